@@ -1,0 +1,80 @@
+"""Checked claims: every empirical sentence of the book is one."""
+
+import builtins
+import html
+import math
+
+
+class ClaimError(AssertionError):
+    """A claim of the book that its own computation does not support."""
+
+
+def claim(
+    statement: str,
+    value: float,
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+    near: float | None = None,
+    within: float | None = None,
+    standard_error: float | None = None,
+    because: str,
+) -> None:
+    """State an empirical sentence, check it, and print one line that is the same on every machine.
+
+    The line holds the statement, its bound and where the bound comes from, but not the measured value, whose last digits
+    differ between processors; the rendered page shows that too. With ``standard_error`` the bound is four of them: a true
+    claim fails once in 15,000 times.
+
+    Args:
+        statement: the sentence, without its bound.
+        value: the measured number, or a truth value when the sentence needs no bound.
+        at_most: the largest value allowed.
+        at_least: the smallest value allowed.
+        near: the value expected; needs ``within`` or ``standard_error``.
+        within: the largest absolute difference from ``near`` allowed.
+        standard_error: the Monte Carlo standard error of ``value``.
+        because: where the bound comes from.
+
+    Raises:
+        ClaimError: if the claim is false, or the value is not a number.
+        ValueError: if the bound is missing or stated twice.
+
+    Example:
+        >>> claim("A third is near 0.33", 1 / 3, near=0.33, within=0.005, because="two digits")
+        ✓ A third is near 0.33: 0.33 ± 0.005 (because two digits)
+    """
+    bounds = [bound for bound in (at_most, at_least, near) if bound is not None]
+    truth = isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("torch.bool", "bool")
+    if len(bounds) != (0 if truth else 1):
+        raise ValueError("give exactly one of at_most, at_least and near for a number, and none for a truth value")
+    if (near is not None) != ((within is not None) != (standard_error is not None)):
+        raise ValueError("near needs exactly one of within and standard_error; the other bounds need neither")
+    value = bool(value) if truth else float(value)
+    if truth:
+        holds, bound = value, "true"
+    elif at_most is not None:
+        holds, bound = value <= at_most, f"at most {at_most:.6g}"
+    elif at_least is not None:
+        holds, bound = value >= at_least, f"at least {at_least:.6g}"
+    elif within is not None:
+        holds, bound = abs(value - near) <= within, f"{near:.6g} ± {within:.6g}"
+    else:
+        holds = 0 < standard_error < math.inf and abs(value - near) <= 4 * standard_error
+        bound = f"{near:.6g} within 4 standard errors"
+    measured = str(value) if truth else f"{value:.4g}"
+    if standard_error is not None:
+        measured += f" ± {float(standard_error):.2g}"
+    if not holds:
+        raise ClaimError(f"{statement}: {bound}, but measured {measured} (because {because})")
+    _show(f"✓ {statement}: {bound} (because {because})", "" if truth else f"measured {measured}")
+
+
+def _show(line: str, measured: str) -> None:
+    if "get_ipython" not in dir(builtins):  # IPython defines it; elsewhere there is no page to show the value on
+        print(line)
+        return
+    from IPython.display import display
+
+    page = f'<div class="claim">{html.escape(line)} <span class="measured">{measured}</span></div>'
+    display({"text/plain": line, "text/html": page}, raw=True)

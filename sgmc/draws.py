@@ -1,0 +1,80 @@
+"""What comes out of a run, and the way from there to ArviZ."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The draws of a run, with what is needed to know where they came from.
+
+    Attributes:
+        samples: what was kept of each draw, ``(num_samples, chains, ...)``: positions unless the run collected something else.
+        statistics: what the kernel's steps learned, each ``(num_samples, chains)``.
+        kernel: the kernel, printed.
+        seed: the seed of the run's generator.
+        warm_up: number of steps thrown away at the start.
+        thinning: number of steps between two draws.
+        seconds: wall-clock time of the run.
+        complete: whether all the draws asked for are there; false after an interruption.
+
+    Example:
+        >>> from sgmc.kernels import HMC
+        >>> from sgmc.potentials import Gaussian
+        >>> from sgmc.sampling import sample
+        >>> draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(8, 2), num_samples=100)
+        >>> mean, standard_error = draws.mean_and_standard_error()
+        >>> mean.shape, bool((mean.abs() < 5 * standard_error).all())
+        (torch.Size([2]), True)
+    """
+
+    samples: Tensor
+    statistics: dict[str, Tensor] = field(default_factory=dict)
+    kernel: str = ""
+    seed: int = 0
+    warm_up: int = 0
+    thinning: int = 1
+    seconds: float = 0.0
+    complete: bool = True
+
+    def mean_and_standard_error(self, function=None) -> tuple[Tensor, Tensor]:
+        """Average over draws and chains, with the Monte Carlo standard error from the spread between chains.
+
+        Chains are independent, so their averages are independent draws of the estimate: no estimate of autocorrelation is needed.
+
+        Args:
+            function: a function f of the samples that keeps their first two axes; averages f(θ), the identity by default.
+
+        Returns:
+            The mean and its standard error, each with the shape of one draw.
+
+        Raises:
+            ValueError: with fewer than two chains, where ArviZ's ``mcse`` is the estimate to use.
+        """
+        values = self.samples if function is None else function(self.samples)
+        chains = values.shape[1]
+        if chains < 2:
+            raise ValueError("one chain has no spread between chains: use arviz.mcse(draws.to_arviz()), or more chains")
+        averages = values.double().mean(0)
+        return averages.mean(0), averages.std(0) / chains**0.5
+
+    def weighted_mean(self, weights: str = "step_size") -> Tensor:
+        """Average each chain's draws with a statistic as weights: Σηₜθₜ / Σηₜ (Welling and Teh, 2011, eq. 11).
+
+        Returns:
+            The averages ``(chains, ...)``.
+        """
+        weight = self.statistics[weights].to(self.samples)
+        weight = weight.reshape(weight.shape + (1,) * (self.samples.ndim - 2))
+        return (weight * self.samples).sum(0) / weight.sum(0)
+
+    def to_arviz(self, name: str = "position"):
+        """Convert to an ``arviz.InferenceData`` with groups ``posterior`` and ``sample_stats``."""
+        import arviz  # here, because it takes a second to import and most users of draws do without
+
+        return arviz.from_dict(
+            posterior={name: self.samples.transpose(0, 1).cpu().numpy()},
+            sample_stats={key: value.T.cpu().numpy() for key, value in self.statistics.items()},
+        )

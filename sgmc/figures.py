@@ -1,0 +1,78 @@
+"""The look of the book's figures: one style, and one colour for each algorithm throughout."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from sgmc.potentials import Potential
+
+# The colour-blind-safe palette of Okabe and Ito.
+COLOURS = {
+    "random walk": "#999999",
+    "SGD": "#F0E442",
+    "SGD with momentum": "#E69F00",
+    "HMC": "#0072B2",
+    "HMC without correction": "#56B4E9",
+    "naive SGHMC": "#D55E00",
+    "naive SGHMC with correction": "#E69F00",
+    "SGLD": "#009E73",
+    "SGHMC": "#CC79A7",
+    "explicit Euler": "#D55E00",
+    "symplectic Euler": "#009E73",
+    "leapfrog": "#0072B2",
+}
+TRUTH = "0.55"  # the grey of a true density
+
+
+def use_style() -> None:
+    """Set matplotlib to the book's style.
+
+    Example:
+        >>> use_style()
+        >>> plt.rcParams["figure.facecolor"]
+        'white'
+    """
+    plt.style.use(Path(__file__).with_name("book.mplstyle"))
+
+
+def plot_density(axes: Axes, potential: Potential, low: float, high: float, **style) -> None:
+    """Draw the normalised density exp(−U)/Z of a one-dimensional potential on [low, high] in the grey of truth.
+
+    Example:
+        >>> from sgmc.potentials import DoubleWell
+        >>> plot_density(plt.figure().gca(), DoubleWell(), -2.5, 2.5)
+    """
+    grid = torch.linspace(low, high, 1001, dtype=torch.float64)
+    density = torch.exp(-potential.energy(grid[:, None]))
+    density /= torch.trapezoid(density, grid)
+    axes.fill_between(grid, density, color=TRUTH, alpha=0.35, lw=0, label=style.pop("label", "true density"), **style)
+
+
+def plot_histogram(axes: Axes, samples: Tensor, edges: Tensor, **style) -> None:
+    """Draw the normalised histogram of samples as a line through the middles of the bins.
+
+    Example:
+        >>> plot_histogram(plt.figure().gca(), torch.randn(100), torch.linspace(-3, 3, 31))
+    """
+    values, edges = samples.flatten().double(), edges.double()
+    counts = torch.histogram(values, edges).hist
+    axes.plot((edges[1:] + edges[:-1]) / 2, counts / len(values) / (edges[1:] - edges[:-1]), **style)
+
+
+def plot_contours(axes: Axes, potential: Potential, low: float, high: float, levels: int = 6) -> None:
+    """Draw contour lines of a two-dimensional potential's energy on [low, high]² in the grey of truth.
+
+    Lines lie where the density has fallen by exp(−½k²), k = ½, 1, 1½, …, from its largest value on the grid.
+
+    Example:
+        >>> from sgmc.potentials import Gaussian
+        >>> plot_contours(plt.figure().gca(), Gaussian.correlated(0.9), -3, 3)
+    """
+    grid = torch.linspace(low, high, 201)
+    energy = potential.energy(torch.cartesian_prod(grid, grid)).reshape(201, 201).T
+    depths = 0.5 * (0.5 * torch.arange(1, levels + 1)) ** 2
+    axes.contour(grid, grid, energy - energy.min(), levels=depths, colors=TRUTH, linewidths=0.8)
+    axes.set_aspect("equal")

@@ -1,0 +1,82 @@
+"""Integrators of Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
+
+All three take the gradient as a function of the position, so that an exact and a stochastic one are used alike.
+None changes its arguments.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from sgmc.matrices import Matrix, add_product_, inverse, product
+
+Gradient = Callable[[Tensor], Tensor]
+
+
+def explicit_euler(
+    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: Matrix = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Integrate by explicit Euler steps, which gain energy: θ' = θ + εM⁻¹r, r' = r − ε∇U(θ) (Hairer et al., 2006, I.1).
+
+    Args:
+        gradient: ∇U, from positions ``(chains, dim)`` to ``(chains, dim)``.
+        position: θ, ``(chains, dim)``.
+        momentum: r, ``(chains, dim)``.
+        step_size: ε; negative runs time backwards.
+        num_steps: number of steps.
+        mass: M, a number, ``(dim,)`` or ``(dim, dim)``.
+
+    Returns:
+        The new position and momentum.
+
+    Example:
+        >>> import torch
+        >>> explicit_euler(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
+        (tensor([[0.5000]]), tensor([[1.]]))
+    """
+    velocity = product(step_size, inverse(mass))
+    for _ in range(num_steps):
+        kicked = momentum - step_size * gradient(position)
+        position, momentum = add_product_(position.clone(), velocity, momentum), kicked
+    return position, momentum
+
+
+def symplectic_euler(
+    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: Matrix = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Integrate by symplectic Euler steps, of order one: θ' = θ + εM⁻¹r, r' = r − ε∇U(θ') (Hairer et al., 2006, I.1).
+
+    Arguments and results are those of :func:`explicit_euler`; the gradient is taken at the **new** position.
+
+    Example:
+        >>> import torch
+        >>> symplectic_euler(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
+        (tensor([[0.5000]]), tensor([[0.7500]]))
+    """
+    position, momentum, velocity = position.clone(), momentum.clone(), product(step_size, inverse(mass))
+    for _ in range(num_steps):
+        add_product_(position, velocity, momentum)
+        momentum.sub_(gradient(position), alpha=step_size)
+    return position, momentum
+
+
+def leapfrog(
+    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: Matrix = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Integrate by leapfrog (Störmer–Verlet) steps, of order two: half kick, drift, half kick (Neal, 2011, eq. 5.18–5.20).
+
+    Arguments and results are those of :func:`explicit_euler`. The half kicks of neighbouring steps fall at one point and
+    are one kick with one gradient, so ``num_steps`` steps take ``num_steps + 1`` gradients.
+
+    Example:
+        >>> import torch
+        >>> leapfrog(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
+        (tensor([[0.5000]]), tensor([[0.8750]]))
+    """
+    position, momentum, velocity = position.clone(), momentum.clone(), product(step_size, inverse(mass))
+    momentum.sub_(gradient(position), alpha=step_size / 2)
+    for step in range(num_steps):
+        add_product_(position, velocity, momentum)
+        last = step == num_steps - 1
+        momentum.sub_(gradient(position), alpha=step_size / 2 if last else step_size)
+    return position, momentum

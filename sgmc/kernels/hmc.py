@@ -1,0 +1,97 @@
+"""Hamiltonian Monte Carlo."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.integrators import leapfrog
+from sgmc.kernels.metropolis import accept, check_count, check_positive, draw_momentum, kinetic_energy
+from sgmc.matrices import Matrix, as_matrix, square_root
+from sgmc.potentials import Potential
+
+
+class HMCState(NamedTuple):
+    """A state of HMC, and what its last step learned."""
+
+    position: Tensor  # (chains, dim)
+    momentum: Tensor  # (chains, dim)
+    energy: Tensor  # U at the position, (chains,)
+    acceptance: Tensor  # probability with which the last proposal was accepted, (chains,)
+    num_gradients: int  # gradient evaluations of each chain so far
+
+
+@dataclass(frozen=True, eq=False)
+class HMC:
+    """Hamiltonian Monte Carlo with leapfrog steps (Duane et al., 1987; Neal, 2011, Section 5.3).
+
+    Refresh the momentum, r ← √(1 − φ²) r + φ N(0, M); follow L leapfrog steps to (θ', r'); accept (θ', r') with probability
+    min(1, exp(H(θ, r) − H(θ', r'))), otherwise stay at θ and turn round, r ← −r. With φ = 1 this is the usual algorithm, with φ < 1
+    partial refreshment (Horowitz, 1991), and with L = 1 the Metropolis-adjusted Langevin algorithm.
+
+    Args:
+        step_size: ε.
+        num_steps: L, the number of leapfrog steps of a trajectory.
+        mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
+        metropolis: whether to correct the integrator's error by accepting or rejecting; without, every proposal is taken.
+        jitter: each trajectory has a random number of steps, uniform on the whole numbers between (1 ± jitter)·L.
+        refreshment: φ in (0, 1], the share of the momentum that is drawn afresh.
+
+    Raises:
+        ValueError: if a parameter is out of its range.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.potentials import Gaussian
+        >>> draws = sample(HMC(step_size=0.5, num_steps=3), Gaussian.standard(2), torch.zeros(4, 2), num_samples=10)
+        >>> draws.samples.shape
+        torch.Size([10, 4, 2])
+    """
+
+    step_size: float
+    num_steps: int
+    mass: Matrix = 1.0
+    metropolis: bool = True
+    jitter: float = 0.0
+    refreshment: float = 1.0
+
+    def __post_init__(self):
+        check_positive("step_size", self.step_size)
+        check_count("num_steps", self.num_steps)
+        object.__setattr__(self, "mass", as_matrix(self.mass, "mass", positive=True))
+        if not 0 <= self.jitter < 1:
+            raise ValueError(f"jitter must be at least 0 and less than 1, but it is {self.jitter}")
+        if not 0 < self.refreshment <= 1:
+            raise ValueError(f"refreshment must be more than 0 and at most 1, but it is {self.refreshment}")
+
+    def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
+        """Start at the given position ``(chains, dim)`` with a momentum from N(0, M)."""
+        momentum = draw_momentum(position, square_root(self.mass), generator)
+        energy = potential.energy(position)
+        return HMCState(position.clone(), momentum, energy, torch.ones_like(energy), 0)
+
+    def step(self, potential: Potential, state: HMCState, generator: Generator) -> HMCState:
+        """Refresh the momentum, follow one trajectory in every chain, and accept or reject its end."""
+        fresh = draw_momentum(state.position, square_root(self.mass), generator)
+        start = math.sqrt(1 - self.refreshment**2) * state.momentum + self.refreshment * fresh
+        num_steps = self._draw_num_steps(generator)
+        position, momentum = leapfrog(
+            potential.gradient, state.position, start, self.step_size, num_steps, self.mass
+        )
+        energy = potential.energy(position)
+        accepted, acceptance = accept(
+            state.energy + kinetic_energy(start, self.mass), energy + kinetic_energy(momentum, self.mass), generator
+        )
+        if self.metropolis:
+            position = torch.where(accepted[:, None], position, state.position)
+            momentum = torch.where(accepted[:, None], momentum, -start)
+            energy = torch.where(accepted, energy, state.energy)
+        return HMCState(position, momentum, energy, acceptance, state.num_gradients + num_steps + 1)
+
+    def _draw_num_steps(self, generator: Generator) -> int:
+        low, high = math.ceil((1 - self.jitter) * self.num_steps), math.floor((1 + self.jitter) * self.num_steps)
+        if low == high:
+            return low
+        return int(torch.randint(low, high + 1, (), generator=generator, device=generator.device))

@@ -1,0 +1,73 @@
+"""Naive stochastic-gradient HMC, the failure that friction mends."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.integrators import leapfrog
+from sgmc.kernels.hmc import HMCState
+from sgmc.kernels.metropolis import accept, check_count, check_positive, draw_momentum, kinetic_energy
+from sgmc.matrices import Matrix, as_matrix, square_root
+from sgmc.potentials import Potential
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveSGHMC:
+    """HMC whose leapfrog steps use stochastic gradients, a **biased** method (Chen et al., 2014, Section 3.1).
+
+    Draw r ~ N(0, M), follow L leapfrog steps with ∇Ũ in place of ∇U, and take the end: noise pumps energy into the
+    trajectory and nothing takes it out. The correction step repairs this at the price of full-data energies and many rejections.
+    Every point of a trajectory draws one stochastic gradient, used in both half kicks that meet there.
+
+    Args:
+        step_size: ε.
+        num_steps: L, the number of leapfrog steps of a trajectory.
+        mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
+        metropolis: whether to accept or reject by the exact energy, which needs all the data.
+
+    Raises:
+        ValueError: if a parameter is out of its range.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.potentials import DoubleWell, NoisyGradient
+        >>> kernel = NaiveSGHMC(step_size=0.1, num_steps=50)
+        >>> sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(4, 1), num_samples=10).samples.shape
+        torch.Size([10, 4, 1])
+    """
+
+    step_size: float
+    num_steps: int
+    mass: Matrix = 1.0
+    metropolis: bool = False
+
+    def __post_init__(self):
+        check_positive("step_size", self.step_size)
+        check_count("num_steps", self.num_steps)
+        object.__setattr__(self, "mass", as_matrix(self.mass, "mass", positive=True))
+
+    def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
+        """Start at the given position ``(chains, dim)``; without a correction step no energy is ever computed."""
+        unknown = torch.full_like(position[:, 0], torch.nan)
+        energy = potential.energy(position) if self.metropolis else unknown
+        return HMCState(position.clone(), torch.zeros_like(position), energy, torch.ones_like(unknown), 0)
+
+    def step(self, potential: Potential, state: HMCState, generator: Generator) -> HMCState:
+        """Follow one noisy trajectory in every chain; accept or reject its end if asked to."""
+
+        def gradient(position: Tensor) -> Tensor:
+            return potential.stochastic_gradient(position, generator)
+
+        start = draw_momentum(state.position, square_root(self.mass), generator)
+        position, momentum = leapfrog(gradient, state.position, start, self.step_size, self.num_steps, self.mass)
+        num_gradients = state.num_gradients + self.num_steps + 1
+        if not self.metropolis:
+            return HMCState(position, momentum, state.energy, state.acceptance, num_gradients)
+        energy = potential.energy(position)
+        accepted, acceptance = accept(
+            state.energy + kinetic_energy(start, self.mass), energy + kinetic_energy(momentum, self.mass), generator
+        )
+        position = torch.where(accepted[:, None], position, state.position)
+        energy = torch.where(accepted, energy, state.energy)
+        return HMCState(position, momentum, energy, acceptance, num_gradients)

@@ -1,0 +1,55 @@
+"""Random-walk Metropolis."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.kernels.metropolis import accept, check_positive, normal_like
+from sgmc.potentials import Potential
+
+
+class RandomWalkState(NamedTuple):
+    """A state of random-walk Metropolis, and what its last step learned."""
+
+    position: Tensor  # (chains, dim)
+    energy: Tensor  # U at the position, (chains,)
+    acceptance: Tensor  # probability with which the last proposal was accepted, (chains,)
+
+
+@dataclass(frozen=True)
+class RandomWalkMetropolis:
+    """Random-walk Metropolis: propose θ' ~ N(θ, ε²I), accept with probability min(1, π(θ')/π(θ)) (Metropolis et al., 1953).
+
+    Args:
+        step_size: ε, the **standard deviation** of a proposal in each coordinate.
+
+    Raises:
+        ValueError: if the step size is not positive.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.potentials import DoubleWell
+        >>> sample(RandomWalkMetropolis(step_size=1.0), DoubleWell(), torch.zeros(4, 1), num_samples=10).samples.shape
+        torch.Size([10, 4, 1])
+    """
+
+    step_size: float
+
+    def __post_init__(self):
+        check_positive("step_size", self.step_size)
+
+    def init(self, potential: Potential, position: Tensor, generator: Generator) -> RandomWalkState:
+        """Start at the given position ``(chains, dim)``."""
+        energy = potential.energy(position)
+        return RandomWalkState(position.clone(), energy, torch.ones_like(energy))
+
+    def step(self, potential: Potential, state: RandomWalkState, generator: Generator) -> RandomWalkState:
+        """Propose a move for every chain, and accept or reject it."""
+        proposal = state.position + self.step_size * normal_like(state.position, generator)
+        proposed_energy = potential.energy(proposal)
+        accepted, acceptance = accept(state.energy, proposed_energy, generator)
+        position = torch.where(accepted[:, None], proposal, state.position)
+        energy = torch.where(accepted, proposed_energy, state.energy)
+        return RandomWalkState(position, energy, acceptance)

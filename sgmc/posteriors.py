@@ -1,0 +1,341 @@
+"""From data and a model to a potential with minibatch gradients."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Generator, Tensor
+from torch.func import functional_call
+from torch.nn import functional
+
+from sgmc.matrices import add_product_
+from sgmc.potentials import Potential
+
+
+class Posterior(Potential):
+    """A posterior density, U(θ) = −log p(θ) − Σᵢ log p(xᵢ | θ), with minibatch gradients (Chen et al., 2014, eq. 5).
+
+    The stochastic gradient is ∇Ũ(θ) = −∇log p(θ) − (N/n) Σ ∇log p(xᵢ | θ), the sum running over n examples drawn afresh at every
+    call, for every chain its own. It is unbiased, and with all the data (n = N, without replacement) it is the gradient itself.
+
+    Args:
+        log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
+        log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a batch to ``(chains, n)``. The tensors of the batch
+            are ``(chains, n, ...)``, or ``(1, N, ...)`` for all the data: write it so that they broadcast.
+        data: tensors whose first axis runs over the N examples.
+        batch_size: n; all the data by default.
+        replacement: whether a minibatch may hold an example twice.
+        gradients: formulas to use instead of automatic differentiation: ∇log p(θ), from ``(chains, dim)`` to ``(chains, dim)``, and
+            Σ∇log p(xᵢ | θ) over a batch, from ``(chains, dim)`` and the batch to ``(chains, dim)``.
+        dim: number of coordinates of θ, where it is known.
+
+    Raises:
+        ValueError: if the data tensors differ in length, the batch does not fit them, or the log-likelihood's shape is wrong.
+
+    Example:
+        >>> observations = torch.tensor([1.0, 2.0, 3.0])
+        >>> posterior = Posterior(
+        ...     log_prior=lambda position: -0.5 * position.pow(2).sum(-1),
+        ...     log_likelihood=lambda position, x: -0.5 * (x - position).pow(2),
+        ...     data=(observations,),
+        ...     batch_size=2,
+        ... )
+        >>> posterior.gradient(torch.zeros(1, 1))
+        tensor([[-6.]])
+    """
+
+    def __init__(
+        self,
+        log_prior: Callable[[Tensor], Tensor],
+        log_likelihood: Callable[..., Tensor],
+        data: Sequence[Tensor],
+        batch_size: int | None = None,
+        replacement: bool = False,
+        gradients: tuple[Callable[[Tensor], Tensor], Callable[..., Tensor]] | None = None,
+        dim: int | None = None,
+    ):
+        lengths = [len(tensor) for tensor in data]
+        if not lengths or len(set(lengths)) > 1 or lengths[0] == 0:
+            raise ValueError(f"data must be tensors with the same number of examples on their first axis, not {lengths}")
+        if batch_size is not None and not (isinstance(batch_size, int) and 1 <= batch_size):
+            raise ValueError(f"batch_size must be a whole number of at least 1, but it is {batch_size!r}")
+        if batch_size is not None and batch_size > lengths[0] and not replacement:
+            raise ValueError(
+                f"batch_size is {batch_size}, but there are only {lengths[0]} examples: take a smaller batch, or None for all the data"
+            )
+        self.log_prior, self.log_likelihood, self.gradients = log_prior, log_likelihood, gradients
+        self.data, self.num_examples, self.dim = tuple(data), lengths[0], dim
+        self.batch_size, self.replacement = batch_size, replacement
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute U(θ) from all the data: ``(chains, dim)`` → ``(chains,)``."""
+        return self._energy(position, self._all_data(), 1.0)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute ∇U(θ) from all the data: ``(chains, dim)`` → ``(chains, dim)``."""
+        return self._gradient(position, self._all_data(), 1.0)
+
+    def stochastic_gradient(self, position: Tensor, generator: Generator) -> Tensor:
+        """Draw ∇Ũ(θ) from a fresh minibatch for every chain: ``(chains, dim)`` → ``(chains, dim)``."""
+        if self.batch_size is None or (self.batch_size == self.num_examples and not self.replacement):
+            return self.gradient(position)
+        batch = self.minibatch(self.draw_indices(position.shape[0], generator))
+        return self._gradient(position, batch, self.num_examples / self.batch_size)
+
+    def draw_indices(self, chains: int, generator: Generator) -> Tensor:
+        """Draw the examples of a minibatch for every chain, uniformly with or without replacement: ``(chains, n)`` int64."""
+        total, size, device = self.num_examples, self.batch_size, generator.device
+        if not self.replacement and 4 * size > total:
+            return torch.rand(chains, total, generator=generator, device=device).argsort(-1)[:, :size]
+        indices = torch.randint(total, (chains, size), generator=generator, device=device)
+        while not self.replacement:
+            # Redrawing repeated indices treats all examples alike, so every subset of n is equally likely when none is left.
+            indices = indices.sort(-1).values
+            repeated = functional.pad(indices[:, 1:] == indices[:, :-1], (1, 0))
+            num_repeated = int(repeated.sum())
+            if num_repeated == 0:
+                break
+            indices[repeated] = torch.randint(total, (num_repeated,), generator=generator, device=device)
+        return indices
+
+    def minibatch(self, indices: Tensor) -> tuple[Tensor, ...]:
+        """Gather the examples with the given indices ``(chains, n)``: tensors ``(chains, n, ...)``."""
+        return tuple(x.index_select(0, indices.flatten()).unflatten(0, indices.shape) for x in self.data)
+
+    def _all_data(self) -> tuple[Tensor, ...]:
+        return tuple(x[None] for x in self.data)
+
+    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        log_likelihood = self.log_likelihood(position, *batch)
+        expected = (position.shape[0], batch[0].shape[1])
+        if log_likelihood.shape != expected:
+            raise ValueError(
+                f"log_likelihood must return one value per chain and example, {expected}, but it returned {tuple(log_likelihood.shape)}"
+            )
+        return -self.log_prior(position) - scale * log_likelihood.sum(-1)
+
+    def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        if self.gradients is not None:
+            log_prior_gradient, log_likelihood_gradient = self.gradients
+            return -log_prior_gradient(position) - scale * log_likelihood_gradient(position, *batch)
+        with torch.enable_grad():
+            position = position.detach().requires_grad_()
+            return torch.autograd.grad(self._energy(position, batch, scale).sum(), position)[0]
+
+
+def _check_regression(inputs: Tensor, targets: Tensor, **variances: float) -> None:
+    if inputs.ndim != 2 or targets.shape != inputs.shape[:1]:
+        raise ValueError(
+            f"inputs must be (examples, features) and targets (examples,), but they are {tuple(inputs.shape)} and {tuple(targets.shape)}"
+        )
+    for name, value in variances.items():
+        if value <= 0:
+            raise ValueError(f"{name} must be positive, but it is {value}; it is a variance, not a standard deviation")
+
+
+def _dot(inputs: Tensor, position: Tensor) -> Tensor:
+    """Compute xᵢ·θ for every chain: ``(chains or 1, n, dim)`` and ``(chains, dim)`` → ``(chains, n)``."""
+    return (inputs @ position[..., None])[..., 0]
+
+
+def _weighted_sum(inputs: Tensor, weights: Tensor) -> Tensor:
+    """Compute Σᵢ wᵢxᵢ for every chain: ``(chains or 1, n, dim)`` and ``(chains, n)`` → ``(chains, dim)``."""
+    return (weights[:, None, :] @ inputs)[:, 0]
+
+
+class LinearRegression(Posterior):
+    """Bayesian linear regression, yᵢ ~ N(xᵢ·θ, σ²) and θ ~ N(0, τ²I), whose posterior is Gaussian (Bishop, 2006, eq. 3.53–3.54).
+
+    Args:
+        inputs: x, ``(N, dim)``.
+        targets: y, ``(N,)``.
+        noise_variance: σ².
+        prior_variance: τ².
+        batch_size: n; all the data by default.
+        replacement: whether a minibatch may hold an example twice.
+
+    Attributes:
+        mean: exact posterior mean, ``(dim,)``.
+        covariance: exact posterior covariance, ``(dim, dim)``.
+
+    Raises:
+        ValueError: if shapes do not match or a variance is not positive.
+
+    Example:
+        >>> LinearRegression(torch.ones(3, 1), torch.tensor([1.0, 2.0, 3.0]), 1.0, 1.0).mean
+        tensor([1.5000])
+    """
+
+    def __init__(
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        noise_variance: float = 1.0,
+        prior_variance: float = 1.0,
+        batch_size: int | None = None,
+        replacement: bool = False,
+    ):
+        _check_regression(inputs, targets, noise_variance=noise_variance, prior_variance=prior_variance)
+
+        def log_likelihood(position, x, y):
+            return -0.5 * (y - _dot(x, position)) ** 2 / noise_variance
+
+        def log_likelihood_gradient(position, x, y):
+            return _weighted_sum(x, (y - _dot(x, position)) / noise_variance)
+
+        super().__init__(
+            lambda position: -0.5 * position.pow(2).sum(-1) / prior_variance,
+            log_likelihood,
+            (inputs, targets),
+            batch_size,
+            replacement,
+            gradients=(lambda position: -position / prior_variance, log_likelihood_gradient),
+            dim=inputs.shape[1],
+        )
+        identity = torch.eye(self.dim, dtype=inputs.dtype, device=inputs.device)
+        self.precision = inputs.T @ inputs / noise_variance + identity / prior_variance
+        self.covariance = torch.linalg.inv(self.precision)
+        self.mean = self.covariance @ (inputs.T @ targets) / noise_variance
+
+
+class LogisticRegression(Posterior):
+    """Bayesian logistic regression, P(yᵢ = 1) = 1/(1 + exp(−xᵢ·θ)) and θ ~ N(0, τ²I) (Bishop, 2006, Section 4.5).
+
+    Args:
+        inputs: x, ``(N, dim)``; add a column of ones for an intercept.
+        targets: y, ``(N,)``, zeros and ones of the inputs' dtype.
+        prior_variance: τ².
+        batch_size: n; all the data by default.
+        replacement: whether a minibatch may hold an example twice.
+
+    Raises:
+        ValueError: if shapes do not match, targets are not 0 or 1, or the variance is not positive.
+
+    Example:
+        >>> LogisticRegression(torch.ones(2, 1), torch.tensor([0.0, 1.0])).gradient(torch.zeros(1, 1))
+        tensor([[0.]])
+    """
+
+    def __init__(
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        prior_variance: float = 1.0,
+        batch_size: int | None = None,
+        replacement: bool = False,
+    ):
+        _check_regression(inputs, targets, prior_variance=prior_variance)
+        if targets.dtype != inputs.dtype or not ((targets == 0) | (targets == 1)).all():
+            raise ValueError(f"targets must be zeros and ones of the inputs' dtype {inputs.dtype}: use targets.to(inputs)")
+
+        def log_likelihood(position, x, y):
+            logit = _dot(x, position)
+            return y * logit - functional.softplus(logit)
+
+        def log_likelihood_gradient(position, x, y):
+            return _weighted_sum(x, y - torch.sigmoid(_dot(x, position)))
+
+        super().__init__(
+            lambda position: -0.5 * position.pow(2).sum(-1) / prior_variance,
+            log_likelihood,
+            (inputs, targets),
+            batch_size,
+            replacement,
+            gradients=(lambda position: -position / prior_variance, log_likelihood_gradient),
+            dim=inputs.shape[1],
+        )
+
+
+class NetworkPosterior(Posterior):
+    """The posterior of a classifying network's weights: θ ~ N(0, τ²I), P(yᵢ = k) = softmax(f(xᵢ; θ))ₖ (Neal, 1996, Section 1.2).
+
+    A position holds all parameters of the module, one after the other in the order of ``module.named_parameters()``.
+
+    Args:
+        module: a network from inputs ``(n, ...)`` to logits ``(n, classes)``. Its own parameters are neither used nor changed.
+        inputs: x, ``(N, ...)``.
+        targets: y, ``(N,)`` int64 class numbers.
+        prior_variance: τ²; a number, or a mapping from parameter names to numbers.
+        batch_size: n; all the data by default.
+        replacement: whether a minibatch may hold an example twice.
+
+    Raises:
+        ValueError: if the data do not match, the variance is not positive, or the module has no parameters.
+
+    Example:
+        >>> posterior = NetworkPosterior(torch.nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3, batch_size=5)
+        >>> posterior.dim, posterior.predict(torch.zeros(2, 15), torch.randn(7, 4)).shape
+        (15, torch.Size([2, 7, 3]))
+    """
+
+    def __init__(
+        self,
+        module: torch.nn.Module,
+        inputs: Tensor,
+        targets: Tensor,
+        prior_variance: float | dict[str, float] = 1.0,
+        batch_size: int | None = None,
+        replacement: bool = False,
+    ):
+        parameters = dict(module.named_parameters())
+        if not parameters:
+            raise ValueError("module has no parameters to sample")
+        if targets.dtype != torch.int64 or targets.ndim != 1:
+            raise ValueError(f"targets must be class numbers, int64 of shape (N,), not {targets.dtype} {tuple(targets.shape)}")
+        variances = prior_variance if isinstance(prior_variance, dict) else dict.fromkeys(parameters, prior_variance)
+        if set(variances) != set(parameters) or not all(0 < value < math.inf for value in variances.values()):
+            raise ValueError(f"prior_variance must be a positive number, or one for each of {list(parameters)}, not {prior_variance}")
+        self.module = module
+        self._names, self._shapes = list(parameters), [p.shape for p in parameters.values()]
+        self._sizes = [p.numel() for p in parameters.values()]
+        entries = [torch.full((size,), 1 / variances[name]) for name, size in zip(self._names, self._sizes, strict=True)]
+        same = not isinstance(prior_variance, dict)
+        self._prior_precision = 1.0 / prior_variance if same else torch.cat(entries).to(inputs)
+
+        super().__init__(
+            lambda position: -0.5 * (self._prior_precision * position * position).sum(-1),
+            lambda position, x, y: self._log_probabilities(position, x).gather(-1, y.expand(len(position), -1)[..., None])[..., 0],
+            (inputs, targets),
+            batch_size,
+            replacement,
+            dim=sum(self._sizes),
+        )
+
+    def initial_position(self, chains: int, generator: Generator, scale: float = 1.0) -> Tensor:
+        """Draw weights N(0, scale²/fan-in) and zero biases for every chain: ``(chains, dim)``."""
+        pieces = []
+        for shape, size in zip(self._shapes, self._sizes, strict=True):
+            noise = torch.randn(chains, size, generator=generator, dtype=self.data[0].dtype, device=generator.device)
+            fan_in = size // shape[0]
+            pieces.append(noise * (scale / math.sqrt(fan_in)) if len(shape) > 1 else torch.zeros_like(noise))
+        return torch.cat(pieces, -1)
+
+    def predict(self, position: Tensor, inputs: Tensor) -> Tensor:
+        """Compute every chain's class probabilities for the inputs ``(n, ...)``: ``(chains, n, classes)``."""
+        return self._log_probabilities(position, inputs[None]).exp()
+
+    def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        # The prior's part needs no automatic differentiation, which would pass over all the weights three times more.
+        inputs, targets = batch
+        with torch.enable_grad():
+            position = position.detach().requires_grad_()
+            logits = self._logits(position, inputs)
+            targets = targets.expand(logits.shape[:2])
+            loss = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum")
+            gradient = torch.autograd.grad(loss, position)[0]
+        return add_product_(gradient.mul_(scale), self._prior_precision, position.detach())
+
+    def _log_probabilities(self, position: Tensor, inputs: Tensor) -> Tensor:
+        return functional.log_softmax(self._logits(position, inputs), -1)
+
+    def _logits(self, position: Tensor, inputs: Tensor) -> Tensor:
+        """Evaluate the network with every chain's weights: inputs ``(chains or 1, n, ...)`` → ``(chains, n, classes)``."""
+        if len(position) == 1:  # vmap costs more than a small network
+            return self._call(position[0], inputs[0])[None]
+        in_dims = (0, None if len(inputs) == 1 else 0)
+        return torch.func.vmap(self._call, in_dims, randomness="different")(position, inputs[0] if len(inputs) == 1 else inputs)
+
+    def _call(self, position: Tensor, inputs: Tensor) -> Tensor:
+        pieces = position.split(self._sizes)
+        parameters = {name: p.view(shape) for name, p, shape in zip(self._names, pieces, self._shapes, strict=True)}
+        return functional_call(self.module, parameters, (inputs,))
