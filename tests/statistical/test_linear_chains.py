@@ -1,0 +1,155 @@
+"""Level 2 of the ladder: on a Gaussian target with Gaussian noise the discretised chains have exactly known laws.
+
+Each test compares second moments over thousands of chains with the solution of a discrete Lyapunov equation; false alarms: 1 in 10,000
+for each test.
+"""
+
+import pytest
+import torch
+from tests.conftest import assert_covariance, z_bound
+
+from sgmc import sample
+from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
+from sgmc.linear_laws import langevin_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.potentials import Gaussian, NoisyGradient, Potential
+
+COVARIANCE = torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=torch.float64)
+NOISE = torch.tensor([[4.0, 1.0], [1.0, 2.0]], dtype=torch.float64)
+TARGET = Gaussian(COVARIANCE)
+NOISY = NoisyGradient(TARGET, NOISE)
+START = torch.zeros(4_000, 2, dtype=torch.float64)
+
+
+def full_noise_estimate(step_size):
+    return 0.5 * step_size * NOISE
+
+
+SGHMC_CASES = {
+    "scalar friction, no estimate": dict(step_size=0.2, friction=2.0),
+    "right estimate": dict(step_size=0.2, friction=2.0, noise_estimate=full_noise_estimate(0.2)),
+    "diagonal estimate": dict(step_size=0.2, friction=2.0, noise_estimate=torch.tensor([0.4, 0.2], dtype=torch.float64)),
+    "matrix friction and mass": dict(
+        step_size=0.2,
+        friction=torch.tensor([[2.0, 0.5], [0.5, 3.0]], dtype=torch.float64),
+        noise_estimate=full_noise_estimate(0.2),
+        mass=torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=torch.float64),
+    ),
+    "diagonal mass": dict(step_size=0.2, friction=2.0, mass=torch.tensor([0.5, 2.0], dtype=torch.float64)),
+    "half temperature": dict(step_size=0.2, friction=2.0, temperature=0.5),
+}
+
+
+@pytest.mark.parametrize("case", SGHMC_CASES)
+def test_sghmc_has_the_law_of_its_linear_chain(case):
+    settings = SGHMC_CASES[case]
+    law = sghmc_chain(TARGET.precision, noise_variance=NOISE, **settings).stationary_covariance()
+    draws = sample(SGHMC(**settings), NOISY, START, num_samples=20, warm_up=150, thinning=5, seed=1)
+    assert_covariance(draws.samples, law[:2, :2])
+
+
+def test_sghmc_in_learning_rate_form_has_the_same_law():
+    learning_rate, momentum_decay = 0.03, 0.3
+    step_size = learning_rate**0.5
+    law = sghmc_chain(
+        TARGET.precision, step_size, momentum_decay / step_size, NOISE, 0.5 * learning_rate * NOISE / step_size
+    ).stationary_covariance()
+    kernel = SGHMC.from_learning_rate(learning_rate, momentum_decay, noise_estimate=0.5 * learning_rate * NOISE)
+    draws = sample(kernel, NOISY, START, num_samples=20, warm_up=150, thinning=5, seed=2)
+    assert_covariance(draws.samples, law[:2, :2])
+
+
+class ExplicitEulerSGHMC(SGHMC):
+    """The order of updates of several libraries, with the gradient at the old position."""
+
+    def step(self, potential, state, generator):
+        gradient = potential.stochastic_gradient(state.position, generator)
+        moved = state.position + self.step_size * state.momentum
+        noise = torch.randn(moved.shape, generator=generator, dtype=moved.dtype)
+        momentum = (1 - self.step_size * self.friction) * state.momentum - self.step_size * gradient + self._noise_root * noise
+        return state._replace(position=moved, momentum=momentum)
+
+
+def test_explicit_euler_has_another_law_which_the_test_tells_apart():
+    settings = dict(step_size=0.2, friction=2.0)
+    position_first = sghmc_chain(TARGET.precision, noise_variance=NOISE, **settings).stationary_covariance()[:2, :2]
+    explicit = sghmc_chain(TARGET.precision, noise_variance=NOISE, explicit_euler=True, **settings).stationary_covariance()[:2, :2]
+    draws = sample(ExplicitEulerSGHMC(**settings), NOISY, START, num_samples=20, warm_up=150, thinning=5, seed=3)
+    assert_covariance(draws.samples, explicit)
+    with pytest.raises(AssertionError, match="z ="):
+        assert_covariance(draws.samples, position_first)
+
+
+@pytest.mark.parametrize("settings", [{}, {"noise_estimate": full_noise_estimate(0.1)}, {"temperature": 0.5}], ids=str)
+def test_sgld_has_the_law_of_its_linear_chain(settings):
+    law = langevin_chain(TARGET.precision, 0.1, NOISE, **settings).stationary_covariance()
+    draws = sample(SGLD(0.1, **settings), NOISY, START, num_samples=20, warm_up=200, thinning=10, seed=4)
+    assert_covariance(draws.samples, law)
+
+
+@pytest.mark.parametrize("mass", [1.0, torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=torch.float64)], ids=["scalar", "matrix"])
+def test_naive_sghmc_has_the_law_of_its_linear_chain(mass):
+    law = naive_sghmc_chain(TARGET.precision, 0.3, 6, NOISE, mass).stationary_covariance()
+    draws = sample(NaiveSGHMC(0.3, 6, mass=mass), NOISY, START, num_samples=20, warm_up=60, thinning=2, seed=5)
+    assert_covariance(draws.samples, law[:2, :2])
+
+
+def test_hmc_without_correction_has_the_law_of_its_linear_chain():
+    law = naive_sghmc_chain(TARGET.precision, 0.5, 4).stationary_covariance()
+    draws = sample(HMC(0.5, 4, metropolis=False), TARGET, START, num_samples=20, warm_up=40, thinning=2, seed=6)
+    assert_covariance(draws.samples, law[:2, :2])
+
+
+def test_autocorrelation_time_of_a_linear_chain():
+    chain = sghmc_chain(TARGET.precision, 0.2, 2.0, NOISE)
+    direction = torch.tensor([1.0, 0, 0, 0], dtype=torch.float64)
+    by_sum = 1 + 2 * float(chain.autocorrelation(direction, 2_000)[1:].sum())
+    assert chain.autocorrelation_time(direction) == pytest.approx(by_sum, rel=1e-10)
+    assert torch.allclose(chain.power(3).transition, torch.linalg.matrix_power(chain.transition, 3))
+
+
+def test_a_chain_without_stationary_law_is_refused():
+    with pytest.raises(ValueError, match="no stationary law.*smaller step_size"):
+        langevin_chain(torch.eye(1), 2.5).stationary_covariance()
+
+
+class OneMinibatchPerTrajectory(Potential):
+    """The known bug of holding one draw of the noise for a whole trajectory."""
+
+    dim = 2
+
+    def __init__(self, num_steps):
+        self.num_steps, self.calls, self.noise = num_steps, 0, None
+
+    def energy(self, position):
+        return TARGET.energy(position)
+
+    def stochastic_gradient(self, position, generator):
+        if self.calls % self.num_steps == 0:
+            exact = torch.zeros_like(position)
+            self.noise = NOISY.stochastic_gradient(exact, generator) - TARGET.gradient(exact)
+        self.calls += 1
+        return TARGET.gradient(position) + self.noise
+
+
+WRONG_SETTINGS = {
+    "variance used as standard deviation": lambda: (SGHMC(0.2, 2.0 * 2.0 * 0.2 * 2.0), NOISY),
+    "noise estimate low by a factor": lambda: (SGHMC(0.2, 2.0, noise_estimate=0.01 * full_noise_estimate(0.2)), NOISY),
+    "one minibatch for a whole trajectory": lambda: (
+        SGHMC(0.2, 2.0, noise_estimate=full_noise_estimate(0.2), num_steps=5),
+        OneMinibatchPerTrajectory(5),
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", WRONG_SETTINGS)
+def test_known_bugs_are_told_apart(bug):
+    """Level 5: each wrong form fails the very comparison that the right one passes."""
+    kernel, potential = WRONG_SETTINGS[bug]()
+    right = sghmc_chain(TARGET.precision, 0.2, 2.0, NOISE, full_noise_estimate(0.2)).stationary_covariance()[:2, :2]
+    draws = sample(kernel, potential, START, num_samples=20, warm_up=200, thinning=5, seed=7)
+    with pytest.raises(AssertionError, match="z ="):
+        assert_covariance(draws.samples, right)
+
+
+def test_z_bound_is_the_two_sided_normal_quantile():
+    assert z_bound(1, 0.05) == pytest.approx(1.959964, abs=1e-5)
