@@ -1,6 +1,7 @@
 """Checked claims: every empirical sentence of the book is one."""
 
 import builtins
+import hashlib
 import html
 import math
 
@@ -76,5 +77,6 @@ def _show(line: str, measured: str) -> None:
         return
     from IPython.display import display
 
-    page = f'<div class="claim">{html.escape(line)} <span class="measured">{measured}</span></div>'
+    anchor = "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
+    page = f'<div class="claim" id="{anchor}">{html.escape(line)} <span class="measured">{measured}</span></div>'
     display({"text/plain": line, "text/html": page}, raw=True)

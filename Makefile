@@ -1,0 +1,47 @@
+# `make book` builds the executed book, `make test` passes all tests; both set up what they need in $(VENV).
+VENV ?= .venv
+PYTHON ?= python3
+python := $(VENV)/bin/python
+requirements := $(shell cat requirements.txt constraints.txt | (sha256sum 2>/dev/null || shasum -a 256) | cut -c1-16)
+installed := $(VENV)/.installed-$(requirements)
+
+# Chapters and tests run beside each other, each on one thread: that is faster than one after the other on many.
+export OMP_NUM_THREADS ?= 1
+export PYTHONPATH := $(CURDIR)
+export PYTHONHASHSEED := 0
+quiet := TQDM_DISABLE=1
+html := _build/html/index.html
+
+.PHONY: book test lab sync check clean
+
+book: $(installed)
+	$(quiet) $(python) tools/book.py update
+	$(quiet) $(python) tools/book.py claims
+	$(quiet) $(VENV)/bin/jupyter-book build . -n -W --keep-going
+	@echo "The book is at $(CURDIR)/$(html)"
+
+test: $(installed)
+	$(python) tools/book.py check
+	$(MAKE) book
+	$(quiet) $(python) -m pytest -n 2 --dist loadfile --nbval --doctest-modules tests sgmc book
+
+lab: $(installed)
+	$(python) -m jupyter lab book
+
+sync: $(installed)
+	$(quiet) $(python) tools/book.py sync
+
+check: $(installed)
+	$(python) -m ruff format --check .
+	$(python) -m ruff check .
+	$(python) tools/book.py check
+
+clean:
+	rm -rf _build .pytest_cache .ruff_cache *.egg-info book/appendix/claims.md book/*/.ipynb_checkpoints
+
+# The environment is known by its requirements, so that another checkout with the same ones can share it: make VENV=/there book
+$(installed):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(python) -m pip install --disable-pip-version-check --progress-bar off -r requirements.txt -c constraints.txt
+	@rm -f $(VENV)/.installed-* && touch $@

@@ -1,0 +1,222 @@
+"""Keep the chapters' pairs in step, execute them, and list their claims.
+
+usage: python tools/book.py sync | update | check | claims
+
+sync     write every NAME.ipynb from its NAME.py, executed, with its text outputs
+update   the same for the chapters whose source changed; outputs stored before stay, for the tests to compare with
+check    say which pairs are out of step, not executed since their last change, or hold what they should not
+claims   write the appendix page that lists every claim
+"""
+
+import hashlib
+import html
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
+TIMEOUT = 600  # seconds for one chapter
+
+
+def chapters(root: Path = ROOT) -> list[Path]:
+    """List the percent scripts that are chapters."""
+    return [path for path in sorted((root / "book").glob("*/*.py")) if "# %%" in path.read_text()]
+
+
+def from_source(path: Path) -> nbformat.NotebookNode:
+    """Read a percent script as a notebook without outputs; cell ids are numbers, so that writing it again changes nothing."""
+    notebook = jupytext.read(path)
+    notebook.metadata = nbformat.from_dict({"jupytext": {"formats": "ipynb,py:percent"}, "kernelspec": KERNELSPEC})
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    return notebook
+
+
+def inputs(notebook: nbformat.NotebookNode) -> list[tuple]:
+    """Reduce a notebook to what its author writes."""
+    metadata = [{key: value for key, value in cell.metadata.items() if key != "execution"} for cell in notebook.cells]
+    return [(cell.cell_type, cell.source, str(meta)) for cell, meta in zip(notebook.cells, metadata, strict=True)]
+
+
+def code_hash(notebook: nbformat.NotebookNode) -> str:
+    """Hash the code of a notebook: text may change without another execution."""
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return hashlib.sha256("\0".join(code).encode()).hexdigest()
+
+
+def environment_hash(root: Path = ROOT) -> str:
+    """Hash what every chapter depends on and its own text does not show: the package and the requirements."""
+    files = [*sorted((root / "sgmc").rglob("*.py")), *sorted((root / "sgmc").rglob("*.mplstyle")), root / "requirements.txt", root / "constraints.txt"]
+    content = b"".join(str(path.relative_to(root)).encode() + path.read_bytes() for path in files)
+    return hashlib.sha256(content).hexdigest()
+
+
+def execute(root: Path = ROOT):
+    """Execute, two chapters at a time, those that are not in the cache; return the cache.
+
+    The cache knows a chapter by its code. It is emptied when the package or the requirements change.
+    """
+    from jupyter_cache import get_cache
+    from jupyter_cache.executors import load_executor
+
+    folder = root / "_build" / ".jupyter_cache"
+    cache, stamp, now = get_cache(str(folder)), folder / "environment", environment_hash(root)
+    cache.list_cache_records()  # makes the folder
+    if not stamp.exists() or stamp.read_text() != now:
+        cache.clear_cache()
+        cache = get_cache(str(folder))
+        cache.list_cache_records()
+        stamp.write_text(now)
+    notebooks = [path.with_suffix(".ipynb") for path in chapters(root)]
+    keys = [cache.add_nb_to_project(str(path)).pk for path in notebooks]
+    waiting = [record for record in cache.list_unexecuted() if record.pk in keys]
+    if waiting:
+        print(f"executing {len(waiting)} of {len(keys)} chapters", flush=True)
+        result = load_executor("local-parallel", cache, logger=_logger()).run_and_cache(
+            filter_pks=[record.pk for record in waiting], timeout=TIMEOUT
+        )
+        for uri in [*result.errored, *result.excepted]:
+            record = cache.get_project_record(uri)
+            print(f"\n{uri} failed:\n{record.traceback}", file=sys.stderr)
+        if result.errored or result.excepted:
+            sys.exit(1)
+    return cache
+
+
+def text_outputs(outputs: list) -> list:
+    """Keep of a cell's outputs what can be compared on any machine: text, without images, HTML and standard error."""
+    kept = []
+    for output in outputs:
+        if output.output_type == "stream" and output.name == "stderr":
+            continue
+        if "data" in output:
+            output.data = {key: value for key, value in output.data.items() if key == "text/plain"}
+            output.metadata = {}
+        kept.append(output)
+    return kept
+
+
+def sync(root: Path = ROOT, *, everything: bool = True) -> None:
+    """Write notebooks from their sources, with the text outputs of an execution of just that code and this package.
+
+    Without ``everything`` a notebook that is in step with its source keeps its stored outputs: a test that executes it again then
+    tells whether a change elsewhere moved a number.
+    """
+    changed = []
+    for path in chapters(root):
+        notebook, target = from_source(path), path.with_suffix(".ipynb")
+        stored = nbformat.read(target, 4) if target.exists() else None
+        if stored is None or inputs(stored) != inputs(notebook):
+            nbformat.write(notebook, target)
+        if everything or stored is None or inputs(stored) != inputs(notebook) or "executed" not in stored.metadata:
+            changed.append(path)
+    cache = execute(root)
+    for path in changed:
+        notebook, target = from_source(path), path.with_suffix(".ipynb")
+        executed = cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk).nb
+        results = iter([cell for cell in executed.cells if cell.cell_type == "code"])
+        for count, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), start=1):
+            cell.outputs, cell.execution_count = text_outputs(next(results).outputs), count
+            for output in cell.outputs:
+                if "execution_count" in output:
+                    output.execution_count = count
+        notebook.metadata["executed"] = code_hash(notebook)
+        text = nbformat.writes(notebook) + "\n"
+        if target.read_text() != text:
+            target.write_text(text)
+            print(f"wrote {target.relative_to(root)}")
+
+
+def problems(root: Path = ROOT) -> list[str]:
+    """List what is wrong with the pairs, a line each."""
+    found = []
+    for path in chapters(root):
+        name, target = path.relative_to(root), path.with_suffix(".ipynb")
+        if not target.exists():
+            found.append(f"{name} has no notebook: run make sync")
+            continue
+        notebook = nbformat.read(target, 4)
+        if inputs(notebook) != inputs(from_source(path)):
+            found.append(f"{name} and its notebook are out of step: run make sync")
+        if notebook.metadata.get("executed") != code_hash(notebook):
+            found.append(f"{name} was not executed since its last change: run make sync")
+        code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
+            found.append(f"{name}: cells were executed out of order")
+        for output in (output for cell in code for output in cell.outputs):
+            if output.output_type == "error" or output.get("name") == "stderr" or set(output.get("data", ())) - {"text/plain"}:
+                found.append(f"{name}: a stored output is an error, standard error, an image or HTML")
+    for notebook in sorted((root / "book").glob("*/*.ipynb")):
+        if not notebook.with_suffix(".py").exists():
+            found.append(f"{notebook.relative_to(root)} has no source")
+    return found
+
+
+def claims(root: Path = ROOT) -> dict[Path, list[str]]:
+    """Collect every claim's line from the stored outputs, by chapter."""
+    found = {}
+    for path in chapters(root):
+        notebook = nbformat.read(path.with_suffix(".ipynb"), 4)
+        outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+        lines = [output.data["text/plain"] for output in outputs if "data" in output]
+        found[path.relative_to(root)] = [line for line in lines if line.startswith("✓ ")]
+    return found
+
+
+def anchor(line: str) -> str:
+    """Name the place of a claim in its page, as ``sgmc.claims`` does."""
+    return "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
+
+
+def write_claims(root: Path = ROOT) -> None:
+    """Write the page of claims, each with a link to the place in the book where it is checked."""
+    found = {path: lines for path, lines in claims(root).items() if lines}
+    total = sum(map(len, found.values()))
+    page = [
+        "# Claims",
+        "",
+        f"Every empirical sentence of this book is checked by the cell that states it: {total} claims in {len(found)} chapters.",
+        "A build of the book in which one of them is false fails.",
+        "Each line leads to the place where it is computed; the page there shows the measured value too.",
+        "",
+    ]
+    for path, lines in found.items():
+        title = next(line for line in (root / path).read_text().splitlines() if line.startswith("# # ")).removeprefix("# # ")
+        page += [f"## {title}", "", f"{len(lines)} claims in {{doc}}`/{path.with_suffix('')}`.", ""]
+        for line in lines:
+            url = f"../{path.parent.name}/{path.stem}.html#{anchor(line)}"
+            page.append(f'* <a href="{url}">{html.escape(line)}</a>')
+        page.append("")
+    target = root / "book" / "appendix" / "claims.md"
+    if not target.exists() or target.read_text() != "\n".join(page):
+        target.write_text("\n".join(page))
+
+
+def _logger():
+    import logging
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    logging.getLogger("traitlets").setLevel(logging.ERROR)
+    return logging.getLogger("book")
+
+
+def main(command: str) -> None:
+    """Run one of the commands of this file's head."""
+    if command in ("sync", "update"):
+        sync(everything=command == "sync")
+    elif command == "claims":
+        write_claims()
+    elif command == "check":
+        found = problems()
+        print("\n".join(found) or f"{len(chapters())} pairs are in step and executed")
+        sys.exit(bool(found))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) == 2 else "")
