@@ -1,0 +1,324 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Hamiltonian dynamics
+#
+# A frictionless ball rolling in a bowl explores the bowl without ever losing energy; this chapter makes a computer do the same.
+#
+# **You will learn** to
+#
+# * write down Hamilton's equations and solve them exactly for the simplest bowl,
+# * prove the three properties that a sampler will need: reversibility, conservation of energy, conservation of volume,
+# * choose an integrator that keeps two of them exactly and the third almost, and see one that keeps none,
+# * measure the order of an integrator's error.
+#
+# **You will need** derivatives, matrices and determinants. No physics.
+
+# %%
+import matplotlib.pyplot as plt
+import torch
+
+from sgmc import claim
+from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
+from sgmc.potentials import DoubleWell, Gaussian
+
+use_style()
+
+# %% [markdown]
+# ## Position, momentum, energy
+#
+# Let $\theta \in \mathbb{R}^d$ be a position and $U(\theta)$ a *potential energy*: the height of the landscape at $\theta$.
+# Give the ball a *momentum* $r \in \mathbb{R}^d$ and a *mass matrix* $M$, symmetric and positive definite.
+# Physicists write $q$ and $p$ for our $\theta$ and $r$.
+#
+# ```{prf:definition} Hamiltonian dynamics
+# :label: def-hamiltonian
+#
+# The *Hamiltonian* is the total energy $H(\theta, r) = U(\theta) + \tfrac12 r^\top M^{-1} r$, and *Hamilton's equations* are
+#
+# $$
+# \frac{d\theta}{dt} = \frac{\partial H}{\partial r} = M^{-1} r, \qquad \frac{dr}{dt} = -\frac{\partial H}{\partial \theta} = -\nabla U(\theta).
+# $$ (eq-hamilton)
+# ```
+#
+# The first equation says that momentum is mass times velocity, the second that the force is downhill.
+# The map that follows the equations from time $0$ to time $t$ is the *flow*, $\Phi_t(\theta, r)$.
+#
+# ```{prf:theorem} What the flow keeps
+# :label: thm-flow
+#
+# Let $U$ be twice continuously differentiable, and let solutions exist for all times. Then
+#
+# 1. *(energy)* $H(\Phi_t(\theta, r)) = H(\theta, r)$;
+# 2. *(reversibility)* with the flip $F(\theta, r) = (\theta, -r)$, the flow run backwards is $\Phi_t^{-1} = F \circ \Phi_t \circ F$;
+# 3. *(volume)* $\lvert\det D\Phi_t\rvert = 1$;
+# 4. *(symplecticness)* $D\Phi_t^\top J\, D\Phi_t = J$ with $J = \begin{pmatrix} 0 & I \\ -I & 0 \end{pmatrix}$.
+# ```
+#
+# ```{prf:proof}
+# *Energy.* By the chain rule $\frac{dH}{dt} = \nabla U^\top \dot\theta + r^\top M^{-1}\dot r = \nabla U^\top M^{-1} r - r^\top M^{-1}\nabla U = 0$.
+#
+# *Reversibility.* If $(\theta(t), r(t))$ solves {eq}`eq-hamilton`, put $\bar\theta(s) = \theta(t - s)$ and $\bar r(s) = -r(t - s)$.
+# Then $\frac{d\bar\theta}{ds} = -M^{-1} r(t-s) = M^{-1}\bar r$ and $\frac{d\bar r}{ds} = -\nabla U(\bar\theta)$, so the reversed path with the flipped momentum is a solution too.
+# It starts at $F\Phi_t(\theta, r)$ and is at $F(\theta, r)$ after a time $t$: $\Phi_t F \Phi_t = F$, which is the statement because $F^{-1} = F$.
+#
+# *Symplecticness and volume.* The equations are $\dot z = J\nabla H(z)$ for $z = (\theta, r)$. The Jacobian $S_t = D\Phi_t$ solves $\dot S = J\,\nabla^2 H\, S$ with $S_0 = I$.
+# So $\frac{d}{dt} S^\top J S = S^\top \nabla^2 H J^\top J S + S^\top J J \nabla^2 H S = S^\top \nabla^2 H S - S^\top\nabla^2 H S = 0$, by $J^\top J = I$ and $J^2 = -I$: it stays at $J$.
+# Take determinants: $(\det S)^2 = 1$.
+# ```
+#
+# ## A bowl that can be solved
+#
+# For $U(\theta) = \tfrac12\theta^2$ and $M = 1$ the equations are $\dot\theta = r$, $\dot r = -\theta$, with the solution
+#
+# $$
+# \begin{pmatrix}\theta(t)\\ r(t)\end{pmatrix} = \begin{pmatrix}\cos t & \sin t\\ -\sin t & \cos t\end{pmatrix}\begin{pmatrix}\theta(0)\\ r(0)\end{pmatrix},
+# $$ (eq-rotation)
+#
+# a rotation: it keeps areas, and it keeps $H = \tfrac12(\theta^2 + r^2)$.
+#
+# ## Three integrators
+#
+# Few potentials can be solved, so we take steps of size $\varepsilon$. The three schemes below use the same ingredients in different orders.
+#
+# ```{prf:definition} Explicit Euler, symplectic Euler, leapfrog
+# :label: def-integrators
+#
+# * *Explicit Euler*: $\theta' = \theta + \varepsilon M^{-1} r$, $\ r' = r - \varepsilon\nabla U(\theta)$. Both read the old state.
+# * *Symplectic Euler*: $\theta' = \theta + \varepsilon M^{-1} r$, $\ r' = r - \varepsilon\nabla U(\theta')$. The kick reads the **new** position.
+# * *Leapfrog*: half a kick $r_{1/2} = r - \tfrac\varepsilon2\nabla U(\theta)$, a drift $\theta' = \theta + \varepsilon M^{-1} r_{1/2}$, half a kick $r' = r_{1/2} - \tfrac\varepsilon2\nabla U(\theta')$.
+# ```
+#
+# In the package they read the same:
+#
+# ```{literalinclude} ../../sgmc/integrators.py
+# :language: python
+# :pyobject: leapfrog
+# :lines: 4,14-
+# ```
+#
+# Start at $(0, 1)$ with $\varepsilon = 0.3$, take 20 steps, then 3,000.
+
+# %%
+bowl = Gaussian.standard(1, dtype=torch.float64)
+integrators = {"explicit Euler": explicit_euler, "symplectic Euler": symplectic_euler, "leapfrog": leapfrog}
+
+
+def path(integrator, step_size, num_steps, potential=bowl, start=(0.0, 1.0)):
+    """Follow one integrator from the start; return the points (num_steps + 1, 2)."""
+    position, momentum = (torch.tensor([[x]], dtype=torch.float64) for x in start)
+    points = [torch.cat([position, momentum], -1)]
+    for _ in range(num_steps):
+        position, momentum = integrator(potential.gradient, position, momentum, step_size)
+        points.append(torch.cat([position, momentum], -1))
+    return torch.cat(points)
+
+
+short = {name: path(integrator, 0.3, 20) for name, integrator in integrators.items()}
+long = {name: path(integrator, 0.3, 3_000) for name, integrator in integrators.items()}
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-three-integrators", "caption": "Twenty steps of size 0.3 from (0, 1) in the bowl U = θ²/2. The exact path is the grey circle. Explicit Euler spirals outwards, symplectic Euler runs round an ellipse, leapfrog stays close to the circle."}}
+figure, panels = plt.subplots(1, 3, figsize=(8.4, 3.0), sharex=True, sharey=True)
+angle = torch.linspace(0, 2 * torch.pi, 200)
+for axes, (name, points) in zip(panels, short.items(), strict=True):
+    axes.plot(angle.cos(), angle.sin(), color=TRUTH)
+    axes.plot(*points.T, "o-", ms=3, lw=1, color=COLOURS[name])
+    axes.set(title=name, xlabel=r"position $\theta$", aspect="equal")
+panels[0].set_ylabel(r"momentum $r$");
+
+# %% [markdown]
+# {numref}`fig-three-integrators` shows what the eye sees; energies say it exactly.
+# An explicit Euler step in this bowl is the matrix $\begin{pmatrix}1 & \varepsilon\\ -\varepsilon & 1\end{pmatrix}$, which lengthens every vector by $\sqrt{1+\varepsilon^2}$: the energy grows by the factor $1 + \varepsilon^2$ at each step, for any $\varepsilon$ however small.
+
+# %%
+energy = {name: 0.5 * points.pow(2).sum(-1) for name, points in long.items()}
+claim("After 20 steps of size 0.3 explicit Euler's energy has grown by the factor (1 + ε²)²⁰",
+      energy["explicit Euler"][20] / energy["explicit Euler"][0], near=1.09**20, within=1e-9, because="exact algebra")
+claim("Over 3,000 steps symplectic Euler's energy stays below this multiple of the first", energy["symplectic Euler"].max() / 0.5,
+      at_most=1.18, because="the conserved ellipse below gives 1/(1 − ε/2) = 1.1765 at the largest")
+claim("Over 3,000 steps leapfrog's energy error relative to the start stays below", (energy["leapfrog"] - 0.5).abs().max() / 0.5,
+      at_most=0.0231, because="the conserved ellipse below gives 1/(1 − ε²/4) − 1 = 0.0230 at the largest")
+
+# %% [markdown]
+# ## Why two of them work: a shadow
+#
+# Symplectic Euler and leapfrog do not keep $H$. They keep something close to it.
+#
+# ```{prf:theorem} The conserved ellipses
+# :label: thm-shadow
+#
+# In the bowl $U = \tfrac12\theta^2$ with $M = 1$ and $0 < \varepsilon < 2$,
+# symplectic Euler keeps $\tilde H = \tfrac12(\theta^2 + r^2) + \tfrac\varepsilon2\,\theta r$ exactly, and leapfrog keeps $\tilde H = \tfrac12\bigl(1 - \tfrac{\varepsilon^2}4\bigr)\theta^2 + \tfrac12 r^2$ exactly.
+# ```
+#
+# ```{prf:proof}
+# Symplectic Euler: $r = r' + \varepsilon\theta'$ and $\theta = \theta' - \varepsilon r$. Insert these in $\theta^2 + r^2 + \varepsilon\theta r = \theta(\theta + \varepsilon r) + r^2 = \theta\theta' + r^2$; and
+# $\theta\theta' + r^2 = (\theta' - \varepsilon r)\theta' + r^2 = \theta'^2 + r(r - \varepsilon\theta') = \theta'^2 + (r' + \varepsilon\theta')r' = \theta'^2 + r'^2 + \varepsilon\theta' r'$.
+#
+# Leapfrog is the matrix $\begin{pmatrix}1 - \varepsilon^2/2 & \varepsilon\\ -\varepsilon(1 - \varepsilon^2/4) & 1 - \varepsilon^2/2\end{pmatrix}$.
+# With $c = 1 - \varepsilon^2/2$, $k = 1 - \varepsilon^2/4$, we have $c^2 + \varepsilon^2 k = 1$, and $k(c\theta + \varepsilon r)^2 + (cr - \varepsilon k\theta)^2 = k(c^2 + \varepsilon^2 k)\theta^2 + (c^2 + \varepsilon^2 k)r^2 = k\theta^2 + r^2$; the mixed terms cancel.
+# ```
+#
+# For $\varepsilon < 2$ both forms are positive definite: their level sets are ellipses, and a path on an ellipse cannot run away. At $\varepsilon = 2$ the ellipse opens, which is the stability limit; for a bowl $U = \tfrac12 a\theta^2$ the limit is $\varepsilon < 2/\sqrt a$: **the steepest direction sets the step size**.
+# For a general potential the conserved quantity exists only as an asymptotic series in $\varepsilon$ {cite:p}`hairer2006`, but it explains why the energy error of a symplectic method oscillates rather than grows.
+
+# %%
+theta, r = long["symplectic Euler"].T
+shadow = 0.5 * (theta**2 + r**2) + 0.15 * theta * r
+claim("Symplectic Euler keeps its shadow energy over 3,000 steps, with a largest error", (shadow - shadow[0]).abs().max(), at_most=1e-11,
+      because="rounding of 3,000 steps in double precision")
+theta, r = long["leapfrog"].T
+shadow = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
+claim("Leapfrog keeps its shadow energy over 3,000 steps, with a largest error", (shadow - shadow[0]).abs().max(), at_most=1e-11,
+      because="rounding of 3,000 steps in double precision")
+unstable = path(leapfrog, 2.01, 200)
+claim("At a step just over the limit, ε = 2.01, leapfrog's position has grown beyond", unstable[-1].abs().max(), at_least=1e3,
+      because="an eigenvalue of the step matrix is 1.22 in size")
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-energy", "caption": "The energy over the first 200 steps of size 0.3. Explicit Euler grows exponentially; the other two oscillate for ever."}}
+figure, axes = plt.subplots()
+for name, values in energy.items():
+    axes.semilogy(values[:201] / values[0], color=COLOURS[name], label=name)
+axes.axhline(1, color=TRUTH, zorder=0)
+axes.set(xlabel="step", ylabel=r"energy $H / H_0$", ylim=(0.7, 1e4))
+axes.legend();
+
+# %% [markdown]
+# ## Reversible and volume-preserving, exactly
+#
+# Energy is kept only nearly. The other two properties hold to the last bit of the mathematics, for any potential and any step size, and they are the ones that a sampler cannot do without.
+#
+# ```{prf:theorem} Leapfrog is reversible and keeps volume
+# :label: thm-leapfrog
+#
+# Let $\Psi_\varepsilon$ be one leapfrog step. Then $F \circ \Psi_\varepsilon \circ F \circ \Psi_\varepsilon$ is the identity, and $\lvert\det D\Psi_\varepsilon\rvert = 1$.
+# ```
+#
+# ```{prf:proof}
+# Write $K_h(\theta, r) = (\theta, r - h\nabla U(\theta))$ for a kick and $D_h(\theta, r) = (\theta + hM^{-1}r, r)$ for a drift: $\Psi_\varepsilon = K_{\varepsilon/2} D_\varepsilon K_{\varepsilon/2}$.
+# Each is a shear: its Jacobian is triangular with ones on the diagonal, so its determinant is 1, and so is the product's.
+# A kick with the momentum flipped is undone by the same kick: $F K_h F = K_{-h} = K_h^{-1}$, and $F D_h F = D_{-h} = D_h^{-1}$.
+# So $F\Psi_\varepsilon F = K_{\varepsilon/2}^{-1} D_\varepsilon^{-1} K_{\varepsilon/2}^{-1} = \Psi_\varepsilon^{-1}$, because the order $K D K$ reads the same backwards.
+# ```
+#
+# Symplectic Euler, $K_\varepsilon D_\varepsilon$, is a product of shears too and keeps volume, but it does not read the same backwards: it is not reversible. We let the double well $U = -2\theta^2 + \theta^4$ decide.
+
+# %%
+well = DoubleWell()
+position = torch.linspace(-1.5, 1.5, 7, dtype=torch.float64)[:, None]
+momentum = torch.linspace(1.0, -1.0, 7, dtype=torch.float64)[:, None]
+
+
+def return_error(integrator, num_steps=25, step_size=0.1):
+    """Go forward, flip the momentum, go forward again, flip: how far from the start?"""
+    there = integrator(well.gradient, position, momentum, step_size, num_steps)
+    back = integrator(well.gradient, there[0], -there[1], step_size, num_steps)
+    return float((back[0] - position).abs().max())
+
+
+def determinant(integrator, step_size=0.1):
+    """Compute det DΨ at one state by forward automatic differentiation."""
+    def step(state):
+        moved = integrator(lambda x: 4 * x**3 - 4 * x, state[:1, None], state[1:, None], step_size)
+        return torch.cat(moved).flatten()
+
+    return float(torch.linalg.det(torch.func.jacfwd(step)(torch.tensor([0.7, -0.4], dtype=torch.float64))))
+
+
+claim("Leapfrog there and back misses the start by", return_error(leapfrog), at_most=1e-11, because="rounding of 50 steps")
+claim("Symplectic Euler there and back misses the start by", return_error(symplectic_euler), at_least=1e-2,
+      because="its error is of the first order in ε = 0.1")
+claim("Leapfrog's Jacobian has determinant", determinant(leapfrog), near=1, within=1e-13, because="a product of shears")
+claim("Symplectic Euler's Jacobian has determinant", determinant(symplectic_euler), near=1, within=1e-13, because="a product of shears")
+claim("Explicit Euler's Jacobian has determinant", determinant(explicit_euler), near=1 + 0.1**2 * (12 * 0.7**2 - 4), within=1e-13,
+      because="det = 1 + ε²U''(θ)")
+
+# %% [markdown]
+# ## The order of the error
+#
+# Halve the step: by how much does the error of the energy fall?
+# A method is *of order $p$* if the error after a fixed time is proportional to $\varepsilon^p$.
+# We measure the largest energy error over a time of 4 from $(0, 1)$ in the double well and fit the slope in logarithms.
+
+# %%
+step_sizes = 0.04 * 0.5 ** torch.arange(7, dtype=torch.float64)
+
+
+def energy_error(integrator, step_size):
+    points = path(integrator, step_size, round(4 / step_size), well, start=(0.0, 1.0))
+    values = well.energy(points[:, :1]) + 0.5 * points[:, 1] ** 2
+    return (values - values[0]).abs().max()
+
+
+errors = {name: torch.stack([energy_error(f, float(h)) for h in step_sizes]) for name, f in integrators.items()}
+slopes = {name: float((e[-1] / e[-3]).log() / (step_sizes[-1] / step_sizes[-3]).log()) for name, e in errors.items()}
+for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog", 2)):
+    claim(f"The energy error of {name} has order", slopes[name], near=order, within=0.1, because="the last two halvings of ε; the next order in ε is still seen")
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Dashed: slopes one and two."}}
+figure, axes = plt.subplots()
+for name, values in errors.items():
+    axes.loglog(step_sizes, values, "o-", ms=4, color=COLOURS[name], label=name)
+axes.loglog(step_sizes, 8 * step_sizes, "--", color=TRUTH)
+axes.loglog(step_sizes, 2 * step_sizes**2, "--", color=TRUTH)
+axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"largest error of $H$")
+axes.legend();
+
+# %% [markdown]
+# ## In practice
+#
+# * Use leapfrog. It costs one gradient per step, like Euler, because the half kicks of neighbouring steps share a gradient.
+# * The step size must be below $2/\sqrt{a}$ for the largest curvature $a$; a mass matrix $M \approx \nabla^2 U$ makes all curvatures alike.
+# * An energy error that grows along the path, rather than oscillating, is a bug or a step too large.
+# * A gradient that is *noisy* breaks all of this: the kicks are no longer functions of the position. That is where the naive algorithm with stochastic gradients will fail.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-drift-first
+#
+# Leapfrog may also be written drift–kick–drift, $D_{\varepsilon/2}K_\varepsilon D_{\varepsilon/2}$. Show that it is reversible and keeps volume. What does it conserve in the bowl $U = \tfrac12\theta^2$?
+# ```
+#
+# ```{solution} ex-drift-first
+# :class: dropdown
+#
+# The proof of {prf:ref}`thm-leapfrog` only uses that each factor is a shear that the flip inverts, and that the order is a palindrome. Exchanging the roles of $\theta$ and $r$ turns one scheme into the other, so it conserves $\tfrac12\theta^2 + \tfrac12(1 - \tfrac{\varepsilon^2}4)r^2$.
+# ```
+#
+# ```{exercise}
+# :label: ex-frequency
+#
+# By what angle does leapfrog turn the bowl in one step? Does the numerical ball run ahead of the exact one, or behind?
+# ```
+#
+# ```{solution} ex-frequency
+# :class: dropdown
+#
+# The step matrix has trace $2 - \varepsilon^2$, so it is similar to a rotation by $\omega$ with $2\cos\omega = 2 - \varepsilon^2$, or $\sin(\omega/2) = \varepsilon/2$. Then $\omega = 2\arcsin(\varepsilon/2) > \varepsilon$: it runs ahead, by $\varepsilon^3/24$ a step.
+# ```
+#
+# ```{exercise}
+# :label: ex-mass
+#
+# Show that leapfrog with mass $M$ is leapfrog with mass $I$ in the coordinates $\theta' = M^{1/2}\theta$. What mass is best for $U = \tfrac12\theta^\top A\theta$?
+# ```
+#
+# ```{solution} ex-mass
+# :class: dropdown
+#
+# With $r' = M^{-1/2}r$, the drift is $\theta' \leftarrow \theta' + \varepsilon r'$ and the kick $r' \leftarrow r' - \varepsilon M^{-1/2}\nabla U = r' - \varepsilon\nabla_{\theta'}U$. The quadratic form becomes $M^{-1/2}AM^{-1/2}$, the identity for $M = A$: all directions then have the same limit, $\varepsilon < 2$.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`neal2011` introduces these integrators for statisticians, {cite:t}`hairer2006` is the reference on why symplectic ones work, and {cite:t}`leimkuhler2016` carries the splitting of this chapter over to stochastic dynamics.
