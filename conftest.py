@@ -2,6 +2,9 @@
 
 
 def pytest_collectstart(collector):
-    """Leave HTML out of the comparison of notebooks: a claim's page shows its measured value, whose last digits vary."""
+    """Leave out of the comparison of notebooks what they do not store.
+
+    That is the HTML of claims, whose measured values vary in the last digits, and standard error, where progress and warnings go.
+    """
     if hasattr(collector, "skip_compare"):
-        collector.skip_compare += ("text/html",)
+        collector.skip_compare += ("text/html", "stderr")

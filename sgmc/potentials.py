@@ -80,7 +80,7 @@ class Gaussian(Potential):
     def energy(self, position: Tensor) -> Tensor:
         """Compute ½(θ − μ)ᵀΣ⁻¹(θ − μ): ``(chains, dim)`` → ``(chains,)``."""
         centred = position - self.mean
-        return 0.5 * (centred @ self.precision * centred).sum(-1)
+        return 0.5 * (centred @ self.precision.to(centred.dtype) * centred).sum(-1)
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute Σ⁻¹(θ − μ): ``(chains, dim)`` → ``(chains, dim)``."""

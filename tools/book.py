@@ -10,6 +10,7 @@ claims   write the appendix page that lists every claim
 
 import hashlib
 import html
+import json
 import sys
 from pathlib import Path
 
@@ -38,8 +39,7 @@ def from_source(path: Path) -> nbformat.NotebookNode:
 
 def inputs(notebook: nbformat.NotebookNode) -> list[tuple]:
     """Reduce a notebook to what its author writes."""
-    metadata = [{key: value for key, value in cell.metadata.items() if key != "execution"} for cell in notebook.cells]
-    return [(cell.cell_type, cell.source, str(meta)) for cell, meta in zip(notebook.cells, metadata, strict=True)]
+    return [(cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True)) for cell in notebook.cells]
 
 
 def code_hash(notebook: nbformat.NotebookNode) -> str:

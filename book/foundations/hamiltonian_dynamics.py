@@ -133,7 +133,8 @@ for axes, (name, points) in zip(panels, short.items(), strict=True):
     axes.plot(angle.cos(), angle.sin(), color=TRUTH)
     axes.plot(*points.T, "o-", ms=3, lw=1, color=COLOURS[name])
     axes.set(title=name, xlabel=r"position $\theta$", aspect="equal")
-panels[0].set_ylabel(r"momentum $r$");
+panels[0].set_ylabel(r"momentum $r$")
+plt.show()
 
 # %% [markdown]
 # {numref}`fig-three-integrators` shows what the eye sees; energies say it exactly.
@@ -190,7 +191,8 @@ for name, values in energy.items():
     axes.semilogy(values[:201] / values[0], color=COLOURS[name], label=name)
 axes.axhline(1, color=TRUTH, zorder=0)
 axes.set(xlabel="step", ylabel=r"energy $H / H_0$", ylim=(0.7, 1e4))
-axes.legend();
+axes.legend()
+plt.show()
 
 # %% [markdown]
 # ## Reversible and volume-preserving, exactly
@@ -271,7 +273,8 @@ for name, values in errors.items():
 axes.loglog(step_sizes, 8 * step_sizes, "--", color=TRUTH)
 axes.loglog(step_sizes, 2 * step_sizes**2, "--", color=TRUTH)
 axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"largest error of $H$")
-axes.legend();
+axes.legend()
+plt.show()
 
 # %% [markdown]
 # ## In practice

@@ -133,7 +133,8 @@ figure, axes = plt.subplots()
 plot_density(axes, well, -2.2, 2.2)
 plot_histogram(axes, draws.samples, torch.linspace(-2.2, 2.2, 89), color=COLOURS["SGHMC"], label="SGHMC")
 axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, None))
-axes.legend();
+axes.legend()
+plt.show()
 
 # %% [markdown]
 # ## The order of the updates
@@ -200,7 +201,8 @@ axes.loglog(step_sizes, biases[False], color=COLOURS["SGHMC"], label="gradient a
 for h, value, error in measured:
     axes.errorbar(h, abs(float(value) - 1), 2 * float(error), fmt="o", color=COLOURS["SGHMC"])
 axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
-axes.legend();
+axes.legend()
+plt.show()
 
 # %% [markdown]
 # ## The learning-rate form
@@ -275,7 +277,8 @@ heated = [float(sghmc_chain(one, 0.1, float(c), noise_variance=4.0).stationary_c
 right.loglog(usable, heated, color=COLOURS["SGHMC"], label=r"$\hat B = 0$")
 right.axhline(1, color=TRUTH)
 right.set(xlabel=r"friction $C$", ylabel="stationary variance")
-right.legend();
+right.legend()
+plt.show()
 
 # %% [markdown]
 # ## In practice

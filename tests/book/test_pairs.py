@@ -1,0 +1,116 @@
+"""The chapters' pairs: in step, executed, in order, and the tools that keep them so."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+from tools import book
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_pairs_of_this_book_are_in_step_and_executed():
+    assert book.problems() == []
+
+
+def test_every_chapter_is_in_the_table_of_contents():
+    contents = {chapter["file"] for part in yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"] for chapter in part["chapters"]}
+    assert {str(path.relative_to(ROOT).with_suffix("")) for path in book.chapters()} <= contents
+
+
+def test_every_executed_chapter_has_claims():
+    few = {str(path): len(lines) for path, lines in book.claims().items() if len(lines) < 5}
+    assert not few, f"chapters with fewer than five claims: {few}"
+
+
+SOURCE = """# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # A small chapter
+
+# %%
+import sgmc
+print(sgmc.answer())
+
+# %%
+1 + 1
+"""
+
+
+@pytest.fixture
+def small_book(tmp_path):
+    """A book of one chapter, which prints what a package says."""
+    (tmp_path / "book" / "part").mkdir(parents=True)
+    (tmp_path / "book" / "part" / "small.py").write_text(SOURCE)
+    (tmp_path / "sgmc").mkdir()
+    (tmp_path / "sgmc" / "__init__.py").write_text("def answer():\n    return 'first'\n")
+    for name in ("requirements.txt", "constraints.txt"):
+        (tmp_path / name).write_text("")
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    return tmp_path
+
+
+def run(root, command):
+    result = subprocess.run(
+        [sys.executable, "tools/book.py", command], cwd=root, capture_output=True, text=True, env=_environment(root), timeout=300
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+def _environment(root):
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(root)}
+
+
+def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
+    notebook = small_book / "book" / "part" / "small.ipynb"
+    assert run(small_book, "sync")[0] == 0
+    assert "first" in notebook.read_text() and run(small_book, "check")[0] == 0
+    (small_book / "sgmc" / "__init__.py").write_text("def answer():\n    return 'second'\n")
+    assert run(small_book, "sync")[0] == 0
+    assert "second" in notebook.read_text() and "first" not in notebook.read_text()
+    before = notebook.read_bytes()
+    assert run(small_book, "sync")[0] == 0
+    assert notebook.read_bytes() == before, "a second sync changed a notebook"
+
+
+def stored(small_book):
+    assert run(small_book, "sync")[0] == 0
+    path = small_book / "book" / "part" / "small.ipynb"
+    return path, nbformat.read(path, 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda notebook: notebook.cells[1].update(source="2 + 2"), "out of step"),
+        (lambda notebook: notebook.cells[1].update(source="2 + 2"), "not executed since its last change"),
+        (lambda notebook: notebook.cells[1].update(execution_count=7), "out of order"),
+        (lambda notebook: notebook.cells[2].outputs[0].data.update({"image/png": "x"}), "an image"),
+    ],
+)
+def test_what_is_wrong_with_a_pair_is_found(small_book, change, message):
+    path, notebook = stored(small_book)
+    change(notebook)
+    nbformat.write(notebook, path)
+    code, said = run(small_book, "check")
+    assert code == 1 and message in said
+
+
+def test_a_failing_chapter_fails_the_build_with_its_traceback(small_book):
+    (small_book / "book" / "part" / "small.py").write_text(SOURCE.replace("1 + 1", "1 / 0"))
+    code, said = run(small_book, "sync")
+    assert code == 1 and "ZeroDivisionError" in said
