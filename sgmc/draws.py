@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 
 

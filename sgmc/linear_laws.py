@@ -102,9 +102,7 @@ def langevin_chain(
     dim = len(precision)
     identity = torch.eye(dim, dtype=torch.float64)
     injected = temperature * identity - _full(noise_estimate, dim)
-    return LinearChain(
-        identity - step_size * precision.double(), step_size**2 * _full(noise_variance, dim) + 2 * step_size * injected
-    )
+    return LinearChain(identity - step_size * precision.double(), step_size**2 * _full(noise_variance, dim) + 2 * step_size * injected)
 
 
 def sghmc_chain(
@@ -141,9 +139,7 @@ def sghmc_chain(
     identity, zero = torch.eye(dim, dtype=torch.float64), torch.zeros(dim, dim, dtype=torch.float64)
     friction, velocity = _full(friction, dim), step_size * torch.linalg.inv(_full(mass, dim))
     drift = torch.cat([torch.cat([identity, velocity], 1), torch.cat([zero, identity], 1)])
-    kick = torch.cat(
-        [torch.cat([identity, zero], 1), torch.cat([-step_size * precision.double(), identity - friction @ velocity], 1)]
-    )
+    kick = torch.cat([torch.cat([identity, zero], 1), torch.cat([-step_size * precision.double(), identity - friction @ velocity], 1)])
     noise = torch.zeros(2 * dim, 2 * dim, dtype=torch.float64)
     injected = temperature * friction - _full(noise_estimate, dim)
     noise[dim:, dim:] = step_size**2 * _full(noise_variance, dim) + 2 * step_size * injected
@@ -152,9 +148,7 @@ def sghmc_chain(
     return LinearChain(kick @ drift, noise)
 
 
-def naive_sghmc_chain(
-    precision: Tensor, step_size: float, num_steps: int, noise_variance: Matrix = 0.0, mass: Matrix = 1.0
-) -> LinearChain:
+def naive_sghmc_chain(precision: Tensor, step_size: float, num_steps: int, noise_variance: Matrix = 0.0, mass: Matrix = 1.0) -> LinearChain:
     """Write naive SGHMC, a noisy leapfrog trajectory from a fresh momentum r ~ N(0, M), as a linear chain in (θ, r).
 
     The stochastic gradient at the end of a step is used again at the start of the next one, as :func:`sgmc.integrators.leapfrog` does; the

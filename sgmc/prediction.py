@@ -83,7 +83,7 @@ def reliability_curve(probabilities: Tensor, targets: Tensor, num_bins: int = 10
 
 
 def expected_calibration_error(probabilities: Tensor, targets: Tensor, num_bins: int = 10) -> float:
-    """Compute Σ (share of the bin)·|accuracy − confidence| (Guo et al., 2017, eq. 3).
+    """Compute Σ (share of the bin)·abs(accuracy − confidence) (Guo et al., 2017, eq. 3).
 
     Arguments are those of :func:`reliability_curve`.
 

@@ -224,9 +224,7 @@ def _check(potential: Potential, position: Tensor, num_samples: int, warm_up: in
         # A generator of its own: a look at the gradient must not change the draws.
         gradient = potential.stochastic_gradient(position, Generator(position.device).manual_seed(seed))
     except RuntimeError as error:
-        raise ValueError(
-            f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}"
-        ) from error
+        raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
     if gradient.shape != position.shape or gradient.dtype != position.dtype:
         raise ValueError(
             f"the potential's gradient is {tuple(gradient.shape)} {gradient.dtype}, but the position is "

@@ -50,7 +50,12 @@ def code_hash(notebook: nbformat.NotebookNode) -> str:
 
 def environment_hash(root: Path = ROOT) -> str:
     """Hash what every chapter depends on and its own text does not show: the package and the requirements."""
-    files = [*sorted((root / "sgmc").rglob("*.py")), *sorted((root / "sgmc").rglob("*.mplstyle")), root / "requirements.txt", root / "constraints.txt"]
+    files = [
+        *sorted((root / "sgmc").rglob("*.py")),
+        *sorted((root / "sgmc").rglob("*.mplstyle")),
+        root / "requirements.txt",
+        root / "constraints.txt",
+    ]
     content = b"".join(str(path.relative_to(root)).encode() + path.read_bytes() for path in files)
     return hashlib.sha256(content).hexdigest()
 

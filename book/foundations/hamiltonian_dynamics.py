@@ -142,12 +142,25 @@ plt.show()
 
 # %%
 energy = {name: 0.5 * points.pow(2).sum(-1) for name, points in long.items()}
-claim("After 20 steps of size 0.3 explicit Euler's energy has grown by the factor (1 + ε²)²⁰",
-      energy["explicit Euler"][20] / energy["explicit Euler"][0], near=1.09**20, within=1e-9, because="exact algebra")
-claim("Over 3,000 steps symplectic Euler's energy stays below this multiple of the first", energy["symplectic Euler"].max() / 0.5,
-      at_most=1.18, because="the conserved ellipse below gives 1/(1 − ε/2) = 1.1765 at the largest")
-claim("Over 3,000 steps leapfrog's energy error relative to the start stays below", (energy["leapfrog"] - 0.5).abs().max() / 0.5,
-      at_most=0.0231, because="the conserved ellipse below gives 1/(1 − ε²/4) − 1 = 0.0230 at the largest")
+claim(
+    "After 20 steps of size 0.3 explicit Euler's energy has grown by the factor (1 + ε²)²⁰",
+    energy["explicit Euler"][20] / energy["explicit Euler"][0],
+    near=1.09**20,
+    within=1e-9,
+    because="exact algebra",
+)
+claim(
+    "Over 3,000 steps symplectic Euler's energy stays below this multiple of the first",
+    energy["symplectic Euler"].max() / 0.5,
+    at_most=1.18,
+    because="the conserved ellipse below gives 1/(1 − ε/2) = 1.1765 at the largest",
+)
+claim(
+    "Over 3,000 steps leapfrog's energy error relative to the start stays below",
+    (energy["leapfrog"] - 0.5).abs().max() / 0.5,
+    at_most=0.0231,
+    because="the conserved ellipse below gives 1/(1 − ε²/4) − 1 = 0.0230 at the largest",
+)
 
 # %% [markdown]
 # ## Why two of them work: a shadow
@@ -175,15 +188,27 @@ claim("Over 3,000 steps leapfrog's energy error relative to the start stays belo
 # %%
 theta, r = long["symplectic Euler"].T
 shadow = 0.5 * (theta**2 + r**2) + 0.15 * theta * r
-claim("Symplectic Euler keeps its shadow energy over 3,000 steps, with a largest error", (shadow - shadow[0]).abs().max(), at_most=1e-11,
-      because="rounding of 3,000 steps in double precision")
+claim(
+    "Symplectic Euler keeps its shadow energy over 3,000 steps, with a largest error",
+    (shadow - shadow[0]).abs().max(),
+    at_most=1e-11,
+    because="rounding of 3,000 steps in double precision",
+)
 theta, r = long["leapfrog"].T
 shadow = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
-claim("Leapfrog keeps its shadow energy over 3,000 steps, with a largest error", (shadow - shadow[0]).abs().max(), at_most=1e-11,
-      because="rounding of 3,000 steps in double precision")
+claim(
+    "Leapfrog keeps its shadow energy over 3,000 steps, with a largest error",
+    (shadow - shadow[0]).abs().max(),
+    at_most=1e-11,
+    because="rounding of 3,000 steps in double precision",
+)
 unstable = path(leapfrog, 2.01, 200)
-claim("At a step just over the limit, ε = 2.01, leapfrog's position has grown beyond", unstable[-1].abs().max(), at_least=1e3,
-      because="an eigenvalue of the step matrix is 1.22 in size")
+claim(
+    "At a step just over the limit, ε = 2.01, leapfrog's position has grown beyond",
+    unstable[-1].abs().max(),
+    at_least=1e3,
+    because="an eigenvalue of the step matrix is 1.22 in size",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-energy", "caption": "The energy over the first 200 steps of size 0.3. Explicit Euler grows exponentially; the other two oscillate for ever."}}
 figure, axes = plt.subplots()
@@ -229,6 +254,7 @@ def return_error(integrator, num_steps=25, step_size=0.1):
 
 def determinant(integrator, step_size=0.1):
     """Compute det DΨ at one state by forward automatic differentiation."""
+
     def step(state):
         moved = integrator(lambda x: 4 * x**3 - 4 * x, state[:1, None], state[1:, None], step_size)
         return torch.cat(moved).flatten()
@@ -237,12 +263,21 @@ def determinant(integrator, step_size=0.1):
 
 
 claim("Leapfrog there and back misses the start by", return_error(leapfrog), at_most=1e-11, because="rounding of 50 steps")
-claim("Symplectic Euler there and back misses the start by", return_error(symplectic_euler), at_least=1e-2,
-      because="its error is of the first order in ε = 0.1")
+claim(
+    "Symplectic Euler there and back misses the start by",
+    return_error(symplectic_euler),
+    at_least=1e-2,
+    because="its error is of the first order in ε = 0.1",
+)
 claim("Leapfrog's Jacobian has determinant", determinant(leapfrog), near=1, within=1e-13, because="a product of shears")
 claim("Symplectic Euler's Jacobian has determinant", determinant(symplectic_euler), near=1, within=1e-13, because="a product of shears")
-claim("Explicit Euler's Jacobian has determinant", determinant(explicit_euler), near=1 + 0.1**2 * (12 * 0.7**2 - 4), within=1e-13,
-      because="det = 1 + ε²U''(θ)")
+claim(
+    "Explicit Euler's Jacobian has determinant",
+    determinant(explicit_euler),
+    near=1 + 0.1**2 * (12 * 0.7**2 - 4),
+    within=1e-13,
+    because="det = 1 + ε²U''(θ)",
+)
 
 # %% [markdown]
 # ## The order of the error
@@ -264,7 +299,13 @@ def energy_error(integrator, step_size):
 errors = {name: torch.stack([energy_error(f, float(h)) for h in step_sizes]) for name, f in integrators.items()}
 slopes = {name: float((e[-1] / e[-3]).log() / (step_sizes[-1] / step_sizes[-3]).log()) for name, e in errors.items()}
 for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog", 2)):
-    claim(f"The energy error of {name} has order", slopes[name], near=order, within=0.1, because="the last two halvings of ε; the next order in ε is still seen")
+    claim(
+        f"The energy error of {name} has order",
+        slopes[name],
+        near=order,
+        within=0.1,
+        because="the last two halvings of ε; the next order in ε is still seen",
+    )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Dashed: slopes one and two."}}
 figure, axes = plt.subplots()

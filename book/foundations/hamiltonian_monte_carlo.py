@@ -117,12 +117,24 @@ plt.show()
 bowl = Gaussian.standard(1, dtype=torch.float64)
 for step_size in (0.5, 1.0, 1.5):
     law = naive_sghmc_chain(torch.eye(1), step_size, 2).stationary_covariance()[0, 0]
-    claim(f"Exact variance of uncorrected HMC at ε = {step_size:g} over 1/(1 − ε²/4)", law * (1 - step_size**2 / 4), near=1, within=1e-9, because="exact law of the linear chain")
+    claim(
+        f"Exact variance of uncorrected HMC at ε = {step_size:g} over 1/(1 − ε²/4)",
+        law * (1 - step_size**2 / 4),
+        near=1,
+        within=1e-9,
+        because="exact law of the linear chain",
+    )
 start = bowl.exact_samples(10_000, torch.Generator().manual_seed(1))
 for metropolis, expected in ((False, 1 / 0.75), (True, 1.0)):
     draws = sample(HMC(1.0, 2, metropolis=metropolis), bowl, start, num_samples=20, warm_up=20, seed=2)
     value, error = draws.mean_and_standard_error(lambda x: x**2)
-    claim(f"Measured variance at ε = 1 {'with' if metropolis else 'without'} the correction step", value, near=round(expected, 6), standard_error=error, because="10,000 independent chains")
+    claim(
+        f"Measured variance at ε = 1 {'with' if metropolis else 'without'} the correction step",
+        value,
+        near=round(expected, 6),
+        standard_error=error,
+        because="10,000 independent chains",
+    )
 
 # %% [markdown]
 # ## Tuning: step size, number of steps, resonance
@@ -132,6 +144,7 @@ for metropolis, expected in ((False, 1 / 0.75), (True, 1.0)):
 # The currency is the *effective sample size per gradient*: with autocorrelations $\rho_k$, $n$ draws are worth $n/\tau$ independent ones, $\tau = 1 + 2\sum_k\rho_k$. ArviZ estimates it {cite:p}`kumar2019,vehtari2021`; we take the smallest over coordinates and over $\theta$ and $\theta^2$.
 #
 # In a bowl of curvature one, a trajectory of time $\varepsilon L = \pi$ ends at $-\theta$: the chain hops from side to side and never changes its energy. That is *resonance*. A random number of steps cures it.
+
 
 # %%
 def efficiency(kernel, potential, num_samples=1_000, chains=20, seed=0):
@@ -147,8 +160,12 @@ def efficiency(kernel, potential, num_samples=1_000, chains=20, seed=0):
 steps = [1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
 by_steps = {jitter: [efficiency(HMC(0.196, L, jitter=jitter), bowl)[0] for L in steps] for jitter in (0.0, 0.5)}
 resonance = steps.index(16)  # 16 × 0.196 ≈ π
-claim("Effective samples per gradient at the resonance, with jitter over without", by_steps[0.5][resonance] / by_steps[0.0][resonance], at_least=5,
-      because="without jitter the energy of a chain hardly changes; the measured factor is in the hundreds")
+claim(
+    "Effective samples per gradient at the resonance, with jitter over without",
+    by_steps[0.5][resonance] / by_steps[0.0][resonance],
+    at_least=5,
+    because="without jitter the energy of a chain hardly changes; the measured factor is in the hundreds",
+)
 
 step_sizes = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 by_step_size = [efficiency(HMC(h, max(1, round(1.5 / h)), jitter=0.5), target) for h in step_sizes]
@@ -156,7 +173,9 @@ by_step_size = [efficiency(HMC(h, max(1, round(1.5 / h)), jitter=0.5), target) f
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning", "caption": "Left: effective samples per gradient in the bowl against the number of steps; at εL = π the fixed number resonates. Right: the correlated Gaussian, trajectories of length 1.5: efficiency (blue) and acceptance (grey) against step size; the limit of stability is 0.45."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.3))
 for jitter, style in ((0.0, "o-"), (0.5, "s--")):
-    left.semilogy(steps, by_steps[jitter], style, ms=4, color=COLOURS["HMC"], label="random number of steps" if jitter else "fixed number of steps")
+    left.semilogy(
+        steps, by_steps[jitter], style, ms=4, color=COLOURS["HMC"], label="random number of steps" if jitter else "fixed number of steps"
+    )
 left.axvline(torch.pi / 0.196, color=TRUTH, lw=1)
 left.set(xlabel="leapfrog steps $L$", ylabel="effective samples per gradient")
 left.legend()
@@ -177,9 +196,17 @@ plt.show()
 # The coordinates M^{1/2}θ turn one problem into the other, so the acceptances of the two chains have one law.
 with_mass = sample(HMC(0.8, 3, mass=target.precision), target, target.exact_samples(20_000, generator), num_samples=5, seed=5)
 standard = sample(HMC(0.8, 3), Gaussian.standard(2), Gaussian.standard(2).exact_samples(20_000, generator), num_samples=5, seed=6)
-(a, a_error), (b, b_error) = ((m.mean(0).mean(), m.mean(0).std() / 20_000**0.5) for m in (with_mass.statistics["acceptance"].double(), standard.statistics["acceptance"].double()))
-claim("Acceptance with the ideal mass on correlation 0.95, less that on a standard Gaussian", a - b, near=0, standard_error=(a_error**2 + b_error**2) ** 0.5,
-      because="equal in law by a change of coordinates; 20,000 chains each")
+(a, a_error), (b, b_error) = (
+    (m.mean(0).mean(), m.mean(0).std() / 20_000**0.5)
+    for m in (with_mass.statistics["acceptance"].double(), standard.statistics["acceptance"].double())
+)
+claim(
+    "Acceptance with the ideal mass on correlation 0.95, less that on a standard Gaussian",
+    a - b,
+    near=0,
+    standard_error=(a_error**2 + b_error**2) ** 0.5,
+    because="equal in law by a change of coordinates; 20,000 chains each",
+)
 
 # %% [markdown]
 # ## Two relatives
@@ -215,10 +242,22 @@ for rho in correlations:
     best["random walk"].append(max(efficiency(RandomWalkMetropolis(s * shortest), potential, 2_000)[0] for s in (1.5, 2.5, 4.0)))
     best["Langevin"].append(max(efficiency(HMC(s * shortest, 1), potential, 2_000)[0] for s in (1.0, 1.4)))
     length = 1.5 * (1 + rho) ** 0.5
-    best["HMC"].append(max(efficiency(HMC(s * shortest, max(1, round(length / (s * shortest))), jitter=0.5), potential, 500)[0] for s in (0.7, 1.0, 1.3)))
+    best["HMC"].append(
+        max(efficiency(HMC(s * shortest, max(1, round(length / (s * shortest))), jitter=0.5), potential, 500)[0] for s in (0.7, 1.0, 1.3))
+    )
 gain = [h / r for h, r in zip(best["HMC"], best["random walk"], strict=True)]
-claim("HMC over random walk in effective samples per gradient at correlation 0.99", gain[-1], at_least=3, because="a third of the measured factor: effective sample sizes of 20 chains are rough")
-claim("That gain over the gain at correlation 0", gain[-1] / gain[0], at_least=1.2, because="a random walk pays the condition number, HMC its square root")
+claim(
+    "HMC over random walk in effective samples per gradient at correlation 0.99",
+    gain[-1],
+    at_least=3,
+    because="a third of the measured factor: effective sample sizes of 20 chains are rough",
+)
+claim(
+    "That gain over the gain at correlation 0",
+    gain[-1] / gain[0],
+    at_least=1.2,
+    because="a random walk pays the condition number, HMC its square root",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-hmc-gain", "caption": "Effective samples per gradient evaluation (energy evaluation for the random walk) on bivariate Gaussians, each method at its best setting of a small grid."}}
 figure, axes = plt.subplots()

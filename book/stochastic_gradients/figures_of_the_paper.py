@@ -27,7 +27,7 @@ import torch
 
 from sgmc import claim, sample
 from sgmc.diagnostics import bin_probabilities, inverse_transform_samples, total_variation
-from sgmc.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, use_style
+from sgmc.figures import COLOURS, plot_contours, plot_density, plot_histogram, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.linear_laws import langevin_chain, sghmc_chain
@@ -72,13 +72,22 @@ exact = inverse_transform_samples(well, 80_000, -3, 3, torch.Generator().manual_
 distance = {name: total_variation(run.samples, probabilities, edges) for name, run in runs["double well"].items()}
 
 floor = float((2 * probabilities * (1 - probabilities) / (torch.pi * 80_000)).sqrt().sum() / 2)
-claim("Total variation of 80,000 exact draws from their own density, relative to the expected floor", total_variation(exact, probabilities, edges) / floor,
-      near=1, within=0.4, because="the floor ½ Σ √(2p(1−p)/(πN)) is an average over some 30 bins that matter")
+claim(
+    "Total variation of 80,000 exact draws from their own density, relative to the expected floor",
+    total_variation(exact, probabilities, edges) / floor,
+    near=1,
+    within=0.4,
+    because="the floor ½ Σ √(2p(1−p)/(πN)) is an average over some 30 bins that matter",
+)
 claim("Total variation of HMC with the correction step", distance["HMC"], at_most=0.013, because="the floor is 0.008")
 claim("Total variation of SGHMC", distance["SGHMC"], at_most=0.015, because="the floor of 0.008 and the bias of the step, 0.005")
 claim("Total variation of naive SGHMC without correction", distance["naive SGHMC"], at_least=0.12, because="other seeds stay above 0.13")
-claim("Total variation of naive SGHMC with the correction step", distance["naive SGHMC with correction"], at_most=0.02,
-      because="it is exact, but rejections correlate its draws")
+claim(
+    "Total variation of naive SGHMC with the correction step",
+    distance["naive SGHMC with correction"],
+    at_most=0.02,
+    because="it is exact, but rejections correlate its draws",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-1", "caption": "Figure 1 of Chen et al. (2014), computed anew. Left: the double well of the paper. Right: the bowl U = θ²/2, which their code also draws. Naive SGHMC is far too flat; SGHMC cannot be told from HMC by eye. 80,000 samples each."}}
 figure, panels = plt.subplots(1, 2, figsize=(8.8, 3.6))
@@ -100,8 +109,12 @@ plt.show()
 # %%
 acceptance = runs["double well"]["naive SGHMC with correction"].statistics["acceptance"].mean()
 claim("Mean acceptance of corrected naive trajectories of 50 steps", acceptance, at_most=0.75, because="other seeds give 0.55 to 0.7")
-claim("Mean acceptance of exact HMC trajectories of 50 steps", runs["double well"]["HMC"].statistics["acceptance"].mean(), at_least=0.97,
-      because="the energy error is of order ε² = 0.01")
+claim(
+    "Mean acceptance of exact HMC trajectories of 50 steps",
+    runs["double well"]["HMC"].statistics["acceptance"].mean(),
+    at_least=0.97,
+    because="the energy error is of order ε² = 0.01",
+)
 
 # %% [markdown]
 # ## Figure 2: the heating of a bowl
@@ -111,6 +124,7 @@ claim("Mean acceptance of exact HMC trajectories of 50 steps", runs["double well
 # The published code draws noise of standard deviation $0.5$, variance $0.25$, and 300 points of 50 steps each: 15,000 steps, but sixteen times less noise. We draw both.
 #
 # The exact dynamics stays on the circle. With noise, the radius grows: each step adds $\varepsilon^2V$ to $E[r^2]$, so $E[\theta^2 + r^2] \approx 1 + k\,\varepsilon^2V$ after $k$ steps.
+
 
 # %%
 def phase_path(noise_variance, chains, resample=False, num_points=300, seed=0):
@@ -139,11 +153,21 @@ def phase_path_with_friction(noise_variance, num_points=300, seed=0):
 heated = phase_path(4.0, chains=2_000, num_points=30)
 radius = heated[-1].pow(2).sum(-1).double()
 steps = 30 * 50
-claim("Mean of θ² + r² after 1,500 noisy steps with V = 4, relative to 1 + kε²V", radius.mean() / (1 + steps * 0.01 * 4), near=1, within=0.1,
-      because="2,000 paths have a standard error of 0.022; leapfrog's own error is 0.3 %")
+claim(
+    "Mean of θ² + r² after 1,500 noisy steps with V = 4, relative to 1 + kε²V",
+    radius.mean() / (1 + steps * 0.01 * 4),
+    near=1,
+    within=0.1,
+    because="2,000 paths have a standard error of 0.022; leapfrog's own error is 0.3 %",
+)
 quiet = phase_path(0.25, chains=2_000, num_points=30)[-1].pow(2).sum(-1).mean()
-claim("The same with the variance of the published code, V = 0.25", quiet / (1 + steps * 0.01 * 0.25), near=1, within=0.1,
-      because="2,000 paths have a standard error of 0.02")
+claim(
+    "The same with the variance of the published code, V = 0.25",
+    quiet / (1 + steps * 0.01 * 0.25),
+    near=1,
+    within=0.1,
+    because="2,000 paths have a standard error of 0.02",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-2", "caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Left: with the variance 4 of its caption. Right: with the variance 0.25 of its published code, which is what the printed figure shows. Without friction the path leaves; resampling the momentum holds it, too wide; friction keeps it where it belongs."}}
 figure, panels = plt.subplots(1, 2, figsize=(8.8, 4.2))
@@ -243,8 +267,12 @@ plt.show()
 # %%
 for name in measured:
     worst = max(abs(usual_time(c) / time - 1) for (_, c), (_, time) in zip(measured[name], exact_points[name], strict=True))
-    claim(f"Largest relative difference between measured and exact autocorrelation times of {name}", worst, at_most=0.2,
-          because="ten million samples know a sum over 1,000 lags to about 1 % of the length of the sum over |ρ|")
+    claim(
+        f"Largest relative difference between measured and exact autocorrelation times of {name}",
+        worst,
+        at_most=0.2,
+        because="ten million samples know a sum over 1,000 lags to about 1 % of the length of the sum over |ρ|",
+    )
 
 
 def sgld_with_error(error):
@@ -257,16 +285,41 @@ def sgld_with_error(error):
 
 
 ratios = [time / sgld_with_error(error) for error, time in exact_points["SGHMC"]]
-claim("At equal error, SGHMC's autocorrelation time over SGLD's, at all five settings", max(ratios), at_most=0.1, because="exact laws of both chains")
-most_generous = [time_of_published_code(c) / sgld_with_error(e) for (e, _), (_, c) in zip(exact_points["SGHMC"], measured["SGHMC"], strict=True)]
-claim("The same, with the published code's longer sum for SGHMC alone", max(most_generous), at_most=0.5, because="the figure's conclusion does not hang on the definition")
+claim(
+    "At equal error, SGHMC's autocorrelation time over SGLD's, at all five settings",
+    max(ratios),
+    at_most=0.1,
+    because="exact laws of both chains",
+)
+most_generous = [
+    time_of_published_code(c) / sgld_with_error(e) for (e, _), (_, c) in zip(exact_points["SGHMC"], measured["SGHMC"], strict=True)
+]
+claim(
+    "The same, with the published code's longer sum for SGHMC alone",
+    max(most_generous),
+    at_most=0.5,
+    because="the figure's conclusion does not hang on the definition",
+)
 worst = max(abs(e / exact - 1) for (e, _), (exact, _) in zip(measured["SGLD"], exact_points["SGLD"], strict=True))
-claim("Largest relative difference between measured and exact errors of SGLD", worst, at_most=0.15, because="the Monte Carlo error of the covariance is about 0.003")
-claim("Largest error of SGHMC, measured with ten million samples", max(e for e, _ in measured["SGHMC"]), at_most=0.02,
-      because="the exact error is at most 0.0074; the rest is Monte Carlo error")
+claim(
+    "Largest relative difference between measured and exact errors of SGLD",
+    worst,
+    at_most=0.15,
+    because="the Monte Carlo error of the covariance is about 0.003",
+)
+claim(
+    "Largest error of SGHMC, measured with ten million samples",
+    max(e for e, _ in measured["SGHMC"]),
+    at_most=0.02,
+    because="the exact error is at most 0.0074; the rest is Monte Carlo error",
+)
 counted = time_of_published_code(measured["SGLD"][0][1]) / usual_time(measured["SGLD"][0][1])
-claim("The published code's sum over the usual autocorrelation time, SGLD at 0.18", counted, at_least=1.5,
-      because="a lag counts as 1 instead of ρ < 1 until ρ falls below 0.05")
+claim(
+    "The published code's sum over the usual autocorrelation time, SGLD at 0.18",
+    counted,
+    at_least=1.5,
+    because="a lag counts as 1 instead of ρ < 1 until ρ falls below 0.05",
+)
 
 # %% [markdown]
 # The published sum differs from $\tau$ in two ways. It counts a lag as 1 where $\rho_k$ belongs, and it stops at the first lag with $\rho_k < 0.05$, before the autocorrelation of a swinging chain turns negative.
@@ -294,8 +347,12 @@ plt.show()
 many = {name: sample(kernel, noisy, torch.zeros(4_000, 2), num_samples=50, seed=5).samples for name, kernel in short.items()}
 reach = {name: draws[..., 0].amax(0) - draws[..., 0].amin(0) for name, draws in many.items()}
 difference = reach["SGHMC"] - reach["SGLD"]
-claim("Over 50 steps SGHMC covers more of the first axis than SGLD, on average by at least", difference.mean(), at_least=0.3,
-      because="the mean over 4,000 pairs of runs has a standard error below 0.03")
+claim(
+    "Over 50 steps SGHMC covers more of the first axis than SGLD, on average by at least",
+    difference.mean(),
+    at_least=0.3,
+    because="the mean over 4,000 pairs of runs has a standard error below 0.03",
+)
 
 # %% [markdown]
 # ## In practice

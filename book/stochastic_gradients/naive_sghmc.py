@@ -107,6 +107,7 @@ plt.show()
 #
 # In the bowl $U = \tfrac12\theta^2$ both theorems can be watched exactly: a Gaussian stays Gaussian, and its covariance obeys a linear recursion. Start in equilibrium, $N(0, I)$.
 
+
 # %%
 def leapfrog_chain(step_size, noise_variance):
     """One noisy leapfrog step in the bowl (one full kick a point) as a linear chain in (θ, r)."""
@@ -132,11 +133,20 @@ time = step_size * torch.arange(num_steps + 1)
 energy = 0.5 * covariances.diagonal(dim1=1, dim2=2).sum(-1)
 entropy = 0.5 * torch.logdet(covariances)  # up to a constant
 claim("Entropy grows at every one of 200 noisy steps", bool((entropy.diff() > 0).all()), because="exact covariance recursion")
-claim("Without noise the entropy of 200 steps changes by", torch.logdet(covariance_path(step_size, 0.0, num_steps)[-1]).abs(), at_most=1e-10,
-      because="leapfrog keeps volume; rounding")
+claim(
+    "Without noise the entropy of 200 steps changes by",
+    torch.logdet(covariance_path(step_size, 0.0, num_steps)[-1]).abs(),
+    at_most=1e-10,
+    because="leapfrog keeps volume; rounding",
+)
 B = 0.5 * step_size * noise_variance
-claim("Energy gained per unit of time over the rate tr(M⁻¹B)", (energy[-1] - energy[0]) / time[-1] / B, near=1, within=0.01,
-      because="exact recursion; the step's own error is of order ε² = 0.01")
+claim(
+    "Energy gained per unit of time over the rate tr(M⁻¹B)",
+    (energy[-1] - energy[0]) / time[-1] / B,
+    near=1,
+    within=0.01,
+    because="exact recursion; the step's own error is of order ε² = 0.01",
+)
 
 # %%
 chains = 20_000
@@ -151,8 +161,13 @@ for _ in range(21):
 gain = energies[-1] - energies[0]
 # Where two runs of leapfrog meet, the two half kicks are drawn afresh, so 1 kick in 10 carries half the noise variance.
 rate = 0.5 * 0.02 * noise_variance * 0.95
-claim("The double well gains energy in a time of 4 at the rate that the same formula gives", gain.mean(), near=4 * rate, standard_error=gain.std() / chains**0.5,
-      because="the rate does not depend on the potential; Monte Carlo over 20,000 paths")
+claim(
+    "The double well gains energy in a time of 4 at the rate that the same formula gives",
+    gain.mean(),
+    near=4 * rate,
+    standard_error=gain.std() / chains**0.5,
+    because="the rate does not depend on the potential; Monte Carlo over 20,000 paths",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-heating", "caption": "Exact heating of the bowl from equilibrium (ε = 0.1, V = 4): expected energy with the line of slope tr(M⁻¹B) in grey, and entropy, which never falls."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2))
@@ -175,17 +190,38 @@ lengths = [2, 5, 10, 15, 20, 25, 28]
 exact = [float(naive_sghmc_chain(torch.eye(1), 0.1, L, noise_variance).stationary_covariance()[0, 0]) for L in range(1, 31)]
 measured = []
 for L in lengths:
-    run = sample(NaiveSGHMC(0.1, L), NoisyGradient(bowl, noise_variance), torch.zeros(2_000, 1, dtype=torch.float64), num_samples=40, warm_up=600 // L + 20, seed=L)
+    run = sample(
+        NaiveSGHMC(0.1, L),
+        NoisyGradient(bowl, noise_variance),
+        torch.zeros(2_000, 1, dtype=torch.float64),
+        num_samples=40,
+        warm_up=600 // L + 20,
+        seed=L,
+    )
     measured.append(run.mean_and_standard_error(lambda x: x**2))
 for L in (5, 15, 25):
     value, error = measured[lengths.index(L)]
-    claim(f"Stationary variance of naive SGHMC in the bowl, {L} steps a trajectory", value, near=round(exact[L - 1], 4), standard_error=error, because="exact law of the linear chain; Monte Carlo over 2,000 chains")
+    claim(
+        f"Stationary variance of naive SGHMC in the bowl, {L} steps a trajectory",
+        value,
+        near=round(exact[L - 1], 4),
+        standard_error=error,
+        because="exact law of the linear chain; Monte Carlo over 2,000 chains",
+    )
 claim("Smallest variance over trajectories of 1 to 30 steps, where 1 is right", min(exact), at_least=1.012, because="exact law")
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-variance", "caption": "Stationary variance of naive SGHMC in the bowl against trajectory length: exact (line) and measured (points, two standard errors). The true variance is 1."}}
 figure, axes = plt.subplots()
 axes.plot(range(1, 31), exact, color=COLOURS["naive SGHMC"], label="exact law of the chain")
-axes.errorbar(lengths, [float(v) for v, _ in measured], [2 * float(e) for _, e in measured], fmt="o", ms=4, color=COLOURS["naive SGHMC"], label="measured")
+axes.errorbar(
+    lengths,
+    [float(v) for v, _ in measured],
+    [2 * float(e) for _, e in measured],
+    fmt="o",
+    ms=4,
+    color=COLOURS["naive SGHMC"],
+    label="measured",
+)
 axes.axhline(1, color=TRUTH)
 axes.set(xlabel="leapfrog steps $L$", ylabel=r"stationary variance of $\theta$")
 axes.legend()
@@ -205,10 +241,26 @@ acceptances = {}
 for V in (0.25, 1.0, 4.0):
     acceptances[V] = []
     for L in (5, 20, 50, 100):
-        run = sample(NaiveSGHMC(0.1, L, metropolis=True), NoisyGradient(bowl, V), bowl.exact_samples(2_000, torch.Generator().manual_seed(L)), num_samples=20, seed=L)
+        run = sample(
+            NaiveSGHMC(0.1, L, metropolis=True),
+            NoisyGradient(bowl, V),
+            bowl.exact_samples(2_000, torch.Generator().manual_seed(L)),
+            num_samples=20,
+            seed=L,
+        )
         acceptances[V].append(float(run.statistics["acceptance"].mean()))
-claim("Acceptance of 100-step trajectories at V = 4", acceptances[4.0][-1], at_most=0.55, because="over 40,000 trajectories the standard error is below 0.003")
-claim("Acceptance of 5-step trajectories at V = 0.25", acceptances[0.25][0], at_least=0.9, because="over 40,000 trajectories the standard error is below 0.003")
+claim(
+    "Acceptance of 100-step trajectories at V = 4",
+    acceptances[4.0][-1],
+    at_most=0.55,
+    because="over 40,000 trajectories the standard error is below 0.003",
+)
+claim(
+    "Acceptance of 5-step trajectories at V = 0.25",
+    acceptances[0.25][0],
+    at_least=0.9,
+    because="over 40,000 trajectories the standard error is below 0.003",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-acceptance", "caption": "Acceptance of corrected naive trajectories in the bowl, ε = 0.1, against their length, for three variances of the gradient noise."}}
 figure, axes = plt.subplots()

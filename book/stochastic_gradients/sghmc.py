@@ -142,6 +142,7 @@ plt.show()
 # Swap nothing but the place where the gradient is taken: read it at the *old* position, as explicit Euler does.
 # Several libraries do, and the difference looks like nothing. The theory of the continuous equation cannot see it; the discrete chain can.
 
+
 # %%
 class ExplicitEulerSGHMC(SGHMC):
     """SGHMC with the gradient at the old position: the wrong order, for comparison only."""
@@ -150,7 +151,9 @@ class ExplicitEulerSGHMC(SGHMC):
         position, momentum, num_gradients = state
         for _ in range(self.num_steps):
             gradient = potential.stochastic_gradient(position, generator)
-            noise = torch.empty_like(momentum).normal_(0, (2 * (self.friction - self.noise_estimate) * self.step_size) ** 0.5, generator=generator)
+            noise = torch.empty_like(momentum).normal_(
+                0, (2 * (self.friction - self.noise_estimate) * self.step_size) ** 0.5, generator=generator
+            )
             position, momentum = (
                 position + self.step_size * momentum,
                 momentum - self.step_size * (gradient + self.friction * momentum) + noise,
@@ -158,13 +161,29 @@ class ExplicitEulerSGHMC(SGHMC):
         return state._replace(position=position, momentum=momentum)
 
 
-explicit = sample(ExplicitEulerSGHMC(step_size, friction, noise_estimate, num_steps=10), noisy_well, torch.zeros(4_000, 1),
-                  num_samples=200, warm_up=20, seed=2)
+explicit = sample(
+    ExplicitEulerSGHMC(step_size, friction, noise_estimate, num_steps=10),
+    noisy_well,
+    torch.zeros(4_000, 1),
+    num_samples=200,
+    warm_up=20,
+    seed=2,
+)
 explicit_square, explicit_error = explicit.mean_and_standard_error(lambda x: x**2)
-claim("Relative bias of E[θ²], gradient at the new position", square / exact_square - 1, near=-0.005, within=0.003,
-      because="the standard error is below 0.0005, and runs with other seeds agree to 0.001")
-claim("Relative bias of E[θ²], gradient at the old position", explicit_square / exact_square - 1, near=-0.05, within=0.01,
-      because="the standard error is below 0.0005, and runs with other seeds agree to 0.001")
+claim(
+    "Relative bias of E[θ²], gradient at the new position",
+    square / exact_square - 1,
+    near=-0.005,
+    within=0.003,
+    because="the standard error is below 0.0005, and runs with other seeds agree to 0.001",
+)
+claim(
+    "Relative bias of E[θ²], gradient at the old position",
+    explicit_square / exact_square - 1,
+    near=-0.05,
+    within=0.01,
+    because="the standard error is below 0.0005, and runs with other seeds agree to 0.001",
+)
 
 # %% [markdown]
 # Explicit Euler's bias is ten times larger. On a Gaussian target $U = \tfrac12\theta^\top A\theta$ both chains are linear recursions $z' = Fz + N(0, Q)$ whose stationary covariance $\Sigma = F\Sigma F^\top + Q$ can be solved exactly, so that no Monte Carlo error clouds the comparison.
@@ -182,8 +201,20 @@ def gaussian_bias(step_size, explicit_euler):
 
 biases = {order: torch.tensor([gaussian_bias(float(h), order) for h in step_sizes]).abs() for order in (False, True)}
 slopes = {order: float((b[-1] / b[-2]).log() / torch.tensor(0.5).log()) for order, b in biases.items()}
-claim("Halving ε divides the variance's bias by 2 to the power, new position", slopes[False], near=2, within=0.1, because="exact law; terms of the next order remain")
-claim("Halving ε divides the variance's bias by 2 to the power, old position", slopes[True], near=1, within=0.1, because="exact law; terms of the next order remain")
+claim(
+    "Halving ε divides the variance's bias by 2 to the power, new position",
+    slopes[False],
+    near=2,
+    within=0.1,
+    because="exact law; terms of the next order remain",
+)
+claim(
+    "Halving ε divides the variance's bias by 2 to the power, old position",
+    slopes[True],
+    near=1,
+    within=0.1,
+    because="exact law; terms of the next order remain",
+)
 
 measured = []
 for h in (0.4, 0.2, 0.1):
@@ -191,8 +222,13 @@ for h in (0.4, 0.2, 0.1):
     run = sample(kernel, NoisyGradient(Gaussian.standard(1), 4.0), torch.zeros(10_000, 1), num_samples=100, warm_up=30, seed=3)
     measured.append((h, *run.mean_and_standard_error(lambda x: x**2)))
 for h, value, error in measured:
-    claim(f"Measured variance at ε = {h:g} against the exact law of the discrete chain", value, near=1 + gaussian_bias(h, False), standard_error=error,
-          because="Monte Carlo, from 10,000 independent chains")
+    claim(
+        f"Measured variance at ε = {h:g} against the exact law of the discrete chain",
+        value,
+        near=1 + gaussian_bias(h, False),
+        standard_error=error,
+        because="Monte Carlo, from 10,000 independent chains",
+    )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors). The gradient at the new position gives a bias of order ε², at the old position of order ε."}}
 figure, axes = plt.subplots()
@@ -238,8 +274,12 @@ for _ in range(99):
     optimiser.step()
     steps.append(parameter.detach().clone())
 # SGHMC drifts first, from rest, so that its draw number t + 1 is the optimiser's number t.
-claim("At zero temperature SGHMC differs from torch.optim.SGD with momentum 0.9 by", (trace[1:] - torch.stack(steps)).abs().max(), at_most=1e-12,
-      because="rounding of 100 steps in double precision")
+claim(
+    "At zero temperature SGHMC differs from torch.optim.SGD with momentum 0.9 by",
+    (trace[1:] - torch.stack(steps)).abs().max(),
+    at_most=1e-12,
+    because="rounding of 100 steps in double precision",
+)
 
 # %% [markdown]
 # ## Choosing the friction
@@ -259,13 +299,24 @@ time_of_mean = 2 * correlations.sum(-1) - 1
 time_of_square = 2 * correlations.pow(2).sum(-1) - 1
 slowest = torch.maximum(time_of_mean, time_of_square)
 best = float(usable[slowest.argmin()])
-claim("The friction with the smallest autocorrelation time of the slower of mean and variance", best, near=1.4, within=0.5,
-      because="exact law at ε = 0.1, on a grid of 60 frictions; critical damping is 2")
+claim(
+    "The friction with the smallest autocorrelation time of the slower of mean and variance",
+    best,
+    near=1.4,
+    within=0.5,
+    because="exact law at ε = 0.1, on a grid of 60 frictions; critical damping is 2",
+)
 
 noise_free = {c: 1 + 0.2 / c for c in (1.0, 3.0, 10.0)}
 for c, temperature in noise_free.items():
     law = sghmc_chain(one, 0.1, c, noise_variance=4.0).stationary_covariance()[0, 0]
-    claim(f"With B̂ = 0 and friction {c:g} the variance against 1 + B/C", law / temperature, near=1, within=0.01, because="exact law; the step's own bias is of order ε²")
+    claim(
+        f"With B̂ = 0 and friction {c:g} the variance against 1 + B/C",
+        law / temperature,
+        near=1,
+        within=0.01,
+        because="exact law; the step's own bias is of order ε²",
+    )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "Left: exact integrated autocorrelation time of the mean and of the variance against friction (standard Gaussian, ε = 0.1, no gradient noise). Right: what ignoring the gradient noise costs, the stationary variance with B̂ = 0 and V = 4; the true variance is the grey line."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2))

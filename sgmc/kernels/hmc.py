@@ -77,9 +77,7 @@ class HMC:
         fresh = draw_momentum(state.position, square_root(self.mass), generator)
         start = math.sqrt(1 - self.refreshment**2) * state.momentum + self.refreshment * fresh
         num_steps = self._draw_num_steps(generator)
-        position, momentum = leapfrog(
-            potential.gradient, state.position, start, self.step_size, num_steps, self.mass
-        )
+        position, momentum = leapfrog(potential.gradient, state.position, start, self.step_size, num_steps, self.mass)
         energy = potential.energy(position)
         accepted, acceptance = accept(
             state.energy + kinetic_energy(start, self.mass), energy + kinetic_energy(momentum, self.mass), generator

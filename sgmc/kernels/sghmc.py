@@ -78,9 +78,7 @@ class SGHMC:
         object.__setattr__(self, "_mass_root", square_root(self.mass))
 
     @classmethod
-    def from_learning_rate(
-        cls, learning_rate: float, momentum_decay: float, noise_estimate: Matrix = 0.0, **settings
-    ) -> "SGHMC":
+    def from_learning_rate(cls, learning_rate: float, momentum_decay: float, noise_estimate: Matrix = 0.0, **settings) -> "SGHMC":
         """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et al., 2014, eq. 15).
 
         In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η): SGD with momentum 1 − α, and noise.

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+
 from tools import book
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,12 +6,12 @@ for each test.
 
 import pytest
 import torch
-from tests.conftest import assert_covariance, z_bound
 
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.linear_laws import langevin_chain, naive_sghmc_chain, sghmc_chain
 from sgmc.potentials import Gaussian, NoisyGradient, Potential
+from tests.conftest import assert_covariance, z_bound
 
 COVARIANCE = torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=torch.float64)
 NOISE = torch.tensor([[4.0, 1.0], [1.0, 2.0]], dtype=torch.float64)

@@ -7,12 +7,12 @@ import math
 
 import pytest
 import torch
-from tests.conftest import z_bound
 
 from sgmc import sample
 from sgmc.diagnostics import bin_probabilities, expectation, inverse_transform_samples, total_variation
 from sgmc.kernels import HMC, SGHMC, NaiveSGHMC, RandomWalkMetropolis
 from sgmc.potentials import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
+from tests.conftest import z_bound
 
 CORRECTED = {
     "random walk": (RandomWalkMetropolis(1.0), 1),
