@@ -20,6 +20,7 @@ class Draws:
         complete: whether all the draws asked for are there; false after an interruption.
 
     Example:
+        >>> import torch
         >>> from sgmc.kernels import HMC
         >>> from sgmc.potentials import Gaussian
         >>> from sgmc.sampling import sample

@@ -1,0 +1,1 @@
+"""The tools that keep the book in order."""

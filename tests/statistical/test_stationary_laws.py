@@ -100,7 +100,7 @@ def gewekes_joint_test(kernel, num_chains, generator):
     keeps the joint law, whatever the number of rounds.
     """
     theta = torch.randn(num_chains, 1, generator=generator, dtype=torch.float64)
-    for round in range(6):
+    for _ in range(6):
         y = theta + torch.randn(theta.shape, generator=generator, dtype=torch.float64)
 
         class Conditional(Gaussian):
