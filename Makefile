@@ -23,7 +23,7 @@ book: $(installed)
 test: $(installed)
 	$(python) tools/book.py check
 	$(MAKE) book
-	$(quiet) $(python) -m pytest -n 2 --dist loadfile --nbval --doctest-modules --ignore-glob='*/book/*/*.py' tests sgmc book
+	$(quiet) $(python) -m pytest -n 2 --dist loadfile --nbval --doctest-modules --ignore-glob='book/*/*.py' tests sgmc book
 
 lab: $(installed)
 	$(python) -m jupyter lab book

@@ -73,27 +73,62 @@ def letters() -> Data:
 def mnist(root: str | Path) -> tuple[Data, Data]:
     """Load MNIST (LeCun et al., 1998), 60,000 and 10,000 digits, from torchvision's folder layout, or download it there.
 
+    The files are checked against torchvision's checksums and read as they are, so the folder need not be writable once they are there.
+
     Args:
-        root: folder that holds or will hold ``MNIST/raw``; it must be writable.
+        root: folder that holds or will hold ``MNIST/raw/*.gz``.
 
     Returns:
         Training and test data; inputs ``(n, 784)``.
 
     Raises:
-        FileNotFoundError: if the files are neither there nor to be had.
+        FileNotFoundError: if a file is neither there nor to be had.
         ValueError: if a file is corrupt.
+
+    Example:
+        >>> train, test = mnist("data")  # doctest: +SKIP
     """
-    return _torchvision("MNIST", root)
+    return _from_idx("MNIST", root)
 
 
 def fashion_mnist(root: str | Path) -> tuple[Data, Data]:
-    """Load Fashion-MNIST (Xiao et al., 2017), 60,000 and 10,000 articles of clothing; everything else is as in :func:`mnist`."""
-    return _torchvision("FashionMNIST", root)
+    """Load Fashion-MNIST (Xiao et al., 2017), 60,000 and 10,000 articles of clothing; everything else is as in :func:`mnist`.
+
+    Example:
+        >>> train, test = fashion_mnist("data")  # doctest: +SKIP
+    """
+    return _from_idx("FashionMNIST", root)
 
 
 def cifar10(root: str | Path) -> tuple[Data, Data]:
-    """Load CIFAR-10 (Krizhevsky, 2009), 50,000 and 10,000 colour images, inputs ``(n, 3072)`` as 3×32×32; otherwise as :func:`mnist`."""
-    return _torchvision("CIFAR10", root)
+    """Load CIFAR-10 (Krizhevsky, 2009), 50,000 and 10,000 colour images, by torchvision.
+
+    Args:
+        root: folder that holds or will hold ``cifar-10-batches-py``.
+
+    Returns:
+        Training and test data; inputs ``(n, 3072)``, each 3×32×32.
+
+    Raises:
+        FileNotFoundError: if the files are neither there, whole, nor to be had.
+
+    Example:
+        >>> train, test = cifar10("data")  # doctest: +SKIP
+    """
+    from torchvision.datasets import CIFAR10
+
+    def load(train: bool) -> Data:
+        try:
+            loaded = CIFAR10(root, train=train, download=False)  # checks the files' checksums
+        except RuntimeError:
+            try:
+                loaded = CIFAR10(root, train=train, download=True)
+            except Exception as error:
+                raise FileNotFoundError(_missing("cifar-10-batches-py", root, error)) from error
+        images = torch.from_numpy(loaded.data).permute(0, 3, 1, 2)
+        return Data(images.flatten(1).float() / 255, torch.tensor(loaded.targets))
+
+    return load(True), load(False)
 
 
 def notmnist(root: str | Path) -> Data:
@@ -147,23 +182,22 @@ def read_idx(path: Path, md5: str | None = None) -> Tensor:
     return torch.from_numpy(values.reshape(tuple(shape)).copy())
 
 
-def _torchvision(name: str, root: str | Path) -> tuple[Data, Data]:
+def _from_idx(name: str, root: str | Path) -> tuple[Data, Data]:
     import torchvision
+    from torchvision.datasets.utils import download_url
 
-    def load(train: bool) -> Data:
-        maker = getattr(torchvision.datasets, name)
-        try:
-            loaded = maker(root, train=train, download=False)
-        except RuntimeError:
+    source = getattr(torchvision.datasets, name)
+    folder = Path(root) / name / "raw"
+    tensors = []
+    for file, md5 in source.resources:  # images and labels for training, then for testing
+        if not (folder / file).exists():
             try:
-                loaded = maker(root, train=train, download=True)
+                download_url(source.mirrors[-1] + file, folder, file, md5)
             except Exception as error:
-                raise FileNotFoundError(
-                    f"{name} is not in {Path(root).resolve()} and cannot be downloaded ({error}); "
-                    "put its files there, in torchvision's layout, in a folder that may be written"
-                ) from error
-        images = torch.as_tensor(loaded.data)
-        images = images.permute(0, 3, 1, 2) if images.ndim == 4 else images
-        return Data(images.flatten(1).float() / 255, torch.as_tensor(loaded.targets).long())
+                raise FileNotFoundError(_missing(f"{name}/raw/{file}", root, error)) from error
+        tensors.append(read_idx(folder / file, md5))
+    return tuple(Data(images.flatten(1).float() / 255, labels.long()) for images, labels in (tensors[:2], tensors[2:]))
 
-    return load(True), load(False)
+
+def _missing(file: str, root: str | Path, error: Exception) -> str:
+    return f"{file} is not in {Path(root).resolve()}, whole, and cannot be downloaded ({error}): put it there"

@@ -101,7 +101,6 @@ class _Run:
         self.collect, self.checkpoint = collect, None if checkpoint is None else Path(checkpoint)
         self.generator = Generator(position.device).manual_seed(seed)
         self.steps, self.seconds, self.started = 0, 0.0, time.monotonic()
-        self.samples, self.statistics = None, {}
         if self.checkpoint is not None:
             self.settings = _fingerprint([kernel, potential, position, num_samples, warm_up, thinning, seed, collect])
             self.saved = self.started
@@ -110,6 +109,8 @@ class _Run:
         self.chains = position.shape[0]
         if self.checkpoint is not None and self.checkpoint.exists():
             self.load()
+        else:
+            self.allocate()
 
     def step(self) -> None:
         self.state = self.kernel.step(self.potential, self.state, self.generator)
@@ -123,17 +124,24 @@ class _Run:
             self.check_finite()
             self.save()
 
-    def keep(self, index: int) -> None:
+    def kept(self) -> dict[str, Tensor]:
+        """Take from the state what a draw keeps: what was collected, under the empty name, and what the step learned."""
         position = self.state.position
         kept = {"": position if self.collect is None else self.collect(position)}
         for name, value in zip(self.state._fields, self.state, strict=True):
             if name not in ("position", "momentum"):
                 kept[name] = value if isinstance(value, Tensor) else torch.as_tensor(value).expand(self.chains)
-        if self.samples is None:
-            if kept[""].shape[:1] != (self.chains,):
-                raise ValueError(f"collect must return (chains, ...) with chains = {self.chains}, not {tuple(kept[''].shape)}")
-            self.statistics = {name: value.new_empty((self.num_samples, *value.shape)) for name, value in kept.items()}
-            self.samples = self.statistics.pop("")
+        return kept
+
+    def allocate(self) -> None:
+        kept = self.kept()
+        if kept[""].shape[:1] != (self.chains,):
+            raise ValueError(f"collect must return (chains, ...) with chains = {self.chains}, not {tuple(kept[''].shape)}")
+        self.statistics = {name: value.new_empty((self.num_samples, *value.shape)) for name, value in kept.items()}
+        self.samples = self.statistics.pop("")
+
+    def keep(self, index: int) -> None:
+        kept = self.kept()
         self.samples[index] = kept.pop("")
         for name, value in kept.items():
             self.statistics[name][index] = value
@@ -144,9 +152,8 @@ class _Run:
 
     def draws(self, num_drawn: int | None = None) -> Draws:
         num_drawn = self.num_drawn if num_drawn is None else num_drawn
-        samples = self.state.position.new_empty((0, self.chains)) if self.samples is None else self.samples[:num_drawn]
         return Draws(
-            samples=samples,
+            samples=self.samples[:num_drawn],
             statistics={name: value[:num_drawn] for name, value in self.statistics.items()},
             kernel=str(self.kernel),
             seed=self.seed,
@@ -163,9 +170,8 @@ class _Run:
             return
         chain = int((~finite).nonzero()[0])
         good = self.num_drawn
-        if self.samples is not None:
-            bad = ~torch.isfinite(self.samples[:good].flatten(1)).all(-1)
-            good = int(bad.nonzero()[0]) if bad.any() else good
+        bad = ~torch.isfinite(self.samples[:good].flatten(1)).all(-1)
+        good = int(bad.nonzero()[0]) if bad.any() else good
         raise DivergenceError(
             f"the position of chain {chain} stopped being finite, at or shortly before step {self.steps}: the step_size of "
             f"{self.kernel} is too large for this potential, or the potential's gradient is not finite where the chain went. "
@@ -197,7 +203,9 @@ class _Run:
             content = torch.load(self.checkpoint, map_location=self.state.position.device, weights_only=True)
             settings = content["settings"]
         except Exception as error:
-            raise CheckpointError(f"checkpoint {self.checkpoint} cannot be read ({error}); delete it to start anew") from error
+            raise CheckpointError(
+                f"checkpoint {self.checkpoint} is corrupt ({type(error).__name__} when reading it); delete it to start anew"
+            ) from error
         if settings != self.settings:
             raise CheckpointError(
                 f"checkpoint {self.checkpoint} belongs to a run with another kernel, potential, start, seed or number of draws; "

@@ -148,7 +148,7 @@ class ExplicitEulerSGHMC(SGHMC):
     """SGHMC with the gradient at the old position: the wrong order, for comparison only."""
 
     def step(self, potential, state, generator):
-        position, momentum, num_gradients = state
+        position, momentum = state.position, state.momentum
         for _ in range(self.num_steps):
             gradient = potential.stochastic_gradient(position, generator)
             noise = torch.empty_like(momentum).normal_(
