@@ -89,6 +89,8 @@ def execute(root: Path = ROOT):
             print(f"\n{uri} failed:\n{record.traceback}", file=sys.stderr)
         if result.errored or result.excepted:
             sys.exit(1)
+        for record in waiting:
+            Path(record.uri).touch()  # a page is made anew only if its source is newer, and here only the package may be
     return cache
 
 

@@ -1,14 +1,12 @@
 """The chapters' pairs: in step, executed, in order, and the tools that keep them so."""
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 import yaml
 
+from tests.book.conftest import SOURCE, run
 from tools import book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,54 +24,6 @@ def test_every_chapter_is_in_the_table_of_contents():
 def test_every_executed_chapter_has_claims():
     few = {str(path): len(lines) for path, lines in book.claims().items() if len(lines) < 5}
     assert not few, f"chapters with fewer than five claims: {few}"
-
-
-SOURCE = """# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
-# %% [markdown]
-# # A small chapter
-
-# %%
-import sgmc
-print(sgmc.answer())
-
-# %%
-1 + 1
-"""
-
-
-@pytest.fixture
-def small_book(tmp_path):
-    """A book of one chapter, which prints what a package says."""
-    (tmp_path / "book" / "part").mkdir(parents=True)
-    (tmp_path / "book" / "part" / "small.py").write_text(SOURCE)
-    (tmp_path / "sgmc").mkdir()
-    (tmp_path / "sgmc" / "__init__.py").write_text("def answer():\n    return 'first'\n")
-    for name in ("requirements.txt", "constraints.txt"):
-        (tmp_path / name).write_text("")
-    shutil.copytree(ROOT / "tools", tmp_path / "tools")
-    return tmp_path
-
-
-def run(root, command):
-    result = subprocess.run(
-        [sys.executable, "tools/book.py", command], cwd=root, capture_output=True, text=True, env=_environment(root), timeout=300
-    )
-    return result.returncode, result.stdout + result.stderr
-
-
-def _environment(root):
-    import os
-
-    return {**os.environ, "PYTHONPATH": str(root)}
 
 
 def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
