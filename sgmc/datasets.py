@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -177,7 +178,7 @@ def read_idx(path: Path, md5: str | None = None) -> Tensor:
         values = np.frombuffer(content, np.uint8, offset=4 + 4 * ndim)
         if zeros != b"\0\0" or kind != 8 or len(values) != shape.prod():
             raise ValueError("the head does not fit the content")
-    except (OSError, EOFError, ValueError, IndexError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, IndexError) as error:
         raise ValueError(f"{path} is no gzipped IDX file of bytes ({error}): it is corrupt, fetch it again") from error
     return torch.from_numpy(values.reshape(tuple(shape)).copy())
 

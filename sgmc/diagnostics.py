@@ -64,9 +64,8 @@ def total_variation(samples: Tensor, probabilities: Tensor, edges: Tensor) -> fl
     """
     if len(edges) != len(probabilities) + 1:
         raise ValueError(f"edges must be one more than probabilities, but they are {len(edges)} and {len(probabilities)}")
-    values = samples.flatten().double()
-    counts = torch.histogram(values, edges.double()).hist if values.device.type == "cpu" else None
-    frequencies = counts / len(values)
+    values = samples.flatten().double().cpu()  # torch.histogram knows no other device
+    frequencies = torch.histogram(values, edges.double()).hist / len(values)
     outside = 1 - float(frequencies.sum())
     return 0.5 * (float((frequencies - probabilities.double()).abs().sum()) + outside)
 

@@ -57,7 +57,7 @@ def plot_histogram(axes: Axes, samples: Tensor, edges: Tensor, **style) -> None:
     Example:
         >>> plot_histogram(plt.figure().gca(), torch.randn(100), torch.linspace(-3, 3, 31))
     """
-    values, edges = samples.flatten().double(), edges.double()
+    values, edges = samples.flatten().double().cpu(), edges.double()
     counts = torch.histogram(values, edges).hist
     axes.plot((edges[1:] + edges[:-1]) / 2, counts / len(values) / (edges[1:] - edges[:-1]), **style)
 

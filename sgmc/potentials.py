@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from sgmc.matrices import Matrix, add_product_, as_matrix, square_root
+from sgmc.matrices import Matrix, add_product_, as_matrix, square_root, sum_of
+from sgmc.noise import Kind, no_noise
 
 
 class Potential:
@@ -40,6 +41,24 @@ class Potential:
     def stochastic_gradient(self, position: Tensor, generator: Generator) -> Tensor:
         """Draw an unbiased estimate ∇Ũ(θ) for every chain; without noise or minibatches it is the exact gradient."""
         return self.gradient(position)
+
+    def gradient_and_noise_variance(self, position: Tensor, generator: Generator, kind: Kind) -> tuple[Tensor, Tensor]:
+        """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and with it an estimate of its variance V(θ), for every chain.
+
+        Args:
+            position: ``(chains, dim)``.
+            generator: the source of randomness.
+            kind: ``"scalar"``, the mean variance of a coordinate; ``"diagonal"``, every coordinate's; ``"full"``, the covariance.
+
+        Returns:
+            The stochastic gradient ``(chains, dim)``, and V̂ as ``(chains, 1)``, ``(chains, dim)`` or ``(chains, dim, dim)``.
+
+        Raises:
+            NotImplementedError: if the potential draws noisy gradients but does not know their variance.
+        """
+        if type(self).stochastic_gradient is not Potential.stochastic_gradient:
+            raise NotImplementedError(f"{type(self).__name__} does not know its gradient noise: write its gradient_and_noise_variance")
+        return self.gradient(position), no_noise(position, kind)
 
 
 class Gaussian(Potential):
@@ -242,3 +261,9 @@ class NoisyGradient(Potential):
         """Draw ∇U(θ) + N(0, V) for every chain: ``(chains, dim)`` → ``(chains, dim)``."""
         noise = torch.empty_like(position).normal_(generator=generator)
         return add_product_(self.potential.gradient(position), self._noise_root, noise)
+
+    def gradient_and_noise_variance(self, position: Tensor, generator: Generator, kind: Kind) -> tuple[Tensor, Tensor]:
+        """Draw ∇U(θ) + N(0, V) and return V, which is known, in the shape of the kind."""
+        full = sum_of(torch.zeros(2 * position.shape[1:]).to(position), self.noise_variance)
+        variance = {"scalar": full.diagonal().mean(0, keepdim=True), "diagonal": full.diagonal(), "full": full}[kind]
+        return self.stochastic_gradient(position, generator), variance.expand(len(position), *variance.shape)

@@ -129,8 +129,8 @@ class _Run:
         position = self.state.position
         kept = {"": position if self.collect is None else self.collect(position)}
         for name, value in zip(self.state._fields, self.state, strict=True):
-            if name not in ("position", "momentum"):
-                kept[name] = value if isinstance(value, Tensor) else torch.as_tensor(value).expand(self.chains)
+            if name not in ("position", "momentum", "noise_variance"):
+                kept[name] = torch.as_tensor(value)  # () where all chains share it
         return kept
 
     def allocate(self) -> None:
@@ -154,7 +154,10 @@ class _Run:
         num_drawn = self.num_drawn if num_drawn is None else num_drawn
         return Draws(
             samples=self.samples[:num_drawn],
-            statistics={name: value[:num_drawn] for name, value in self.statistics.items()},
+            statistics={
+                name: (value if value.ndim > 1 else value[:, None].expand(-1, self.chains))[:num_drawn]
+                for name, value in self.statistics.items()
+            },
             kernel=str(self.kernel),
             seed=self.seed,
             warm_up=self.warm_up,

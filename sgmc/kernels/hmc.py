@@ -89,7 +89,8 @@ class HMC:
         return HMCState(position, momentum, energy, acceptance, state.num_gradients + num_steps + 1)
 
     def _draw_num_steps(self, generator: Generator) -> int:
-        low, high = math.ceil((1 - self.jitter) * self.num_steps), math.floor((1 + self.jitter) * self.num_steps)
-        if low == high:
-            return low
+        spread = math.floor(round(self.jitter * self.num_steps, 9))  # rounded, for 0.29 * 100 falls short of 29
+        if spread == 0:
+            return self.num_steps
+        low, high = self.num_steps - spread, self.num_steps + spread
         return int(torch.randint(low, high + 1, (), generator=generator, device=generator.device))

@@ -32,6 +32,7 @@ def accept(energy: Tensor, proposed_energy: Tensor, generator: Generator) -> tup
     Returns:
         Which chains accept, ``(chains,)`` bool, and the probability with which they do, ``(chains,)``.
     """
+    proposed_energy = torch.where(proposed_energy.isfinite(), proposed_energy, math.inf)
     probability = torch.exp((energy - proposed_energy).clamp(max=0)).nan_to_num(nan=0.0)
     uniform = torch.rand(energy.shape, generator=generator, dtype=energy.dtype, device=energy.device)
     return uniform < probability, probability

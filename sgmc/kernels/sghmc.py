@@ -1,13 +1,16 @@
 """Stochastic-gradient Hamiltonian Monte Carlo."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from torch import Generator, Tensor
 
 from sgmc.kernels.metropolis import check_count, check_positive, draw_momentum, normal_like
 from sgmc.matrices import Matrix, add_product_, as_matrix, inverse, product, square_root, sum_of
+from sgmc.noise import OnlineNoise, add_noise_, injected_root, no_noise
 from sgmc.potentials import Potential
 
 
@@ -17,6 +20,16 @@ class SGHMCState(NamedTuple):
     position: Tensor  # (chains, dim)
     momentum: Tensor  # (chains, dim)
     num_gradients: int  # gradient evaluations of each chain so far
+
+
+class OnlineSGHMCState(NamedTuple):
+    """A state of SGHMC with an online noise estimate."""
+
+    position: Tensor  # (chains, dim)
+    momentum: Tensor  # (chains, dim)
+    num_gradients: int  # gradient evaluations of each chain so far
+    noise_variance: Tensor  # V̂, (chains, 1), (chains, dim) or (chains, dim, dim)
+    clipped: Tensor  # share of coordinates in which ½εV̂ exceeded TC, averaged over the steps so far, (chains,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +42,8 @@ class SGHMC:
     Args:
         step_size: ε.
         friction: C, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        noise_estimate: B̂, the estimate of B = ½εV; same forms; at most T·C.
+        noise_estimate: B̂, the estimate of B = ½εV; same forms, at most T·C; or an :class:`~sgmc.noise.OnlineNoise`, which makes it from the
+            minibatches of the steps. Where such an estimate exceeds T·C, no noise is injected, with a warning.
         mass: M; same forms.
         num_steps: m, the number of such steps between two draws.
         resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``; never by default.
@@ -49,7 +63,7 @@ class SGHMC:
 
     step_size: float
     friction: Matrix
-    noise_estimate: Matrix = 0.0
+    noise_estimate: Matrix | OnlineNoise = 0.0
     mass: Matrix = 1.0
     num_steps: int = 1
     resample_every: int | None = None
@@ -61,9 +75,13 @@ class SGHMC:
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
         as_matrix(self.temperature, "temperature")
-        for name in ("friction", "noise_estimate", "mass"):
+        online = isinstance(self.noise_estimate, OnlineNoise)
+        if online and self.temperature == 0:
+            raise ValueError("temperature is 0, so that no noise is injected: leave noise_estimate at 0")
+        for name in ("friction", "mass") if online else ("friction", "mass", "noise_estimate"):
             object.__setattr__(self, name, as_matrix(getattr(self, name), name, positive=name == "mass"))
-        spare = sum_of(product(float(self.temperature), self.friction), product(-1.0, self.noise_estimate))
+        room = product(float(self.temperature), self.friction)
+        spare = sum_of(room, product(-1.0, 0.0 if online else self.noise_estimate))
         try:
             injected = product(2 * self.step_size, as_matrix(spare, "temperature * friction - noise_estimate"))
         except ValueError as error:
@@ -72,13 +90,16 @@ class SGHMC:
                 f"{self.temperature}): {error}. Raise the friction, take a smaller step_size or a larger batch"
             ) from error
         velocity = product(self.step_size, inverse(self.mass))
+        object.__setattr__(self, "_room", room)  # TC
         object.__setattr__(self, "_velocity", velocity)  # εM⁻¹
         object.__setattr__(self, "_decay", product(-1.0, product(self.friction, velocity)))  # −εCM⁻¹
         object.__setattr__(self, "_noise_root", square_root(injected))  # a root of 2(TC − B̂)ε
         object.__setattr__(self, "_mass_root", square_root(self.mass))
 
     @classmethod
-    def from_learning_rate(cls, learning_rate: float, momentum_decay: float, noise_estimate: Matrix = 0.0, **settings) -> "SGHMC":
+    def from_learning_rate(
+        cls, learning_rate: float, momentum_decay: float, noise_estimate: Matrix | OnlineNoise = 0.0, **settings
+    ) -> "SGHMC":
         """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et al., 2014, eq. 15).
 
         In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η): SGD with momentum 1 − α, and noise.
@@ -86,7 +107,7 @@ class SGHMC:
         Args:
             learning_rate: η.
             momentum_decay: α.
-            noise_estimate: β̂ = ½ηV̂.
+            noise_estimate: β̂ = ½ηV̂, or an online estimate.
             settings: ``num_steps``, ``resample_every``, ``temperature`` of the kernel.
 
         Example:
@@ -96,20 +117,28 @@ class SGHMC:
         """
         check_positive("learning_rate", learning_rate)
         step_size = math.sqrt(learning_rate)
-        estimate = as_matrix(noise_estimate, "noise_estimate")
-        return cls(step_size, as_matrix(momentum_decay, "momentum_decay") / step_size, estimate / step_size, **settings)
+        if not isinstance(noise_estimate, OnlineNoise):
+            noise_estimate = as_matrix(noise_estimate, "noise_estimate") / step_size
+        return cls(step_size, as_matrix(momentum_decay, "momentum_decay") / step_size, noise_estimate, **settings)
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGHMCState:
         """Start at the given position ``(chains, dim)`` with a momentum from N(0, M), or at rest where T = 0."""
         momentum = draw_momentum(position, self._mass_root, generator).mul_(math.sqrt(self.temperature))
-        return SGHMCState(position.clone(), momentum, 0)
+        if not isinstance(self.noise_estimate, OnlineNoise):
+            return SGHMCState(position.clone(), momentum, 0)
+        # A first estimate, made with a generator of its own: what is wrong with the posterior shows before any work is done.
+        first = torch.Generator(position.device).manual_seed(0)
+        _, variance = potential.gradient_and_noise_variance(position, first, self.noise_estimate.kind)
+        return OnlineSGHMCState(position.clone(), momentum, 0, variance, torch.zeros_like(position[:, 0]))
 
     def step(self, potential: Potential, state: SGHMCState, generator: Generator) -> SGHMCState:
         """Take m steps of Algorithm 2 in every chain, in place."""
-        position, momentum, num_gradients = state
+        position, momentum, num_gradients, *online = state
         calls = num_gradients // self.num_steps
         if self.resample_every is not None and calls % self.resample_every == 0:
             momentum = draw_momentum(position, self._mass_root, generator).mul_(math.sqrt(self.temperature))
+        if online:
+            return self._step_online(potential, OnlineSGHMCState(position, momentum, num_gradients, *online), generator)
         for _ in range(self.num_steps):
             add_product_(position, self._velocity, momentum)
             gradient = potential.stochastic_gradient(position, generator)
@@ -118,3 +147,22 @@ class SGHMC:
             if self.temperature > 0:
                 add_product_(momentum, self._noise_root, normal_like(momentum, generator))
         return SGHMCState(position, momentum, num_gradients + self.num_steps)
+
+    def _step_online(self, potential: Potential, state: OnlineSGHMCState, generator: Generator) -> OnlineSGHMCState:
+        position, momentum, num_gradients, variance, clipped = state
+        for step in range(num_gradients, num_gradients + self.num_steps):
+            add_product_(position, self._velocity, momentum)
+            gradient, variance = self.noise_estimate.update(potential, position, variance, step, generator)
+            noise_root, clipped_now = injected_root(self._room, self.step_size, variance)
+            add_product_(momentum, self._decay, momentum)
+            momentum.sub_(gradient, alpha=self.step_size)
+            add_noise_(momentum, noise_root, normal_like(momentum, generator))
+            if isinstance(clipped_now, Tensor) and not clipped.any():
+                warnings.warn(
+                    f"½εV̂ exceeds the friction in {float(clipped_now.mean()):.1%} of the coordinates at step {step + 1}, where no noise is "
+                    "injected and the chain is too hot: raise the friction, or take a smaller step_size or a larger batch. The draws' "
+                    "statistic clipped tells how often it happens",
+                    stacklevel=4,
+                )
+            clipped.mul_(step / (step + 1)).add_(clipped_now, alpha=1 / (step + 1))
+        return OnlineSGHMCState(position, momentum, num_gradients + self.num_steps, variance, clipped)

@@ -1,0 +1,117 @@
+"""Stochastic-gradient Langevin dynamics, one step at a time."""
+
+import math
+
+import pytest
+import torch
+
+from sgmc.kernels import SGLD
+from tests.kernels.conftest import (
+    DIAGONAL,
+    FULL,
+    NOISY,
+    START,
+    TARGET,
+    Counting,
+    Flat,
+    assert_chains_do_not_interact,
+    assert_same,
+    forms,
+    full,
+    generator_of,
+    logistic,
+    normal,
+    root,
+    run,
+)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize("noise_estimate", [0.0, 0.3, 0.2 * DIAGONAL, 0.3 * FULL], ids=["none", "number", "diagonal", "full"])
+def test_steps_are_the_equation_written_out(noise_estimate, temperature):
+    generator, position, step_size = generator_of(0), START, 0.1
+    for _ in range(3):
+        gradient = NOISY.stochastic_gradient(position, generator)
+        noise_root = root(2 * step_size * (full(temperature) - full(noise_estimate)))
+        position = position - step_size * gradient + normal(generator) @ noise_root
+    state = run(SGLD(step_size, temperature, noise_estimate), NOISY, START, 3)
+    assert_same(state, (position, step_size, 3), rtol=1e-10, atol=1e-10)
+
+
+def test_one_noise_estimate_in_three_forms_makes_the_same_steps():
+    states = [run(SGLD(0.1, noise_estimate=estimate), NOISY, START, 3) for estimate in forms(0.3).values()]
+    for state in states[1:]:
+        assert_same(state, states[0], rtol=1e-10, atol=1e-10)
+
+
+def test_zero_temperature_without_gradient_stays():
+    assert torch.equal(run(SGLD(0.1, temperature=0.0), Flat(), START, 3).position, START)
+
+
+def test_zero_temperature_is_stochastic_gradient_descent():
+    parameter = START.clone().requires_grad_()
+    optimiser = torch.optim.SGD([parameter], lr=0.02)
+    for _ in range(10):
+        parameter.grad = logistic().gradient(parameter.detach())
+        optimiser.step()
+    torch.testing.assert_close(run(SGLD(0.02, temperature=0.0), logistic(), START, 10).position, parameter.detach(), rtol=1e-12, atol=1e-12)
+
+
+def test_a_noise_estimate_at_the_temperature_leaves_nothing_to_inject():
+    state = run(SGLD(0.1, temperature=0.5, noise_estimate=0.5), TARGET, START)
+    torch.testing.assert_close(state.position, START - 0.1 * TARGET.gradient(START))
+
+
+def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
+    assert_same(run(SGLD(0.02), logistic(40), START, 5), run(SGLD(0.02), logistic(), START, 5))
+
+
+def test_the_schedule_is_asked_for_the_number_of_steps_taken():
+    asked = []
+
+    def schedule(step):
+        asked.append(step)
+        return 0.1 / (1 + step)
+
+    kernel, generator, position = SGLD(schedule), generator_of(0), START
+    asked.clear()  # the constructor's look at the first one
+    state = kernel.init(TARGET, START, generator)
+    for step_size in (0.1, 0.05, 0.1 / 3):
+        before = generator_of(0)
+        before.set_state(generator.get_state())
+        position = position - step_size * TARGET.gradient(position) + math.sqrt(2 * step_size) * normal(before)
+        state = kernel.step(TARGET, state, generator)
+        torch.testing.assert_close(state.position, position)
+        assert state.step_size == step_size
+    assert asked == [0, 1, 2]
+
+
+def test_gradients_are_counted():
+    potential = Counting(TARGET)
+    assert run(SGLD(0.1), potential, START, 4).num_gradients == potential.count == 4
+
+
+def test_chains_do_not_interact():
+    assert_chains_do_not_interact(SGLD(0.02), logistic(7))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"step_size": 0.0}, "step_size must be a positive number, but it is 0.0"),
+        ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
+        ({"step_size": lambda step: step - 0.1}, "step_size must be a positive number, but it is -0.1"),
+        ({"step_size": lambda step: 0.1 * step}, "step_size must be a positive number, but it is 0.0"),
+        ({"temperature": -1.0}, "temperature must be non-negative, but its smallest value or eigenvalue is -1"),
+        ({"temperature": math.inf}, "temperature has entries that are not finite: inf"),
+        ({"noise_estimate": -0.1}, "noise_estimate must be non-negative, but its smallest value or eigenvalue is -0.1"),
+        ({"noise_estimate": torch.tensor([[0.1, 0.1], [0.0, 0.1]])}, "noise_estimate is a matrix that is not symmetric"),
+        ({"noise_estimate": 1.1}, "noise_estimate exceeds the temperature 1.0: take a smaller step_size"),
+        ({"noise_estimate": torch.tensor([0.5, 1.1])}, "noise_estimate exceeds the temperature 1.0"),
+        ({"noise_estimate": torch.tensor([[0.6, 0.5], [0.5, 0.6]])}, "noise_estimate exceeds the temperature 1.0"),
+        ({"noise_estimate": 0.6, "temperature": 0.5}, "noise_estimate exceeds the temperature 0.5"),
+    ],
+)
+def test_bad_parameters_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SGLD(**({"step_size": 0.1} | settings))

@@ -1,0 +1,85 @@
+"""What the kernels share: the correction step, momenta, and the checks of parameters."""
+
+import math
+
+import pytest
+import torch
+
+from sgmc.kernels.metropolis import accept, check_count, check_positive, draw_momentum, kinetic_energy, normal_like
+from tests.conftest import assert_covariance, z_bound
+from tests.kernels.conftest import DOUBLE, MASSES, START, forms, full, generator_of, normal, root
+
+INF, NAN = math.inf, math.nan
+
+
+@pytest.mark.parametrize(
+    ("energy", "proposed", "probability"),
+    [
+        (0.0, 1.0, math.exp(-1)),
+        (1.0, 1.0, 1.0),
+        (3.0, 1.0, 1.0),
+        (0.0, 1e9, 0.0),
+        (0.0, INF, 0.0),
+        (0.0, -INF, 0.0),
+        (0.0, NAN, 0.0),
+        (INF, INF, 0.0),
+        (NAN, 1.0, 0.0),
+        (INF, 1.0, 1.0),
+    ],
+)
+def test_probability_of_acceptance(energy, proposed, probability, generator):
+    accepted, given = accept(torch.full((100,), energy, dtype=DOUBLE), torch.full((100,), proposed, dtype=DOUBLE), generator)
+    torch.testing.assert_close(given, torch.full((100,), probability, dtype=DOUBLE))
+    if probability in (0.0, 1.0):
+        assert (accepted == bool(probability)).all()
+
+
+def test_proposals_are_accepted_with_their_probability(generator):
+    """False alarms: 1 in 10,000."""
+    difference = torch.tensor([-1.0, 0.1, 0.7, 2.0]).repeat_interleave(50_000)
+    accepted, probability = accept(torch.zeros_like(difference), difference, generator)
+    share, expected = (x.reshape(4, -1).double().mean(-1) for x in (accepted, probability))
+    assert share[0] == 1.0
+    z = (share - expected)[1:] / (expected * (1 - expected) / 50_000).sqrt()[1:]
+    assert z.abs().max() < z_bound(3)
+
+
+@pytest.mark.parametrize("form", MASSES)
+def test_momenta_and_their_energy(form, generator):
+    mass = MASSES[form]
+    momentum = draw_momentum(START, root(mass), generator)
+    torch.testing.assert_close(momentum, normal(generator_of(0)) @ root(mass))
+    energy = [0.5 * float(r @ torch.linalg.inv(full(mass)) @ r) for r in momentum]
+    torch.testing.assert_close(kinetic_energy(momentum, mass), torch.tensor(energy, dtype=DOUBLE))
+    many = draw_momentum(torch.zeros(20_000, 2, dtype=DOUBLE), root(mass), generator)
+    assert_covariance(many[None], full(mass))
+
+
+def test_kinetic_energy_of_one_mass_in_three_forms_is_the_same():
+    energies = [kinetic_energy(START, mass) for mass in forms(0.7).values()]
+    for energy in energies[1:]:
+        torch.testing.assert_close(energy, energies[0])
+
+
+def test_noise_has_the_shape_and_type_of_its_model_in_memory_of_its_own():
+    expanded = torch.zeros(1, 3, dtype=DOUBLE).expand(5, 3)
+    noise = normal_like(expanded, generator_of(1))
+    assert noise.is_contiguous() and noise.dtype == DOUBLE and len(noise.unique()) == 15
+    assert torch.equal(noise, normal_like(expanded, generator_of(1)))
+
+
+@pytest.mark.parametrize("value", [0, -1.0, NAN, INF, "0.1", None, torch.tensor(0.1)])
+def test_what_is_not_a_positive_number_is_refused(value):
+    with pytest.raises(ValueError, match=r"^step_size must be a positive number, but it is "):
+        check_positive("step_size", value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, 2.0, "2", None])
+def test_what_is_no_count_is_refused(value):
+    with pytest.raises(ValueError, match=f"^num_steps must be a whole number of at least 1, but it is {value!r}$"):
+        check_count("num_steps", value)
+
+
+def test_good_values_pass():
+    check_positive("step_size", 1e-9)
+    check_count("num_steps", 1)

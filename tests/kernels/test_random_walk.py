@@ -1,0 +1,60 @@
+"""Random-walk Metropolis, one step at a time."""
+
+import math
+
+import pytest
+import torch
+
+from sgmc.kernels import RandomWalkMetropolis
+from tests.kernels.conftest import (
+    START,
+    TARGET,
+    Box,
+    Flat,
+    assert_chains_do_not_interact,
+    assert_same,
+    generator_of,
+    normal,
+    run,
+    uniform,
+)
+
+
+def test_a_step_is_the_algorithm_written_out():
+    generator = generator_of(0)
+    proposal = START + 1.5 * normal(generator)
+    difference = TARGET.energy(START) - TARGET.energy(proposal)
+    accepted = uniform(generator) < torch.exp(difference)
+    assert 0 < accepted.sum() < len(accepted)
+    position = torch.where(accepted[:, None], proposal, START)
+    expected = position, TARGET.energy(position), torch.exp(difference).clamp(max=1)
+    assert_same(run(RandomWalkMetropolis(1.5), TARGET, START), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_state_keeps_the_energy_of_its_position():
+    state = run(RandomWalkMetropolis(1.5), TARGET, START, 20)
+    assert torch.equal(state.energy, TARGET.energy(state.position))
+    assert ((state.acceptance >= 0) & (state.acceptance <= 1)).all()
+
+
+def test_on_a_flat_potential_every_proposal_is_taken():
+    state = run(RandomWalkMetropolis(0.3), Flat(), START)
+    torch.testing.assert_close(state.position, START + 0.3 * normal(generator_of(0)))
+    assert (state.acceptance == 1).all()
+
+
+@pytest.mark.parametrize("outside", [math.inf, -math.inf, math.nan])
+def test_a_proposal_without_finite_energy_is_rejected(outside):
+    start = torch.zeros_like(START)
+    state = run(RandomWalkMetropolis(100.0), Box(outside), start)
+    assert torch.equal(state.position, start) and (state.acceptance == 0).all() and (state.energy == 0.5).all()
+
+
+def test_chains_do_not_interact():
+    assert_chains_do_not_interact(RandomWalkMetropolis(0.5), TARGET)
+
+
+@pytest.mark.parametrize("step_size", [0.0, -1.0, math.nan, math.inf])
+def test_a_bad_step_size_is_refused(step_size):
+    with pytest.raises(ValueError, match=f"^step_size must be a positive number, but it is {step_size}$"):
+        RandomWalkMetropolis(step_size)

@@ -1,0 +1,188 @@
+"""Data sets, from tiny files made here; nothing is fetched."""
+
+import gzip
+import hashlib
+
+import numpy as np
+import pytest
+import torch
+import torchvision
+
+from sgmc import datasets
+from sgmc.datasets import cifar10, digits, fashion_mnist, letters, mnist, notmnist, read_idx
+
+IMAGES = torch.arange(3 * 4 * 2, dtype=torch.uint8).reshape(3, 4, 2) * 10
+LABELS = torch.tensor([2, 0, 1], dtype=torch.uint8)
+
+
+def idx(tensor, kind=8):
+    head = bytes([0, 0, kind, tensor.ndim]) + np.array(tensor.shape, ">i4").tobytes()
+    return head + tensor.numpy().tobytes()
+
+
+def test_digits_are_whole_and_their_split_is_fixed():
+    train, test = digits()
+    assert train.inputs.shape == (4_000, 784) and test.inputs.shape == (1_000, 784)
+    for data, number in ((train, 400), (test, 100)):
+        assert data.inputs.dtype == torch.float32 and data.targets.dtype == torch.int64
+        assert data.inputs.min() == 0 and data.inputs.max() == 1
+        assert (data.targets.bincount() == number).all()
+    together = torch.cat([train.inputs, test.inputs])
+    assert len(together.unique(dim=0)) == 5_000  # nothing for testing is also for training
+
+
+def test_letters_are_ten_letters_in_twelve_fonts_at_nine_places():
+    data = letters()
+    assert data.inputs.shape == (1_080, 784) and data.inputs.dtype == torch.float32
+    assert (data.targets.bincount() == 108).all() and 0 <= data.inputs.min() and data.inputs.max() == 1
+    assert (data.inputs.sum(-1) > 20).all()  # none is blank
+    middle = data.inputs[4].reshape(28, 28)  # A in the first font, in the middle; the one before is two pixels higher
+    assert torch.equal(data.inputs[3].reshape(28, 28)[3:20], middle[5:22])
+
+
+@pytest.mark.parametrize("tensor", [IMAGES, LABELS], ids=["images", "labels"])
+def test_an_idx_file_is_read(tensor, tmp_path):
+    file = tmp_path / "file.gz"
+    file.write_bytes(gzip.compress(idx(tensor)))
+    content = read_idx(file, hashlib.md5(file.read_bytes()).hexdigest())
+    assert torch.equal(content, tensor) and content.dtype == torch.uint8
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"file\.gz is missing: put the file there"):
+        read_idx(tmp_path / "file.gz")
+
+
+def test_another_checksum_is_refused(tmp_path):
+    file = tmp_path / "file.gz"
+    file.write_bytes(gzip.compress(idx(IMAGES)))
+    with pytest.raises(ValueError, match=r"file\.gz has another checksum than 0123: it is corrupt, fetch it again"):
+        read_idx(file, "0123")
+
+
+CORRUPT = {
+    "empty": b"",
+    "not gzipped": idx(IMAGES),
+    "cut short": gzip.compress(idx(IMAGES))[:-12],
+    "damaged in the middle": gzip.compress(idx(IMAGES), 0)[:12] + b"\xff\xff" + gzip.compress(idx(IMAGES), 0)[14:],
+    "nothing inside": gzip.compress(b""),
+    "wrong magic": gzip.compress(b"\1" + idx(IMAGES)[1:]),
+    "not of bytes": gzip.compress(idx(IMAGES, kind=13)),
+    "content cut short": gzip.compress(idx(IMAGES)[:-1]),
+    "head cut short": gzip.compress(idx(IMAGES)[:7]),
+    "too long": gzip.compress(idx(IMAGES) + b"\0"),
+}
+
+
+@pytest.mark.parametrize("content", CORRUPT.values(), ids=CORRUPT)
+def test_a_corrupt_file_is_refused(content, tmp_path):
+    file = tmp_path / "file.gz"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"file\.gz is no gzipped IDX file of bytes \(.+\): it is corrupt, fetch it again"):
+        read_idx(file)
+
+
+@pytest.fixture(params=["MNIST", "FashionMNIST"])
+def source(request, tmp_path, monkeypatch):
+    """Make a small set of the kind, its files in ``elsewhere``, and let torchvision know their checksums."""
+    load = {"MNIST": mnist, "FashionMNIST": fashion_mnist}[request.param]
+    contents = {f"{name}.gz": gzip.compress(idx(x)) for name, x in (("a", IMAGES), ("b", LABELS), ("c", IMAGES[:2]), ("d", LABELS[:2]))}
+    resources = [(name, hashlib.md5(content).hexdigest()) for name, content in contents.items()]
+    monkeypatch.setattr(getattr(torchvision.datasets, request.param), "resources", resources)
+    fetched = []
+
+    def download_url(url, folder, file, md5):
+        if contents is None or file not in contents:
+            raise OSError("no network")
+        fetched.append(url)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(contents[file])
+
+    monkeypatch.setattr(torchvision.datasets.utils, "download_url", download_url)
+    return request.param, load, contents, fetched, tmp_path
+
+
+def test_idx_sets_are_fetched_once_and_then_read_where_they_lie(source):
+    name, load, _, fetched, root = source
+    for _ in range(2):
+        train, test = load(root)
+        assert torch.equal(train.inputs, IMAGES.flatten(1).float() / 255) and torch.equal(train.targets, LABELS.long())
+        assert torch.equal(test.inputs, train.inputs[:2]) and test.targets.dtype == torch.int64
+    assert len(fetched) == 4 and (root / name / "raw" / "d.gz").exists()
+
+
+def test_a_set_that_is_not_to_be_had_says_where_to_put_it(source):
+    name, load, contents, _, root = source
+    del contents["c.gz"]
+    with pytest.raises(
+        FileNotFoundError, match=rf"{name}/raw/c\.gz is not in .*, whole, and cannot be downloaded \(no network\): put it there"
+    ):
+        load(root)
+
+
+def test_a_set_with_a_wrong_checksum_is_refused(source):
+    name, load, _, _, root = source
+    load(root)
+    (root / name / "raw" / "b.gz").write_bytes(gzip.compress(idx(LABELS.flip(0))))
+    with pytest.raises(ValueError, match=r"b\.gz has another checksum than [0-9a-f]{32}: it is corrupt, fetch it again"):
+        load(root)
+
+
+class FakeCIFAR10:
+    """What torchvision's class does with a folder: ``there`` tells whether the files are, ``network`` whether they could be fetched."""
+
+    there, network = True, True
+
+    def __init__(self, root, train, download):
+        if not (self.there or download):
+            raise RuntimeError("Dataset not found or corrupted.")
+        if not (self.there or self.network):
+            raise OSError("no network")
+        self.data = np.arange(2 * 32 * 32 * 3, dtype=np.int64).reshape(2, 32, 32, 3).astype(np.uint8)
+        self.targets = [3, 9] if train else [1, 2]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_cifar10_has_its_channels_first(there, tmp_path, monkeypatch):
+    monkeypatch.setattr(torchvision.datasets, "CIFAR10", FakeCIFAR10)
+    monkeypatch.setattr(FakeCIFAR10, "there", there)
+    train, test = cifar10(tmp_path)
+    images = train.inputs.reshape(2, 3, 32, 32)
+    assert images[1, 2, 5, 7] == FakeCIFAR10(None, True, True).data[1, 5, 7, 2] / np.float32(255)
+    assert train.targets.tolist() == [3, 9] and test.targets.tolist() == [1, 2] and test.targets.dtype == torch.int64
+
+
+def test_cifar10_that_is_not_to_be_had_says_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(torchvision.datasets, "CIFAR10", FakeCIFAR10)
+    monkeypatch.setattr(FakeCIFAR10, "there", False)
+    monkeypatch.setattr(FakeCIFAR10, "network", False)
+    with pytest.raises(
+        FileNotFoundError, match=r"cifar-10-batches-py is not in .*, whole, and cannot be downloaded \(no network\): put it there"
+    ):
+        cifar10(tmp_path)
+
+
+def write_notmnist(root, images, labels):
+    folder = root / "notMNIST" / "raw"
+    folder.mkdir(parents=True)
+    (folder / "t10k-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images)))
+    (folder / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
+
+
+def test_notmnist(tmp_path):
+    write_notmnist(tmp_path, IMAGES, LABELS)
+    data = notmnist(str(tmp_path))
+    assert torch.equal(data.inputs, IMAGES.flatten(1).float() / 255) and torch.equal(data.targets, LABELS.long())
+
+
+def test_notmnist_whose_files_do_not_fit_or_are_missing_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte\.gz is missing"):
+        notmnist(tmp_path)
+    write_notmnist(tmp_path, IMAGES, LABELS[:2])
+    with pytest.raises(ValueError, match=r"notMNIST/raw holds 3 images but 2 labels; fetch both files again"):
+        notmnist(tmp_path)
+
+
+def test_every_set_of_the_module_has_a_test_here():
+    public = {name for name, thing in vars(datasets).items() if getattr(thing, "__module__", "") == "sgmc.datasets" and name[0] != "_"}
+    assert public == {"Data", "digits", "letters", "mnist", "fashion_mnist", "cifar10", "notmnist", "read_idx"}

@@ -1,0 +1,66 @@
+"""Figures: what the curves say, read back from the axes."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.colors import is_color_like, to_hex, to_rgba
+from matplotlib.figure import Figure
+
+from sgmc.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, use_style
+from sgmc.potentials import DoubleWell, Gaussian
+
+
+@pytest.fixture
+def axes():
+    return Figure().subplots()
+
+
+def test_the_style_is_set():
+    with plt.rc_context():
+        plt.rcdefaults()
+        use_style()
+        assert plt.rcParams["figure.facecolor"] == "white" and plt.rcParams["savefig.facecolor"] in ("white", "auto")
+
+
+def test_colours_are_those_of_okabe_and_ito():
+    palette = {"#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#999999"}
+    assert set(COLOURS.values()) <= palette and is_color_like(TRUTH)
+    samplers = [COLOURS[name] for name in ("random walk", "HMC", "naive SGHMC", "SGLD", "SGHMC")]
+    assert len(set(samplers)) == len(samplers)
+
+
+def test_a_density_is_normalised_and_grey(axes):
+    plot_density(axes, DoubleWell(), -3, 3)
+    (area,) = axes.collections
+    corners = area.get_paths()[0].vertices
+    x, y = corners.T
+    assert 0.5 * abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) == pytest.approx(1, abs=1e-6)  # the shoelace formula
+    assert to_hex(area.get_facecolor()[0]) == to_hex(TRUTH) and area.get_label() == "true density"
+    plot_density(axes, DoubleWell(), -3, 3, label="posterior")
+    assert axes.collections[1].get_label() == "posterior"
+
+
+def test_a_histogram_is_a_density(axes):
+    samples = torch.tensor([0.1, 0.2, 0.7, 1.4, 9.0])
+    plot_histogram(axes, samples.reshape(5, 1, 1), torch.tensor([0.0, 0.5, 1.5]), color="red")
+    (line,) = axes.lines
+    assert line.get_xdata().tolist() == [0.25, 1.0] and to_rgba(line.get_color()) == to_rgba("red")
+    assert line.get_ydata().tolist() == pytest.approx([2 / 5 / 0.5, 2 / 5 / 1.0])  # one of five lies outside
+
+
+def test_contours_lie_at_multiples_of_half_a_standard_deviation(axes):
+    potential = Gaussian.correlated(0.5)
+    plot_contours(axes, potential, -4, 4, levels=4)
+    (contours,) = axes.collections
+    assert contours.levels.tolist() == pytest.approx([0.125, 0.5, 1.125, 2.0])
+    for level, path in zip(contours.levels, contours.get_paths(), strict=True):
+        energy = potential.energy(torch.from_numpy(path.vertices).float())
+        assert energy.min() == pytest.approx(level, rel=0.02) and energy.max() == pytest.approx(level, rel=0.02)
+    assert axes.get_aspect() == 1 and np.allclose(contours.get_edgecolor(), to_rgba(TRUTH))
+
+
+def test_contours_are_not_transposed(axes):
+    plot_contours(axes, Gaussian(torch.diag(torch.tensor([1.0, 0.1]))), -3, 3)
+    width, height = np.ptp(axes.collections[0].get_paths()[0].vertices, axis=0)
+    assert width / height == pytest.approx(10**0.5, rel=0.05)

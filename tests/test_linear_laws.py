@@ -1,0 +1,133 @@
+"""Linear chains against the samplers' own steps, formulas in one dimension, and series summed by brute force."""
+
+import math
+
+import pytest
+import torch
+
+from sgmc.kernels import HMC, SGHMC, SGLD
+from sgmc.kernels.hmc import HMCState
+from sgmc.kernels.langevin import SGLDState
+from sgmc.kernels.sghmc import SGHMCState
+from sgmc.linear_laws import LinearChain, langevin_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.potentials import Gaussian
+
+DOUBLE = torch.float64
+TARGET = Gaussian(torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE))
+FULL = torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=DOUBLE)
+DIAGONAL = torch.tensor([0.5, 2.0], dtype=DOUBLE)
+AXES = torch.eye(4, dtype=DOUBLE)
+GENERATOR = torch.Generator()
+
+
+def one_dimensional(precision):
+    return torch.tensor([[precision]], dtype=DOUBLE)
+
+
+def columns(state):
+    """Write the images of the axes as the columns of a transition."""
+    return torch.cat([state.position, state.momentum], -1).T
+
+
+def test_transition_of_sgld_is_its_step_without_noise():
+    state = SGLD(0.1, temperature=0.0).step(TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0.0, 0), GENERATOR)
+    torch.testing.assert_close(langevin_chain(TARGET.precision, 0.1).transition, state.position.T)
+
+
+@pytest.mark.parametrize("mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize("friction", [2.0, 2 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"])
+def test_transition_of_sghmc_is_its_step_without_noise(friction, mass):
+    kernel = SGHMC(0.2, friction, mass=mass, temperature=0.0)
+    state = kernel.step(TARGET, SGHMCState(AXES[:, :2].clone(), AXES[:, 2:].clone(), 0), GENERATOR)
+    torch.testing.assert_close(sghmc_chain(TARGET.precision, 0.2, friction, mass=mass).transition, columns(state))
+
+
+@pytest.mark.parametrize("mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
+def test_transition_of_naive_sghmc_is_a_leapfrog_trajectory_that_forgets_its_momentum(mass):
+    kernel = HMC(0.3, 4, mass=mass, metropolis=False, refreshment=1e-12)  # keeps the momentum, but for rounding
+    nothing = torch.zeros(4, dtype=DOUBLE)
+    state = kernel.step(TARGET, HMCState(AXES[:, :2], AXES[:, 2:], nothing, nothing, 0), GENERATOR)
+    chain = naive_sghmc_chain(TARGET.precision, 0.3, 4, mass=mass)
+    torch.testing.assert_close(chain.transition[:, :2], columns(state)[:, :2], rtol=1e-9, atol=1e-9)
+    assert torch.equal(chain.transition[:, 2:], torch.zeros(4, 2, dtype=DOUBLE))
+    # Its noise, without that of the gradients, is the momentum N(0, M) carried along.
+    carried = columns(state)[:, 2:]
+    full_mass = mass * torch.eye(2, dtype=DOUBLE) if isinstance(mass, float) else torch.diag(mass) if mass.ndim == 1 else mass
+    torch.testing.assert_close(chain.noise_covariance, carried @ full_mass @ carried.T, rtol=1e-9, atol=1e-9)
+
+
+def test_explicit_euler_reads_the_old_state_in_both_updates():
+    chain = sghmc_chain(one_dimensional(3.0), 0.1, 2.0, mass=0.5, explicit_euler=True)
+    torch.testing.assert_close(chain.transition, torch.tensor([[1.0, 0.2], [-0.3, 1 - 0.4]], dtype=DOUBLE))
+
+
+@pytest.mark.parametrize("explicit_euler", [False, True])
+def test_noise_of_sghmc(explicit_euler):
+    """ε²V + 2ε(TC − B̂), in the momentum only."""
+    settings = dict(friction=2 * FULL, noise_variance=FULL, noise_estimate=0.1 * DIAGONAL, temperature=0.5)
+    covariance = sghmc_chain(TARGET.precision, 0.2, explicit_euler=explicit_euler, **settings).noise_covariance
+    expected = torch.zeros(4, 4, dtype=DOUBLE)
+    expected[2:, 2:] = 0.04 * FULL + 0.4 * (FULL - torch.diag(0.1 * DIAGONAL))
+    torch.testing.assert_close(covariance, expected)
+
+
+def test_variance_of_sgld_in_one_dimension():
+    """Σ = (η²V + 2η(T − B̂)) / (1 − (1 − ηa)²)."""
+    precision, step_size, noise, estimate, temperature = 3.0, 0.2, 1.5, 0.05, 0.7
+    expected = (step_size**2 * noise + 2 * step_size * (temperature - estimate)) / (1 - (1 - step_size * precision) ** 2)
+    covariance = langevin_chain(one_dimensional(precision), step_size, noise, estimate, temperature).stationary_covariance()
+    assert float(covariance) == pytest.approx(expected, rel=1e-12)
+
+
+def test_hmc_without_correction_in_one_dimension():
+    """Leapfrog conserves ½r² + ½a(1 − ¼aε²)q² exactly for U = ½aq², so that it samples with the precision a(1 − ¼aε²)."""
+    precision, step_size = 3.0, 0.5
+    covariance = naive_sghmc_chain(one_dimensional(precision), step_size, 3).stationary_covariance()
+    assert float(covariance[0, 0]) == pytest.approx(1 / (precision * (1 - precision * step_size**2 / 4)), rel=1e-12)
+
+
+def test_noise_of_a_naive_trajectory_of_one_step():
+    """Half kicks of variance ¼ε²V at both ends, the first carried along by the drift."""
+    chain = naive_sghmc_chain(one_dimensional(0.0), 0.4, 1, noise_variance=5.0)
+    start, kick = torch.tensor([[0.0], [1.0]], dtype=DOUBLE), 0.25 * 0.16 * 5.0
+    carried = torch.tensor([[1.0, 0.4], [0.0, 1.0]], dtype=DOUBLE) @ start
+    torch.testing.assert_close(chain.noise_covariance, (1 + kick) * carried @ carried.T + kick * start @ start.T)
+
+
+def test_stationary_covariance_is_left_where_it_is():
+    chain = sghmc_chain(TARGET.precision, 0.2, 2 * FULL, FULL, 0.1 * FULL, DIAGONAL)
+    covariance = chain.stationary_covariance()
+    torch.testing.assert_close(chain.transition @ covariance @ chain.transition.T + chain.noise_covariance, covariance)
+    torch.testing.assert_close(chain.power(2_000).noise_covariance, covariance)  # from any start
+
+
+def test_with_the_right_estimate_and_small_steps_the_target_is_left():
+    covariance = sghmc_chain(TARGET.precision, 1e-4, 2.0, FULL, 0.5e-4 * FULL, DIAGONAL).stationary_covariance()
+    torch.testing.assert_close(covariance[:2, :2], TARGET.covariance, rtol=1e-3, atol=0)
+    torch.testing.assert_close(covariance[2:, 2:], torch.diag(DIAGONAL), rtol=1e-3, atol=1e-3)
+
+
+def test_moves_compose():
+    first = LinearChain(FULL, torch.eye(2, dtype=DOUBLE))
+    second = LinearChain(torch.diag(DIAGONAL), FULL)
+    both = first.then(second)
+    torch.testing.assert_close(both.transition, torch.diag(DIAGONAL) @ FULL)
+    torch.testing.assert_close(both.noise_covariance, torch.diag(DIAGONAL**2) + FULL)
+    for one, other in zip(first.power(3), first.then(first).then(first), strict=True):
+        torch.testing.assert_close(one, other)
+    assert first.power(1) is first
+
+
+def test_autocorrelation_of_an_autoregression():
+    chain = LinearChain(one_dimensional(0.8), one_dimensional(1.0))
+    direction = torch.ones(1)
+    torch.testing.assert_close(chain.autocorrelation(direction, 5), 0.8 ** torch.arange(5, dtype=DOUBLE))
+    assert chain.autocorrelation_time(direction) == pytest.approx(1.8 / 0.2, rel=1e-12)
+
+
+@pytest.mark.parametrize("precision, step_size, size", [(1.0, 2.5, "1.5"), (0.0, 0.1, "1")])
+def test_a_chain_without_stationary_law_is_refused(precision, step_size, size):
+    message = f"the chain has no stationary law: F has an eigenvalue of size {size}; take a smaller step_size"
+    with pytest.raises(ValueError, match=message):
+        langevin_chain(one_dimensional(precision), step_size).stationary_covariance()
+    assert math.isfinite(langevin_chain(one_dimensional(1.0), 0.1).stationary_covariance())

@@ -1,0 +1,285 @@
+"""Estimates of the gradient noise, against the covariance over all minibatches, and the law of the chain that uses them."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from sgmc import noise, sample
+from sgmc.kernels import SGHMC
+from sgmc.linear_laws import sghmc_chain
+from sgmc.noise import OnlineNoise, add_noise_, estimate_noise_variance, friction_for, injected_root
+from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, Posterior, control_variates
+from sgmc.potentials import DoubleWell, Gaussian, NoisyGradient, Potential
+from tests.conftest import assert_covariance
+
+DOUBLE = torch.float64
+KINDS = ("scalar", "diagonal", "full")
+
+
+def data(dim):
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(6, dim, generator=generator, dtype=DOUBLE), torch.tensor([0, 1, 1, 0, 1, 0])
+
+
+def cubic(**settings):
+    """Make a posterior of which the package knows nothing but its densities."""
+    x, y = data(2)
+    return Posterior(
+        lambda position: -position.pow(4).sum(-1),
+        lambda position, x, y: -(((x @ position[..., None])[..., 0] - y).abs() ** 3),
+        (x, y.to(DOUBLE)),
+        dim=2,
+        **settings,
+    )
+
+
+def network(*layers, features=2):
+    return lambda **settings: NetworkPosterior(nn.Sequential(*layers).double(), *data(features), prior_variance=2.0, **settings)
+
+
+POSTERIORS = {
+    "linear": lambda **settings: LinearRegression(data(2)[0], data(2)[1].to(DOUBLE), 0.5, 2.0, **settings),
+    "logistic": lambda **settings: LogisticRegression(data(2)[0], data(2)[1].to(DOUBLE), 2.0, **settings),
+    "any density": cubic,
+    "perceptron": network(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2, bias=False)),
+    "convolutions": network(
+        nn.Unflatten(-1, (1, 4, 4)),
+        nn.Conv2d(1, 2, 2, padding=1),
+        nn.Tanh(),
+        nn.Conv2d(2, 2, 3, stride=2, bias=False),
+        nn.Flatten(),
+        nn.Linear(8, 2),
+        features=16,
+    ),
+    "a sequence": network(nn.Unflatten(-1, (2, 2)), nn.Linear(2, 3), nn.Tanh(), nn.Flatten(), nn.Linear(6, 2), features=4),
+    "another layer": network(nn.Linear(2, 3), nn.LayerNorm(3), nn.Linear(3, 2)),
+    "control variates": lambda **settings: control_variates(POSTERIORS["logistic"](**settings), torch.tensor([0.3, -0.2], dtype=DOUBLE)),
+}
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("name", POSTERIORS)
+def test_the_mean_estimate_over_all_minibatches_is_the_covariance_over_all_minibatches(name, replacement, generator):
+    """The covariance is that of whole stochastic gradients, prior and N/n and all; forgetting N²/n in the estimate cannot pass."""
+    posterior = POSTERIORS[name](batch_size=3, replacement=replacement)
+    choose = itertools.product(range(6), repeat=3) if replacement else itertools.combinations(range(6), 3)
+    indices = torch.tensor(list(choose))
+    posterior.draw_indices = lambda chains, generator: indices
+    position = torch.randn(1, posterior.dim, generator=generator, dtype=DOUBLE).expand(len(indices), -1).contiguous()
+    gradients = posterior.stochastic_gradient(position, generator)
+    centred = gradients - gradients.mean(0)
+    covariance = centred.T @ centred / len(indices)
+    expected = {"scalar": covariance.diagonal().mean()[None], "diagonal": covariance.diagonal(), "full": covariance}
+    for kind in KINDS:
+        same, variance = posterior.gradient_and_noise_variance(position, generator, kind)
+        torch.testing.assert_close(same, gradients, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(variance.mean(0), expected[kind], rtol=1e-10, atol=1e-10 * float(covariance.abs().max()))
+
+
+@pytest.mark.parametrize("name", ["perceptron", "convolutions", "a sequence"])
+def test_squares_from_activations_and_signals_are_those_of_per_example_gradients(name, generator):
+    posterior = POSTERIORS[name](batch_size=4)
+    assert posterior._layers is not None
+    for chains in (1, 3):
+        position = torch.randn(chains, posterior.dim, generator=generator, dtype=DOUBLE)
+        batch = posterior.minibatch(posterior.draw_indices(chains, generator))
+        gradient, squares = posterior._moments(position, batch, "diagonal")
+        each = posterior.per_example_gradients(position, batch)
+        torch.testing.assert_close(gradient, each.sum(1))
+        torch.testing.assert_close(squares, each.square().sum(1))
+
+
+def test_a_layer_used_twice_is_noticed(generator):
+    class Twice(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.last = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.last(torch.tanh(self.layer(torch.tanh(self.layer(x)))))
+
+    posterior = NetworkPosterior(Twice().double(), *data(2), batch_size=4)
+    assert posterior._layers is None
+    position = torch.randn(2, posterior.dim, generator=generator, dtype=DOUBLE)
+    batch = posterior.minibatch(posterior.draw_indices(2, generator))
+    torch.testing.assert_close(
+        posterior._moments(position, batch, "diagonal")[1], posterior.per_example_gradients(position, batch).square().sum(1)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_minibatches_there_is_no_noise(kind, generator):
+    posterior = POSTERIORS["logistic"]()
+    position = torch.randn(3, 2, generator=generator, dtype=DOUBLE)
+    gradient, variance = posterior.gradient_and_noise_variance(position, generator, kind)
+    assert torch.equal(gradient, posterior.gradient(position)) and not variance.any()
+    gradient, variance = DoubleWell().gradient_and_noise_variance(position[:, :1], generator, kind)
+    assert torch.equal(gradient, DoubleWell().gradient(position[:, :1])) and not variance.any()
+
+
+def test_a_noisy_gradient_knows_its_variance(generator):
+    full = torch.tensor([[4.0, 1.0], [1.0, 2.0]])
+    for variance, expected in ((full, full), (torch.tensor([1.0, 3.0]), torch.diag(torch.tensor([1.0, 3.0]))), (2.0, 2 * torch.eye(2))):
+        potential = NoisyGradient(Gaussian.standard(2), variance)
+        known = {kind: potential.gradient_and_noise_variance(torch.zeros(3, 2), generator, kind)[1] for kind in KINDS}
+        assert torch.equal(known["full"], expected.expand(3, 2, 2))
+        assert torch.equal(known["diagonal"], expected.diagonal().expand(3, 2))
+        assert torch.equal(known["scalar"], expected.diagonal().mean().expand(3, 1))
+
+
+def test_control_variates_keep_the_energy_and_have_no_noise_at_the_reference(generator):
+    for name in ("logistic", "any density", "perceptron"):
+        posterior = POSTERIORS[name](batch_size=3)
+        reference = torch.randn(posterior.dim, generator=generator, dtype=DOUBLE)
+        calm = control_variates(posterior, reference)
+        position = torch.randn(4, posterior.dim, generator=generator, dtype=DOUBLE)
+        torch.testing.assert_close(calm.energy(position), posterior.energy(position))
+        torch.testing.assert_close(calm.gradient(position), posterior.gradient(position))
+        _, variance = calm.gradient_and_noise_variance(reference.expand(4, -1).contiguous(), generator, "diagonal")
+        assert variance.max() < 1e-20
+        torch.testing.assert_close(calm.stochastic_gradient(reference[None], generator), posterior.gradient(reference[None]))
+
+
+@pytest.mark.parametrize("friction", [2.0, torch.tensor([2.0, 3.0], dtype=DOUBLE), torch.tensor([[2.0, 0.5], [0.5, 3.0]], dtype=DOUBLE)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_injected_root(friction, kind, generator):
+    variance = {"scalar": torch.full((3, 1), 2.0), "diagonal": torch.rand(3, 2, generator=generator), "full": torch.eye(2).expand(3, 2, 2)}
+    variance = variance[kind].to(DOUBLE)
+    root, clipped = injected_root(friction, 0.1, variance)
+    assert clipped == 0.0
+    full = {"scalar": lambda: variance[..., None] * torch.eye(2), "diagonal": lambda: torch.diag_embed(variance), "full": lambda: variance}
+    room = friction if isinstance(friction, torch.Tensor) and friction.ndim == 2 else friction * torch.eye(2, dtype=DOUBLE)
+    expected = 0.2 * room - 0.01 * full[kind]()
+    units = torch.eye(2, dtype=DOUBLE)
+    columns = [add_noise_(torch.zeros(3, 2, dtype=DOUBLE), root, unit.expand(3, 2)) for unit in units]
+    matrix = torch.stack(columns, -1)
+    torch.testing.assert_close(matrix @ matrix.mT, expected.expand(3, 2, 2))
+
+
+def test_what_exceeds_the_friction_is_clipped_and_its_share_told():
+    root, clipped = injected_root(1.0, 0.1, torch.tensor([[10.0, 30.0], [30.0, 40.0]]))
+    torch.testing.assert_close(root, torch.tensor([[math.sqrt(0.1), 0.0], [0.0, 0.0]]))
+    assert clipped.tolist() == [0.5, 1.0]
+    root, clipped = injected_root(1.0, 0.1, torch.tensor([[[30.0, 0.0], [0.0, 10.0]], [[10.0, 0.0], [0.0, 10.0]]]))
+    torch.testing.assert_close(root @ root.mT, torch.tensor([[[0.0, 0.0], [0.0, 0.1]], [[0.1, 0.0], [0.0, 0.1]]]))
+    assert clipped.tolist() == [0.5, 0.0]
+
+
+@pytest.mark.parametrize("settings", [{"refresh_every": 3}, {"averaging": 0.9}, {"refresh_every": 2, "averaging": 0.5}], ids=str)
+def test_refreshing_and_averaging(settings, generator):
+    class Counting(Potential):
+        dim, looks = 1, 0
+
+        def stochastic_gradient(self, position, generator):
+            return torch.zeros_like(position)
+
+        def gradient_and_noise_variance(self, position, generator, kind):
+            Counting.looks += 1
+            return torch.zeros_like(position), torch.full_like(position, float(Counting.looks))
+
+    online, variance, expected, looks = OnlineNoise("diagonal", **settings), torch.zeros(1, 1), 0.0, 0
+    for step in range(7):
+        _, variance = online.update(Counting(), torch.zeros(1, 1), variance, step, generator)
+        if step % online.refresh_every == 0:
+            looks += 1
+            expected = online.averaging * expected + (1 - online.averaging) * looks
+        assert float(variance) == pytest.approx(expected)
+    assert Counting.looks == looks
+
+
+@pytest.mark.parametrize("settings", [{}, {"averaging": 0.9}, {"refresh_every": 5}], ids=str)
+@pytest.mark.parametrize("kind", ["diagonal", "full"])
+def test_sghmc_with_an_online_estimate_has_the_law_of_the_right_estimate(kind, settings):
+    """On linear regression the gradient is linear in θ, and its noise nearly constant: the law is that of the chain with B̂ = B.
+
+    Without the estimate the variance would be 1 + B/C times as large, 30 % here; false alarms 1 in 10,000.
+    """
+    generator = torch.Generator().manual_seed(3)
+    inputs = torch.randn(200, 2, generator=generator, dtype=DOUBLE)
+    inputs[:, 1] = (inputs[:, 1] if kind == "diagonal" else 0.8 * inputs[:, 0] + 0.6 * inputs[:, 1]) * 2
+    targets = torch.randn(200, generator=generator, dtype=DOUBLE)
+    posterior = LinearRegression(inputs, targets, noise_variance=400.0, batch_size=100, replacement=True)
+    step_size, friction = 0.3, 1.0
+    at_mean = posterior.mean.expand(400, 2).contiguous()
+    variance = estimate_noise_variance(posterior, at_mean, generator, "full", num_batches=50)
+    law = sghmc_chain(posterior.precision, step_size, friction, variance, 0.5 * step_size * variance).stationary_covariance()[:2, :2]
+    kernel = SGHMC(step_size, friction, noise_estimate=OnlineNoise(kind, **settings))
+    draws = sample(kernel, posterior, at_mean.repeat(10, 1), num_samples=10, warm_up=150, thinning=10, seed=1)
+    assert_covariance(draws.samples - posterior.mean, law)
+
+
+def test_zero_noise_gives_the_chain_without_an_estimate():
+    start = torch.zeros(3, 1)
+    plain = sample(SGHMC(0.1, 3.0), DoubleWell(), start, num_samples=5).samples
+    online = sample(SGHMC(0.1, 3.0, noise_estimate=OnlineNoise()), DoubleWell(), start, num_samples=5).samples
+    torch.testing.assert_close(online, plain)
+
+
+def test_estimates_made_once(generator):
+    potential = NoisyGradient(Gaussian.standard(2), torch.tensor([1.0, 3.0]))
+    position = torch.zeros(4, 2)
+    assert estimate_noise_variance(potential, position, generator, "scalar", 3) == pytest.approx(2.0)
+    torch.testing.assert_close(estimate_noise_variance(potential, position, generator, "full"), torch.diag(torch.tensor([1.0, 3.0])))
+    assert friction_for(torch.tensor([[2.0, 1.0], [1.0, 2.0]]), step_size=0.1, multiple=2.0) == pytest.approx(0.3)
+    assert friction_for(torch.tensor([1.0, 4.0]), step_size=0.1, multiple=2.0) == pytest.approx(0.4)
+
+
+def test_a_clipping_run_warns_once_with_the_share_and_keeps_a_statistic():
+    kernel = SGHMC(0.1, friction=torch.tensor([3.0, 0.1]), noise_estimate=OnlineNoise())
+    with pytest.warns(UserWarning, match=r"½εV̂ exceeds the friction in 50\.0% of the coordinates at step 1") as caught:
+        draws = sample(kernel, NoisyGradient(DoubleWell(2), 4.0), torch.zeros(3, 2), num_samples=10)
+    assert len(caught) == 1
+    torch.testing.assert_close(draws.statistics["clipped"], torch.full((10, 3), 0.5))
+
+
+class NoIdea(DoubleWell):
+    def stochastic_gradient(self, position, generator):
+        return self.gradient(position) + 1
+
+
+def run(potential, kind="diagonal", dim=2, **settings):
+    kernel = SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(kind))
+    sample(kernel, potential, torch.zeros(1, dim, dtype=DOUBLE), num_samples=5)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: OnlineNoise("diag"), ValueError, "kind must be 'scalar', 'diagonal' or 'full', but it is 'diag'"),
+        (lambda: OnlineNoise(refresh_every=0), ValueError, "refresh_every must be a whole number of at least 1, but it is 0"),
+        (lambda: OnlineNoise(averaging=1.0), ValueError, "averaging must be at least 0 and less than 1, but it is 1"),
+        (lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0), ValueError, "temperature is 0"),
+        (lambda: friction_for(4.0, 0.1, multiple=1.0), ValueError, "multiple must be more than 1"),
+        (lambda: SGHMC(0.1, 0.1, noise_estimate=0.2), ValueError, "friction must be at least the noise_estimate"),
+        (lambda: SGHMC(0.1, 3.0, noise_estimate=torch.tensor([[1.0, 2.0], [2.0, 1.0]])), ValueError, "noise_estimate must be non-negative"),
+        (
+            lambda: SGHMC(0.1, 1.0, noise_estimate=torch.tensor([[0.9, 0.2], [0.2, 0.9]])),
+            ValueError,
+            "friction must be at least the noise_estimate",
+        ),
+        (lambda: run(POSTERIORS["logistic"](batch_size=1)), ValueError, "one example has no covariance: take a batch of at least 2"),
+        (lambda: run(NoIdea(2)), NotImplementedError, "NoIdea does not know its gradient noise"),
+        (
+            lambda: control_variates(POSTERIORS["logistic"](), torch.zeros(3, dtype=DOUBLE)),
+            ValueError,
+            r"reference must have shape \(dim,\) = \(2,\), but it is \(3,\)",
+        ),
+    ],
+)
+def test_bad_input_is_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size(monkeypatch):
+    monkeypatch.setattr(noise, "MEMORY", 31)
+    message = r"a full noise estimate of 2 coordinates in 1 chain takes 0\.0 GiB.*use kind='diagonal' or 'scalar'"
+    with pytest.raises(ValueError, match=message):
+        run(POSTERIORS["logistic"](batch_size=3), "full")
+    with pytest.raises(ValueError, match=message):
+        run(DoubleWell(2), "full")
+    with pytest.raises(ValueError, match=r"takes 23\.6 GiB"):
+        noise.check_fits(1, 79_510, 4)

@@ -1,0 +1,105 @@
+"""Predictions and scores, against values worked out by hand, PyTorch's losses and scipy's entropy."""
+
+import math
+
+import pytest
+import scipy.stats
+import torch
+from torch.nn import functional
+
+from sgmc.prediction import (
+    average_predictions,
+    brier_score,
+    error_rate,
+    expected_calibration_error,
+    log_score,
+    predictive_entropy,
+    reliability_curve,
+)
+
+PROBABILITIES = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]])
+TARGETS = torch.tensor([0, 1, 1, 2])
+
+
+@pytest.fixture
+def random(generator):
+    return torch.randn(50, 4, generator=generator).softmax(-1), torch.randint(4, (50,), generator=generator)
+
+
+def test_average_runs_over_draws_and_chains(generator):
+    probabilities = torch.randn(5, 3, 7, 4, generator=generator).softmax(-1)
+    average = average_predictions(probabilities)
+    torch.testing.assert_close(average, torch.stack([probabilities[t, c] for t in range(5) for c in range(3)]).mean(0))
+    torch.testing.assert_close(average.sum(-1), torch.ones(7))
+
+
+def test_scores_by_hand():
+    assert error_rate(PROBABILITIES, TARGETS) == 0.25
+    assert log_score(PROBABILITIES, TARGETS) == pytest.approx(-(math.log(0.7) + math.log(0.3) + math.log(0.5)) / 4)
+    brier = (0.3**2 + 0.2**2 + 0.1**2) + (0.1**2 + 0.7**2 + 0.6**2) + (0.25**2 + 0.5**2 + 0.25**2) + 0
+    assert brier_score(PROBABILITIES, TARGETS) == pytest.approx(brier / 4)
+
+
+def test_scores_are_those_of_pytorch(random):
+    probabilities, targets = random
+    assert log_score(*random) == pytest.approx(float(functional.nll_loss(probabilities.log(), targets)), rel=1e-6)
+    squares = functional.mse_loss(probabilities, functional.one_hot(targets, 4).float(), reduction="sum") / 50
+    assert brier_score(*random) == pytest.approx(float(squares), rel=1e-6)
+
+
+def test_the_best_and_the_worst_prediction():
+    certain = torch.eye(3)
+    right, wrong = torch.arange(3), torch.tensor([1, 2, 0])
+    assert error_rate(certain, right) == log_score(certain, right) == brier_score(certain, right) == 0
+    assert error_rate(certain, wrong) == 1 and brier_score(certain, wrong) == 2
+    assert log_score(certain, wrong) == pytest.approx(-math.log(torch.finfo(torch.float32).tiny))  # finite, as zero is a rounded number
+
+
+def test_the_truth_has_the_best_expected_score(generator):
+    """Both scores are proper: no other prediction does better on average under the truth."""
+    truth = torch.tensor([0.5, 0.3, 0.2])
+    for score in (log_score, brier_score):
+        expected = lambda p, score=score: sum(q * score(p[None], torch.tensor([k])) for k, q in enumerate(truth.tolist()))  # noqa: E731
+        others = torch.randn(20, 3, generator=generator).softmax(-1)
+        assert all(expected(other) > expected(truth) for other in others)
+
+
+def test_reliability_by_hand():
+    """Confidences 0.7, 0.6, 0.5 and 1.0, of which the second is wrong, in bins of width ¼."""
+    confidence, accuracy, count = reliability_curve(PROBABILITIES, TARGETS, num_bins=4)
+    assert count.tolist() == [0, 0, 3, 1]
+    torch.testing.assert_close(confidence[2:], torch.tensor([0.6, 1.0], dtype=torch.float64), rtol=1e-6, atol=0)
+    torch.testing.assert_close(accuracy[2:], torch.tensor([2 / 3, 1.0], dtype=torch.float64))
+    assert confidence[:2].isnan().all() and accuracy[:2].isnan().all()
+    assert expected_calibration_error(PROBABILITIES, TARGETS, num_bins=4) == pytest.approx(3 / 4 * (2 / 3 - 0.6), rel=1e-6)
+
+
+def test_calibration_error_is_the_sum_over_bins(random):
+    confidence, predicted = random[0].double().max(-1)
+    total = 0.0
+    for low in torch.arange(10) / 10:
+        inside = (confidence >= low) & (confidence < low + 0.1)
+        if inside.any():
+            total += float(inside.double().mean() * abs((predicted == random[1])[inside].double().mean() - confidence[inside].mean()))
+    assert expected_calibration_error(*random) == pytest.approx(total, rel=1e-9)
+    assert [len(x) for x in reliability_curve(*random)] == [10, 10, 10]
+
+
+def test_entropy_is_that_of_scipy(random):
+    torch.testing.assert_close(predictive_entropy(random[0]), torch.from_numpy(scipy.stats.entropy(random[0], axis=-1)), check_dtype=False)
+    assert predictive_entropy(torch.full((2, 3, 4), 0.25)).tolist() == [[pytest.approx(math.log(4))] * 3] * 2
+    assert predictive_entropy(torch.tensor([0.0, 1.0])) == 0
+
+
+@pytest.mark.parametrize("score", [error_rate, log_score, brier_score, reliability_curve, expected_calibration_error])
+@pytest.mark.parametrize(
+    ("shape", "number", "message"),
+    [
+        ((2, 4, 3), 4, r"but they are \(2, 4, 3\) and \(4,\)"),
+        ((4, 3), 5, r"but they are \(4, 3\) and \(5,\)"),
+        ((3,), 3, r"\(3,\) and \(3,\)"),
+    ],
+)
+def test_wrong_shapes_are_refused(score, shape, number, message):
+    with pytest.raises(ValueError, match=r"probabilities must be \(n, classes\) and targets \(n,\).*" + message):
+        score(torch.ones(shape) / 3, torch.zeros(number, dtype=torch.int64))
