@@ -1,7 +1,7 @@
 """Estimates of the gradient noise: its variance V̂, and with it B̂ = ½εV̂.
 
-A *variance of kind* ``"scalar"``, ``"diagonal"`` or ``"full"`` is a tensor ``(chains, 1)``, ``(chains, dim)`` or ``(chains, dim, dim)``. All of them
-are estimates of V = Cov(∇Ũ), the covariance of the **whole** minibatch gradient, N²/n and all, and never a standard deviation.
+A *variance of kind* ``"scalar"``, ``"diagonal"`` or ``"full"`` is a tensor ``(chains, 1)``, ``(chains, dim)`` or ``(chains, dim, dim)``.
+All of them are estimates of V = Cov(∇Ũ), the covariance of the **whole** minibatch gradient, N²/n and all, and never a standard deviation.
 """
 
 from collections.abc import Sequence

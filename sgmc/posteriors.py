@@ -108,7 +108,8 @@ class Posterior(Potential):
         """Draw ∇Ũ(θ) for every chain and estimate its variance V(θ) from the very minibatch that gave it, without bias.
 
         With gᵢ = ∇log p(xᵢ | θ), V̂ = (N²/n)·Σ(gᵢ − ḡ)(gᵢ − ḡ)ᵀ/(n − 1) over the minibatch, times 1 − n/N when it is drawn without
-        replacement (Cochran, 1977, eq. 2.20). The prior has no part in it. See :meth:`sgmc.potentials.Potential.gradient_and_noise_variance`.
+        replacement (Cochran, 1977, eq. 2.20). The prior has no part in it. Arguments and results are those of
+        :meth:`sgmc.potentials.Potential.gradient_and_noise_variance`.
 
         Raises:
             ValueError: if the batch has one example, which has no covariance, or a full matrix would not fit into memory.

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from sgmc.kernels.metropolis import check_count, check_positive, draw_momentum, normal_like
 from sgmc.matrices import Matrix, add_product_, as_matrix, inverse, product, square_root, sum_of
-from sgmc.noise import OnlineNoise, add_noise_, injected_root, no_noise
+from sgmc.noise import OnlineNoise, add_noise_, injected_root
 from sgmc.potentials import Potential
 
 
