@@ -29,7 +29,7 @@ class OnlineSGHMCState(NamedTuple):
     momentum: Tensor  # (chains, dim)
     num_gradients: int  # gradient evaluations of each chain so far
     noise_variance: Tensor  # V̂, (chains, 1), (chains, dim) or (chains, dim, dim)
-    clipped: Tensor  # share of coordinates in which ½εV̂ exceeded TC, averaged over the steps so far, (chains,)
+    clipped: Tensor  # share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +157,13 @@ class SGHMC:
             add_product_(momentum, self._decay, momentum)
             momentum.sub_(gradient, alpha=self.step_size)
             add_noise_(momentum, noise_root, normal_like(momentum, generator))
-            if isinstance(clipped_now, Tensor) and not clipped.any():
-                warnings.warn(
-                    f"½εV̂ exceeds the friction in {float(clipped_now.mean()):.1%} of the coordinates at step {step + 1}, where no noise is "
-                    "injected and the chain is too hot: raise the friction, or take a smaller step_size or a larger batch. The draws' "
-                    "statistic clipped tells how often it happens",
-                    stacklevel=4,
-                )
-            clipped.mul_(step / (step + 1)).add_(clipped_now, alpha=1 / (step + 1))
+            if isinstance(clipped_now, Tensor):
+                if not clipped.any():
+                    warnings.warn(
+                        f"½εV̂ exceeds the friction in {float(clipped_now.mean()):.1%} of the coordinates at step {step + 1}, where no noise is "
+                        "injected and the chain is too hot: raise the friction, or take a smaller step_size or a larger batch. The draws' "
+                        "statistic clipped, over num_gradients, tells how often it happens",
+                        stacklevel=4,
+                    )
+                clipped = clipped + clipped_now
         return OnlineSGHMCState(position, momentum, num_gradients + self.num_steps, variance, clipped)
