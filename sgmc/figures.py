@@ -11,8 +11,8 @@ from sgmc.potentials import Potential
 
 # The colour-blind-safe palette of Okabe and Ito.
 COLOURS = {
-    "random walk": "#999999",
-    "SGD": "#F0E442",
+    "random walk": "#000000",
+    "SGD": "#56B4E9",
     "SGD with momentum": "#E69F00",
     "HMC": "#0072B2",
     "HMC without correction": "#56B4E9",

@@ -11,13 +11,13 @@
 # %% [markdown]
 # # Hamiltonian dynamics
 #
-# A frictionless ball rolling in a bowl explores the bowl without ever losing energy; this chapter makes a computer do the same.
+# A ball that rolls in a bowl without friction goes far and never loses energy; this chapter makes a computer roll it.
 #
 # **You will learn** to
 #
 # * write down Hamilton's equations and solve them exactly for the simplest bowl,
-# * prove the three properties that a sampler will need: reversibility, conservation of energy, conservation of volume,
-# * choose an integrator that keeps two of them exactly and the third almost, and see one that keeps none,
+# * prove three properties that a sampler will need: conservation of energy, reversibility, conservation of volume,
+# * choose an integrator that keeps the last two exactly and the first almost, and see one that keeps none,
 # * measure the order of an integrator's error.
 #
 # **You will need** derivatives, matrices and determinants. No physics.
@@ -36,8 +36,10 @@ use_style()
 # %% [markdown]
 # ## Position, momentum, energy
 #
-# Let $\theta \in \mathbb{R}^d$ be a position and $U(\theta)$ a *potential energy*: the height of the landscape at $\theta$.
-# Give the ball a *momentum* $r \in \mathbb{R}^d$ and a *mass matrix* $M$, symmetric and positive definite.
+# A random walk forgets at each step where it was going. A rolling ball does not: it has momentum, and the slope of the landscape steers it.
+#
+# Let $\theta \in \mathbb{R}^d$ be a position and $U(\theta)$ a *potential energy*: the height of the landscape at $\theta$. In the next chapter it will be minus the logarithm of a density.
+# Give the ball a *momentum* $r \in \mathbb{R}^d$ and a *mass matrix* $M$, symmetric and positive definite; think of $M = I$ at first.
 # Physicists write $q$ and $p$ for our $\theta$ and $r$.
 #
 # ```{prf:definition} Hamiltonian dynamics
@@ -50,7 +52,8 @@ use_style()
 # $$ (eq-hamilton)
 # ```
 #
-# The first equation says that momentum is mass times velocity, the second that the force is downhill.
+# The first equation says that momentum is mass times velocity, the second that the force points downhill.
+# The pair $z = (\theta, r)$ is the *state*; the space of states has $2d$ dimensions.
 # The map that follows the equations from time $0$ to time $t$ is the *flow*, $\Phi_t(\theta, r)$.
 #
 # ```{prf:theorem} What the flow keeps
@@ -76,6 +79,9 @@ use_style()
 # Take determinants: $(\det S)^2 = 1$.
 # ```
 #
+# What the four mean: the ball stays on a contour line of $H$; a film of it can be shown backwards and is still a film of a rolling ball; a cloud of balls may change its shape, but not its volume in the space of states.
+# The fourth is stronger than the third when $d > 1$: it conserves not only the volume of a cloud, but the sum of the areas of its shadows on the planes $(\theta_i, r_i)$, counted with their sign. For $d = 1$ they are the same. It is why the integrators below behave well for long times.
+#
 # ## A bowl that can be solved
 #
 # For $U(\theta) = \tfrac12\theta^2$ and $M = 1$ the equations are $\dot\theta = r$, $\dot r = -\theta$, with the solution
@@ -84,11 +90,11 @@ use_style()
 # \begin{pmatrix}\theta(t)\\ r(t)\end{pmatrix} = \begin{pmatrix}\cos t & \sin t\\ -\sin t & \cos t\end{pmatrix}\begin{pmatrix}\theta(0)\\ r(0)\end{pmatrix},
 # $$ (eq-rotation)
 #
-# a rotation: it keeps areas, and it keeps $H = \tfrac12(\theta^2 + r^2)$.
+# a rotation, clockwise and once round in a time of $2\pi$. It keeps $H = \tfrac12(\theta^2 + r^2)$, half the squared radius, and it keeps areas. To go back, flip $r$ and turn on: the mirror image of the path.
 #
 # ## Three integrators
 #
-# Few potentials can be solved, so we take steps of size $\varepsilon$. The three schemes below use the same ingredients in different orders.
+# Few potentials can be solved, so we take steps of size $\varepsilon$. The three schemes below use the same ingredients in different orders: *drifts*, which move the position with the momentum held, and *kicks*, which change the momentum with the position held.
 #
 # ```{prf:definition} Explicit Euler, symplectic Euler, leapfrog
 # :label: def-integrators
@@ -98,15 +104,18 @@ use_style()
 # * *Leapfrog*: half a kick $r_{1/2} = r - \tfrac\varepsilon2\nabla U(\theta)$, a drift $\theta' = \theta + \varepsilon M^{-1} r_{1/2}$, half a kick $r' = r_{1/2} - \tfrac\varepsilon2\nabla U(\theta')$.
 # ```
 #
-# In the package they read the same:
+# Here is leapfrog as the package has it:
 #
 # ```{literalinclude} ../../sgmc/integrators.py
 # :language: python
 # :pyobject: leapfrog
-# :lines: 4,14-
+# :lines: 1-3,14-
 # ```
 #
-# Start at $(0, 1)$ with $\varepsilon = 0.3$, take 20 steps, then 3,000.
+# `add_product_` adds $\varepsilon M^{-1}r$ to the position in place, `sub_` takes the kick off the momentum.
+# The half kick that ends a step and the one that begins the next fall on the same point, and the code gives them as one: $L$ steps take $L + 1$ gradients, nearly as few as the other two schemes.
+#
+# Start at $(0, 1)$ with $\varepsilon = 0.3$. Take 20 steps, which is a time of 6 and nearly once round; then 3,000 steps, more than a hundred times round.
 
 # %%
 bowl = Gaussian.standard(1, dtype=torch.float64)
@@ -126,19 +135,21 @@ def path(integrator, step_size, num_steps, potential=bowl, start=(0.0, 1.0)):
 short = {name: path(integrator, 0.3, 20) for name, integrator in integrators.items()}
 long = {name: path(integrator, 0.3, 3_000) for name, integrator in integrators.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-three-integrators", "caption": "Twenty steps of size 0.3 from (0, 1) in the bowl U = θ²/2. The exact path is the grey circle. Explicit Euler spirals outwards, symplectic Euler runs round an ellipse, leapfrog stays close to the circle."}}
-figure, panels = plt.subplots(1, 3, figsize=(8.4, 3.0), sharex=True, sharey=True)
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-three-integrators", "caption": "Twenty steps of size 0.3 from (0, 1) in the bowl U = θ²/2. The exact path is the grey circle, the black dot the start. Explicit Euler spirals outwards, symplectic Euler runs round an ellipse, leapfrog stays close to the circle."}}
+figure, panels = plt.subplots(1, 3, figsize=(7.4, 2.9), sharex=True, sharey=True)
 angle = torch.linspace(0, 2 * torch.pi, 200)
 for axes, (name, points) in zip(panels, short.items(), strict=True):
     axes.plot(angle.cos(), angle.sin(), color=TRUTH)
     axes.plot(*points.T, "o-", ms=3, lw=1, color=COLOURS[name])
+    axes.plot(*points[0], "ko", ms=5)
     axes.set(title=name, xlabel=r"position $\theta$", aspect="equal")
 panels[0].set_ylabel(r"momentum $r$")
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-three-integrators` shows what the eye sees; energies say it exactly.
+# {numref}`fig-three-integrators` shows it to the eye; energies say it exactly.
 # An explicit Euler step in this bowl is the matrix $\begin{pmatrix}1 & \varepsilon\\ -\varepsilon & 1\end{pmatrix}$, which lengthens every vector by $\sqrt{1+\varepsilon^2}$: the energy grows by the factor $1 + \varepsilon^2$ at each step, for any $\varepsilon$ however small.
+# It goes along the tangent, and a tangent to a circle leads outwards.
 
 # %%
 energy = {name: 0.5 * points.pow(2).sum(-1) for name, points in long.items()}
@@ -153,19 +164,19 @@ claim(
     "Over 3,000 steps symplectic Euler's energy stays below this multiple of the first",
     energy["symplectic Euler"].max() / 0.5,
     at_most=1.18,
-    because="the conserved ellipse below gives 1/(1 − ε/2) = 1.1765 at the largest",
+    because="the conserved ellipse, derived next, gives 1/(1 − ε/2) = 1.1765 at the largest",
 )
 claim(
     "Over 3,000 steps leapfrog's energy error relative to the start stays below",
     (energy["leapfrog"] - 0.5).abs().max() / 0.5,
     at_most=0.0231,
-    because="the conserved ellipse below gives 1/(1 − ε²/4) − 1 = 0.0230 at the largest",
+    because="the conserved ellipse, derived next, gives 1/(1 − ε²/4) − 1 = 0.0230 at the largest",
 )
 
 # %% [markdown]
 # ## Why two of them work: a shadow
 #
-# Symplectic Euler and leapfrog do not keep $H$. They keep something close to it.
+# Symplectic Euler and leapfrog do not keep $H$. They keep something close to it, a *shadow* of $H$.
 #
 # ```{prf:theorem} The conserved ellipses
 # :label: thm-shadow
@@ -183,7 +194,8 @@ claim(
 # ```
 #
 # For $\varepsilon < 2$ both forms are positive definite: their level sets are ellipses, and a path on an ellipse cannot run away. At $\varepsilon = 2$ the ellipse opens, which is the stability limit; for a bowl $U = \tfrac12 a\theta^2$ the limit is $\varepsilon < 2/\sqrt a$: **the steepest direction sets the step size**.
-# For a general potential the conserved quantity exists only as an asymptotic series in $\varepsilon$ {cite:p}`hairer2006`, but it explains why the energy error of a symplectic method oscillates rather than grows.
+# The name is apt: {prf:ref}`thm-shadow-exact` shows that leapfrog is the *exact* dynamics of a slightly different oscillator.
+# For a general potential the shadow exists only as an asymptotic series in $\varepsilon$; but if $U$ is analytic and the path stays bounded, its first terms are nearly kept for times that grow exponentially with $1/\varepsilon$ {cite:p}`hairer2006`. That is why the energy error of a symplectic method oscillates rather than grows.
 
 # %%
 theta, r = long["symplectic Euler"].T
@@ -207,37 +219,44 @@ claim(
     "At a step just over the limit, ε = 2.01, leapfrog's position has grown beyond",
     unstable[-1].abs().max(),
     at_least=1e3,
-    because="an eigenvalue of the step matrix is 1.22 in size",
+    because="an eigenvalue of the step matrix is -1.22, and 1.22²⁰⁰ is 10¹⁷",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-energy", "caption": "The energy over the first 200 steps of size 0.3. Explicit Euler grows exponentially; the other two oscillate for ever."}}
-figure, axes = plt.subplots()
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-energy", "caption": "The energy, as a multiple of the first, in steps of size 0.3. Left: the first 120 steps, on a logarithmic scale; explicit Euler grows exponentially. Right: the last 60 of 3,000 steps; the other two still oscillate within the bounds of their shadows (dashed)."}}
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
 for name, values in energy.items():
-    axes.semilogy(values[:201] / values[0], color=COLOURS[name], label=name)
-axes.axhline(1, color=TRUTH, zorder=0)
-axes.set(xlabel="step", ylabel=r"energy $H / H_0$", ylim=(0.7, 1e4))
-axes.legend()
+    left.semilogy(values[:121] / values[0], color=COLOURS[name], label=name)
+left.axhline(1, color=TRUTH, zorder=0)
+left.set(xlabel="step", ylabel=r"energy $H / H_0$", ylim=(0.7, 1e5))
+left.legend(loc="upper left")
+last = torch.arange(2_940, 3_001)
+for name, bounds in (("symplectic Euler", (1 / 1.15, 1 / 0.85)), ("leapfrog", (1, 1 / (1 - 0.3**2 / 4)))):
+    right.plot(last, energy[name][last] / energy[name][0], "o-", ms=2.5, lw=1, color=COLOURS[name])
+    for bound in bounds:
+        right.axhline(bound, color=COLOURS[name], ls="--", lw=0.8)
+right.set(xlabel="step")
 plt.show()
 
 # %% [markdown]
 # ## Reversible and volume-preserving, exactly
 #
-# Energy is kept only nearly. The other two properties hold to the last bit of the mathematics, for any potential and any step size, and they are the ones that a sampler cannot do without.
+# Energy is kept only nearly. The other two properties hold exactly, for any potential and any step size, and they are the ones that a sampler cannot do without.
 #
 # ```{prf:theorem} Leapfrog is reversible and keeps volume
 # :label: thm-leapfrog
 #
-# Let $\Psi_\varepsilon$ be one leapfrog step. Then $F \circ \Psi_\varepsilon \circ F \circ \Psi_\varepsilon$ is the identity, and $\lvert\det D\Psi_\varepsilon\rvert = 1$.
+# Let $U$ be twice continuously differentiable, $\Psi_\varepsilon$ one leapfrog step and $F$ the flip of the momentum. Then $F \circ \Psi_\varepsilon \circ F \circ \Psi_\varepsilon$ is the identity, and $\lvert\det D\Psi_\varepsilon\rvert = 1$.
 # ```
 #
 # ```{prf:proof}
 # Write $K_h(\theta, r) = (\theta, r - h\nabla U(\theta))$ for a kick and $D_h(\theta, r) = (\theta + hM^{-1}r, r)$ for a drift: $\Psi_\varepsilon = K_{\varepsilon/2} D_\varepsilon K_{\varepsilon/2}$.
 # Each is a shear: its Jacobian is triangular with ones on the diagonal, so its determinant is 1, and so is the product's.
 # A kick with the momentum flipped is undone by the same kick: $F K_h F = K_{-h} = K_h^{-1}$, and $F D_h F = D_{-h} = D_h^{-1}$.
-# So $F\Psi_\varepsilon F = K_{\varepsilon/2}^{-1} D_\varepsilon^{-1} K_{\varepsilon/2}^{-1} = \Psi_\varepsilon^{-1}$, because the order $K D K$ reads the same backwards.
+# Insert $FF = I$ between the factors: $F\Psi_\varepsilon F = K_{\varepsilon/2}^{-1} D_\varepsilon^{-1} K_{\varepsilon/2}^{-1} = \Psi_\varepsilon^{-1}$, because the order $K D K$ reads the same backwards.
 # ```
 #
-# Symplectic Euler, $K_\varepsilon D_\varepsilon$, is a product of shears too and keeps volume, but it does not read the same backwards: it is not reversible. We let the double well $U = -2\theta^2 + \theta^4$ decide.
+# (Leapfrog is also symplectic, {prf:ref}`thm-leapfrog-symplectic`.) Symplectic Euler, $K_\varepsilon D_\varepsilon$, is a product of shears too and keeps volume, but it does not read the same backwards: it is not reversible. Explicit Euler is neither.
+# We let the double well $U = -2\theta^2 + \theta^4$ decide, whose dynamics no formula solves: go 25 steps, flip the momentum, go 25 steps, flip again, and compare with the start; and take the determinant of a step's Jacobian, by automatic differentiation.
 
 # %%
 well = DoubleWell()
@@ -280,11 +299,59 @@ claim(
 )
 
 # %% [markdown]
+# What a determinant of one looks like: take a whole disc of states, and move each by 36 steps of size 0.05 ({numref}`fig-area`). The outer ones turn at another speed than the inner ones, so the disc is drawn out; but two of the integrators keep its area.
+
+# %%
+angle = torch.linspace(0, 2 * torch.pi, 2_001, dtype=torch.float64)[:, None]
+disc = (1 + 0.2 * angle.cos(), 0.7 + 0.2 * angle.sin())
+
+
+def area(points):
+    """Area inside a closed polygon (points, 2), by the shoelace formula."""
+    x, y = points.T
+    return 0.5 * (x[:-1] * y[1:] - x[1:] * y[:-1]).sum().abs()
+
+
+snapshots = {
+    name: [torch.cat(disc, -1)] + [torch.cat(integrator(well.gradient, *disc, 0.05, steps), -1) for steps in (12, 24, 36)]
+    for name, integrator in integrators.items()
+}
+grown = {name: area(shots[-1]) / area(shots[0]) for name, shots in snapshots.items()}
+for name in ("leapfrog", "symplectic Euler"):
+    claim(
+        f"Area of the disc after 36 steps of {name}, over the first",
+        grown[name],
+        near=1,
+        within=1e-3,
+        because="areas are kept; a polygon of 2,000 corners stands for the disc",
+    )
+claim(
+    "Area of the disc after 36 steps of explicit Euler, over the first",
+    grown["explicit Euler"],
+    at_least=1.5,
+    because="each step multiplies areas by 1 + ε²U''(θ), 1.02 at the bottom of the well, and 1.02³⁶ is 2.04",
+)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-area", "caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of H, on which the exact dynamics runs."}}
+figure, panels = plt.subplots(1, 3, figsize=(7.4, 2.7), sharex=True, sharey=True)
+theta, r = torch.meshgrid(torch.linspace(0.1, 1.7, 120), torch.linspace(-1.7, 1.7, 120), indexing="ij")
+levels = well.energy(theta.reshape(-1, 1)).reshape(theta.shape) + 0.5 * r**2
+for axes, (name, shots) in zip(panels, snapshots.items(), strict=True):
+    axes.contour(theta, r, levels, levels=[-0.9, -0.7, -0.5, -0.3, -0.1], colors=TRUTH, linestyles="solid", linewidths=0.5)
+    axes.fill(*shots[0].T, color="black", alpha=0.6, lw=0)
+    for shot in shots[1:]:
+        axes.fill(*shot.T, color=COLOURS[name], alpha=0.7, lw=0)
+    axes.set(title=name, xlabel=r"position $\theta$")
+panels[0].set_ylabel(r"momentum $r$")
+plt.show()
+
+# %% [markdown]
 # ## The order of the error
 #
 # Halve the step: by how much does the error of the energy fall?
-# A method is *of order $p$* if the error after a fixed time is proportional to $\varepsilon^p$.
-# We measure the largest energy error over a time of 4 from $(0, 1)$ in the double well and fit the slope in logarithms.
+# A method is *of order $p$* if, as $\varepsilon \to 0$, the error after a fixed time is at most a constant times $\varepsilon^p$.
+# Leapfrog has order two ({prf:ref}`thm-leapfrog-order`), for the price of order one: a scheme that is undone by a step of $-\varepsilon$ cannot have an odd order {cite:p}`hairer2006`.
+# We measure the largest energy error over a time of 4 from $(0, 1)$ in the double well, and read the slope off between the third-smallest and the smallest step.
 
 # %%
 step_sizes = 0.04 * 0.5 ** torch.arange(7, dtype=torch.float64)
@@ -304,10 +371,10 @@ for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog",
         slopes[name],
         near=order,
         within=0.1,
-        because="the last two halvings of ε; the next order in ε is still seen",
+        because="theory; at the smallest steps the next power of ε still adds a few hundredths",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Dashed: slopes one and two."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Grey, dashed: slopes one and two."}}
 figure, axes = plt.subplots()
 for name, values in errors.items():
     axes.loglog(step_sizes, values, "o-", ms=4, color=COLOURS[name], label=name)
@@ -320,10 +387,10 @@ plt.show()
 # %% [markdown]
 # ## In practice
 #
-# * Use leapfrog. It costs one gradient per step, like Euler, because the half kicks of neighbouring steps share a gradient.
+# * Use leapfrog: it costs no more than Euler.
 # * The step size must be below $2/\sqrt{a}$ for the largest curvature $a$; a mass matrix $M \approx \nabla^2 U$ makes all curvatures alike.
-# * An energy error that grows along the path, rather than oscillating, is a bug or a step too large.
-# * A gradient that is *noisy* breaks all of this: the kicks are no longer functions of the position. That is where the naive algorithm with stochastic gradients will fail.
+# * Test an integrator by going there and back, which finds a wrong half step or a wrong order at once. An energy error that grows along the path, rather than oscillating, is a bug or too large a step.
+# * With a *noisy* gradient there is no energy left to conserve: each kick belongs to another landscape, and the way back meets other kicks than the way there. That is how the naive algorithm with stochastic gradients will fail.
 #
 # ## Exercises
 #
@@ -342,25 +409,37 @@ plt.show()
 # ```{exercise}
 # :label: ex-frequency
 #
-# By what angle does leapfrog turn the bowl in one step? Does the numerical ball run ahead of the exact one, or behind?
+# In the bowl $U = \tfrac12\theta^2$ the exact flow turns by the angle $\varepsilon$ in a step. By what angle does leapfrog turn? Does its ball run ahead of the exact one, or behind?
 # ```
 #
 # ```{solution} ex-frequency
 # :class: dropdown
 #
-# The step matrix has trace $2 - \varepsilon^2$, so it is similar to a rotation by $\omega$ with $2\cos\omega = 2 - \varepsilon^2$, or $\sin(\omega/2) = \varepsilon/2$. Then $\omega = 2\arcsin(\varepsilon/2) > \varepsilon$: it runs ahead, by $\varepsilon^3/24$ a step.
+# The step matrix has determinant 1 and trace $2 - \varepsilon^2$, so for $\varepsilon < 2$ it is similar to a rotation by an angle $\omega$ with $2\cos\omega = 2 - \varepsilon^2$, or $\sin\frac\omega2 = \frac\varepsilon2$. Then $\omega = 2\arcsin\frac\varepsilon2 > \varepsilon$: it runs ahead, by about $\varepsilon^3/24$ a step.
+# ```
+#
+# ```{exercise}
+# :label: ex-euler-hides
+#
+# Explicit Euler's energy grows by the factor $1 + \varepsilon^2$ a step. Is it cured by a small enough step?
+# ```
+#
+# ```{solution} ex-euler-hides
+# :class: dropdown
+#
+# Over a fixed time $t$ there are $t/\varepsilon$ steps, and $(1 + \varepsilon^2)^{t/\varepsilon} \approx e^{\varepsilon t}$: the error vanishes with $\varepsilon$, at order one. But for each $\varepsilon$ it grows exponentially with $t$. For $t = 1{,}000$ and an error of one per cent, $\varepsilon = 10^{-5}$ would be needed; leapfrog manages with $\varepsilon = 0.2$.
 # ```
 #
 # ```{exercise}
 # :label: ex-mass
 #
-# Show that leapfrog with mass $M$ is leapfrog with mass $I$ in the coordinates $\theta' = M^{1/2}\theta$. What mass is best for $U = \tfrac12\theta^\top A\theta$?
+# Show that leapfrog with mass $M$ is leapfrog with mass $I$ in the coordinates $x = M^{1/2}\theta$, $y = M^{-1/2}r$. What mass is best for $U = \tfrac12\theta^\top A\theta$?
 # ```
 #
 # ```{solution} ex-mass
 # :class: dropdown
 #
-# With $r' = M^{-1/2}r$, the drift is $\theta' \leftarrow \theta' + \varepsilon r'$ and the kick $r' \leftarrow r' - \varepsilon M^{-1/2}\nabla U = r' - \varepsilon\nabla_{\theta'}U$. The quadratic form becomes $M^{-1/2}AM^{-1/2}$, the identity for $M = A$: all directions then have the same limit, $\varepsilon < 2$.
+# Multiply the drift $\theta \leftarrow \theta + \varepsilon M^{-1}r$ by $M^{1/2}$: it is $x \leftarrow x + \varepsilon y$. Multiply the kick $r \leftarrow r - \varepsilon\nabla U$ by $M^{-1/2}$: it is $y \leftarrow y - \varepsilon M^{-1/2}\nabla U$, and $M^{-1/2}\nabla U$ is the gradient with respect to $x$, by the chain rule. The quadratic form becomes $x^\top M^{-1/2}AM^{-1/2}x$, the identity for $M = A$: all directions then have the same limit, $\varepsilon < 2$.
 # ```
 #
 # ## Further reading

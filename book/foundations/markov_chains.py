@@ -18,9 +18,9 @@
 # * define stationarity and detailed balance, and prove that one implies the other,
 # * derive random-walk Metropolis,
 # * measure autocorrelation, effective sample size, Monte Carlo standard error and $\hat R$,
-# * recognise four chains that went wrong, made so on purpose.
+# * recognise four runs that went wrong, made so on purpose.
 #
-# **You will need** conditional probability and matrices.
+# **You will need** conditional probability, matrices, and {doc}`/book/foundations/bayesian_learning` for the reason why.
 
 # %%
 import arviz
@@ -38,70 +38,95 @@ use_style()
 # %% [markdown]
 # ## Three states
 #
-# A *Markov chain* moves from $x$ to $y$ with probability $P(x, y)$, whatever came before. A distribution $\pi$ is *stationary* if a chain that starts in it stays in it:
+# ```{prf:definition} Markov chain, stationary law, detailed balance
+# :label: def-markov-chain
+#
+# A *Markov chain* moves from state $x$ to state $y$ with probability $P(x, y)$, whatever came before.
+#
+# A law $\pi$ is *stationary* for it if a chain that starts in $\pi$ stays in it:
 #
 # $$
 # \sum_x\pi(x)P(x, y) = \pi(y) \qquad \text{for all } y.
 # $$ (eq-stationary)
 #
+# The chain is in *detailed balance* with $\pi$ if $\pi(x)P(x, y) = \pi(y)P(y, x)$ for all $x$ and $y$.
+# ```
+#
+# Think of $\pi$ as water in ponds. It is stationary if no level changes; it is in detailed balance if in every single pipe as much flows from $x$ to $y$ as back.
+#
 # ```{prf:theorem} Detailed balance
 # :label: thm-detailed-balance
 #
-# If $\pi(x)P(x, y) = \pi(y)P(y, x)$ for all $x$ and $y$, then $\pi$ is stationary.
+# If a chain is in detailed balance with $\pi$, then $\pi$ is stationary.
 # ```
 #
 # ```{prf:proof}
-# Sum over $x$: $\sum_x\pi(x)P(x, y) = \pi(y)\sum_xP(y, x) = \pi(y)$.
+# Sum over $x$: $\sum_x\pi(x)P(x, y) = \sum_x\pi(y)P(y, x) = \pi(y)$, because the chain goes somewhere with probability one.
 # ```
 #
-# Detailed balance says that in equilibrium as much traffic flows from $x$ to $y$ as back. It is more than we need, and easy to arrange.
-# If every state can be reached from every other, and the chain is not periodic, the law of $x_t$ converges to $\pi$ from any start, and averages along one path converge to averages under $\pi$ {cite:p}`neal2011`.
+# Detailed balance is more than we need, and easy to arrange.
+# Stationarity alone does not bring a chain to $\pi$: a chain that never moves keeps every law. But if a finite chain can get from every state to every other, and is not periodic, then its law converges to $\pi$ from any start, and averages along one path converge to averages under $\pi$ ({prf:ref}`thm-finite-chain`). Much the same holds for densities {cite:p}`roberts2004`.
 #
-# Say the target is $\pi = (0.2, 0.3, 0.5)$. Propose one of the two other states at random; accept with probability $\min(1, \pi(y)/\pi(x))$.
+# Say the target is $\pi = (0.2, 0.3, 0.5)$. Propose one of the two other states at random, and accept with probability $\min(1, \pi(y)/\pi(x))$; after a refusal the chain stays for a step. For $x \ne y$ then $\pi(x)P(x, y) = \frac12\min(\pi(x), \pi(y))$, which is symmetric: detailed balance.
+# How fast it converges is told by the eigenvalues of the matrix $P$. One of them is 1, and belongs to $\pi$; the distance from $\pi$ shrinks at each step by the size of the next, here $\tfrac13$.
 
 # %%
 pi = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
 P = 0.5 * torch.minimum(torch.ones(3, 3, dtype=torch.float64), pi[None, :] / pi[:, None])
 P -= torch.diag(P.sum(1) - 1)
-balance = pi[:, None] * P
-law = torch.linalg.matrix_power(P, 100)[0]
-claim("Largest violation of detailed balance", (balance - balance.T).abs().max(), at_most=1e-14, because="exact algebra; rounding")
+flow = pi[:, None] * P
+distance = [(torch.linalg.matrix_power(P, t)[0] - pi).abs().max() for t in (10, 11)]
+claim("Largest violation of detailed balance", (flow - flow.T).abs().max(), at_most=1e-14, because="exact algebra; rounding")
 claim(
-    "Largest distance from π after 100 steps from the first state",
-    (law - pi).abs().max(),
-    at_most=1e-12,
-    because="the second eigenvalue of P to the power 100 is far smaller",
+    "Distance from π after 11 steps from the first state, over the distance after 10",
+    distance[1] / distance[0],
+    near=round(1 / 3, 6),
+    within=1e-6,
+    because="the eigenvalues of P are 1, -1/3 and 0",
 )
 
 # %% [markdown]
 # ## Random-walk Metropolis
 #
-# The same recipe works for densities, and it only needs *ratios*: the constant in $\pi(\theta) \propto e^{-U(\theta)}$ cancels {cite:p}`metropolis1953`.
+# The same recipe works for densities, and it only needs *ratios*: the unknown constant in $\pi(\theta) \propto e^{-U(\theta)}$ cancels {cite:p}`metropolis1953`.
+# Sums over states become integrals, and $P(\theta, \theta')$ for $\theta' \ne \theta$ is the probability density of a move from $\theta$ to $\theta'$.
 #
 # ```{prf:algorithm} Random-walk Metropolis
 # :label: alg-random-walk
 #
+# **Input:** step size $\varepsilon$
+#
 # Repeat: propose $\theta' = \theta + N(0, \varepsilon^2I)$; move there with probability $\min\bigl(1, e^{U(\theta) - U(\theta')}\bigr)$, otherwise stay.
 # ```
 #
-# ```{prf:theorem}
+# ```{prf:theorem} Random-walk Metropolis is right
 # :label: thm-metropolis
 #
-# Random-walk Metropolis is in detailed balance with $\pi$.
+# Random-walk Metropolis is in detailed balance with $\pi \propto e^{-U}$.
 # ```
 #
 # ```{prf:proof}
-# Let $q(\theta, \theta')$ be the density of the proposal, symmetric in its arguments. For $\theta' \ne \theta$ the flow of probability is $\pi(\theta)q(\theta, \theta')\min(1, \pi(\theta')/\pi(\theta)) = q(\theta, \theta')\min(\pi(\theta), \pi(\theta'))$, symmetric too. Staying balances itself.
+# Let $q(\theta, \theta')$ be the density of the proposal, symmetric in its arguments. For $\theta' \ne \theta$ the flow of probability is
+#
+# $$
+# \pi(\theta)P(\theta, \theta') = \pi(\theta)\,q(\theta, \theta')\min\Bigl(1, \frac{\pi(\theta')}{\pi(\theta)}\Bigr) = q(\theta, \theta')\min\bigl(\pi(\theta), \pi(\theta')\bigr),
+# $$ (eq-metropolis-flow)
+#
+# symmetric too. Staying balances itself.
 # ```
 #
-# With a proposal that is not symmetric the ratio $q(\theta', \theta)/q(\theta, \theta')$ joins the acceptance probability {cite:p}`hastings1970`.
+# With a proposal that is not symmetric, $q(\theta', \theta)/q(\theta, \theta')$ joins the ratio {cite:p}`hastings1970`.
+# Here is the code; positions are tensors `(chains, dim)`, so that a thousand chains cost little more than one.
 #
 # ```{literalinclude} ../../sgmc/kernels/random_walk.py
 # :language: python
 # :pyobject: RandomWalkMetropolis.step
 # ```
 #
-# Count rejections! A chain that stays must record its position *again*; forgetting that is the commonest bug of beginners.
+# Try it on the double well $U(\theta) = -2\theta^2 + \theta^4$, in 1,000 chains. They start at the top of the hill between the wells, which is no draw from $\pi$, so the first 100 steps of each are thrown away: the *warm-up*.
+#
+# **Count rejections.** A chain that stays must record its position *again*; forgetting that is the commonest bug of beginners.
+# Where would it lead? A chain that only records its moves records $\theta$ as often as it is left, that is with a density in proportion to the flow {eq}`eq-metropolis-flow` out of it, $\int q(\theta, \theta')\min(\pi(\theta), \pi(\theta'))\,d\theta'$. Refusals are most frequent where the density is high, so there this is too small.
 
 # %%
 well = DoubleWell()
@@ -111,18 +136,23 @@ value, error = good.mean_and_standard_error(lambda x: x**2)
 claim(
     "E[θ²] of the double well", value, near=round(exact, 5), standard_error=error, because="quadrature, and the spread between 1,000 chains"
 )
+
+grid = torch.linspace(-3, 3, 601, dtype=torch.float64)
+density = torch.exp(-well.energy(grid[:, None]))
+proposal = torch.exp(-((grid[:, None] - grid) ** 2) / (2 * 1.5**2))
+left_from = (proposal * torch.minimum(density[:, None], density)).sum(1)
 moved = good.samples[1:] != good.samples[:-1]
-only_moves = good.samples[1:][moved].double().pow(2).mean()
 claim(
-    "E[θ²] when rejections are not counted, over the truth",
-    only_moves / exact,
-    at_most=0.97,
-    because="places of high density are left too often; the Monte Carlo error is 0.002",
+    "E[θ²] of the double well when rejections are not counted",
+    good.samples[1:][moved].double().pow(2).mean(),
+    near=round(float((grid**2 * left_from).sum() / left_from.sum()), 4),
+    within=0.006,
+    because="the flow out of each place, by quadrature; the Monte Carlo standard error is 0.001. It is a tenth too low",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-metropolis", "caption": "Random-walk Metropolis in the double well. Left: one chain's first 300 steps. Right: a million draws against the true density."}}
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.2))
-left.plot(good.samples[:300, 0, 0], color=COLOURS["random walk"], lw=1)
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-metropolis", "caption": "Random-walk Metropolis in the double well. Left: the first 300 steps of one chain; the flat pieces are rejections. Right: a million draws against the true density."}}
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.1))
+left.plot(good.samples[:300, 0, 0], color=COLOURS["random walk"], lw=0.8)
 left.set(xlabel="step", ylabel=r"$\theta$")
 plot_density(right, well, -2.2, 2.2)
 right.hist(
@@ -134,92 +164,117 @@ right.hist(
     color=COLOURS["random walk"],
     label="random walk",
 )
-right.set(xlabel=r"$\theta$", ylabel="density")
-right.legend()
+right.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.66))
+right.legend(loc="upper center", ncols=2)
 plt.show()
 
 # %% [markdown]
 # ## How much is a draw worth?
 #
-# Draws of a chain resemble their neighbours. Let $\rho_k$ be the correlation of $f(\theta_t)$ with $f(\theta_{t+k})$ in equilibrium. The variance of an average of $n$ draws is
+# Draws of a chain resemble their neighbours. Let the chain be stationary, and let the *autocorrelation* $\rho_k$ be the correlation of $f(\theta_t)$ with $f(\theta_{t+k})$.
+# The variance of an average of $S$ draws is the sum of all covariances over $S^2$, and $S - k$ pairs are $k$ apart ({prf:ref}`thm-tau`):
 #
 # $$
-# \operatorname{Var}\Bigl[\frac1n\sum_tf(\theta_t)\Bigr] = \frac{\operatorname{Var}f}{n}\sum_{\lvert k\rvert<n}\Bigl(1 - \frac{\lvert k\rvert}n\Bigr)\rho_k \approx \frac{\operatorname{Var}f}n\,\tau, \qquad \tau = 1 + 2\sum_{k\ge1}\rho_k.
+# \operatorname{Var}\Bigl[\frac1S\sum_{t=1}^Sf(\theta_t)\Bigr] = \frac{\operatorname{Var}f}{S}\Bigl[1 + 2\sum_{k=1}^{S-1}\Bigl(1 - \frac kS\Bigr)\rho_k\Bigr] \approx \frac{\operatorname{Var}f}S\,\tau, \qquad \tau = 1 + 2\sum_{k\ge1}\rho_k.
 # $$ (eq-tau)
 #
-# So $n$ draws are worth an *effective sample size* of $n/\tau$, and the *Monte Carlo standard error* is $\sqrt{\tau\operatorname{Var}f/n}$.
-# From one chain $\tau$ must be estimated from noisy correlations, for which we use ArviZ {cite:p}`kumar2019,vehtari2021`.
-# From many independent chains there is a way without any such estimate: the spread of the chains' averages. This is why the book runs many chains at once, and where the standard errors of its claims come from.
+# Independent draws have $\tau = 1$. So $S$ draws of a chain are worth an *effective sample size* of $S/\tau$, and the *Monte Carlo standard error* of their average is $\sqrt{\tau\operatorname{Var}f/S}$. The number $\tau$ is the *integrated autocorrelation time*: how many steps it takes to get one more independent draw. It depends on $f$.
+#
+# From a few chains $\tau$ must be estimated from noisy correlations, for which we use ArviZ {cite:p}`kumar2019,vehtari2021`.
+# From many independent chains there is a way without any such estimate: the chains' averages are independent, so their standard deviation over the square root of their number is the standard error of the grand mean ({prf:ref}`thm-chains-standard-error`). This is why the book runs many chains at once, and where the standard errors of its claims come from.
+# Do the two ways agree? Take 400 chains in 100 groups of four.
 
 # %%
-few = torch.zeros(4, 1)
-one_error = [
-    float(
-        arviz.mcse(sample(RandomWalkMetropolis(1.5), well, few, num_samples=2_000, warm_up=100, seed=s).samples[..., 0].T.double().numpy())
-    )
-    for s in range(20)
-]
-means = torch.stack(
-    [sample(RandomWalkMetropolis(1.5), well, few, num_samples=2_000, warm_up=100, seed=s).samples.mean() for s in range(100)]
-)
+groups = sample(RandomWalkMetropolis(1.5), well, torch.zeros(400, 1), num_samples=2_000, warm_up=100, seed=2).samples
+groups = groups[..., 0].T.reshape(100, 4, 2_000).double()
+estimated = sum(float(arviz.mcse(chains.numpy())) for chains in groups) / len(groups)
+ratio = estimated / float(groups.mean((1, 2)).std())
 claim(
-    "ArviZ's standard error of the mean from 4 chains, averaged over 20 runs, relative to the spread of 100 runs",
-    sum(one_error) / 20 / float(means.std()),
+    "ArviZ's standard error from 4 chains, averaged over 100 groups, relative to the spread of the groups' means",
+    ratio,
     near=1,
-    within=0.3,
-    because="a standard deviation from 100 runs is known to 7 %, and four estimates in one run scatter",
+    standard_error=ratio / (2 * 99) ** 0.5,
+    because="a standard deviation from 100 values is known to 7 %",
 )
+
+# %% [markdown]
+# ## The step size
+#
+# On a standard Gaussian in one dimension the mean acceptance is exactly $\frac2\pi\arctan\frac2\varepsilon$ (exercise {ref}`ex-chain-acceptance`). The best step size is near 2.4, with an acceptance of 0.44 {cite:p}`gelman1996`; in many dimensions the best acceptance falls to 0.23 {cite:p}`roberts1997`.
 
 # %%
 step_sizes = torch.logspace(-1, 1, 13).tolist()
-effective, acceptance = [], []
-for step_size in step_sizes:
-    run = sample(
-        RandomWalkMetropolis(step_size),
-        Gaussian.standard(1),
-        torch.randn(20, 1, generator=torch.Generator().manual_seed(0)),
-        num_samples=4_000,
-        seed=2,
-    )
-    effective.append(float(arviz.ess(run.samples[..., 0].T.double().numpy(), method="mean")) / run.samples.numel())
-    acceptance.append(float(run.statistics["acceptance"].mean()))
-best = effective.index(max(effective))
+start = torch.randn(50, 1, generator=torch.Generator().manual_seed(0))
+runs = [sample(RandomWalkMetropolis(e), Gaussian.standard(1), start, num_samples=4_000, seed=2) for e in step_sizes]
+effective = [float(arviz.ess(run.samples[..., 0].T.double().numpy(), method="mean")) / run.samples.numel() for run in runs]
+of_chains = torch.stack([run.statistics["acceptance"].double().mean(0) for run in runs])
+acceptance = of_chains.mean(1)
+theory = 2 / torch.pi * torch.atan(2 / torch.tensor(step_sizes, dtype=torch.float64))
 claim(
-    "Step size with the most effective samples on a standard Gaussian",
-    step_sizes[best],
-    near=2.6,
-    within=1.4,
-    because="a flat optimum on a grid with ratio 1.47; theory says 2.4",
+    "Largest distance of 13 acceptances from (2/π)arctan(2/ε), in standard errors",
+    ((acceptance - theory).abs() / (of_chains.std(1) / 50**0.5)).max(),
+    at_most=5.5,
+    because="13 comparisons with Student's t of 49 degrees of freedom: exceeded once in 50,000 runs",
 )
-claim("Acceptance there", acceptance[best], near=0.44, within=0.15, because="theory says 0.44 in one dimension")
+claim(
+    "Step size with the most effective samples, as a multiple of 2.4",
+    step_sizes[effective.index(max(effective))] / 2.4,
+    near=1,
+    within=0.45,
+    because="theory says 2.4; the optimum is flat, and neighbours on the grid differ by a factor of 1.47",
+)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-step-size", "caption": "Random-walk Metropolis on a standard Gaussian: effective samples per draw and acceptance against the step size. Too small a step diffuses, too large a step is refused."}}
-figure, axes = plt.subplots()
-axes.semilogx(step_sizes, effective, "o-", color=COLOURS["random walk"], label="effective samples per draw")
-axes.semilogx(step_sizes, acceptance, "--", color=TRUTH, label="acceptance")
-axes.set(xlabel=r"step size $\varepsilon$", ylim=(0, 1))
-axes.legend()
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-step-size", "caption": "Random-walk Metropolis on a standard Gaussian. Left: autocorrelation of θ for a step that is too small, good, and too large. Right: acceptance (grey: exact) and effective samples per draw. Too small a step crawls, too large a step is refused."}}
+def autocorrelation(draws, num_lags):
+    """Autocorrelation at lags 0, 1, … of draws (S, chains) with mean zero."""
+    products = torch.stack([(draws[: len(draws) - k] * draws[k:]).mean() for k in range(num_lags)])
+    return products / products[0]
+
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
+for i, style in ((3, "--"), (8, "-"), (12, ":")):
+    left.plot(
+        autocorrelation(runs[i].samples[..., 0], 41), style, color=COLOURS["random walk"], label=rf"$\varepsilon$ = {step_sizes[i]:.2g}"
+    )
+left.axhline(0, color=TRUTH, lw=0.8, zorder=0)
+left.set(xlabel="lag $k$", ylabel=r"autocorrelation $\rho_k$", ylim=(-0.05, 1.02))
+left.legend(loc="upper right", bbox_to_anchor=(1, 0.85))
+right.semilogx(step_sizes, theory, color=TRUTH)
+right.semilogx(step_sizes, acceptance, "x", color=COLOURS["random walk"], label="acceptance")
+right.semilogx(step_sizes, effective, "o-", ms=4, color=COLOURS["random walk"], label="effective samples per draw")
+right.set(xlabel=r"step size $\varepsilon$", ylim=(0, 1.25))
+right.legend()
 plt.show()
 
 # %% [markdown]
-# ## Four bad chains
+# Even at its best this sampler gives one independent draw for four or five steps, and that in one dimension. In $d$ dimensions all coordinates must like the proposal at once: the step must shrink like $d^{-1/2}$, and the number of steps for an independent draw grows like $d$ {cite:p}`roberts1997`.
 #
-# $\hat R$ compares the variance between chains with the variance within: if all chains see the same law it is near 1 {cite:p}`gelman1992,vehtari2021`. Above 1.01 be suspicious.
-# Here are a good run and three bad ones, four chains each, and one that no diagnostic can catch.
+# ## Four bad runs
 #
-# * *Too short a step*: the chains crawl.
-# * *Stuck*: the modes of a mixture are so far apart that each chain stays in its own.
-# * *Drift*: chains that are still on their way from a far start.
+# Effective sample sizes are meaningless before the chains have arrived. *Have* they arrived? $\hat R$ asks whether the chains can be told apart.
+# With the mean $W$ of the variances within the chains, and the variance $A$ of the chains' averages,
+#
+# $$
+# \hat R = \sqrt{\frac{W(S - 1)/S + A}{W}}:
+# $$ (eq-r-hat)
+#
+# the spread of all draws together over the spread within chains, near 1 if all chains see the same law {cite:p}`gelman1992`. ArviZ cuts every chain in two, so that a drift shows as a difference between the halves, and replaces the draws by normal scores of their ranks, so that heavy tails do no harm {cite:p}`vehtari2021`. Above 1.01 be suspicious.
+#
+# Here are a good run and four bad ones, of four chains each; the last is one that no diagnostic can catch.
+#
+# * *Short steps*: the chains crawl.
+# * *Stuck*: the modes of a mixture are so far apart that each chain stays in its own. All draws together look right, but only because two chains started in each mode.
+# * *Drift*: chains that are still on their way from a far start, and no warm-up thrown away.
 # * *Missing mode*: all chains start in the same mode. Everything agrees, and all of it is wrong.
 
 # %%
-generator = torch.Generator().manual_seed(5)
 two_modes = GaussianMixture(torch.tensor([[-3.0], [3.0]]), variance=0.25)
 normal = Gaussian.standard(1)
 spread = torch.linspace(-3, 3, 4)[:, None]
 settings = {
     "good": (RandomWalkMetropolis(2.4), normal, spread, 200),
-    "too short a step": (RandomWalkMetropolis(0.05), normal, spread, 0),
+    "short steps": (RandomWalkMetropolis(0.05), normal, spread, 0),
     "stuck": (RandomWalkMetropolis(0.7), two_modes, spread.sign() * 3, 200),
     "drift": (RandomWalkMetropolis(0.3), normal, spread * 10, 0),
     "missing mode": (RandomWalkMetropolis(0.7), two_modes, torch.full((4, 1), 3.0), 200),
@@ -229,28 +284,48 @@ chains = {
     for name, (kernel, potential, start, warm_up) in settings.items()
 }
 r_hat = {name: float(arviz.rhat(values.numpy())) for name, values in chains.items()}
-claim("R̂ of the good chains", r_hat["good"], at_most=1.02, because="4,000 draws worth about 900")
-for name in ("too short a step", "stuck", "drift"):
-    claim(f"R̂ of the chains of the case {name}", r_hat[name], at_least=1.2, because="between-chain spread; measured well above the bound")
+claim("R̂ of the good chains", r_hat["good"], at_most=1.02, because="it was 1.003 to 1.010 in runs with five seeds")
+claim(
+    "R̂ with short steps",
+    r_hat["short steps"],
+    at_least=1.5,
+    because="1,000 steps of 0.05 wander about 1.6, the starts are 2 apart; it was 2.5 to 3.7 in runs with five seeds",
+)
+claim(
+    "R̂ of the stuck chains",
+    r_hat["stuck"],
+    near=1.73,
+    within=0.06,
+    because="all ranks of two chains lie below those of the others: √(1 + (8/7)(2/π)/(1 − 2/π)) for eight half chains",
+)
+claim("R̂ of the drifting chains", r_hat["drift"], at_least=1.15, because="it was 1.30 to 1.38 in runs with five seeds")
 claim("R̂ where all chains miss the same mode", r_hat["missing mode"], at_most=1.1, because="no diagnostic sees what no chain visited")
 claim("The mean that those chains report, where 0 is right", chains["missing mode"].mean(), at_least=2.5, because="they sit at 3")
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bad-chains", "caption": "Five runs of four chains each, with their R̂."}}
-figure, panels = plt.subplots(1, 5, figsize=(10.5, 2.6))
-for axes, (name, values) in zip(panels, chains.items(), strict=True):
-    axes.plot(values.T, lw=0.5)
-    axes.set(title=f"{name}\n" + rf"$\hat R$ = {r_hat[name]:.2f}", xlabel="step")
-    axes.title.set_fontsize(9)
-panels[0].set_ylabel(r"$\theta$")
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bad-chains", "caption": "Five runs of four chains each, with their R̂. Left: the chains, one colour each. Right: all draws together (line) against the true density (grey)."}}
+figure, panels = plt.subplots(5, 2, figsize=(7.2, 7.6), width_ratios=(3, 1))
+for (axes, side), (name, values) in zip(panels, chains.items(), strict=True):
+    for chain, colour in zip(values, ("#000000", "#E69F00", "#56B4E9", "#009E73"), strict=True):
+        axes.plot(chain, color=colour, lw=0.5)
+    axes.set_title(rf"{name}: $\hat R$ = {r_hat[name]:.2f}", loc="left", fontsize=10)
+    axes.set_ylabel(r"$\theta$")
+    limit = max(4.5, float(values.abs().max()))
+    plot_density(side, settings[name][1], -limit, limit)
+    side.hist(values.flatten().numpy(), bins=60, range=(-limit, limit), density=True, histtype="step", color=COLOURS["random walk"], lw=1)
+    side.set_yticks([])
+panels[-1, 0].set_xlabel("step")
+panels[-1, 1].set_xlabel(r"$\theta$")
 plt.show()
 
 # %% [markdown]
+# The last row of {numref}`fig-bad-chains` is the one to remember. A diagnostic can show that chains disagree; it cannot show that they are right. Only starts that are more widely spread than the target give it a chance.
+#
 # ## In practice
 #
 # * Start chains far apart, throw the warm-up away, and look at the traces.
 # * Report every average with its Monte Carlo standard error; two averages differ only if they differ by several of these.
-# * Thinning loses information; thin only to save memory.
-# * Random-walk Metropolis needs a number of steps in proportion to the dimension. Gradients do better: {doc}`/book/foundations/hamiltonian_dynamics`.
+# * *Thinning*, keeping only every $k$-th draw, loses information; thin only to save memory, or work on the draws.
+# * A random walk slows down in proportion to the dimension. Gradients tell where to go: {doc}`/book/foundations/hamiltonian_dynamics`.
 #
 # ## Exercises
 #
@@ -263,19 +338,31 @@ plt.show()
 # ```{solution} ex-chain-order
 # :class: dropdown
 #
-# $\pi P_1P_2 = \pi P_2 = \pi$. Detailed balance would need $P_1P_2 = P_2P_1$, which fails in general: stationarity composes, reversibility does not.
+# $\pi P_1P_2 = \pi P_2 = \pi$. Run backwards, the product of two kernels in detailed balance is $P_2P_1$; so it is in detailed balance only if $P_1P_2 = P_2P_1$, which fails in general. Stationarity composes, detailed balance does not.
 # ```
 #
 # ```{exercise}
 # :label: ex-chain-tau
 #
-# Compute $\tau$ for the autoregression $\theta_{t+1} = a\theta_t + N(0, 1 - a^2)$. What happens for negative $a$?
+# Compute $\tau$ of $f(\theta) = \theta$ for the autoregression $\theta_{t+1} = a\theta_t + N(0, 1 - a^2)$, $\lvert a\rvert < 1$. What happens for negative $a$?
 # ```
 #
 # ```{solution} ex-chain-tau
 # :class: dropdown
 #
-# $\rho_k = a^k$, so $\tau = (1 + a)/(1 - a)$. For negative $a$ it is below one: draws that alternate are worth more than independent ones, for the mean.
+# The stationary law is $N(0, 1)$, because $a^2 + 1 - a^2 = 1$. The correlation $\rho_k = a^k$, so $\tau = 1 + 2a/(1 - a) = (1 + a)/(1 - a)$. For negative $a$ it is below one: draws that alternate are worth more than independent ones, for the mean. For $f = \theta^2$ the correlation is $a^{2k}$, and the sign of $a$ is of no help.
+# ```
+#
+# ```{exercise}
+# :label: ex-chain-acceptance
+#
+# Show that on a standard Gaussian in one dimension the acceptance of random-walk Metropolis in equilibrium is $\frac2\pi\arctan\frac2\varepsilon$. By {eq}`eq-metropolis-flow`, as many accepted moves go uphill in density as downhill.
+# ```
+#
+# ```{solution} ex-chain-acceptance
+# :class: dropdown
+#
+# Proposals uphill are always accepted, so the acceptance is twice their probability. With $\theta' = \theta + \varepsilon z$ uphill means $\lvert\theta + \varepsilon z\rvert < \lvert\theta\rvert$: $z$ lies between $0$ and $-2\theta/\varepsilon$. In the plane of $(\theta, z)$ these are two wedges of angle $\arctan(2/\varepsilon)$, and two independent standard Gaussians point in every direction alike. So the probability is $2\arctan(2/\varepsilon)/2\pi$.
 # ```
 #
 # ```{exercise}
@@ -287,9 +374,9 @@ plt.show()
 # ```{solution} ex-chain-independent
 # :class: dropdown
 #
-# $\min\bigl(1, \frac{\pi(\theta')q(\theta)}{\pi(\theta)q(\theta')}\bigr)$. It stays long where $\pi/q$ is large: in tails of $\pi$ that $q$ does not reach.
+# $\min\Bigl(1, \frac{\pi(\theta')\,q(\theta)}{\pi(\theta)\,q(\theta')}\Bigr)$. It stays long where $\pi/q$ is large: in tails of $\pi$ that $q$ does not reach.
 # ```
 #
 # ## Further reading
 #
-# {cite:t}`metropolis1953`, {cite:t}`hastings1970`; {cite:t}`vehtari2021` on diagnostics.
+# {cite:t}`metropolis1953` and {cite:t}`hastings1970` are short and readable; {cite:t}`levin2009` for the theory on finite spaces, {cite:t}`roberts2004` on general ones; {cite:t}`vehtari2021` on diagnostics.

@@ -38,19 +38,22 @@ use_style()
 # %% [markdown]
 # ## From diffusion to algorithm
 #
-# Push a particle downhill and shake it at the same time. This is the *overdamped Langevin equation*:
+# Push a particle downhill and shake it at the same time.
+# This is the *overdamped Langevin equation*:
 #
 # $$
 # d\theta = -\nabla U(\theta)\,dt + N(0, 2\,dt).
 # $$ (eq-langevin)
 #
 # Read it as a recipe for a short time $dt$: move by $-\nabla U\,dt$, add to each coordinate independent normal noise of *variance* $2\,dt$, and repeat; the equation means the limit of such paths as $dt \to 0$.
-# Which density do they settle to? We need to know how densities move, here and in the next two chapters.
+# Which density do they settle to?
+# We need to know how densities move, here and in the next two chapters.
 #
 # ```{prf:theorem} Fokker–Planck equation
 # :label: thm-diffusion
 #
-# Let $dz = b(z)\,dt + N(0, 2D(z)\,dt)$ with smooth $b$ and $D$. The density $p_t$ of $z$ at time $t$ obeys
+# Let $dz = b(z)\,dt + N(0, 2D(z)\,dt)$ with smooth $b$ and $D$.
+# The density $p_t$ of $z$ at time $t$ obeys
 #
 # $$
 # \partial_tp = -\nabla\cdot(p\,b) + \sum_{ij}\partial_i\partial_j(D_{ij}\,p).
@@ -58,13 +61,18 @@ use_style()
 # ```
 #
 # ```{prf:proof}
-# Let $f$ be smooth, and zero outside a bounded set. In a short time $dz$ has mean $b\,dt$ and covariance $2D\,dt$, and higher moments are $o(dt)$. Taylor's formula gives $E[f(z + dz) \mid z] = f + \nabla f\cdot b\,dt + \sum_{ij}D_{ij}\,\partial_i\partial_jf\,dt + o(dt)$. Hence
+# Let $f$ be smooth, and zero outside a bounded set.
+# In a short time $dz$ has mean $b\,dt$ and covariance $2D\,dt$, and higher moments are $o(dt)$.
+# Taylor's formula gives $E[f(z + dz) \mid z] = f + \nabla f\cdot b\,dt + \sum_{ij}D_{ij}\,\partial_i\partial_jf\,dt + o(dt)$.
+# Hence
 #
 # $$
 # \int f\,\partial_tp = \frac{d}{dt}E[f(z_t)] = \int p\,\Bigl(\nabla f\cdot b + \sum_{ij}D_{ij}\,\partial_i\partial_jf\Bigr) = \int f\,\Bigl(-\nabla\cdot(p\,b) + \sum_{ij}\partial_i\partial_j(D_{ij}\,p)\Bigr)
 # $$
 #
-# by parts, once for the first term and twice for the second. It holds for every such $f$, so the functions beside $f$ are equal. (For what is swept under $o(dt)$ see {cite:t}`pavliotis2014`.)
+# by parts, once for the first term and twice for the second.
+# It holds for every such $f$, so the functions beside $f$ are equal.
+# ({prf:ref}`thm-fokker-planck` says under which conditions this is more than a sketch.)
 # ```
 #
 # ```{prf:theorem} The target is stationary
@@ -85,18 +93,22 @@ use_style()
 # Repeat $\theta \leftarrow \theta - \eta\nabla\tilde U(\theta) + N(0, 2\eta)$, with a constant step $\eta$ or with steps $\eta_t$ that fall.
 # ```
 #
-# This is the algorithm of {cite:t}`welling2011`, who write $\epsilon_t = 2\eta_t$. The code adds a temperature $T$, which makes $e^{-U/T}$ the target, and a noise estimate $\hat B = \tfrac12\eta\hat V$, which takes the gradient's own noise out of what is injected; the defaults are $1$ and $0$.
+# This is the algorithm of {cite:t}`welling2011`, who write $\epsilon_t = 2\eta_t$.
+# The code adds a temperature $T$, which makes $e^{-U/T}$ the target, and a noise estimate $\hat B = \tfrac12\eta\hat V$, which takes the gradient's own noise out of what is injected; the defaults are $1$ and $0$.
 #
 # ```{literalinclude} ../../sgmc/kernels/langevin.py
 # :language: python
 # :pyobject: SGLD.step
 # ```
 #
-# Why may one ignore the gradient's noise? In a step it has covariance $\eta^2V$, while the injected noise has $2\eta$. Their ratio $\tfrac12\eta V$ vanishes with $\eta$.
+# Why may one ignore the gradient's noise?
+# In a step it has covariance $\eta^2V$, while the injected noise has $2\eta$.
+# Their ratio $\tfrac12\eta V$ vanishes with $\eta$.
 #
 # ## The bias of a constant step, exactly
 #
-# On $U = \tfrac12\theta^\top A\theta$ with gradient noise $N(0, V)$ the algorithm is $\theta' = (I - \eta A)\theta + N(0, 2\eta I + \eta^2V)$, a linear recursion. Nothing in its law has to be simulated.
+# On $U = \tfrac12\theta^\top A\theta$ with gradient noise $N(0, V)$ the algorithm is $\theta' = (I - \eta A)\theta + N(0, 2\eta I + \eta^2V)$, a linear recursion.
+# Nothing in its law has to be simulated.
 #
 # ```{prf:theorem} Stationary variance of SGLD
 # :label: thm-sgld-variance
@@ -112,7 +124,10 @@ use_style()
 # Stationarity of the variance is $\sigma^2 = (1 - \eta a)^2\sigma^2 + 2\eta + \eta^2V$, and $1 - (1 - \eta a)^2 = \eta a(2 - \eta a)$.
 # ```
 #
-# The truth is $1/a$. Two errors stand side by side: the numerator's is the minibatch's, the denominator's is the step's. Both widen, both are of the order of $\eta$. With the right $\hat B = \tfrac12\eta V$ the numerator becomes 1, and half of the trouble is gone.
+# The truth is $1/a$.
+# Two errors stand side by side: the numerator's is the minibatch's, the denominator's is the step's.
+# Both widen, both are of the order of $\eta$.
+# With the right $\hat B = \tfrac12\eta V$ the numerator becomes 1, and only the step's error is left.
 # At $\eta = 2/a$ the variance is infinite: a longer step overshoots further than it came.
 
 # %%
@@ -174,8 +189,10 @@ plt.show()
 # %% [markdown]
 # ## Real minibatches, and their price
 #
-# A Bayesian linear regression has a Gaussian posterior that we know exactly. With $N = 1{,}000$, $d = 3$ and minibatches of 20 its noise is no longer constant: $g_i = x_i(x_i\cdot\theta - y_i)$ is linear in $\theta$, so $V(\theta)$ is a quadratic function, smallest near the posterior mean $\hat\theta$.
-# Second moments still close. With $\delta = \theta - \hat\theta$, residuals $e_i = y_i - x_i\cdot\hat\theta$ and $\Sigma = E[\delta\delta^\top]$ the average noise is
+# A Bayesian linear regression has a Gaussian posterior that we know exactly.
+# With $N = 1{,}000$, $d = 3$ and minibatches of 20 its noise is no longer constant: $g_i = x_i(x_i\cdot\theta - y_i)$ is linear in $\theta$, so $V(\theta)$ is a quadratic function, smallest near the posterior mean $\hat\theta$.
+# Second moments still close.
+# With $\delta = \theta - \hat\theta$, residuals $e_i = y_i - x_i\cdot\hat\theta$ and $\Sigma = E[\delta\delta^\top]$ the average noise is
 #
 # $$
 # E[V(\theta)] = V(\hat\theta) + \frac{N^2}n\,\frac{N - n}{N - 1}\cdot\frac1N\sum_i(x_ix_i^\top - \bar A)\,\Sigma\,(x_ix_i^\top - \bar A), \qquad \bar A = \frac1N\sum_ix_ix_i^\top,
@@ -241,17 +258,24 @@ claim(
 )
 
 # %% [markdown]
-# Compare the noise $V \approx N^2/n$ with the curvature $a \approx N$. At a step of the order of $1/N$, the largest that is stable, the excess $\tfrac12\eta V$ is of the order of $N/n$; to make it small the step must be small against $n/N^2$.
+# Compare the noise $V \approx N^2/n$ with the curvature $a \approx N$.
+# At a step of the order of $1/N$, the largest that is stable, the excess $\tfrac12\eta V$ is of the order of $N/n$; to make it small the step must be small against $n/N^2$.
 # Then the chain needs more than $1/(\eta a) = N/n$ steps to forget where it was, and these read $n$ examples each: **one pass over the data for one independent draw, at the least**.
 # SGLD does not beat the data set; it spreads one pass over many small steps {cite:p}`brosse2018,nemeth2021`.
 # What it saves is the way from a bad start, as stochastic gradient descent does.
 #
 # ## Falling steps: two phases
 #
-# The bias vanishes if the steps do. Let $\eta_t$ fall, with $\sum_t\eta_t = \infty$, to get anywhere, and $\sum_t\eta_t^2 < \infty$, to stop the bias: the conditions of {cite:t}`robbins1951`. A usual choice is $\eta_t = a(b + t)^{-\gamma}$ with $\tfrac12 < \gamma \le 1$.
+# The bias vanishes if the steps do.
+# Let $\eta_t$ fall, with $\sum_t\eta_t = \infty$, to get anywhere, and $\sum_t\eta_t^2 < \infty$, to stop the bias: the conditions of {cite:t}`robbins1951`.
+# A usual choice is $\eta_t = c\,(b + t)^{-\gamma}$ with $\tfrac12 < \gamma \le 1$.
 #
-# While $\tfrac12\eta_tV > 1$ the gradient's noise is louder than ours. The algorithm is then stochastic gradient descent in all but name: it falls towards the mode and rattles around it, far too wide. Once $\tfrac12\eta_tV < 1$ the injected noise takes over, and draws are worth keeping. These are the two phases of {cite:t}`welling2011`, optimising and sampling, and no one has to switch from one to the other.
-# We take a noisy bowl, $U = \tfrac12\theta^2$ with $V = 100$, start 4,000 chains at 4, and follow them with $\eta_t = 2(20 + t)^{-0.8}$. Mean and variance of the chains obey exact recursions,
+# While $\tfrac12\eta_tV > 1$ the gradient's noise is louder than ours.
+# The algorithm is then stochastic gradient descent in all but name: it falls towards the mode and rattles around it, far too wide.
+# Once $\tfrac12\eta_tV < 1$ the injected noise takes over, and draws are worth keeping.
+# These are the two phases of {cite:t}`welling2011`, optimising and sampling, and no one has to switch from one to the other.
+# We take a noisy bowl, $U = \tfrac12\theta^2$ with $V = 100$, start 4,000 chains at 4, and follow them with $\eta_t = 2(20 + t)^{-0.8}$.
+# Mean and variance of the chains obey exact recursions,
 #
 # $$
 # m_{t+1} = (1 - \eta_t)\,m_t, \qquad \sigma_{t+1}^2 = (1 - \eta_t)^2\,\sigma_t^2 + 2\eta_t + \eta_t^2V.
@@ -305,14 +329,17 @@ plt.show()
 # %% [markdown]
 # ## Weighted averages
 #
-# With falling steps not all draws are worth the same. A draw stands for the time $\eta_t$ that the diffusion spends there, so the average over time is
+# With falling steps not all draws are worth the same.
+# A draw stands for the time $\eta_t$ that the diffusion spends there, so the average over time is
 #
 # $$
 # \hat E[f] = \frac{\sum_t\eta_tf(\theta_t)}{\sum_t\eta_t}.
 # $$ (eq-weighted)
 #
-# Equal weights would converge too, but they give much say to the many late draws, which hardly move and repeat each other. So the weighted average has the smaller variance.
-# On the other hand it listens more to the early draws, which are biased the most. Both differences are small; look at both before you choose.
+# Equal weights would converge too, but they give much say to the many late draws, which hardly move and repeat each other.
+# So the weighted average has the smaller variance.
+# On the other hand it listens more to the early draws, which are biased the most.
+# Both differences are small; look at both before you choose.
 
 # %%
 late = sample(SGLD(schedule), loud, torch.full((4_000, 1), 4.0), num_samples=num_steps - boundary, warm_up=boundary, seed=5)
@@ -341,39 +368,49 @@ claim(
 )
 
 # %% [markdown]
-# How fast should steps fall? {cite:t}`teh2016` find that the best exponent is $\gamma = \tfrac13$, outside of the classical conditions, and that after $K$ steps the error is of the order of $K^{-1/3}$ rather than the $K^{-1/2}$ of an unbiased chain: that is the price of leaving out the correction step. {ref}`ex-sgld-rate` shows where the third comes from.
+# How fast should steps fall?
+# {cite:t}`teh2016` find that the best exponent is $\gamma = \tfrac13$, outside of the classical conditions, and that after $K$ steps the error is of the order of $K^{-1/3}$ rather than the $K^{-1/2}$ of an unbiased chain: that is the price of leaving out the correction step.
+# {ref}`ex-sgld-rate` shows where the third comes from.
 #
 # ## In practice
 #
 # * Begin with a step well below $2/a$ for the largest curvature $a$, which is of the order of $N$.
 # * Compare $\tfrac12\eta V$ with 1 before you believe any posterior width; estimate $V$ from the spread of a few minibatch gradients.
 # * If the number of steps is known beforehand a constant step is simpler than a falling one, its bias is known {cite:p}`vollmer2016`, and by {ref}`ex-sgld-rate` the rate is the same.
-# * SGLD is a random walk: to cross a ridge that is $k$ times as long as it is wide it needs of the order of $k^2$ steps. Momentum does better, and leads to {doc}`/book/stochastic_gradients/naive_sghmc`.
+# * SGLD is a random walk: to cross a ridge that is $k$ times as long as it is wide it needs of the order of $k^2$ steps.
+#   Momentum does better, and leads to {doc}`/book/stochastic_gradients/naive_sghmc`.
 #
 # ## Exercises
 #
 # ```{exercise}
 # :label: ex-sgld-factor
 #
-# A program injects noise of *standard deviation* $2\eta$ instead of variance $2\eta$. At which temperature does it sample for small $\eta$?
+# A program injects noise of *standard deviation* $2\eta$ instead of variance $2\eta$.
+# At which temperature does it sample for small $\eta$?
 # ```
 #
 # ```{solution} ex-sgld-factor
 # :class: dropdown
 #
-# The variance is $4\eta^2 = 2\eta\cdot2\eta$: the temperature is $2\eta$, plus the $\tfrac12\eta V$ of the minibatches. For small $\eta$ both are nearly zero. It optimises, and calls the result a posterior.
+# The variance is $4\eta^2 = 2\eta\cdot2\eta$: the temperature is $2\eta$, plus the $\tfrac12\eta V$ of the minibatches.
+# For small $\eta$ both are nearly zero.
+# It optimises, and calls the result a posterior.
 # ```
 #
 # ```{exercise}
 # :label: ex-sgld-zero
 #
-# What is the stationary variance at temperature zero? Is SGD a sampler?
+# What is the stationary variance at temperature zero?
+# Is SGD a sampler?
 # ```
 #
 # ```{solution} ex-sgld-zero
 # :class: dropdown
 #
-# Without injected noise {eq}`eq-sgld-variance` becomes $\eta V/(a(2 - \eta a))$. So SGD samples too, for small $\eta$ at the temperature $\tfrac12\eta V$, provided that the noise is the same in all directions {cite:p}`mandt2017`. It is not: by {eq}`eq-noise-curvature` it has the shape of the curvature, $V = \frac Nna$, and then the variance is $\frac Nn\cdot\frac\eta2$ in every direction, stiff or soft. That is a ball, not the posterior.
+# Without injected noise {eq}`eq-sgld-variance` becomes $\eta V/(a(2 - \eta a))$.
+# So SGD samples too, for small $\eta$ at the temperature $\tfrac12\eta V$, provided that the noise is the same in all directions {cite:p}`mandt2017`.
+# It is not: by {eq}`eq-noise-curvature` it has the shape of the curvature, $V = \frac Nna$, and then the variance is $\frac Nn\cdot\frac\eta2$ in every direction, stiff or soft.
+# That is a ball, not the posterior.
 # ```
 #
 # ```{exercise}
@@ -385,19 +422,24 @@ claim(
 # ```{solution} ex-sgld-optimal
 # :class: dropdown
 #
-# With $\eta$ a fraction of $1/a_{\max}$ the slowest direction shrinks by $1 - \eta a_{\min}$ a step, so of the order of $a_{\max}/a_{\min}$ steps, the condition number. It is the square of length over width.
+# With $\eta$ a fraction of $1/a_{\max}$ the slowest direction shrinks by $1 - \eta a_{\min}$ a step, so of the order of $a_{\max}/a_{\min}$ steps, the condition number.
+# It is the square of length over width.
 # ```
 #
 # ```{exercise}
 # :label: ex-sgld-rate
 #
-# In $K$ steps of constant size $\eta$ an average has a bias of about $c_1\eta$ and a Monte Carlo variance of about $c_2/(\eta K)$. Which $\eta$ makes the mean square error smallest, and how does it fall with $K$? What does that say about $\gamma$?
+# In $K$ steps of constant size $\eta$ an average has a bias of about $c_1\eta$ and a Monte Carlo variance of about $c_2/(\eta K)$.
+# Which $\eta$ makes the mean square error smallest, and how does it fall with $K$?
+# What does that say about $\gamma$?
 # ```
 #
 # ```{solution} ex-sgld-rate
 # :class: dropdown
 #
-# The derivative of $c_1^2\eta^2 + c_2/(\eta K)$ vanishes at $\eta = (c_2/2c_1^2K)^{1/3}$, where both terms are of the order of $K^{-2/3}$. So the error is of the order of $K^{-1/3}$. A falling sequence that is right for every $K$ at once must have $\eta_K \propto K^{-1/3}$ as well.
+# The derivative of $c_1^2\eta^2 + c_2/(\eta K)$ vanishes at $\eta = (c_2/2c_1^2K)^{1/3}$, where both terms are of the order of $K^{-2/3}$.
+# So the error is of the order of $K^{-1/3}$.
+# A falling sequence that is right for every $K$ at once must have $\eta_K \propto K^{-1/3}$ as well.
 # ```
 #
 # ## Further reading

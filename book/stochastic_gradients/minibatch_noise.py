@@ -52,12 +52,14 @@ use_style()
 # \nabla\tilde U(\theta) = -\nabla\log p(\theta) + \frac Nn\sum_{i \in S}g_i(\theta).
 # $$ (eq-minibatch)
 #
-# The *gradient noise* is $\nabla\tilde U - \nabla U$. What are its mean and its covariance?
+# The *gradient noise* is $\nabla\tilde U - \nabla U$.
+# What are its mean and its covariance?
 #
 # ```{prf:theorem} Mean and covariance of a minibatch gradient
 # :label: thm-minibatch
 #
-# Let $\bar g = \frac1N\sum_ig_i$ and $\Sigma_g = \frac1N\sum_i(g_i - \bar g)(g_i - \bar g)^\top$, both functions of $\theta$. Then $E[\nabla\tilde U] = \nabla U$, and
+# Let $\bar g = \frac1N\sum_ig_i$ and $\Sigma_g = \frac1N\sum_i(g_i - \bar g)(g_i - \bar g)^\top$, both functions of $\theta$.
+# Then $E[\nabla\tilde U] = \nabla U$, and
 #
 # $$
 # V(\theta) = \operatorname{Cov}[\nabla\tilde U] = \begin{cases}\dfrac{N^2}n\,\Sigma_g & \text{with replacement,}\\[2ex] \dfrac{N^2}n\,\dfrac{N - n}{N - 1}\,\Sigma_g & \text{without.}\end{cases}
@@ -138,7 +140,8 @@ claim(
 # Now a regression with $N = 2{,}000$ and $d = 10$, two of whose features are correlated.
 # {numref}`fig-noise-size` shows the trace of $V$, the mean square length of the noise.
 # Against $n$ it is a line of slope $-1$ in logarithms, until without replacement it dives to zero at $n = N$.
-# And it depends on $\theta$. At the origin the model knows nothing, and every example contributes $g_i = \pm\tfrac12x_i$; at the *mode*, the $\theta$ of largest posterior density, most examples are predicted well and contribute little.
+# And it depends on $\theta$.
+# At the origin the model knows nothing, and every example contributes $g_i = \pm\tfrac12x_i$; at the *mode*, the $\theta$ of largest posterior density, most examples are predicted well and contribute little.
 # On the far side of the origin the examples are predicted wrongly, with confidence, and the noise is largest.
 
 # %%
@@ -215,13 +218,16 @@ plt.show()
 # ## Its shape is that of the curvature
 #
 # The noise is not the same in all directions, and the directions are not arbitrary.
-# Suppose that the model is right, that is, that the examples were drawn from $p(x \mid \theta)$. Differentiate $\int p(x \mid \theta)\,dx = 1$ twice under the integral, with $g = -\nabla\log p$:
+# Suppose that the model is right, that is, that the examples were drawn from $p(x \mid \theta)$.
+# Differentiate $\int p(x \mid \theta)\,dx = 1$ twice under the integral, with $g = -\nabla\log p$:
 #
 # $$
 # E[g] = 0, \qquad E[gg^\top] = E[\nabla g] = E[-\nabla^2\log p(x \mid \theta)].
 # $$ (eq-fisher)
 #
-# This matrix is the *Fisher information*. The left side is what $\Sigma_g$ estimates from $N$ examples, and the right side, times $N$, is what the likelihood contributes to $\nabla^2U$, the matrix of second derivatives. With the prior's small part left out and $n \ll N$,
+# This matrix is the *Fisher information*.
+# The left side is what $\Sigma_g$ estimates from $N$ examples, and the right side, times $N$, is what the likelihood contributes to $\nabla^2U$, the matrix of second derivatives.
+# With the prior's small part left out and $n \ll N$,
 #
 # $$
 # V(\theta) \approx \frac Nn\,\nabla^2U(\theta) \quad\text{near the mode of a model that fits.}
@@ -311,19 +317,24 @@ for step_size in (0.05, 0.025):
 #
 # The theory of the following chapters treats the noise as $N(0, V)$.
 # A minibatch is a sum of $n$ terms, so the central limit theorem makes it nearly Gaussian — if no few terms dominate.
-# How nearly, one number tells. The *kurtosis* of a random number $X$ is $E[(X - EX)^4]/\operatorname{Var}[X]^2$; a Gaussian has 3, and whatever is beyond 3 is called excess.
+# How nearly, one number tells.
+# The *kurtosis* of a random number $X$ is $E[(X - EX)^4]/\operatorname{Var}[X]^2$; a Gaussian has 3, and whatever is beyond 3 is called excess.
 #
 # ```{prf:theorem} Excess kurtosis of a minibatch
 # :label: thm-kurtosis
 #
-# If one coordinate of the $g_i$ has kurtosis $\kappa$ over the $N$ examples, that coordinate of the noise of a minibatch of $n$, drawn with replacement, has kurtosis $3 + (\kappa - 3)/n$. The sum of $k$ independent such minibatches has $3 + (\kappa - 3)/(nk)$.
+# If one coordinate of the $g_i$ has kurtosis $\kappa$ over the $N$ examples, that coordinate of the noise of a minibatch of $n$, drawn with replacement, has kurtosis $3 + (\kappa - 3)/n$.
+# The sum of $k$ independent such minibatches has $3 + (\kappa - 3)/(nk)$.
 # ```
 #
 # ```{prf:proof}
-# Let $X_1, \dots, X_n$ be independent with mean 0, variance $\sigma^2$ and fourth moment $\kappa\sigma^4$. In $E[(\sum_jX_j)^4]$ only terms survive in which no factor stands alone: $n$ terms $X_j^4$, and $3n(n-1)$ terms $X_j^2X_l^2$. So it is $n\kappa\sigma^4 + 3n(n-1)\sigma^4$; divide by $(n\sigma^2)^2$.
+# Let $X_1, \dots, X_n$ be independent with mean 0, variance $\sigma^2$ and fourth moment $\kappa\sigma^4$.
+# In $E[(\sum_jX_j)^4]$ only terms survive in which no factor stands alone: $n$ terms $X_j^4$, and $3n(n-1)$ terms $X_j^2X_l^2$.
+# So it is $n\kappa\sigma^4 + 3n(n-1)\sigma^4$; divide by $(n\sigma^2)^2$.
 # ```
 #
-# So $n$ must be large *compared with $\kappa$*. Two things make $\kappa$ large in practice.
+# So $n$ must be large *compared with $\kappa$*.
+# Two things make $\kappa$ large in practice.
 # If a class has probability $p \ll 1$, and the model has learned that, its examples contribute gradients near $-1$ to an intercept and all others near $p$: the kurtosis is about $1/p$.
 # And if a feature is heavy-tailed a few examples dominate the sum; in the worst case a single one does, and $\kappa \approx N$.
 
@@ -398,28 +409,34 @@ plt.show()
 # So small steps repair the law of the noise as they repair its size.
 # Where they are not small, an example that is drawn once in a hundred steps and then counts a hundredfold is felt as a jolt.
 #
-# There is a second, quieter lie in "$N(0, V)$": that $V$ is a constant. {numref}`fig-noise-size` shows that it is not, and a noise estimate that was right at the mode is too small in the tails.
+# There is a second, quieter lie in "$N(0, V)$": that $V$ is a constant.
+# {numref}`fig-noise-size` shows that it is not, and a noise estimate that was right at the mode is too small in the tails.
 #
 # ## In practice
 #
 # * Scale the likelihood by $N/n$ and **not** the prior.
-# * Draw a fresh minibatch at every gradient, and for every chain its own. A minibatch that is held for a whole trajectory adds up its error instead of averaging it, see {ref}`ex-naive-minibatch`.
+# * Draw a fresh minibatch at every gradient, and for every chain its own.
+#   A minibatch that is held for a whole trajectory adds up its error instead of averaging it, see {ref}`ex-naive-minibatch`.
 # * Without replacement is never worse; with $n \ll N$ it makes no difference.
 # * Compare $n$ with the kurtosis of the per-example gradients, or with the inverse of the rarest class's share.
-# * Check a minibatch gradient once by enumeration on a tiny data set. It finds a forgotten $N/n$ at once.
+# * Check a minibatch gradient once by enumeration on a tiny data set.
+#   It finds a forgotten $N/n$ at once.
 #
 # ## Exercises
 #
 # ```{exercise}
 # :label: ex-noise-duplicates
 #
-# To draw a small minibatch without replacement, the package draws with replacement and redraws repeated indices until none is left. Show that every subset of size $n$ is equally likely.
+# To draw a small minibatch without replacement, the package draws with replacement and redraws repeated indices until none is left.
+# Show that every subset of size $n$ is equally likely.
 # ```
 #
 # ```{solution} ex-noise-duplicates
 # :class: dropdown
 #
-# The procedure treats all examples alike: renaming the examples by a permutation renames the result by the same permutation, and leaves its probability as it is. (Which of several equal indices is redrawn does not matter, as they are equal.) So all subsets of one size, which permutations carry into each other, have the same probability.
+# The procedure treats all examples alike: renaming the examples by a permutation renames the result by the same permutation, and leaves its probability as it is.
+# (Which of several equal indices is redrawn does not matter, as they are equal.)
+# So all subsets of one size, which permutations carry into each other, have the same probability.
 # ```
 #
 # ```{exercise}
@@ -431,7 +448,8 @@ plt.show()
 # ```{solution} ex-noise-prior
 # :class: dropdown
 #
-# The estimate is unbiased, but for another posterior, whose prior is raised to the power $N/n$. A prior variance $\tau^2$ has become $\tau^2n/N$, and the smaller the minibatch the more everything shrinks to zero.
+# The estimate is unbiased, but for another posterior, whose prior is raised to the power $N/n$.
+# A prior variance $\tau^2$ has become $\tau^2n/N$, and the smaller the minibatch the more everything shrinks to zero.
 # ```
 #
 # ```{exercise}
@@ -449,7 +467,10 @@ plt.show()
 # ```{exercise}
 # :label: ex-noise-control
 #
-# Compute $\nabla U(\theta_0)$ once, at a fixed $\theta_0$ near the mode, and estimate $\nabla U(\theta)$ by replacing $g_i(\theta)$ in {eq}`eq-minibatch` by $g_i(\theta) - g_i(\theta_0)$ and adding $\sum_ig_i(\theta_0)$. Is this unbiased? What is its noise for $\theta$ near $\theta_0$? Try it on the regression of this chapter.
+# Compute $\nabla U(\theta_0)$ once, at a fixed $\theta_0$ near the mode, and estimate $\nabla U(\theta)$ by replacing $g_i(\theta)$ in {eq}`eq-minibatch` by $g_i(\theta) - g_i(\theta_0)$ and adding $\sum_ig_i(\theta_0)$.
+# Is this unbiased?
+# What is its noise for $\theta$ near $\theta_0$?
+# Try it on the regression of this chapter.
 # ```
 #
 # ````{solution} ex-noise-control
@@ -472,13 +493,15 @@ plt.show()
 # ```{exercise}
 # :label: ex-noise-linear
 #
-# A sampler on a Gaussian target is a linear recursion $z' = Fz + \xi$, with noises $\xi$ that are independent of the past. Which part of its stationary law is right although the $\xi$ are not Gaussian?
+# A sampler on a Gaussian target is a linear recursion $z' = Fz + \xi$, with noises $\xi$ that are independent of the past.
+# Which part of its stationary law is right although the $\xi$ are not Gaussian?
 # ```
 #
 # ```{solution} ex-noise-linear
 # :class: dropdown
 #
-# Mean and covariance: the stationary covariance solves $\Sigma = F\Sigma F^\top + \operatorname{Cov}\xi$, in which only the covariance of the noise appears. Higher moments are wrong; the excess kurtosis of the chain is a weighted average of that of many $\xi$, hence smaller, and the smaller the step the more of them it averages.
+# Mean and covariance: the stationary covariance solves $\Sigma = F\Sigma F^\top + \operatorname{Cov}\xi$, in which only the covariance of the noise appears.
+# Higher moments are wrong; the excess kurtosis of the chain is a weighted average of that of many $\xi$, hence smaller, and the smaller the step the more of them it averages.
 # ```
 #
 # ## Further reading

@@ -19,9 +19,9 @@
 # * read Algorithm 2 of {cite:t}`chen2014` line by line, in both of its parametrisations,
 # * see SGD with momentum as its limit without noise,
 # * tell the right order of updates from the wrong one, by an exact formula and by measurement,
-# * choose the friction.
+# * choose the friction, and say for which question it is the best.
 #
-# **You will need** {doc}`/book/foundations/hamiltonian_dynamics`, the Gaussian distribution, and integration by parts.
+# **You will need** {doc}`/book/foundations/hamiltonian_dynamics`, {doc}`/book/stochastic_gradients/naive_sghmc`, and {prf:ref}`thm-diffusion`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -47,34 +47,43 @@ use_style()
 # $$ (eq-b)
 #
 # Noise whose variance grows in proportion to the time $\varepsilon$ is what a Brownian motion leaves behind, so a step approximates a stochastic differential equation whose diffusion is $B$.
-# That diffusion pumps energy in. Take energy out again with a friction force $-CM^{-1}r$, as wind would, where $C$ is symmetric and positive:
+# That diffusion pumps energy in, at the rate $\operatorname{tr}(M^{-1}B)$ of {prf:ref}`thm-pumping`.
+# Take energy out again with a friction force $-CM^{-1}r$, proportional to the velocity like the drag of a wind, where $C$ is symmetric and positive:
 #
 # $$
 # d\theta = M^{-1}r\,dt, \qquad dr = -\nabla U(\theta)\,dt - CM^{-1}r\,dt + N\bigl(0, 2(C - \hat B)dt\bigr) + N(0, 2B\,dt).
 # $$ (eq-sghmc)
 #
-# The last term comes with the gradient, whether we want it or not. The one before it is noise of our own: $\hat B$ is our *estimate* of $B$, and we inject only what is missing.
-# With a perfect estimate the two make up $N(0, 2C\,dt)$, and then friction and noise are in balance.
+# The last term comes with the gradient, whether we want it or not.
+# The one before it is noise of our own: $\hat B$ is our *estimate* of $B$, and we inject only what is missing.
+# With a perfect estimate the two make up $N(0, 2C\,dt)$, and then friction and noise are in balance:
+# friction takes out the energy $E[r^\top M^{-1}CM^{-1}r]\,dt$, which in equilibrium, $E[rr^\top] = M$, is just the $\operatorname{tr}(M^{-1}C)\,dt$ that the noise brings.
+# The theorem says that the whole density is in balance, not only the energy.
 #
 # ```{prf:theorem} The target is stationary
 # :label: thm-sghmc
 #
-# Let $U$ be smooth with $\int e^{-U} < \infty$. If $\hat B = B$, the density $\pi(\theta, r) \propto \exp(-U(\theta) - \tfrac12r^\top M^{-1}r)$ is stationary for {eq}`eq-sghmc`; its marginal in $\theta$ is the target.
+# Let $U$ be smooth with $\int e^{-U} < \infty$.
+# If $\hat B = B$, the density $\pi(\theta, r) \propto \exp(-U(\theta) - \tfrac12r^\top M^{-1}r)$ is stationary for {eq}`eq-sghmc`; its marginal in $\theta$ is the target.
 # ```
 #
 # ```{prf:proof}
-# Write $z = (\theta, r)$. The total noise in $r$ has diffusion $C$, and the equation is $dz = -(D + Q)\nabla H(z)\,dt + N(0, 2D\,dt)$ with
+# Write $z = (\theta, r)$.
+# The total noise in $r$ has diffusion $C$, and the equation is $dz = -(D + Q)\nabla H(z)\,dt + N(0, 2D\,dt)$ with
 #
 # $$
 # D = \begin{pmatrix}0 & 0\\ 0 & C\end{pmatrix}, \qquad Q = \begin{pmatrix}0 & -I\\ I & 0\end{pmatrix}, \qquad \nabla H = \begin{pmatrix}\nabla U\\ M^{-1}r\end{pmatrix}:
 # $$
 #
-# the first row gives $d\theta = M^{-1}r\,dt$, the second $dr = -\nabla U\,dt - CM^{-1}r\,dt$. The density $p_t(z)$ of the solution obeys the Fokker–Planck equation {cite:p}`pavliotis2014`
+# the first row gives $d\theta = M^{-1}r\,dt$, the second $dr = -\nabla U\,dt - CM^{-1}r\,dt$.
+# The density $p_t(z)$ of the solution obeys the Fokker–Planck equation, {prf:ref}`thm-diffusion`,
 #
 # $$
-# \partial_t p = \nabla\cdot\bigl((D + Q)\nabla H\,p\bigr) + \nabla\cdot(D\nabla p).
+# \partial_t p = \nabla\cdot\bigl((D + Q)\nabla H\,p\bigr) + \nabla\cdot(D\nabla p),
 # $$ (eq-fokker-planck)
 #
+# since $D$ is constant.
+# (It may also depend on $\theta$, as $B(\theta)$ does: the only derivatives beside it are with respect to $r$.)
 # Because $Q$ is constant and antisymmetric, $\nabla\cdot(Q\nabla p) = \sum_{ij}Q_{ij}\,\partial_i\partial_j p = 0$, so it may be added on the right without changing anything:
 #
 # $$
@@ -84,14 +93,17 @@ use_style()
 # For $p = e^{-H}/Z$ we have $\nabla p = -\nabla H\,p$: the inner bracket vanishes, and $\partial_t p = 0$.
 # ```
 #
-# The proof shows more than the theorem. Any positive semi-definite $D$ and antisymmetric $Q$ give a sampler of $e^{-H}$; where they depend on $z$ a correction term appears, and then *every* continuous Markov process with that stationary law is of this form {cite:p}`ma2015`.
-# It also shows what a wrong $\hat B$ does. With scalar coefficients the noise is $C - \hat B + B$ where $C$ was needed, and the chain samples at the *effective temperature*
+# The proof shows more than the theorem.
+# Any constant positive semi-definite $D$ and antisymmetric $Q$ leave $e^{-H}$ invariant; where they depend on $z$ a correction term appears, and then *every* continuous Markov process with that stationary law is of this form {cite:p}`ma2015`.
+# It also shows what a wrong $\hat B$ does.
+# With scalar coefficients the noise has the diffusion $C - \hat B + B$ where $C$ was needed, and the chain samples at the *effective temperature*
 #
 # $$
 # T_{\text{eff}} = \frac{C - \hat B + B}{C},
 # $$ (eq-temperature)
 #
-# that is $e^{-U/T_{\text{eff}}}$, because scaling $H$ by $1/T$ scales the balance of noise and friction by $T$.
+# that is $e^{-H/T_{\text{eff}}}$.
+# For the equation is now {eq}`eq-fokker-planck` with $T_{\text{eff}}\nabla p$ in the place of $\nabla p$, and the bracket $\nabla H\,p + T_{\text{eff}}\nabla p$ vanishes at that density.
 # With $\hat B = 0$ the excess is $B/C$: it vanishes if the friction is much larger than the noise, or if the step is small, because $B = \tfrac12\varepsilon V$.
 #
 # ## The algorithm
@@ -110,7 +122,8 @@ use_style()
 # 3. keep $\theta$.
 # ```
 #
-# This is Algorithm 2 of {cite:t}`chen2014`. The gradient is taken at the position that was just reached.
+# This is Algorithm 2 of {cite:t}`chen2014`.
+# The gradient is taken at the position that was just reached, and no energy is ever computed: nothing reads all the data.
 # Here is the code that the book runs; temperature $T$ multiplies $C$ in the noise, and is 1 unless said otherwise.
 #
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
@@ -123,12 +136,12 @@ well, noise_variance, step_size, friction = DoubleWell(), 4.0, 0.1, 3.0
 noisy_well = NoisyGradient(well, noise_variance)
 noise_estimate = 0.5 * step_size * noise_variance  # B = ½εV = 0.2
 kernel = SGHMC(step_size, friction, noise_estimate, num_steps=10)
-draws = sample(kernel, noisy_well, torch.zeros(4_000, 1), num_samples=200, warm_up=20, seed=1)
+draws = sample(kernel, noisy_well, torch.zeros(4_000, 1), num_samples=1_000, warm_up=20, seed=1)
 exact_square = expectation(well, lambda x: x**2, -4, 4)
 square, square_error = draws.mean_and_standard_error(lambda x: x**2)
 claim("The exact E[θ²] of the double well", exact_square, near=0.8327, within=5e-5, because="Gauss–Legendre quadrature")
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-well", "caption": "SGHMC in the double well with gradient noise N(0, 4): the histogram of its draws lies on the true density, although no gradient it saw was right."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-well", "caption": "SGHMC in the double well with gradient noise N(0, 4): the histogram of its draws lies on the true density, although no gradient that it saw was right."}}
 figure, axes = plt.subplots()
 plot_density(axes, well, -2.2, 2.2)
 plot_histogram(axes, draws.samples, torch.linspace(-2.2, 2.2, 89), color=COLOURS["SGHMC"], label="SGHMC")
@@ -139,8 +152,9 @@ plt.show()
 # %% [markdown]
 # ## The order of the updates
 #
-# Swap nothing but the place where the gradient is taken: read it at the *old* position, as explicit Euler does.
-# Several libraries do, and the difference looks like nothing. The theory of the continuous equation cannot see it; the discrete chain can.
+# Change nothing but the place where the gradient is taken: read it at the *old* position, as explicit Euler does.
+# Several libraries do, and the difference looks like nothing.
+# The continuous equation cannot see it; the discrete chain can.
 
 
 # %%
@@ -165,7 +179,7 @@ explicit = sample(
     ExplicitEulerSGHMC(step_size, friction, noise_estimate, num_steps=10),
     noisy_well,
     torch.zeros(4_000, 1),
-    num_samples=200,
+    num_samples=400,
     warm_up=20,
     seed=2,
 )
@@ -175,19 +189,36 @@ claim(
     square / exact_square - 1,
     near=-0.005,
     within=0.003,
-    because="the standard error is below 0.0005, and runs with other seeds agree to 0.001",
+    because="a run ten times as long gives -0.0041; the standard error is 0.0004",
 )
 claim(
     "Relative bias of E[θ²], gradient at the old position",
     explicit_square / exact_square - 1,
     near=-0.05,
     within=0.01,
-    because="the standard error is below 0.0005, and runs with other seeds agree to 0.001",
+    because="other seeds give -0.049 to -0.052; the standard error is 0.0007",
 )
 
 # %% [markdown]
-# Explicit Euler's bias is ten times larger. On a Gaussian target $U = \tfrac12\theta^\top A\theta$ both chains are linear recursions $z' = Fz + N(0, Q)$ whose stationary covariance $\Sigma = F\Sigma F^\top + Q$ can be solved exactly, so that no Monte Carlo error clouds the comparison.
-# Take $A = 1$, $C = 3$, $V = 4$ and the perfect $\hat B = B$.
+# Explicit Euler's bias is ten times larger.
+# Where does it come from?
+# The old position is $\theta - \varepsilon r$, seen from the new one (take $d = 1$, $M = 1$), and $U'(\theta - \varepsilon r) = U'(\theta) - \varepsilon U''(\theta)\,r + O(\varepsilon^2)$.
+# So the gradient at the old position is the right one, and a force $+\varepsilon U''(\theta)\,r$ along the velocity: the friction is $C - \varepsilon U''(\theta)$ where noise was injected for $C$.
+# In the wells, where $U'' > 0$, the chain is too hot; on the hill between them it is too cold.
+# Mass moves from hot to cold, onto the hill, and $E[\theta^2]$ falls.
+#
+# On a Gaussian target both chains are linear, and no Monte Carlo error clouds the comparison.
+# Let $U = \tfrac12a\theta^2$ in one dimension with $M = 1$, gradient noise $N(0, V)$ and $T_{\text{eff}}$ from {eq}`eq-temperature`.
+# {prf:ref}`thm-sghmc-variance` and {prf:ref}`thm-explicit-euler-variance` give the stationary variances: with the gradient at the new and at the old position
+#
+# $$
+# \sigma_{\text{new}}^2 = \frac{T_{\text{eff}}}a\cdot\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}}, \qquad \sigma_{\text{old}}^2 = \frac{T_{\text{eff}}}a\cdot\frac C{C - \varepsilon a}\cdot\frac{2 - \varepsilon C + \varepsilon^2a}{2 - \varepsilon C + \tfrac12\varepsilon^2a}.
+# $$ (eq-sghmc-variance)
+#
+# The truth is $1/a$. Both feel the noise through the temperature alone.
+# In the first the step adds a bias of order $\varepsilon^2$; in the second there is also $C/(C - \varepsilon a)$, the friction that was lost, of order $\varepsilon$.
+# {ref}`ex-sghmc-euler` derives both in a few lines.
+# Take $a = 1$, $C = 3$, $V = 4$ and the perfect $\hat B = B$, so that $T_{\text{eff}} = 1$.
 
 # %%
 one = torch.eye(1, dtype=torch.float64)
@@ -199,43 +230,53 @@ def gaussian_bias(step_size, explicit_euler):
     return float(chain.stationary_covariance()[0, 0] - 1)
 
 
-biases = {order: torch.tensor([gaussian_bias(float(h), order) for h in step_sizes]).abs() for order in (False, True)}
-slopes = {order: float((b[-1] / b[-2]).log() / torch.tensor(0.5).log()) for order, b in biases.items()}
+biases = {order: torch.tensor([gaussian_bias(float(h), order) for h in step_sizes], dtype=torch.float64) for order in (False, True)}
+alpha, k = 3 * step_sizes, step_sizes**2
+formula = 1 / (1 - k / (2 * (2 - alpha)))
 claim(
-    "Halving ε divides the variance's bias by 2 to the power, new position",
-    slopes[False],
-    near=2,
-    within=0.1,
-    because="exact law; terms of the next order remain",
+    "Largest error of the formula against the discrete Lyapunov equation, seven step sizes",
+    (biases[False] + 1 - formula).abs().max(),
+    at_most=1e-10,
+    because="rounding",
+)
+euler_formula = 3 / (3 - step_sizes) * (2 - alpha + k) / (2 - alpha + k / 2)
+claim(
+    "The same for the gradient at the old position",
+    (biases[True] + 1 - euler_formula).abs().max(),
+    at_most=1e-10,
+    because="rounding",
 )
 claim(
-    "Halving ε divides the variance's bias by 2 to the power, old position",
-    slopes[True],
-    near=1,
+    "Bias at ε = 0.1 with the gradient at the old position over that at the new",
+    biases[True][2] / biases[False][2],
+    near=12.7,
     within=0.1,
-    because="exact law; terms of the next order remain",
+    because="exact laws: 0.0375 and 0.0029",
 )
 
 measured = []
 for h in (0.4, 0.2, 0.1):
-    kernel = SGHMC(h, 3.0, 0.5 * h * 4.0, num_steps=5)
-    run = sample(kernel, NoisyGradient(Gaussian.standard(1), 4.0), torch.zeros(10_000, 1), num_samples=100, warm_up=30, seed=3)
-    measured.append((h, *run.mean_and_standard_error(lambda x: x**2)))
-for h, value, error in measured:
+    for order, kind in ((False, SGHMC), (True, ExplicitEulerSGHMC)):
+        kernel = kind(h, 3.0, 0.5 * h * 4.0, num_steps=5)
+        run = sample(kernel, NoisyGradient(Gaussian.standard(1), 4.0), torch.zeros(10_000, 1), num_samples=100, warm_up=30, seed=3)
+        measured.append((h, order, *run.mean_and_standard_error(lambda x: x**2)))
+for h, order, value, error in measured:
     claim(
-        f"Measured variance at ε = {h:g} against the exact law of the discrete chain",
+        f"Measured variance at ε = {h:g}, gradient at the {'old' if order else 'new'} position",
         value,
-        near=1 + gaussian_bias(h, False),
+        near=round(1 + gaussian_bias(h, order), 5),
         standard_error=error,
-        because="Monte Carlo, from 10,000 independent chains",
+        because="exact law of the discrete chain; 10,000 chains",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors). The gradient at the new position gives a bias of order ε², at the old position of order ε."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors; where the error hides the bias there is no point). With the gradient at the new position the bias is of order ε², at the old position of order ε."}}
 figure, axes = plt.subplots()
-axes.loglog(step_sizes, biases[True], color=COLOURS["explicit Euler"], label="gradient at the old position")
+axes.loglog(step_sizes, biases[True], "--", color=COLOURS["explicit Euler"], label="gradient at the old position")
 axes.loglog(step_sizes, biases[False], color=COLOURS["SGHMC"], label="gradient at the new position")
-for h, value, error in measured:
-    axes.errorbar(h, abs(float(value) - 1), 2 * float(error), fmt="o", color=COLOURS["SGHMC"])
+for h, order, value, error in measured:
+    if gaussian_bias(h, order) > 3 * error:
+        colour = COLOURS["explicit Euler" if order else "SGHMC"]
+        axes.errorbar(h, float(value) - 1, 2 * float(error), fmt="s" if order else "o", ms=5, color=colour)
 axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
 axes.legend()
 plt.show()
@@ -249,14 +290,16 @@ plt.show()
 # \eta = \varepsilon^2M^{-1}, \qquad \alpha = \varepsilon M^{-1}C, \qquad \hat\beta = \varepsilon M^{-1}\hat B.
 # $$ (eq-learning-rate)
 #
-# Multiply the momentum's update by $\varepsilon M^{-1}$. For scalar $M$ the noise becomes $\varepsilon^2M^{-2}\cdot2(C - \hat B)\varepsilon = 2(\alpha - \hat\beta)\eta$ in variance, and the algorithm reads
+# Multiply the momentum's update by $\varepsilon M^{-1}$.
+# For scalar $M$ the noise becomes $\varepsilon^2M^{-2}\cdot2(C - \hat B)\varepsilon = 2(\alpha - \hat\beta)\eta$ in variance, and the algorithm reads
 #
 # $$
 # \theta \leftarrow \theta + v, \qquad v \leftarrow (1 - \alpha)v - \eta\nabla\tilde U(\theta) + N\bigl(0, 2(\alpha - \hat\beta)\eta\bigr).
 # $$ (eq-sghmc-learning-rate)
 #
-# Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$ {cite:p}`polyak1964`.
-# So a practitioner may start from settings that train well, and $\hat\beta = \tfrac12\eta\hat V$.
+# Without the noise this is stochastic gradient descent with momentum $1 - \alpha$ and learning rate $\eta$, the heavy ball of {cite:t}`polyak1964` on minibatches.
+# So a practitioner may start from settings that train well.
+# The noise estimate becomes $\hat\beta = \tfrac12\eta\hat V$, and the usual momentum of 0.9 is $\alpha = 0.1$.
 # The kernel is the same object in both forms: `SGHMC.from_learning_rate` only translates.
 # At temperature zero nothing is injected, and the sampler must *be* `torch.optim.SGD`.
 
@@ -285,58 +328,102 @@ claim(
 # ## Choosing the friction
 #
 # Little friction lets the ball swing for long, and noise that was not estimated ($B - \hat B$) heats it by the factor $1 + (B - \hat B)/C$.
-# Much friction turns the swing into a random walk. In between lies the critical damping of an oscillator, $C = 2\sqrt{A}$ for curvature $A$ and unit mass.
-# The exact integrated autocorrelation time $\tau$ — the number of steps that are worth one independent draw — shows it, for the mean and in the linear chain without gradient noise.
-# The first panel also shows a trap: for the *mean*, a swinging chain is anti-correlated and looks better than independent draws; for the *variance* it does not. The slowest of the two is what matters, and for a Gaussian chain the autocorrelation of $\theta^2$ is $\rho_k^2$.
+# Much friction turns the swing into a random walk.
+# What is best in between depends on the question.
+# Measure by the *integrated autocorrelation time* $\tau = 1 + 2\sum_k\rho_k$, the number of steps that are worth one independent draw.
+# In one dimension, with curvature $a$ and $M = 1$, the autocorrelation $\rho(t)$ of $\theta$ at a distance $t$ in time obeys the equation of the damped oscillator, $\rho'' + C\rho' + a\rho = 0$ with $\rho(0) = 1$ and $\rho'(0) = 0$.
+# Integrate it, and integrate it multiplied by $\rho$ and by $\rho'$: this gives
+#
+# $$
+# \int_0^\infty\rho\,dt = \frac Ca, \qquad \int_0^\infty\rho^2\,dt = \frac12\Bigl(\frac1C + \frac Ca\Bigr).
+# $$ (eq-friction)
+#
+# Three questions have three answers:
+#
+# * *The mean of $\theta$*: $\tau = 2C/(\varepsilon a)$ steps, the smaller the friction the better.
+#   A swinging chain is at $\theta$ as often as at $-\theta$, and its errors cancel; for the mean it can beat independent draws.
+# * *The mean of $\theta^2$*, and so every variance: for a Gaussian chain the autocorrelation of $\theta^2$ is $\rho^2$, where nothing cancels, and $\tau = (1/C + C/a)/\varepsilon$ steps.
+#   The best friction is $C = \sqrt a$.
+# * *Forgetting a bad start*: the slowest of the two solutions $e^{-\lambda t}$ dies fastest at *critical damping*, $C = 2\sqrt a$, where swinging stops.
+#
+# A friction between $\sqrt a$ and $2\sqrt a$ is right for all purposes but the first.
+# In many dimensions take the $a$ of the softest direction, which is the slowest.
 
 # %%
-frictions = torch.logspace(-1.5, 2, 60, dtype=torch.float64)
-direction = torch.tensor([1.0, 0.0], dtype=torch.float64)
-chains = [sghmc_chain(one, 0.1, float(c)) for c in frictions if 0.1 * c < 2]
-usable = frictions[: len(chains)]
-correlations = torch.stack([chain.autocorrelation(direction, 20_000) for chain in chains])
-time_of_mean = 2 * correlations.sum(-1) - 1
-time_of_square = 2 * correlations.pow(2).sum(-1) - 1
-slowest = torch.maximum(time_of_mean, time_of_square)
-best = float(usable[slowest.argmin()])
+frictions = torch.logspace(-1.5, 1, 126, dtype=torch.float64)
+chains = [sghmc_chain(one, 0.1, float(c)) for c in frictions]
+transition = torch.stack([chain.transition for chain in chains])
+column = torch.stack([chain.stationary_covariance()[:, :1] for chain in chains])
+correlations = []
+for _ in range(8_000):  # all frictions at once, lag by lag
+    correlations.append(column[:, 0, 0])
+    column = transition @ column
+correlations = torch.stack(correlations) / correlations[0]
+time_of_mean = 2 * correlations.sum(0) - 1
+time_of_square = 2 * correlations.pow(2).sum(0) - 1
+time_to_forget = -1 / torch.linalg.eigvals(transition).abs().amax(-1).log()
 claim(
-    "The friction with the smallest autocorrelation time of the slower of mean and variance",
-    best,
-    near=1.4,
-    within=0.5,
-    because="exact law at ε = 0.1, on a grid of 60 frictions; critical damping is 2",
+    "Autocorrelation time of θ at C = 1 over 2C/(εa)",
+    time_of_mean[75] / 20,
+    near=1,
+    within=0.01,
+    because="exact law at ε = 0.1; the step's error is of order ε² = 0.01",
+)
+claim(
+    "Autocorrelation time of θ² at C = 1 over (1/C + C/a)/ε",
+    time_of_square[75] / 20,
+    near=1,
+    within=0.05,
+    because="exact law at ε = 0.1; a sum over steps differs from the integral by half a step",
+)
+claim(
+    "The friction with the smallest autocorrelation time of θ²",
+    frictions[time_of_square.argmin()],
+    near=1,
+    within=0.1,
+    because="√a = 1 up to the step; a grid of 126 frictions, 5 % apart",
+)
+claim(
+    "The friction that forgets fastest",
+    frictions[time_to_forget.argmin()],
+    near=1.9,
+    within=0.15,
+    because="critical damping: 2√a − ε = 1.9 for the discrete chain; the grid",
 )
 
-noise_free = {c: 1 + 0.2 / c for c in (1.0, 3.0, 10.0)}
-for c, temperature in noise_free.items():
+for c in (1.0, 3.0, 10.0):
     law = sghmc_chain(one, 0.1, c, noise_variance=4.0).stationary_covariance()[0, 0]
     claim(
-        f"With B̂ = 0 and friction {c:g} the variance against 1 + B/C",
-        law / temperature,
+        f"With B̂ = 0 and friction {c:g} the variance over 1 + B/C",
+        law / (1 + 0.2 / c),
         near=1,
         within=0.01,
         because="exact law; the step's own bias is of order ε²",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "Left: exact integrated autocorrelation time of the mean and of the variance against friction (standard Gaussian, ε = 0.1, no gradient noise). Right: what ignoring the gradient noise costs, the stationary variance with B̂ = 0 and V = 4; the true variance is the grey line."}}
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2))
-left.loglog(usable, time_of_mean, color=COLOURS["SGHMC"], label=r"mean of $\theta$")
-left.loglog(usable, time_of_square, "--", color=COLOURS["SGHMC"], label=r"mean of $\theta^2$")
-left.set(xlabel=r"friction $C$", ylabel=r"autocorrelation time $\tau$ (steps)", ylim=(0.5, None))
-left.legend()
-heated = [float(sghmc_chain(one, 0.1, float(c), noise_variance=4.0).stationary_covariance()[0, 0]) for c in usable]
-right.loglog(usable, heated, color=COLOURS["SGHMC"], label=r"$\hat B = 0$")
-right.axhline(1, color=TRUTH)
-right.set(xlabel=r"friction $C$", ylabel="stationary variance")
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "A standard Gaussian, ε = 0.1, exact laws. Left, without gradient noise: autocorrelation times of θ and θ², and the time in which a bad start is forgotten, against the friction; each of the three questions has its own best friction. Right: what ignoring the gradient noise costs, the stationary variance with V = 4 and B̂ = 0; the true variance is 1 (grey)."}}
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
+left.loglog(frictions, time_of_mean, ":", color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta$")
+left.loglog(frictions, time_of_square, color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta^2$")
+left.loglog(frictions, time_to_forget, "--", color="black", lw=1, label="bad start")
+left.set(xlabel=r"friction $C$", ylabel="time (steps)", ylim=(0.5, None))
+left.legend(loc="lower right")
+heated = [float(sghmc_chain(one, 0.1, float(c), noise_variance=4.0).stationary_covariance()[0, 0]) for c in frictions]
+right.semilogx(frictions, heated, color=COLOURS["SGHMC"], label=r"$\hat B = 0$")
+right.axhline(1, color=TRUTH, zorder=0)
+right.set(xlabel=r"friction $C$", ylabel="stationary variance", ylim=(0, None))
 right.legend()
 plt.show()
 
 # %% [markdown]
 # ## In practice
 #
-# * Move first, then take the gradient where you are. Check that your library does.
+# * Move first, then take the gradient where you are.
+#   Check that your library does.
 # * Noise terms have variances $2(C - \hat B)\varepsilon$ or $2(\alpha - \hat\beta)\eta$; pass their square roots where a standard deviation is asked for.
-# * $\hat B = 0$ is safe where $C \gg \tfrac12\varepsilon V$. Otherwise every variance is too wide by about $1 + B/C$.
+# * $\hat B = 0$ is safe where $C \gg \tfrac12\varepsilon V$.
+#   Otherwise every variance is too wide by the factor $1 + B/C$.
+# * Friction of about the square root of the smallest curvature mixes best; more is safer against noise that was not estimated.
 # * $C \succeq \hat B$ is required, and the kernel refuses anything else.
 # * Start from $\eta$ and $1 - \alpha$ that train the model well by SGD with momentum.
 #
@@ -345,39 +432,87 @@ plt.show()
 # ```{exercise}
 # :label: ex-sghmc-overdamped
 #
-# Let $C \to \infty$ and $\varepsilon \to 0$ with $\alpha = 1$. Which algorithm does {eq}`eq-sghmc-learning-rate` become?
+# Set $\alpha = 1$.
+# Which algorithm does {eq}`eq-sghmc-learning-rate` become?
+# Check the first formula of {eq}`eq-sghmc-variance` against {eq}`eq-sgld-variance`.
 # ```
 #
 # ```{solution} ex-sghmc-overdamped
 # :class: dropdown
 #
-# The velocity forgets its past: $v = -\eta\nabla\tilde U(\theta) + N(0, 2(1 - \hat\beta)\eta)$ and $\theta \leftarrow \theta + v$. That is stochastic-gradient Langevin dynamics with step $\eta$.
+# The velocity forgets its past: $v = -\eta\nabla\tilde U(\theta) + N(0, 2(1 - \hat\beta)\eta)$ and $\theta \leftarrow \theta + v$.
+# That is stochastic-gradient Langevin dynamics with step $\eta$ and noise estimate $\hat\beta$.
+# With $\varepsilon C = 1$ and $\varepsilon^2 = \eta$ its second factor is $1/(1 - \tfrac12\eta a)$, and $T_{\text{eff}} = 1 - \hat\beta + \tfrac12\eta V$.
 # ```
 #
 # ```{exercise}
 # :label: ex-sghmc-variance
 #
-# Solve the Lyapunov equation for $d = 1$, $M = 1$, $U = \tfrac12a\theta^2$ in the continuous limit with noise $B$ and estimate $\hat B$. Confirm {eq}`eq-temperature`.
+# Find the stationary second moments for $d = 1$, $M = 1$, $U = \tfrac12a\theta^2$ in the continuous limit with noise $B$ and estimate $\hat B$.
+# Confirm {eq}`eq-temperature`.
 # ```
 #
 # ```{solution} ex-sghmc-variance
 # :class: dropdown
 #
-# Stationarity of $E[\theta^2]$, $E[\theta r]$ and $E[r^2]$ gives $E[\theta r] = 0$, $E[r^2] = aE[\theta^2]$ and $2CE[r^2] = 2(C - \hat B + B)$. Hence $E[\theta^2] = \frac1a\frac{C - \hat B + B}{C}$.
+# The derivatives of $E[\theta^2]$, $E[\theta r]$ and $E[r^2]$ are $2E[\theta r]$, $E[r^2] - aE[\theta^2] - CE[\theta r]$ and $-2aE[\theta r] - 2CE[r^2] + 2(C - \hat B + B)$.
+# Put them to zero: $E[\theta r] = 0$, $E[r^2] = aE[\theta^2]$ and $CE[r^2] = C - \hat B + B$.
+# Hence $E[\theta^2] = \frac1a\frac{C - \hat B + B}{C}$.
 # ```
 #
 # ```{exercise}
+# :label: ex-sghmc-euler
+#
+# Eliminate the momentum: show that on $U = \tfrac12a\theta^2$ with $M = 1$ both orders of updates make the positions alone a recursion $\theta_{t+2} = \varphi_1\theta_{t+1} + \varphi_2\theta_t + \zeta$.
+# Find its stationary variance, and derive {eq}`eq-sghmc-variance`.
+# At which step sizes do the two chains explode?
+# ```
+#
+# ```{solution} ex-sghmc-euler
+# :class: dropdown
+#
+# Write $\alpha = \varepsilon C$ and $k = \varepsilon^2a$.
+# Because $\varepsilon r_t = \theta_{t+1} - \theta_t$, the momentum's update times $\varepsilon$ is the recursion, with $\varphi_1 = 2 - \alpha - k$, $\varphi_2 = -(1 - \alpha)$ for the gradient at the new position and $\varphi_1 = 2 - \alpha$, $\varphi_2 = -(1 - \alpha + k)$ for the old.
+# In both $\operatorname{Var}\zeta = \varepsilon^2\bigl(\varepsilon^2V + 2\varepsilon(C - \hat B)\bigr) = 2\varepsilon^2\alpha T_{\text{eff}}$.
+#
+# Let $\sigma^2$, $c_1$, $c_2$ be the stationary covariances at lags 0, 1 and 2.
+# Multiply the recursion by $\theta_{t+1}$, $\theta_t$ and $\theta_{t+2}$ and take expectations: $c_1 = \varphi_1\sigma^2 + \varphi_2c_1$, $c_2 = \varphi_1c_1 + \varphi_2\sigma^2$ and $\sigma^2 = \varphi_1c_1 + \varphi_2c_2 + \operatorname{Var}\zeta$.
+# Eliminate $c_1$ and $c_2$:
+#
+# $$
+# \sigma^2 = \frac{(1 - \varphi_2)\operatorname{Var}\zeta}{(1 + \varphi_2)\bigl((1 - \varphi_2)^2 - \varphi_1^2\bigr)}.
+# $$
+#
+# For the new position the denominator is $\alpha\,k\,(4 - 2\alpha - k)$, for the old one $(\alpha - k)\,k\,(4 - 2\alpha + k)$; the rest is division.
+# They explode where a denominator vanishes: at $\varepsilon^2a = 4 - 2\varepsilon C$, and at $\varepsilon = C/a$, where the lost friction eats up all there is.
+# With $C = 1$ and $a = 4$ that is at $\varepsilon = 0.78$ and at $\varepsilon = 0.25$.
+# ```
+#
+# ````{exercise}
 # :label: ex-sghmc-resample
 #
-# With `resample_every=1` and small friction, at which number of steps $m$ does the chain behave like HMC without a correction step? Try it on the double well.
+# Draw the momentum afresh before every draw, `resample_every=1`.
+# What does {prf:ref}`alg-sghmc` sample with $m = 1$?
+# With $m = 2$?
+# Try both, and $m = 50$, on the double well with the smallest friction that is allowed, $C = \hat B = 0.2$:
+#
+# ```python
+# kernel = SGHMC(0.1, friction=0.2, noise_estimate=0.2, num_steps=2, resample_every=1)
+# draws = sample(kernel, noisy_well, torch.zeros(2_000, 1), num_samples=100, warm_up=20)
+# (draws.samples**4).mean() / expectation(well, lambda x: x**4, -4, 4)
 # ```
+# ````
 #
 # ```{solution} ex-sghmc-resample
 # :class: dropdown
 #
-# When $m\varepsilon C \ll 1$ the trajectory hardly feels the friction, and the noise that it collects is that of naive SGHMC. The fresh momentum then does the cooling that friction would do.
+# With $m = 1$ the position moves by $\varepsilon r$ with a fresh $r$, and the momentum that the gradient then changes is thrown away: a random walk that never hears of $U$.
+# With $m = 2$ the gradient counts once in two steps, and $E[\theta^4]$ is still a fifth too large.
+# With $m = 50$ it is right to about one per cent: what the fresh momentum cuts off is the last kick of each draw, one in fifty.
+# This run injects no noise at all, $C - \hat B = 0$; the minibatch's is enough, and a friction of 0.2 suffices to take it out.
+# Without that friction it is naive SGHMC, 60 % too large.
 # ```
 #
 # ## Further reading
 #
-# {cite:t}`chen2014` introduced the algorithm, {cite:t}`ma2015` found the family it belongs to, {cite:t}`leimkuhler2016` treat splittings that are better than this one in its discretisation error, and {cite:t}`nemeth2021` survey the field.
+# {cite:t}`chen2014` introduced the algorithm, {cite:t}`ma2015` found the family it belongs to, {cite:t}`leimkuhler2016` treat splittings of Langevin dynamics with smaller discretisation errors than this one's, and {cite:t}`nemeth2021` survey the field.
