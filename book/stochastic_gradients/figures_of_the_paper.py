@@ -90,25 +90,25 @@ claim(
     because="exact draws show 0.008, HMC's repeat each other a little; single runs spread by 0.0025",
 )
 claim(
-    "Total variation of HMC without correction",
+    "Total variation of HMC without correction, mean of 16 runs",
     distance["HMC without correction"],
     at_most=0.015,
     because="the floor of 0.008, and the bias of the step, 0.005",
 )
 claim(
-    "Total variation of SGHMC",
+    "Total variation of SGHMC, mean of 16 runs",
     distance["SGHMC"],
     at_most=0.015,
     because="the floor of 0.008, and the bias of the step, 0.007; single runs spread by 0.0013",
 )
 claim(
-    "Total variation of naive SGHMC without correction",
+    "Total variation of naive SGHMC without correction, mean of 16 runs",
     distance["naive SGHMC"],
     at_least=0.12,
     because="40 other single runs gave 0.138 to 0.147",
 )
 claim(
-    "Total variation of naive SGHMC with the correction step",
+    "Total variation of naive SGHMC with the correction step, mean of 16 runs",
     distance["naive SGHMC with correction"],
     at_most=0.016,
     because="it is exact, but rejections correlate its draws; single runs spread by 0.002",
@@ -266,11 +266,11 @@ for label, path, expected in (
     ("the noise of the published code", phase_path(0.25, 10_000, fresh_half_kicks=True, num_points=30), 1 + 0.5 * 1_500 * 0.01 * 0.25),
 ):
     claim(
-        f"Mean of θ² + r² after 1,500 noisy steps with {label}",
+        f"Mean of θ² + r² after 1,500 noisy steps over its formula, {label}",
         path[-1].pow(2).sum(-1).mean() / expected,
         near=1,
         within=0.06,
-        because="relative to 1 + kε²V, less what its half kicks lack; 10,000 paths have a standard error of 0.01",
+        because="1 + kε²V, less what half kicks lack; 10,000 paths have a standard error of 0.01",
     )
 settled = {
     "momentum resampled": (phase_path(4.0, 10_000, resample=True, num_points=20)[-1, :, 0], float(exact_variance["naive SGHMC"])),
@@ -286,7 +286,7 @@ for label, (theta, variance) in settled.items():
         because="exact stationary law; 10,000 paths",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-2", "caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Left: with the variance 4 of its caption. Middle: the same, its centre enlarged. Right: with the noise of its published code, which is what the printed figure shows. Without friction the path leaves; resampling the momentum holds it, too wide; friction keeps it where it belongs."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-2", "caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Left: with the variance 4 of its caption. Middle: the same, its centre enlarged. Right: with the noise of the published code, which drew the printed figure. Without friction the path leaves; resampling the momentum holds it, too wide; friction keeps it where it belongs."}}
 figure, panels = plt.subplots(1, 3, figsize=(9.4, 4.0))
 circle = torch.linspace(0, 2 * torch.pi, 200)
 for axes, variance, fresh, reach in zip(panels, (4.0, 4.0, 0.25), (False, False, True), (36, 6, 9), strict=True):

@@ -125,6 +125,7 @@ use_style()
 # This is Algorithm 2 of {cite:t}`chen2014`.
 # The gradient is taken at the position that was just reached, and no energy is ever computed: nothing reads all the data.
 # Here is the code that the book runs; temperature $T$ multiplies $C$ in the noise, and is 1 unless said otherwise.
+# The branch `online` estimates $\hat B$ on the way and belongs to {doc}`/book/stochastic_gradients/estimating_the_noise`.
 #
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
 # :language: python
@@ -215,7 +216,8 @@ claim(
 # \sigma_{\text{new}}^2 = \frac{T_{\text{eff}}}a\cdot\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}}, \qquad \sigma_{\text{old}}^2 = \frac{T_{\text{eff}}}a\cdot\frac C{C - \varepsilon a}\cdot\frac{2 - \varepsilon C + \varepsilon^2a}{2 - \varepsilon C + \tfrac12\varepsilon^2a}.
 # $$ (eq-sghmc-variance)
 #
-# The truth is $1/a$. Both feel the noise through the temperature alone.
+# The truth is $1/a$.
+# Both feel the noise through the temperature alone.
 # In the first the step adds a bias of order $\varepsilon^2$; in the second there is also $C/(C - \varepsilon a)$, the friction that was lost, of order $\varepsilon$.
 # {ref}`ex-sghmc-euler` derives both in a few lines.
 # Take $a = 1$, $C = 3$, $V = 4$ and the perfect $\hat B = B$, so that $T_{\text{eff}} = 1$.
@@ -421,7 +423,8 @@ plt.show()
 # * Move first, then take the gradient where you are.
 #   Check that your library does.
 # * Noise terms have variances $2(C - \hat B)\varepsilon$ or $2(\alpha - \hat\beta)\eta$; pass their square roots where a standard deviation is asked for.
-# * $\hat B = 0$ is safe where $C \gg \tfrac12\varepsilon V$.
+# * The minibatches themselves tell $\hat B$, see {doc}`/book/stochastic_gradients/estimating_the_noise`.
+#   $\hat B = 0$ is safe where $C \gg \tfrac12\varepsilon V$.
 #   Otherwise every variance is too wide by the factor $1 + B/C$.
 # * Friction of about the square root of the smallest curvature mixes best; more is safer against noise that was not estimated.
 # * $C \succeq \hat B$ is required, and the kernel refuses anything else.
