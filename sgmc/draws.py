@@ -65,7 +65,12 @@ class Draws:
 
         Returns:
             The averages ``(chains, ...)``.
+
+        Raises:
+            ValueError: if the run has no such statistic.
         """
+        if weights not in self.statistics:
+            raise ValueError(f"weights must be one of the run's statistics {sorted(self.statistics)}, but it is {weights!r}")
         weight = self.statistics[weights].to(self.samples)
         weight = weight.reshape(weight.shape + (1,) * (self.samples.ndim - 2))
         return (weight * self.samples).sum(0) / weight.sum(0)

@@ -89,7 +89,10 @@ def sample(
             warnings.warn(f"interrupted after {run.steps} of {total} steps: the draws so far are kept", stacklevel=2)
     run.check_finite()
     run.save()
-    return run.draws()
+    draws = run.draws()
+    for remark in kernel.remarks(draws.statistics) if hasattr(kernel, "remarks") else ():
+        warnings.warn(remark, stacklevel=2)
+    return draws
 
 
 class _Run:

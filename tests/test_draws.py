@@ -93,3 +93,9 @@ def test_draws_know_their_run_and_do_not_change():
     assert draws.kernel.startswith("HMC(step_size=0.5, num_steps=3") and draws.seconds > 0
     with pytest.raises(dataclasses.FrozenInstanceError):
         draws.seed = 1
+
+
+def test_weights_that_the_run_does_not_have_are_refused():
+    draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(2, 2), num_samples=3)
+    with pytest.raises(ValueError, match=r"weights must be one of the run's statistics \['acceptance', .*but it is 'step_size'"):
+        draws.weighted_mean()

@@ -74,6 +74,19 @@ def test_the_mean_over_all_minibatches_is_the_gradient(name, replacement, data, 
     torch.testing.assert_close(mean, posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("settings", [{}, {"batch_size": 3}, {"batch_size": 3, "replacement": True}], ids=str)
+@pytest.mark.parametrize("kind", [LinearRegression, LogisticRegression])
+def test_automatic_gradients_are_those_of_the_formulas(kind, settings, generator):
+    """The prior counts once and the likelihood N/n times."""
+    data = torch.randn(9, 2, generator=generator, dtype=DOUBLE), (torch.arange(9) % 2).double()
+    formulas, automatic = (kind(*data, prior_variance=0.2, **settings) for _ in range(2))
+    automatic.gradients = None
+    position = torch.randn(4, 2, generator=generator, dtype=DOUBLE)
+    gradients = [x.stochastic_gradient(position, torch.Generator().manual_seed(1)) for x in (formulas, automatic)]
+    torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(formulas.gradient(position), automatic.gradient(position))
+
+
 def test_a_forgotten_scale_is_caught_by_enumeration(data, generator):
     """Level 5: without N/n the mean over all minibatches is another gradient."""
 

@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.integrators import leapfrog
-from sgmc.kernels.metropolis import accept, check_count, check_positive, draw_momentum, kinetic_energy
+from sgmc.kernels.metropolis import accept, check_count, check_dims, check_positive, draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix, as_matrix, square_root
 from sgmc.potentials import Potential
 
@@ -68,6 +68,7 @@ class HMC:
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
         """Start at the given position ``(chains, dim)`` with a momentum from N(0, M)."""
+        check_dims(position=position, mass=self.mass)
         momentum = draw_momentum(position, square_root(self.mass), generator)
         energy = potential.energy(position)
         return HMCState(position.clone(), momentum, energy, torch.ones_like(energy), 0)

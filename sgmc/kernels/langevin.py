@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.kernels.metropolis import check_positive, normal_like
+from sgmc.kernels.metropolis import check_dims, check_non_negative, check_positive, normal_like
 from sgmc.matrices import Matrix, add_product_, as_matrix, product, square_root, sum_of
 from sgmc.potentials import Potential
 
@@ -50,7 +50,7 @@ class SGLD:
 
     def __post_init__(self):
         check_positive("step_size", self.step_size(0) if callable(self.step_size) else self.step_size)
-        as_matrix(self.temperature, "temperature")
+        check_non_negative("temperature", self.temperature)
         object.__setattr__(self, "noise_estimate", as_matrix(self.noise_estimate, "noise_estimate"))
         injected = sum_of(float(self.temperature), product(-1.0, self.noise_estimate))
         try:
@@ -61,6 +61,7 @@ class SGLD:
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGLDState:
         """Start at the given position ``(chains, dim)``."""
+        check_dims(position=position, noise_estimate=self.noise_estimate)
         return SGLDState(position.clone(), 0.0, 0)
 
     def step(self, potential: Potential, state: SGLDState, generator: Generator) -> SGLDState:

@@ -44,7 +44,21 @@ def check_positive(name: str, value: float) -> None:
         raise ValueError(f"{name} must be a positive number, but it is {value!r}")
 
 
+def check_non_negative(name: str, value: float) -> None:
+    """Raise a ValueError unless ``value`` is a finite number of at least zero."""
+    if not (isinstance(value, (int, float)) and 0 <= value < math.inf):
+        raise ValueError(f"{name} must be a number of at least 0, but it is {value!r}")
+
+
+def check_dims(**matrices: Matrix) -> None:
+    """Raise a ValueError unless matrices that are tensors, and positions ``(chains, dim)``, have one number of coordinates."""
+    dims = {name: matrix.shape[-1] for name, matrix in matrices.items() if isinstance(matrix, Tensor)}
+    if len(set(dims.values())) > 1:
+        listed = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
+        raise ValueError(f"the numbers of coordinates do not agree: {listed}")
+
+
 def check_count(name: str, value: int) -> None:
     """Raise a ValueError unless ``value`` is a whole number of at least one."""
-    if not isinstance(value, int) or value < 1:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, but it is {value!r}")

@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 
 from sgmc.integrators import leapfrog
 from sgmc.kernels.hmc import HMCState
-from sgmc.kernels.metropolis import accept, check_count, check_positive, draw_momentum, kinetic_energy
+from sgmc.kernels.metropolis import accept, check_count, check_dims, check_positive, draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix, as_matrix, square_root
 from sgmc.potentials import Potential
 
@@ -49,6 +49,7 @@ class NaiveSGHMC:
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
         """Start at the given position ``(chains, dim)``; without a correction step no energy is ever computed."""
+        check_dims(position=position, mass=self.mass)
         unknown = torch.full_like(position[:, 0], torch.nan)
         energy = potential.energy(position) if self.metropolis else unknown
         return HMCState(position.clone(), torch.zeros_like(position), energy, torch.ones_like(unknown), 0)

@@ -1,14 +1,13 @@
 """Stochastic-gradient Hamiltonian Monte Carlo."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.kernels.metropolis import check_count, check_positive, draw_momentum, normal_like
+from sgmc.kernels.metropolis import check_count, check_dims, check_non_negative, check_positive, draw_momentum, normal_like
 from sgmc.matrices import Matrix, add_product_, as_matrix, inverse, product, square_root, sum_of
 from sgmc.noise import OnlineNoise, add_noise_, injected_root
 from sgmc.potentials import Potential
@@ -74,12 +73,13 @@ class SGHMC:
         check_count("num_steps", self.num_steps)
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
-        as_matrix(self.temperature, "temperature")
+        check_non_negative("temperature", self.temperature)
         online = isinstance(self.noise_estimate, OnlineNoise)
         if online and self.temperature == 0:
             raise ValueError("temperature is 0, so that no noise is injected: leave noise_estimate at 0")
         for name in ("friction", "mass") if online else ("friction", "mass", "noise_estimate"):
             object.__setattr__(self, name, as_matrix(getattr(self, name), name, positive=name == "mass"))
+        check_dims(friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
         room = product(float(self.temperature), self.friction)
         spare = sum_of(room, product(-1.0, 0.0 if online else self.noise_estimate))
         try:
@@ -123,6 +123,7 @@ class SGHMC:
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGHMCState:
         """Start at the given position ``(chains, dim)`` with a momentum from N(0, M), or at rest where T = 0."""
+        check_dims(position=position, friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
         momentum = draw_momentum(position, self._mass_root, generator).mul_(math.sqrt(self.temperature))
         if not isinstance(self.noise_estimate, OnlineNoise):
             return SGHMCState(position.clone(), momentum, 0)
@@ -158,12 +159,15 @@ class SGHMC:
             momentum.sub_(gradient, alpha=self.step_size)
             add_noise_(momentum, noise_root, normal_like(momentum, generator))
             if isinstance(clipped_now, Tensor):
-                if not clipped.any():
-                    warnings.warn(
-                        f"½εV̂ exceeds the friction in {float(clipped_now.mean()):.1%} of the coordinates at step {step + 1}, where no noise is "
-                        "injected and the chain is too hot: raise the friction, or take a smaller step_size or a larger batch. The draws' "
-                        "statistic clipped, over num_gradients, tells how often it happens",
-                        stacklevel=4,
-                    )
                 clipped = clipped + clipped_now
         return OnlineSGHMCState(position, momentum, num_gradients + self.num_steps, variance, clipped)
+
+    def remarks(self, statistics: dict[str, Tensor]) -> list[str]:
+        """Say how often an online noise estimate exceeded the friction, if it did."""
+        if "clipped" not in statistics or not statistics["clipped"].any():
+            return []
+        share = float(statistics["clipped"][-1].mean() / statistics["num_gradients"][-1].double().mean())
+        return [
+            f"½εV̂ exceeded the friction in {share:.1%} of the coordinates, averaged over steps and chains; no noise was injected there, "
+            "and the chain is too hot: raise the friction, or take a smaller step_size or a larger batch"
+        ]

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from sgmc.kernels import SGHMC
+from sgmc.kernels import HMC, SGHMC, NaiveSGHMC
 from tests.kernels.conftest import (
     DIAGONAL,
     DOUBLE,
@@ -175,6 +175,11 @@ def test_chains_do_not_interact():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (
+            {"friction": torch.ones(2), "noise_estimate": torch.zeros(3)},
+            "coordinates do not agree: friction has 2, noise_estimate has 3",
+        ),
+        ({"temperature": torch.ones(2)}, "temperature must be a number of at least 0"),
         ({"step_size": 0}, "step_size must be a positive number, but it is 0"),
         ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
         ({"step_size": math.inf}, "step_size must be a positive number, but it is inf"),
@@ -191,7 +196,7 @@ def test_chains_do_not_interact():
         ({"noise_estimate": -0.1}, "noise_estimate must be non-negative, but its smallest value or eigenvalue is -0.1"),
         ({"mass": 0.0}, "mass must be positive, but its smallest value or eigenvalue is 0"),
         ({"mass": torch.tensor([1.0, 0.0])}, "mass must be positive, but its smallest value or eigenvalue is 0"),
-        ({"temperature": -1.0}, "temperature must be non-negative, but its smallest value or eigenvalue is -1"),
+        ({"temperature": -1.0}, "temperature must be a number of at least 0, but it is -1"),
         (
             {"noise_estimate": 2.5},
             r"friction must be at least the noise_estimate \(in every direction, and times the temperature 1.0\): "
@@ -205,6 +210,14 @@ def test_chains_do_not_interact():
 def test_bad_parameters_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         SGHMC(**({"step_size": 0.1, "friction": 2.0} | change))
+
+
+@pytest.mark.parametrize(
+    "kernel", [HMC(0.1, 2, mass=torch.ones(3)), NaiveSGHMC(0.1, 2, mass=torch.eye(3)), SGHMC(0.1, torch.ones(3))], ids=str
+)
+def test_numbers_of_coordinates_that_do_not_agree_are_named(kernel, generator):
+    with pytest.raises(ValueError, match=r"do not agree: position has 2, (mass|friction) has 3"):
+        kernel.init(TARGET, torch.zeros(1, 2), generator)
 
 
 @pytest.mark.parametrize(
