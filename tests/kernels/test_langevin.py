@@ -103,7 +103,7 @@ def test_chains_do_not_interact():
         ({"step_size": lambda step: step - 0.1}, "step_size must be a positive number, but it is -0.1"),
         ({"step_size": lambda step: 0.1 * step}, "step_size must be a positive number, but it is 0.0"),
         ({"temperature": -1.0}, "temperature must be a number of at least 0, but it is -1"),
-        ({"temperature": math.inf}, "temperature has entries that are not finite: inf"),
+        ({"temperature": math.inf}, "temperature must be a number of at least 0, but it is inf"),
         ({"noise_estimate": -0.1}, "noise_estimate must be non-negative, but its smallest value or eigenvalue is -0.1"),
         ({"noise_estimate": torch.tensor([[0.1, 0.1], [0.0, 0.1]])}, "noise_estimate is a matrix that is not symmetric"),
         ({"noise_estimate": 1.1}, "noise_estimate exceeds the temperature 1.0: take a smaller step_size"),
