@@ -190,14 +190,14 @@ class Posterior(Potential):
 
 
 def control_variates(posterior: Posterior, reference: Tensor) -> Posterior:
-    """Rewrite a posterior so that its minibatch gradients have little noise near a reference point θ* (Baker et al., 2019, Section 2.2).
+    """Rewrite a posterior so that its minibatch gradients have little noise near a reference point θ₀ (Baker et al., 2019, Section 2.2).
 
-    Each example's log p(xᵢ | θ) loses the linear term ∇log p(xᵢ | θ*)·θ, and the prior gets all of them. The energy is the same; the
-    gradients that the minibatch samples are gᵢ(θ) − gᵢ(θ*), so that their variance falls with the square of the distance to θ\* instead of staying.
+    Each example's log p(xᵢ | θ) loses the linear term ∇log p(xᵢ | θ₀)·θ, and the prior gets all of them. The energy is the same; the
+    gradients that the minibatch samples are gᵢ(θ) − gᵢ(θ₀), so that their variance falls with the square of the distance to the reference instead of staying.
 
     Args:
         posterior: the posterior.
-        reference: θ*, ``(dim,)``, near the mode.
+        reference: θ₀, ``(dim,)``, near the mode.
 
     Returns:
         A posterior with the same batches, which keeps one gradient ``(dim,)`` more with each example.
