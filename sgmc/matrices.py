@@ -73,6 +73,16 @@ def add_product_(target: Tensor, matrix: Matrix, vector: Tensor) -> Tensor:
     return target.add_(vector @ matrix.T)
 
 
+def apply(matrix: Matrix, vector: Tensor) -> Tensor:
+    """Multiply the vector of every chain by a matrix, A·vector: ``(chains, dim)`` → ``(chains, dim)``.
+
+    Example:
+        >>> apply(torch.tensor([1.0, 2.0]), torch.ones(1, 2))
+        tensor([[1., 2.]])
+    """
+    return vector @ matrix.T if isinstance(matrix, Tensor) and matrix.ndim == 2 else matrix * vector
+
+
 def product(left: Matrix, right: Matrix) -> Matrix:
     """Multiply two matrices A·B, each in any of the three forms, keeping the simplest form.
 

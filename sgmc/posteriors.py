@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_map
 
 from sgmc.matrices import add_product_
 from sgmc.noise import MEMORY, Kind, Recorder, check_fits, no_noise, simple_layers, sums_of_squares
-from sgmc.potentials import Potential
+from sgmc.potentials import Potential, differentiate
 
 
 class Posterior(Potential):
@@ -76,6 +76,12 @@ class Posterior(Potential):
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ) from all the data: ``(chains, dim)`` → ``(chains, dim)``."""
         return self._gradient(position, self._all_data(), 1.0)
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains, dim)``."""
+        if self.gradients is None:
+            return differentiate(self.energy, position)
+        return self.energy(position), self.gradient(position)
 
     def stochastic_gradient(self, position: Tensor, generator: Generator) -> Tensor:
         """Draw ∇Ũ(θ) from a fresh minibatch for every chain: ``(chains, dim)`` → ``(chains, dim)``."""
@@ -193,7 +199,8 @@ def control_variates(posterior: Posterior, reference: Tensor) -> Posterior:
     """Rewrite a posterior so that its minibatch gradients have little noise near a reference point θ₀ (Baker et al., 2019, Section 2.2).
 
     Each example's log p(xᵢ | θ) loses the linear term ∇log p(xᵢ | θ₀)·θ, and the prior gets all of them. The energy is the same; the
-    gradients that the minibatch samples are gᵢ(θ) − gᵢ(θ₀), so that their variance falls with the square of the distance to the reference instead of staying.
+    gradients that the minibatch samples are gᵢ(θ) − gᵢ(θ₀), so that their variance falls with the square of the distance to the
+    reference instead of staying.
 
     Args:
         posterior: the posterior.
@@ -365,6 +372,17 @@ class LogisticRegression(_LinearModel):
             log_density=lambda z, y: y * z - functional.softplus(z),
             slope=lambda z, y: y - torch.sigmoid(z),
         )
+        self._prior_precision = 1 / prior_variance
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) and ∇U(θ) from all the data, with one product x·θ for both: → ``(chains,)``, ``(chains, dim)``."""
+        x, y = self.data
+        logit = position @ x.T
+        probability = torch.sigmoid(logit)
+        # −log p(yᵢ | θ) = softplus(logit) − y·logit, and softplus(t) = max(t, 0) − log σ(|t|): many times faster than ``softplus``.
+        loss = logit.clamp(min=0).sub_(torch.maximum(probability, 1 - probability).log_()).sum(-1) - logit @ y
+        energy = loss + 0.5 * self._prior_precision * position.pow(2).sum(-1)
+        return energy, torch.addmm(self._prior_precision * position, probability.sub_(y), x)
 
 
 class NetworkPosterior(Posterior):

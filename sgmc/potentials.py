@@ -1,12 +1,27 @@
 """What to sample: a potential energy U, so that the target density is proportional to exp(−U)."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor
 
 from sgmc.matrices import Matrix, add_product_, as_matrix, square_root, sum_of
 from sgmc.noise import Kind, no_noise
+
+
+def differentiate(energy: Callable[[Tensor], Tensor], position: Tensor) -> tuple[Tensor, Tensor]:
+    """Compute energies ``(chains,)`` and their gradients ``(chains, dim)`` by automatic differentiation.
+
+    Example:
+        >>> differentiate(lambda position: position.pow(2).sum(-1), torch.tensor([[3.0]]))
+        (tensor([9.]), tensor([[6.]]))
+    """
+    with torch.enable_grad():
+        position = position.detach().requires_grad_()
+        value = energy(position)
+        # The chains do not interact, so one backward pass through the sum gives each chain its own gradient.
+        return value.detach(), torch.autograd.grad(value.sum(), position)[0]
 
 
 class Potential:
@@ -33,10 +48,13 @@ class Potential:
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ) for every chain, by automatic differentiation: ``(chains, dim)`` → ``(chains, dim)``."""
-        with torch.enable_grad():
-            position = position.detach().requires_grad_()
-            # The chains do not interact, so one backward pass through the sum gives each chain its own gradient.
-            return torch.autograd.grad(self.energy(position).sum(), position)[0]
+        return differentiate(self.energy, position)[1]
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) and ∇U(θ) together; a subclass in which they share work may write it: → ``(chains,)``, ``(chains, dim)``."""
+        if type(self).gradient is Potential.gradient:
+            return differentiate(self.energy, position)
+        return self.energy(position), self.gradient(position)
 
     def stochastic_gradient(self, position: Tensor, generator: Generator) -> Tensor:
         """Draw an unbiased estimate ∇Ũ(θ) for every chain; without noise or minibatches it is the exact gradient."""
@@ -104,6 +122,11 @@ class Gaussian(Potential):
     def gradient(self, position: Tensor) -> Tensor:
         """Compute Σ⁻¹(θ − μ): ``(chains, dim)`` → ``(chains, dim)``."""
         return (position - self.mean) @ self.precision
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) = ½(θ − μ)ᵀ∇U(θ) and ∇U(θ)."""
+        gradient = self.gradient(position)
+        return 0.5 * ((position - self.mean) * gradient).sum(-1), gradient
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
@@ -256,6 +279,10 @@ class NoisyGradient(Potential):
     def gradient(self, position: Tensor) -> Tensor:
         """Compute the exact gradient: ``(chains, dim)`` → ``(chains, dim)``."""
         return self.potential.gradient(position)
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the exact energy and gradient."""
+        return self.potential.energy_and_gradient(position)
 
     def stochastic_gradient(self, position: Tensor, generator: Generator) -> Tensor:
         """Draw ∇U(θ) + N(0, V) for every chain: ``(chains, dim)`` → ``(chains, dim)``."""

@@ -132,7 +132,7 @@ class _Run:
         position = self.state.position
         kept = {"": position if self.collect is None else self.collect(position)}
         for name, value in zip(self.state._fields, self.state, strict=True):
-            if name not in ("position", "momentum", "noise_variance"):
+            if name not in ("position", "momentum", "gradient", "noise_variance"):
                 kept[name] = torch.as_tensor(value)  # () where all chains share it
         return kept
 
@@ -224,6 +224,14 @@ class _Run:
 
 
 def _check(potential: Potential, position: Tensor, num_samples: int, warm_up: int, thinning: int, seed: int) -> None:
+    for name, value, least in (("num_samples", num_samples, 1), ("warm_up", warm_up, 0), ("thinning", thinning, 1)):
+        if not isinstance(value, int) or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
+    check_start(potential, position, seed)
+
+
+def check_start(potential: Potential, position: Tensor, seed: int) -> None:
+    """Raise a ValueError if chains cannot start at the position, or the potential's gradient there is unusable."""
     if not isinstance(position, Tensor) or position.ndim != 2 or not position.is_floating_point():
         given = f"{tuple(position.shape)} {position.dtype}" if isinstance(position, Tensor) else type(position).__name__
         raise ValueError(f"position must be a floating-point tensor (chains, dim), but it is {given}; one chain is (1, dim)")
@@ -231,9 +239,6 @@ def _check(potential: Potential, position: Tensor, num_samples: int, warm_up: in
         raise ValueError(f"position {tuple(position.shape)} must hold at least one chain, all of it finite")
     if potential.dim is not None and position.shape[1] != potential.dim:
         raise ValueError(f"position has {position.shape[1]} coordinates, but the potential has dim = {potential.dim}")
-    for name, value, least in (("num_samples", num_samples, 1), ("warm_up", warm_up, 0), ("thinning", thinning, 1)):
-        if not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
     try:
         # A generator of its own: a look at the gradient must not change the draws.
         gradient = potential.stochastic_gradient(position, Generator(position.device).manual_seed(seed))

@@ -207,7 +207,7 @@ def test_sghmc_with_an_online_estimate_has_the_law_of_the_right_estimate(kind, s
     variance = estimate_noise_variance(posterior, at_mean, generator, "full", num_batches=50)
     law = sghmc_chain(posterior.precision, step_size, friction, variance, 0.5 * step_size * variance).stationary_covariance()[:2, :2]
     kernel = SGHMC(step_size, friction, noise_estimate=OnlineNoise(kind, **settings))
-    draws = sample(kernel, posterior, at_mean.repeat(10, 1), num_samples=10, warm_up=150, thinning=10, seed=1)
+    draws = sample(kernel, posterior, at_mean.repeat(5, 1), num_samples=10, warm_up=150, thinning=10, seed=1)
     assert_covariance(draws.samples - posterior.mean, law)
 
 

@@ -46,6 +46,16 @@ def test_gradient_is_that_of_the_energy(name, data, generator):
 
 
 @pytest.mark.parametrize("name", MAKERS)
+def test_energy_and_gradient_together_are_those_apart(name, data, generator):
+    posterior = MAKERS[name](data)
+    position = torch.cat([start(posterior, generator), 300 * start(posterior, generator)])  # far out too, where logits are large
+    energy, gradient = posterior.energy_and_gradient(position)
+    torch.testing.assert_close(energy, posterior.energy(position))
+    torch.testing.assert_close(gradient, posterior.gradient(position))
+    assert not energy.requires_grad and not gradient.requires_grad
+
+
+@pytest.mark.parametrize("name", MAKERS)
 def test_a_batch_of_all_the_data_is_the_gradient_bit_for_bit(name, data, generator):
     position = start(MAKERS[name](data), generator)
     whole, default = MAKERS[name](data, batch_size=7), MAKERS[name](data)

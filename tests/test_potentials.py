@@ -29,6 +29,15 @@ def test_gradient_is_that_of_the_energy(name, generator):
 
 
 @pytest.mark.parametrize("name", POTENTIALS)
+def test_energy_and_gradient_together_are_those_apart(name, generator):
+    position = torch.randn(6, 2, generator=generator, dtype=torch.float64)
+    for potential in (POTENTIALS[name], NoisyGradient(POTENTIALS[name], 1.0)):
+        energy, gradient = potential.energy_and_gradient(position)
+        torch.testing.assert_close(energy, potential.energy(position))
+        torch.testing.assert_close(gradient, potential.gradient(position))
+
+
+@pytest.mark.parametrize("name", POTENTIALS)
 def test_chains_do_not_interact_and_dtype_is_kept(name, generator):
     potential = POTENTIALS[name]
     position = torch.randn(6, 2, generator=generator)

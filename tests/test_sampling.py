@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sgmc import sample, sampling
-from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC, RandomWalkMetropolis
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import DoubleWell, Gaussian, NoisyGradient, Potential
 from sgmc.sampling import CheckpointError, DivergenceError
@@ -20,6 +20,8 @@ KERNELS = {
     "naive SGHMC": NaiveSGHMC(0.1, 4, metropolis=True),
     "SGLD": SGLD(lambda step: 0.1 / (1 + step)),
     "SGHMC": SGHMC(0.1, 3.0, noise_estimate=0.2, num_steps=2, resample_every=3),
+    "NUTS": NUTS(0.2),
+    "SGNUTS": SGNUTS(0.1, 3.0, noise_estimate=0.2, minibatch="fixed"),
 }
 START = torch.tensor([[0.0], [1.0], [-1.0]])
 

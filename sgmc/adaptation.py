@@ -1,0 +1,183 @@
+"""Warm-up that tunes: the step size by dual averaging, the mass by the variances of the draws."""
+
+import dataclasses
+import math
+import warnings
+
+import torch
+from torch import Generator, Tensor
+from tqdm import tqdm
+
+from sgmc.integrators import leapfrog
+from sgmc.kernels.metropolis import draw_momentum, kinetic_energy
+from sgmc.matrices import square_root
+from sgmc.potentials import Potential
+from sgmc.sampling import check_start
+
+
+class DualAveraging:
+    """Find the step size at which the mean acceptance is a given one (Hoffman and Gelman, 2014, Section 3.2).
+
+    After step t with acceptance aₜ, where h̄ₜ = (1 − w)h̄ₜ₋₁ + w(a* − aₜ) with w = 1/(t + t₀):
+    log εₜ₊₁ = μ − (√t/γ)h̄ₜ, and log ε̄ₜ = t^−κ log εₜ₊₁ + (1 − t^−κ) log ε̄ₜ₋₁ is its average; μ = log 10ε₁, γ = 0.05, t₀ = 10, κ = 0.75.
+
+    Args:
+        step_size: ε₁, the first step size.
+        target: a*, the acceptance wanted.
+
+    Example:
+        >>> averaging = DualAveraging(step_size=1.0, target=0.8)
+        >>> for _ in range(5000):
+        ...     averaging.update(math.exp(-averaging.step_size))
+        >>> round(averaging.average, 2)  # −log 0.8 is 0.223
+        0.22
+    """
+
+    def __init__(self, step_size: float, target: float):
+        self.step_size, self.average, self.target = step_size, step_size, target
+        self.centre, self.shortfall, self.time = math.log(10 * step_size), 0.0, 0
+
+    def update(self, acceptance: float) -> None:
+        """Take note of the acceptance of the last step, and set the next ``step_size`` and the ``average``."""
+        self.time += 1
+        weight = 1 / (self.time + 10)
+        self.shortfall += weight * (self.target - acceptance - self.shortfall)
+        logarithm = self.centre - math.sqrt(self.time) / 0.05 * self.shortfall
+        forgetting = self.time**-0.75
+        self.step_size = math.exp(logarithm)
+        self.average = math.exp(forgetting * logarithm + (1 - forgetting) * math.log(self.average))
+
+
+def adapt(
+    kernel,
+    potential: Potential,
+    position: Tensor,
+    num_steps: int,
+    *,
+    seed: int = 0,
+    target_acceptance: float = 0.8,
+    progress: bool = True,
+):
+    """Warm up a kernel: move the chains to where the mass is, and tune the step size and a diagonal mass, the same for all chains.
+
+    The step size follows the mean acceptance of all chains by :class:`DualAveraging`. After a first tenth of the steps, the draws of all
+    chains are gathered in windows, each twice as long as the one before; at the end of each the mass becomes the inverse of the draws'
+    variances, and the search for the step size starts anew. The last fifth is for the step size alone (the schedule of Stan, simplified).
+
+    Args:
+        kernel: a kernel with a step size and a mass that reports its acceptance: :class:`sgmc.kernels.NUTS`, :class:`sgmc.kernels.HMC`.
+            Its own step size does not matter; its mass is used until the end of the first window.
+        potential: the target.
+        position: where the chains start, ``(chains, dim)``.
+        num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty. With many chains fewer will do.
+        seed: seed of the run's generator, the only source of randomness.
+        target_acceptance: the mean acceptance to reach, between 0 and 1.
+        progress: whether to show a progress bar on standard error, in runs of over two seconds.
+
+    Returns:
+        The tuned kernel, and the chains' positions ``(chains, dim)``, from which to sample.
+
+    Raises:
+        ValueError: if the kernel reports no acceptance, or an argument is out of its range.
+
+    Example:
+        >>> from sgmc.kernels import NUTS
+        >>> from sgmc.potentials import Gaussian
+        >>> target = Gaussian(torch.diag(torch.tensor([1.0, 100.0])))
+        >>> kernel, position = adapt(NUTS(step_size=1.0), target, torch.zeros(100, 2), num_steps=100)
+        >>> scales = kernel.mass.rsqrt()
+        >>> bool((scales / torch.tensor([1.0, 10.0]) - 1).abs().max() < 0.2)
+        True
+    """
+    check_start(potential, position, seed)
+    if not isinstance(num_steps, int) or num_steps < 20:
+        raise ValueError(f"num_steps must be a whole number of at least 20, but it is {num_steps!r}")
+    if not 0 < target_acceptance < 1:
+        raise ValueError(f"target_acceptance must lie between 0 and 1, but it is {target_acceptance!r}")
+    generator = Generator(position.device).manual_seed(seed)
+    state = kernel.init(potential, position, generator)
+    if not all(hasattr(kernel, name) for name in ("step_size", "mass")) or not hasattr(state, "acceptance"):
+        raise ValueError(f"{type(kernel).__name__} has no step_size, mass and acceptance to adapt by: give a kernel like NUTS or HMC")
+    ends = set(window_ends(num_steps))
+    first, last = num_steps // 10, max(ends)
+    moments = Moments(position)
+    averaging = DualAveraging(reasonable_step_size(potential, position, kernel.mass, generator), target_acceptance)
+    quiet = {} if progress else {"disable": True}
+    with torch.no_grad(), tqdm(total=num_steps, delay=2, unit="step", desc="warm-up", **quiet) as bar:
+        try:
+            for step in range(1, num_steps + 1):
+                kernel = dataclasses.replace(kernel, step_size=averaging.step_size)
+                state = kernel.step(potential, state, generator)
+                averaging.update(float(state.acceptance.mean()))
+                if first < step <= last:
+                    moments.update(state.position)
+                if step in ends:
+                    kernel = dataclasses.replace(kernel, mass=1 / moments.variance())
+                    moments = Moments(position)
+                    step_size = reasonable_step_size(potential, state.position, kernel.mass, generator, averaging.average)
+                    averaging = DualAveraging(step_size, target_acceptance)
+                bar.update()
+        except KeyboardInterrupt:
+            warnings.warn(f"interrupted after {bar.n} of {num_steps} steps: the kernel is tuned as far as that", stacklevel=2)
+    return dataclasses.replace(kernel, step_size=averaging.average), state.position
+
+
+class Moments:
+    """Running mean and variance of draws, pooled over chains (Chan, Golub and LeVeque, 1979)."""
+
+    def __init__(self, like: Tensor):
+        self.count, self.mean, self.squares = 0, torch.zeros(like.shape[1], dtype=torch.float64, device=like.device), 0.0
+        self.dtype = like.dtype
+
+    def update(self, position: Tensor) -> None:
+        """Take in a draw of every chain, ``(chains, dim)``."""
+        new, mean = len(position), position.mean(0, dtype=torch.float64)
+        self.count += new
+        shift = mean - self.mean
+        self.mean = self.mean + shift * (new / self.count)
+        self.squares = self.squares + (position - mean).pow(2).sum(0) + shift**2 * (new * (self.count - new) / self.count)
+
+    def variance(self) -> Tensor:
+        """Estimate the variances ``(dim,)``, drawn a little towards 0.001 as in Stan, which matters where draws are few."""
+        n = self.count
+        return ((n / (n + 5)) * self.squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))).to(self.dtype)
+
+
+def window_ends(num_steps: int) -> list[int]:
+    """Divide the steps between the first tenth and the last fifth into windows that double: the last step of each.
+
+    Example:
+        >>> window_ends(1000)
+        [125, 175, 275, 800]
+    """
+    first, last = num_steps // 10, num_steps - num_steps // 5
+    length = max(5, num_steps // 40)
+    ends = []
+    end = first + length
+    while end + 2 * length * 2 <= last:  # otherwise the next but one would not fit, and this window takes what is left
+        ends.append(end)
+        length *= 2
+        end += length
+    return [*ends, last]
+
+
+def reasonable_step_size(potential: Potential, position: Tensor, mass, generator: Generator, start: float = 1.0) -> float:
+    """Double or halve ε until the mean acceptance of one leapfrog step crosses ½ (Hoffman and Gelman, 2014, Algorithm 4)."""
+    momentum = draw_momentum(position, square_root(mass), generator)
+    energy = potential.energy(position) + kinetic_energy(momentum, mass)
+
+    def acceptance(step_size: float) -> float:
+        moved, kicked = leapfrog(potential.gradient, position, momentum, step_size, 1, mass)
+        error = potential.energy(moved) + kinetic_energy(kicked, mass) - energy
+        return float(torch.exp(-error.clamp(min=0)).nan_to_num(nan=0.0).mean())
+
+    step_size = start
+    factor = 2.0 if acceptance(start) > 0.5 else 0.5
+    while (acceptance(step_size * factor) > 0.5) == (factor > 1):
+        step_size *= factor
+        if not 1e-12 < step_size < 1e12:
+            raise ValueError(
+                "no step size between 1e-12 and 1e12 has an acceptance near one half: is the potential bounded below and its gradient "
+                "that of its energy?"
+            )
+    return step_size * min(factor, 1.0)

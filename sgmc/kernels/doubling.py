@@ -1,0 +1,203 @@
+"""Paths grown by doubling until they turn round: what NUTS and SGNUTS share.
+
+The path of every chain is a row of 2ʲ states, the leaves of a binary tree. All chains double together, so that their trees have the same
+shape; a chain that is done is carried along, and what happens to it no longer counts.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.matrices import Matrix, apply
+
+
+class Point(NamedTuple):
+    """One state of the path of every chain, with what its kernel wants to know of it."""
+
+    position: Tensor  # (chains, dim)
+    momentum: Tensor  # (chains, dim), in the direction in which the path grows
+    log_weight: Tensor  # logarithm of the weight with which it is chosen, relative to the start's, (chains,)
+    energy: Tensor | None = None  # U at the position, (chains,)
+    gradient: Tensor | None = None  # ∇U at the position, (chains, dim)
+
+
+class Span(NamedTuple):
+    """What the U-turn criterion needs to know of a sub-tree: its momenta at both ends, and the sum of all."""
+
+    first: Tensor  # (chains, dim)
+    last: Tensor  # (chains, dim)
+    total: Tensor  # ρ, (chains, dim)
+    num_states: int
+
+
+class Branch(NamedTuple):
+    """A new half of a tree."""
+
+    end: Point
+    chosen: Point
+    log_weight: Tensor  # logarithm of the sum of its weights, (chains,)
+    span: Span
+    straight: Tensor  # whether it neither turned nor diverged, (chains,) bool
+
+
+class Tree(NamedTuple):
+    """A finished tree."""
+
+    chosen: Point
+    depth: Tensor  # j, for a path of 2ʲ states, (chains,) int64
+    diverged: Tensor  # whether a step diverged, (chains,) bool
+    depth_limited: Tensor  # whether it would have grown further, (chains,) bool
+    acceptance: Tensor  # mean of min(1, weight) over the steps taken, (chains,)
+    num_steps: Tensor  # number of steps taken, those of a half that was thrown away included, (chains,) int64
+
+
+def grow_tree(
+    start: Point,
+    forward: Callable[[Point], Point],
+    inverse_mass: Matrix,
+    max_depth: int,
+    generator: Generator,
+    max_error: float = math.inf,
+) -> Tree:
+    """Double the path of every chain, each time to a random side, until it turns; choose one of its states (Betancourt, 2017, A.3–A.4).
+
+    A step to the left is the flip of a step to the right: reverse the momentum, step forward, reverse the momentum. Hence both ends are
+    kept with their momentum pointing outwards, and the path always grows by forward steps. A new half which has a U-turn in it, or
+    diverges, is thrown away and ends the growth. Otherwise a state of it replaces the choice so far with probability
+    min(1, W_new / W_old), where W is a sum of weights (biased progressive sampling), and growth ends if the whole path turns.
+
+    Args:
+        start: the state to start from, with log-weight 0.
+        forward: the step; it must not change its argument.
+        inverse_mass: M⁻¹, a number, ``(dim,)`` or ``(dim, dim)``.
+        max_depth: the largest j.
+        generator: the source of directions and choices.
+        max_error: a step to a log-weight of −max_error or less diverges, as does one to a log-weight that is not finite.
+
+    Returns:
+        The tree.
+    """
+    right, left = start, start._replace(momentum=-start.momentum)
+    chosen, log_weight, total = start, start.log_weight, start.momentum
+    growing = torch.ones_like(log_weight, dtype=torch.bool)
+    depth = torch.zeros_like(growing, dtype=torch.int64)
+    steps: list[tuple[Tensor, Tensor]] = []  # of every step: which chains took it, and the log-weights it led to
+    uniforms = torch.rand((2, max_depth, *log_weight.shape), generator=generator, dtype=total.dtype, device=total.device)
+    for doubling, (to_right, log_uniform) in enumerate(zip(uniforms[0] < 0.5, uniforms[1].log(), strict=True)):
+        near, far = choose(to_right, right, left), choose(to_right, left, right)
+        branch = grow_branch(near, forward, inverse_mass, 2**doubling, growing, generator, max_error, steps)
+        growing = branch.straight
+        if not growing.any():
+            break
+        depth += growing
+        chosen = choose(growing & (log_uniform < branch.log_weight - log_weight), branch.chosen, chosen)
+        log_weight = torch.logaddexp(log_weight, branch.log_weight)
+        right, left = choose(to_right, branch.end, right), choose(to_right, left, branch.end)
+
+        way = torch.where(to_right, 1.0, -1.0).to(total)[:, None]
+        whole, straight = join(Span(-far.momentum, near.momentum, way * total, 2**doubling), branch.span, inverse_mass)
+        total, growing = way * whole.total, growing & straight
+        if not growing.any():
+            break
+    taken, log_weights = (torch.stack(x) for x in zip(*steps, strict=True))
+    num_steps = taken.sum(0)
+    diverged = (taken & (log_weights <= -max_error)).any(0)
+    acceptance = (taken * log_weights.clamp(max=0).exp()).sum(0) / num_steps
+    return Tree(chosen, depth, diverged, growing, acceptance, num_steps)
+
+
+def grow_branch(
+    near: Point,
+    forward: Callable[[Point], Point],
+    inverse_mass: Matrix,
+    num_states: int,
+    growing: Tensor,
+    generator: Generator,
+    max_error: float,
+    steps: list[tuple[Tensor, Tensor]],
+) -> Branch:
+    """Take ``num_states`` steps from the end ``near`` of a path, check all sub-trees for U-turns, and choose one of the new states.
+
+    The choice is multinomial: a new state replaces the choice so far with its share of the sum of the weights so far. The sub-trees
+    that are complete are kept on a stack, the largest at the bottom. As in counting in binary, a new state joins the last sub-tree if
+    that is of its size, the two join the one before if that is of theirs, and so on: the stack is never higher than log₂(num_states) + 1.
+    """
+    end, chosen, spans, straight = near, near, [], growing
+    log_weight = torch.full_like(near.log_weight, -math.inf)
+    uniforms = torch.rand((num_states, *log_weight.shape), generator=generator, dtype=log_weight.dtype, device=log_weight.device)
+    for log_uniform in uniforms.log():
+        end = forward(end)
+        new = end.log_weight.nan_to_num(nan=-math.inf, posinf=-math.inf, neginf=-math.inf)
+        steps.append((straight, new))
+        log_weight = torch.logaddexp(log_weight, new)
+        chosen = choose(log_uniform < new - log_weight, end, chosen)
+
+        straight = straight & (new > -max_error)
+        span = Span(end.momentum, end.momentum, end.momentum, 1)
+        while spans and spans[-1].num_states == span.num_states:
+            span, straight_together = join(spans.pop(), span, inverse_mass)
+            straight = straight & straight_together
+        spans.append(span)
+        if not straight.any():
+            break
+    return Branch(end, chosen, log_weight, spans[0], straight)
+
+
+def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
+    """Join two neighbouring sub-trees, and tell in which chains they are straight together.
+
+    A path can turn twice, so that its ends look alike and its turns are missed. Hence each half is also checked together with the
+    first state of the other half, as Stan does since its version 2.21.
+    """
+    total = old.total + new.total
+    straight = is_straight(total, old.first, new.last, inverse_mass)
+    if old.num_states > 1:
+        straight = straight & is_straight(old.total + new.first, old.first, new.first, inverse_mass)
+        straight = straight & is_straight(old.last + new.total, old.last, new.last, inverse_mass)
+    return Span(old.first, new.last, total, old.num_states + new.num_states), straight
+
+
+def is_straight(total: Tensor, first: Tensor, last: Tensor, inverse_mass: Matrix) -> Tensor:
+    """Tell in which chains ρᵀM⁻¹r > 0 at both ends, where ρ is the sum of the momenta from one to the other (Betancourt, 2017, A.4.2)."""
+    velocity = total if isinstance(inverse_mass, float) else apply(inverse_mass, total)  # a number does not change the sign
+    return ((velocity * first).sum(-1) > 0) & ((velocity * last).sum(-1) > 0)
+
+
+def choose(condition: Tensor, one: Point, other: Point) -> Point:
+    """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the ``other`` elsewhere."""
+    if condition.all():  # always, or never, with a single chain: nothing to copy
+        return one
+    if not condition.any():
+        return other
+    column = condition[:, None]
+    pairs = zip(one, other, strict=True)
+    return Point(*(None if a is None else torch.where(column if a.ndim == 2 else condition, a, b) for a, b in pairs))
+
+
+def check_energy(energy: Tensor) -> None:
+    """Raise a ValueError unless the energies ``(chains,)`` at the start are finite."""
+    if not torch.isfinite(energy).all():
+        chain = int((~torch.isfinite(energy)).nonzero()[0])
+        raise ValueError(
+            f"the energy at the start is {float(energy[chain])} in chain {chain}; it must be finite: start elsewhere, or mend the potential"
+        )
+
+
+def remarks(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
+    """Say what share of the trees diverged or reached the depth limit, and what to do about it."""
+    found = []
+    total = statistics["diverged"].numel()
+    if diverged := int(statistics["diverged"].sum()):
+        found.append(
+            f"{diverged} of {total} trees ({diverged / total:.2%}) diverged: the draws miss places where the potential is too steep for "
+            "the step_size. Take a smaller step_size, or another parametrisation"
+        )
+    if limited := int(statistics["depth_limited"].sum()):
+        found.append(
+            f"{limited} of {total} trees ({limited / total:.2%}) reached max_depth = {max_depth} before they turned: the draws are right, "
+            "but follow each other closely. Raise max_depth or the step_size, or adapt the mass"
+        )
+    return found
