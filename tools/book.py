@@ -113,17 +113,17 @@ def sync(root: Path = ROOT, *, everything: bool = True) -> None:
     Without ``everything`` a notebook that is in step with its source keeps its stored outputs: a test that executes it again then
     tells whether a change elsewhere moved a number.
     """
-    changed = []
+    changed = {}
     for path in chapters(root):
         notebook, target = from_source(path), path.with_suffix(".ipynb")
         stored = nbformat.read(target, 4) if target.exists() else None
         if stored is None or inputs(stored) != inputs(notebook):
             nbformat.write(notebook, target)
         if everything or stored is None or inputs(stored) != inputs(notebook) or "executed" not in stored.metadata:
-            changed.append(path)
+            changed[path] = notebook
     cache = execute(root)
-    for path in changed:
-        notebook, target = from_source(path), path.with_suffix(".ipynb")
+    for path, notebook in changed.items():  # the notebook that was executed, whatever became of its source meanwhile
+        target = path.with_suffix(".ipynb")
         executed = cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk).nb
         results = iter([cell for cell in executed.cells if cell.cell_type == "code"])
         for count, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), start=1):

@@ -45,7 +45,7 @@ from sgmc.prediction import expected_calibration_error, log_score
 
 use_style()
 # Several runs below take too little friction on purpose, and the kernel would warn each time.
-warnings.filterwarnings("ignore", message="½εV̂ exceeds the friction")
+warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
 KINDS = {"zero": "#D55E00", "scalar": "#E69F00", "diagonal": "#0072B2", "full": "#009E73", "fixed": "#56B4E9"}
 
 # %% [markdown]
@@ -250,7 +250,9 @@ def clipped_temperature(multiple, averaging):
 coin_runs = {}
 for multiple, averaging in itertools.product((0.7, 1.0, 1.5, 2.5), (0.0, 0.9)):
     kernel = SGHMC(step_size, multiple * noise, noise_estimate=OnlineNoise(averaging=averaging), num_steps=10)
-    run = sample(kernel, coin, torch.randn(4_000, 1, generator=generator), num_samples=60, warm_up=40, seed=round(10 * multiple))
+    run = sample(
+        kernel, coin, torch.randn(4_000, 1, generator=generator), num_samples=60, warm_up=40, seed=round(10 * (multiple + averaging))
+    )
     factor = 1 / (1 - step_size**2 * float(coin.precision) / (4 - 2 * step_size * multiple * noise))
     variance, error = run.mean_and_standard_error(lambda x: (x - coin.mean) ** 2)
     temperature = variance * float(coin.precision) / factor
@@ -298,7 +300,7 @@ plt.show()
 N, d, n, step_size = 10_000, 50, 500, 0.003
 generator = torch.Generator().manual_seed(0)
 uncorrelated = torch.linalg.qr(torch.randn(N, d, generator=generator, dtype=torch.float64)).Q * N**0.5
-inputs = uncorrelated * (0.668 - 0.21 * torch.linspace(0, 1, d, dtype=torch.float64) ** 3).sqrt()
+inputs = uncorrelated.contiguous() * (0.668 - 0.21 * torch.linspace(0, 1, d, dtype=torch.float64) ** 3).sqrt()
 truth = 0.08 * torch.randn(d, generator=generator, dtype=torch.float64)
 targets = (torch.rand(N, generator=generator, dtype=torch.float64) < torch.sigmoid(inputs @ truth)).double()
 
@@ -323,7 +325,7 @@ claim("Mean of the diagonal of B at the mode", noise.diagonal().mean(), near=44,
 print(f"Entries of the diagonal of B from {noise.diagonal().min():.0f} to {noise.diagonal().max():.0f}")
 
 approximation = mode + torch.randn(100, d, generator=generator, dtype=torch.float64) @ torch.linalg.inv(torch.linalg.cholesky(hessian))
-long_run = sample(HMC(0.5, 3, mass=hessian.float(), jitter=0.4), regression(), approximation.float(), num_samples=150, warm_up=5, seed=1)
+long_run = sample(HMC(0.5, 3, mass=hessian.float(), jitter=0.4), regression(), approximation.float(), num_samples=200, warm_up=5, seed=1)
 reference_mean = long_run.samples.double().mean((0, 1))
 reference_variance = (long_run.samples.double() - reference_mean).pow(2).mean((0, 1))
 start = long_run.samples[-1]  # the runs below start in the posterior
@@ -374,7 +376,7 @@ def sghmc(friction, noise_estimate, target=posterior, chains=100, num_samples=24
 
 runs = {}
 for kind, estimate in estimates.items():
-    chains = 40 if kind == "full" else 100
+    chains = 80 if kind == "full" else 100
     runs[50.0, kind] = sghmc(50.0, estimate, chains=chains)
     runs[200.0, kind] = sghmc(200.0, estimate, chains=chains, num_samples=300, warm_up=100)
     if kind != "fixed":  # it exceeds a friction of 10, and the kernel refuses it
@@ -455,7 +457,7 @@ claim(
     "Ratio of standard deviations with the full estimate from one minibatch alone, at C = 50",
     mean_spread(unaveraged)[0],
     at_least=1.025,
-    because="clipping: other seeds give 1.035 to 1.04",
+    because="clipping: other seeds give 1.035 to 1.048",
 )
 
 # %% [markdown]
@@ -724,7 +726,7 @@ claim(
     noises_of["n = 500", "zero"],
     near=0.06,
     within=0.03,
-    because="other seeds give 0.055 to 0.07",
+    because="other seeds give 0.06 to 0.075",
 )
 claim(
     "n = 500: log score with the estimate less log score without",
@@ -738,13 +740,13 @@ claim(
     noises_of["n = 100", "zero"],
     near=0.3,
     within=0.12,
-    because="other seeds give 0.27 to 0.34",
+    because="other seeds give 0.28 to 0.33",
 )
 claim(
     "n = 100: share of the weights whose noise exceeds the friction",
     (network_runs["n = 100", "zero"][1] > decay).double().mean(),
     at_least=0.03,
-    because="other seeds give 0.06 to 0.09",
+    because="other seeds give 0.07 to 0.09",
 )
 for setting, kind, bound in (
     ("n = 500", "online", 1.04),
@@ -754,7 +756,8 @@ for setting, kind, bound in (
     claim(
         f"{setting}: mean temperature with the estimate", temperatures_of[setting, kind], at_most=bound, because="other seeds agree to 0.03"
     )
-claim("n = 100: mean temperature with B̂ = 0", temperatures_of["n = 100", "zero"], at_least=1.25, because="other seeds agree to 0.03")
+for setting, bound in (("n = 500", 1.03), ("n = 100", 1.25)):
+    claim(f"{setting}: mean temperature with B̂ = 0", temperatures_of[setting, "zero"], at_least=bound, because="other seeds agree to 0.03")
 for setting, kind, change, bound in (
     ("n = 100", "online", "the estimate alone", 0.97),
     ("n = 100, friction by weight", "zero", "friction by weight alone", 0.92),
@@ -763,23 +766,24 @@ for setting, kind, change, bound in (
         f"n = 100: log score with {change}, over that with neither",
         scores_of[setting, kind][0] / scores_of["n = 100", "zero"][0],
         at_most=bound,
-        because="other seeds give 0.86 to 0.92" if kind == "online" else "other seeds give 0.79 to 0.86",
+        because="other seeds give 0.87 to 0.94" if kind == "online" else "other seeds give 0.79 to 0.84",
     )
 for measure, name in enumerate(("log score", "calibration error")):
     claim(
         f"n = 100: {name} with friction by weight and the estimate, over that with neither",
         scores_of["n = 100, friction by weight", "online"][measure] / scores_of["n = 100", "zero"][measure],
         at_most=0.9,
-        because="other seeds give 0.75 to 0.83" if measure == 0 else "other seeds give 0.4 to 0.6",
+        because="other seeds give 0.76 to 0.80" if measure == 0 else "other seeds give 0.38 to 0.52",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-network", "caption": "The digits' network. Left: temperature of the weights against their noise over friction, in bins, with 1 + β/α (solid: nothing subtracted) and max(1, β/α) (dashed: all that can be). Right: log score of a chain's averaged prediction, with two standard errors over chains, against the time of a step on the machine that built this page."}}
-figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.8))
+figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 4.2))
 edges = torch.logspace(-3, 1, 13)
 middles = (edges[1:] * edges[:-1]).sqrt()
 left.axhline(1, color=TRUTH, zorder=0)
-left.plot(edges, 1 + edges, color="black", lw=1)
-left.plot(edges, edges.clamp(min=1), "--", color="black", lw=1)
+grid = torch.logspace(-3, 1, 200)
+left.plot(grid, 1 + grid, color="black", lw=1)
+left.plot(grid, grid.clamp(min=1), "--", color="black", lw=1)
 markers = {"n = 500": "s", "n = 100": "o", "n = 100, friction by weight": "^"}
 for (setting, kind), (temperature, network_noise, scores, seconds) in network_runs.items():
     colour = KINDS["zero"] if kind == "zero" else KINDS["diagonal"]
@@ -789,17 +793,17 @@ for (setting, kind), (temperature, network_noise, scores, seconds) in network_ru
     if "friction" not in setting:
         bins = torch.bucketize(network_noise / decay, edges)
         points = [(float(middles[i - 1]), float(temperature[bins == i].mean())) for i in range(1, 13) if (bins == i).sum() >= 20]
-        left.plot(*zip(*points, strict=True), markers[setting], ms=4.5, color=colour, label=label)
+        left.plot(*zip(*points, strict=True), markers[setting], ms=4.5, color=colour)
 left.set(xscale="log", xlabel=r"noise over friction, $\beta_j/\alpha$", ylabel="temperature", ylim=(0.8, 4))
-left.legend()
 right.set(xlabel="time of a step of one chain (µs)", ylabel="log score (nats, smaller is better)", xlim=(0, None))
-right.legend()
+figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()
 
 # %% [markdown]
-# The thermometer reads what the formula says, weight by weight ({numref}`fig-estimate-network`, left): with nothing subtracted $1 + \beta_j/\alpha$, with the estimate one, as long as $\beta_j < \alpha$.
+# The thermometer reads what the formula says, weight by weight ({numref}`fig-estimate-network`, left): with nothing subtracted $1 + \beta_j/\alpha$, and with the estimate one, as long as $\beta_j$ is well below $\alpha$.
+# It rises from one before $\beta_j$ reaches $\alpha$, mostly because the noise of a weight comes and goes along the run, and is clipped when it is up.
 #
-# At $n = 500$ the noise is some six per cent of the friction on average. The estimate cools the weights from 1.06 to 1.01, and the predictions do not notice: not because the estimate is bad, but because there is little to correct.
+# At $n = 500$ the noise is some six per cent of the friction on average. The estimate cools the weights from 1.06 to 1.00, and the predictions do not notice: not because the estimate is bad, but because there is little to correct.
 #
 # At $n = 100$ it is near a third, and unequally so. Most weights hardly see any, and several in a hundred, in the biases and the output layer above all, have more noise than friction. There the estimate is clipped and the chain stays hot.
 # Nothing forces the friction to be one number. With $\alpha_j = \max(3\hat\beta_j, \alpha)$, where $\hat\beta$ is what the run before met, there is room nearly everywhere, the mean temperature is one, and both scores improve.
@@ -896,7 +900,7 @@ for name, (run, expected) in wrong.items():
         mean_spread(run)[0] / float(expected.mean()),
         near=1,
         within=0.04,
-        because=f"the law of the wrong chain on the Gaussian approximation gives {expected.mean():.2f}; other seeds agree to 0.015",
+        because=f"the law of the wrong chain on the Gaussian approximation gives {expected.mean():.2f}; other seeds agree to 0.025",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-wrong", "caption": "Four wrong estimates on the logistic regression at C = 50: measured standard deviations over the reference's (points; standard errors are smaller) and the laws of the wrong chains (bars)."}}
