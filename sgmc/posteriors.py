@@ -378,11 +378,9 @@ class LogisticRegression(_LinearModel):
         """Compute U(θ) and ∇U(θ) from all the data, with one product x·θ for both: → ``(chains,)``, ``(chains, dim)``."""
         x, y = self.data
         logit = position @ x.T
-        probability = torch.sigmoid(logit)
-        # −log p(yᵢ | θ) = softplus(logit) − y·logit, and softplus(t) = max(t, 0) − log σ(|t|): many times faster than ``softplus``.
-        loss = logit.clamp(min=0).sub_(torch.maximum(probability, 1 - probability).log_()).sum(-1) - logit @ y
+        loss = functional.softplus(logit).sum(-1) - logit @ y  # −Σ log p(yᵢ | θ)
         energy = loss + 0.5 * self._prior_precision * position.pow(2).sum(-1)
-        return energy, torch.addmm(self._prior_precision * position, probability.sub_(y), x)
+        return energy, torch.addmm(self._prior_precision * position, torch.sigmoid(logit) - y, x)
 
 
 class NetworkPosterior(Posterior):

@@ -51,7 +51,7 @@ class Potential:
         return differentiate(self.energy, position)[1]
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) together; a subclass in which they share work may write it: → ``(chains,)``, ``(chains, dim)``."""
+        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``, together: a subclass may write it where the two share work."""
         if type(self).gradient is Potential.gradient:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)

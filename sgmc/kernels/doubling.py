@@ -62,12 +62,13 @@ def grow_tree(
     generator: Generator,
     max_error: float = math.inf,
 ) -> Tree:
-    """Double the path of every chain, each time to a random side, until it turns; choose one of its states (Betancourt, 2017, A.3–A.4).
+    """Double the path of every chain, each time to a random side, until it turns; choose one of its states (Betancourt, 2017, Appendix A).
 
-    A step to the left is the flip of a step to the right: reverse the momentum, step forward, reverse the momentum. Hence both ends are
-    kept with their momentum pointing outwards, and the path always grows by forward steps. A new half which has a U-turn in it, or
-    diverges, is thrown away and ends the growth. Otherwise a state of it replaces the choice so far with probability
-    min(1, W_new / W_old), where W is a sum of weights (biased progressive sampling), and growth ends if the whole path turns.
+    A step backwards in time reverses the momentum, steps forward, and reverses the momentum again. Hence both ends of a path are kept
+    with their momentum pointing outwards; before each doubling the path is turned round with probability ½, and it always grows by
+    forward steps from the end ``near``. A new half which has a U-turn in it, or diverges, is thrown away and ends the growth. Otherwise
+    a state of it replaces the choice so far with probability min(1, W_new / W_old), where W is a sum of weights (biased progressive
+    sampling), and growth ends if the whole path turns.
 
     Args:
         start: the state to start from, with log-weight 0.
@@ -80,14 +81,15 @@ def grow_tree(
     Returns:
         The tree.
     """
-    right, left = start, start._replace(momentum=-start.momentum)
+    near, far = start, start._replace(momentum=-start.momentum)
     chosen, log_weight, total = start, start.log_weight, start.momentum
     growing = torch.ones_like(log_weight, dtype=torch.bool)
     depth = torch.zeros_like(growing, dtype=torch.int64)
     steps: list[tuple[Tensor, Tensor]] = []  # of every step: which chains took it, and the log-weights it led to
     uniforms = torch.rand((2, max_depth, *log_weight.shape), generator=generator, dtype=total.dtype, device=total.device)
-    for doubling, (to_right, log_uniform) in enumerate(zip(uniforms[0] < 0.5, uniforms[1].log(), strict=True)):
-        near, far = choose(to_right, right, left), choose(to_right, left, right)
+    for doubling, (turned_round, log_uniform) in enumerate(zip(uniforms[0] < 0.5, uniforms[1].log(), strict=True)):
+        near, far = choose(turned_round, far, near), choose(turned_round, near, far)
+        total = torch.where(turned_round[:, None], -total, total)
         branch = grow_branch(near, forward, inverse_mass, 2**doubling, growing, generator, max_error, steps)
         growing = branch.straight
         if not growing.any():
@@ -95,11 +97,9 @@ def grow_tree(
         depth += growing
         chosen = choose(growing & (log_uniform < branch.log_weight - log_weight), branch.chosen, chosen)
         log_weight = torch.logaddexp(log_weight, branch.log_weight)
-        right, left = choose(to_right, branch.end, right), choose(to_right, left, branch.end)
 
-        way = torch.where(to_right, 1.0, -1.0).to(total)[:, None]
-        whole, straight = join(Span(-far.momentum, near.momentum, way * total, 2**doubling), branch.span, inverse_mass)
-        total, growing = way * whole.total, growing & straight
+        whole, straight = join(Span(-far.momentum, near.momentum, total, 2**doubling), branch.span, inverse_mass)
+        near, total, growing = branch.end, whole.total, growing & straight
         if not growing.any():
             break
     taken, log_weights = (torch.stack(x) for x in zip(*steps, strict=True))
@@ -149,8 +149,8 @@ def grow_branch(
 def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     """Join two neighbouring sub-trees, and tell in which chains they are straight together.
 
-    A path can turn twice, so that its ends look alike and its turns are missed. Hence each half is also checked together with the
-    first state of the other half, as Stan does since its version 2.21.
+    The ends of a path look straight again after a full turn, and two halves may lie on either side of the point where it turned. Hence
+    each half is also checked together with the first state of the other, as Stan does since 2019 (its pull request 2800).
     """
     total = old.total + new.total
     straight = is_straight(total, old.first, new.last, inverse_mass)
@@ -161,17 +161,16 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
 
 
 def is_straight(total: Tensor, first: Tensor, last: Tensor, inverse_mass: Matrix) -> Tensor:
-    """Tell in which chains ρᵀM⁻¹r > 0 at both ends, where ρ is the sum of the momenta from one to the other (Betancourt, 2017, A.4.2)."""
+    """Tell in which chains ρᵀM⁻¹r > 0 at both ends, ρ being the sum of the momenta between them (Betancourt, 2017, Appendix A)."""
     velocity = total if isinstance(inverse_mass, float) else apply(inverse_mass, total)  # a number does not change the sign
     return ((velocity * first).sum(-1) > 0) & ((velocity * last).sum(-1) > 0)
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
     """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the ``other`` elsewhere."""
-    if condition.all():  # always, or never, with a single chain: nothing to copy
-        return one
-    if not condition.any():
-        return other
+    number = int(condition.sum())
+    if number in (0, len(condition)):  # as always with a single chain: nothing to copy
+        return one if number else other
     column = condition[:, None]
     pairs = zip(one, other, strict=True)
     return Point(*(None if a is None else torch.where(column if a.ndim == 2 else condition, a, b) for a, b in pairs))

@@ -31,7 +31,7 @@ def test_a_change_of_the_package_alone_changes_the_page(small_book):
 TO_NOTHING = {
     "See {ref}`nowhere`.": "undefined label: 'nowhere'",
     "See {doc}`/book/nowhere`.": "unknown document: '/book/nowhere'",
-    "See {eq}`eq-nowhere`.": "equation eq-nowhere not found",
+    "See {eq}`eq-nowhere`.": "equation not found: eq-nowhere",
     "See {prf:ref}`thm-nowhere`.": "thm-nowhere",
     "See {cite:t}`nobody1900`.": "could not find bibtex key",
     "![](nowhere.png)": "image file not readable",

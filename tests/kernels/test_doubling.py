@@ -18,6 +18,12 @@ def copy_of(generator):
     return copy
 
 
+def directions(max_depth, chains, generator):
+    """Foresee whether each doubling goes to the right: the path starts so, and is turned round before a doubling with probability ½."""
+    turned_round = torch.rand(2, max_depth, chains, generator=copy_of(generator), dtype=torch.float64)[0] < 0.5
+    return turned_round.long().cumsum(0) % 2 == 0
+
+
 class WrittenPath:
     """A path given as a table of momenta and log-weights, which every chain reads from its own start, in rounds if it leaves the table.
 
@@ -90,7 +96,7 @@ def test_the_stack_of_sub_trees_finds_what_brute_force_finds(seed):
     path = slowly_turning_path(400, seed)
     start = torch.arange(40, 360)
     generator = torch.Generator().manual_seed(seed)
-    to_right = torch.rand(2, MAX_DEPTH, len(start), generator=copy_of(generator), dtype=torch.float64)[0] < 0.5
+    to_right = directions(MAX_DEPTH, len(start), generator)
     tree = path.grow(start, generator)
     for chain, first in enumerate(start.tolist()):
         depth, low, high, steps, limited = by_brute_force(path.momenta, first, to_right[:, chain].tolist())
@@ -146,7 +152,7 @@ def test_a_step_that_diverges_ends_the_path_and_is_not_chosen():
         path = WrittenPath(torch.ones(64, 2, dtype=torch.float64), log_weights)
         start = torch.full((2_000,), 32)
         generator = torch.Generator().manual_seed(0)
-        to_right = torch.rand(2, 3, len(start), generator=copy_of(generator), dtype=torch.float64)[0] < 0.5
+        to_right = directions(3, len(start), generator)
 
         def forward(point, path=path):
             way = point.momentum[:, -1:]
