@@ -45,4 +45,7 @@ $(installed):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(python) -m pip install --disable-pip-version-check --progress-bar off -r requirements.txt -c constraints.txt
+	@mkdir -p $(VENV)/etc/ipython
+	@echo 'c.IPKernelApp.log_level = 40  # a kernel that only this machine talks to need not warn that it is not encrypted' \
+		> $(VENV)/etc/ipython/ipython_kernel_config.py
 	@rm -f $(VENV)/.installed-* && touch $@

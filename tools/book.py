@@ -11,6 +11,7 @@ claims   write the appendix page that lists every claim
 import hashlib
 import html
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -23,8 +24,11 @@ TIMEOUT = 600  # seconds for one chapter
 
 
 def chapters(root: Path = ROOT) -> list[Path]:
-    """List the percent scripts that are chapters."""
-    return [path for path in sorted((root / "book").glob("*/*.py")) if "# %%" in path.read_text()]
+    """List the percent scripts that are chapters, in the order of the table of contents; then those that are not in it."""
+    contents = re.findall(r"file: (\S+)", (root / "_toc.yml").read_text())
+    order = {root / f"{name}.py": place for place, name in enumerate(contents)}
+    found = [path for path in sorted((root / "book").glob("*/*.py")) if "# %%" in path.read_text()]
+    return sorted(found, key=lambda path: order.get(path, len(order)))
 
 
 def from_source(path: Path) -> nbformat.NotebookNode:

@@ -86,7 +86,7 @@ use_style()
 # The algorithm accepts with the same probability, because $H$ is even in $r$: $H(Sz) = H(\Psi^Lz)$. It leaves out the flip, which nobody sees, because $r$ is drawn afresh.
 # ```
 #
-# The proof used volume and reversibility of the *integrator*, exactly, and its energy error not at all: a bad integrator is only rejected more often.
+# The proof used volume and reversibility of the *integrator*, exactly, and its energy error not at all: a bad integrator is only rejected more often ({prf:ref}`thm-involution` strips the argument to its bones).
 # It says that HMC stays at the target, not that it gets there; we shall meet a choice of $\varepsilon$ and $L$ with which it does not.
 #
 # Here is the code. It can also take a random number of steps, leave out the correction, and keep a part of the old momentum, all of which are explained below.

@@ -152,7 +152,7 @@ plt.show()
 # The mean $\bar g_S$ is subtracted because a slope that all examples share is signal, not noise. Near the mode it hardly matters, far from it it does.
 # The prior is not sampled and takes no part.
 #
-# The estimate is unbiased, $E[\hat V \mid \theta] = V(\theta)$. The sum is a mean over pairs, $\frac1{n-1}\sum_i(g_i - \bar g_S)(g_i - \bar g_S)^\top = \frac1{2n(n-1)}\sum_{i,k}(g_i - g_k)(g_i - g_k)^\top$, so its expectation is half that of one random pair, which is the covariance over the data; {doc}`/book/appendix/proofs` has the factors.
+# The estimate is unbiased, $E[\hat V \mid \theta] = V(\theta)$. The sum is a mean over pairs, $\frac1{n-1}\sum_i(g_i - \bar g_S)(g_i - \bar g_S)^\top = \frac1{2n(n-1)}\sum_{i,k}(g_i - g_k)(g_i - g_k)^\top$, so its expectation is half that of one random pair, which is the covariance over the data; {prf:ref}`thm-noise-estimate` has the factors.
 # With twelve examples we need no proof, because all minibatches can be listed.
 
 # %%

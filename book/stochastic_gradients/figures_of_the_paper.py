@@ -312,7 +312,7 @@ plt.show()
 # The largest curvature is $1/(1 - 0.9) = 10$, so SGLD explodes at $\eta = 0.2$; its first setting, 0.18, is close.
 #
 # Small steps have little bias and much autocorrelation; the question is who pays less for the same error.
-# Both chains are linear, so the exact error and the exact autocorrelation time $\tau = 1 + 2\sum_k\rho_k$ of a coordinate are known, and drawn as lines.
+# Both chains are linear, so the exact error and the exact autocorrelation time $\tau = 1 + 2\sum_k\rho_k$ of a coordinate are known ({prf:ref}`thm-linear-tau`), and drawn as lines.
 #
 # The published code computes $\tau$ by a formula of {cite:t}`hoffman2014`, $1 + 2\sum_k(1 - k/K)\rho_k$ for $K$ samples, up to the first lag at which $\rho_k < 0.05$.
 # But it adds up $(1 - k/K)$ only: the factor $\rho_k$ is missing, so it counts lags instead of weighting them.

@@ -129,6 +129,7 @@ use_style()
 # Both widen, both are of the order of $\eta$.
 # With the right $\hat B = \tfrac12\eta V$ the numerator becomes 1, and only the step's error is left.
 # At $\eta = 2/a$ the variance is infinite: a longer step overshoots further than it came.
+# {prf:ref}`thm-sgld-covariance` is the same with matrices.
 
 # %%
 step_sizes = torch.logspace(-2, -0.15, 40, dtype=torch.float64)
@@ -336,6 +337,7 @@ plt.show()
 # \hat E[f] = \frac{\sum_t\eta_tf(\theta_t)}{\sum_t\eta_t}.
 # $$ (eq-weighted)
 #
+# It converges to the expectation under conditions that {prf:ref}`thm-sgld-consistent` states; on a Gaussian {prf:ref}`thm-sgld-rate` says how fast.
 # Equal weights would converge too, but they give much say to the many late draws, which hardly move and repeat each other.
 # So the weighted average has the smaller variance.
 # On the other hand it listens more to the early draws, which are biased the most.

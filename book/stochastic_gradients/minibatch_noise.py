@@ -289,7 +289,7 @@ plt.show()
 # ## What a sampler feels
 #
 # A Hamiltonian sampler with step $\varepsilon$ kicks its momentum by $-\varepsilon\nabla\tilde U$: noise of covariance $\varepsilon^2V$ at each step.
-# There are $1/\varepsilon$ steps in a unit of time and each draws its own minibatch, so the noise has covariance $\varepsilon V$ per unit of time.
+# There are $1/\varepsilon$ steps in a unit of time and each draws its own minibatch, so the noise has covariance $\varepsilon V$ per unit of time ({prf:ref}`thm-noise-adds`).
 # A Brownian motion with *diffusion* $B$ is defined by independent increments of covariance $2B$ per unit of time, hence
 #
 # $$
@@ -437,6 +437,7 @@ plt.show()
 # The procedure treats all examples alike: renaming the examples by a permutation renames the result by the same permutation, and leaves its probability as it is.
 # (Which of several equal indices is redrawn does not matter, as they are equal.)
 # So all subsets of one size, which permutations carry into each other, have the same probability.
+# {prf:ref}`thm-redraw` has another proof, which also says that the procedure ends.
 # ```
 #
 # ```{exercise}

@@ -132,6 +132,8 @@ plt.show()
 # There are $1/\varepsilon$ kicks in a unit of time.
 # ```
 #
+# {prf:ref}`thm-pumping-conditions` does the same in continuous time, and says when the expectation is finite.
+#
 # Compare that with what is there: in equilibrium $E[\tfrac12r^\top M^{-1}r] = d/2$.
 # After a time of $d/(2\operatorname{tr}(M^{-1}B))$ the noise has brought as much energy as the momentum had.
 #

@@ -94,7 +94,7 @@ use_style()
 # ```
 #
 # The proof shows more than the theorem.
-# Any constant positive semi-definite $D$ and antisymmetric $Q$ leave $e^{-H}$ invariant; where they depend on $z$ a correction term appears, and then *every* continuous Markov process with that stationary law is of this form {cite:p}`ma2015`.
+# Any constant positive semi-definite $D$ and antisymmetric $Q$ leave $e^{-H}$ invariant; where they depend on $z$ a correction term appears, and then *every* continuous Markov process with that stationary law is of this form {cite:p}`ma2015`; {prf:ref}`thm-recipe` has the correction.
 # It also shows what a wrong $\hat B$ does.
 # With scalar coefficients the noise has the diffusion $C - \hat B + B$ where $C$ was needed, and the chain samples at the *effective temperature*
 #
@@ -102,7 +102,7 @@ use_style()
 # T_{\text{eff}} = \frac{C - \hat B + B}{C},
 # $$ (eq-temperature)
 #
-# that is $e^{-H/T_{\text{eff}}}$.
+# that is $e^{-H/T_{\text{eff}}}$; {prf:ref}`thm-temperature` has it for matrices.
 # For the equation is now {eq}`eq-fokker-planck` with $T_{\text{eff}}\nabla p$ in the place of $\nabla p$, and the bracket $\nabla H\,p + T_{\text{eff}}\nabla p$ vanishes at that density.
 # With $\hat B = 0$ the excess is $B/C$: it vanishes if the friction is much larger than the noise, or if the step is small, because $B = \tfrac12\varepsilon V$.
 #
@@ -208,7 +208,7 @@ claim(
 # In the wells, where $U'' > 0$, the chain is too hot; on the hill between them it is too cold.
 # Mass moves from hot to cold, onto the hill, and $E[\theta^2]$ falls.
 #
-# On a Gaussian target both chains are linear, and no Monte Carlo error clouds the comparison.
+# On a Gaussian target both chains are linear, their stationary covariance solves a discrete Lyapunov equation ({prf:ref}`thm-lyapunov`), and no Monte Carlo error clouds the comparison.
 # Let $U = \tfrac12a\theta^2$ in one dimension with $M = 1$, gradient noise $N(0, V)$ and $T_{\text{eff}}$ from {eq}`eq-temperature`.
 # {prf:ref}`thm-sghmc-variance` and {prf:ref}`thm-explicit-euler-variance` give the stationary variances: with the gradient at the new and at the old position
 #

@@ -251,6 +251,8 @@ claim(
 # Let {eq}`eq-flip-balance` hold. A tree whose states are chosen with weights $\omega(z)$ satisfies detailed balance with respect to $\omega(z)\mu(dz)$. With $\omega = e^{-H}$ and $\mu = e^{-H}$ that is $e^{-2H}$: the target at temperature one half, at any step size, with any friction and any stopping rule.
 # ```
 #
+# The proof is that of {prf:ref}`thm-own-weights`.
+#
 # So on a Gaussian target, and with the momentum kept from tree to tree, the variance is *half* of what it should be. A fresh momentum at each tree brings some of the heat back. How much, depends on how far the energy wanders along a path: a path of duration $\tau$ with small friction $C$ in the bowl gives the variance
 #
 # $$
