@@ -5,6 +5,8 @@ import math
 import pytest
 import torch
 
+from sgmc import sample
+
 
 @pytest.fixture
 def generator():
@@ -27,3 +29,13 @@ def assert_covariance(samples: torch.Tensor, expected: torch.Tensor, false_alarm
     moments, expected = moments[:, rows, columns], expected[rows, columns]
     z = (moments.mean(0) - expected) / (moments.std(0) / len(moments) ** 0.5)
     assert z.abs().max() < z_bound(len(z), false_alarm), f"z = {z.tolist()}, moments {moments.mean(0)}, expected {expected}"
+
+
+def assert_leaves_exact_draws_invariant(target, kernel, chains: int, steps: int, generator: torch.Generator) -> None:
+    """Start chains in exact draws from the target and see that their moments stay, by paired z-tests with a Bonferroni correction."""
+    start = target.exact_samples(chains, generator)
+    moved = sample(kernel, target, start, num_samples=1, warm_up=steps - 1, seed=2).samples[0].double()
+    before, after = (torch.cat([x, x**2, x[:, :1] * x[:, 1:2]], -1).clamp(-50, 50) for x in (start.double(), moved))
+    difference = after - before  # paired: the same chain before and after
+    z = difference.mean(0) / (difference.std(0) / len(difference) ** 0.5)
+    assert z.abs().max() < z_bound(len(z)), f"z = {z}"

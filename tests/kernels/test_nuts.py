@@ -16,7 +16,7 @@ from sgmc.kernels.metropolis import draw_momentum
 from sgmc.matrices import square_root
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Banana, DoubleWell, Funnel, Gaussian, Potential
-from tests.conftest import z_bound
+from tests.conftest import assert_leaves_exact_draws_invariant, z_bound
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*trees:UserWarning")
@@ -106,12 +106,7 @@ def test_nuts_leaves_the_double_well_invariant(step_size, generator):
     ids=["banana", "banana, full mass", "funnel", "correlated", "correlated, diagonal mass"],
 )
 def test_nuts_leaves_exact_draws_invariant(target, kernel, generator):
-    start = target.exact_samples(20_000, generator)
-    moved = sample(kernel, target, start, num_samples=1, warm_up=2, seed=2).samples[0].double()
-    before, after = (torch.cat([x, x**2, x[:, :1] * x[:, 1:2]], -1).clamp(-50, 50) for x in (start.double(), moved))
-    difference = after - before  # paired: the same chain before and after
-    z = difference.mean(0) / (difference.std(0) / len(difference) ** 0.5)
-    assert z.abs().max() < z_bound(len(z)), f"z = {z}"
+    assert_leaves_exact_draws_invariant(target, kernel, 20_000, 3, generator)
 
 
 @pytest.mark.parametrize("kernel", [NUTS(0.3), NUTS(0.8), NUTS(0.5, 2.0, max_depth=2)], ids=["0.3", "0.8", "heavy and short"])
