@@ -88,10 +88,10 @@ def injected_root(room: Matrix, step_size: float, variance: Tensor) -> tuple[Ten
     if variance.ndim == 3 or (isinstance(room, Tensor) and room.ndim == 2):
         return _injected_root_full(room, step_size, variance)
     spare = torch.rsub(variance, 2 * step_size * room, alpha=step_size**2)
+    if spare.min() >= 0:
+        return spare.sqrt_(), 0.0
     negative = spare < 0
-    if negative.any():
-        return spare.clamp_(min=0).sqrt_(), negative.to(spare.dtype).mean(-1)
-    return spare.sqrt_(), 0.0
+    return spare.clamp_(min=0).sqrt_(), negative.to(spare.dtype).mean(-1)
 
 
 def _injected_root_full(room: Matrix, step_size: float, variance: Tensor) -> tuple[Tensor, Tensor | float]:
@@ -102,9 +102,10 @@ def _injected_root_full(room: Matrix, step_size: float, variance: Tensor) -> tup
     root, failed = torch.linalg.cholesky_ex(spare)
     if not failed.any():
         return root, 0.0
-    eigenvalues, eigenvectors = torch.linalg.eigh(spare)
-    root = eigenvectors * eigenvalues.clamp(min=0).sqrt()[:, None, :]
-    return root, (eigenvalues < 0).to(spare.dtype).mean(-1)
+    failed = failed > 0
+    eigenvalues, eigenvectors = torch.linalg.eigh(spare[failed])
+    root[failed] = eigenvectors * eigenvalues.clamp(min=0).sqrt()[:, None, :]
+    return root, spare.new_zeros(len(spare)).masked_scatter_(failed, (eigenvalues < 0).to(spare.dtype).mean(-1))
 
 
 def add_noise_(target: Tensor, root: Tensor, noise: Tensor) -> Tensor:
@@ -139,27 +140,40 @@ def estimate_noise_variance(potential, position: Tensor, generator: Generator, k
     return float(variance) if kind == "scalar" else variance
 
 
-def friction_for(noise_variance: Matrix, step_size: float, multiple: float = 3.0) -> float:
-    """Choose a friction as a multiple of the noise's own, C = k·½ε·λ_max(V), so that C ⪰ B̂ with room to spare.
+def friction_for(noise_variance: Matrix, step_size: float, multiple: float = 3.0, at_least: float = 0.0) -> Matrix:
+    """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C ⪰ B̂ with room to spare.
+
+    A diagonal V gives every coordinate a friction of its own; a full one gives one number for all, C = k·½ε·λ_max(V).
+    In learning-rate form, with η in place of ε, the result is the momentum decay α.
 
     Args:
         noise_variance: V, in any form of :mod:`sgmc.matrices`.
         step_size: ε.
         multiple: k, more than 1. At k = 1 nothing would be injected, and any overestimate would be clipped.
+        at_least: the smallest friction of a coordinate; one without noise and without friction would never settle.
+
+    Returns:
+        C, a number, or ``(dim,)`` for a diagonal V.
 
     Raises:
-        ValueError: if the multiple is not more than 1.
+        ValueError: if the multiple is not more than 1, or ``at_least`` is negative.
 
     Example:
         >>> friction_for(4.0, step_size=0.1, multiple=3.0)
         0.6
+        >>> friction_for(torch.tensor([4.0, 0.0]), step_size=0.1, multiple=3.0, at_least=0.1)
+        tensor([0.6000, 0.1000])
     """
     if not multiple > 1:
         raise ValueError(f"multiple must be more than 1, but it is {multiple}: at 1 the noise leaves no room to inject any")
+    if not at_least >= 0:
+        raise ValueError(f"at_least must be a friction of at least 0, but it is {at_least}")
     variance = as_matrix(noise_variance, "noise_variance")
+    if isinstance(variance, Tensor) and variance.ndim == 1:
+        return (multiple * 0.5 * step_size * variance).clamp(min=at_least)
     if isinstance(variance, Tensor):
-        variance = float(variance.max() if variance.ndim == 1 else torch.linalg.eigvalsh(variance)[-1])
-    return round(multiple * 0.5 * step_size * variance, 12)
+        variance = float(torch.linalg.eigvalsh(variance)[-1])
+    return max(round(multiple * 0.5 * step_size * variance, 12), at_least)
 
 
 def no_noise(position: Tensor, kind: Kind) -> Tensor:
@@ -227,23 +241,27 @@ class Recorder:
             handle.remove()
 
 
-def sums_of_squares(layer: nn.Module, inputs: Tensor, signals: Tensor) -> dict[str, Tensor]:
+def sums_of_squares(layer: nn.Module, inputs: Tensor, signals: Tensor, kind: Kind = "diagonal") -> dict[str, Tensor]:
     """Sum the squares of the examples' gradients in a layer's weights and biases.
 
     Args:
         layer: linear, or a convolution.
         inputs: activations at its input, ``(chains, n, ...)``.
         signals: the gradient at its output, ``(chains, n, ...)``.
+        kind: ``"diagonal"``; or ``"scalar"``, where the squares may be summed over coordinates early.
 
     Returns:
-        For each parameter of the layer ``(chains, size)``.
+        For each parameter of the layer ``(chains, size)``; for a scalar ``(chains, 1)`` if summed.
     """
     if isinstance(layer, nn.Conv2d):
         patches = functional.unfold(inputs.flatten(0, 1), layer.kernel_size, layer.dilation, layer.padding, layer.stride)
         inputs = patches.mT.unflatten(0, inputs.shape[:2])  # (chains, n, places, inputs of a place)
         signals = signals.flatten(3).mT  # (chains, n, places, outputs)
     if inputs.ndim == 3:
-        weight, bias = signals.square().mT @ inputs.square(), signals.square().sum(1)
+        inputs, signals = inputs.square(), signals.square()
+        if kind == "scalar":  # the sum over an outer product is the product of two sums, and no matrix is needed
+            inputs, signals = inputs.sum(-1, keepdim=True), signals.sum(-1, keepdim=True)
+        weight, bias = signals.mT @ inputs, signals.sum(1)
     else:
         inputs, signals = inputs.flatten(2, -2), signals.flatten(2, -2)
         few = max(1, 2**22 // (inputs.shape[-1] * signals.shape[-1] * inputs.shape[0]))

@@ -131,12 +131,15 @@ class Posterior(Potential):
             check_fits(len(position), position.shape[1], position.element_size())
         batch = self.minibatch(self.draw_indices(position.shape[0], generator))
         gradient, moment = self._moments(position, batch, kind)
+        scale = total**2 / (size * (size - 1)) * (1.0 if self.replacement else 1 - size / total)
         if kind == "full":
             moment.baddbmm_(gradient[:, :, None], gradient[:, None, :], alpha=-1 / size)
-        else:  # what rounding leaves below zero is zero
+        elif kind == "diagonal":  # what rounding leaves below zero is zero
             moment.addcmul_(gradient, gradient, value=-1 / size).clamp_(min=0)
-        variance = moment.mul_(total**2 / (size * (size - 1)) * (1.0 if self.replacement else 1 - size / total))
-        return self._with_prior(position, gradient, total / size), variance.mean(-1, keepdim=True) if kind == "scalar" else variance
+        else:
+            moment = moment.sum(-1, keepdim=True).sub_(gradient.square().sum(-1, keepdim=True), alpha=1 / size).clamp_(min=0)
+            scale /= position.shape[1]
+        return self._with_prior(position, gradient, total / size), moment.mul_(scale)
 
     def per_example_gradients(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
         """Compute ∇log p(xᵢ | θ) of every example of a batch, by automatic differentiation.
@@ -164,7 +167,10 @@ class Posterior(Potential):
         return tuple(x[None] for x in self.data)
 
     def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind) -> tuple[Tensor, Tensor]:
-        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer products, ``(chains, dim, dim)``."""
+        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer products, ``(chains, dim, dim)``.
+
+        For a scalar the squares may be summed over coordinates already, all or some of them.
+        """
         gradients = self.per_example_gradients(position, batch)
         return gradients.sum(1), gradients.mT @ gradients if kind == "full" else gradients.square().sum(1)
 
@@ -470,7 +476,7 @@ class NetworkPosterior(Posterior):
             gradient, *signals = torch.autograd.grad(self._loss(logits, batch[1]), [position, *probes])
         squares = {}
         for name, activations, signal in zip(self._layers, inputs, signals, strict=True):
-            for key, value in sums_of_squares(self._layers[name], activations, signal).items():
+            for key, value in sums_of_squares(self._layers[name], activations, signal, kind).items():
                 squares[f"{name}.{key}".lstrip(".")] = value
         return gradient.neg_(), torch.cat([squares[name] for name in self._names], -1)
 

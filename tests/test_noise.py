@@ -224,7 +224,10 @@ def test_estimates_made_once(generator):
     assert estimate_noise_variance(potential, position, generator, "scalar", 3) == pytest.approx(2.0)
     torch.testing.assert_close(estimate_noise_variance(potential, position, generator, "full"), torch.diag(torch.tensor([1.0, 3.0])))
     assert friction_for(torch.tensor([[2.0, 1.0], [1.0, 2.0]]), step_size=0.1, multiple=2.0) == pytest.approx(0.3)
-    assert friction_for(torch.tensor([1.0, 4.0]), step_size=0.1, multiple=2.0) == pytest.approx(0.4)
+    assert friction_for(1.0, step_size=0.1, multiple=2.0, at_least=0.5) == 0.5
+    by_coordinate = friction_for(torch.tensor([0.0, 1.0, 4.0]), step_size=0.1, multiple=2.0, at_least=0.2)
+    torch.testing.assert_close(by_coordinate, torch.tensor([0.2, 0.2, 0.4]))
+    SGHMC(0.1, by_coordinate, noise_estimate=0.05 * torch.tensor([0.0, 1.0, 4.0]))  # C ⪰ B̂ in every coordinate
 
 
 def test_a_clipping_run_warns_once_with_the_share_and_keeps_a_statistic():
@@ -253,6 +256,7 @@ def run(potential, kind="diagonal", dim=2, **settings):
         (lambda: OnlineNoise(averaging=1.0), ValueError, "averaging must be at least 0 and less than 1, but it is 1"),
         (lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0), ValueError, "temperature is 0"),
         (lambda: friction_for(4.0, 0.1, multiple=1.0), ValueError, "multiple must be more than 1"),
+        (lambda: friction_for(4.0, 0.1, at_least=-1.0), ValueError, "at_least must be a friction of at least 0, but it is -1"),
         (lambda: SGHMC(0.1, 0.1, noise_estimate=0.2), ValueError, "friction must be at least the noise_estimate"),
         (lambda: SGHMC(0.1, 3.0, noise_estimate=torch.tensor([[1.0, 2.0], [2.0, 1.0]])), ValueError, "noise_estimate must be non-negative"),
         (

@@ -151,10 +151,13 @@ class SGHMC:
 
     def _step_online(self, potential: Potential, state: OnlineSGHMCState, generator: Generator) -> OnlineSGHMCState:
         position, momentum, num_gradients, variance, clipped = state
+        noise_root = None
         for step in range(num_gradients, num_gradients + self.num_steps):
             add_product_(position, self._velocity, momentum)
-            gradient, variance = self.noise_estimate.update(potential, position, variance, step, generator)
-            noise_root, clipped_now = injected_root(self._room, self.step_size, variance)
+            gradient, estimate = self.noise_estimate.update(potential, position, variance, step, generator)
+            if noise_root is None or estimate is not variance:
+                variance = estimate
+                noise_root, clipped_now = injected_root(self._room, self.step_size, variance)
             add_product_(momentum, self._decay, momentum)
             momentum.sub_(gradient, alpha=self.step_size)
             add_noise_(momentum, noise_root, normal_like(momentum, generator))
