@@ -26,7 +26,8 @@ class OnlineNoise:
 
     Args:
         kind: ``"scalar"`` (one number for all coordinates), ``"diagonal"`` or ``"full"``.
-        refresh_every: number of steps from one look at the noise to the next.
+        refresh_every: number of steps from one look at the noise to the next; the kernel's ``num_steps`` for one look a draw. For one look
+            and no more pass a fixed estimate from :func:`estimate_noise_variance` instead.
         averaging: λ in [0, 1), the weight of the past; 0 uses the last minibatch alone.
 
     Raises:
