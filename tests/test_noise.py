@@ -211,6 +211,24 @@ def test_sghmc_with_an_online_estimate_has_the_law_of_the_right_estimate(kind, s
     assert_covariance(draws.samples - posterior.mean, law)
 
 
+@pytest.mark.parametrize("friction", [0.15, 3.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_steps_a_draw_are_many_draws_of_one_step(kind, friction):
+    """Where the estimate is kept from step to step its root is too, within a draw: the chain and what was clipped must not notice."""
+    posterior, start = POSTERIORS["logistic"](batch_size=3), torch.zeros(5, 2, dtype=DOUBLE)
+    for online in (OnlineNoise(kind, refresh_every=3), OnlineNoise(kind, refresh_every=2, averaging=0.5)):
+        ends = []
+        for num_steps, calls in ((7, 2), (1, 14)):
+            kernel, generator = SGHMC(0.3, friction, online, num_steps=num_steps), torch.Generator().manual_seed(1)
+            state = kernel.init(posterior, start, generator)
+            for _ in range(calls):
+                state = kernel.step(posterior, state, generator)
+            ends.append(state)
+        for one, other in zip(*ends, strict=True):
+            assert one == other if isinstance(one, int) else torch.equal(one, other)
+        assert bool(state.clipped.any()) == (friction < 1)
+
+
 def test_zero_noise_gives_the_chain_without_an_estimate():
     start = torch.zeros(3, 1)
     plain = sample(SGHMC(0.1, 3.0), DoubleWell(), start, num_samples=5).samples

@@ -1071,7 +1071,8 @@ plt.show()
 #
 # * Compare $B$ with $C$ before anything else: `estimate_noise_variance` once, at the mode. Below a few per cent $\hat B = 0$ will do; above $C$ nothing will.
 # * Use the online diagonal by default. Take `kind="full"` with `averaging=0.95` or more where gradients are correlated and $d$ is small; `refresh_every` saves time where the noise hardly changes.
-# * Read the statistic `clipped`. If much is clipped raise the friction, there where the noise is, or shorten the step, enlarge the batch, or use a control variate.
+# * Read the statistic `clipped`. If much is clipped raise the friction, there where the noise is (`friction_for` of a diagonal $\hat V$), or shorten the step, enlarge the batch, or use a control variate.
+# * A network's noise is uneven: look at it layer by layer before you choose one number for anything.
 # * Averaging is for clipping and for cost, not for bias. After a bad start it remembers the start for $1/(1 - \lambda)$ steps.
 # * Test an estimate by enumeration, or by the law of the chain on a Gaussian. Wrong factors do not crash.
 #
