@@ -378,7 +378,7 @@ runs = {}
 for kind, estimate in estimates.items():
     chains = 80 if kind == "full" else 100
     runs[50.0, kind] = sghmc(50.0, estimate, chains=chains)
-    runs[200.0, kind] = sghmc(200.0, estimate, chains=chains, num_samples=300, warm_up=100)
+    runs[200.0, kind] = sghmc(200.0, estimate, chains=30 if kind == "full" else 100, num_samples=300, warm_up=100)
     if kind != "fixed":  # it exceeds a friction of 10, and the kernel refuses it
         runs[10.0, kind] = sghmc(10.0, estimate, chains=20, num_samples=100, warm_up=150)
 ratios = {key: mean_spread(run) for key, run in runs.items()}
