@@ -653,7 +653,7 @@ claim(
 # In a convolution the same weights act at many places of an example, and its gradient is a sum of outer products, which is squared example by example, a few at a time.
 # `NetworkPosterior` does this for linear and convolutional layers, and falls back on per-example gradients for others.
 #
-# How much time that takes is soon told. In a step of a 784–100–10 network with $n = 500$ nearly all of it goes into three products of the same size: forward, backward, and squares if they are wanted. So the online diagonal should cost half a step more at most.
+# How much time that takes is soon told. In a step of a 784–100–10 network with $n = 500$ most of it goes into products of matrices, three of the same size: forward, backward, and squares if they are wanted. So the online diagonal should cost half a step more at most.
 # `python benchmarks/noise.py` measured 1.4 times the plain step for the diagonal and 1.1 times for the scalar.
 #
 # We take the digits at half their resolution, a network of 6,220 weights with the prior $N(0, 1)$, and the settings that suited the larger network, $\eta = 2\cdot10^{-5}$ and $\alpha = 0.01$; there $\hat\beta = \tfrac12\eta\hat V$ is to be compared with $\alpha$.
