@@ -107,7 +107,10 @@ def text_outputs(outputs: list) -> list:
         if "data" in output:
             output.data = {key: value for key, value in output.data.items() if key == "text/plain"}
             output.metadata = {}
-        kept.append(output)
+        if kept and output.output_type == kept[-1].output_type == "stream":
+            kept[-1].text += output.text  # a kernel sends what is printed in pieces, as it likes
+        else:
+            kept.append(output)
     return kept
 
 

@@ -65,3 +65,15 @@ def test_a_failing_chapter_fails_the_build_with_its_traceback(small_book):
     (small_book / "book" / "part" / "small.py").write_text(SOURCE.replace("1 + 1", "1 / 0"))
     code, said = run(small_book, "sync")
     assert code == 1 and "ZeroDivisionError" in said
+
+
+def test_text_outputs_keep_text_and_join_what_was_printed_in_pieces():
+    outputs = [
+        nbformat.v4.new_output("stream", name="stderr", text="a warning"),
+        nbformat.v4.new_output("stream", name="stdout", text="one "),
+        nbformat.v4.new_output("stream", name="stdout", text="line\n"),
+        nbformat.v4.new_output("display_data", {"text/plain": "✓ claim", "text/html": "<p>"}),
+        nbformat.v4.new_output("stream", name="stdout", text="another\n"),
+    ]
+    texts = [output.get("text") or output.data for output in book.text_outputs(outputs)]
+    assert texts == ["one line\n", {"text/plain": "✓ claim"}, "another\n"]
