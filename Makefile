@@ -1,4 +1,5 @@
 # `make book` builds the executed book, `make test` passes all tests; both set up what they need in $(VENV).
+# `make assignments` writes the student edition of the coursework, `make grade SUBMISSIONS=folder` grades what comes back.
 VENV ?= .venv
 PYTHON ?= python3
 python := $(VENV)/bin/python
@@ -13,7 +14,7 @@ export MPLBACKEND := module://matplotlib_inline.backend_inline
 quiet := TQDM_DISABLE=1
 html := _build/html/index.html
 
-.PHONY: book test lab sync check clean
+.PHONY: book test lab sync check clean assignments grade marking
 
 book: $(installed)
 	$(quiet) $(python) tools/book.py update
@@ -23,19 +24,36 @@ book: $(installed)
 
 test: $(installed)
 	$(python) tools/book.py check
+	$(python) tools/coursework.py check
 	$(MAKE) book
-	$(quiet) $(python) -m pytest -n 2 --dist loadfile --nbval --doctest-modules --ignore-glob='book/*/*.py' tests sgmc book
+	$(quiet) $(python) -m pytest -n 2 --dist loadfile --nbval --doctest-modules --ignore-glob='book/*/*.py' --ignore=book/assignments \
+		tests sgmc book
 
 lab: $(installed)
 	$(python) -m jupyter lab book
 
 sync: $(installed)
 	$(quiet) $(python) tools/book.py sync
+	$(python) tools/coursework.py sync
 
 check: $(installed)
 	$(python) -m ruff format --check .
 	$(python) -m ruff check .
 	$(python) tools/book.py check
+	$(python) tools/coursework.py check
+
+# Coursework. Whoever teaches keeps the gradebook in $(GRADES), which nothing here ever deletes.
+GRADES ?= grades
+SUBMISSIONS ?=
+
+assignments: $(installed)
+	$(python) tools/coursework.py release _build/assignments
+
+grade: $(installed)
+	$(python) tools/coursework.py grade "$(GRADES)" $(if $(SUBMISSIONS),"$(SUBMISSIONS)")
+
+marking: $(installed)
+	cd "$(GRADES)" && $(abspath $(python)) -m jupyter lab
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache *.egg-info book/appendix/claims.md book/*/.ipynb_checkpoints

@@ -1,0 +1,187 @@
+"""Score answers to an assignment without Jupyter: the cells are executed as plain Python, each variant in a forked process."""
+
+import contextlib
+import functools
+import importlib
+import io
+import multiprocessing
+import os
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from unittest import mock
+
+import matplotlib.pyplot  # here, like the next ones, so that the forked processes have them
+import pytest
+import scipy.stats  # noqa: F401
+import torch
+
+import sgmc.figures  # noqa: F401
+from tools import coursework
+
+SECONDS = 120  # for one variant
+
+
+def find(name):
+    """Find an assignment by its name."""
+    return next(item for item in coursework.assignments() if item.name == name)
+
+
+@functools.cache
+def cells_of(name):
+    """Read the cells of an assignment."""
+    return find(name).read().cells
+
+
+def tests_of(name):
+    """List an assignment's code tasks, each with the points of its test."""
+    cells = cells_of(name)
+    return {
+        coursework.task_of(cell).removesuffix("-test"): cell.metadata.nbgrader.points
+        for cell in cells
+        if cell.cell_type == "code" and cell.metadata.nbgrader.grade
+    }
+
+
+def replaced(source, answer):
+    """Change a cell's source: by a whole new one, or by replacements, each of which must find its place."""
+    if isinstance(answer, str):
+        return answer
+    for old, new in answer.items():
+        assert old in source, f"there is no {old!r} in the solution:\n{source}"
+        source = source.replace(old, new)
+    return source
+
+
+def empty(name):
+    """Make the answers of a student who hands in what was handed out: the stub in place of every solution."""
+    stub = "# YOUR CODE HERE\nraise NotImplementedError()"
+    answers = {}
+    for cell in cells_of(name):
+        if cell.cell_type == "code" and cell.metadata.nbgrader.solution:
+            before, _, rest = cell.source.partition("### BEGIN SOLUTION")
+            answers[coursework.task_of(cell)] = (
+                before + stub.replace("\n", "\n" + before.rpartition("\n")[2]) + rest.partition("### END SOLUTION")[2]
+            )
+    return answers
+
+
+def failures(name, answers, tasks):
+    """Execute an assignment with some of its answers replaced, as far as the last test of ``tasks``.
+
+    Tests of other tasks, and cells with the tag ``experiment``, are left out.
+
+    Returns:
+        For each of the tasks why its test failed, or None if it passed.
+    """
+    return execution(name, answers, tasks)[0]
+
+
+def execution(name, answers, tasks):
+    """Do what ``failures`` does; return also the number of statistical checks that were made."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=_execute, args=(sender, find(name), cells_of(name), answers, set(tasks)))
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(SECONDS):
+            return dict.fromkeys(tasks, f"took more than {SECONDS} seconds"), 0
+        return receiver.recv()
+    except EOFError:
+        return dict.fromkeys(tasks, "the process died"), 0
+    finally:
+        process.kill()
+        process.join()
+
+
+def _execute(sender, item, cells, answers, tasks):
+    torch.set_num_threads(1)
+    matplotlib.use("agg")
+    outcome, waiting = {}, set(tasks)
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        for path in item.files():
+            os.symlink(path, Path(folder) / path.name)
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        checks = importlib.import_module("checks")
+        checks.assert_mean = mock.Mock(wraps=checks.assert_mean)  # the other statistical checks call it too
+        namespace = {"__name__": "__main__"}
+        for cell in cells:
+            task = coursework.task_of(cell)
+            graded = cell.cell_type == "code" and cell.metadata.nbgrader.grade
+            if (
+                cell.cell_type != "code"
+                or "experiment" in cell.metadata.get("tags", ())
+                or (graded and task.removesuffix("-test") not in tasks)
+            ):
+                continue
+            source = replaced(cell.source, answers[task]) if task in answers else cell.source
+            try:
+                exec(compile(source, task, "exec"), namespace)
+                error = None
+            except BaseException as exception:
+                error = f"{type(exception).__name__}: {exception}\n{traceback.format_exc()}"
+            if graded:
+                outcome[task.removesuffix("-test")] = error
+                waiting.discard(task.removesuffix("-test"))
+                if not waiting:
+                    break
+        os.chdir("/")
+    sender.send((outcome, checks.assert_mean.call_count))
+    sender.close()
+
+
+def answers_score(name, wrong, right):
+    """Make the test of an assignment's planted answers.
+
+    Args:
+        name: the assignment.
+        wrong: for every code task at least three answers, each of which must score zero on it.
+        right: for every code task at least one other answer than the model's, each of which must score in full.
+    """
+    cases = [("model solution", None, None), ("nothing", None, None)]
+    cases += [(f"{task} alone", task, None) for task in right]
+    cases += [(f"{task}: {title}", task, answer) for task in wrong for title, answer in wrong[task].items()]
+    cases += [(f"{task}, also right: {title}", task, answer) for task in right for title, answer in right[task].items()]
+
+    @pytest.mark.parametrize(("title", "task", "answer"), cases, ids=[case[0] for case in cases])
+    def test_answers_score(title, task, answer):
+        tasks = list(tests_of(name))
+        if title == "model solution":
+            found, statistical_checks = execution(name, {}, tasks)
+            assert found == dict.fromkeys(tasks)
+            assert statistical_checks <= 15, "each has a false-alarm rate of 5e-6, and all together must stay below 1e-4"
+            return
+        if title == "nothing":
+            found = failures(name, empty(name), tasks)
+            assert list(found) == tasks and None not in found.values(), f"an empty submission passes: {found}"
+            return
+        if title == f"{task} alone":  # the other tasks unanswered: a mistake costs no other task's points
+            others = {other: stub for other, stub in empty(name).items() if other != task}
+            failure = failures(name, others, [task])[task]
+            assert failure is None, failure
+            return
+        failure = failures(name, {task: answer}, [task])[task]
+        if title.startswith(f"{task}, also right"):
+            assert failure is None, failure
+        else:
+            assert failure is not None, "a wrong answer passes"
+            kind = failure.split(":")[0]
+            assert kind == "AssertionError", f"the wrong answer fails, but not for being wrong:\n{failure}"
+
+    return test_answers_score
+
+
+def planted_enough(name, wrong, right):
+    """Make the test that every code task has enough planted answers, and that the points add up."""
+
+    def test_planted_enough():
+        tasks = tests_of(name)
+        assert set(wrong) == set(right) == set(tasks)
+        assert {task: len(answers) for task, answers in wrong.items() if len(answers) < 3} == {}
+        assert {task for task, answers in right.items() if not answers} == set()
+        cells = [cell.metadata.nbgrader for cell in cells_of(name) if cell.metadata.get("nbgrader", {}).get("grade")]
+        assert sum(cell.points for cell in cells) == 100
+
+    return test_planted_enough

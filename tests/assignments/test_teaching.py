@@ -1,0 +1,85 @@
+"""The instructor's page, and the way of grades to learning platforms."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import coursework, gradebooks
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
+HEAD = "assignment,duedate,timestamp,student_id,last_name,first_name,email,raw_score,late_submission_penalty,score,max_score\n"
+
+
+def test_table_of_points_is_that_of_the_notebooks():
+    rows = [line for line in PAGE.splitlines() if re.match(r"\| \*\*\d ", line)]
+    assert len(rows) == len(coursework.assignments())
+    for row, item in zip(rows, coursework.assignments(), strict=True):
+        cells = [cell.metadata.nbgrader for cell in item.read().cells if cell.metadata.get("nbgrader", {}).get("grade")]
+        points = {cell.grade_id.removesuffix("-test"): cell.points for cell in cells}
+        stated = {task: int(number) for task, number in re.findall(r"([a-z][a-z-]*) (\d+)(?=,| \|)", row)}
+        assert stated == points
+
+
+def test_page_names_commands_and_files_that_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"`make ([a-z]+)", PAGE)):
+        assert re.search(rf"^{target}:", makefile, re.M) or re.search(
+            rf"^{target}:", (ROOT / "book/assignments/student/Makefile").read_text(), re.M
+        )
+    for path in set(re.findall(r"\b(?:tools|book/assignments)/\w+\.py", PAGE)):
+        assert (ROOT / path).exists()
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "tools.gradebooks", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_moodle(tmp_path):
+    (tmp_path / "grades.csv").write_text(
+        HEAD
+        + "assignment_1,,2026-01-05 10:00:00,Ann Lee_12_assignsubmission_file,,,,80.5,0,80.5,100\n"
+        + "assignment_2,,2026-01-05 10:00:00,Ann Lee_12_assignsubmission_file,,,,10,0,10,100\n"
+        + "assignment_1,,2026-01-05 10:00:00,Bo Ek_7_assignsubmission_file_,,,,0,0,0,100\n"
+        + "assignment_1,,,Cy Fo_8_assignsubmission_file_,,,,0,0,0,100\n"
+    )
+    worksheet = tmp_path / "worksheet.csv"
+    lines = ["Participant 7,Bo Ek,,100.00,-", "Participant 8,Cy Fo,,100.00,-", "Participant 12,Ann Lee,,100.00,-"]
+    worksheet.write_text("\n".join(['Identifier,"Full name",Grade,"Maximum grade","Last modified (grade)"', *lines]), encoding="utf-8-sig")
+    result = run("moodle", tmp_path / "grades.csv", "assignment_1", worksheet)
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    assert [row["Grade"] for row in rows] == ["0", "", "80.5"]
+    assert list(rows[0]) == ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)"]
+    assert "no submission of 'assignment_9'" in run("moodle", tmp_path / "grades.csv", "assignment_9", worksheet).stderr
+
+
+def test_gradescope(tmp_path):
+    head = "student_id,assignment,task,points,max_points,kind,needs_marking\n"
+    (tmp_path / "tasks.csv").write_text(head + "student,assignment_1,leapfrog,12,12,auto,0\nstudent,assignment_1,why,,7,manual,1\n")
+    result = json.loads(run("gradescope", tmp_path / "tasks.csv", "assignment_1").stdout)
+    assert result == {"tests": [{"name": "leapfrog", "score": 12.0, "max_score": 12.0, "visibility": "after_published"}]}
+    result = json.loads(run("gradescope", tmp_path / "tasks.csv", "assignment_2").stdout)
+    assert result == {"score": 0.0, "output": "No notebook of assignment_2 was found in this submission."}
+
+
+def test_names(tmp_path):
+    (tmp_path / "submission_metadata.yml").write_text(
+        "submission_5:\n  :submitters:\n  - :name: Ann Lee\n    :sid: '012'\n    :email: ann@example.org\n"
+        "  :created_at: 2026-01-05 10:00:00 +0000\n"
+    )
+    (tmp_path / "grades.csv").write_text(HEAD + "assignment_1,,2026-01-05 10:00:00,submission_5,,,,80.5,0,80.5,100\n")
+    rows = list(csv.DictReader(run("names", tmp_path / "submission_metadata.yml", tmp_path / "grades.csv").stdout.splitlines()))
+    assert rows == [
+        {"name": "Ann Lee", "email": "ann@example.org", "sid": "012", "assignment": "assignment_1", "score": "80.5", "max_score": "100"}
+    ]
+
+
+def test_a_table_that_is_not_a_worksheet_is_refused():
+    with pytest.raises(ValueError, match="no columns Identifier and Grade"):
+        gradebooks.moodle([], "assignment_1", [{"Name": "Ann"}])
