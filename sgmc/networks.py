@@ -5,6 +5,11 @@ import itertools
 from torch import nn
 
 ACTIVATIONS = {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
+NORMALISATIONS = {
+    None: lambda channels: [],
+    "batch": lambda channels: [nn.BatchNorm2d(channels)],
+    "group": lambda channels: [nn.GroupNorm(1, channels)],
+}
 
 
 def multilayer_perceptron(sizes: list[int], activation: str = "relu") -> nn.Sequential:
@@ -27,3 +32,49 @@ def multilayer_perceptron(sizes: list[int], activation: str = "relu") -> nn.Sequ
         raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}")
     layers = [layer for pair in itertools.pairwise(sizes) for layer in (nn.Linear(*pair), ACTIVATIONS[activation]())]
     return nn.Sequential(*layers[:-1])
+
+
+def convolutional_network(
+    shape: tuple[int, int, int],
+    channels: tuple[int, int] = (32, 16),
+    hidden: int = 100,
+    kernel_size: int = 3,
+    activation: str = "tanh",
+    normalisation: str | None = None,
+    classes: int = 10,
+) -> nn.Sequential:
+    """Make a network of two convolutions, each with max-pooling by two and an activation, and two linear layers, for flat inputs.
+
+    The activations rise, so that they may come after the pooling, where there is a quarter of the work: max f(x) = f(max x).
+
+    Args:
+        shape: (channels, height, width) of an image; height and width are multiples of 4.
+        channels: number of channels that each convolution makes.
+        hidden: number of units between the two linear layers.
+        kernel_size: width of the convolutions, odd; the images are padded by zeros.
+        activation: ``"relu"``, ``"sigmoid"`` or ``"tanh"``.
+        normalisation: what follows each convolution: None, ``"batch"``, or ``"group"`` (Wu and He, 2018, with one group), which normalises
+            each image by itself.
+        classes: number of classes.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+        >>> sum(parameter.numel() for parameter in convolutional_network((3, 32, 32)).parameters())
+        109030
+    """
+    if len(shape) != 3 or shape[1] % 4 or shape[2] % 4 or min(shape) < 1:
+        raise ValueError(f"shape must be (channels, height, width) with height and width multiples of 4, but it is {shape}")
+    if kernel_size % 2 == 0:
+        raise ValueError(f"kernel_size must be odd, but it is {kernel_size}")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}")
+    if normalisation not in NORMALISATIONS:
+        raise ValueError(f"normalisation must be None, 'batch' or 'group', but it is {normalisation!r}")
+    layers: list[nn.Module] = [nn.Unflatten(1, shape)]
+    for inputs, outputs in itertools.pairwise((shape[0], *channels)):
+        layers += [nn.Conv2d(inputs, outputs, kernel_size, padding=kernel_size // 2), *NORMALISATIONS[normalisation](outputs)]
+        layers += [nn.MaxPool2d(2), ACTIVATIONS[activation]()]
+    features = channels[1] * (shape[1] // 4) * (shape[2] // 4)
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, classes))

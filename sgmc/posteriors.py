@@ -7,6 +7,7 @@ import torch
 from torch import Generator, Tensor
 from torch.func import functional_call
 from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils._pytree import tree_map
 
 from sgmc.matrices import add_product_
@@ -199,6 +200,43 @@ class Posterior(Potential):
         with torch.enable_grad():
             position = position.detach().requires_grad_()
             return torch.autograd.grad(self._energy(position, batch, scale).sum(), position)[0]
+
+
+class HeldMinibatch(Potential):
+    """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ log p(xᵢ | θ), with its exact gradient.
+
+    Where :class:`Posterior` draws a minibatch for every gradient, this one draws it once, when it is made, for every chain its own.
+    Its energy and its gradient belong together, as they do in naive SGHMC and in the trees of SGNUTS as it was reported.
+
+    Args:
+        posterior: the posterior, with a batch size.
+        generator: the source of the minibatch.
+        chains: number of chains.
+
+    Raises:
+        ValueError: if the posterior has no batch size.
+
+    Example:
+        >>> posterior = LinearRegression(torch.ones(4, 1), torch.arange(4.0), batch_size=2)
+        >>> held = HeldMinibatch(posterior, Generator())
+        >>> bool(held.gradient(torch.zeros(1, 1)) == held.gradient(torch.zeros(1, 1)))
+        True
+    """
+
+    def __init__(self, posterior: Posterior, generator: Generator, chains: int = 1):
+        if posterior.batch_size is None:
+            raise ValueError("posterior has no batch_size, so that there is no minibatch to hold: give it one")
+        self.posterior, self.dim = posterior, posterior.dim
+        self._scale = posterior.num_examples / posterior.batch_size
+        self._batch = posterior.minibatch(posterior.draw_indices(chains, generator))
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""
+        return self.posterior._energy(position, self._batch, self._scale)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute ∇Ũ(θ): ``(chains, dim)`` → ``(chains, dim)``."""
+        return self.posterior._gradient(position, self._batch, self._scale)
 
 
 def control_variates(posterior: Posterior, reference: Tensor) -> Posterior:
@@ -403,7 +441,7 @@ class NetworkPosterior(Posterior):
         replacement: whether a minibatch may hold an example twice.
 
     Raises:
-        ValueError: if the data do not match, the variance is not positive, or the module has no parameters.
+        ValueError: if the data do not match, the variance is not positive, the module has no parameters, or it normalises by the batch.
 
     Example:
         >>> posterior = NetworkPosterior(torch.nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3, batch_size=5)
@@ -425,15 +463,24 @@ class NetworkPosterior(Posterior):
             raise ValueError("module has no parameters to sample")
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(f"targets must be class numbers, int64 of shape (N,), not {targets.dtype} {tuple(targets.shape)}")
+        mixing = [
+            name
+            for name, layer in module.named_modules()
+            if isinstance(layer, _BatchNorm) and (layer.training or layer.running_mean is None)
+        ]
+        if mixing:
+            raise ValueError(
+                f"module has batch normalisation in {mixing}, which makes an example's likelihood depend on the others of its minibatch: "
+                "there is no posterior. Normalise by nn.GroupNorm, or fix the statistics by module.eval()"
+            )
         variances = prior_variance if isinstance(prior_variance, dict) else dict.fromkeys(parameters, prior_variance)
         if set(variances) != set(parameters) or not all(0 < value < math.inf for value in variances.values()):
             raise ValueError(f"prior_variance must be a positive number, or one for each of {list(parameters)}, not {prior_variance}")
         self.module = module
         self._names, self._shapes = list(parameters), [p.shape for p in parameters.values()]
         self._sizes = [p.numel() for p in parameters.values()]
-        entries = [torch.full((size,), 1 / variances[name]) for name, size in zip(self._names, self._sizes, strict=True)]
-        same = not isinstance(prior_variance, dict)
-        self._prior_precision = 1.0 / prior_variance if same else torch.cat(entries).to(inputs)
+        self._like = inputs[:0]  # tells dtype and device
+        self.prior_precision = {name: 1 / variance for name, variance in variances.items()}
 
         super().__init__(
             lambda position: -0.5 * (self._prior_precision * position * position).sum(-1),
@@ -444,6 +491,33 @@ class NetworkPosterior(Posterior):
             dim=sum(self._sizes),
         )
         self._find_layers()
+
+    @property
+    def prior_precision(self) -> dict[str, float]:
+        """The prior's precision λ = 1/τ² of each parameter, by name; it may be set anew between two steps, as a Gibbs step does.
+
+        Raises:
+            ValueError: if a precision is missing, or not positive.
+        """
+        return dict(self._precisions)
+
+    @prior_precision.setter
+    def prior_precision(self, precisions: dict[str, float]) -> None:
+        if set(precisions) != set(self._names) or not all(0 < value < math.inf for value in precisions.values()):
+            raise ValueError(f"prior_precision must hold a positive number for each of {self._names}, not {precisions}")
+        self._precisions = {name: float(precisions[name]) for name in self._names}
+        values = list(self._precisions.values())
+        entries = [self._like.new_full((size,), value) for size, value in zip(self._sizes, values, strict=True)]
+        if len(set(values)) == 1:
+            self._prior_precision = values[0]
+        elif isinstance(getattr(self, "_prior_precision", None), Tensor):
+            self._prior_precision.copy_(torch.cat(entries))  # a captured graph reads it where it is
+        else:
+            self._prior_precision = torch.cat(entries)
+
+    def parameters_of(self, position: Tensor) -> dict[str, Tensor]:
+        """Cut a position ``(chains, dim)`` into the parameters of the module, by name: each ``(chains, size)``, a view."""
+        return dict(zip(self._names, position.split(self._sizes, -1), strict=True))
 
     def initial_position(self, chains: int, generator: Generator, scale: float = 1.0) -> Tensor:
         """Draw weights N(0, scale²/fan-in) and zero biases for every chain: ``(chains, dim)``."""
@@ -456,7 +530,8 @@ class NetworkPosterior(Posterior):
 
     def predict(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Compute every chain's class probabilities for the inputs ``(n, ...)``: ``(chains, n, classes)``."""
-        return self._log_probabilities(position, inputs[None]).exp()
+        # A few at a time, for what a convolution makes of all inputs at once may not fit into memory.
+        return torch.cat([self._log_probabilities(position, few[None]) for few in inputs.split(1_000)], 1).exp()
 
     def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
         with torch.enable_grad():

@@ -105,6 +105,38 @@ def predictive_entropy(probabilities: Tensor) -> Tensor:
     return -torch.special.xlogy(probabilities, probabilities).sum(-1)
 
 
+def area_under_roc(inside: Tensor, outside: Tensor) -> float:
+    """Compute the probability that a score from ``outside`` exceeds one from ``inside``, ties counting half (Fawcett, 2006, Section 7).
+
+    It is 1 where the scores separate the two perfectly, and ½ where they say nothing.
+
+    Args:
+        inside: scores ``(n,)``, such as the entropies of predictions on digits.
+        outside: scores ``(m,)``, such as those on letters.
+
+    Example:
+        >>> area_under_roc(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+        0.875
+    """
+    ordered = inside.double().sort().values
+    outside = outside.double()
+    below, not_above = torch.searchsorted(ordered, outside), torch.searchsorted(ordered, outside, right=True)
+    return float((below + not_above).double().mean() / (2 * len(ordered)))
+
+
+def rejection_curve(probabilities: Tensor, targets: Tensor, shares: list[float]) -> list[float]:
+    """Compute the error rate on what is left when the given shares of the examples, those of largest entropy, are rejected.
+
+    Example:
+        >>> rejection_curve(torch.tensor([[0.9, 0.1], [0.4, 0.6]]), torch.tensor([0, 0]), [0.0, 0.5])
+        [0.5, 0.0]
+    """
+    _check(probabilities, targets)
+    surest_first = predictive_entropy(probabilities).argsort(stable=True)
+    wrong = (probabilities.argmax(-1) != targets)[surest_first].double()
+    return [float(wrong[: max(1, round(len(wrong) * (1 - share)))].mean()) for share in shares]
+
+
 def _check(probabilities: Tensor, targets: Tensor) -> None:
     if probabilities.ndim != 2 or targets.shape != probabilities.shape[:1]:
         raise ValueError(

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from sgmc.networks import ACTIVATIONS, multilayer_perceptron
+from sgmc.networks import ACTIVATIONS, convolutional_network, multilayer_perceptron
 
 
 @pytest.mark.parametrize(("activation", "function"), [("relu", torch.relu), ("sigmoid", torch.sigmoid), ("tanh", torch.tanh)])
@@ -32,3 +32,42 @@ def test_bad_sizes_are_refused(sizes):
 def test_an_unknown_activation_is_refused():
     with pytest.raises(ValueError, match=r"activation must be one of \['relu', 'sigmoid', 'tanh'\], but it is 'gelu'"):
         multilayer_perceptron([4, 3], "gelu")
+
+
+@pytest.mark.parametrize("normalisation", [None, "group", "batch"])
+def test_a_convolutional_network_is_its_layers_written_out(normalisation, generator):
+    network = convolutional_network((2, 8, 12), (5, 4), hidden=7, kernel_size=5, normalisation=normalisation, classes=3)
+    (first, second), (third, last) = ([layer for layer in network if isinstance(layer, kind)] for kind in (nn.Conv2d, nn.Linear))
+    images = torch.randn(6, 2, 8, 12, generator=generator)
+
+    def normalise(features):
+        if normalisation is None:
+            return features
+        axes = (0, 2, 3) if normalisation == "batch" else (1, 2, 3)
+        mean, variance = features.mean(axes, keepdim=True), features.var(axes, correction=0, keepdim=True)
+        return (features - mean) / (variance + 1e-5).sqrt()
+
+    features = images
+    for layer in (first, second):
+        features = torch.tanh(normalise(nn.functional.conv2d(features, layer.weight, layer.bias, padding=2)))
+        features = nn.functional.max_pool2d(features, 2)  # after the activation, as in the report
+    expected = last(torch.tanh(third(features.flatten(1))))
+    torch.testing.assert_close(network(images.flatten(1)), expected)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"shape": (3, 30, 32)},
+            r"shape must be \(channels, height, width\) with height and width multiples of 4, but it is \(3, 30, 32\)",
+        ),
+        ({"kernel_size": 4}, "kernel_size must be odd, but it is 4"),
+        ({"activation": "gelu"}, "activation must be one of"),
+        ({"normalisation": "layer"}, "normalisation must be None, 'batch' or 'group', but it is 'layer'"),
+    ],
+    ids=["shape", "kernel_size", "activation", "normalisation"],
+)
+def test_bad_settings_of_a_convolutional_network_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        convolutional_network(**{"shape": (3, 32, 32), **settings})

@@ -8,8 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, Posterior
-from sgmc.potentials import Potential
+from sgmc.networks import convolutional_network
+from sgmc.posteriors import HeldMinibatch, LinearRegression, LogisticRegression, NetworkPosterior, Posterior
+from sgmc.potentials import Potential, differentiate
 from tests.conftest import z_bound
 
 DOUBLE = torch.float64
@@ -175,6 +176,47 @@ def test_many_networks_at_once_are_the_single_ones(batch_size, generator):
     torch.testing.assert_close(posterior.energy(position)[1], posterior.energy(position[1:2])[0])
 
 
+def convolutional(generator, normalisation=None, **settings):
+    inputs = torch.randn(5, 32, generator=generator, dtype=DOUBLE)
+    module = convolutional_network((2, 4, 4), (3, 2), hidden=3, normalisation=normalisation, classes=2).double()
+    return NetworkPosterior(module, inputs, torch.arange(5) % 2, **settings)
+
+
+@pytest.mark.parametrize("normalisation", [None, "group"])
+def test_the_mean_over_all_minibatches_of_convolutions_is_the_gradient(normalisation, generator):
+    """Many chains of convolutions at once, and each example by itself: what normalisation by the batch would break."""
+    posterior = convolutional(generator, normalisation, batch_size=3)
+    posterior.draw_indices = Enumerated(5, 3, False)
+    position = start(posterior, generator, 1).expand(10, -1).contiguous()
+    mean = posterior.stochastic_gradient(position, generator).mean(0)
+    torch.testing.assert_close(mean, posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
+
+
+def test_normalisation_by_the_batch_is_refused_while_it_mixes_examples(generator):
+    with pytest.raises(
+        ValueError, match=r"module has batch normalisation in \['2', '6'\], .* there is no posterior. Normalise by nn.GroupNorm"
+    ):
+        convolutional(generator, "batch")
+    inputs, targets = torch.randn(5, 32, generator=generator), torch.arange(5) % 2
+    module = convolutional_network((2, 4, 4), (3, 2), normalisation="batch", classes=2).eval()
+    posterior = NetworkPosterior(module, inputs, targets)
+    position = posterior.initial_position(1, generator)
+    torch.testing.assert_close(posterior.predict(position, inputs)[:, 1:2], posterior.predict(position, inputs[1:2]))
+    module[2].running_mean = module[2].running_var = None  # without fixed statistics, evaluation mixes too
+    with pytest.raises(ValueError, match=r"batch normalisation in \['2'\]"):
+        NetworkPosterior(module, inputs, targets)
+
+
+def test_predictions_for_many_inputs_are_those_one_by_one(generator):
+    posterior = network(generator)
+    inputs = torch.randn(2_003, 3, generator=generator, dtype=DOUBLE)
+    position = start(posterior, generator, 2)
+    together = posterior.predict(position, inputs)
+    assert together.shape == (2, 2_003, 2)
+    apart = torch.stack([posterior.predict(position, inputs[i : i + 1])[:, 0] for i in (0, 999, 1000, 2_002)], 1)
+    torch.testing.assert_close(together[:, [0, 999, 1000, 2_002]], apart)
+
+
 def test_a_network_posterior_leaves_its_module_alone(generator):
     posterior = network(generator)
     before = [parameter.clone() for parameter in posterior.module.parameters()]
@@ -230,3 +272,28 @@ def test_a_likelihood_of_the_wrong_shape_is_refused():
     posterior = Posterior(lambda p: p.sum(-1), lambda p, x: (x - p).sum(-1), (torch.zeros(4),))
     with pytest.raises(ValueError, match=r"one value per chain and example, \(2, 4\), but it returned \(2,\)"):
         posterior.gradient(torch.zeros(2, 1))
+
+
+def test_a_held_minibatch_is_an_energy_with_its_gradient(data, generator):
+    posterior = LogisticRegression(*data, batch_size=4)
+    position = torch.randn(3, 3, generator=generator, dtype=DOUBLE)
+    held = HeldMinibatch(posterior, generator, chains=3)
+    torch.testing.assert_close(held.gradient(position), differentiate(held.energy, position)[1])
+    assert torch.equal(held.gradient(position), held.stochastic_gradient(position, generator))  # every time the same
+    assert not torch.equal(held.gradient(position), HeldMinibatch(posterior, generator, chains=3).gradient(position))
+
+
+def test_the_mean_over_held_minibatches_is_the_posterior(data, generator, monkeypatch):
+    posterior = LogisticRegression(*data, batch_size=2)
+    position = torch.randn(1, 3, generator=generator, dtype=DOUBLE)
+    seen = []
+    for pair in itertools.combinations(range(7), 2):
+        monkeypatch.setattr(posterior, "draw_indices", lambda chains, generator, pair=pair: torch.tensor([pair]))
+        seen.append(HeldMinibatch(posterior, generator))
+    torch.testing.assert_close(sum(held.energy(position) for held in seen) / 21, posterior.energy(position))
+    torch.testing.assert_close(sum(held.gradient(position) for held in seen) / 21, posterior.gradient(position))
+
+
+def test_a_minibatch_that_is_not_there_cannot_be_held(data, generator):
+    with pytest.raises(ValueError, match="posterior has no batch_size, so that there is no minibatch to hold: give it one"):
+        HeldMinibatch(LogisticRegression(*data), generator)

