@@ -215,26 +215,26 @@ claim(
     "Error of SGHMC's average over the mean error of its networks",
     average[0] / members[0],
     at_most=0.75,
-    because="it was 0.42 to 0.55 in runs with ten seeds",
+    because="it was 0.42 to 0.55 in nine runs with five seeds",
 )
 claim(
     "Error of SGHMC's average, less that of the optimised network",
     average[0] - optimised[0],
     at_most=0.015,
-    because="it was -0.026 to -0.005 in runs with ten seeds",
+    because="it was -0.026 to -0.005 in nine runs with five seeds",
 )
 claim(
     "Log score of SGHMC's average, less that of the optimised network",
     average[1] - optimised[1],
     near=0,
     within=0.12,
-    because="it was -0.046 to 0.017 in runs with ten seeds; over 1,000 digits the difference has a standard error of 0.03",
+    because="it was -0.043 to 0.017 in nine runs with five seeds; over 1,000 digits the difference has a standard error of 0.03",
 )
 claim(
     "Error of SGLD's average, less that of SGHMC's",
     averaged["SGLD"][-1, 0] - average[0],
     at_least=0.0,
-    because="it was 0.018 to 0.030 in runs with eight seeds",
+    because="it was 0.018 to 0.030 in nine runs with five seeds",
 )
 
 # %% [markdown]
