@@ -14,8 +14,8 @@ from torch import Tensor
 class Data(NamedTuple):
     """Inputs in [0, 1] and their classes."""
 
-    inputs: Tensor  # (n, features) float32
-    targets: Tensor  # (n,) int64
+    inputs: Tensor  #: (n, features) float32
+    targets: Tensor  #: (n,) int64
 
 
 def digits() -> tuple[Data, Data]:
@@ -170,7 +170,7 @@ def read_idx(path: Path, md5: str | None = None) -> Tensor:
         raise FileNotFoundError(f"{path} is missing: put the file there")
     content = path.read_bytes()
     if md5 is not None and hashlib.md5(content).hexdigest() != md5:
-        raise ValueError(f"{path} has another checksum than {md5}: it is corrupt, fetch it again")
+        raise ValueError(f"{path} has another checksum than {md5}: it is corrupt, delete it and fetch it again")
     try:
         content = gzip.decompress(content)
         zeros, kind, ndim = content[:2], content[2], content[3]
@@ -179,7 +179,7 @@ def read_idx(path: Path, md5: str | None = None) -> Tensor:
         if zeros != b"\0\0" or kind != 8 or len(values) != shape.prod():
             raise ValueError("the head does not fit the content")
     except (OSError, EOFError, zlib.error, ValueError, IndexError) as error:
-        raise ValueError(f"{path} is no gzipped IDX file of bytes ({error}): it is corrupt, fetch it again") from error
+        raise ValueError(f"{path} is no gzipped IDX file of bytes ({error}): it is corrupt, delete it and fetch it again") from error
     return torch.from_numpy(values.reshape(tuple(shape)).copy())
 
 
@@ -193,7 +193,7 @@ def _from_idx(name: str, root: str | Path) -> tuple[Data, Data]:
     for file, md5 in source.resources:  # images and labels for training, then for testing
         if not (folder / file).exists():
             try:
-                download_url(source.mirrors[-1] + file, folder, file, md5)
+                download_url(source.mirrors[0] + file, folder, file, md5)
             except Exception as error:
                 raise FileNotFoundError(_missing(f"{name}/raw/{file}", root, error)) from error
         tensors.append(read_idx(folder / file, md5))

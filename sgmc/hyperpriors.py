@@ -18,8 +18,8 @@ def draw_precisions(
         posterior: the posterior whose parameters the position holds; it is not changed.
         position: θ, ``(1, dim)``.
         generator: the source of randomness, on the position's device.
-        shape: a.
-        rate: b.
+        shape: the number a.
+        rate: the number b.
 
     Returns:
         λ by the name of the parameter, to be set as ``posterior.prior_precision``.

@@ -23,8 +23,8 @@ class LinearChain(NamedTuple):
         tensor([[1.]], dtype=torch.float64)
     """
 
-    transition: Tensor  # F, (dim, dim)
-    noise_covariance: Tensor  # Q, (dim, dim)
+    transition: Tensor  #: F, (dim, dim)
+    noise_covariance: Tensor  #: Q, (dim, dim)
 
     def stationary_covariance(self) -> Tensor:
         """Solve Σ = FΣFᵀ + Q.
@@ -93,7 +93,7 @@ def langevin_chain(
         step_size: η.
         noise_variance: V, the covariance of the gradient noise, in any form of :mod:`sgmc.matrices`.
         noise_estimate: B̂, in any form.
-        temperature: T.
+        temperature: T, of the target exp(−U/T).
 
     Example:
         >>> langevin_chain(torch.eye(1), step_size=0.5).stationary_covariance()
@@ -127,7 +127,7 @@ def sghmc_chain(
         noise_variance: V, the covariance of the gradient noise, in any form.
         noise_estimate: B̂, in any form.
         mass: M, in any form.
-        temperature: T.
+        temperature: T, of the target exp(−U/T).
         explicit_euler: whether to take the gradient at the old position.
 
     Example:
@@ -157,7 +157,7 @@ def naive_sghmc_chain(precision: Tensor, step_size: float, num_steps: int, noise
     Args:
         precision: A, ``(dim, dim)``.
         step_size: ε.
-        num_steps: L.
+        num_steps: L, the number of leapfrog steps.
         noise_variance: V, the covariance of the gradient noise, in any form of :mod:`sgmc.matrices`.
         mass: M, in any form.
 

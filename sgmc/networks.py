@@ -2,7 +2,7 @@
 
 import itertools
 
-from torch import nn
+from torch import Tensor, nn
 
 ACTIVATIONS = {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 NORMALISATIONS = {
@@ -32,6 +32,24 @@ def multilayer_perceptron(sizes: list[int], activation: str = "relu") -> nn.Sequ
         raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}")
     layers = [layer for pair in itertools.pairwise(sizes) for layer in (nn.Linear(*pair), ACTIVATIONS[activation]())]
     return nn.Sequential(*layers[:-1])
+
+
+class Images(nn.Unflatten):
+    """Read flat inputs ``(n, features)`` as images ``(n, channels, height, width)``, the channels of a pixel side by side in memory.
+
+    Same numbers, other order: a convolution and its pooling take two thirds of the time on a CPU.
+
+    Example:
+        >>> Images((3, 4, 5))(Tensor(1, 60)).stride()
+        (60, 1, 15, 3)
+    """
+
+    def __init__(self, shape: tuple[int, int, int]):
+        super().__init__(1, shape)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Lay out the images; by permutations, for ``vmap`` does not know of memory formats."""
+        return super().forward(inputs).permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
 
 
 def convolutional_network(
@@ -72,7 +90,7 @@ def convolutional_network(
         raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}")
     if normalisation not in NORMALISATIONS:
         raise ValueError(f"normalisation must be None, 'batch' or 'group', but it is {normalisation!r}")
-    layers: list[nn.Module] = [nn.Unflatten(1, shape)]
+    layers: list[nn.Module] = [Images(shape)]
     for inputs, outputs in itertools.pairwise((shape[0], *channels)):
         layers += [nn.Conv2d(inputs, outputs, kernel_size, padding=kernel_size // 2), *NORMALISATIONS[normalisation](outputs)]
         layers += [nn.MaxPool2d(2), ACTIVATIONS[activation]()]

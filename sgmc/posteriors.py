@@ -243,8 +243,8 @@ def control_variates(posterior: Posterior, reference: Tensor) -> Posterior:
     """Rewrite a posterior so that its minibatch gradients have little noise near a reference point θ₀ (Baker et al., 2019, Section 2.2).
 
     Each example's log p(xᵢ | θ) loses the linear term ∇log p(xᵢ | θ₀)·θ, and the prior gets all of them. The energy is the same; the
-    gradients that the minibatch samples are gᵢ(θ) − gᵢ(θ₀), so that their variance falls with the square of the distance to the
-    reference instead of staying.
+    gradients that the minibatch samples are gᵢ(θ) − gᵢ(θ₀), so that their variance grows with the square of the distance from the
+    reference, where it is zero.
 
     Args:
         posterior: the posterior.
@@ -529,9 +529,10 @@ class NetworkPosterior(Posterior):
         return torch.cat(pieces, -1)
 
     def predict(self, position: Tensor, inputs: Tensor) -> Tensor:
-        """Compute every chain's class probabilities for the inputs ``(n, ...)``: ``(chains, n, classes)``."""
-        # A few at a time, for what a convolution makes of all inputs at once may not fit into memory.
-        return torch.cat([self._log_probabilities(position, few[None]) for few in inputs.split(1_000)], 1).exp()
+        """Compute every chain's class probabilities for the inputs ``(n, ...)``: ``(chains, n, classes)``, float64."""
+        # A few at a time, for what a convolution makes of all inputs at once may not fit into memory. In float64, for a log score
+        # wants the logarithm of what a surprised network finds improbable, and float32 ends at e⁻¹⁰³.
+        return torch.cat([self._log_probabilities(position, few[None]) for few in inputs.split(1_000)], 1).double().exp()
 
     def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
         with torch.enable_grad():

@@ -56,7 +56,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_another_checksum_is_refused(tmp_path):
     file = tmp_path / "file.gz"
     file.write_bytes(gzip.compress(idx(IMAGES)))
-    with pytest.raises(ValueError, match=r"file\.gz has another checksum than 0123: it is corrupt, fetch it again"):
+    with pytest.raises(ValueError, match=r"file\.gz has another checksum than 0123: it is corrupt, delete it and fetch it again"):
         read_idx(file, "0123")
 
 
@@ -78,7 +78,7 @@ CORRUPT = {
 def test_a_corrupt_file_is_refused(content, tmp_path):
     file = tmp_path / "file.gz"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"file\.gz is no gzipped IDX file of bytes \(.+\): it is corrupt, fetch it again"):
+    with pytest.raises(ValueError, match=r"file\.gz is no gzipped IDX file of bytes \(.+\): it is corrupt, delete it and fetch it again"):
         read_idx(file)
 
 
@@ -124,7 +124,7 @@ def test_a_set_with_a_wrong_checksum_is_refused(source):
     name, load, _, _, root = source
     load(root)
     (root / name / "raw" / "b.gz").write_bytes(gzip.compress(idx(LABELS.flip(0))))
-    with pytest.raises(ValueError, match=r"b\.gz has another checksum than [0-9a-f]{32}: it is corrupt, fetch it again"):
+    with pytest.raises(ValueError, match=r"b\.gz has another checksum than [0-9a-f]{32}: it is corrupt, delete it and fetch it again"):
         load(root)
 
 

@@ -53,10 +53,11 @@ def code_hash(notebook: nbformat.NotebookNode) -> str:
 
 
 def environment_hash(root: Path = ROOT) -> str:
-    """Hash what every chapter depends on and its own text does not show: the package and the requirements."""
+    """Hash what chapters depend on and their own text does not show: the package, the stored results and the requirements."""
     files = [
         *sorted((root / "sgmc").rglob("*.py")),
         *sorted((root / "sgmc").rglob("*.mplstyle")),
+        *sorted((root / "book" / "results").glob("*.json")),
         root / "requirements.txt",
         root / "constraints.txt",
     ]
@@ -67,7 +68,7 @@ def environment_hash(root: Path = ROOT) -> str:
 def execute(root: Path = ROOT):
     """Execute, two chapters at a time, those that are not in the cache; return the cache.
 
-    The cache knows a chapter by its code. It is emptied when the package or the requirements change.
+    The cache knows a chapter by its code. It is emptied when the package, the stored results or the requirements change.
     """
     from jupyter_cache import get_cache
     from jupyter_cache.executors import load_executor

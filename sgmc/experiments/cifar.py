@@ -26,7 +26,7 @@ from sgmc.networks import convolutional_network, multilayer_perceptron
 
 __all__ = ["FanInRun", "prepare", "random_features", "run", "scramble", "settings", "standardise", "summary"]
 
-PASSES = 12  # of the network that is sampled as a whole, in under five minutes of one core; it gets better with more
+PASSES = 60  # of the network that is sampled as a whole, in twelve minutes of one core
 
 
 class Prepared(NamedTuple):
@@ -58,7 +58,7 @@ def settings(prepared: Prepared, small: bool) -> dict[str, Plan]:
         burn_in=PASSES // 2 - 1,
         batch_size=100,
         keep_every=4,
-        record_every=1,
+        record_every=2,
     )
     if small:
         head = replace(head, rounds=20, burn_in=10, batch_size=100, record_every=2)

@@ -18,11 +18,11 @@ LAYERS = [784, 100, 10]
 class Prepared(NamedTuple):
     """The data of an experiment, where its runs are saved, and its network."""
 
-    train: Data
-    validation: Data
-    test: Data
-    folder: Path
-    network: Callable[[], torch.nn.Module] = partial(multilayer_perceptron, LAYERS, "sigmoid")
+    train: Data  #: what posteriors are of
+    validation: Data  #: what settings are chosen by
+    test: Data  #: what results are scored on
+    folder: Path  #: where runs are saved
+    network: Callable[[], torch.nn.Module] = partial(multilayer_perceptron, LAYERS, "sigmoid")  #: makes the network
 
 
 def checkpoint(folder: Path, method: str, seed: int, tuning: int | None = None) -> Path:

@@ -81,7 +81,7 @@ def look(reservoir: list[Tensor], prepared: Prepared) -> dict:
     """
     positions = torch.stack(reservoir)
     posterior = NetworkPosterior(prepared.network(), *prepared.test)
-    average = sum(posterior.predict(position[None], prepared.test.inputs)[0].double() for position in positions) / len(positions)
+    average = sum(posterior.predict(position[None], prepared.test.inputs)[0] for position in positions) / len(positions)
     entropy = predictive_entropy(average)
     pieces = posterior.parameters_of(positions)
     return {
@@ -89,7 +89,7 @@ def look(reservoir: list[Tensor], prepared: Prepared) -> dict:
         "spread": {name: _rounded(piece.var(0).mean().sqrt()) for name, piece in pieces.items()},
         "length": {name: _rounded(piece.square().mean().sqrt()) for name, piece in pieces.items()},
         "entropy": _rounded(entropy.mean()),
-        "histogram": [int(count) for count in torch.histc(entropy, BINS, 0, math.log(10))],
+        "histogram": [int(count) for count in torch.histc(entropy.clamp(max=math.log(10)), BINS, 0, math.log(10))],
     }
 
 

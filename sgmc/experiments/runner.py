@@ -26,6 +26,9 @@ from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import brier_score, error_rate, expected_calibration_error, log_score
 
 FORMAT = 1  # of result files and checkpoints
+CHECKPOINT = {"settings", "made", "round", "seconds", "processor_seconds", "state"} | {
+    *("generator", "precisions", "total", "last", "reservoir", "curve")
+}
 CHECKPOINT_SECONDS = 30.0
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"  # where a checkout of the book keeps them
 
@@ -41,13 +44,13 @@ class DivergedError(ExperimentError):
 class Options(NamedTuple):
     """What the command line says."""
 
-    data: Path  # folder of the data sets
-    runs: Path  # folder for checkpoints, final states and reservoirs
-    small: bool = False  # the small version, on data that are always there
-    device: str = "cpu"
-    seeds: int = 5  # number of seeds, 0, 1, ...
-    resume: bool = False
-    progress: bool = True
+    data: Path  #: folder of the data sets
+    runs: Path  #: folder for checkpoints, final states and reservoirs
+    small: bool = False  #: the small version, on data that are always there
+    device: str = "cpu"  #: a device of torch
+    seeds: int = 5  #: number of seeds, 0, 1, ...
+    resume: bool = False  #: whether to go on with what is there
+    progress: bool = True  #: whether to show progress bars
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,16 @@ class Plan:
         prior_precision: λ of all weights; None to draw each tensor's by a Gibbs step once a round.
         rounds: number of rounds, of N/n steps each.
         burn_in: number of rounds before predictions are averaged, one network a round.
-        batch_size: n.
+        batch_size: n, the examples of a minibatch.
         keep_every: number of rounds from one network of the reservoir to the next.
         record_every: number of rounds from one point of the learning curve to the next.
         minibatches: ``"passes"``, slices of the data in an order shuffled anew every round, or ``"fresh"``, a random subset every step.
         noise_refresh: number of steps from one online estimate of the gradient noise's diagonal to the next; None for B̂ = 0.
         annealing: (b, γ) of SGLD's falling step size η(1 + t/b)^−γ after t steps, which then weights the averages; None for a constant one.
         seed: seed of the only generator.
+
+    Raises:
+        ValueError: if a setting is out of its range, or of no use to the method.
 
     Example:
         >>> Plan("SGLD", 1e-4, None).kernel().step_size
@@ -89,6 +95,18 @@ class Plan:
     noise_refresh: int | None = None
     annealing: tuple[float, float] | None = None
     seed: int = 0
+
+    def __post_init__(self):
+        if self.minibatches not in ("passes", "fresh"):
+            raise ValueError(f"minibatches must be 'passes' or 'fresh', but it is {self.minibatches!r}")
+        if not 0 <= self.burn_in < self.rounds:
+            raise ValueError(f"burn_in must be at least 0 and less than rounds, {self.rounds}, but it is {self.burn_in}")
+        if min(self.keep_every, self.record_every) < 1:
+            raise ValueError(f"keep_every and record_every must be at least 1, but they are {self.keep_every} and {self.record_every}")
+        if self.momentum_decay is None and self.noise_refresh is not None:
+            raise ValueError("noise_refresh is for methods with momentum: leave it out, or give momentum_decay")
+        if self.momentum_decay is not None and self.annealing is not None:
+            raise ValueError("annealing is for methods without momentum: leave it out, or leave out momentum_decay")
 
     def kernel(self) -> SGHMC | SGLD:
         """Make the kernel that the plan describes."""
@@ -131,35 +149,42 @@ class CapturedRound:
     it was to capture.
 
     Args:
-        run: a run on a CUDA device that has taken a round already, which warms up what a graph must not start.
+        run: a run on a CUDA device. Its first round is taken step by step, which warms up what a graph must not start; the random numbers
+            are drawn in the same order in both, so that a resumed run goes on as the uninterrupted one.
     """
 
     def __init__(self, run: "Run"):
-        self.posterior, self.generator = run.posterior, run.generator
+        self.posterior, self.kernel, self.generator = run.posterior, run.kernel, run.generator
         self.minibatches = torch.zeros(run.steps_per_round, run.plan.batch_size, dtype=torch.int64, device=run.device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def capture(self, state: NamedTuple) -> None:
+        """Capture the steps, which do not happen now, from a state whose tensors stay."""
         self.graph = torch.cuda.CUDAGraph()
         self.graph.register_generator_state(self.generator)
-        with torch.cuda.graph(self.graph):
-            self.evaluations = self.steps(run.kernel, run.state)
+        with torch.cuda.device(self.minibatches.device), torch.cuda.graph(self.graph):
+            self.steps(state)
 
-    def steps(self, kernel: SGHMC | SGLD, start: NamedTuple) -> int:
-        """Take the steps with the minibatches given, leave the state where it was read, and count the gradient evaluations."""
+    def steps(self, start: NamedTuple) -> NamedTuple:
+        """Take the steps with the minibatches given, and leave the state where it was read."""
         minibatches = iter(self.minibatches)
         self.posterior.draw_indices = lambda chains, generator: next(minibatches)[None]
         state = start
         for _ in self.minibatches:
-            state = kernel.step(self.posterior, state, self.generator)
+            state = self.kernel.step(self.posterior, state, self.generator)
         del self.posterior.draw_indices  # back to the method of its class
         for old, new in zip(start, state, strict=True):
             if isinstance(old, Tensor) and new is not old:
                 old.copy_(new)
-        return state.num_gradients - start.num_gradients
+        return state
 
-    def replay(self, state: NamedTuple) -> NamedTuple:
-        """Go on from a state, whose tensors are those that the graph was captured with, by one round."""
+    def go(self, state: NamedTuple) -> NamedTuple:
+        """Go on from a state by one round, step by step or by the graph."""
         self.minibatches.copy_(self.posterior.draw_indices(len(self.minibatches), self.generator))
+        if self.graph is None:
+            return self.steps(state)
         self.graph.replay()
-        return state._replace(num_gradients=state.num_gradients + self.evaluations)
+        return state._replace(num_gradients=state.num_gradients + len(self.minibatches))
 
 
 class Run:
@@ -178,6 +203,7 @@ class Run:
         resume: whether to go on from that file if it is there; the results are those of an uninterrupted run, bit for bit.
 
     Attributes:
+        made: date, versions, machine and precision of the run, or of its last part if it was resumed.
         reservoir: positions kept, each ``(dim,)`` on the CPU.
         curve: learning curve, a dictionary of lists.
 
@@ -196,7 +222,13 @@ class Run:
         resume: bool = False,
     ):
         self.plan, self.checkpoint, self.device = plan, checkpoint, torch.device(device)
-        self.settings = {"format": FORMAT, **asdict(plan), "data": checksum(train, examples), "device": self.device.type}
+        self.settings = {
+            "format": FORMAT,
+            **asdict(plan),
+            "network": str(module),
+            "data": checksum(train, examples),
+            "device": self.device.type,
+        }
         self.targets = examples.targets
         self.examples = examples.inputs.to(device)
         precision = 1.0 if plan.prior_precision is None else plan.prior_precision
@@ -207,11 +239,13 @@ class Run:
         self.kernel = plan.kernel()
         start = self.posterior.initial_position(1, self.generator)
         self.state = self.kernel.init(self.posterior, start, self.generator)
+        self.posterior.__dict__.pop("_left", None)  # a pass begins with a round; the first noise estimate took a minibatch
         self.steps_per_round = len(train.targets) // plan.batch_size
         self.round, self.seconds, self.processor_seconds = 0, 0.0, 0.0
         # An online estimate looks at numbers as it goes, and a falling step size is a new number every step: neither fits into a graph.
         self.captures = self.device.type == "cuda" and plan.noise_refresh is None and plan.annealing is None
         self.captured: CapturedRound | None = None
+        self.made: dict = {}
         self.total = torch.zeros(len(examples.targets), 10, dtype=torch.float64, device=device)
         self.last = self.total
         self.reservoir: list[Tensor] = []
@@ -232,6 +266,8 @@ class Run:
     def go(self, progress: bool = True) -> dict:
         """Run the rounds that are left and return the results of :meth:`result`."""
         quiet = {} if progress else {"disable": True}
+        if self.round < self.plan.rounds:
+            self.made = circumstances(self.device.type)
         started = saved = time.monotonic()
         processor_started = time.process_time()
         name = f"{self.plan.method}, seed {self.plan.seed}"
@@ -258,18 +294,21 @@ class Run:
             raise DivergedError(f"{self.plan.method} left the finite numbers in round {self.round}: lower its learning rate")
         if self.plan.prior_precision is None:
             self.posterior.prior_precision = draw_precisions(self.posterior, position, self.generator)
-        self.last = self.posterior.predict(position, self.examples)[0].double()
+        self.last = self.posterior.predict(position, self.examples)[0]
+        if not torch.isfinite(self.last).all():  # the logits overflow before the weights do
+            raise DivergedError(f"{self.plan.method} left the finite numbers in round {self.round}: lower its learning rate")
         if self.round > self.plan.burn_in:
             self.total += self.last if self.plan.annealing is None else self.weight(self.round) * self.last
             if (self.round - self.plan.burn_in) % self.plan.keep_every == 0:
                 self.reservoir.append(position[0].cpu().clone())
-        if self.captures and self.captured is None:
-            self.captured = CapturedRound(self)
+        if self.captured is not None and self.captured.graph is None:
+            self.captured.capture(self.state)
 
     def take_steps(self) -> None:
         """Take the N/n steps of a round; on a CUDA device the first round step by step, and the others as a graph of all of them."""
-        if self.captured is not None:
-            self.state = self.captured.replay(self.state)
+        if self.captures:
+            self.captured = self.captured or CapturedRound(self)
+            self.state = self.captured.go(self.state)
             return
         for _ in range(self.steps_per_round):
             self.state = self.kernel.step(self.posterior, self.state, self.generator)
@@ -300,6 +339,7 @@ class Run:
         """Return the scores, the learning curve and the costs of the run so far, ready for a result file."""
         return {
             "plan": asdict(self.plan),
+            "made": self.made,
             "last": score(self.last.cpu(), self.targets),
             "average": score(self.average, self.targets),
             "wrong": {"last": self.wrong(self.last), "average": self.wrong(self.average)},
@@ -315,6 +355,7 @@ class Run:
         """Write the checkpoint, beside the old one and then over it, so that a stop in the middle of writing loses nothing."""
         content = {
             "settings": self.settings,
+            "made": self.made,
             "round": self.round,
             "seconds": self.seconds,
             "processor_seconds": self.processor_seconds,
@@ -335,16 +376,17 @@ class Run:
         """Go back to what :meth:`save` wrote."""
         content = read_checkpoint(self.checkpoint, self.device)
         old = content["settings"]
-        changed = [name for name in self.settings if old.get(name) != self.settings[name]]
+        changed = [name for name in self.settings | old if old.get(name) != self.settings.get(name)]
         if changed:
-            differences = ", ".join(f"{name} was {old.get(name)!r} and is {self.settings[name]!r}" for name in changed)
+            differences = ", ".join(f"{name} was {old.get(name)!r} and is {self.settings.get(name)!r}" for name in changed)
             raise ExperimentError(f"{self.checkpoint} is of a run with other settings ({differences}): undo the change, or delete the file")
         self.state = type(self.state)(*content["state"])
         self.generator.set_state(content["generator"].cpu())
         self.posterior.prior_precision = content["precisions"]
-        self.round, self.seconds, self.processor_seconds = (content[name] for name in ("round", "seconds", "processor_seconds"))
+        self.made, self.round = content["made"], content["round"]
+        self.seconds, self.processor_seconds = content["seconds"], content["processor_seconds"]
         self.total, self.last = content["total"], content["last"]
-        self.reservoir, self.curve = content["reservoir"], content["curve"]
+        self.reservoir, self.curve = [kept.cpu() for kept in content["reservoir"]], content["curve"]
 
 
 def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> dict:
@@ -357,7 +399,8 @@ def read_checkpoint(path: Path, device: torch.device | str = "cpu") -> dict:
         raise ExperimentError(f"{path} is missing: run the experiment that writes it first")
     try:
         content = torch.load(path, map_location=device, weights_only=True)
-        content["settings"], content["reservoir"]
+        if missing := CHECKPOINT - content.keys():
+            raise KeyError(*missing)
     except Exception as error:
         raise ExperimentError(f"{path} is no checkpoint, or corrupt ({type(error).__name__}): delete it to start that run anew") from error
     return content
@@ -388,18 +431,21 @@ def checksum(*data: Data) -> str:
     return digest.hexdigest()[:32]
 
 
+def circumstances(device: str) -> dict:
+    """Say when and on what something is run: date, versions, machine in words, rounding of matrix products."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "versions": {"sgmc": sgmc.__version__, "torch": str(torch.__version__), "python": platform.python_version()},
+        "machine": machine(device),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+    }
+
+
 def provenance(name: str, options: Options) -> dict:
-    """Say who ran what, when and on what: command, versions, machine in words, memory."""
+    """Say who put a result together: command, circumstances, memory; a run that was resumed when it was finished has its own."""
     command = f"python -m sgmc.experiments run {name} --seeds {options.seeds}"
     command += (" --small" if options.small else "") + (f" --device {options.device}" if options.device != "cpu" else "")
-    return {
-        "command": command,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "versions": {"sgmc": sgmc.__version__, "torch": torch.__version__, "python": platform.python_version()},
-        "machine": machine(options.device),
-        "matmul_precision": torch.get_float32_matmul_precision(),
-        "peak_memory_megabytes": peak_memory(options.device),
-    }
+    return {"command": command, **circumstances(options.device), "peak_memory_megabytes": peak_memory(options.device)}
 
 
 def who_ran(result: dict) -> str:

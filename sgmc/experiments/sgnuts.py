@@ -17,7 +17,7 @@ from torch import Generator, Tensor
 from tqdm import tqdm
 
 from sgmc.datasets import Data, digits, fashion_mnist, mnist
-from sgmc.experiments.runner import ExperimentError, Options, checksum, read_result, score, write_result
+from sgmc.experiments.runner import ExperimentError, Options, checksum, circumstances, read_result, score, write_result
 from sgmc.kernels import SGHMC, SGNUTS
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
@@ -42,7 +42,7 @@ class Plan:
         method: a name in ``METHODS``; SGNUTS and SGHMC may add ", small start".
         learning_rate: η = ε².
         momentum_decay: α = εC.
-        batch_size: n.
+        batch_size: n, the examples of a minibatch.
         epochs: number of epochs, those of the warm-up included; an epoch is N/n gradients.
         warm_up: number of epochs before the networks at the ends of the epochs are averaged.
         seed: seed of the only generator.
@@ -166,7 +166,7 @@ def one_run(plan: Plan, train: Data, test: Data, device: str = "cpu", progress: 
     depths, limited, diverged, trees, seconds = [], 0, 0, 0, 0.0
 
     def look(step: Step) -> Tensor:
-        probabilities = posterior.predict(step.position, inputs)[0].double().cpu()
+        probabilities = posterior.predict(step.position, inputs)[0].cpu()
         scores = score(probabilities, test.targets)
         weights = posterior.parameters_of(step.position)["0.weight"].view(LAYERS[1], -1)[:, empty]
         values = (step.num_gradients, trees, seconds, scores["error"], scores["log_loss"])
@@ -208,6 +208,7 @@ def one_run(plan: Plan, train: Data, test: Data, device: str = "cpu", progress: 
     average = sums["average"] / averaged
     result = {
         "plan": asdict(plan),
+        "made": circumstances(device),
         "average": score(average, test.targets),
         "entropy": [round(float(predictive_entropy(average).mean()), 5), round(entropy / averaged, 5)],
         "gradients": step.num_gradients,

@@ -86,7 +86,7 @@ def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> t
     """Average the class probabilities of some networks ``(n, classes)``, and the entropies of their predictions ``(n,)``."""
     probabilities, entropy = torch.zeros(()), torch.zeros(())
     for position in positions:  # one by one, so that memory does not grow with their number
-        one = posterior.predict(position[None], inputs)[0].double()
+        one = posterior.predict(position[None], inputs)[0]
         probabilities, entropy = probabilities + one / len(positions), entropy + predictive_entropy(one) / len(positions)
     return probabilities, entropy
 
@@ -134,7 +134,7 @@ def summary(result: dict) -> list[str]:
 
 
 def _describe(entropy: Tensor, expected: Tensor) -> dict:
-    counts = torch.histc(entropy, BINS, 0, math.log(10))
+    counts = torch.histc(entropy.clamp(max=math.log(10)), BINS, 0, math.log(10))  # rounding may pass the largest
     return {
         "mean": _rounded(entropy.mean()),
         "disagreement": _rounded((entropy - expected).mean()),

@@ -17,41 +17,41 @@ from sgmc.matrices import Matrix, apply
 class Point(NamedTuple):
     """One state of the path of every chain, with what its kernel wants to know of it."""
 
-    position: Tensor  # (chains, dim)
-    momentum: Tensor  # (chains, dim), in the direction in which the path grows
-    log_weight: Tensor  # logarithm of the weight with which it is chosen, relative to the start's, (chains,)
-    energy: Tensor | None = None  # U at the position, (chains,)
-    gradient: Tensor | None = None  # ∇U at the position, (chains, dim)
+    position: Tensor  #: (chains, dim)
+    momentum: Tensor  #: (chains, dim), in the direction in which the path grows
+    log_weight: Tensor  #: logarithm of the weight with which it is chosen, relative to the start's, (chains,)
+    energy: Tensor | None = None  #: U at the position, (chains,)
+    gradient: Tensor | None = None  #: ∇U at the position, (chains, dim)
 
 
 class Span(NamedTuple):
     """What the U-turn criterion needs to know of a sub-tree: its momenta at both ends, and the sum of all."""
 
-    first: Tensor  # (chains, dim)
-    last: Tensor  # (chains, dim)
-    total: Tensor  # ρ, (chains, dim)
-    num_states: int
+    first: Tensor  #: (chains, dim)
+    last: Tensor  #: (chains, dim)
+    total: Tensor  #: ρ, (chains, dim)
+    num_states: int  #: 2ʲ
 
 
 class Branch(NamedTuple):
     """A new half of a tree."""
 
-    end: Point
-    chosen: Point
-    log_weight: Tensor  # logarithm of the sum of its weights, (chains,)
-    span: Span
-    straight: Tensor  # whether it neither turned nor diverged, (chains,) bool
+    end: Point  #: its last state
+    chosen: Point  #: drawn from its states by their weights
+    log_weight: Tensor  #: logarithm of the sum of its weights, (chains,)
+    span: Span  #: its ends and the sum of its momenta
+    straight: Tensor  #: whether it neither turned nor diverged, (chains,) bool
 
 
 class Tree(NamedTuple):
     """A finished tree."""
 
-    chosen: Point
-    depth: Tensor  # j, for a path of 2ʲ states, (chains,) int64
-    diverged: Tensor  # whether a step diverged, (chains,) bool
-    depth_limited: Tensor  # whether it would have grown further, (chains,) bool
-    acceptance: Tensor  # mean of min(1, weight) over the steps taken, (chains,)
-    num_steps: Tensor  # number of steps taken, those of a half that was thrown away included, (chains,) int64
+    chosen: Point  #: the next state of the chain
+    depth: Tensor  #: j, for a path of 2ʲ states, (chains,) int64
+    diverged: Tensor  #: whether a step diverged, (chains,) bool
+    depth_limited: Tensor  #: whether it would have grown further, (chains,) bool
+    acceptance: Tensor  #: mean of min(1, weight) over the steps taken, (chains,)
+    num_steps: Tensor  #: number of steps taken, those of a half that was thrown away included, (chains,) int64
 
 
 def grow_tree(

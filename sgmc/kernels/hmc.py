@@ -16,11 +16,11 @@ from sgmc.potentials import Potential
 class HMCState(NamedTuple):
     """A state of HMC, and what its last step learned."""
 
-    position: Tensor  # (chains, dim)
-    momentum: Tensor  # (chains, dim)
-    energy: Tensor  # U at the position, (chains,)
-    acceptance: Tensor  # probability with which the last proposal was accepted, (chains,)
-    num_gradients: int  # gradient evaluations of each chain so far
+    position: Tensor  #: (chains, dim)
+    momentum: Tensor  #: (chains, dim)
+    energy: Tensor  #: U at the position, (chains,)
+    acceptance: Tensor  #: probability with which the last proposal was accepted, (chains,)
+    num_gradients: int  #: gradient evaluations of each chain so far
 
 
 @dataclass(frozen=True, eq=False)

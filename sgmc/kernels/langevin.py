@@ -14,9 +14,9 @@ from sgmc.potentials import Potential
 class SGLDState(NamedTuple):
     """A state of SGLD, and what its last step learned."""
 
-    position: Tensor  # (chains, dim)
-    step_size: float  # η of the last step, the weight of its draw when step sizes fall
-    num_gradients: int  # gradient evaluations of each chain so far, and the number of steps taken
+    position: Tensor  #: (chains, dim)
+    step_size: float  #: η of the last step, the weight of its draw when step sizes fall
+    num_gradients: int  #: gradient evaluations of each chain so far, and the number of steps taken
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,14 +15,14 @@ from sgmc.potentials import Potential
 class NUTSState(NamedTuple):
     """A state of NUTS, and what its last step learned."""
 
-    position: Tensor  # (chains, dim)
-    gradient: Tensor  # ∇U at the position, (chains, dim)
-    energy: Tensor  # U at the position, (chains,)
-    acceptance: Tensor  # mean Metropolis probability of the states of the last tree, (chains,)
-    depth: Tensor  # j of its path of 2ʲ states, (chains,) int64
-    diverged: Tensor  # whether the energy error became too large, (chains,) bool
-    depth_limited: Tensor  # whether the path would have grown further, (chains,) bool
-    num_gradients: Tensor  # gradient evaluations of each chain so far, (chains,) int64
+    position: Tensor  #: (chains, dim)
+    gradient: Tensor  #: ∇U at the position, (chains, dim)
+    energy: Tensor  #: U at the position, (chains,)
+    acceptance: Tensor  #: mean Metropolis probability of the states of the last tree, (chains,)
+    depth: Tensor  #: j of its path of 2ʲ states, (chains,) int64
+    diverged: Tensor  #: whether the energy error became too large, (chains,) bool
+    depth_limited: Tensor  #: whether the path would have grown further, (chains,) bool
+    num_gradients: Tensor  #: gradient evaluations of each chain so far, (chains,) int64
 
 
 @dataclass(frozen=True, eq=False)

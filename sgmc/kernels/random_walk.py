@@ -13,9 +13,9 @@ from sgmc.potentials import Potential
 class RandomWalkState(NamedTuple):
     """A state of random-walk Metropolis, and what its last step learned."""
 
-    position: Tensor  # (chains, dim)
-    energy: Tensor  # U at the position, (chains,)
-    acceptance: Tensor  # probability with which the last proposal was accepted, (chains,)
+    position: Tensor  #: (chains, dim)
+    energy: Tensor  #: U at the position, (chains,)
+    acceptance: Tensor  #: probability with which the last proposal was accepted, (chains,)
 
 
 @dataclass(frozen=True)

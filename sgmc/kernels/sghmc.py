@@ -16,19 +16,19 @@ from sgmc.potentials import Potential
 class SGHMCState(NamedTuple):
     """A state of SGHMC."""
 
-    position: Tensor  # (chains, dim)
-    momentum: Tensor  # (chains, dim)
-    num_gradients: int  # gradient evaluations of each chain so far
+    position: Tensor  #: (chains, dim)
+    momentum: Tensor  #: (chains, dim)
+    num_gradients: int  #: gradient evaluations of each chain so far
 
 
 class OnlineSGHMCState(NamedTuple):
     """A state of SGHMC with an online noise estimate."""
 
-    position: Tensor  # (chains, dim)
-    momentum: Tensor  # (chains, dim)
-    num_gradients: int  # gradient evaluations of each chain so far
-    noise_variance: Tensor  # V̂, (chains, 1), (chains, dim) or (chains, dim, dim)
-    clipped: Tensor  # share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
+    position: Tensor  #: (chains, dim)
+    momentum: Tensor  #: (chains, dim)
+    num_gradients: int  #: gradient evaluations of each chain so far
+    noise_variance: Tensor  #: V̂, (chains, 1), (chains, dim) or (chains, dim, dim)
+    clipped: Tensor  #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ _CHOICES = {"weights": ("uniform", "energy", "work"), "integrator": ("palindromi
 class SGNUTSState(NamedTuple):
     """A state of SGNUTS, and what its last step learned."""
 
-    position: Tensor  # (chains, dim)
-    depth: Tensor  # j of the last path of 2ʲ states, (chains,) int64
-    diverged: Tensor  # whether the last path left the finite numbers, (chains,) bool
-    depth_limited: Tensor  # whether it would have grown further, (chains,) bool
-    num_gradients: Tensor  # stochastic gradients of each chain so far, (chains,) int64
+    position: Tensor  #: (chains, dim)
+    depth: Tensor  #: j of the last path of 2ʲ states, (chains,) int64
+    diverged: Tensor  #: whether the last path left the finite numbers, (chains,) bool
+    depth_limited: Tensor  #: whether it would have grown further, (chains,) bool
+    num_gradients: Tensor  #: stochastic gradients of each chain so far, (chains,) int64
 
 
 @dataclass(frozen=True, eq=False)

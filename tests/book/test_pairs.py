@@ -38,6 +38,17 @@ def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
     assert notebook.read_bytes() == before, "a second sync changed a notebook"
 
 
+def test_a_change_of_a_stored_result_alone_changes_the_stored_output(small_book):
+    notebook, result = small_book / "book" / "part" / "small.ipynb", small_book / "book" / "results" / "small.json"
+    result.parent.mkdir()
+    result.write_text('"first"')
+    (small_book / "sgmc" / "__init__.py").write_text(f"def answer():\n    return open({str(result)!r}).read()\n")
+    assert run(small_book, "sync")[0] == 0
+    result.write_text('"second"')
+    assert run(small_book, "sync")[0] == 0
+    assert "second" in notebook.read_text() and "first" not in notebook.read_text()
+
+
 def stored(small_book):
     assert run(small_book, "sync")[0] == 0
     path = small_book / "book" / "part" / "small.ipynb"

@@ -81,3 +81,11 @@ def test_the_settings_are_those_of_the_report_at_its_size():
     train = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
     plan = cifar.settings(cifar.Prepared(train, train, (3, 32, 32), None), small=False)["its posterior"]
     assert plan.learning_rate == pytest.approx(1e-6) and (plan.momentum_decay, plan.burn_in, plan.batch_size) == (0.01, 150, 500)
+
+
+def test_the_report_saw_scrambled_images_and_its_posterior_does_not(generator, tmp_path, monkeypatch):
+    train, shape = images(generator), (3, 8, 8)
+    monkeypatch.setattr(cifar, "random_features", lambda train, test, shape, generator: (train, test))
+    for name, expected in {"as reported": cifar.scramble(train, shape).inputs, "its posterior": train.inputs}.items():
+        seen = cifar.parts(name, cifar.Prepared(train, train, shape, tmp_path), 0, small=False)[0].inputs
+        assert torch.equal(seen, expected)

@@ -10,6 +10,7 @@ import torchvision.datasets.utils
 from sgmc.datasets import digits
 from sgmc.experiments import EXPERIMENTS, mnist
 from sgmc.experiments.__main__ import main
+from sgmc.experiments.runner import Run
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 
@@ -142,15 +143,16 @@ def test_bad_options_are_refused(option, message, tmp_path, capsys):
     assert message in error_of(capsys)
 
 
-def test_an_unfinished_run_is_not_started_over(tmp_path, capsys):
-    mark = tmp_path / "runs" / "mnist-small" / "unfinished"
-    mark.parent.mkdir(parents=True)
-    mark.touch()
+def test_earlier_runs_are_not_started_over(quick, tmp_path, capsys):
+    assert run(tmp_path, "mnist", "--small") == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}
     assert run(tmp_path, "mnist", "--small") == 1
-    assert "holds an unfinished run: say --resume to go on with it, or delete the folder" in error_of(capsys)
+    assert "holds earlier runs: say --resume to go on with them, or delete the folder to start anew" in error_of(capsys)
+    assert all(path.read_bytes() == content for path, content in before.items())
 
 
-def test_a_result_of_another_version_stops_the_run_before_it_starts(tmp_path, capsys):
+def test_a_result_of_another_version_stops_the_run_before_it_starts(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(mnist, "prepare", None)
     path = tmp_path / "runs" / "mnist-small.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"format": 7}')
@@ -162,3 +164,20 @@ def test_a_result_of_another_version_stops_the_run_before_it_starts(tmp_path, ca
 def test_uncertainty_needs_the_runs_of_mnist(tmp_path, capsys):
     assert run(tmp_path, "uncertainty", "--small", "--seeds", "1") == 1
     assert "SGHMC-0.pt is missing: run mnist with 1 seeds first" in error_of(capsys)
+
+
+def test_an_interrupted_experiment_goes_on(quick, tmp_path, monkeypatch, capsys):
+    one_round, rounds = Run.one_round, []
+
+    def interrupt(self):
+        if len(rounds) == 20:
+            raise KeyboardInterrupt
+        rounds.append(1)
+        one_round(self)
+
+    monkeypatch.setattr(Run, "one_round", interrupt)
+    assert run(tmp_path, "mnist", "--small") == 130
+    assert capsys.readouterr().err == "interrupted: say --resume to go on\n"
+    assert run(tmp_path, "mnist", "--small") == 1  # without --resume nothing is touched
+    monkeypatch.setattr(Run, "one_round", one_round)
+    assert run(tmp_path, "mnist", "--small", "--resume") == 0

@@ -1,6 +1,7 @@
 """The runs of the experiments: what a kill and a resume change (nothing), what averages in a stream, and what is refused."""
 
 import contextlib
+import gc
 import json
 import signal
 import subprocess
@@ -13,8 +14,9 @@ import torch
 
 from sgmc.datasets import Data
 from sgmc.experiments import runner
-from sgmc.experiments.runner import ExperimentError, Plan, Run, read_result, write_result
+from sgmc.experiments.runner import ExperimentError, Plan, Run, read_result, score, write_result
 from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import NetworkPosterior
 
 PLANS = {
     "SGHMC, precisions drawn": Plan("SGHMC", 1e-3, 0.1, rounds=8, burn_in=2, batch_size=5, keep_every=2, record_every=3, seed=3),
@@ -103,7 +105,9 @@ def test_a_run_killed_by_the_system_resumes_bit_for_bit(tmp_path):
 
 def test_a_finished_run_is_not_run_again(tmp_path, monkeypatch):
     first = make(PLANS["SGD"], tmp_path / "run.pt").go(progress=False)
+    assert first["made"].keys() == {"date", "versions", "machine", "matmul_precision"}
     monkeypatch.setattr(Run, "one_round", None)
+    monkeypatch.setattr(runner, "circumstances", None)  # what a result says of its making is not about the resume
     assert make(PLANS["SGD"], tmp_path / "run.pt", resume=True).go(progress=False) == first
 
 
@@ -147,14 +151,15 @@ def test_a_pass_shows_every_example_once_and_fresh_minibatches_do_not():
 
 
 def test_memory_does_not_grow_with_the_networks_averaged(tmp_path):
-    sizes = []
+    held, stored = [], []
     for rounds in (20, 60):
         plan = replace(PLANS["SGHMC, precisions drawn"], rounds=rounds, keep_every=rounds // 2 - 1, record_every=1000)
-        make(plan, tmp_path / f"{rounds}.pt").go(progress=False)
-        content = torch.load(tmp_path / f"{rounds}.pt", weights_only=True)
-        tensors = [*content["state"][:2], content["total"], content["last"], *content["reservoir"]]
-        sizes.append(sum(tensor.numel() for tensor in tensors))
-    assert sizes[0] == sizes[1]
+        run = make(plan, tmp_path / f"{rounds}.pt")
+        run.go(progress=False)
+        gc.collect()
+        held.append(sum(thing.numel() for thing in gc.get_objects() if type(thing) is torch.Tensor))
+        stored.append((tmp_path / f"{rounds}.pt").stat().st_size)
+    assert held[0] == held[1] and abs(stored[1] - stored[0]) < 300  # less than one prediction
 
 
 def test_falling_steps_weigh_the_average(monkeypatch):
@@ -196,20 +201,30 @@ class FakeGraph:
         self.again()
 
 
-@pytest.mark.parametrize("method", ["SGHMC, precisions drawn", "SGLD", "SGD"])
-def test_captured_rounds_are_the_steps_one_by_one(method, monkeypatch):
-    plan = replace(PLANS["SGHMC, precisions drawn"], momentum_decay=None) if method == "SGLD" else PLANS[method]
-    whole, run = make(plan), make(plan)
-    whole.go(progress=False)
+@pytest.fixture
+def fake_cuda(monkeypatch):
+    """Let a captured round be captured, and run again, on the CPU."""
     steps = runner.CapturedRound.steps
 
-    def capture(self, kernel, state):
-        self.graph.again = lambda: steps(self, kernel, state)
-        return run.steps_per_round
+    def recorded(self, start):
+        if self.graph is None:
+            return steps(self, start)
+        self.graph.again = lambda: steps(self, start)
 
-    monkeypatch.setattr(runner.CapturedRound, "steps", capture)
+    monkeypatch.setattr(runner.CapturedRound, "steps", recorded)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", FakeGraph)
     monkeypatch.setattr(torch.cuda, "graph", lambda graph: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+
+
+def method_plan(method):
+    return replace(PLANS["SGHMC, precisions drawn"], momentum_decay=None) if method == "SGLD" else PLANS[method]
+
+
+@pytest.mark.parametrize("method", ["SGHMC, precisions drawn", "SGLD", "SGD"])
+def test_captured_rounds_are_the_steps_one_by_one(method, fake_cuda):
+    whole, run = make(method_plan(method)), make(method_plan(method))
+    whole.go(progress=False)
     run.captures = True
     run.one_round()
     read = [*run.state, run.posterior._prior_precision]
@@ -219,6 +234,29 @@ def test_captured_rounds_are_the_steps_one_by_one(method, monkeypatch):
     assert all(new is old for new, old in zip(now, read, strict=True) if isinstance(old, torch.Tensor))
     assert run.captured.graph.generator is run.generator
     assert_same(contents(whole), contents(run))
+
+
+@pytest.mark.parametrize("minibatches", ["passes", "fresh"])
+@pytest.mark.parametrize("method", ["SGHMC, precisions drawn", "SGLD", "SGD"])
+def test_captured_rounds_resume_bit_for_bit(method, minibatches, fake_cuda, tmp_path):
+    """The first round after a resume is taken step by step where the uninterrupted run replays its graph."""
+    plan = replace(method_plan(method), minibatches=minibatches)
+
+    def captured(*given):
+        run = make(plan, *given)
+        run.captures = True
+        return run
+
+    whole, part = captured(), captured(tmp_path / "run.pt")
+    whole.go(progress=False)
+    with torch.no_grad():
+        for _ in range(3):
+            part.one_round()
+    part.record()
+    part.save()
+    resumed = captured(tmp_path / "run.pt", True)
+    resumed.go(progress=False)
+    assert_same(contents(whole), contents(resumed))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
@@ -273,12 +311,14 @@ def test_a_corrupt_checkpoint_is_refused(tmp_path):
     assert checkpoint.read_bytes() == b"nothing"
 
 
-def test_processor_seconds_go_on_where_they_stopped(tmp_path):
-    first = make(PLANS["SGD"], tmp_path / "run.pt").go(progress=False)
-    assert 0 < first["processor_seconds"] + 0.1 < 60
-    content = torch.load(tmp_path / "run.pt", weights_only=True)
-    torch.save({**content, "processor_seconds": 100.0}, tmp_path / "run.pt")
-    assert make(PLANS["SGD"], tmp_path / "run.pt", resume=True).go(progress=False)["processor_seconds"] == 100.0
+def test_seconds_go_on_where_they_stopped(tmp_path):
+    part = make(PLANS["SGD"], tmp_path / "run.pt")
+    with torch.no_grad():
+        part.one_round()
+    part.seconds = part.processor_seconds = 100.0
+    part.save()
+    result = make(PLANS["SGD"], tmp_path / "run.pt", resume=True).go(progress=False)
+    assert 100 <= result["processor_seconds"] < 160 and 100 <= result["seconds"] < 160
 
 
 def test_a_learning_rate_that_diverges_is_named():
@@ -316,3 +356,45 @@ def test_a_missing_result_says_how_to_make_it(tmp_path):
 def test_result_files_are_plain_json(tmp_path):
     write_result(tmp_path / "x.json", {"run": make(PLANS["SGD"]).go(progress=False)})
     assert json.loads((tmp_path / "x.json").read_text())["run"]["plan"]["method"] == "SGD"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"minibatches": "pass"}, "minibatches must be 'passes' or 'fresh', but it is 'pass'"),
+        ({"burn_in": 8}, "burn_in must be at least 0 and less than rounds, 8, but it is 8"),
+        ({"keep_every": 0}, "keep_every and record_every must be at least 1, but they are 0 and 3"),
+        ({"momentum_decay": None, "noise_refresh": 1}, "noise_refresh is for methods with momentum"),
+        ({"annealing": (10.0, 0.5)}, "annealing is for methods without momentum"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(PLANS["SGHMC, precisions drawn"], **change)
+
+
+def test_logits_that_overflow_are_a_run_that_diverged(monkeypatch):
+    run = make(PLANS["SGD"])
+    monkeypatch.setattr(run.posterior, "predict", lambda position, inputs: torch.full((1, 30, 10), torch.nan))
+    with pytest.raises(runner.DivergedError, match="SGD left the finite numbers in round 1"):
+        run.go(progress=False)
+
+
+def test_a_checkpoint_without_an_entry_is_corrupt_and_another_network_is_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    make(PLANS["SGD"], path).go(progress=False)
+    content = torch.load(path, weights_only=True)
+    torch.save({key: value for key, value in content.items() if key != "made"}, path)
+    with pytest.raises(ExperimentError, match=r"run.pt is no checkpoint, or corrupt \(KeyError\)"):
+        make(PLANS["SGD"], path, resume=True)
+    torch.save(content, path)
+    with pytest.raises(ExperimentError, match="other settings \\(network was"):
+        Run(PLANS["SGD"], multilayer_perceptron([6, 4, 10], "relu"), data(40), data(30, 1), "cpu", path, True)
+
+
+def test_a_surprised_network_has_the_log_score_of_its_logits():
+    """The probability of e⁻²⁰⁰ is 0 in float32, and the logarithm of that is no score."""
+    network = multilayer_perceptron([1, 2])
+    posterior = NetworkPosterior(network, torch.zeros(1, 1), torch.tensor([0]))
+    probabilities = posterior.predict(torch.tensor([[0.0, 0.0, -200.0, 0.0]]), torch.zeros(1, 1))[0]
+    assert score(probabilities, torch.tensor([0]))["log_loss"] == 200.0

@@ -37,7 +37,7 @@ def test_equal_samples_and_equal_gradients_are_what_they_say(options):
 def test_m_steps_a_sample_are_m_samples_of_one_step(options):
     """Without fresh momentum m only thins: the same chain, with a prediction every m-th time."""
     prepared = steps.prepare(options)
-    three = StepsPlan("SGHMC", 1e-6, 0.01, prior_precision=1.0, rounds=2, batch_size=500, num_steps=3)
+    three = StepsPlan("SGHMC", 1e-6, 0.01, prior_precision=1.0, rounds=2, burn_in=1, batch_size=500, num_steps=3)
     plans = [three, replace(three, num_steps=1, rounds=6)]
     runs = [StepsRun(plan, prepared.network(), prepared.train, prepared.test) for plan in plans]
     results = [run.go(progress=False) for run in runs]

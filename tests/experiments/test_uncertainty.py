@@ -1,9 +1,15 @@
 """The measures of uncertainty, against brute force."""
 
+import math
+
+import pytest
 import torch
 
 from sgmc.datasets import Data
+from sgmc.experiments import uncertainty
 from sgmc.experiments.uncertainty import turned
+from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import area_under_roc, predictive_entropy, rejection_curve
 
 
@@ -31,3 +37,15 @@ def test_a_quarter_turn_is_exact(generator):
     expected = digits.inputs.view(3, 28, 28).rot90(1, (1, 2)).flatten(1)
     torch.testing.assert_close(turned(digits, 90).inputs, expected)
     assert torch.equal(turned(digits, 0).inputs, digits.inputs)
+
+
+def test_a_network_that_is_sure_of_digits_alone_tells_letters_apart():
+    digits, blank = (Data(fill(30, 784), torch.zeros(30, dtype=torch.int64)) for fill in (torch.ones, torch.zeros))
+    posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
+    position = torch.zeros(2, posterior.dim)
+    position[:, :784] = 0.05  # the weights of the first class
+    result = uncertainty.look(posterior, position, uncertainty.Prepared(digits, {"letters": blank}, None))
+    assert result["entropy"]["letters"]["auroc"] == 1 and result["scores"]["error"] == 0
+    assert result["entropy"]["letters"]["mean"] == pytest.approx(math.log(10), abs=1e-6)
+    assert sum(result["entropy"]["letters"]["histogram"]) == 30
+    assert result["entropy"]["letters"]["disagreement"] == pytest.approx(0, abs=1e-6)  # two equal networks
