@@ -471,7 +471,7 @@ for m in (3, 5):
     )
 
 # %% [markdown]
-# The fair question has a clear answer here. At equal gradients a single network of a larger $m$ is the better one, for it is cooler; but the average, which is what we predict with, is the *worse* the larger $m$ is, in error and in log loss.
+# The fair question has a clear answer here. At equal gradients a single network of a larger $m$ errs less, for it is cooler; but the average, which is what we predict with, is *worse* with $m = 3$ and $m = 5$ than with $m = 1$, in error and in log loss.
 #
 # At equal samples, for three and five times the gradients, the finer steps win in error, by less than the seeds of $m = 1$ spread: the chain is nearer to the posterior, and has had the time. In log loss they lose even then.
 # We can say what that is not, and not for certain what it is. It is not a lack of time, for all have covered the same. But the 20 rounds over which we average are 2,000 steps of $m = 1$, in which a weight without data forgets only a third of where it was ($e^{-0.4} = 0.67$ is left), so that the networks of an average are alike, and single networks with this prior are far too sure; the heat of $m = 1$ makes its networks differ more, and the average the humbler.
