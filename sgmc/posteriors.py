@@ -529,10 +529,13 @@ class NetworkPosterior(Posterior):
         return torch.cat(pieces, -1)
 
     def predict(self, position: Tensor, inputs: Tensor) -> Tensor:
-        """Compute every chain's class probabilities for the inputs ``(n, ...)``: ``(chains, n, classes)``, float64."""
-        # A few at a time, for what a convolution makes of all inputs at once may not fit into memory. In float64, for a log score
-        # wants the logarithm of what a surprised network finds improbable, and float32 ends at e⁻¹⁰³.
-        return torch.cat([self._log_probabilities(position, few[None]) for few in inputs.split(1_000)], 1).double().exp()
+        """Compute every chain's class probabilities for the inputs ``(n, ...)``: ``(chains, n, classes)``."""
+        return self.log_predict(position, inputs).exp()
+
+    def log_predict(self, position: Tensor, inputs: Tensor) -> Tensor:
+        """Compute the logarithms of :meth:`predict`, which single precision can hold when a probability is below its least, e⁻¹⁰³."""
+        # A few at a time, for what a convolution makes of all inputs at once may not fit into memory.
+        return torch.cat([self._log_probabilities(position, few[None]) for few in inputs.split(1_000)], 1)
 
     def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
         with torch.enable_grad():

@@ -81,7 +81,7 @@ def look(reservoir: list[Tensor], prepared: Prepared) -> dict:
     """
     positions = torch.stack(reservoir)
     posterior = NetworkPosterior(prepared.network(), *prepared.test)
-    average = sum(posterior.predict(position[None], prepared.test.inputs)[0] for position in positions) / len(positions)
+    average = sum(posterior.log_predict(position[None], prepared.test.inputs)[0].double().exp() for position in positions) / len(positions)
     entropy = predictive_entropy(average)
     pieces = posterior.parameters_of(positions)
     return {

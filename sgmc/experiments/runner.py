@@ -294,7 +294,7 @@ class Run:
             raise DivergedError(f"{self.plan.method} left the finite numbers in round {self.round}: lower its learning rate")
         if self.plan.prior_precision is None:
             self.posterior.prior_precision = draw_precisions(self.posterior, position, self.generator)
-        self.last = self.posterior.predict(position, self.examples)[0]
+        self.last = self.posterior.log_predict(position, self.examples)[0].double().exp()
         if not torch.isfinite(self.last).all():  # the logits overflow before the weights do
             raise DivergedError(f"{self.plan.method} left the finite numbers in round {self.round}: lower its learning rate")
         if self.round > self.plan.burn_in:

@@ -166,7 +166,7 @@ def one_run(plan: Plan, train: Data, test: Data, device: str = "cpu", progress: 
     depths, limited, diverged, trees, seconds = [], 0, 0, 0, 0.0
 
     def look(step: Step) -> Tensor:
-        probabilities = posterior.predict(step.position, inputs)[0].cpu()
+        probabilities = posterior.log_predict(step.position, inputs)[0].double().exp().cpu()
         scores = score(probabilities, test.targets)
         weights = posterior.parameters_of(step.position)["0.weight"].view(LAYERS[1], -1)[:, empty]
         values = (step.num_gradients, trees, seconds, scores["error"], scores["log_loss"])

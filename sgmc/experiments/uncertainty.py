@@ -86,7 +86,7 @@ def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> t
     """Average the class probabilities of some networks ``(n, classes)``, and the entropies of their predictions ``(n,)``."""
     probabilities, entropy = torch.zeros(()), torch.zeros(())
     for position in positions:  # one by one, so that memory does not grow with their number
-        one = posterior.predict(position[None], inputs)[0]
+        one = posterior.log_predict(position[None], inputs)[0].double().exp()
         probabilities, entropy = probabilities + one / len(positions), entropy + predictive_entropy(one) / len(positions)
     return probabilities, entropy
 

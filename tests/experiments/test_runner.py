@@ -14,9 +14,8 @@ import torch
 
 from sgmc.datasets import Data
 from sgmc.experiments import runner
-from sgmc.experiments.runner import ExperimentError, Plan, Run, read_result, score, write_result
+from sgmc.experiments.runner import ExperimentError, Plan, Run, read_result, write_result
 from sgmc.networks import multilayer_perceptron
-from sgmc.posteriors import NetworkPosterior
 
 PLANS = {
     "SGHMC, precisions drawn": Plan("SGHMC", 1e-3, 0.1, rounds=8, burn_in=2, batch_size=5, keep_every=2, record_every=3, seed=3),
@@ -114,15 +113,15 @@ def test_a_finished_run_is_not_run_again(tmp_path, monkeypatch):
 def test_streaming_averages_are_those_of_the_stored_predictions(monkeypatch):
     stored = []
     run = make(PLANS["SGHMC, precisions drawn"])
-    predict = run.posterior.predict
+    predict = run.posterior.log_predict
 
     def storing(position, inputs):
         stored.append((position[0].clone(), predict(position, inputs)))
         return stored[-1][1]
 
-    monkeypatch.setattr(run.posterior, "predict", storing)
+    monkeypatch.setattr(run.posterior, "log_predict", storing)
     result = run.go(progress=False)
-    kept = torch.cat([probabilities for _, probabilities in stored[2:]]).double()
+    kept = torch.cat([logarithms for _, logarithms in stored[2:]]).double().exp()
     torch.testing.assert_close(run.average, kept.mean(0), rtol=1e-14, atol=0)
     assert result["networks_averaged"] == 6 and result["gradient_evaluations"] == 64
     assert len(run.reservoir) == 3 and all(torch.equal(run.reservoir[i], stored[3 + 2 * i][0]) for i in range(3))
@@ -165,13 +164,13 @@ def test_memory_does_not_grow_with_the_networks_averaged(tmp_path):
 def test_falling_steps_weigh_the_average(monkeypatch):
     plan = replace(PLANS["SGHMC, precisions drawn"], method="SGLD", momentum_decay=None, annealing=(8.0, 1.0))
     stored, run = [], make(plan)
-    predict = run.posterior.predict
-    monkeypatch.setattr(run.posterior, "predict", lambda *arguments: stored.append(predict(*arguments)) or stored[-1])
+    predict = run.posterior.log_predict
+    monkeypatch.setattr(run.posterior, "log_predict", lambda *arguments: stored.append(predict(*arguments)) or stored[-1])
     run.go(progress=False)
     # After eight steps of the first round the last one had size η/(1 + 7/8), and so on.
     assert run.state.step_size == pytest.approx(1e-3 / (1 + 63 / 8))
     weights = torch.tensor([1 / (1 + (8 * round - 1) / 8) for round in range(3, 9)], dtype=torch.float64)
-    kept = torch.cat(stored[2:]).double()
+    kept = torch.cat(stored[2:]).double().exp()
     torch.testing.assert_close(run.average, (weights[:, None, None] * kept).sum(0) / weights.sum(), rtol=1e-12, atol=0)
 
 
@@ -375,7 +374,7 @@ def test_plans_that_make_no_sense_are_refused(change, message):
 
 def test_logits_that_overflow_are_a_run_that_diverged(monkeypatch):
     run = make(PLANS["SGD"])
-    monkeypatch.setattr(run.posterior, "predict", lambda position, inputs: torch.full((1, 30, 10), torch.nan))
+    monkeypatch.setattr(run.posterior, "log_predict", lambda position, inputs: torch.full((1, 30, 10), torch.nan))
     with pytest.raises(runner.DivergedError, match="SGD left the finite numbers in round 1"):
         run.go(progress=False)
 
@@ -392,9 +391,10 @@ def test_a_checkpoint_without_an_entry_is_corrupt_and_another_network_is_refused
         Run(PLANS["SGD"], multilayer_perceptron([6, 4, 10], "relu"), data(40), data(30, 1), "cpu", path, True)
 
 
-def test_a_surprised_network_has_the_log_score_of_its_logits():
+def test_a_surprised_network_has_the_log_score_of_its_logits(monkeypatch):
     """The probability of e⁻²⁰⁰ is 0 in float32, and the logarithm of that is no score."""
-    network = multilayer_perceptron([1, 2])
-    posterior = NetworkPosterior(network, torch.zeros(1, 1), torch.tensor([0]))
-    probabilities = posterior.predict(torch.tensor([[0.0, 0.0, -200.0, 0.0]]), torch.zeros(1, 1))[0]
-    assert score(probabilities, torch.tensor([0]))["log_loss"] == 200.0
+    run = make(PLANS["SGD"])
+    monkeypatch.setattr(run.posterior, "log_predict", lambda position, inputs: torch.full((1, 30, 10), -200.0))
+    with torch.no_grad():
+        run.one_round()
+    assert run.scores(run.last)[1] == 200.0
