@@ -2,17 +2,20 @@
 
 import dataclasses
 import math
-import warnings
+from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
-from tqdm import tqdm
 
+from sgmc.checkpoints import Checkpoint
+from sgmc.checks import check_count
 from sgmc.integrators import leapfrog
-from sgmc.kernels.metropolis import draw_momentum, kinetic_energy
-from sgmc.matrices import square_root
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.momentum import draw_momentum, kinetic_energy
+from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
-from sgmc.sampling import check_start
+from sgmc.randomness import derived_seed
+from sgmc.sampling import check_start, drive, flatten, unflatten
 
 
 class DualAveraging:
@@ -49,15 +52,16 @@ class DualAveraging:
 
 
 def adapt(
-    kernel,
+    kernel: Kernel,
     potential: Potential,
     position: Tensor,
     num_steps: int,
     *,
     seed: int = 0,
     target_acceptance: float = 0.8,
+    checkpoint: str | Path | None = None,
     progress: bool = True,
-):
+) -> tuple[Kernel, Tensor]:
     """Warm up a kernel: move the chains to where the mass is, and tune the step size and a diagonal mass, the same for all chains.
 
     The step size follows the mean acceptance of all chains by :class:`DualAveraging`. After a first tenth of the steps, the draws of all
@@ -70,8 +74,9 @@ def adapt(
         potential: the target.
         position: where the chains start, ``(chains, dim)``.
         num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty. With many chains fewer will do.
-        seed: seed of the run's generator, the only source of randomness.
+        seed: seed of the warm-up, the only source of randomness; the numbers are not those of :func:`sgmc.sample` with this seed.
         target_acceptance: the mean acceptance to reach, between 0 and 1.
+        checkpoint: file in which to save the warm-up, or from which to go on.
         progress: whether to show a progress bar on standard error, in runs of over two seconds.
 
     Returns:
@@ -82,44 +87,76 @@ def adapt(
 
     Example:
         >>> from sgmc.kernels import NUTS
-        >>> from sgmc.potentials import Gaussian
+        >>> from sgmc.targets import Gaussian
         >>> target = Gaussian(torch.diag(torch.tensor([1.0, 100.0])))
         >>> kernel, position = adapt(NUTS(step_size=1.0), target, torch.zeros(100, 2), num_steps=100)
         >>> scales = kernel.mass.rsqrt()
         >>> bool((scales / torch.tensor([1.0, 10.0]) - 1).abs().max() < 0.2)
         True
     """
-    check_start(potential, position, seed)
-    if not isinstance(num_steps, int) or num_steps < 20:
-        raise ValueError(f"num_steps must be a whole number of at least 20, but it is {num_steps!r}")
+    check_count("num_steps", num_steps, at_least=20)
     if not 0 < target_acceptance < 1:
         raise ValueError(f"target_acceptance must lie between 0 and 1, but it is {target_acceptance!r}")
-    generator = Generator(position.device).manual_seed(seed)
-    state = kernel.init(potential, position, generator)
-    if not all(hasattr(kernel, name) for name in ("step_size", "mass")) or not hasattr(state, "acceptance"):
-        raise ValueError(f"{type(kernel).__name__} has no step_size, mass and acceptance to adapt by: give a kernel like NUTS or HMC")
-    ends = set(window_ends(num_steps))
-    first, last = num_steps // 10, max(ends)
-    moments = Moments(position)
-    averaging = DualAveraging(reasonable_step_size(potential, position, kernel.mass, generator), target_acceptance)
-    quiet = {} if progress else {"disable": True}
-    with torch.no_grad(), tqdm(total=num_steps, delay=2, unit="step", desc="warm-up", **quiet) as bar:
-        try:
-            for step in range(1, num_steps + 1):
-                kernel = dataclasses.replace(kernel, step_size=averaging.step_size)
-                state = kernel.step(potential, state, generator)
-                averaging.update(float(state.acceptance.mean()))
-                if first < step <= last:
-                    moments.update(state.position)
-                if step in ends:
-                    kernel = dataclasses.replace(kernel, mass=1 / moments.variance())
-                    moments = Moments(position)
-                    step_size = reasonable_step_size(potential, state.position, kernel.mass, generator, averaging.average)
-                    averaging = DualAveraging(step_size, target_acceptance)
-                bar.update()
-        except KeyboardInterrupt:
-            warnings.warn(f"interrupted after {bar.n} of {num_steps} steps: the kernel is tuned as far as that", stacklevel=2)
-    return dataclasses.replace(kernel, step_size=averaging.average), state.position
+    check_start(kernel, potential, position, seed)
+    if not all(hasattr(kernel, name) for name in ("step_size", "mass")):
+        raise ValueError(f"{type(kernel).__name__} has no step_size and mass to adapt: give a kernel like NUTS or HMC")
+    warm_up = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
+    settings = dict(kernel=kernel, potential=potential, start=position, num_steps=num_steps, seed=seed, target=target_acceptance)
+    saved = None if checkpoint is None else Checkpoint(checkpoint, settings)
+    drive(warm_up, num_steps, checkpoint=saved, title="warm-up", progress=progress)
+    return warm_up.tuned(), warm_up.state.position
+
+
+class _WarmUp:
+    """The state of one call of :func:`adapt`."""
+
+    def __init__(self, kernel, potential, position, num_steps, seed, target):
+        self.kernel, self.potential, self.target = kernel, potential, target
+        self.generator = Generator(position.device).manual_seed(derived_seed(seed, "warm-up"))
+        self.state = kernel.init(potential, position, self.generator)
+        self.mass, self.done = Matrix(kernel.mass), 0
+        self.ends = set(window_ends(num_steps))
+        self.first, self.last = num_steps // 10, max(self.ends)
+        self.moments = Moments(position)
+        self.averaging = DualAveraging(reasonable_step_size(potential, position, self.mass, self.generator), target)
+
+    def advance(self) -> None:
+        kernel = dataclasses.replace(self.kernel, step_size=self.averaging.step_size, mass=self.mass)
+        self.state, info = kernel.step(self.potential, self.state, self.generator)
+        self.done += 1
+        if not hasattr(info, "acceptance"):
+            raise ValueError(f"{type(kernel).__name__} has no acceptance to adapt by: give a kernel like NUTS or HMC")
+        self.averaging.update(float(info.acceptance.mean()))
+        if self.first < self.done <= self.last:
+            self.moments.update(self.state.position)
+        if self.done in self.ends:
+            self.mass, position = Matrix(1 / self.moments.variance()), self.state.position
+            self.moments = Moments(position)
+            step_size = reasonable_step_size(self.potential, position, self.mass, self.generator, self.averaging.average)
+            self.averaging = DualAveraging(step_size, self.target)
+
+    def tuned(self) -> Kernel:
+        return dataclasses.replace(self.kernel, step_size=self.averaging.average, mass=self.mass.value)
+
+    def check(self) -> None:
+        pass  # kernels with an acceptance stay where energies are finite
+
+    def content(self) -> dict:
+        return {
+            "done": self.done,
+            "state": flatten(self.state),
+            "generator": self.generator.get_state(),
+            "mass": self.mass.value,
+            "moments": vars(self.moments),
+            "averaging": vars(self.averaging),
+        }
+
+    def restore(self, content: dict) -> None:
+        self.done, self.mass = content["done"], Matrix(content["mass"])
+        self.state = unflatten(content["state"], self.state)
+        self.generator.set_state(content["generator"].cpu())
+        vars(self.moments).update(content["moments"])
+        vars(self.averaging).update(content["averaging"])
 
 
 class Moments:
@@ -161,9 +198,9 @@ def window_ends(num_steps: int) -> list[int]:
     return [*ends, last]
 
 
-def reasonable_step_size(potential: Potential, position: Tensor, mass, generator: Generator, start: float = 1.0) -> float:
+def reasonable_step_size(potential: Potential, position: Tensor, mass: Matrix, generator: Generator, start: float = 1.0) -> float:
     """Double or halve ε until the mean acceptance of one leapfrog step crosses ½ (Hoffman and Gelman, 2014, Algorithm 4)."""
-    momentum = draw_momentum(position, square_root(mass), generator)
+    momentum = draw_momentum(position, mass, generator)
     energy = potential.energy(position) + kinetic_energy(momentum, mass)
 
     def acceptance(step_size: float) -> float:

@@ -20,7 +20,7 @@ def bin_probabilities(potential: Potential, edges: Tensor, points_per_bin: int =
         Probabilities ``(bins,)`` float64, with sum 1.
 
     Example:
-        >>> from sgmc.potentials import Gaussian
+        >>> from sgmc.targets import Gaussian
         >>> bin_probabilities(Gaussian.standard(1, torch.float64), torch.tensor([-9.0, 0.0, 9.0]))
         tensor([0.5000, 0.5000], dtype=torch.float64)
     """
@@ -33,7 +33,7 @@ def expectation(potential: Potential, function, low: float, high: float, num_bin
     """Integrate E[f(θ)] under a one-dimensional density exp(−U)/Z on [low, high], by Gauss–Legendre quadrature.
 
     Example:
-        >>> from sgmc.potentials import DoubleWell
+        >>> from sgmc.targets import DoubleWell
         >>> round(expectation(DoubleWell(), lambda position: position**2, -4, 4), 4)
         0.8327
     """
@@ -79,7 +79,7 @@ def inverse_transform_samples(potential: Potential, num_samples: int, low: float
         ``(num_samples,)`` float64.
 
     Example:
-        >>> from sgmc.potentials import DoubleWell
+        >>> from sgmc.targets import DoubleWell
         >>> inverse_transform_samples(DoubleWell(), 4, -3, 3, torch.Generator().manual_seed(0)).shape
         torch.Size([4])
     """

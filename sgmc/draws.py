@@ -10,8 +10,9 @@ class Draws:
     """The draws of a run, with what is needed to know where they came from.
 
     Attributes:
-        samples: what was kept of each draw, ``(num_samples, chains, ...)``: positions unless the run collected something else.
-        statistics: what the kernel's steps learned, each ``(num_samples, chains)``.
+        samples: what was kept of each draw, ``(num_samples, chains, ...)``: positions unless the run collected something else, a
+            dictionary of such tensors if it collected several.
+        statistics: what the kernel's steps learned, each ``(num_samples, chains)``, or with further axes.
         kernel: the kernel, printed.
         seed: the seed of the run's generator.
         warm_up: number of steps thrown away at the start.
@@ -22,7 +23,7 @@ class Draws:
     Example:
         >>> import torch
         >>> from sgmc.kernels import HMC
-        >>> from sgmc.potentials import Gaussian
+        >>> from sgmc.targets import Gaussian
         >>> from sgmc.sampling import sample
         >>> draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(8, 2), num_samples=100)
         >>> mean, standard_error = draws.mean_and_standard_error()
@@ -30,7 +31,7 @@ class Draws:
         (torch.Size([2]), True)
     """
 
-    samples: Tensor
+    samples: Tensor | dict[str, Tensor]
     statistics: dict[str, Tensor] = field(default_factory=dict)
     kernel: str = ""
     seed: int = 0
@@ -45,7 +46,8 @@ class Draws:
         Chains are independent, so their averages are independent draws of the estimate: no estimate of autocorrelation is needed.
 
         Args:
-            function: a function f of the samples that keeps their first two axes; averages f(θ), the identity by default.
+            function: a function f of the samples that keeps their first two axes; averages f(θ), the identity by default. Where the run
+                collected several tensors, ``lambda samples: samples["name"]`` chooses one.
 
         Returns:
             The mean and its standard error, each with the shape of one draw.
@@ -76,10 +78,9 @@ class Draws:
         return (weight * self.samples).sum(0) / weight.sum(0)
 
     def to_arviz(self, name: str = "position"):
-        """Convert to an ``arviz.InferenceData`` with groups ``posterior`` and ``sample_stats``."""
+        """Convert to an ``arviz.InferenceData`` with groups ``posterior`` and ``sample_stats``; a single tensor gets the given name."""
         import arviz  # here, because it takes a second to import and most users of draws do without
 
-        return arviz.from_dict(
-            posterior={name: self.samples.transpose(0, 1).cpu().numpy()},
-            sample_stats={key: value.T.cpu().numpy() for key, value in self.statistics.items()},
-        )
+        samples = self.samples if isinstance(self.samples, dict) else {name: self.samples}
+        chains_first = [{key: value.transpose(0, 1).cpu().numpy() for key, value in group.items()} for group in (samples, self.statistics)]
+        return arviz.from_dict(posterior=chains_first[0], sample_stats=chains_first[1])

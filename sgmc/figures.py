@@ -44,7 +44,7 @@ def plot_density(axes: Axes, potential: Potential, low: float, high: float, **st
     """Draw the normalised density exp(−U)/Z of a one-dimensional potential on [low, high] in the grey of truth.
 
     Example:
-        >>> from sgmc.potentials import DoubleWell
+        >>> from sgmc.targets import DoubleWell
         >>> plot_density(plt.figure().gca(), DoubleWell(), -2.5, 2.5)
     """
     grid = torch.linspace(low, high, 1001, dtype=torch.float64)
@@ -70,7 +70,7 @@ def plot_contours(axes: Axes, potential: Potential, low: float, high: float, lev
     Lines lie where the density has fallen by exp(−½k²), k = ½, 1, 1½, …, from its largest value on the grid.
 
     Example:
-        >>> from sgmc.potentials import Gaussian
+        >>> from sgmc.targets import Gaussian
         >>> plot_contours(plt.figure().gca(), Gaussian.correlated(0.9), -3, 3)
     """
     grid = torch.linspace(low, high, 201)

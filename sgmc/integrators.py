@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from sgmc.matrices import Matrix, add_product_, inverse, product
+from sgmc.matrices import Matrix
 
 Gradient = Callable[[Tensor], Tensor]
 
 
 def explicit_euler(
-    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: Matrix = 1.0
+    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: float | Tensor | Matrix = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Integrate by explicit Euler steps, which gain energy: θ' = θ + εM⁻¹r, r' = r − ε∇U(θ) (Hairer et al., 2006, I.1).
 
@@ -34,15 +34,15 @@ def explicit_euler(
         >>> explicit_euler(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
         (tensor([[0.5000]]), tensor([[1.]]))
     """
-    velocity = product(step_size, inverse(mass))
+    velocity = step_size * Matrix(mass).inverse
     for _ in range(num_steps):
         kicked = momentum - step_size * gradient(position)
-        position, momentum = add_product_(position.clone(), velocity, momentum), kicked
+        position, momentum = velocity.add_product_(position.clone(), momentum), kicked
     return position, momentum
 
 
 def symplectic_euler(
-    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: Matrix = 1.0
+    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: float | Tensor | Matrix = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Integrate by symplectic Euler steps, of order one: θ' = θ + εM⁻¹r, r' = r − ε∇U(θ') (Hairer et al., 2006, I.1).
 
@@ -53,15 +53,15 @@ def symplectic_euler(
         >>> symplectic_euler(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
         (tensor([[0.5000]]), tensor([[0.7500]]))
     """
-    position, momentum, velocity = position.clone(), momentum.clone(), product(step_size, inverse(mass))
+    position, momentum, velocity = position.clone(), momentum.clone(), step_size * Matrix(mass).inverse
     for _ in range(num_steps):
-        add_product_(position, velocity, momentum)
+        velocity.add_product_(position, momentum)
         momentum.sub_(gradient(position), alpha=step_size)
     return position, momentum
 
 
 def leapfrog(
-    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: Matrix = 1.0
+    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: float | Tensor | Matrix = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Integrate by leapfrog (Störmer–Verlet) steps, of order two: half kick, drift, half kick (Neal, 2011, eq. 5.18–5.20).
 
@@ -73,10 +73,10 @@ def leapfrog(
         >>> leapfrog(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
-    position, momentum, velocity = position.clone(), momentum.clone(), product(step_size, inverse(mass))
+    position, momentum, velocity = position.clone(), momentum.clone(), step_size * Matrix(mass).inverse
     momentum.sub_(gradient(position), alpha=step_size / 2)
     for step in range(num_steps):
-        add_product_(position, velocity, momentum)
+        velocity.add_product_(position, momentum)
         last = step == num_steps - 1
         momentum.sub_(gradient(position), alpha=step_size / 2 if last else step_size)
     return position, momentum

@@ -1,10 +1,11 @@
-"""Exact laws of the samplers on a Gaussian target.
+"""Exact laws of the samplers on a Gaussian target: those of the chains that their flows make.
 
 With U(θ) = ½θᵀAθ and gradient noise N(0, V) every sampler without a correction step is a linear recursion z' = Fz + N(0, Q). Its
 stationary covariance solves the discrete Lyapunov equation Σ = FΣFᵀ + Q, step size and all, so that code can be tested against a law
 that is exact rather than against the target, from which the law differs by the bias that is to be measured.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ import torch
 from scipy.linalg import solve_discrete_lyapunov
 from torch import Tensor
 
-from sgmc.matrices import Matrix, sum_of
+from sgmc import flows
+from sgmc.flows import Flow, MatrixLike
+from sgmc.matrices import Matrix
 
 
 class LinearChain(NamedTuple):
@@ -83,35 +86,60 @@ class LinearChain(NamedTuple):
         return float(c @ series / (c @ covariance @ c))
 
 
+def linear_chain(splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0) -> LinearChain:
+    """Compose the flows of a splitting, in the order in which they move, to the chain that they make on U(θ) = ½θᵀAθ.
+
+    Args:
+        splitting: a list of flows, such as :func:`sgmc.flows.baoab`.
+        precision: A, ``(dim, dim)``.
+        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or ``(dim, dim)``.
+
+    Returns:
+        The chain in (θ, r), or in θ where there is no momentum.
+
+    Example:
+        >>> chain = linear_chain(flows.baoab(1.0, friction=1.0), torch.eye(1))
+        >>> chain.stationary_covariance()[0, 0]  # exact in θ, at any step size
+        tensor(1.0000, dtype=torch.float64)
+    """
+    precision, noise_variance = precision.double(), Matrix(noise_variance).dense(len(precision))
+    moves = [LinearChain(*flow.linear(precision, noise_variance)) for flow in splitting]
+    chain = moves[0]
+    for move in moves[1:]:
+        chain = chain.then(move)
+    return chain
+
+
 def langevin_chain(
-    precision: Tensor, step_size: float, noise_variance: Matrix = 0.0, noise_estimate: Matrix = 0.0, temperature: float = 1.0
+    precision: Tensor,
+    step_size: float,
+    noise_variance: MatrixLike = 0.0,
+    noise_estimate: MatrixLike = 0.0,
+    temperature: float = 1.0,
 ) -> LinearChain:
     """Write SGLD as a linear chain in θ: F = I − ηA, Q = η²V + 2η(T − B̂).
 
     Args:
         precision: A, ``(dim, dim)``.
         step_size: η.
-        noise_variance: V, the covariance of the gradient noise, in any form of :mod:`sgmc.matrices`.
-        noise_estimate: B̂, in any form.
+        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or ``(dim, dim)``.
+        noise_estimate: B̂, likewise.
         temperature: T, of the target exp(−U/T).
 
     Example:
         >>> langevin_chain(torch.eye(1), step_size=0.5).stationary_covariance()
         tensor([[1.3333]], dtype=torch.float64)
     """
-    dim = len(precision)
-    identity = torch.eye(dim, dtype=torch.float64)
-    injected = temperature * identity - _full(noise_estimate, dim)
-    return LinearChain(identity - step_size * precision.double(), step_size**2 * _full(noise_variance, dim) + 2 * step_size * injected)
+    return linear_chain(flows.sgld(step_size, noise_estimate, temperature), precision, noise_variance)
 
 
 def sghmc_chain(
     precision: Tensor,
     step_size: float,
-    friction: Matrix,
-    noise_variance: Matrix = 0.0,
-    noise_estimate: Matrix = 0.0,
-    mass: Matrix = 1.0,
+    friction: MatrixLike,
+    noise_variance: MatrixLike = 0.0,
+    noise_estimate: MatrixLike = 0.0,
+    mass: MatrixLike = 1.0,
     temperature: float = 1.0,
     explicit_euler: bool = False,
 ) -> LinearChain:
@@ -123,10 +151,10 @@ def sghmc_chain(
     Args:
         precision: A, ``(dim, dim)``.
         step_size: ε.
-        friction: C, in any form of :mod:`sgmc.matrices`.
-        noise_variance: V, the covariance of the gradient noise, in any form.
-        noise_estimate: B̂, in any form.
-        mass: M, in any form.
+        friction: C, a number, ``(dim,)`` or ``(dim, dim)``.
+        noise_variance: V, the covariance of the gradient noise, likewise.
+        noise_estimate: B̂, likewise.
+        mass: M, likewise.
         temperature: T, of the target exp(−U/T).
         explicit_euler: whether to take the gradient at the old position.
 
@@ -135,20 +163,13 @@ def sghmc_chain(
         >>> round(float(chain.stationary_covariance()[0, 0]), 4)
         1.0029
     """
-    dim = len(precision)
-    identity, zero = torch.eye(dim, dtype=torch.float64), torch.zeros(dim, dim, dtype=torch.float64)
-    friction, velocity = _full(friction, dim), step_size * torch.linalg.inv(_full(mass, dim))
-    drift = torch.cat([torch.cat([identity, velocity], 1), torch.cat([zero, identity], 1)])
-    kick = torch.cat([torch.cat([identity, zero], 1), torch.cat([-step_size * precision.double(), identity - friction @ velocity], 1)])
-    noise = torch.zeros(2 * dim, 2 * dim, dtype=torch.float64)
-    injected = temperature * friction - _full(noise_estimate, dim)
-    noise[dim:, dim:] = step_size**2 * _full(noise_variance, dim) + 2 * step_size * injected
-    if explicit_euler:  # both updates read the old state, so their increments add
-        return LinearChain(drift + kick - torch.eye(2 * dim, dtype=torch.float64), noise)
-    return LinearChain(kick @ drift, noise)
+    splitting = flows.explicit_euler_sghmc if explicit_euler else flows.sghmc
+    return linear_chain(splitting(step_size, friction, noise_estimate, mass, temperature), precision, noise_variance)
 
 
-def naive_sghmc_chain(precision: Tensor, step_size: float, num_steps: int, noise_variance: Matrix = 0.0, mass: Matrix = 1.0) -> LinearChain:
+def naive_sghmc_chain(
+    precision: Tensor, step_size: float, num_steps: int, noise_variance: MatrixLike = 0.0, mass: MatrixLike = 1.0
+) -> LinearChain:
     """Write naive SGHMC, a noisy leapfrog trajectory from a fresh momentum r ~ N(0, M), as a linear chain in (θ, r).
 
     The stochastic gradient at the end of a step is used again at the start of the next one, as :func:`sgmc.integrators.leapfrog` does; the
@@ -158,37 +179,12 @@ def naive_sghmc_chain(precision: Tensor, step_size: float, num_steps: int, noise
         precision: A, ``(dim, dim)``.
         step_size: ε.
         num_steps: L, the number of leapfrog steps.
-        noise_variance: V, the covariance of the gradient noise, in any form of :mod:`sgmc.matrices`.
-        mass: M, in any form.
+        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or ``(dim, dim)``.
+        mass: M, likewise.
 
     Example:
         >>> chain = naive_sghmc_chain(torch.eye(1), step_size=0.1, num_steps=50, noise_variance=4.0)
         >>> bool(chain.stationary_covariance()[0, 0] > 1.5)
         True
     """
-    dim = len(precision)
-    identity, zero = torch.eye(dim, dtype=torch.float64), torch.zeros(dim, dim, dtype=torch.float64)
-    nothing = torch.zeros(2 * dim, 2 * dim, dtype=torch.float64)
-    full_mass = _full(mass, dim)
-
-    def in_momentum(covariance: Tensor) -> Tensor:
-        noise = nothing.clone()
-        noise[dim:, dim:] = covariance
-        return noise
-
-    def kick(length: float) -> LinearChain:
-        rows = [torch.cat([identity, zero], 1), torch.cat([-length * precision.double(), identity], 1)]
-        return LinearChain(torch.cat(rows), in_momentum(length**2 * _full(noise_variance, dim)))
-
-    rows = [torch.cat([identity, step_size * torch.linalg.inv(full_mass)], 1), torch.cat([zero, identity], 1)]
-    drift = LinearChain(torch.cat(rows), nothing)
-    rows = [torch.cat([identity, zero], 1), torch.cat([zero, zero], 1)]
-    chain = LinearChain(torch.cat(rows), in_momentum(full_mass)).then(kick(step_size / 2)).then(drift)
-    for _ in range(num_steps - 1):
-        chain = chain.then(kick(step_size)).then(drift)
-    return chain.then(kick(step_size / 2))
-
-
-def _full(matrix: Matrix, dim: int) -> Tensor:
-    zero = torch.zeros(dim, dim, dtype=torch.float64)
-    return sum_of(zero, matrix.double() if isinstance(matrix, Tensor) else float(matrix))
+    return linear_chain(flows.naive_sghmc(step_size, num_steps, mass), precision, noise_variance)

@@ -1,142 +1,167 @@
-"""Scalars, diagonals and full matrices as one thing: masses, frictions and covariances come in all three forms.
-
-A *matrix* here is a ``float`` (that multiple of the identity), a tensor ``(dim,)`` (a diagonal) or a tensor ``(dim, dim)``.
-"""
+"""Numbers, diagonals and full matrices as one type: masses, frictions and covariances come in all three forms."""
 
 import math
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-Matrix = float | Tensor
+
+class Matrix:
+    """A symmetric or general matrix, in the simplest form that holds it; one for all chains, or one for each.
+
+    The algorithms write ``A @ x``, ``A @ B``, ``A + B``, ``A - B``, ``2 * A``, ``A.inverse`` and ``A.root``, and in their hot loops
+    ``A.add_product_(x, y)`` for x ← x + Ay. The inverse and the root are computed once.
+
+    Args:
+        value: a number (that multiple of the identity), a tensor ``(dim,)`` (a diagonal) or a tensor ``(dim, dim)``.
+
+    Example:
+        >>> mass = Matrix(torch.tensor([1.0, 4.0]))
+        >>> (2 * mass).inverse @ torch.ones(1, 2)
+        tensor([[0.5000, 0.1250]])
+    """
+
+    def __init__(self, value: "float | Tensor | Matrix"):
+        if isinstance(value, Matrix):
+            value, full = value.value, value.full
+        elif not isinstance(value, Tensor) or value.ndim == 0:
+            value, full = float(value), False
+        else:
+            full = value.ndim == 2
+        self.value: float | Tensor = value
+        self.full: bool = full
+
+    @classmethod
+    def of_chains(cls, value: Tensor) -> "Matrix":
+        """Make a matrix for each chain: numbers ``(chains, 1)``, diagonals ``(chains, dim)`` or full ones ``(chains, dim, dim)``."""
+        return cls._make(value, value.ndim == 3)
+
+    @classmethod
+    def _make(cls, value: float | Tensor, full: bool) -> "Matrix":
+        matrix = cls.__new__(cls)
+        matrix.value, matrix.full = value, full
+        return matrix
+
+    def __repr__(self) -> str:
+        return f"Matrix({self.value})"
+
+    def add_product_(self, target: Tensor, vector: Tensor) -> Tensor:
+        """Add the product with every chain's vector in place: target ← target + A·vector, both ``(chains, dim)``; they may be the same.
+
+        Example:
+            >>> Matrix(torch.tensor([1.0, 2.0])).add_product_(torch.zeros(1, 2), torch.ones(1, 2))
+            tensor([[1., 2.]])
+        """
+        if isinstance(self.value, float):
+            return target.add_(vector, alpha=self.value)
+        return target.add_(self @ vector) if self.full else target.addcmul_(vector, self.value)
+
+    def __matmul__(self, other):
+        """Multiply by every chain's vector ``(chains, dim)``, or by another matrix, keeping the simplest form."""
+        if isinstance(other, Tensor):
+            if not self.full:
+                return self.value * other
+            return other @ self.value.mT if self.value.ndim == 2 else (self.value @ other[..., None])[..., 0]
+        if self.full and other.full:
+            return Matrix._make(self.value @ other.value, True)
+        left, right = self.value, other.value
+        if self.full and isinstance(right, Tensor):
+            right = right[..., None, :]
+        if other.full and isinstance(left, Tensor):
+            left = left[..., :, None]
+        return Matrix._make(left * right, self.full or other.full)
+
+    def __rmul__(self, number: float) -> "Matrix":
+        """Multiply by a number."""
+        return Matrix._make(number * self.value, self.full)
+
+    def __add__(self, other: "Matrix") -> "Matrix":
+        """Add another matrix, keeping the simplest form."""
+        if self.full == other.full:
+            return Matrix._make(self.value + other.value, self.full)
+        full, thin = (self, other) if self.full else (other, self)
+        return Matrix._make(full.value + thin._filled(full.value), True)
+
+    def __sub__(self, other: "Matrix") -> "Matrix":
+        """Subtract another matrix."""
+        return self + (-1.0) * other
+
+    @cached_property
+    def inverse(self) -> "Matrix":
+        """The inverse A⁻¹."""
+        return Matrix._make(torch.linalg.inv(self.value) if self.full else 1 / self.value, self.full)
+
+    @cached_property
+    def root(self) -> "Matrix":
+        """The symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has covariance A for standard normal ξ."""
+        if isinstance(self.value, float):
+            return Matrix(math.sqrt(self.value))
+        if not self.full:
+            return Matrix._make(self.value.sqrt(), False)
+        eigenvalues, eigenvectors = torch.linalg.eigh(self.value)
+        return Matrix._make((eigenvectors * eigenvalues.clamp(min=0).sqrt()[..., None, :]) @ eigenvectors.mT, True)
+
+    @cached_property
+    def exponential(self) -> "Matrix":
+        """The exponential e^A."""
+        if isinstance(self.value, float):
+            return Matrix(math.exp(self.value))
+        return Matrix._make(torch.matrix_exp(self.value) if self.full else self.value.exp(), self.full)
+
+    @cached_property
+    def transposed(self) -> "Matrix":
+        """The transpose Aᵀ."""
+        return Matrix._make(self.value.mT, True) if self.full else self
+
+    def dense(self, dim: int) -> Tensor:
+        """Write the matrix out: ``(dim, dim)`` float64."""
+        value = self.value.double() if isinstance(self.value, Tensor) else self.value
+        return Matrix._make(value, self.full).value if self.full else Matrix(value)._filled(torch.zeros(dim, dim, dtype=torch.float64))
+
+    def _filled(self, like: Tensor) -> Tensor:
+        """Write a number or a diagonal out as a matrix of the size and type of another one."""
+        diagonal = torch.as_tensor(self.value, dtype=like.dtype, device=like.device)
+        return torch.diag_embed(diagonal.expand(*diagonal.shape[:-1], like.shape[-1]))
+
+    @cached_property
+    def eigenvalues(self) -> list[float]:
+        """The eigenvalues of a symmetric matrix, the same for all chains; the entries of a diagonal in its order."""
+        if isinstance(self.value, float):
+            return [self.value]
+        return (torch.linalg.eigvalsh(self.value) if self.full else self.value).tolist()
 
 
-def as_matrix(value: Matrix, name: str, *, positive: bool = False) -> Matrix:
+def as_matrix(value: "float | Tensor | Matrix", name: str, *, positive: bool = False) -> Matrix:
     """Check that ``value`` is a symmetric positive (semi-)definite matrix in one of the three forms.
 
     Args:
-        value: a number, a tensor ``(dim,)`` or a symmetric tensor ``(dim, dim)``.
+        value: a number, a tensor ``(dim,)`` or a symmetric tensor ``(dim, dim)``; or a :class:`Matrix` of these.
         name: the argument's name, for the error message.
         positive: whether zero eigenvalues are refused too.
 
     Returns:
-        The value; a number or 0-dimensional tensor as ``float``.
+        The matrix.
 
     Raises:
         ValueError: if it is not symmetric, not finite, or has an eigenvalue below zero (or at zero with ``positive``).
 
     Example:
         >>> as_matrix(2, "mass", positive=True)
-        2.0
+        Matrix(2.0)
     """
-    if not isinstance(value, Tensor) or value.ndim == 0:
-        value = float(value)
-        eigenvalues = [value]
-    elif value.ndim == 1:
-        eigenvalues = value.tolist()
-    elif value.ndim == 2 and value.shape[0] == value.shape[1]:
-        if not torch.allclose(value, value.T):
-            raise ValueError(f"{name} is a matrix that is not symmetric; pass ({name} + {name}.T) / 2 if that is meant")
-        eigenvalues = torch.linalg.eigvalsh(value).tolist()
-    else:
+    if isinstance(value, Tensor) and (value.ndim > 2 or (value.ndim == 2 and value.shape[0] != value.shape[1]) or value.numel() == 0):
         raise ValueError(f"{name} has shape {tuple(value.shape)}; give a number, a tensor (dim,) or a tensor (dim, dim)")
-    if not all(math.isfinite(x) for x in eigenvalues):
-        raise ValueError(f"{name} has entries that are not finite: {value}")
+    matrix = value if isinstance(value, Matrix) else Matrix(value)
+    entries = torch.as_tensor(matrix.value)
+    if not entries.isfinite().all():
+        raise ValueError(f"{name} has entries that are not finite: {matrix.value}")
+    if matrix.full and not torch.allclose(matrix.value, matrix.value.mT):
+        raise ValueError(f"{name} is a matrix that is not symmetric; pass ({name} + {name}.T) / 2 if that is meant")
     # A full matrix built in floating point may have eigenvalues that are zero up to rounding.
-    rounding = 1e-6 * max(abs(x) for x in eigenvalues) if isinstance(value, Tensor) and value.ndim == 2 else 0.0
-    smallest = min(eigenvalues)
+    rounding = 1e-6 * max(abs(x) for x in matrix.eigenvalues) if matrix.full else 0.0
+    smallest = min(matrix.eigenvalues)
     if smallest < -rounding or (positive and smallest <= 0):
         needed = "positive" if positive else "non-negative"
         raise ValueError(f"{name} must be {needed}, but its smallest value or eigenvalue is {smallest:g}")
-    return value
-
-
-def add_product_(target: Tensor, matrix: Matrix, vector: Tensor) -> Tensor:
-    """Add the matrix-vector product of every chain in place: target ← target + A·vector.
-
-    Args:
-        target: ``(chains, dim)``, overwritten.
-        matrix: a number, ``(dim,)`` or ``(dim, dim)``.
-        vector: ``(chains, dim)``; it may be ``target`` itself.
-
-    Returns:
-        ``target``.
-
-    Example:
-        >>> add_product_(torch.zeros(1, 2), torch.tensor([1.0, 2.0]), torch.ones(1, 2))
-        tensor([[1., 2.]])
-    """
-    if isinstance(matrix, float):
-        return target.add_(vector, alpha=matrix)
-    if matrix.ndim == 1:
-        return target.addcmul_(vector, matrix)
-    return target.add_(vector @ matrix.T)
-
-
-def apply(matrix: Matrix, vector: Tensor) -> Tensor:
-    """Multiply the vector of every chain by a matrix, A·vector: ``(chains, dim)`` → ``(chains, dim)``.
-
-    Example:
-        >>> apply(torch.tensor([1.0, 2.0]), torch.ones(1, 2))
-        tensor([[1., 2.]])
-    """
-    return vector @ matrix.T if isinstance(matrix, Tensor) and matrix.ndim == 2 else matrix * vector
-
-
-def product(left: Matrix, right: Matrix) -> Matrix:
-    """Multiply two matrices A·B, each in any of the three forms, keeping the simplest form.
-
-    Example:
-        >>> product(2.0, torch.tensor([1.0, 3.0]))
-        tensor([2., 6.])
-    """
-    if isinstance(left, float) or isinstance(right, float):
-        return left * right
-    if left.ndim == 2 and right.ndim == 2:
-        return left @ right
-    return left[:, None] * right if left.ndim < right.ndim else left * right
-
-
-def sum_of(left: Matrix, right: Matrix) -> Matrix:
-    """Add two matrices A + B, each in any of the three forms, keeping the simplest form.
-
-    Example:
-        >>> sum_of(torch.ones(2, 2), 1.0)
-        tensor([[2., 1.],
-                [1., 2.]])
-    """
-    full = next((x for x in (left, right) if isinstance(x, Tensor) and x.ndim == 2), None)
-    if full is None:
-        return left + right
-
-    def expand(x: Matrix) -> Tensor:
-        if isinstance(x, float):
-            return x * torch.eye(len(full), dtype=full.dtype, device=full.device)
-        return torch.diag(x) if x.ndim == 1 else x
-
-    return expand(left) + expand(right)
-
-
-def inverse(matrix: Matrix) -> Matrix:
-    """Invert a positive matrix in any of the three forms.
-
-    Example:
-        >>> inverse(4.0)
-        0.25
-    """
-    return torch.linalg.inv(matrix) if isinstance(matrix, Tensor) and matrix.ndim == 2 else 1 / matrix
-
-
-def square_root(matrix: Matrix) -> Matrix:
-    """Take the symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has covariance A for standard normal ξ.
-
-    Example:
-        >>> square_root(9.0)
-        3.0
-    """
-    if isinstance(matrix, float):
-        return math.sqrt(matrix)
-    if matrix.ndim == 1:
-        return matrix.sqrt()
-    eigenvalues, eigenvectors = torch.linalg.eigh(matrix)
-    return (eigenvectors * eigenvalues.clamp(min=0).sqrt()) @ eigenvectors.T
+    return matrix

@@ -1,21 +1,26 @@
-"""The loop: chains, warm-up, thinning, progress, checkpoints."""
+"""The loop: chains, warm-up, thinning, progress, stops and checkpoints."""
 
-import hashlib
-import os
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Generator, Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
 from tqdm import tqdm
 
+from sgmc.checkpoints import Checkpoint
+from sgmc.checks import check_count
 from sgmc.draws import Draws
+from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
-_CHECKPOINT_SECONDS = 30.0
+CHECKPOINT_SECONDS = 30.0
 
 
 class DivergenceError(RuntimeError):
@@ -26,12 +31,8 @@ class DivergenceError(RuntimeError):
         self.draws = draws
 
 
-class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be read, or belongs to another run."""
-
-
 def sample(
-    kernel,
+    kernel: Kernel,
     potential: Potential,
     position: Tensor,
     num_samples: int,
@@ -39,14 +40,14 @@ def sample(
     warm_up: int = 0,
     thinning: int = 1,
     seed: int = 0,
-    collect: Callable[[Tensor], Tensor] | None = None,
+    collect: Callable[[Tensor], Tensor | Mapping[str, Tensor]] | None = None,
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
     """Run a kernel in many chains at once and keep its draws.
 
-    Ctrl-C stops the run and returns what was drawn, with a warning. With a checkpoint the run is saved every half minute and when it
-    stops; the same call later goes on from there, to exactly the draws of an uninterrupted run.
+    Ctrl-C stops the run after its present step and returns what was drawn, with a warning. With a checkpoint the run is saved every half
+    minute and when it stops, by Ctrl-C or by SIGTERM; the same call later goes on from there, to exactly the draws of an uninterrupted run.
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.
@@ -56,12 +57,13 @@ def sample(
         warm_up: number of steps to throw away first.
         thinning: number of steps from one draw to the next.
         seed: seed of the run's generator, the only source of randomness.
-        collect: what to keep of the positions ``(chains, dim)`` at each draw, a tensor ``(chains, ...)``; the positions by default.
+        collect: what to keep of the positions ``(chains, dim)`` at each draw: a tensor ``(chains, ...)``, or several by name; the positions
+            by default.
         checkpoint: file in which to save the run, or from which to go on.
         progress: whether to show a progress bar on standard error, in runs of over two seconds.
 
     Returns:
-        The draws; ``samples`` is ``(num_samples, chains, ...)``.
+        The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of such tensors.
 
     Raises:
         ValueError: if the position, a count or the gradient at the start is unusable.
@@ -70,95 +72,170 @@ def sample(
 
     Example:
         >>> from sgmc.kernels import SGHMC
-        >>> from sgmc.potentials import DoubleWell, NoisyGradient
+        >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = SGHMC(step_size=0.1, friction=3.0, noise_estimate=0.2)
         >>> draws = sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(10, 1), num_samples=100, warm_up=50)
         >>> draws.samples.shape
         torch.Size([100, 10, 1])
     """
-    _check(potential, position, num_samples, warm_up, thinning, seed)
-    run = _Run(kernel, potential, position, num_samples, warm_up, thinning, seed, collect, checkpoint)
-    total = warm_up + num_samples * thinning
-    quiet = {} if progress else {"disable": True}
-    with torch.no_grad(), tqdm(total=total, initial=run.steps, delay=2, unit="step", **quiet) as bar:
-        try:
-            while run.steps < total:
-                run.step()
-                bar.update()
-        except KeyboardInterrupt:
-            warnings.warn(f"interrupted after {run.steps} of {total} steps: the draws so far are kept", stacklevel=2)
-    run.check_finite()
-    run.save()
+    check_count("num_samples", num_samples)
+    check_count("warm_up", warm_up, at_least=0)
+    check_count("thinning", thinning)
+    check_start(kernel, potential, position, seed)
+    run = _Sampling(kernel, potential, position, num_samples, warm_up, thinning, seed, collect)
+    saved = None if checkpoint is None else Checkpoint(checkpoint, run.settings())
+    drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)
     draws = run.draws()
-    for remark in kernel.remarks(draws.statistics) if hasattr(kernel, "remarks") else ():
+    for remark in kernel.diagnose(draws.statistics):
         warnings.warn(remark, stacklevel=2)
     return draws
 
 
-class _Run:
+class Job(Protocol):
+    """Work that is done step by step, and may be stopped and taken up again."""
+
+    done: int  #: steps done so far
+
+    def advance(self) -> None:
+        """Do one step more."""
+
+    def check(self) -> None:
+        """Raise an error if what was done is not worth going on with."""
+
+    def content(self) -> dict:
+        """Give all that is needed to go on: tensors, numbers, words and collections of these."""
+
+    def restore(self, content: dict) -> None:
+        """Go back to what ``content`` gave."""
+
+
+def drive(
+    job: Job, total: int, *, checkpoint: Checkpoint | None = None, unit: str = "step", title: str | None = None, progress: bool = True
+) -> None:
+    """Do a job to its end, or until someone stops it: the only loop.
+
+    Args:
+        job: the work.
+        total: number of steps.
+        checkpoint: where to save it, every half minute and when it stops; if there is something, the job goes on from there.
+        unit: what a step is called beside the progress bar.
+        title: what stands before the progress bar.
+        progress: whether to show a progress bar on standard error, if it takes over two seconds.
+    """
+    if checkpoint is not None and (content := checkpoint.load("cpu")) is not None:
+        job.restore(content)
+    quiet = {} if progress else {"disable": True}
+    stop, saved, whole = _Stop(), time.monotonic(), True
+    with torch.no_grad(), stop, tqdm(total=total, initial=job.done, delay=2, unit=unit, desc=title, **quiet) as bar:
+        try:
+            while job.done < total and stop.signal is None:
+                whole = False
+                job.advance()
+                whole = True
+                bar.update()
+                if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
+                    job.check()
+                    _save(job, checkpoint)
+                    saved = time.monotonic()
+        except KeyboardInterrupt:
+            stop.signal = signal.SIGINT
+        if job.done < total:
+            lost = "" if whole else ", but it stopped within a step and is not saved"
+            warnings.warn(f"interrupted after {job.done} of {total} {unit}s: the draws so far are kept{lost}", stacklevel=3)
+        if whole:
+            job.check()
+        if whole and checkpoint is not None:
+            _save(job, checkpoint)
+    if stop.signal == signal.SIGTERM:
+        signal.raise_signal(signal.SIGTERM)  # now to whom it was meant for
+
+
+class _Stop:
+    """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its present step; a second one stops at once."""
+
+    def __init__(self):
+        self.signal: int | None = None
+
+    def __enter__(self) -> "_Stop":
+        here = threading.current_thread() is threading.main_thread()  # others do not get signals
+        self.old = {number: signal.signal(number, self.note) for number in (signal.SIGINT, signal.SIGTERM) if here}
+        return self
+
+    def note(self, number: int, frame: object) -> None:
+        if self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = number
+
+    def __exit__(self, *_) -> None:
+        for number, handler in self.old.items():
+            signal.signal(number, handler)
+
+
+def _save(job: Job, checkpoint: Checkpoint) -> None:
+    try:
+        checkpoint.save(job.content())
+    except (OSError, RuntimeError) as error:  # PyTorch says RuntimeError when a disk is full
+        warnings.warn(f"the checkpoint {checkpoint.path} could not be written ({error}): the run goes on without it", stacklevel=4)
+
+
+class _Sampling:
     """The state of one call of :func:`sample`."""
 
-    def __init__(self, kernel, potential, position, num_samples, warm_up, thinning, seed, collect, checkpoint):
-        self.kernel, self.potential = kernel, potential
-        self.num_samples, self.warm_up, self.thinning, self.seed = num_samples, warm_up, thinning, seed
-        self.collect, self.checkpoint = collect, None if checkpoint is None else Path(checkpoint)
+    def __init__(self, kernel, potential, position, num_samples, warm_up, thinning, seed, collect):
+        self.kernel, self.potential, self.start = kernel, potential, position
+        self.num_samples, self.warm_up, self.thinning, self.seed, self.collect = num_samples, warm_up, thinning, seed, collect
         self.generator = Generator(position.device).manual_seed(seed)
-        self.steps, self.seconds, self.started = 0, 0.0, time.monotonic()
-        if self.checkpoint is not None:
-            self.settings = _fingerprint([kernel, potential, position, num_samples, warm_up, thinning, seed, collect])
-            self.saved = self.started
-        # The kernel's init also tells what kind of state a checkpoint has to be read back into.
+        self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
         self.state = kernel.init(potential, position, self.generator)
-        self.chains = position.shape[0]
-        if self.checkpoint is not None and self.checkpoint.exists():
-            self.load()
-        else:
-            self.allocate()
+        self.samples = {name: value.new_empty((num_samples, *value.shape)) for name, value in self.collected().items()}
+        self.statistics: dict[str, Tensor] = {}
 
-    def step(self) -> None:
-        self.state = self.kernel.step(self.potential, self.state, self.generator)
-        self.steps += 1
-        drawn, remainder = divmod(self.steps - self.warm_up, self.thinning)
+    def settings(self) -> dict[str, object]:
+        names = ("kernel", "potential", "start", "num_samples", "warm_up", "thinning", "seed", "collect")
+        return {name: getattr(self, name) for name in names}
+
+    def advance(self) -> None:
+        self.state, info = self.kernel.step(self.potential, self.state, self.generator)
+        self.done += 1
+        drawn, remainder = divmod(self.done - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
-            self.keep(drawn - 1)
-        if self.steps % _CHECK_EVERY == 0:
-            self.check_finite()
-        if self.checkpoint is not None and time.monotonic() - self.saved > _CHECKPOINT_SECONDS:
-            self.check_finite()
-            self.save()
+            self.keep(drawn - 1, info)
+        if self.done % _CHECK_EVERY == 0:
+            self.check()
 
-    def kept(self) -> dict[str, Tensor]:
-        """Take from the state what a draw keeps: what was collected, under the empty name, and what the step learned."""
+    def collected(self) -> dict[str, Tensor]:
+        """Take what a draw keeps of the positions; what has no name has the empty one."""
         position = self.state.position
-        kept = {"": position if self.collect is None else self.collect(position)}
-        for name, value in zip(self.state._fields, self.state, strict=True):
-            if name not in ("position", "momentum", "gradient", "noise_variance"):
-                kept[name] = torch.as_tensor(value)  # () where all chains share it
+        kept = position if self.collect is None else self.collect(position)
+        kept = dict(kept) if isinstance(kept, Mapping) else {"": kept}
+        for name, value in kept.items():
+            if not isinstance(value, Tensor) or value.shape[:1] != position.shape[:1]:
+                given = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+                what = f"collect must return (chains, ...) with chains = {len(position)}"
+                raise ValueError(f"{what}, not {given}{name and f' as {name!r}'}")
         return kept
 
-    def allocate(self) -> None:
-        kept = self.kept()
-        if kept[""].shape[:1] != (self.chains,):
-            raise ValueError(f"collect must return (chains, ...) with chains = {self.chains}, not {tuple(kept[''].shape)}")
-        self.statistics = {name: value.new_empty((self.num_samples, *value.shape)) for name, value in kept.items()}
-        self.samples = self.statistics.pop("")
-
-    def keep(self, index: int) -> None:
-        kept = self.kept()
-        self.samples[index] = kept.pop("")
-        for name, value in kept.items():
+    def keep(self, index: int, info: NamedTuple) -> None:
+        for name, value in self.collected().items():
+            self.samples[name][index] = value
+        for name, value in learned(info):
+            if name not in self.statistics:
+                tensor = torch.as_tensor(value, device=self.start.device)
+                self.statistics[name] = tensor.new_empty((self.num_samples, *tensor.shape))
             self.statistics[name][index] = value
 
     @property
     def num_drawn(self) -> int:
-        return max(0, self.steps - self.warm_up) // self.thinning
+        return max(0, self.done - self.warm_up) // self.thinning
 
     def draws(self, num_drawn: int | None = None) -> Draws:
         num_drawn = self.num_drawn if num_drawn is None else num_drawn
+        samples = {name: value[:num_drawn] for name, value in self.samples.items()}
+        chains = len(self.start)
         return Draws(
-            samples=self.samples[:num_drawn],
-            statistics={
-                name: (value if value.ndim > 1 else value[:, None].expand(-1, self.chains))[:num_drawn]
+            samples=samples.get("", samples),
+            statistics={  # what all chains share is given to each
+                name: (value if value.ndim > 1 else value[:, None].expand(-1, chains))[:num_drawn]
                 for name, value in self.statistics.items()
             },
             kernel=str(self.kernel),
@@ -169,69 +246,70 @@ class _Run:
             complete=num_drawn == self.num_samples,
         )
 
-    def check_finite(self) -> None:
+    def check(self) -> None:
         # A position that is not finite stays so, hence one look now and then finds it, and the draws tell when it began.
         finite = torch.isfinite(self.state.position).all(-1)
         if finite.all():
             return
         chain = int((~finite).nonzero()[0])
         good = self.num_drawn
-        bad = ~torch.isfinite(self.samples[:good].flatten(1)).all(-1)
-        good = int(bad.nonzero()[0]) if bad.any() else good
+        for value in self.samples.values():
+            bad = ~torch.isfinite(value[:good].flatten(1)).all(-1)
+            good = int(bad.nonzero()[0]) if bad.any() else good
         raise DivergenceError(
-            f"the position of chain {chain} stopped being finite, at or shortly before step {self.steps}: the step_size of "
+            f"the position of chain {chain} stopped being finite, at or shortly before step {self.done}: the step_size of "
             f"{self.kernel} is too large for this potential, or the potential's gradient is not finite where the chain went. "
             f"The {good} draws before are in this error's attribute draws",
             self.draws(good),
         )
 
-    def save(self) -> None:
-        if self.checkpoint is None:
-            return
-        content = {
-            "settings": self.settings,
-            "steps": self.steps,
+    def content(self) -> dict:
+        return {
+            "done": self.done,
             "seconds": self.seconds + time.monotonic() - self.started,
-            "state": tuple(self.state),
+            "state": flatten(self.state),
             "generator": self.generator.get_state(),
             "samples": self.samples,
             "statistics": self.statistics,
         }
-        # Written beside the old one and moved over it, so that a stop in the middle of writing loses nothing.
-        unfinished = self.checkpoint.with_name(self.checkpoint.name + ".unfinished")
-        self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(content, unfinished)
-        os.replace(unfinished, self.checkpoint)
-        self.saved = time.monotonic()
 
-    def load(self) -> None:
-        try:
-            content = torch.load(self.checkpoint, map_location=self.state.position.device, weights_only=True)
-            settings = content["settings"]
-        except Exception as error:
-            raise CheckpointError(
-                f"checkpoint {self.checkpoint} is corrupt ({type(error).__name__} when reading it); delete it to start anew"
-            ) from error
-        if settings != self.settings:
-            raise CheckpointError(
-                f"checkpoint {self.checkpoint} belongs to a run with another kernel, potential, start, seed or number of draws; "
-                "give another file, or delete this one to start anew"
-            )
-        self.steps, self.seconds = content["steps"], content["seconds"]
-        self.state = type(self.state)(*content["state"])
+    def restore(self, content: dict) -> None:
+        device = self.start.device
+        self.done, self.seconds = content["done"], content["seconds"]
+        self.state = unflatten(content["state"], self.state)
         self.generator.set_state(content["generator"].cpu())
-        self.samples, self.statistics = content["samples"], content["statistics"]
+        self.samples = {name: value.to(device) for name, value in content["samples"].items()}
+        self.statistics = {name: value.to(device) for name, value in content["statistics"].items()}
 
 
-def _check(potential: Potential, position: Tensor, num_samples: int, warm_up: int, thinning: int, seed: int) -> None:
-    for name, value, least in (("num_samples", num_samples, 1), ("warm_up", warm_up, 0), ("thinning", thinning, 1)):
-        if not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, but it is {value!r}")
-    check_start(potential, position, seed)
+def learned(info: NamedTuple):
+    """List what an info holds, by name, what it has from another kernel included; what is None is left out."""
+    for name, value in zip(info._fields, info, strict=True):
+        if isinstance(value, tuple):
+            yield from learned(value)
+        elif value is not None:
+            yield name, value
 
 
-def check_start(potential: Potential, position: Tensor, seed: int) -> None:
+def flatten(state: NamedTuple) -> list:
+    """List the tensors and numbers of a state, however nested, for a checkpoint."""
+    return tree_flatten(state)[0]
+
+
+def unflatten(leaves: list, like: NamedTuple) -> NamedTuple:
+    """Put a state together from what :func:`flatten` listed, in the form of another state and on its device."""
+    device = like.position.device
+    leaves = [leaf.to(device) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    return tree_unflatten(leaves, tree_flatten(like)[1])
+
+
+def check_start(kernel: Kernel, potential: Potential, position: Tensor, seed: int) -> None:
     """Raise a ValueError if chains cannot start at the position, or the potential's gradient there is unusable."""
+    if not isinstance(kernel, Kernel) or isinstance(kernel, type):
+        given = kernel.__name__ if isinstance(kernel, type) else type(kernel).__name__
+        raise ValueError(f"kernel must be an object with init, step and diagnose, such as SGHMC(...), but it is {given}")
+    if not isinstance(potential, Potential):
+        raise ValueError(f"potential must be a Potential, such as one of sgmc.targets, but it is {type(potential).__name__}")
     if not isinstance(position, Tensor) or position.ndim != 2 or not position.is_floating_point():
         given = f"{tuple(position.shape)} {position.dtype}" if isinstance(position, Tensor) else type(position).__name__
         raise ValueError(f"position must be a floating-point tensor (chains, dim), but it is {given}; one chain is (1, dim)")
@@ -241,7 +319,7 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
         raise ValueError(f"position has {position.shape[1]} coordinates, but the potential has dim = {potential.dim}")
     try:
         # A generator of its own: a look at the gradient must not change the draws.
-        gradient = potential.stochastic_gradient(position, Generator(position.device).manual_seed(seed))
+        gradient = potential.stochastic_gradient(position, Generator(position.device).manual_seed(seed), step=0)
     except RuntimeError as error:
         raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
     if gradient.shape != position.shape or gradient.dtype != position.dtype:
@@ -252,20 +330,3 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
     if not torch.isfinite(gradient).all():
         chain = int((~torch.isfinite(gradient).all(-1)).nonzero()[0])
         raise ValueError(f"the gradient at the start is not finite in chain {chain}; start elsewhere, or mend the potential")
-
-
-def _fingerprint(thing) -> str:
-    """Hash what a run depends on: numbers, tensors, and the attributes of kernels and potentials."""
-    if isinstance(thing, Tensor):
-        content = f"{thing.dtype}{tuple(thing.shape)}".encode() + thing.detach().cpu().contiguous().numpy().tobytes()
-    elif isinstance(thing, (list, tuple)):
-        content = "".join(map(_fingerprint, thing)).encode()
-    elif isinstance(thing, torch.nn.Module):
-        content = _fingerprint([str(thing), *thing.state_dict().values()]).encode()
-    elif callable(thing):
-        content = f"{thing.__module__}.{thing.__qualname__}".encode()
-    elif hasattr(thing, "__dict__"):
-        content = (type(thing).__qualname__ + "".join(k + _fingerprint(v) for k, v in sorted(vars(thing).items()))).encode()
-    else:
-        content = repr(thing).encode()
-    return hashlib.sha256(content).hexdigest()

@@ -1,10 +1,7 @@
-"""How to move: one Markov kernel a file.
+"""How to move: one Markov kernel a file, each a :class:`sgmc.kernels.base.Kernel`."""
 
-A kernel is a frozen dataclass of its tuning parameters with two methods: ``init(potential, position, generator)`` makes a
-state, ``step(potential, state, generator)`` makes the next one. A step may overwrite the tensors of the state it is given.
-A kernel may also have ``remarks(statistics)``: what to warn of after a run.
-"""
-
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.gibbs import Gibbs
 from sgmc.kernels.hmc import HMC
 from sgmc.kernels.langevin import SGLD
 from sgmc.kernels.naive_sghmc import NaiveSGHMC
@@ -12,5 +9,6 @@ from sgmc.kernels.nuts import NUTS
 from sgmc.kernels.random_walk import RandomWalkMetropolis
 from sgmc.kernels.sghmc import SGHMC
 from sgmc.kernels.sgnuts import SGNUTS
+from sgmc.kernels.splitting import Splitting
 
-__all__ = ["HMC", "NUTS", "SGHMC", "SGLD", "SGNUTS", "NaiveSGHMC", "RandomWalkMetropolis"]
+__all__ = ["HMC", "NUTS", "SGHMC", "SGLD", "SGNUTS", "Gibbs", "Kernel", "NaiveSGHMC", "RandomWalkMetropolis", "Splitting"]

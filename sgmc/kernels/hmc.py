@@ -2,29 +2,40 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_count, check_dims, check_positive
 from sgmc.integrators import leapfrog
-from sgmc.kernels.metropolis import accept, check_count, check_dims, check_positive, draw_momentum, kinetic_energy
-from sgmc.matrices import Matrix, as_matrix, square_root
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.metropolis import accept
+from sgmc.kernels.momentum import draw_momentum, kinetic_energy
+from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
 
 
 class HMCState(NamedTuple):
-    """A state of HMC, and what its last step learned."""
+    """A state of HMC."""
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim)
     energy: Tensor  #: U at the position, (chains,)
-    acceptance: Tensor  #: probability with which the last proposal was accepted, (chains,)
+    num_gradients: int  #: gradient evaluations of each chain so far
+
+
+class HMCInfo(NamedTuple):
+    """What a step of HMC learned."""
+
+    acceptance: Tensor  #: probability with which the proposal was accepted, (chains,)
+    energy: Tensor  #: U at the position, (chains,)
     num_gradients: int  #: gradient evaluations of each chain so far
 
 
 @dataclass(frozen=True, eq=False)
-class HMC:
+class HMC(Kernel):
     """Hamiltonian Monte Carlo with leapfrog steps (Duane et al., 1987; Neal, 2011, Section 5.3).
 
     Refresh the momentum, r ← √(1 − φ²) r + φ N(0, M); follow L leapfrog steps to (θ', r'); accept (θ', r') with probability
@@ -44,7 +55,7 @@ class HMC:
 
     Example:
         >>> from sgmc import sample
-        >>> from sgmc.potentials import Gaussian
+        >>> from sgmc.targets import Gaussian
         >>> draws = sample(HMC(step_size=0.5, num_steps=3), Gaussian.standard(2), torch.zeros(4, 2), num_samples=10)
         >>> draws.samples.shape
         torch.Size([10, 4, 2])
@@ -52,7 +63,7 @@ class HMC:
 
     step_size: float
     num_steps: int
-    mass: Matrix = 1.0
+    mass: float | Tensor | Matrix = 1.0
     metropolis: bool = True
     jitter: float = 0.0
     refreshment: float = 1.0
@@ -60,36 +71,41 @@ class HMC:
     def __post_init__(self):
         check_positive("step_size", self.step_size)
         check_count("num_steps", self.num_steps)
-        object.__setattr__(self, "mass", as_matrix(self.mass, "mass", positive=True))
+        self._mass  # refuses what is no mass
         if not 0 <= self.jitter < 1:
             raise ValueError(f"jitter must be at least 0 and less than 1, but it is {self.jitter}")
         if not 0 < self.refreshment <= 1:
             raise ValueError(f"refreshment must be more than 0 and at most 1, but it is {self.refreshment}")
 
+    @cached_property
+    def _mass(self) -> Matrix:
+        return as_matrix(self.mass, "mass", positive=True)
+
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
         """Start at the given position ``(chains, dim)`` with a momentum from N(0, M)."""
         check_dims(position=position, mass=self.mass)
-        momentum = draw_momentum(position, square_root(self.mass), generator)
-        energy = potential.energy(position)
-        return HMCState(position.clone(), momentum, energy, torch.ones_like(energy), 0)
+        momentum = draw_momentum(position, self._mass, generator)
+        return HMCState(position.clone(), momentum, potential.energy(position), 0)
 
-    def step(self, potential: Potential, state: HMCState, generator: Generator) -> HMCState:
+    def step(self, potential: Potential, state: HMCState, generator: Generator) -> tuple[HMCState, HMCInfo]:
         """Refresh the momentum, follow one trajectory in every chain, and accept or reject its end."""
-        fresh = draw_momentum(state.position, square_root(self.mass), generator)
+        fresh = draw_momentum(state.position, self._mass, generator)
         start = math.sqrt(1 - self.refreshment**2) * state.momentum + self.refreshment * fresh
-        num_steps = self._draw_num_steps(generator)
-        position, momentum = leapfrog(potential.gradient, state.position, start, self.step_size, num_steps, self.mass)
+        num_steps = self.draw_num_steps(generator)
+        position, momentum = leapfrog(potential.gradient, state.position, start, self.step_size, num_steps, self._mass)
         energy = potential.energy(position)
         accepted, acceptance = accept(
-            state.energy + kinetic_energy(start, self.mass), energy + kinetic_energy(momentum, self.mass), generator
+            state.energy + kinetic_energy(start, self._mass), energy + kinetic_energy(momentum, self._mass), generator
         )
         if self.metropolis:
             position = torch.where(accepted[:, None], position, state.position)
             momentum = torch.where(accepted[:, None], momentum, -start)
             energy = torch.where(accepted, energy, state.energy)
-        return HMCState(position, momentum, energy, acceptance, state.num_gradients + num_steps + 1)
+        num_gradients = state.num_gradients + num_steps + 1
+        return HMCState(position, momentum, energy, num_gradients), HMCInfo(acceptance, energy, num_gradients)
 
-    def _draw_num_steps(self, generator: Generator) -> int:
+    def draw_num_steps(self, generator: Generator) -> int:
+        """Draw the number of leapfrog steps of a trajectory."""
         spread = math.floor(round(self.jitter * self.num_steps, 9))  # rounded, for 0.29 * 100 falls short of 29
         if spread == 0:
             return self.num_steps

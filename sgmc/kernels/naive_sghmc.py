@@ -1,19 +1,24 @@
 """Naive stochastic-gradient HMC, the failure that friction mends."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
 
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_count, check_dims, check_positive
 from sgmc.integrators import leapfrog
-from sgmc.kernels.hmc import HMCState
-from sgmc.kernels.metropolis import accept, check_count, check_dims, check_positive, draw_momentum, kinetic_energy
-from sgmc.matrices import Matrix, as_matrix, square_root
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.hmc import HMCInfo, HMCState
+from sgmc.kernels.metropolis import accept
+from sgmc.kernels.momentum import draw_momentum, kinetic_energy
+from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
 
 
 @dataclass(frozen=True, eq=False)
-class NaiveSGHMC:
+class NaiveSGHMC(Kernel):
     """HMC whose leapfrog steps use stochastic gradients, a **biased** method (Chen et al., 2014, Section 3.1).
 
     Draw r ~ N(0, M), follow L leapfrog steps with ∇Ũ in place of ∇U, and take the end: noise pumps energy into the
@@ -31,7 +36,7 @@ class NaiveSGHMC:
 
     Example:
         >>> from sgmc import sample
-        >>> from sgmc.potentials import DoubleWell, NoisyGradient
+        >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = NaiveSGHMC(step_size=0.1, num_steps=50)
         >>> sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
@@ -39,36 +44,40 @@ class NaiveSGHMC:
 
     step_size: float
     num_steps: int
-    mass: Matrix = 1.0
+    mass: float | Tensor | Matrix = 1.0
     metropolis: bool = False
 
     def __post_init__(self):
         check_positive("step_size", self.step_size)
         check_count("num_steps", self.num_steps)
-        object.__setattr__(self, "mass", as_matrix(self.mass, "mass", positive=True))
+        self._mass  # refuses what is no mass
+
+    @cached_property
+    def _mass(self) -> Matrix:
+        return as_matrix(self.mass, "mass", positive=True)
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
         """Start at the given position ``(chains, dim)``; without a correction step no energy is ever computed."""
         check_dims(position=position, mass=self.mass)
-        unknown = torch.full_like(position[:, 0], torch.nan)
-        energy = potential.energy(position) if self.metropolis else unknown
-        return HMCState(position.clone(), torch.zeros_like(position), energy, torch.ones_like(unknown), 0)
+        energy = potential.energy(position) if self.metropolis else torch.full_like(position[:, 0], torch.nan)
+        return HMCState(position.clone(), torch.zeros_like(position), energy, 0)
 
-    def step(self, potential: Potential, state: HMCState, generator: Generator) -> HMCState:
+    def step(self, potential: Potential, state: HMCState, generator: Generator) -> tuple[HMCState, HMCInfo]:
         """Follow one noisy trajectory in every chain; accept or reject its end if asked to."""
+        steps = count(state.num_gradients)
 
         def gradient(position: Tensor) -> Tensor:
-            return potential.stochastic_gradient(position, generator)
+            return potential.stochastic_gradient(position, generator, next(steps))
 
-        start = draw_momentum(state.position, square_root(self.mass), generator)
-        position, momentum = leapfrog(gradient, state.position, start, self.step_size, self.num_steps, self.mass)
+        start = draw_momentum(state.position, self._mass, generator)
+        position, momentum = leapfrog(gradient, state.position, start, self.step_size, self.num_steps, self._mass)
+        energy, acceptance = state.energy, torch.ones_like(state.energy)
+        if self.metropolis:
+            energy = potential.energy(position)
+            accepted, acceptance = accept(
+                state.energy + kinetic_energy(start, self._mass), energy + kinetic_energy(momentum, self._mass), generator
+            )
+            position = torch.where(accepted[:, None], position, state.position)
+            energy = torch.where(accepted, energy, state.energy)
         num_gradients = state.num_gradients + self.num_steps + 1
-        if not self.metropolis:
-            return HMCState(position, momentum, state.energy, state.acceptance, num_gradients)
-        energy = potential.energy(position)
-        accepted, acceptance = accept(
-            state.energy + kinetic_energy(start, self.mass), energy + kinetic_energy(momentum, self.mass), generator
-        )
-        position = torch.where(accepted[:, None], position, state.position)
-        energy = torch.where(accepted, energy, state.energy)
-        return HMCState(position, momentum, energy, acceptance, num_gradients)
+        return HMCState(position, momentum, energy, num_gradients), HMCInfo(acceptance, energy, num_gradients)

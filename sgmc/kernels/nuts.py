@@ -1,37 +1,48 @@
 """The no-U-turn sampler."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.kernels.doubling import Point, check_energy, grow_tree, remarks
-from sgmc.kernels.metropolis import check_count, check_positive, draw_momentum
-from sgmc.matrices import Matrix, add_product_, apply, as_matrix, inverse, product, square_root
+from sgmc.checks import check_count, check_dims, check_positive
+from sgmc.kernels import trees
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.momentum import draw_momentum, kinetic_energy
+from sgmc.kernels.trees import Point, grow_tree
+from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
 
 
 class NUTSState(NamedTuple):
-    """A state of NUTS, and what its last step learned."""
+    """A state of NUTS."""
 
     position: Tensor  #: (chains, dim)
     gradient: Tensor  #: ∇U at the position, (chains, dim)
     energy: Tensor  #: U at the position, (chains,)
-    acceptance: Tensor  #: mean Metropolis probability of the states of the last tree, (chains,)
-    depth: Tensor  #: j of its path of 2ʲ states, (chains,) int64
+    num_gradients: Tensor  #: gradient evaluations of each chain so far, (chains,) int64
+
+
+class NUTSInfo(NamedTuple):
+    """What a step of NUTS learned."""
+
+    acceptance: Tensor  #: mean Metropolis probability of the states of the tree, (chains,)
+    energy: Tensor  #: U at the position, (chains,)
+    depth: Tensor  #: j of the path of 2ʲ states, (chains,) int64
     diverged: Tensor  #: whether the energy error became too large, (chains,) bool
     depth_limited: Tensor  #: whether the path would have grown further, (chains,) bool
     num_gradients: Tensor  #: gradient evaluations of each chain so far, (chains,) int64
 
 
 @dataclass(frozen=True, eq=False)
-class NUTS:
+class NUTS(Kernel):
     """The no-U-turn sampler (Hoffman and Gelman, 2014) with multinomial weights (Betancourt, 2017, Appendix A).
 
     Draw r ~ N(0, M). Double the path of leapfrog steps from (θ, r), each time forwards or backwards in time at random, until a sub-tree
     of it makes a U-turn, ρᵀM⁻¹r ≤ 0 at one of its ends, where ρ is the sum of its momenta. Choose a state of the path with weights
-    exp(−H), states far from the start being favoured. See :mod:`sgmc.kernels.doubling`.
+    exp(−H), states far from the start being favoured. See :mod:`sgmc.kernels.trees`.
 
     The chains take their steps together, so that a call costs what the deepest tree of all the chains costs.
 
@@ -46,14 +57,14 @@ class NUTS:
 
     Example:
         >>> from sgmc import sample
-        >>> from sgmc.potentials import Gaussian
+        >>> from sgmc.targets import Gaussian
         >>> draws = sample(NUTS(step_size=0.5), Gaussian.standard(2), torch.zeros(4, 2), num_samples=10)
         >>> draws.samples.shape, draws.statistics["depth"].shape
         (torch.Size([10, 4, 2]), torch.Size([10, 4]))
     """
 
     step_size: float
-    mass: Matrix = 1.0
+    mass: float | Tensor | Matrix = 1.0
     max_depth: int = 10
     max_energy_error: float = 1000.0
 
@@ -61,48 +72,43 @@ class NUTS:
         check_positive("step_size", self.step_size)
         check_count("max_depth", self.max_depth)
         check_positive("max_energy_error", self.max_energy_error)
-        object.__setattr__(self, "mass", as_matrix(self.mass, "mass", positive=True))
-        object.__setattr__(self, "_mass_root", square_root(self.mass))
-        object.__setattr__(self, "_inverse_mass", inverse(self.mass))
-        object.__setattr__(self, "_velocity", product(self.step_size, self._inverse_mass))  # εM⁻¹
+        self._mass  # refuses what is no mass
+
+    @cached_property
+    def _mass(self) -> Matrix:
+        return as_matrix(self.mass, "mass", positive=True)
+
+    @cached_property
+    def _velocity(self) -> Matrix:  # εM⁻¹
+        return self.step_size * self._mass.inverse
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> NUTSState:
         """Start at the given position ``(chains, dim)``, whose energy must be finite."""
+        check_dims(position=position, mass=self.mass)
         energy, gradient = potential.energy_and_gradient(position)
-        check_energy(energy)
-        none = torch.zeros_like(energy, dtype=torch.bool)
-        depth = torch.zeros_like(energy, dtype=torch.int64)
-        return NUTSState(position.clone(), gradient, energy, torch.ones_like(energy), depth, none, none, depth + 1)
+        trees.check_energy(energy)
+        return NUTSState(position.clone(), gradient, energy, torch.ones_like(energy, dtype=torch.int64))
 
-    def step(self, potential: Potential, state: NUTSState, generator: Generator) -> NUTSState:
+    def step(self, potential: Potential, state: NUTSState, generator: Generator) -> tuple[NUTSState, NUTSInfo]:
         """Draw a momentum, grow a path from the state until it turns, and move to one of its states."""
-        momentum = draw_momentum(state.position, self._mass_root, generator)
-        start_energy = state.energy + self._kinetic_energy(momentum)
+        momentum = draw_momentum(state.position, self._mass, generator)
+        start_energy = state.energy + kinetic_energy(momentum, self._mass)
         start = Point(state.position, momentum, torch.zeros_like(start_energy), state.energy, state.gradient)
 
         def leapfrog(point: Point) -> Point:
             momentum = point.momentum.sub(point.gradient, alpha=self.step_size / 2)
-            position = add_product_(point.position.clone(), self._velocity, momentum)
+            position = self._velocity.add_product_(point.position.clone(), momentum)
             energy, gradient = potential.energy_and_gradient(position)
             momentum.sub_(gradient, alpha=self.step_size / 2)
-            log_weight = start_energy - energy - self._kinetic_energy(momentum)
+            log_weight = start_energy - energy - kinetic_energy(momentum, self._mass)
             return Point(position, momentum, log_weight, energy, gradient)
 
-        tree = grow_tree(start, leapfrog, self._inverse_mass, self.max_depth, generator, self.max_energy_error)
-        return NUTSState(
-            tree.chosen.position,
-            tree.chosen.gradient,
-            tree.chosen.energy,
-            tree.acceptance,
-            tree.depth,
-            tree.diverged,
-            tree.depth_limited,
-            state.num_gradients + tree.num_steps,
-        )
+        tree = grow_tree(start, leapfrog, self._mass.inverse, self.max_depth, generator, self.max_energy_error)
+        num_gradients = state.num_gradients + tree.num_steps
+        chosen = NUTSState(tree.chosen.position, tree.chosen.gradient, tree.chosen.energy, num_gradients)
+        info = NUTSInfo(tree.acceptance, tree.chosen.energy, tree.depth, tree.diverged, tree.depth_limited, num_gradients)
+        return chosen, info
 
-    def remarks(self, statistics: dict[str, Tensor]) -> list[str]:
+    def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, if anything is."""
-        return remarks(statistics, self.max_depth)
-
-    def _kinetic_energy(self, momentum: Tensor) -> Tensor:
-        return 0.5 * (momentum * apply(self._inverse_mass, momentum)).sum(-1)
+        return trees.diagnose(statistics, self.max_depth)

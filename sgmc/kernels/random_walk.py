@@ -6,20 +6,29 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.kernels.metropolis import accept, check_positive, normal_like
+from sgmc.checks import check_positive
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.metropolis import accept
 from sgmc.potentials import Potential
+from sgmc.randomness import normal_like
 
 
 class RandomWalkState(NamedTuple):
-    """A state of random-walk Metropolis, and what its last step learned."""
+    """A state of random-walk Metropolis."""
 
     position: Tensor  #: (chains, dim)
     energy: Tensor  #: U at the position, (chains,)
-    acceptance: Tensor  #: probability with which the last proposal was accepted, (chains,)
+
+
+class MetropolisInfo(NamedTuple):
+    """What a step of random-walk Metropolis learned."""
+
+    acceptance: Tensor  #: probability with which the proposal was accepted, (chains,)
+    energy: Tensor  #: U at the position, (chains,)
 
 
 @dataclass(frozen=True)
-class RandomWalkMetropolis:
+class RandomWalkMetropolis(Kernel):
     """Random-walk Metropolis: propose θ' ~ N(θ, ε²I), accept with probability min(1, π(θ')/π(θ)) (Metropolis et al., 1953).
 
     Args:
@@ -30,7 +39,7 @@ class RandomWalkMetropolis:
 
     Example:
         >>> from sgmc import sample
-        >>> from sgmc.potentials import DoubleWell
+        >>> from sgmc.targets import DoubleWell
         >>> sample(RandomWalkMetropolis(step_size=1.0), DoubleWell(), torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
@@ -42,14 +51,13 @@ class RandomWalkMetropolis:
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> RandomWalkState:
         """Start at the given position ``(chains, dim)``."""
-        energy = potential.energy(position)
-        return RandomWalkState(position.clone(), energy, torch.ones_like(energy))
+        return RandomWalkState(position.clone(), potential.energy(position))
 
-    def step(self, potential: Potential, state: RandomWalkState, generator: Generator) -> RandomWalkState:
+    def step(self, potential: Potential, state: RandomWalkState, generator: Generator) -> tuple[RandomWalkState, MetropolisInfo]:
         """Propose a move for every chain, and accept or reject it."""
         proposal = state.position + self.step_size * normal_like(state.position, generator)
         proposed_energy = potential.energy(proposal)
         accepted, acceptance = accept(state.energy, proposed_energy, generator)
         position = torch.where(accepted[:, None], proposal, state.position)
         energy = torch.where(accepted, proposed_energy, state.energy)
-        return RandomWalkState(position, energy, acceptance)
+        return RandomWalkState(position, energy), MetropolisInfo(acceptance, energy)

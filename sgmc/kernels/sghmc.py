@@ -1,16 +1,22 @@
 """Stochastic-gradient Hamiltonian Monte Carlo."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.kernels.metropolis import check_count, check_dims, check_non_negative, check_positive, draw_momentum, normal_like
-from sgmc.matrices import Matrix, add_product_, as_matrix, inverse, product, square_root, sum_of
-from sgmc.noise import OnlineNoise, add_noise_, injected_root
+from sgmc.checks import check_count, check_dims, check_non_negative, check_positive
+from sgmc.compiling import compiled
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.momentum import draw_momentum
+from sgmc.matrices import Matrix, as_matrix
+from sgmc.noise import OnlineNoise, injected_root
 from sgmc.potentials import Potential
+from sgmc.randomness import blocks, normal_block
 
 
 class SGHMCState(NamedTuple):
@@ -19,20 +25,29 @@ class SGHMCState(NamedTuple):
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim)
     num_gradients: int  #: gradient evaluations of each chain so far
+    noise_variance: Tensor | None = None  #: V̂ of an online estimate, (chains, 1), (chains, dim) or (chains, dim, dim)
+    clipped: Tensor | None = None  #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
 
 
-class OnlineSGHMCState(NamedTuple):
-    """A state of SGHMC with an online noise estimate."""
+class SGHMCInfo(NamedTuple):
+    """What a step of SGHMC learned."""
 
-    position: Tensor  #: (chains, dim)
-    momentum: Tensor  #: (chains, dim)
     num_gradients: int  #: gradient evaluations of each chain so far
-    noise_variance: Tensor  #: V̂, (chains, 1), (chains, dim) or (chains, dim, dim)
-    clipped: Tensor  #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
+    clipped: Tensor | None  #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
+
+
+class Estimate(NamedTuple):
+    """The noise estimate at a step of SGHMC, and what follows from it."""
+
+    root: Matrix | None  #: a root of 2(TC − B̂)ε; None if it has to be made from V̂
+    step: int  #: number of steps taken before
+    variance: Tensor | None  #: V̂ of an online estimate
+    clipped: Tensor | None  #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC, (chains,)
+    share: Tensor | float = 0.0  #: that share for this root
 
 
 @dataclass(frozen=True, eq=False)
-class SGHMC:
+class SGHMC(Kernel):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al., 2014, Algorithm 2).
 
     Repeat m times, with the gradient taken at the **new** position:
@@ -47,6 +62,8 @@ class SGHMC:
         num_steps: m, the number of such steps between two draws.
         resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``; never by default.
         temperature: T, of the target exp(−U/T). With T = 0 no noise is injected: stochastic gradient descent with momentum.
+        compiled: whether the m steps become one function by :func:`torch.compile`, which takes from seconds to minutes, once, and needs
+            a C++ compiler and a gradient that is a formula. It pays for few chains of a small model; the law is the same.
 
     Raises:
         ValueError: if a parameter is out of its range, or the friction is below the noise estimate.
@@ -54,19 +71,20 @@ class SGHMC:
     Example:
         >>> import torch
         >>> from sgmc import sample
-        >>> from sgmc.potentials import DoubleWell, NoisyGradient
+        >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = SGHMC(step_size=0.1, friction=3.0, noise_estimate=0.2, num_steps=50)
         >>> sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(4, 1), num_samples=10).samples.shape
         torch.Size([10, 4, 1])
     """
 
     step_size: float
-    friction: Matrix
-    noise_estimate: Matrix | OnlineNoise = 0.0
-    mass: Matrix = 1.0
+    friction: float | Tensor | Matrix
+    noise_estimate: float | Tensor | Matrix | OnlineNoise = 0.0
+    mass: float | Tensor | Matrix = 1.0
     num_steps: int = 1
     resample_every: int | None = None
     temperature: float = 1.0
+    compiled: bool = False
 
     def __post_init__(self):
         check_positive("step_size", self.step_size)
@@ -74,31 +92,24 @@ class SGHMC:
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
         check_non_negative("temperature", self.temperature)
-        online = isinstance(self.noise_estimate, OnlineNoise)
-        if online and self.temperature == 0:
+        as_matrix(self.friction, "friction")
+        self._mass  # refuses what is no mass
+        if self._online and self.temperature == 0:
             raise ValueError("temperature is 0, so that no noise is injected: leave noise_estimate at 0")
-        for name in ("friction", "mass") if online else ("friction", "mass", "noise_estimate"):
-            object.__setattr__(self, name, as_matrix(getattr(self, name), name, positive=name == "mass"))
+        if not self._online:
+            as_matrix(self.noise_estimate, "noise_estimate")
         check_dims(friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
-        room = product(float(self.temperature), self.friction)
-        spare = sum_of(room, product(-1.0, 0.0 if online else self.noise_estimate))
         try:
-            injected = product(2 * self.step_size, as_matrix(spare, "temperature * friction - noise_estimate"))
+            as_matrix(self._injected, "temperature * friction - noise_estimate")
         except ValueError as error:
             raise ValueError(
                 f"friction must be at least the noise_estimate (in every direction, and times the temperature "
                 f"{self.temperature}): {error}. Raise the friction, take a smaller step_size or a larger batch"
             ) from error
-        velocity = product(self.step_size, inverse(self.mass))
-        object.__setattr__(self, "_room", room)  # TC
-        object.__setattr__(self, "_velocity", velocity)  # εM⁻¹
-        object.__setattr__(self, "_decay", product(-1.0, product(self.friction, velocity)))  # −εCM⁻¹
-        object.__setattr__(self, "_noise_root", square_root(injected))  # a root of 2(TC − B̂)ε
-        object.__setattr__(self, "_mass_root", square_root(self.mass))
 
     @classmethod
     def from_learning_rate(
-        cls, learning_rate: float, momentum_decay: float, noise_estimate: Matrix | OnlineNoise = 0.0, **settings
+        cls, learning_rate: float, momentum_decay: float, noise_estimate: float | Tensor | OnlineNoise = 0.0, **settings
     ) -> "SGHMC":
         """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et al., 2014, eq. 15).
 
@@ -118,54 +129,104 @@ class SGHMC:
         check_positive("learning_rate", learning_rate)
         step_size = math.sqrt(learning_rate)
         if not isinstance(noise_estimate, OnlineNoise):
-            noise_estimate = as_matrix(noise_estimate, "noise_estimate") / step_size
-        return cls(step_size, as_matrix(momentum_decay, "momentum_decay") / step_size, noise_estimate, **settings)
+            noise_estimate = noise_estimate / step_size
+        return cls(step_size, momentum_decay / step_size, noise_estimate, **settings)
+
+    @property
+    def _online(self) -> bool:
+        return isinstance(self.noise_estimate, OnlineNoise)
+
+    @cached_property
+    def _mass(self) -> Matrix:
+        return as_matrix(self.mass, "mass", positive=True)
+
+    @cached_property
+    def _velocity(self) -> Matrix:  # εM⁻¹
+        return self.step_size * self._mass.inverse
+
+    @cached_property
+    def _decay(self) -> Matrix:  # −εCM⁻¹
+        return -1.0 * (Matrix(self.friction) @ self._velocity)
+
+    @cached_property
+    def _room(self) -> Matrix:  # TC
+        return self.temperature * Matrix(self.friction)
+
+    @cached_property
+    def _injected(self) -> Matrix:  # 2(TC − B̂)ε
+        return 2 * self.step_size * (self._room - Matrix(0.0 if self._online else self.noise_estimate))
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGHMCState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0, M), or at rest where T = 0."""
+        """Start at the given position ``(chains, dim)`` with a momentum from N(0, TM)."""
         check_dims(position=position, friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
-        momentum = draw_momentum(position, self._mass_root, generator).mul_(math.sqrt(self.temperature))
-        if not isinstance(self.noise_estimate, OnlineNoise):
+        momentum = draw_momentum(position, self._mass, generator, self.temperature)
+        if not self._online:
             return SGHMCState(position.clone(), momentum, 0)
-        # A first estimate, made with a generator of its own: what is wrong with the posterior shows before any work is done.
-        first = torch.Generator(position.device).manual_seed(0)
-        _, variance = potential.gradient_and_noise_variance(position, first, self.noise_estimate.kind)
-        return OnlineSGHMCState(position.clone(), momentum, 0, variance, torch.zeros_like(position[:, 0]))
+        # From a minibatch that no step will see; what is wrong with the posterior shows before any work is done.
+        apart = Generator(position.device).manual_seed(generator.initial_seed())
+        _, variance = potential.gradient_and_noise_variance(position, apart, self.noise_estimate.kind, step=2**40)
+        return SGHMCState(position.clone(), momentum, 0, variance, torch.zeros_like(position[:, 0]))
 
-    def step(self, potential: Potential, state: SGHMCState, generator: Generator) -> SGHMCState:
+    def step(self, potential: Potential, state: SGHMCState, generator: Generator) -> tuple[SGHMCState, SGHMCInfo]:
         """Take m steps of Algorithm 2 in every chain, in place."""
-        position, momentum, num_gradients, *online = state
-        calls = num_gradients // self.num_steps
-        if self.resample_every is not None and calls % self.resample_every == 0:
-            momentum = draw_momentum(position, self._mass_root, generator).mul_(math.sqrt(self.temperature))
-        if online:
-            return self._step_online(potential, OnlineSGHMCState(position, momentum, num_gradients, *online), generator)
-        for _ in range(self.num_steps):
-            add_product_(position, self._velocity, momentum)
-            gradient = potential.stochastic_gradient(position, generator)
-            add_product_(momentum, self._decay, momentum)
-            momentum.sub_(gradient, alpha=self.step_size)
-            if self.temperature > 0:
-                add_product_(momentum, self._noise_root, normal_like(momentum, generator))
-        return SGHMCState(position, momentum, num_gradients + self.num_steps)
+        if self.resample_every is not None and state.num_gradients // self.num_steps % self.resample_every == 0:
+            state = state._replace(momentum=draw_momentum(state.position, self._mass, generator, self.temperature))
+        position, momentum = state.position, state.momentum
+        estimate = Estimate(self._injected.root if not self._online else None, state.num_gradients, state.noise_variance, state.clipped)
+        for first, number in blocks(state.num_gradients, self.num_steps, position):
+            noise = potential.draw_noise(position, generator, first, number)
+            normals = normal_block(position, number, generator) if self.temperature > 0 else (None,) * number
+            position, momentum, estimate = self._trajectory(potential, position, momentum, noise, normals, estimate)
+        num_gradients = state.num_gradients + self.num_steps
+        state = SGHMCState(position, momentum, num_gradients, estimate.variance, estimate.clipped)
+        return state, SGHMCInfo(num_gradients, estimate.clipped)
 
-    def _step_online(self, potential: Potential, state: OnlineSGHMCState, generator: Generator) -> OnlineSGHMCState:
-        position, momentum, num_gradients, variance, clipped = state
-        noise_root = None
-        for step in range(num_gradients, num_gradients + self.num_steps):
-            add_product_(position, self._velocity, momentum)
-            gradient, estimate = self.noise_estimate.update(potential, position, variance, step, generator)
-            if noise_root is None or estimate is not variance:
-                variance = estimate
-                noise_root, clipped_now = injected_root(self._room, self.step_size, variance)
-            add_product_(momentum, self._decay, momentum)
-            momentum.sub_(gradient, alpha=self.step_size)
-            add_noise_(momentum, noise_root, normal_like(momentum, generator))
-            if isinstance(clipped_now, Tensor):
-                clipped = clipped + clipped_now
-        return OnlineSGHMCState(position, momentum, num_gradients + self.num_steps, variance, clipped)
+    @cached_property
+    def _trajectory(self) -> Callable:
+        return compiled(self.trajectory) if self.compiled else self.trajectory
 
-    def remarks(self, statistics: dict[str, Tensor]) -> list[str]:
+    def trajectory(
+        self,
+        potential: Potential,
+        position: Tensor,
+        momentum: Tensor,
+        noise: Iterable[Any],
+        normals: Iterable[Tensor | None],
+        estimate: Estimate,
+    ) -> tuple[Tensor, Tensor, Estimate]:
+        """Take steps of Algorithm 2 on given noise: a pure function of its arguments, but that position and momentum are overwritten.
+
+        Args:
+            potential: the target.
+            position: θ, ``(chains, dim)``.
+            momentum: r, ``(chains, dim)``.
+            noise: what the stochastic gradient of each step depends on besides the position, ω.
+            normals: standard normal numbers ``(chains, dim)`` of each step, which become the injected noise; None where T = 0.
+            estimate: of the gradient noise, with the root of what is injected.
+
+        Returns:
+            The new position and momentum, and the estimate.
+        """
+        for omega, normal in zip(noise, normals, strict=True):
+            self._velocity.add_product_(position, momentum)
+            gradient, estimate = self.gradient_and_estimate(potential, position, omega, estimate)
+            self._decay.add_product_(momentum, momentum)
+            momentum.sub_(gradient, alpha=self.step_size)
+            if normal is not None:
+                estimate.root.add_product_(momentum, normal)
+        return position, momentum, estimate
+
+    def gradient_and_estimate(self, potential: Potential, position: Tensor, omega: Any, estimate: Estimate) -> tuple[Tensor, Estimate]:
+        """Compute ∇Ũ(θ; ω), and if the estimate of its noise is an online one, bring that up to date from the same minibatch."""
+        if not self._online:
+            return potential.gradient_given(position, omega), estimate
+        root, step, variance, clipped, share = estimate
+        gradient, new = self.noise_estimate.update(potential, position, omega, variance, step)
+        if root is None or new is not variance:
+            root, share = injected_root(self._room, self.step_size, new)
+        return gradient, Estimate(root, step + 1, new, clipped + share, share)
+
+    def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say how often an online noise estimate exceeded the friction, if it did."""
         if "clipped" not in statistics or not statistics["clipped"].any():
             return []

@@ -1,4 +1,4 @@
-"""Paths grown by doubling until they turn round: what NUTS and SGNUTS share.
+"""Trees: paths grown by doubling until they turn round, what NUTS and SGNUTS share.
 
 The path of every chain is a row of 2ʲ states, the leaves of a binary tree. All chains double together, so that their trees have the same
 shape; a chain that is done is carried along, and what happens to it no longer counts.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.matrices import Matrix, apply
+from sgmc.matrices import Matrix
 
 
 class Point(NamedTuple):
@@ -40,7 +40,7 @@ class Branch(NamedTuple):
     chosen: Point  #: drawn from its states by their weights
     log_weight: Tensor  #: logarithm of the sum of its weights, (chains,)
     span: Span  #: its ends and the sum of its momenta
-    straight: Tensor  #: whether it neither turned nor diverged, (chains,) bool
+    not_turning: Tensor  #: whether it neither turned nor diverged, (chains,) bool
 
 
 class Tree(NamedTuple):
@@ -73,7 +73,7 @@ def grow_tree(
     Args:
         start: the state to start from, with log-weight 0.
         forward: the step; it must not change its argument.
-        inverse_mass: M⁻¹, a number, ``(dim,)`` or ``(dim, dim)``.
+        inverse_mass: M⁻¹.
         max_depth: the largest j.
         generator: the source of directions and choices.
         max_error: a step to a log-weight of −max_error or less diverges, as does one to a log-weight that is not finite.
@@ -91,15 +91,15 @@ def grow_tree(
         near, far = choose(turned_round, far, near), choose(turned_round, near, far)
         total = torch.where(turned_round[:, None], -total, total)
         branch = grow_branch(near, forward, inverse_mass, 2**doubling, growing, generator, max_error, steps)
-        growing = branch.straight
+        growing = branch.not_turning
         if not growing.any():
             break
         depth += growing
         chosen = choose(growing & (log_uniform < branch.log_weight - log_weight), branch.chosen, chosen)
         log_weight = torch.logaddexp(log_weight, branch.log_weight)
 
-        whole, straight = join(Span(-far.momentum, near.momentum, total, 2**doubling), branch.span, inverse_mass)
-        near, total, growing = branch.end, whole.total, growing & straight
+        whole, not_turning = join(Span(-far.momentum, near.momentum, total, 2**doubling), branch.span, inverse_mass)
+        near, total, growing = branch.end, whole.total, growing & not_turning
         if not growing.any():
             break
     taken, log_weights = (torch.stack(x) for x in zip(*steps, strict=True))
@@ -125,44 +125,44 @@ def grow_branch(
     that are complete are kept on a stack, the largest at the bottom. As in counting in binary, a new state joins the last sub-tree if
     that is of its size, the two join the one before if that is of theirs, and so on: the stack is never higher than log₂(num_states) + 1.
     """
-    end, chosen, spans, straight = near, near, [], growing
+    end, chosen, spans, not_turning = near, near, [], growing
     log_weight = torch.full_like(near.log_weight, -math.inf)
     uniforms = torch.rand((num_states, *log_weight.shape), generator=generator, dtype=log_weight.dtype, device=log_weight.device)
     for log_uniform in uniforms.log():
         end = forward(end)
         new = end.log_weight.nan_to_num(nan=-math.inf, posinf=-math.inf, neginf=-math.inf)
-        steps.append((straight, new))
+        steps.append((not_turning, new))
         log_weight = torch.logaddexp(log_weight, new)
         chosen = choose(log_uniform < new - log_weight, end, chosen)
 
-        straight = straight & (new > -max_error)
+        not_turning = not_turning & (new > -max_error)
         span = Span(end.momentum, end.momentum, end.momentum, 1)
         while spans and spans[-1].num_states == span.num_states:
-            span, straight_together = join(spans.pop(), span, inverse_mass)
-            straight = straight & straight_together
+            span, together = join(spans.pop(), span, inverse_mass)
+            not_turning = not_turning & together
         spans.append(span)
-        if not straight.any():
+        if not not_turning.any():
             break
-    return Branch(end, chosen, log_weight, spans[0], straight)
+    return Branch(end, chosen, log_weight, spans[0], not_turning)
 
 
 def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
-    """Join two neighbouring sub-trees, and tell in which chains they are straight together.
+    """Join two neighbouring sub-trees, and tell in which chains they do not turn together.
 
-    The ends of a path look straight again after a full turn, and two halves may lie on either side of the point where it turned. Hence
-    each half is also checked together with the first state of the other, as Stan does since 2019 (its pull request 2800).
+    After a full turn the ends of a path look as if it had not turned, and two halves may lie on either side of the point where it
+    turned. Hence each half is also checked together with the first state of the other, as Stan does since 2019 (its pull request 2800).
     """
     total = old.total + new.total
-    straight = is_straight(total, old.first, new.last, inverse_mass)
+    not_turning = is_not_turning(total, old.first, new.last, inverse_mass)
     if old.num_states > 1:
-        straight = straight & is_straight(old.total + new.first, old.first, new.first, inverse_mass)
-        straight = straight & is_straight(old.last + new.total, old.last, new.last, inverse_mass)
-    return Span(old.first, new.last, total, old.num_states + new.num_states), straight
+        not_turning = not_turning & is_not_turning(old.total + new.first, old.first, new.first, inverse_mass)
+        not_turning = not_turning & is_not_turning(old.last + new.total, old.last, new.last, inverse_mass)
+    return Span(old.first, new.last, total, old.num_states + new.num_states), not_turning
 
 
-def is_straight(total: Tensor, first: Tensor, last: Tensor, inverse_mass: Matrix) -> Tensor:
+def is_not_turning(total: Tensor, first: Tensor, last: Tensor, inverse_mass: Matrix) -> Tensor:
     """Tell in which chains ρᵀM⁻¹r > 0 at both ends, ρ being the sum of the momenta between them (Betancourt, 2017, Appendix A)."""
-    velocity = total if isinstance(inverse_mass, float) else apply(inverse_mass, total)  # a number does not change the sign
+    velocity = total if isinstance(inverse_mass.value, float) else inverse_mass @ total  # a number does not change the sign
     return ((velocity * first).sum(-1) > 0) & ((velocity * last).sum(-1) > 0)
 
 
@@ -185,7 +185,7 @@ def check_energy(energy: Tensor) -> None:
         )
 
 
-def remarks(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
+def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
     """Say what share of the trees diverged or reached the depth limit, and what to do about it."""
     found = []
     total = statistics["diverged"].numel()

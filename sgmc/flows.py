@@ -1,0 +1,295 @@
+"""Flows: the pieces of which integrators are made, each a move and its exact law; a list of them, one after the other, is a splitting.
+
+A flow moves positions and momenta ``(chains, dim)`` in place: ``move(position, momentum, gradient, generator)``, the gradient being a
+function of the position. On U(θ) = ½θᵀAθ with gradient noise N(0, V) it is a linear map with Gaussian noise, z' = Fz + N(0, Q), where z is
+(θ, r), or θ alone in Langevin dynamics: ``linear(A, V)`` gives F and Q. So one list gives both the step of a sampler
+(:class:`sgmc.kernels.Splitting`) and the exact law of its chain (:func:`sgmc.linear_laws.linear_chain`).
+
+Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the noise estimate; C, M and B̂ are numbers, diagonals
+``(dim,)`` or matrices ``(dim, dim)``.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.matrices import Matrix
+from sgmc.randomness import normal_like
+
+Gradient = Callable[[Tensor], Tensor]
+MatrixLike = float | Tensor | Matrix
+
+
+class Flow(Protocol):
+    """A piece of a splitting."""
+
+    def move(self, position: Tensor, momentum: Tensor, gradient: Gradient, generator: Generator) -> None:
+        """Move positions and momenta ``(chains, dim)`` in place."""
+
+    def linear(self, precision: Tensor, noise_variance: Tensor) -> tuple[Tensor, Tensor]:
+        """Give F and Q of the move where U(θ) = ½θᵀAθ and the gradient's noise is N(0, V), from A and V; all are float64."""
+
+
+def advance(flows: Sequence[Flow], position: Tensor, momentum: Tensor, gradient: Gradient, generator: Generator) -> None:
+    """Follow flows one after the other, in place.
+
+    Example:
+        >>> position, momentum = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> advance(leapfrog(0.5), position, momentum, lambda position: position, Generator())
+        >>> position, momentum
+        (tensor([[0.5000]]), tensor([[0.8750]]))
+    """
+    for flow in flows:
+        flow.move(position, momentum, gradient, generator)
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """θ ← θ + tM⁻¹r."""
+
+    time: float
+    mass: MatrixLike = 1.0
+
+    @cached_property
+    def _velocity(self) -> Matrix:
+        return self.time * Matrix(self.mass).inverse
+
+    def move(self, position, momentum, gradient, generator):
+        """Move in place."""
+        self._velocity.add_product_(position, momentum)
+
+    def linear(self, precision, noise_variance):
+        """Give F and Q."""
+        identity, zero = _identity_and_zero(precision)
+        return _blocks(identity, self._velocity.dense(len(precision)), zero, identity), _blocks(zero, zero, zero, zero)
+
+
+@dataclass(frozen=True, eq=False)
+class Kick:
+    """r ← r − t∇Ũ(θ); each kick takes a gradient of its own."""
+
+    time: float
+
+    def move(self, position, momentum, gradient, generator):
+        """Move in place."""
+        momentum.sub_(gradient(position), alpha=self.time)
+
+    def linear(self, precision, noise_variance):
+        """Give F and Q."""
+        identity, zero = _identity_and_zero(precision)
+        return _blocks(identity, zero, -self.time * precision, identity), _blocks(zero, zero, zero, self.time**2 * noise_variance)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentumMap:
+    """r ← Gr + N(0, S): frictions, and the noise that belongs to them; a factor or covariance that is None is 1 or 0."""
+
+    factor: Matrix | None = None
+    covariance: Matrix | None = None
+
+    def move(self, position, momentum, gradient, generator):
+        """Move in place."""
+        if self.factor is not None:
+            momentum.copy_(self.factor @ momentum)
+        if self.covariance is not None:
+            self.covariance.root.add_product_(momentum, normal_like(momentum, generator))
+
+    def linear(self, precision, noise_variance):
+        """Give F and Q."""
+        identity, zero = _identity_and_zero(precision)
+        factor = identity if self.factor is None else self.factor.dense(len(precision))
+        covariance = zero if self.covariance is None else self.covariance.dense(len(precision))
+        return _blocks(identity, zero, zero, factor), _blocks(zero, zero, zero, covariance)
+
+
+@dataclass(frozen=True, eq=False)
+class Free:
+    """The exact flow of free Langevin dynamics, dθ = M⁻¹r dt and dr = −CM⁻¹r dt + N(0, 2TC dt) (Chandrasekhar, 1943, Section II.2).
+
+    With γ = C/M and u = e^−γt − 1: θ ← θ − (u/C)r + ξ and r ← (1 + u)r + ζ, where Var ζ = −TMu(2 + u), Cov(ξ, ζ) = Tu²/γ and
+    Var ξ = (T/Mγ²)(2(γt + u) − u²).
+
+    Raises:
+        ValueError: if C or M is a full matrix, or C is not positive.
+    """
+
+    time: float
+    friction: float | Tensor
+    mass: float | Tensor = 1.0
+    temperature: float = 1.0
+
+    def __post_init__(self):
+        friction, mass = Matrix(self.friction), Matrix(self.mass)
+        if friction.full or mass.full or min(friction.eigenvalues) <= 0:
+            raise ValueError("friction and mass of a free flow must be positive numbers or diagonals: take a splitting without it")
+
+    @cached_property
+    def _coefficients(self) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix]:
+        friction, mass = (torch.as_tensor(x, dtype=torch.float64) for x in (self.friction, self.mass))
+        rate = friction / mass
+        u = torch.expm1(-rate * self.time)
+        spread = (-self.temperature * mass * u * (2 + u)).sqrt()
+        shared = self.temperature * u**2 / rate / spread
+        alone = (self.temperature / (mass * rate**2) * (2 * (rate * self.time + u) - u**2) - shared**2).clamp(min=0).sqrt()
+        dtype = next((x.dtype for x in (self.friction, self.mass) if isinstance(x, Tensor)), torch.float64)
+        return tuple(Matrix(x.to(dtype)) for x in (-u / friction, u, spread, shared, alone))
+
+    def move(self, position, momentum, gradient, generator):
+        """Move in place."""
+        reach, shrink, spread, shared, alone = self._coefficients
+        reach.add_product_(position, momentum)
+        shrink.add_product_(momentum, momentum)
+        first, second = normal_like(momentum, generator), normal_like(momentum, generator)
+        spread.add_product_(momentum, first)
+        alone.add_product_(shared.add_product_(position, first), second)
+
+    def linear(self, precision, noise_variance):
+        """Give F and Q."""
+        identity, zero = _identity_and_zero(precision)
+        reach, shrink, spread, shared, alone = (x.dense(len(precision)) for x in self._coefficients)
+        root = _blocks(shared, alone, spread, zero)
+        return _blocks(identity, reach, zero, identity + shrink), root @ root.T
+
+
+@dataclass(frozen=True, eq=False)
+class AtOnce:
+    """Flows that all start from the same state and whose increments are added: an explicit Euler step."""
+
+    flows: Sequence[Flow]
+
+    def move(self, position, momentum, gradient, generator):
+        """Move in place."""
+        start = position.clone(), momentum.clone()
+        for flow in self.flows:
+            moved = start[0].clone(), start[1].clone()
+            flow.move(*moved, gradient, generator)
+            position.add_(moved[0] - start[0])
+            momentum.add_(moved[1] - start[1])
+
+    def linear(self, precision, noise_variance):
+        """Give F and Q."""
+        moves = [flow.linear(precision, noise_variance) for flow in self.flows]
+        identity = torch.eye(len(moves[0][0]), dtype=torch.float64)
+        return identity + sum(transition - identity for transition, _ in moves), sum(noise for _, noise in moves)
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """θ ← θ − t∇Ũ(θ) + N(0, S): the step of Langevin dynamics, which has no momentum."""
+
+    time: float
+    covariance: Matrix
+
+    def move(self, position, momentum, gradient, generator):
+        """Move in place."""
+        position.sub_(gradient(position), alpha=self.time)
+        self.covariance.root.add_product_(position, normal_like(position, generator))
+
+    def linear(self, precision, noise_variance):
+        """Give F and Q."""
+        identity, _ = _identity_and_zero(precision)
+        return identity - self.time * precision, self.time**2 * noise_variance + self.covariance.dense(len(precision))
+
+
+def friction_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0) -> MomentumMap:
+    """Make friction as Euler takes it: r ← (1 − tCM⁻¹)r."""
+    return MomentumMap(factor=Matrix(1.0) - _damping(time, friction, mass))
+
+
+def implicit_friction_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0) -> MomentumMap:
+    """Make friction as Euler's implicit method takes it: r ← (1 + tCM⁻¹)⁻¹r."""
+    return MomentumMap(factor=(Matrix(1.0) + _damping(time, friction, mass)).inverse)
+
+
+def ornstein_uhlenbeck_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> MomentumMap:
+    """Make the exact flow of dr = −CM⁻¹r dt + N(0, 2TC dt): r ← Er + N(0, T(M − EMEᵀ)) with E = e^(−tCM⁻¹)."""
+    factor, mass = (-1.0 * _damping(time, friction, mass)).exponential, Matrix(mass)
+    return MomentumMap(factor, temperature * (mass - factor @ mass @ factor.transposed))
+
+
+def noise_flow(covariance: Matrix) -> MomentumMap:
+    """Make r ← r + N(0, S)."""
+    return MomentumMap(covariance=covariance)
+
+
+def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
+    """Make r ~ N(0, M), whatever it was."""
+    return MomentumMap(Matrix(0.0), Matrix(mass))
+
+
+def leapfrog(step_size: float, num_steps: int = 1, mass: MatrixLike = 1.0) -> list[Flow]:
+    """List a leapfrog trajectory: half a kick, drift, kick, drift, …, half a kick (Neal, 2011, eq. 5.18–5.20)."""
+    drift, kick, half_kick = Drift(step_size, mass), Kick(step_size), Kick(step_size / 2)
+    return [half_kick, *[drift, kick] * (num_steps - 1), drift, half_kick]
+
+
+def naive_sghmc(step_size: float, num_steps: int, mass: MatrixLike = 1.0) -> list[Flow]:
+    """List naive SGHMC: a fresh momentum, and a leapfrog trajectory with one gradient a point (Chen et al., 2014, Section 3.1)."""
+    return [refresh_flow(mass), *leapfrog(step_size, num_steps, mass)]
+
+
+def sghmc(
+    step_size: float, friction: MatrixLike, noise_estimate: MatrixLike = 0.0, mass: MatrixLike = 1.0, temperature: float = 1.0
+) -> list[Flow]:
+    """List Algorithm 2 of Chen et al. (2014): drift, friction, kick, and noise N(0, 2(TC − B̂)ε)."""
+    injected = noise_flow(_injected(step_size, friction, noise_estimate, temperature))
+    return [Drift(step_size, mass), friction_flow(step_size, friction, mass), Kick(step_size), injected]
+
+
+def explicit_euler_sghmc(*arguments, **settings) -> list[Flow]:
+    """List the explicit Euler step of SGHMC, whose gradient is that of the old position; arguments as :func:`sghmc`."""
+    return [AtOnce(sghmc(*arguments, **settings))]
+
+
+def palindromic(step_size: float, friction: MatrixLike, noise_estimate: MatrixLike = 0.0, mass: MatrixLike = 1.0) -> list[Flow]:
+    """List the palindromic step of SGNUTS: friction at the mean of the momenta before and after a kick between two half drifts.
+
+    r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε) is half of Euler's friction before the kick and half of the implicit one after it.
+    """
+    half_drift = Drift(step_size / 2, mass)
+    before, after = friction_flow(step_size / 2, friction, mass), implicit_friction_flow(step_size / 2, friction, mass)
+    return [half_drift, before, Kick(step_size), noise_flow(_injected(step_size, friction, noise_estimate)), after, half_drift]
+
+
+def baoab(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> list[Flow]:
+    """List BAOAB: kick, drift, Ornstein–Uhlenbeck, drift, kick, halves but for the middle (Leimkuhler and Matthews, 2013)."""
+    half_kick, half_drift = Kick(step_size / 2), Drift(step_size / 2, mass)
+    return [half_kick, half_drift, ornstein_uhlenbeck_flow(step_size, friction, mass, temperature), half_drift, half_kick]
+
+
+def obabo(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> list[Flow]:
+    """List OBABO: half an Ornstein–Uhlenbeck flow on either side of a leapfrog step (Bussi and Parrinello, 2007)."""
+    half = ornstein_uhlenbeck_flow(step_size / 2, friction, mass, temperature)
+    return [half, *leapfrog(step_size, mass=mass), half]
+
+
+def ubu(step_size: float, friction: float | Tensor, mass: float | Tensor = 1.0, temperature: float = 1.0) -> list[Flow]:
+    """List UBU: a kick between two halves of free Langevin dynamics (Sanz-Serna and Zygalakis, 2021)."""
+    half = Free(step_size / 2, friction, mass, temperature)
+    return [half, Kick(step_size), half]
+
+
+def sgld(step_size: float, noise_estimate: MatrixLike = 0.0, temperature: float = 1.0) -> list[Flow]:
+    """List the step of SGLD, θ ← θ − η∇Ũ(θ) + N(0, 2η(T − B̂)) (Welling and Teh, 2011, eq. 4)."""
+    return [Descent(step_size, _injected(step_size, 1.0, noise_estimate, temperature))]
+
+
+def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:
+    return time * (Matrix(friction) @ Matrix(mass).inverse)  # tCM⁻¹
+
+
+def _injected(step_size: float, friction: MatrixLike, noise_estimate: MatrixLike, temperature: float = 1.0) -> Matrix:
+    return 2 * step_size * (temperature * Matrix(friction) - Matrix(noise_estimate))  # 2(TC − B̂)ε
+
+
+def _identity_and_zero(precision: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.eye(len(precision), dtype=torch.float64), torch.zeros(len(precision), len(precision), dtype=torch.float64)
+
+
+def _blocks(*quarters: Tensor) -> Tensor:
+    """Put a matrix together from its quarters: position from position, from momentum; momentum from position, from momentum."""
+    return torch.cat([torch.cat(quarters[:2], 1), torch.cat(quarters[2:], 1)])

@@ -1,0 +1,91 @@
+"""Hyperparameters, drawn along with the parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.checks import check_count
+from sgmc.kernels.base import Kernel
+from sgmc.potentials import Potential
+
+
+class Hierarchical(Protocol):
+    """A potential that depends on hyperparameters, numbers or ``(chains,)`` by their names, such as a network's prior precisions."""
+
+    hyperparameters: Mapping[str, float | Tensor]  #: those that it has now
+
+    def given(self, hyperparameters: Mapping[str, float | Tensor]) -> Potential:
+        """Make the potential with other hyperparameters."""
+
+    def draw_hyperparameters(self, position: Tensor, generator: Generator) -> dict[str, Tensor]:
+        """Draw the hyperparameters of every chain given its position ``(chains, dim)``: each ``(chains,)``."""
+
+
+class GibbsState(NamedTuple):
+    """A state of the parameters and of the hyperparameters."""
+
+    inner: NamedTuple  #: the state of the kernel that moves the parameters
+    hyperparameters: dict[str, Tensor]  #: by name, each (chains,) float64
+
+    @property
+    def position(self) -> Tensor:
+        """The parameters ``(chains, dim)``."""
+        return self.inner.position
+
+
+class GibbsInfo(NamedTuple):
+    """What a step learned: the hyperparameters, and what the last step of the inner kernel learned."""
+
+    hyperparameters: Tensor  #: in their order, (chains, number) float64
+    inner: NamedTuple  #: the info of the kernel that moves the parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Gibbs(Kernel):
+    """Draw parameters and hyperparameters in turn (Geman and Geman, 1984; Chen et al., 2014, Section 4.2).
+
+    Each step takes so many steps of another kernel given the hyperparameters, and then draws these given the parameters.
+
+    Args:
+        kernel: the kernel that moves the parameters.
+        num_steps: number of its steps from one draw of the hyperparameters to the next.
+
+    Raises:
+        ValueError: if the number of steps is less than one.
+
+    Example:
+        >>> from sgmc import sample
+        >>> from sgmc.kernels import SGHMC
+        >>> from sgmc.posteriors import NetworkPosterior
+        >>> posterior = NetworkPosterior(torch.nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3, batch_size=5)
+        >>> draws = sample(Gibbs(SGHMC(0.01, 1.0), num_steps=4), posterior, torch.zeros(2, 15), num_samples=10)
+        >>> draws.statistics["hyperparameters"].shape
+        torch.Size([10, 2, 2])
+    """
+
+    kernel: Kernel
+    num_steps: int = 1
+
+    def __post_init__(self):
+        check_count("num_steps", self.num_steps)
+
+    def init(self, potential: Hierarchical, position: Tensor, generator: Generator) -> GibbsState:
+        """Start at the given position ``(chains, dim)`` with the hyperparameters of the potential."""
+        ones = torch.ones(len(position), dtype=torch.float64, device=position.device)
+        hyperparameters = {name: ones * value for name, value in potential.hyperparameters.items()}
+        return GibbsState(self.kernel.init(potential, position, generator), hyperparameters)
+
+    def step(self, potential: Hierarchical, state: GibbsState, generator: Generator) -> tuple[GibbsState, GibbsInfo]:
+        """Move the parameters given the hyperparameters, then draw the hyperparameters given the parameters."""
+        inner, given = state.inner, potential.given(state.hyperparameters)
+        for _ in range(self.num_steps):
+            inner, info = self.kernel.step(given, inner, generator)
+        hyperparameters = potential.draw_hyperparameters(inner.position, generator)
+        return GibbsState(inner, hyperparameters), GibbsInfo(torch.stack(list(hyperparameters.values()), -1), info)
+
+    def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
+        """Say what is wrong with the kernel that moves the parameters, if anything is."""
+        return self.kernel.diagnose(statistics)

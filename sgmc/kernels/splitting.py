@@ -1,0 +1,79 @@
+"""Any splitting as a sampler."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from torch import Generator, Tensor
+
+from sgmc.checks import check_count, check_dims
+from sgmc.flows import Flow, advance
+from sgmc.kernels.base import Kernel
+from sgmc.kernels.momentum import draw_momentum
+from sgmc.matrices import Matrix, as_matrix
+from sgmc.potentials import Potential
+
+
+class SplittingState(NamedTuple):
+    """A state of a splitting."""
+
+    position: Tensor  #: (chains, dim)
+    momentum: Tensor  #: (chains, dim)
+    num_gradients: int  #: gradient evaluations of each chain so far
+
+
+class SplittingInfo(NamedTuple):
+    """What a step of a splitting learned."""
+
+    num_gradients: int  #: gradient evaluations of each chain so far
+
+
+@dataclass(frozen=True, eq=False)
+class Splitting(Kernel):
+    """Follow a list of :mod:`sgmc.flows`, whose exact law on a Gaussian is :func:`sgmc.linear_laws.linear_chain` of the same list.
+
+    Args:
+        flows: the list, such as :func:`sgmc.flows.baoab`; every kick draws a stochastic gradient of its own.
+        num_steps: number of times that the list is followed between two draws.
+        mass: M, of the momentum at the start: a number, ``(dim,)`` or ``(dim, dim)``.
+
+    Raises:
+        ValueError: if a parameter is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from sgmc import flows, sample
+        >>> from sgmc.targets import Gaussian
+        >>> kernel = Splitting(flows.baoab(step_size=1.0, friction=1.0))
+        >>> draws = sample(kernel, Gaussian.standard(2), torch.zeros(400, 2), num_samples=50, warm_up=50)
+        >>> variance, error = draws.mean_and_standard_error(lambda position: position**2)
+        >>> bool(((variance - 1).abs() < 4 * error).all())
+        True
+    """
+
+    flows: Sequence[Flow]
+    num_steps: int = 1
+    mass: float | Tensor | Matrix = 1.0
+
+    def __post_init__(self):
+        check_count("num_steps", self.num_steps)
+        as_matrix(self.mass, "mass", positive=True)
+
+    def init(self, potential: Potential, position: Tensor, generator: Generator) -> SplittingState:
+        """Start at the given position ``(chains, dim)`` with a momentum from N(0, M)."""
+        check_dims(position=position, mass=self.mass)
+        return SplittingState(position.clone(), draw_momentum(position, Matrix(self.mass), generator), 0)
+
+    def step(self, potential: Potential, state: SplittingState, generator: Generator) -> tuple[SplittingState, SplittingInfo]:
+        """Follow the flows, in place."""
+        position, momentum, num_gradients = state
+        steps = count(num_gradients)
+
+        def gradient(position: Tensor) -> Tensor:
+            return potential.stochastic_gradient(position, generator, next(steps))
+
+        for _ in range(self.num_steps):
+            advance(self.flows, position, momentum, gradient, generator)
+        num_gradients = next(steps)
+        return SplittingState(position, momentum, num_gradients), SplittingInfo(num_gradients)

@@ -1,0 +1,22 @@
+"""From data and a model to a potential with minibatch gradients."""
+
+from sgmc.posteriors.base import DataPotential, HeldMinibatch, Posterior
+from sgmc.posteriors.control_variates import control_variates
+from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
+from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
+from sgmc.posteriors.network import NetworkPosterior
+
+__all__ = [
+    "Bernoulli",
+    "DataPotential",
+    "Gaussian",
+    "HeldMinibatch",
+    "Likelihood",
+    "LinearModel",
+    "LinearRegression",
+    "LogisticRegression",
+    "NetworkPosterior",
+    "Posterior",
+    "Softmax",
+    "control_variates",
+]

@@ -1,0 +1,249 @@
+"""From data and a model to a potential with minibatch gradients."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.minibatches import Fresh, MinibatchRule
+from sgmc.potentials import Kind, Potential, check_fits, differentiate, no_noise
+
+
+class DataPotential(Potential):
+    """A sum over data, U(θ) = −log p(θ) − Σᵢ log p(xᵢ | θ), with minibatch gradients (Chen et al., 2014, eq. 5).
+
+    The stochastic gradient is ∇Ũ(θ; S) = −∇log p(θ) − (N/n) Σ ∇log p(xᵢ | θ), the sum running over a minibatch S of n examples, for every
+    chain its own. With all the data (n = N, without replacement) it is the gradient itself. A subclass writes ``log_prior`` and
+    ``log_likelihood``, and formulas for their gradients where it has them.
+
+    Args:
+        data: tensors whose first axis runs over the N examples.
+        batch_size: n; all the data by default.
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
+        dim: number of coordinates of θ, where it is known.
+
+    Raises:
+        ValueError: if the data tensors differ in length, or the batch does not fit them.
+    """
+
+    grad_log_prior: Callable[[Tensor], Tensor] | None = None  # a formula for ∇log p(θ)
+    grad_log_likelihood: Callable[..., Tensor] | None = None  # a formula for Σ∇log p(xᵢ | θ) over a batch
+
+    def __init__(
+        self, data: Sequence[Tensor], batch_size: int | None = None, minibatches: MinibatchRule | None = None, dim: int | None = None
+    ):
+        minibatches = Fresh() if minibatches is None else minibatches
+        lengths = [len(tensor) for tensor in data]
+        if not lengths or len(set(lengths)) > 1 or lengths[0] == 0:
+            raise ValueError(f"data must be tensors with the same number of examples on their first axis, not {lengths}")
+        if batch_size is not None and not (isinstance(batch_size, int) and 1 <= batch_size):
+            raise ValueError(f"batch_size must be a whole number of at least 1, but it is {batch_size!r}")
+        if batch_size is not None and batch_size > lengths[0] and not minibatches.replacement:
+            raise ValueError(
+                f"batch_size is {batch_size}, but there are only {lengths[0]} examples: take a smaller batch, or None for all the data"
+            )
+        self.data, self.num_examples, self.dim = tuple(data), lengths[0], dim
+        self.batch_size, self.minibatches = batch_size, minibatches
+
+    def log_prior(self, position: Tensor) -> Tensor:
+        """Compute log p(θ) up to a constant: ``(chains, dim)`` → ``(chains,)``."""
+        raise NotImplementedError
+
+    def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
+        """Compute log p(xᵢ | θ): ``(chains, dim)`` and tensors ``(chains, n, ...)`` or ``(1, N, ...)`` → ``(chains, n)``."""
+        raise NotImplementedError
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute U(θ) from all the data: ``(chains, dim)`` → ``(chains,)``."""
+        return self._energy(position, self._all_data(), 1.0)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute ∇U(θ) from all the data: ``(chains, dim)`` → ``(chains, dim)``."""
+        return self._gradient(position, self._all_data(), 1.0)
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains, dim)``."""
+        if self.grad_log_likelihood is None:
+            return differentiate(self.energy, position)
+        return self.energy(position), self.gradient(position)
+
+    def draw_noise(self, position: Tensor, generator: Generator, step: int, num_steps: int = 1) -> Sequence[Tensor | None]:
+        """Choose the minibatches of some steps by the rule: the examples' indices ``(chains, n)`` for each, or None for all the data."""
+        if self._takes_all_the_data:
+            return (None,) * num_steps
+        indices, seed, chains = self.minibatches.indices, generator.initial_seed(), len(position)
+        steps = range(step, step + num_steps)
+        return [indices(self.num_examples, self.batch_size, chains, seed, each).to(position.device) for each in steps]
+
+    def minibatch(self, indices: Tensor) -> tuple[Tensor, ...]:
+        """Gather the examples with the given indices ``(chains, n)``: tensors ``(chains, n, ...)``."""
+        return tuple(x.index_select(0, indices.flatten()).unflatten(0, indices.shape) for x in self.data)
+
+    def energy_given(self, position: Tensor, noise: Tensor | None) -> Tensor:
+        """Compute Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or of all the data: → ``(chains,)``."""
+        if noise is None:
+            return self.energy(position)
+        return self._energy(position, self.minibatch(noise), self.num_examples / noise.shape[1])
+
+    def gradient_given(self, position: Tensor, noise: Tensor | None) -> Tensor:
+        """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or of all the data: → ``(chains, dim)``."""
+        if noise is None:
+            return self.gradient(position)
+        return self._gradient(position, self.minibatch(noise), self.num_examples / noise.shape[1])
+
+    def gradient_and_variance_given(self, position: Tensor, noise: Tensor | None, kind: Kind) -> tuple[Tensor, Tensor]:
+        """Compute ∇Ũ(θ; S) and estimate its variance V(θ) from the very minibatch, without bias.
+
+        With gᵢ = ∇log p(xᵢ | θ), V̂ = (N²/n)·Σ(gᵢ − ḡ)(gᵢ − ḡ)ᵀ/(n − 1) over the minibatch, times 1 − n/N when it is drawn without
+        replacement (Cochran, 1977, eq. 2.20). The prior has no part in it. Arguments and results are those of
+        :meth:`sgmc.potentials.Potential.gradient_and_variance_given`.
+
+        Raises:
+            ValueError: if the batch has one example, which has no covariance, or a full matrix would not fit into memory.
+        """
+        if noise is None:
+            return self.gradient(position), no_noise(position, kind)
+        size, total = noise.shape[1], self.num_examples
+        if size < 2:
+            raise ValueError(
+                "batch_size is 1, and one example has no covariance: take a batch of at least 2 to estimate the gradient noise"
+            )
+        if kind == "full":
+            check_fits(len(position), position.shape[1], position.element_size())
+        gradient, moment = self._moments(position, self.minibatch(noise), kind)
+        scale = total**2 / (size * (size - 1)) * (1.0 if self.minibatches.replacement else 1 - size / total)
+        if kind == "full":
+            moment.baddbmm_(gradient[:, :, None], gradient[:, None, :], alpha=-1 / size)
+        elif kind == "diagonal":  # what rounding leaves below zero is zero
+            moment.addcmul_(gradient, gradient, value=-1 / size).clamp_(min=0)
+        else:
+            moment = moment.sum(-1, keepdim=True).sub_(gradient.square().sum(-1, keepdim=True), alpha=1 / size).clamp_(min=0)
+            scale /= position.shape[1]
+        return self._with_prior(position, gradient, total / size), moment.mul_(scale)
+
+    def per_example_gradients(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
+        """Compute ∇log p(xᵢ | θ) of every example of a batch, by automatic differentiation.
+
+        Args:
+            position: ``(chains, dim)``.
+            batch: tensors ``(chains, n, ...)``, as from :meth:`minibatch`, or ``(1, n, ...)``.
+
+        Returns:
+            ``(chains, n, dim)``.
+        """
+
+        def log_likelihood(position: Tensor, *example: Tensor) -> Tensor:
+            return self.log_likelihood(position[None], *(x[None, None] for x in example))[0, 0]
+
+        over_examples = torch.func.vmap(torch.func.grad(log_likelihood), (None, *[0] * len(batch)))
+        batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
+        return torch.func.vmap(over_examples)(position, *batch)
+
+    @property
+    def _takes_all_the_data(self) -> bool:
+        return self.batch_size is None or (self.batch_size == self.num_examples and not self.minibatches.replacement)
+
+    def _all_data(self) -> tuple[Tensor, ...]:
+        return tuple(x[None] for x in self.data)
+
+    def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind) -> tuple[Tensor, Tensor]:
+        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer products, ``(chains, dim, dim)``.
+
+        For a scalar the squares may be summed over coordinates already, all or some of them.
+        """
+        gradients = self.per_example_gradients(position, batch)
+        return gradients.sum(1), gradients.mT @ gradients if kind == "full" else gradients.square().sum(1)
+
+    def _with_prior(self, position: Tensor, log_likelihood_gradient: Tensor, scale: float) -> Tensor:
+        """Put ∇Ũ together from Σ∇log p(xᵢ | θ), which it overwrites."""
+        prior = self.grad_log_prior
+        log_prior_gradient = differentiate(self.log_prior, position)[1] if prior is None else prior(position)
+        return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
+
+    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        log_likelihood = self.log_likelihood(position, *batch)
+        expected = (position.shape[0], batch[0].shape[1])
+        if log_likelihood.shape != expected:
+            raise ValueError(
+                f"log_likelihood must return one value per chain and example, {expected}, but it returned {tuple(log_likelihood.shape)}"
+            )
+        return -self.log_prior(position) - scale * log_likelihood.sum(-1)
+
+    def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        if self.grad_log_likelihood is not None:
+            return self._with_prior(position, self.grad_log_likelihood(position, *batch), scale)
+        return differentiate(lambda position: self._energy(position, batch, scale), position)[1]
+
+
+class Posterior(DataPotential):
+    """The posterior of a model that is given as functions.
+
+    Args:
+        log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
+        log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a batch to ``(chains, n)``. The tensors of the batch
+            are ``(chains, n, ...)``, or ``(1, N, ...)`` for all the data: write it so that they broadcast.
+        data: tensors whose first axis runs over the N examples.
+        batch_size: n; all the data by default.
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh ones without replacement by default.
+        grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation, from ``(chains, dim)`` to ``(chains, dim)``.
+        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains, dim)`` and the batch to ``(chains, dim)``.
+        dim: number of coordinates of θ, where it is known.
+
+    Raises:
+        ValueError: if the data tensors differ in length, the batch does not fit them, or the log-likelihood's shape is wrong.
+
+    Example:
+        >>> observations = torch.tensor([1.0, 2.0, 3.0])
+        >>> posterior = Posterior(
+        ...     log_prior=lambda position: -0.5 * position.pow(2).sum(-1),
+        ...     log_likelihood=lambda position, x: -0.5 * (x - position).pow(2),
+        ...     data=(observations,),
+        ...     batch_size=2,
+        ... )
+        >>> posterior.gradient(torch.zeros(1, 1)), posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 2]]))
+        (tensor([[-6.]]), tensor([[-6.]]))
+    """
+
+    def __init__(
+        self,
+        log_prior: Callable[[Tensor], Tensor],
+        log_likelihood: Callable[..., Tensor],
+        data: Sequence[Tensor],
+        batch_size: int | None = None,
+        minibatches: MinibatchRule | None = None,
+        grad_log_prior: Callable[[Tensor], Tensor] | None = None,
+        grad_log_likelihood: Callable[..., Tensor] | None = None,
+        dim: int | None = None,
+    ):
+        super().__init__(data, batch_size, minibatches, dim)
+        self.log_prior, self.log_likelihood = log_prior, log_likelihood
+        self.grad_log_prior, self.grad_log_likelihood = grad_log_prior, grad_log_likelihood
+
+
+class HeldMinibatch(Potential):
+    """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ log p(xᵢ | θ), with its exact gradient.
+
+    Its energy and its gradient belong together, as they do in naive SGHMC and in the trees of SGNUTS as it was reported.
+
+    Args:
+        posterior: the posterior.
+        indices: the examples of every chain, ``(chains, n)`` int64, as from a rule of :mod:`sgmc.minibatches`.
+
+    Example:
+        >>> from sgmc.posteriors import LinearRegression
+        >>> held = HeldMinibatch(LinearRegression(torch.ones(4, 1), torch.arange(4.0)), torch.tensor([[0, 3]]))
+        >>> held.gradient(torch.zeros(1, 1))
+        tensor([[-6.]])
+    """
+
+    def __init__(self, posterior: DataPotential, indices: Tensor):
+        self.posterior, self.dim = posterior, posterior.dim
+        self._batch, self._scale = posterior.minibatch(indices), posterior.num_examples / indices.shape[1]
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""
+        return self.posterior._energy(position, self._batch, self._scale)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute ∇Ũ(θ): ``(chains, dim)`` → ``(chains, dim)``."""
+        return self.posterior._gradient(position, self._batch, self._scale)

@@ -1,0 +1,141 @@
+"""How data depend on what a model computes for them: log p(y | z), z being an output of the model."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+class Likelihood:
+    """The law of a target y given a model's output z; a subclass writes ``log_density``, and the others where they make sense.
+
+    Outputs are ``(chains, n)`` or ``(chains, n, k)``, targets ``(chains or 1, n, ...)``.
+
+    Example:
+        >>> class Poisson(Likelihood):
+        ...     def log_density(self, outputs, targets):
+        ...         return targets * outputs - outputs.exp()
+        >>> Poisson().loss(torch.zeros(1, 2), torch.tensor([[1.0, 2.0]]))
+        tensor(2.)
+    """
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute log p(y | z) of every example, up to a constant: ``(chains, n)``."""
+        raise NotImplementedError
+
+    def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute ∂log p(y | z)/∂z of every example where z is a number: ``(chains, n)``."""
+        raise NotImplementedError
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute −Σ log p(y | z) over all chains and examples, a number."""
+        return -self.log_density(outputs, targets).sum()
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """Compute what is predicted: here the output itself."""
+        return outputs
+
+    def log_predict(self, outputs: Tensor) -> Tensor:
+        """Compute the logarithm of a predicted probability."""
+        raise NotImplementedError(f"{type(self).__name__} predicts no probabilities: use predict")
+
+    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets ``(N, ...)`` of the inputs ``(N, ...)`` are what this likelihood can have."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Likelihood):
+    """y ~ N(z, σ²), for each of the outputs.
+
+    Args:
+        noise_variance: σ².
+
+    Example:
+        >>> Gaussian(2.0).log_density(torch.zeros(1, 1), torch.ones(1, 1))
+        tensor([[-0.2500]])
+    """
+
+    noise_variance: float = 1.0
+
+    def __post_init__(self):
+        if not self.noise_variance > 0:
+            raise ValueError(
+                f"noise_variance must be positive, but it is {self.noise_variance}; it is a variance, not a standard deviation"
+            )
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute −(y − z)²/2σ², summed over outputs: ``(chains, n)``."""
+        density = -0.5 * (targets - outputs) ** 2 / self.noise_variance
+        return density if density.ndim == 2 else density.flatten(2).sum(-1)
+
+    def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute (y − z)/σ²."""
+        return (targets - outputs) / self.noise_variance
+
+    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are numbers of the inputs' dtype."""
+        if targets.dtype != inputs.dtype:
+            raise ValueError(f"targets must be numbers of the inputs' dtype {inputs.dtype}, not {targets.dtype}: use targets.to(inputs)")
+
+
+@dataclass(frozen=True)
+class Bernoulli(Likelihood):
+    """P(y = 1) = 1/(1 + e^−z), for y in {0, 1}.
+
+    Example:
+        >>> Bernoulli().slope(torch.zeros(1, 1), torch.ones(1, 1))
+        tensor([[0.5000]])
+    """
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute yz − log(1 + e^z)."""
+        return targets * outputs - functional.softplus(outputs)
+
+    def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute y − 1/(1 + e^−z)."""
+        return targets - torch.sigmoid(outputs)
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """Compute P(y = 1)."""
+        return torch.sigmoid(outputs)
+
+    def log_predict(self, outputs: Tensor) -> Tensor:
+        """Compute log P(y = 1)."""
+        return functional.logsigmoid(outputs)
+
+    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are zeros and ones of the inputs' dtype."""
+        if targets.dtype != inputs.dtype or not ((targets == 0) | (targets == 1)).all():
+            raise ValueError(f"targets must be zeros and ones of the inputs' dtype {inputs.dtype}: use targets.to(inputs)")
+
+
+@dataclass(frozen=True)
+class Softmax(Likelihood):
+    """P(y = k) = e^{zₖ} / Σⱼe^{zⱼ}, for class numbers y and outputs ``(chains, n, classes)``.
+
+    Example:
+        >>> Softmax().predict(torch.zeros(1, 1, 4))
+        tensor([[[0.2500, 0.2500, 0.2500, 0.2500]]])
+    """
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute z_y − log Σⱼe^{zⱼ}."""
+        return self.log_predict(outputs).gather(-1, targets.expand(outputs.shape[:2])[..., None])[..., 0]
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute −Σ log p(y | z) in one pass."""
+        return functional.cross_entropy(outputs.flatten(0, 1), targets.expand(outputs.shape[:2]).flatten(), reduction="sum")
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """Compute the probabilities of the classes."""
+        return self.log_predict(outputs).exp()
+
+    def log_predict(self, outputs: Tensor) -> Tensor:
+        """Compute the logarithms of the probabilities of the classes."""
+        return functional.log_softmax(outputs, -1)
+
+    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are class numbers."""
+        if targets.dtype != torch.int64 or targets.ndim != 1:
+            raise ValueError(f"targets must be class numbers, int64 of shape (N,), not {targets.dtype} {tuple(targets.shape)}")

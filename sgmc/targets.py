@@ -1,0 +1,230 @@
+"""What to sample, with a formula: targets whose law is known, and gradients seen through noise."""
+
+import math
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.matrices import Matrix, as_matrix
+from sgmc.potentials import Kind, Potential
+from sgmc.randomness import normal_block
+
+
+class Gaussian(Potential):
+    """The normal distribution N(μ, Σ): U(θ) = ½(θ − μ)ᵀΣ⁻¹(θ − μ).
+
+    Args:
+        covariance: Σ, a symmetric positive tensor ``(dim, dim)``.
+        mean: μ, a tensor ``(dim,)``; zero by default.
+
+    Raises:
+        ValueError: if the covariance is not a symmetric positive matrix, or the mean's shape does not match.
+
+    Example:
+        >>> Gaussian.standard(2).energy(torch.tensor([[1.0, 1.0]]))
+        tensor([1.])
+    """
+
+    def __init__(self, covariance: Tensor, mean: Tensor | None = None):
+        self.covariance = torch.as_tensor(covariance)
+        self._covariance = as_matrix(self.covariance, "covariance", positive=True)
+        if not self._covariance.full:
+            raise ValueError("covariance must be a tensor (dim, dim); for a diagonal one pass torch.diag(variances)")
+        self.dim = len(self.covariance)
+        self.mean = torch.zeros(self.dim, dtype=covariance.dtype, device=covariance.device) if mean is None else mean
+        if self.mean.shape != (self.dim,):
+            raise ValueError(f"mean has shape {tuple(self.mean.shape)}, but the covariance needs ({self.dim},)")
+        self.precision = self._covariance.inverse.value
+
+    @classmethod
+    def standard(cls, dim: int, dtype: torch.dtype = torch.float32) -> "Gaussian":
+        """Make the standard normal distribution in ``dim`` dimensions."""
+        return cls(torch.eye(dim, dtype=dtype))
+
+    @classmethod
+    def correlated(cls, correlation: float, dtype: torch.dtype = torch.float32) -> "Gaussian":
+        """Make the bivariate normal distribution with unit variances and the given correlation."""
+        return cls(torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=dtype))
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute ½(θ − μ)ᵀΣ⁻¹(θ − μ): ``(chains, dim)`` → ``(chains,)``."""
+        centred = position - self.mean
+        return 0.5 * (centred @ self.precision.to(centred.dtype) * centred).sum(-1)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute Σ⁻¹(θ − μ): ``(chains, dim)`` → ``(chains, dim)``."""
+        return (position - self.mean) @ self.precision
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) = ½(θ − μ)ᵀ∇U(θ) and ∇U(θ)."""
+        gradient = self.gradient(position)
+        return 0.5 * ((position - self.mean) * gradient).sum(-1), gradient
+
+    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
+        """Draw independent exact samples ``(num_samples, dim)``."""
+        noise = torch.randn(num_samples, self.dim, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
+        return self.mean + self._covariance.root @ noise
+
+
+class DoubleWell(Potential):
+    """The double well of Chen et al. (2014), Figure 1, in each coordinate: U(θ) = −2θ² + θ⁴, with minima at ±1.
+
+    Example:
+        >>> DoubleWell().energy(torch.tensor([[0.0], [1.0]]))
+        tensor([ 0., -1.])
+    """
+
+    def __init__(self, dim: int = 1):
+        self.dim = dim
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute Σ(−2θ² + θ⁴): ``(chains, dim)`` → ``(chains,)``."""
+        square = position * position
+        return (square * (square - 2)).sum(-1)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute 4θ³ − 4θ: ``(chains, dim)`` → ``(chains, dim)``."""
+        return (position * position).sub_(1).mul_(position).mul_(4)
+
+
+class Banana(Potential):
+    """A bent Gaussian (Haario, Saksman and Tamminen, 1999): θ₁ ~ N(0, σ²), θ₂ | θ₁ ~ N(b(θ₁² − σ²), 1).
+
+    Args:
+        variance: σ², the variance of the first coordinate.
+        bend: b, the curvature of the ridge.
+
+    Example:
+        >>> Banana(variance=4.0, bend=0.5).energy(torch.tensor([[2.0, 0.0]]))
+        tensor([0.5000])
+    """
+
+    dim = 2
+
+    def __init__(self, variance: float = 4.0, bend: float = 0.5):
+        if variance <= 0:
+            raise ValueError(f"variance must be positive, but it is {variance}")
+        self.variance, self.bend = variance, bend
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute θ₁²/2σ² + ½(θ₂ − b(θ₁² − σ²))²: ``(chains, 2)`` → ``(chains,)``."""
+        first, second = position.unbind(-1)
+        return first**2 / (2 * self.variance) + 0.5 * (second - self.bend * (first**2 - self.variance)) ** 2
+
+    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
+        """Draw independent exact samples ``(num_samples, 2)``."""
+        first, second = torch.randn(2, num_samples, generator=generator, device=generator.device)
+        first = first * math.sqrt(self.variance)
+        return torch.stack([first, second + self.bend * (first**2 - self.variance)], -1)
+
+
+class GaussianMixture(Potential):
+    """A mixture of Gaussians with equal weights and one variance: π(θ) ∝ Σₖ exp(−|θ − μₖ|²/2σ²).
+
+    Without arguments, the 25 modes of Zhang et al. (2020): means on the grid {−4, −2, 0, 2, 4}², variance 0.03.
+
+    Args:
+        means: μ, a tensor ``(modes, dim)``.
+        variance: σ², one number for all modes and coordinates.
+
+    Example:
+        >>> GaussianMixture().means.shape
+        torch.Size([25, 2])
+    """
+
+    def __init__(self, means: Tensor | None = None, variance: float = 0.03):
+        if variance <= 0:
+            raise ValueError(f"variance must be positive, but it is {variance}")
+        if means is None:
+            grid = torch.arange(-4.0, 5.0, 2.0)
+            means = torch.cartesian_prod(grid, grid)
+        self.means, self.variance = means, variance
+        self.dim = means.shape[-1]
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute −log of the mixture's normalised density: ``(chains, dim)`` → ``(chains,)``."""
+        square_distance = (position[:, None] - self.means).pow(2).sum(-1)
+        log_normaliser = math.log(len(self.means)) + 0.5 * self.dim * math.log(2 * math.pi * self.variance)
+        return log_normaliser - torch.logsumexp(-square_distance / (2 * self.variance), -1)
+
+    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
+        """Draw independent exact samples ``(num_samples, dim)``."""
+        modes = torch.randint(len(self.means), (num_samples,), generator=generator, device=self.means.device)
+        noise = torch.randn(num_samples, self.dim, generator=generator, dtype=self.means.dtype, device=self.means.device)
+        return self.means[modes] + math.sqrt(self.variance) * noise
+
+
+class Funnel(Potential):
+    """The funnel of Neal (2003): θ₁ ~ N(0, 9) and θᵢ | θ₁ ~ N(0, exp θ₁) for the other coordinates.
+
+    Args:
+        dim: number of coordinates, at least 2.
+
+    Example:
+        >>> Funnel(3).energy(torch.zeros(1, 3))
+        tensor([0.])
+    """
+
+    def __init__(self, dim: int = 10):
+        if dim < 2:
+            raise ValueError(f"dim must be at least 2, but it is {dim}")
+        self.dim = dim
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute θ₁²/18 + ½(dim − 1)θ₁ + ½e^{−θ₁}Σθᵢ²: ``(chains, dim)`` → ``(chains,)``."""
+        neck, others = position[:, 0], position[:, 1:]
+        return neck**2 / 18 + 0.5 * (self.dim - 1) * neck + 0.5 * torch.exp(-neck) * others.pow(2).sum(-1)
+
+    def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
+        """Draw independent exact samples ``(num_samples, dim)``."""
+        samples = torch.randn(num_samples, self.dim, generator=generator, device=generator.device)
+        samples[:, 0] *= 3
+        samples[:, 1:] *= torch.exp(0.5 * samples[:, :1])
+        return samples
+
+
+class NoisyGradient(Potential):
+    """A potential whose gradient is seen through Gaussian noise: ∇Ũ(θ) = ∇U(θ) + N(0, V), Chen et al. (2014), eq. (6).
+
+    Args:
+        potential: the exact potential.
+        noise_variance: V, a **variance** (never a standard deviation): a number, a tensor ``(dim,)`` or ``(dim, dim)``.
+
+    Raises:
+        ValueError: if the variance is negative or not symmetric.
+
+    Example:
+        >>> noisy = NoisyGradient(DoubleWell(), noise_variance=4.0)
+        >>> noisy.stochastic_gradient(torch.zeros(3, 1), torch.Generator().manual_seed(0)).shape
+        torch.Size([3, 1])
+    """
+
+    def __init__(self, potential: Potential, noise_variance: float | Tensor):
+        self.potential, self.dim, self.noise_variance = potential, potential.dim, noise_variance
+        self.noise_root = as_matrix(noise_variance, "noise_variance").root
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute the exact energy: ``(chains, dim)`` → ``(chains,)``."""
+        return self.potential.energy(position)
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Compute the exact gradient: ``(chains, dim)`` → ``(chains, dim)``."""
+        return self.potential.gradient(position)
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the exact energy and gradient."""
+        return self.potential.energy_and_gradient(position)
+
+    def draw_noise(self, position: Tensor, generator: Generator, step: int, num_steps: int = 1) -> Tensor:
+        """Draw ω ~ N(0, I) for every chain in so many steps: ``(num_steps, chains, dim)``."""
+        return normal_block(position, num_steps, generator)
+
+    def gradient_given(self, position: Tensor, noise: Tensor) -> Tensor:
+        """Compute ∇U(θ) + V^½ω, both ``(chains, dim)``."""
+        return self.noise_root.add_product_(self.potential.gradient(position), noise)
+
+    def gradient_and_variance_given(self, position: Tensor, noise: Tensor, kind: Kind) -> tuple[Tensor, Tensor]:
+        """Compute ∇U(θ) + V^½ω, and V, which is known, in the shape of the kind."""
+        full = Matrix(self.noise_variance).dense(position.shape[1]).to(position)
+        variance = {"scalar": full.diagonal().mean(0, keepdim=True), "diagonal": full.diagonal(), "full": full}[kind]
+        return self.gradient_given(position, noise), variance.expand(len(position), *variance.shape)
