@@ -18,11 +18,14 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import joblib
 import jupytext
 import nbformat
 import psutil
@@ -46,10 +49,12 @@ from sqlalchemy.exc import SAWarning
 from tqdm import tqdm
 from traitlets.config import Config
 
+from tools.execution import Clock, outcome
+
 ROOT = Path(__file__).resolve().parent.parent
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where nbgrader looks for its alembic
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
-SECONDS_A_CELL, SECONDS_A_NOTEBOOK = 60, 300
+SECONDS_A_CELL, SECONDS_ADDED = 60, 300  # of the processor: each cell, and all cells together that a student added
 
 
 class Assignment(NamedTuple):
@@ -202,10 +207,11 @@ def rebuild(released: nbformat.NotebookNode, source: nbformat.NotebookNode, cell
     """
     remarks, answers, added, last = [], {}, {}, None
     known = {task_of(cell): cell for cell in released.cells if task_of(cell)}
+    handed_out = {cell.source for cell in released.cells}
     for cell in cells:
         task = task_of(cell)
         if task not in known:
-            if cell.cell_type == "code" and cell.source not in {other.source for other in released.cells}:
+            if cell.cell_type == "code" and cell.source not in handed_out:
                 added.setdefault(last, []).append(nbformat.v4.new_code_cell(cell.source))
             continue
         if task in answers:
@@ -271,34 +277,32 @@ def collect(submissions: Path, sources: dict[Assignment, tuple]) -> tuple[list[S
 
 def execute(submission: Submission, course_folder: Path, root: Path = ROOT) -> nbformat.NotebookNode:
     """Execute a submission in a process of its own, within limits; return it executed, with an error in every cell that failed."""
-    from tools.execution import fail
-
     item = submission.assignment
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "work"
+        folder, journal = Path(name) / "work", Path(name) / "journal"
         shutil.copytree(course_folder / "source" / item.name, folder)
-        nbformat.write(submission.notebook, folder / f"{item.notebook}.ipynb")
-        executed = Path(name) / "executed.ipynb"
-        command = [sys.executable, ROOT / "tools" / "execution.py", f"{item.notebook}.ipynb", executed]
-        environment = {**os.environ, "PYTHONPATH": f"{root}", "IPYTHONDIR": name, "TMPDIR": name}
+        notebook = folder / f"{item.notebook}.ipynb"
+        nbformat.write(submission.notebook, notebook)
+        journal.touch()
+        command = [sys.executable, "-m", "tools.execution", notebook, journal, SECONDS_A_CELL, SECONDS_ADDED]
         process = subprocess.Popen(
-            [*map(str, command), str(SECONDS_A_CELL), str(SECONDS_A_NOTEBOOK)],
-            cwd=folder,
-            env=environment,
+            list(map(str, command)),
+            cwd=ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{root}", "IPYTHONDIR": name, "TMPDIR": name},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        try:
-            process.wait(SECONDS_A_NOTEBOOK + 2 * SECONDS_A_CELL)
-        except subprocess.TimeoutExpired:
-            for child in [*psutil.Process(process.pid).children(recursive=True), process]:
-                child.kill()
-            process.wait()
-        try:
-            return nbformat.read(executed, 4)
-        except (OSError, ValueError):
-            return fail(submission.notebook, "the submission brought its own execution down")
+        written, clock = 0, Clock(process.pid)
+        while process.poll() is None:
+            if written != journal.stat().st_size:
+                written, clock = journal.stat().st_size, Clock(process.pid)
+            if clock.seconds() > SECONDS_A_CELL + 60:  # it should have gone on by itself
+                for one in [*psutil.Process(process.pid).children(recursive=True), process]:
+                    with suppress(psutil.NoSuchProcess):
+                        one.kill()
+            time.sleep(0.1)
+        return outcome(submission.notebook, journal)
 
 
 def grade(folder: Path, submissions: Path | None = None, root: Path = ROOT, workers: int | None = None) -> None:
@@ -319,7 +323,7 @@ def grade(folder: Path, submissions: Path | None = None, root: Path = ROOT, work
     if submissions is not None:
         found, without = collect(submissions, sources)
         remarks = read_remarks(folder / "remarks.csv")
-        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        with ThreadPoolExecutor(workers or joblib.cpu_count()) as pool:
             executions = pool.map(lambda submission: execute(submission, folder, root), found)
             for submission, notebook in zip(found, tqdm(executions, total=len(found), unit="submission"), strict=True):
                 failure = enter(api, folder, submission, notebook)

@@ -1,10 +1,11 @@
 """Execute one submission within limits: of time, of memory, of output.
 
-usage: python tools/execution.py NOTEBOOK EXECUTED SECONDS_A_CELL SECONDS_A_NOTEBOOK
+usage: python -m tools.execution NOTEBOOK JOURNAL SECONDS_A_CELL SECONDS_ADDED
 
-Whatever the submission does, ``EXECUTED`` is a notebook in which every cell that did not run to its end has an error among its outputs,
-which nbgrader takes for zero points. What a lecturer should know of is listed in its metadata, under ``remarks``. The file is written
-after every cell, so that it says how far the execution came if this process has to be killed.
+Each cell that was handed out has ``SECONDS_A_CELL`` of its own; those that the student added have as much each, and ``SECONDS_ADDED``
+together. What happens is appended to ``JOURNAL``, a line when a cell begins and one when it ends, so that it is known how far the
+execution came if this process has to be killed. From the journal ``outcome`` makes the executed notebook: whatever the submission did,
+every cell that did not run to its end has an error among its outputs, which nbgrader takes for zero points.
 """
 
 import asyncio
@@ -14,108 +15,157 @@ import resource
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import nbformat
+import psutil
 from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
 from nbgrader.preprocessors import Execute
-from traitlets import Float, List, Unicode
+from traitlets import Float, Unicode
+
+from tools import kernel
+from tools.kernel import OUTPUT, size
 
 MEMORY = 8 * 2**30  # bytes of address space, of which PyTorch maps three without using them
-OUTPUT = 2 * 2**20  # characters of one cell's output
 OUTPUTS = ("stream", "display_data", "update_display_data", "execute_result", "error")
+GRACE = 10  # seconds in which a cell must end that is interrupted every second
+
+
+class Clock:
+    """Seconds of a process and its descendants: those of the processor, or a tenth of those on the wall if that is more.
+
+    So a busy machine takes nothing from anybody, and what sleeps for ever ends nevertheless.
+    """
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        self.processor_start, self.wall_start = self._processor(), time.monotonic()
+
+    def _processor(self) -> float:
+        seconds = 0.0
+        with suppress(psutil.Error):  # a process that has ended
+            process = psutil.Process(self.pid)
+            for one in [process, *process.children(recursive=True)]:
+                with suppress(psutil.Error):
+                    seconds += sum(one.cpu_times()[:4])  # its own and its dead children's, as user and as system
+        return seconds
+
+    def processor(self) -> float:
+        """Say how long the processor has worked since the clock was made."""
+        return self._processor() - self.processor_start
+
+    def wall(self) -> float:
+        """Say how long ago the clock was made."""
+        return time.monotonic() - self.wall_start
+
+    def seconds(self) -> float:
+        """Say what counts."""
+        return max(self.processor(), self.wall() / 10)
 
 
 class ExecuteWithinLimits(Execute):
-    """Nbgrader's execution, which goes on after a time-out; here also after too much output, and it ends in peace when the kernel dies."""
+    """Nbgrader's execution, which goes on after an error; here also after too much time or output, and it ends when the kernel dies."""
 
-    target = Unicode(help="file for the executed notebook")
-    seconds = Float(300.0, help="time for the whole notebook")
+    journal = Unicode(help="file for what happens")
+    seconds_a_cell = Float(60.0, help="time for each cell")
+    seconds_added = Float(300.0, help="time for all cells together that the student added")
     stopped = Unicode("", help="why no more cells are executed")
-    remarks = List(Unicode(), help="what the lecturer should know")
 
     def preprocess(self, nb, resources=None, km=None):
-        """Execute a notebook; its metadata then holds the remarks."""
-        fail(nb, "a cell before it brought the whole execution down")
-        self.deadline = time.monotonic() + self.seconds
-        self.timeout_func = lambda cell: max(1, min(self.timeout, self.deadline - time.monotonic()))
+        """Execute a notebook, which is told in the journal."""
         with suppress(DeadKernelError):  # said again by the shutdown of a kernel that died
             super().preprocess(nb, resources, km)
-        self.write()
+        self.write(ended=True)
         return nb, resources
 
-    def write(self):
-        """Write the notebook as far as it is executed."""
-        self.nb.metadata["remarks"] = self.remarks
-        for cell in self.nb.cells:
-            for output in cell.get("outputs", []) if cell.metadata.get("nbgrader", {}).get("grade") else []:
-                if output.output_type == "stream":
-                    output.name = "stdout"  # nbgrader takes standard error, hence any warning, for a failed test
-        with open(f"{self.target}.unfinished", "w") as file:
-            json.dump(self.nb, file)
-        os.replace(f"{self.target}.unfinished", self.target)
+    def write(self, **entry):
+        """Append a line to the journal."""
+        with open(self.journal, "a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+    def create_kernel_manager(self):
+        """Have the kernel started that limits its output."""
+        super().create_kernel_manager()
+        self.km.kernel_spec.argv = [sys.executable, kernel.__file__, "-f", "{connection_file}"]
+        return self.km
 
     def preprocess_cell(self, cell, resources, index):
         """Execute a cell, or say in its output why it was not executed."""
         if cell.cell_type != "code":
             return cell, resources
-        if not self.stopped and time.monotonic() > self.deadline:
-            self.stop(f"the notebook took more than {self.seconds:g} seconds")
-        if self.stopped:
-            cell.outputs = [error(f"not executed, for {self.stopped}")]
-            return cell, resources
-        self.length, started = 0, time.monotonic()
-        self.remarks = [*self.remarks, f"the execution had to be killed in {name(cell, index)}"]  # unless it comes back from there
-        self.write()
-        self.remarks = self.remarks[:-1]
-        try:
-            super().preprocess_cell(cell, resources, index)
-        except Exception as failure:  # the kernel died, or sent what cannot be understood
-            cell.outputs = [*cell.outputs, error(f"stopped, for {type(failure).__name__}")]
-            self.stop(f"the kernel died in {name(cell, index)}")
-        if self.length > OUTPUT:
-            self.remarks = [*self.remarks, f"{name(cell, index)} printed too much and was stopped"]
-            cell.outputs = [*cell.outputs, error("stopped, for it printed too much")]
-        elif any(output.get("ename") == "CellTimeoutError" for output in cell.outputs):
-            self.remarks = [*self.remarks, f"{name(cell, index)} was stopped after {time.monotonic() - started:.0f} seconds"]
-            if not self.answers():
-                self.stop(f"the kernel could not be stopped in {name(cell, index)}")
+        settings = cell.metadata.get("nbgrader", {})  # a cell without them was added
+        title = f"cell {settings.get('grade_id') or index + 1}"
+        self.write(begun=title)
+        remarks = []
+        if self.stopped or (not settings and self.seconds_added <= 0):
+            cell.outputs = [error(f"not executed, for {self.stopped or 'the cells that the student added took too long'}")]
+        elif settings:
+            remarks = self.execute_within(self.seconds_a_cell, cell, title, resources, index)
+        else:
+            remarks = self.execute_within(min(self.seconds_a_cell, self.seconds_added), cell, title, resources, index)
+            self.seconds_added -= self.clock.seconds()
+            if self.seconds_added <= 0:
+                remarks.append(f"the cells that the student added took too long: those after {title} were not executed")
+        for one in cell.outputs if settings.get("grade") else []:
+            if one.output_type == "stream":
+                one.name = "stdout"  # nbgrader takes standard error, hence any warning, for a failed test
+        self.write(cell=index, outputs=cell.outputs, execution_count=cell.execution_count, remarks=remarks)
         return cell, resources
 
-    def answers(self):
-        """Ask the kernel whether it obeyed and is ready for the next cell."""
-
-        async def ask():
-            await self.kc.kernel_info(reply=True, timeout=10)
-
+    def execute_within(self, seconds, cell, title, resources, index):
+        """Execute a cell within so many seconds; return what the lecturer should know."""
+        self.length, self.limit, self.clock = 0, seconds, Clock(self.km.provisioner.pid)
+        self.late, self.idle, remarks = False, False, []
         try:
-            run_sync(ask)()
-        except Exception:  # no answer, or no kernel any more
-            return False
-        return True
+            super().preprocess_cell(cell, resources, index)
+        except Exception as failure:  # the kernel died, was given up, or sent what cannot be understood
+            cell.outputs = [*cell.outputs, error(f"stopped, for {type(failure).__name__}")]
+            if not self.idle:
+                self.stopped = f"the kernel {'could not be stopped' if self.late else 'died'} in {title}"
+                remarks.append(self.stopped)
+        if self.length > OUTPUT:
+            cell.outputs = [*cell.outputs, error("stopped, for it printed too much")]
+            remarks.insert(0, f"{title} printed too much and was stopped")
+        elif self.late:
+            cell.outputs = [*cell.outputs, error("stopped, for it took too long")]
+            computed, passed = self.clock.processor(), self.clock.wall()
+            remarks.insert(0, f"{title} was stopped after {computed:.0f} seconds of computing, {passed:.0f} in all")
+        return remarks
 
-    def stop(self, reason):
-        """Execute no more cells."""
-        self.stopped, self.remarks = reason, [*self.remarks, reason]
+    async def async_execute_cell(self, cell, cell_index, execution_count=None, store_history=True):
+        """Execute a cell under the eyes of a watch."""
+        watch = asyncio.ensure_future(self.watch())
+        try:
+            return await super().async_execute_cell(cell, cell_index, execution_count, store_history)
+        finally:
+            watch.cancel()
+
+    execute_cell = run_sync(async_execute_cell)
+
+    async def watch(self):
+        """Interrupt the cell at its limit; give the kernel up if the cell does not obey."""
+        while self.clock.seconds() < self.limit:
+            await asyncio.sleep(0.1)
+        self.late = True
+        for second in range(1, GRACE + 1):
+            if not self.idle:
+                await self.km.interrupt_kernel()
+            while self.clock.seconds() < self.limit + second:
+                await asyncio.sleep(0.1)
+            if self.idle:
+                break  # it obeyed, but an interrupt between a cell's end and its reply makes a kernel forget the reply
+        self.task_poll_for_reply.cancel()
 
     def process_message(self, msg, cell, cell_index):
-        """Take a message of the kernel; drop outputs beyond the limit, and interrupt the cell that makes them."""
+        """Take a message of the kernel; drop outputs beyond the limit, and interrupt the cell if the kernel has not done it soon."""
         if msg["msg_type"] in OUTPUTS:
-            before, self.length = self.length, self.length + size(msg["content"])
+            self.length += size(msg["content"])
             if self.length > OUTPUT:
-                if before <= OUTPUT:
-                    self.interruption = asyncio.ensure_future(self.km.interrupt_kernel())
+                self.limit = min(self.limit, self.clock.seconds() + 1)
                 return None
+        self.idle = self.idle or msg["content"].get("execution_state") == "idle"
         return super().process_message(msg, cell, cell_index)
-
-
-def size(content) -> int:
-    """Count the characters of a message."""
-    if isinstance(content, dict):
-        return sum(map(size, content.values()))
-    if isinstance(content, list):
-        return sum(map(size, content))
-    return len(content) if isinstance(content, str) else 0
 
 
 def error(message: str) -> nbformat.NotebookNode:
@@ -123,36 +173,42 @@ def error(message: str) -> nbformat.NotebookNode:
     return nbformat.v4.new_output("error", ename="GradingError", evalue=message, traceback=[f"GradingError: {message}"])
 
 
-def name(cell, index) -> str:
-    """Name a cell as a lecturer knows it."""
-    return "cell " + str(cell.metadata.get("nbgrader", {}).get("grade_id") or index + 1)
-
-
-def fail(notebook, reason: str):
-    """Make of a notebook one that was not executed."""
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [error(f"not executed, for {reason}")]
-    notebook.metadata["remarks"] = [reason]
+def outcome(notebook: nbformat.NotebookNode, journal: Path) -> nbformat.NotebookNode:
+    """Give a notebook the outputs that its journal tells of, and in its metadata, under ``remarks``, what a lecturer should know."""
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        cell.outputs = [error("not executed, for the submission brought its own execution down")]
+    remarks, entry, last = [], {}, "its beginning"
+    with suppress(Exception):  # no journal, a last line that was not finished, or whatever a submission has made of it
+        for line in journal.read_text().splitlines():
+            entry = nbformat.from_dict(json.loads(line))
+            last = entry.get("begun", last)
+            if "outputs" in entry:
+                notebook.cells[entry.cell].update(outputs=entry.outputs, execution_count=entry.execution_count)
+                remarks += entry.remarks
+    if "ended" not in entry:
+        remarks.append(f"the execution had to be killed in {last}")
+    notebook.metadata["remarks"] = remarks
     return notebook
 
 
-def main(path: str, executed: str, seconds_a_cell: str, seconds_a_notebook: str) -> None:
-    """Execute ``path`` and write ``executed``."""
+def main(path: str, journal: str, seconds_a_cell: str, seconds_added: str) -> None:
+    """Execute ``path`` and write ``journal``."""
     notebook = nbformat.read(path, 4)
     os.remove(path)  # a submission should not find the hidden tests beside it
     for limit, amount in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, 2**30), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):  # a system without this limit, or with a lower one
             resource.setrlimit(limit, (amount, amount))
     execute = ExecuteWithinLimits(
-        timeout=int(seconds_a_cell),
-        seconds=float(seconds_a_notebook),
-        kernel_name="python3",
-        iopub_timeout=10,  # time to read what a cell had printed when it ended
+        journal=journal,
+        seconds_a_cell=float(seconds_a_cell),
+        seconds_added=float(seconds_added),
+        timeout=None,  # watched here
+        startup_timeout=600,
+        iopub_timeout=60,  # time to read what a cell had printed when it ended
         raise_on_iopub_timeout=False,
-        target=executed,
+        kernel_name="python3",
     )
-    execute.preprocess(notebook, {"metadata": {"path": "."}})
+    execute.preprocess(notebook, {"metadata": {"path": str(Path(path).parent)}})
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import csv
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -114,6 +116,21 @@ def helped(notebook):
     return notebook
 
 
+SECONDS = 3  # of the processor for a cell
+PRINT_IN_SPITE = """for _ in range(1_000):
+    try:
+        print('x' * 10**6)
+    except BaseException:
+        pass"""
+
+
+def extended(notebook, source, number):
+    """Add cells behind the given ones."""
+    index = next(i for i, cell in enumerate(notebook.cells) if coursework.task_of(cell) == "double")
+    notebook.cells[index:index] = [nbformat.v4.new_code_cell(f"{source}  # {i}") for i in range(number)]
+    return notebook
+
+
 SUBMISSIONS = {
     # student: (what is handed in, points of double, points of triple, a word of each remark)
     "right": (lambda course: answered(course), 5, 7, []),
@@ -135,6 +152,34 @@ SUBMISSIONS = {
         0,
         7,
         ["printed too much"],
+    ),
+    "prints for ever": (lambda course: answered(course, double="while True:\n    print(10 ** 1_000)"), 0, 7, ["printed too much"]),
+    "prints in spite of all": (
+        lambda course: answered(course, double=f"{PRINT_IN_SPITE}\nreturn 2 * x"),
+        0,
+        7,
+        ["printed too much"],
+    ),
+    "displays a gigabyte": (
+        lambda course: answered(course, double="for _ in range(1_000):\n    display('x' * 10**6)\nreturn 2 * x"),
+        0,
+        7,
+        ["printed too much"],
+    ),
+    "has another process print": (
+        lambda course: answered(course, double="import os\nos.system('yes')\nreturn 2 * x"),
+        0,
+        7,
+        ["printed too much"],
+    ),
+    "gives a long reason": (lambda course: answered(course, double="raise ValueError('x' * 10**7)"), 0, 7, []),
+    "sleeps": (lambda course: answered(course, double=f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"), 5, 7, []),
+    "adds thousands of cells": (lambda course: extended(answered(course), "1 + 1", 2_000), 5, 7, []),
+    "kills what executes it": (
+        lambda course: answered(course, triple="import os\nos.kill(os.getppid(), 9)"),
+        5,
+        0,
+        ["had to be killed in cell triple-test"],
     ),
     "prints a gigabyte at once": (lambda course: answered(course, triple="print('x' * 10**9)\nreturn 3 * x"), 5, 0, ["triple-test"]),
     "wants all memory": (lambda course: answered(course, double="return [0] * 10**11"), 0, 7, []),
@@ -162,21 +207,37 @@ SUBMISSIONS = {
 NAMES = {"Zoë, renamed": "Copy of my work (2).ipynb", "half": "deep/down/small.ipynb"}
 
 
-@pytest.fixture(scope="module")
-def graded(course, tmp_path_factory):
-    """Grade all of these submissions, and one empty folder, in one go."""
-    submissions, folder = tmp_path_factory.mktemp("submissions"), tmp_path_factory.mktemp("grades")
-    for student, (make, *_) in SUBMISSIONS.items():
-        path = submissions / student / NAMES.get(student, "small.ipynb")
+def grade(course, folder, students, seconds=SECONDS, added=300):
+    """Hand in and grade; the gradebook is in ``folder / "grades"``."""
+    for student, (make, *_) in students.items():
+        path = folder / "submissions" / student / NAMES.get(student, "small.ipynb")
         path.parent.mkdir(parents=True)
         made = make(course)
         path.write_text(made if isinstance(made, str) else nbformat.writes(made))
-    (submissions / "handed in nothing").mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coursework, "SECONDS_A_CELL", 10)
-        patch.setattr(coursework, "SECONDS_A_NOTEBOOK", 30)
-        coursework.grade(folder, submissions, course, workers=2)
-    return folder
+        patch.setattr(coursework, "SECONDS_A_CELL", seconds)
+        patch.setattr(coursework, "SECONDS_ADDED", added)
+        patch.delenv("PYTEST_CURRENT_TEST")  # which keeps a kernel from reading what other processes print
+        coursework.grade(folder / "grades", folder / "submissions", course, workers=2)
+    return folder / "grades"
+
+
+@pytest.fixture(scope="module")
+def graded(course, tmp_path_factory):
+    """Grade all of these submissions, and one empty folder, in one go."""
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "submissions" / "handed in nothing").mkdir(parents=True)
+    return grade(course, folder, SUBMISSIONS)
+
+
+@pytest.fixture
+def busy_machine():
+    """Have other processes work beside the test, twice as many as a small machine has processors."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    yield
+    for other in others:
+        other.kill()
+        other.wait()
 
 
 def table(path):
@@ -184,9 +245,8 @@ def table(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("student", SUBMISSIONS)
-def test_a_submission_costs_its_own_points_only(graded, student):
-    _, double, triple, remarks = SUBMISSIONS[student]
+def check(graded, student, double, triple, remarks):
+    """Compare a submission's points and remarks with what they should be."""
     name = student.replace(",", "_")
     rows = {row["task"]: row for row in table(graded / "tasks.csv") if row["student_id"] == name}
     assert {task: float(row["points"]) for task, row in rows.items()} == {"double": double, "triple": triple, "why": 0}
@@ -195,6 +255,28 @@ def test_a_submission_costs_its_own_points_only(graded, student):
     assert all(any(word in line for line in said) for word in remarks), said
     assert bool(said) == bool(remarks), said
     assert (graded / "feedback" / name / "assignment_1" / "small.html").exists()
+
+
+@pytest.mark.parametrize("student", SUBMISSIONS)
+def test_a_submission_costs_its_own_points_only(graded, student):
+    check(graded, student, *SUBMISSIONS[student][1:])
+
+
+def test_a_busy_machine_gives_the_same_verdicts(course, tmp_path, busy_machine):
+    students = {student: SUBMISSIONS[student] for student in ("right", "sleeps", "loops for ever", "prints a gigabyte")}
+    graded = grade(course, tmp_path, students)
+    for student in students:
+        check(graded, student, *students[student][1:])
+
+
+def test_time_is_kept_for_what_was_handed_out(course, tmp_path):
+    endless = {
+        "adds endless cells": (lambda course: extended(answered(course), "while True: pass", 4), 5, 7, ["were not executed"]),
+        "sleeps for ever": (lambda course: answered(course, double="import time\ntime.sleep(10**6)"), 0, 7, ["stopped after"]),
+    }
+    graded = grade(course, tmp_path, endless, seconds=1, added=1.5)
+    for student in endless:
+        check(graded, student, *endless[student][1:])
 
 
 def test_every_student_is_in_the_gradebook(graded):
