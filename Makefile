@@ -13,8 +13,10 @@ export PYTHONHASHSEED := 0
 export MPLBACKEND := module://matplotlib_inline.backend_inline
 quiet := TQDM_DISABLE=1
 html := _build/html/index.html
+pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
+of_the_site := tests/book/test_site.py tests/assignments/test_secrets.py
 
-.PHONY: book test lab sync check clean assignments grade marking
+.PHONY: book test units lab sync check clean assignments grade marking
 
 book: $(installed)
 	$(quiet) $(python) tools/book.py update
@@ -22,12 +24,17 @@ book: $(installed)
 	$(quiet) $(VENV)/bin/jupyter-book build . -n -W --keep-going
 	@echo "The book is at $(CURDIR)/$(html)"
 
+# nbval executes every chapter and compares it with what is stored; the book is then built from that execution.
 test: $(installed)
 	$(python) tools/book.py check
 	$(python) tools/coursework.py check
-	$(MAKE) book
-	$(quiet) $(python) -m pytest -n 2 --dist loadfile --nbval --doctest-modules --ignore-glob='book/*/*.py' --ignore=book/assignments \
-		tests sgmc book
+	$(pytest) --nbval --ignore-glob='book/*/*.py' --ignore=book/assignments book
+	$(MAKE) -j 2 book units
+	$(pytest) $(of_the_site)
+
+# What does not look at the built book, and so may run beside the build.
+units: $(installed)
+	$(pytest) --doctest-modules $(of_the_site:%=--ignore=%) tests sgmc experiments
 
 lab: $(installed)
 	$(python) -m jupyter lab book
@@ -56,7 +63,7 @@ marking: $(installed)
 	cd "$(GRADES)" && $(abspath $(python)) -m jupyter lab
 
 clean:
-	rm -rf _build .pytest_cache .ruff_cache *.egg-info book/appendix/claims.md book/*/.ipynb_checkpoints
+	rm -rf _build build .pytest_cache .ruff_cache *.egg-info book/appendix/claims.md book/*/.ipynb_checkpoints
 
 # The environment is known by its requirements, so that another checkout with the same ones can share it: make VENV=/there book
 $(installed):

@@ -1,6 +1,6 @@
 """What an online noise estimate adds to a step of SGHMC, in one process.
 
-usage: PYTHONPATH=. python benchmarks/noise.py [threads]
+usage: python -m benchmarks.noise [threads]
 
 Logistic regression with 10,000 examples, 50 coefficients, batches of 500; and a 784–100–10 network with batches of 500.
 """
@@ -12,6 +12,7 @@ import warnings
 import torch
 
 from sgmc.kernels import SGHMC
+from sgmc.minibatches import Fresh
 from sgmc.networks import multilayer_perceptron
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
@@ -26,10 +27,10 @@ def compare(title: str, make_kernel, posterior, position: torch.Tensor, kinds: t
     times, generator = dict.fromkeys(kernels, float("inf")), torch.Generator().manual_seed(0)
     for _ in range(REPETITIONS):
         for kind, kernel in kernels.items():
-            state = kernel.step(posterior, kernel.init(posterior, position, generator), generator)  # warms up
+            state, _ = kernel.step(posterior, kernel.init(posterior, position, generator), generator)  # warms up
             start = time.perf_counter()
             for _ in range(num_steps):
-                state = kernel.step(posterior, state, generator)
+                state, _ = kernel.step(posterior, state, generator)
             times[kind] = min(times[kind], (time.perf_counter() - start) / num_steps)
     for kind, seconds in times.items():
         print(f"{title}, {kind or 'no'} estimate: {seconds * 1e6:.0f} microseconds a step, × {seconds / times[None]:.2f}")
@@ -43,7 +44,7 @@ if __name__ == "__main__":
     inputs = torch.randn(10_000, 50, generator=generator)
     coefficients = 0.3 * torch.randn(50, generator=generator)
     targets = (torch.rand(10_000, generator=generator) < torch.sigmoid(inputs @ coefficients)).float()
-    posterior = LogisticRegression(inputs, targets, batch_size=500, replacement=True)
+    posterior = LogisticRegression(inputs, targets, batch_size=500, minibatches=Fresh(replacement=True))
     for chains in (1, 50):
         start = coefficients.expand(chains, -1).contiguous()
         title = f"logistic regression, {chains} chains"

@@ -1,6 +1,6 @@
 """Effective samples a second of NUTS and of Pyro's NUTS, one chain each, on logistic regression with N = 10,000 and d = 50.
 
-Run with ``python benchmarks/nuts.py``, in an environment that has ``pyro-ppl`` besides the requirements. Both samplers get the same
+Run with ``python -m benchmarks.nuts``, in an environment that has ``pyro-ppl`` besides the requirements. Both samplers get the same
 data, prior, dtype, target acceptance (0.8), diagonal mass, numbers of warm-up steps and draws, and run in turns in one process on one
 thread. Seconds are those of the processor, which other programs on the machine do not change; on an idle machine they are the clock's.
 The effective sample size is ArviZ's bulk one, the smallest of all coordinates.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
+from torch.utils._pytree import tree_map_only
 
 from sgmc.checkpoints import Checkpoint
 from sgmc.checks import check_count
@@ -74,7 +75,7 @@ def adapt(
         potential: the target.
         position: where the chains start, ``(chains, dim)``.
         num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty. With many chains fewer will do.
-        seed: seed of the warm-up, the only source of randomness; the numbers are not those of :func:`sgmc.sample` with this seed.
+        seed: seed of the warm-up, the only source of randomness; the numbers are not those of :func:`sgmc.sampling.sample` with this seed.
         target_acceptance: the mean acceptance to reach, between 0 and 1.
         checkpoint: file in which to save the warm-up, or from which to go on.
         progress: whether to show a progress bar on standard error, in runs of over two seconds.
@@ -111,10 +112,10 @@ class _WarmUp:
     """The state of one call of :func:`adapt`."""
 
     def __init__(self, kernel, potential, position, num_steps, seed, target):
-        self.kernel, self.potential, self.target = kernel, potential, target
+        self.mass, self.done = Matrix(kernel.mass), 0  # one matrix for all steps, which is factorised once
+        self.kernel, self.potential, self.target = dataclasses.replace(kernel, mass=self.mass), potential, target
         self.generator = Generator(position.device).manual_seed(derived_seed(seed, "warm-up"))
-        self.state = kernel.init(potential, position, self.generator)
-        self.mass, self.done = Matrix(kernel.mass), 0
+        self.state = self.kernel.init(potential, position, self.generator)
         self.ends = set(window_ends(num_steps))
         self.first, self.last = num_steps // 10, max(self.ends)
         self.moments = Moments(position)
@@ -152,6 +153,8 @@ class _WarmUp:
         }
 
     def restore(self, content: dict) -> None:
+        device = self.state.position.device
+        content = tree_map_only(Tensor, lambda tensor: tensor.to(device), content)
         self.done, self.mass = content["done"], Matrix(content["mass"])
         self.state = unflatten(content["state"], self.state)
         self.generator.set_state(content["generator"].cpu())

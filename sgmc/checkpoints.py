@@ -1,17 +1,26 @@
 """Saving a run and going on with it: what a run depends on, told apart by content, and files that are whole or not there."""
 
+import copyreg
+import dis
 import functools
 import hashlib
 import os
+import site
+import sys
+import sysconfig
 import types
-from collections.abc import Mapping
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
 
-_OURS = ("builtins", "sgmc.", "torch.", "numpy.", "typing", "abc", "collections")  # modules whose versions stand for their code
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), type(NotImplemented), torch.Size)
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)  # of fields, whose values belong to the objects
+_INSTALLED = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
 
 
 class CheckpointError(RuntimeError):
@@ -51,11 +60,13 @@ class Checkpoint:
                 _check_sum(file)
                 content = torch.load(file, map_location=device, weights_only=True)
             settings, saved = content["settings"], content["content"]
+        except OSError:
+            raise  # the file may be whole
         except Exception as error:
             raise CheckpointError(
                 f"checkpoint {self.path} is corrupt ({type(error).__name__} when reading it); delete it to start anew"
             ) from error
-        if changed := [name for name in self.settings if settings.get(name) != self.settings[name]]:
+        if changed := [name for name in self.settings | settings if settings.get(name) != self.settings.get(name)]:
             raise CheckpointError(
                 f"checkpoint {self.path} belongs to a run with another {', '.join(changed)}; "
                 "give another file, or delete this one to start anew"
@@ -95,8 +106,12 @@ def replace_file(path: Path, write) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".unfinished")
-    write(unfinished)
-    os.replace(unfinished, path)
+    try:
+        write(unfinished)
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def fingerprint(thing: object, name: str = "settings") -> str:
@@ -111,90 +126,153 @@ def fingerprint(thing: object, name: str = "settings") -> str:
         >>> fingerprint(prior(1.0)) == fingerprint(prior(1.0)), fingerprint(prior(1.0)) == fingerprint(prior(2.0))
         (True, False)
     """
-    digest = hashlib.sha256()
-    _feed(digest, thing, name, ())
-    return digest.hexdigest()
+    return _Fingerprint(name).of(thing).hex()
 
 
-def _feed(digest, thing: object, name: str, above: tuple[int, ...]) -> None:
-    """Put the content of a thing into a hash, piece by piece; ``above`` are the things that it is a part of."""
+class _Fingerprint:
+    """The hashes of a thing and of all that it consists of, each taken once."""
 
-    def feed(*parts: object) -> None:
-        for part in parts:
-            _feed(digest, part, name, (*above, id(thing)))
+    def __init__(self, name: str):
+        self.name = name
+        self.known: dict[int, tuple[object, bytes]] = {}  # with the things, lest another one gets the identity of one that is gone
+        self.depth: dict[int, int] = {}  # of the things that are not done yet
 
-    if id(thing) in above:
-        return  # a function that calls itself, or an object that knows its owner
-    digest.update(f"<{type(thing).__module__}.{type(thing).__qualname__}>".encode())
-    if thing is None or isinstance(
-        thing, (bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, type, Path, range)
-    ):
-        digest.update(repr(thing).encode())
-    elif isinstance(thing, Tensor):
-        digest.update(f"{thing.dtype}{tuple(thing.shape)}".encode())
-        _feed_array(digest, thing.detach().contiguous().cpu().reshape(-1).view(torch.uint8).numpy())
-    elif isinstance(thing, np.ndarray) and thing.dtype != object:
-        digest.update(f"{thing.dtype}{thing.shape}".encode())
-        _feed_array(digest, thing)
-    elif isinstance(thing, np.generic):
-        digest.update(repr(thing.item()).encode())
-    elif isinstance(thing, Mapping):
-        feed(*(part for pair in thing.items() for part in pair))
-    elif isinstance(thing, (list, tuple)):
-        feed(len(thing), *thing)
-    elif isinstance(thing, (set, frozenset)):
-        feed(*sorted(fingerprint(part, name) for part in thing))
-    elif isinstance(thing, torch.nn.Module):
-        tensors = [*thing.named_parameters(), *thing.named_buffers()]
-        feed(str(thing), thing.training, *(part for pair in tensors for part in pair), type(thing).forward)
-    elif isinstance(thing, Generator):
-        feed(thing.get_state())
-    elif isinstance(thing, functools.partial):
-        feed(thing.func, thing.args, thing.keywords)
-    elif isinstance(thing, types.MethodType):
-        feed(thing.__func__, thing.__self__)
-    elif isinstance(thing, types.FunctionType):
-        _feed_function(feed, thing)
-    elif isinstance(thing, types.CodeType):
-        feed(thing.co_code, thing.co_names, thing.co_consts)
-    elif isinstance(thing, (types.BuiltinFunctionType, types.BuiltinMethodType, types.ModuleType, np.ufunc)) or (
-        callable(thing) and not hasattr(thing, "__dict__")
-    ):
-        owner = getattr(thing, "__self__", None)
-        feed(getattr(thing, "__qualname__", thing.__name__), None if isinstance(owner, types.ModuleType) else owner)
-    elif hasattr(thing, "__dict__"):
+    def of(self, thing: object) -> bytes:
+        if type(thing) in _PLAIN:
+            return hashlib.sha256(f"<{type(thing).__qualname__}>{thing!r}".encode()).digest()
+        key = id(thing)
+        if key in self.depth:  # a function that calls itself, or an object that knows its owner: so many levels above
+            return hashlib.sha256(b"above %d" % (len(self.depth) - self.depth[key])).digest()
+        if key not in self.known:
+            self.depth[key] = len(self.depth)
+            content, parts = self.content(thing)
+            digest = hashlib.sha256(f"<{type(thing).__module__}.{type(thing).__qualname__}>{len(parts)}:".encode())
+            for part in parts:
+                digest.update(self.of(part))
+            digest.update(content)
+            del self.depth[key]
+            self.known[key] = thing, digest.digest()
+        return self.known[key][1]
+
+    def content(self, thing: object) -> tuple[bytes | np.ndarray, Sequence]:
+        """Give the bytes of a thing, and the other things of which it consists."""
         kind = type(thing)
-        derived = {name for each in kind.__mro__ for name, value in vars(each).items() if isinstance(value, functools.cached_property)}
-        feed({key: value for key, value in sorted(vars(thing).items()) if key not in derived})
-        for each in kind.__mro__:  # what the user's own classes do
-            if not each.__module__.startswith(_OURS):
-                feed([value for _, value in sorted(vars(each).items()) if isinstance(value, types.FunctionType)])
-    else:
-        raise ValueError(
-            f"{name} holds a {type(thing).__qualname__}, of which a checkpoint cannot tell whether it is the same in another run: "
+        if isinstance(thing, (torch.dtype, torch.device, torch.layout, Path)):
+            return repr(thing).encode(), ()
+        if isinstance(thing, Tensor) and thing.layout is torch.strided:
+            plain = thing.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+            return plain.cpu().numpy(), (thing.dtype, tuple(thing.shape), thing.device.type)
+        if kind is np.ndarray and not thing.dtype.hasobject:
+            return np.ascontiguousarray(thing).reshape(-1).view(np.uint8), (str(thing.dtype), thing.shape)
+        if kind in (list, tuple):
+            return b"", thing
+        if kind in (dict, OrderedDict, types.MappingProxyType):
+            return b"", [part for pair in thing.items() for part in pair]
+        if kind in (set, frozenset):
+            return b"".join(sorted(map(self.of, thing))), ()
+        if kind is Generator:
+            return b"", (thing.get_state(),)
+        if kind is weakref.ref:
+            return b"", (thing(),)
+        if kind is types.CodeType:
+            names = (thing.co_names, thing.co_varnames, thing.co_freevars, thing.co_cellvars)
+            numbers = (thing.co_argcount, thing.co_posonlyargcount, thing.co_kwonlyargcount, thing.co_flags)
+            return thing.co_code, (*names, *numbers, thing.co_consts, thing.co_exceptiontable)
+        if kind is types.FunctionType:
+            return b"", _parts_of_function(thing)
+        if kind is types.MethodType:
+            return b"", (thing.__func__, thing.__self__)
+        if isinstance(thing, types.ModuleType):
+            return self.of_module(thing)
+        if isinstance(thing, type):
+            return f"{thing.__module__}.{thing.__qualname__}".encode(), _parts_of_class(thing)
+        if isinstance(thing, functools._lru_cache_wrapper):
+            return b"", (thing.__wrapped__,)
+        return self.of_object(thing)
+
+    def of_module(self, thing: types.ModuleType) -> tuple[bytes, Sequence]:
+        if _is_installed(thing.__name__):
+            return thing.__name__.encode(), ()
+        if not getattr(thing, "__file__", None):
+            raise self.cannot_tell(thing)
+        return Path(thing.__file__).read_bytes(), (thing.__name__,)
+
+    def of_object(self, thing: object) -> tuple[bytes, Sequence]:
+        """Give the parts from which ``pickle`` would make a thing anew, but for those that are only derived from others."""
+        if hasattr(thing, "__next__"):
+            raise self.cannot_tell(thing)  # it changes when it is used
+        try:
+            recipe = copyreg.dispatch_table.get(type(thing), lambda thing: thing.__reduce_ex__(4))(thing)
+        except Exception as error:
+            raise self.cannot_tell(thing) from error
+        if isinstance(recipe, str):  # known by its name
+            return f"{getattr(thing, '__module__', None)}.{recipe}".encode(), ()
+        function, arguments, state, items, pairs, *_ = (*recipe, None, None, None)
+        if isinstance(state, dict):
+            members = (item for each in type(thing).__mro__ for item in vars(each).items())
+            derived = {name for name, value in members if isinstance(value, functools.cached_property)}
+            state = {name: value for name, value in sorted(state.items(), key=str) if name not in derived}
+        return b"", (function, arguments, state, list(items or ()), list(pairs or ()))
+
+    def cannot_tell(self, thing: object) -> ValueError:
+        return ValueError(
+            f"{self.name} holds a {type(thing).__qualname__}, of which a checkpoint cannot tell whether it is the same in another run: "
             "put plain values, tensors and functions in its place, or sample without a checkpoint"
         )
 
 
-def _feed_array(digest, array: np.ndarray) -> None:
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    for start in range(0, len(flat), 2**24):
-        digest.update(flat[start : start + 2**24])
+@functools.cache
+def _is_installed(module: str | None) -> bool:
+    """Tell whether the name of a module stands for its code: this package, the standard library and what pip installed."""
+    package = str(module).partition(".")[0]
+    file = getattr(sys.modules.get(package), "__file__", None)
+    installed = file is not None and any(Path(file).is_relative_to(folder) for folder in _INSTALLED)
+    return package != "__main__" and (installed or package == "sgmc" or package in sys.stdlib_module_names)
 
 
-def _feed_function(feed, function: types.FunctionType) -> None:
-    """Feed a function's code, defaults, and what it encloses or finds among the globals of its module."""
+def _parts_of_class(kind: type) -> Sequence:
+    """List the functions and the constants of a class, and its bases; nothing if its name stands for them."""
+    if _is_installed(kind.__module__):
+        return ()
+    members = []
+    for name, member in sorted(vars(kind).items()):
+        if isinstance(member, (staticmethod, classmethod)):
+            member = member.__func__
+        elif isinstance(member, property):
+            member = (member.fget, member.fset, member.fdel)
+        elif isinstance(member, functools.cached_property):
+            member = member.func
+        elif isinstance(member, _DESCRIPTORS) or name == "_abc_impl":
+            continue
+        if isinstance(member, types.FunctionType) or not (name.startswith("__") and name.endswith("__")):
+            members += [name, member]
+    return *kind.__bases__, *members
+
+
+def _parts_of_function(function: types.FunctionType) -> Sequence:
+    """List a function's code, its defaults and attributes, and what it encloses or reads of the globals of its module."""
     code = function.__code__
     enclosed = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-    feed(code, function.__defaults__, function.__kwdefaults__, enclosed)
-    if not function.__module__.startswith(_OURS):
-        names = sorted(_names(code) & function.__globals__.keys())
-        feed(*(part for each in names for part in (each, function.__globals__[each])))
+    found = [] if _is_installed(function.__module__) else _globals_of(code, function.__globals__)
+    return code, function.__defaults__, function.__kwdefaults__, enclosed, vars(function), found
 
 
-def _names(code: types.CodeType) -> set[str]:
-    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
+def _globals_of(code: types.CodeType, names: Mapping[str, object]) -> list:
+    """List the globals that code reads, each after its name; of the user's own modules, what it reads there."""
+    found, instructions = {}, list(dis.get_instructions(code))
+    for place, instruction in enumerate(instructions):
+        name = instruction.argval
+        if instruction.opname not in ("LOAD_GLOBAL", "LOAD_NAME") or name not in names:
+            continue
+        value = names[name]
+        for following in instructions[place + 1 :]:
+            own = isinstance(value, types.ModuleType) and not _is_installed(value.__name__)
+            if not own or following.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+                break
+            name, value = f"{name}.{following.argval}", getattr(value, following.argval, None)
+        found[name] = value
+    inner = [part for const in code.co_consts if isinstance(const, types.CodeType) for part in _globals_of(const, names)]
+    return [part for name in sorted(found) for part in (name, found[name])] + inner
 
 
 def _is_filled(cell: types.CellType) -> bool:

@@ -1,37 +1,111 @@
 """Compiling, where someone wants it: nothing in the package needs a compiler."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
+from torch import Tensor
+
+_AT_MOST = 16  # forms of its arguments for which a function is compiled
 
 
-def compiled(function: Callable) -> Callable:
-    """Compile a function of tensors with :func:`torch.compile`, whole or not at all.
+class CompiledInPlace:
+    """A function of a potential and of tensors that it overwrites, compiled by PyTorch's Inductor, whole or not at all.
+
+    It is traced when it is called first. The potential, and the form of the tensors (shape, strides, type, device), are taken to stay
+    what they were; where one does not, it is traced and compiled anew. Potentials are told apart by their identity, and by that of their
+    attributes.
 
     Args:
-        function: the function; it is compiled when it is called first, and again for other shapes.
-
-    Returns:
-        The compiled function, which raises a RuntimeError with one clear sentence where it cannot be compiled.
+        function: what to compile, of a potential, and of tensors or sequences of tensors and None; what it returns is dropped.
 
     Example:
-        >>> compiled(lambda x: 2 * x + 1).__name__
-        'call'
+        >>> CompiledInPlace(lambda potential, position: position.sub_(potential.gradient(position))).num_compiled
+        0
     """
-    fast = torch.compile(function, fullgraph=True, dynamic=False)
 
-    def call(*arguments):
-        try:
-            return fast(*arguments)
-        except torch._dynamo.exc.Unsupported as error:
-            raise RuntimeError(
-                "compiled=True needs a potential whose gradient is a formula of tensor operations, without automatic differentiation and "
-                f"without Python that depends on values: leave it out ({str(error).splitlines()[0]})"
-            ) from error
-        except torch._dynamo.exc.BackendCompilerFailed as error:
-            raise RuntimeError(
-                "compiled=True needs a C++ compiler that works here, such as g++ with Python's headers: install one, or leave it out "
-                f"({str(error).splitlines()[0]})"
-            ) from error
+    def __init__(self, function: Callable):
+        self.function, self.num_compiled = function, 0
+        self._made: dict[tuple, tuple[Callable, list]] = {}
 
-    return call
+    def __call__(self, potential: object, *arguments: Tensor | Sequence[Tensor | None]) -> None:
+        """Call the compiled function.
+
+        Raises:
+            RuntimeError: if it cannot be compiled, with one sentence that says why.
+        """
+        things, tensors = _things(potential), []
+        key = list(map(id, things))
+        for argument in arguments:
+            _describe(argument, key, tensors)
+        key = tuple(key)
+        made = self._made.get(key)
+        if made is None:
+            if self.num_compiled == _AT_MOST:
+                raise RuntimeError(
+                    f"compiled=True is for one potential and few shapes of its positions, but {_AT_MOST + 1} were met, as in a Gibbs "
+                    "kernel, where every step has a potential of its own: leave it out"
+                )
+            made = self._compile(potential, arguments, tensors), things  # kept, so that nothing else gets their identities
+            self._made[key], self.num_compiled = made, self.num_compiled + 1
+        made[0](*tensors)
+
+    def _compile(self, potential: object, arguments: tuple, tensors: list[Tensor]) -> Callable:
+        # Not by torch.compile, whose every call checks again all that it saw on its way, and takes as long as a hundred steps.
+        from torch._inductor import compile as compile_graph
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        def of_tensors(*given: Tensor) -> None:
+            given = iter(given)
+            self.function(potential, *[_with_tensors(argument, given) for argument in arguments])
+
+        with torch.no_grad():
+            try:
+                graph = make_fx(of_tensors, tracing_mode="fake", _allow_non_fake_inputs=True)(*tensors)
+            except Exception as error:
+                raise RuntimeError(
+                    "compiled=True needs a potential whose gradient is a formula of tensor operations, without Python that depends on "
+                    f"their values: leave it out ({type(error).__name__}: {_first_line(error)})"
+                ) from error
+            try:
+                return compile_graph(graph, tensors)
+            except Exception as error:
+                raise RuntimeError(
+                    "compiled=True needs a C++ compiler that works here, such as g++ with Python's headers, and a gradient of operations "
+                    "that it can be given: install one, or leave it out "
+                    f"({type(error).__name__}: {_first_line(error)})"
+                ) from error
+
+
+def _things(potential: object) -> list:
+    """List a potential and its attributes, and the attributes of those that are potentials themselves."""
+    things = [potential]
+    for value in vars(potential).values():
+        if hasattr(value, "gradient_given"):
+            things += _things(value)
+        else:
+            things.append(value)
+    return things
+
+
+def _describe(argument: Tensor | Sequence[Tensor | None] | None, key: list, tensors: list[Tensor]) -> None:
+    """Put into the key what a compiled function depends on, and list the tensors."""
+    if isinstance(argument, Tensor):
+        tensors.append(argument)
+        key += (argument.shape, argument.stride(), argument.dtype, argument.device)
+    elif argument is None:
+        key.append(None)
+    else:
+        key.append(len(argument))
+        for part in argument:
+            _describe(part, key, tensors)
+
+
+def _with_tensors(argument, tensors):
+    """Put other tensors in the places of those in an argument."""
+    if isinstance(argument, Tensor):
+        return next(tensors)
+    return argument if argument is None else [_with_tensors(part, tensors) for part in argument]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -53,29 +53,43 @@ class Draws:
             The mean and its standard error, each with the shape of one draw.
 
         Raises:
-            ValueError: with fewer than two chains, where ArviZ's ``mcse`` is the estimate to use.
+            ValueError: with fewer than two chains, where ArviZ's ``mcse`` is the estimate to use; or with several tensors and no choice.
         """
-        values = self.samples if function is None else function(self.samples)
+        values = self._values(function)
         chains = values.shape[1]
         if chains < 2:
             raise ValueError("one chain has no spread between chains: use arviz.mcse(draws.to_arviz()), or more chains")
         averages = values.double().mean(0)
         return averages.mean(0), averages.std(0) / chains**0.5
 
-    def weighted_mean(self, weights: str = "step_size") -> Tensor:
+    def weighted_mean(self, weights: str = "step_size", function=None) -> Tensor:
         """Average each chain's draws with a statistic as weights: Σηₜθₜ / Σηₜ (Welling and Teh, 2011, eq. 11).
+
+        Args:
+            weights: the name of the statistic.
+            function: a function of the samples, as for :meth:`mean_and_standard_error`.
 
         Returns:
             The averages ``(chains, ...)``.
 
         Raises:
-            ValueError: if the run has no such statistic.
+            ValueError: if the run has no such statistic, or several tensors and no choice.
         """
         if weights not in self.statistics:
             raise ValueError(f"weights must be one of the run's statistics {sorted(self.statistics)}, but it is {weights!r}")
-        weight = self.statistics[weights].to(self.samples)
-        weight = weight.reshape(weight.shape + (1,) * (self.samples.ndim - 2))
-        return (weight * self.samples).sum(0) / weight.sum(0)
+        values = self._values(function)
+        values = values if values.is_floating_point() else values.double()  # such as what is true of a draw
+        weight = self.statistics[weights].to(values)
+        weight = weight.reshape(weight.shape + (1,) * (values.ndim - 2))
+        return (weight * values).sum(0) / weight.sum(0)
+
+    def _values(self, function) -> Tensor:
+        values = self.samples if function is None else function(self.samples)
+        if isinstance(values, dict):
+            raise ValueError(
+                f"samples hold {sorted(values)}: choose one by a function, such as lambda samples: samples[{next(iter(values))!r}]"
+            )
+        return values
 
     def to_arviz(self, name: str = "position"):
         """Convert to an ``arviz.InferenceData`` with groups ``posterior`` and ``sample_stats``; a single tensor gets the given name."""

@@ -111,15 +111,15 @@ class Free:
     """The exact flow of free Langevin dynamics, dθ = M⁻¹r dt and dr = −CM⁻¹r dt + N(0, 2TC dt) (Chandrasekhar, 1943, Section II.2).
 
     With γ = C/M and u = e^−γt − 1: θ ← θ − (u/C)r + ξ and r ← (1 + u)r + ζ, where Var ζ = −TMu(2 + u), Cov(ξ, ζ) = Tu²/γ and
-    Var ξ = (T/Mγ²)(2(γt + u) − u²).
+    Var ξ = (T/Mγ²)(2(γt + u) − u²), of which (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known.
 
     Raises:
         ValueError: if C or M is a full matrix, or C is not positive.
     """
 
     time: float
-    friction: float | Tensor
-    mass: float | Tensor = 1.0
+    friction: MatrixLike
+    mass: MatrixLike = 1.0
     temperature: float = 1.0
 
     def __post_init__(self):
@@ -129,13 +129,17 @@ class Free:
 
     @cached_property
     def _coefficients(self) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix]:
-        friction, mass = (torch.as_tensor(x, dtype=torch.float64) for x in (self.friction, self.mass))
+        given = Matrix(self.friction).value, Matrix(self.mass).value
+        friction, mass = (torch.as_tensor(x, dtype=torch.float64) for x in given)
         rate = friction / mass
-        u = torch.expm1(-rate * self.time)
+        x = rate * self.time
+        u = torch.expm1(-x)
         spread = (-self.temperature * mass * u * (2 + u)).sqrt()
         shared = self.temperature * u**2 / rate / spread
-        alone = (self.temperature / (mass * rate**2) * (2 * (rate * self.time + u) - u**2) - shared**2).clamp(min=0).sqrt()
-        dtype = next((x.dtype for x in (self.friction, self.mass) if isinstance(x, Tensor)), torch.float64)
+        # The difference by its series where hardly a digit of it would be left.
+        difference = torch.where(x < 0.01, x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2))
+        alone = (2 * self.temperature * difference / (mass * rate**2)).sqrt()
+        dtype = next((x.dtype for x in given if isinstance(x, Tensor)), torch.float64)
         return tuple(Matrix(x.to(dtype)) for x in (-u / friction, u, spread, shared, alone))
 
     def move(self, position, momentum, gradient, generator):
@@ -267,7 +271,7 @@ def obabo(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temper
     return [half, *leapfrog(step_size, mass=mass), half]
 
 
-def ubu(step_size: float, friction: float | Tensor, mass: float | Tensor = 1.0, temperature: float = 1.0) -> list[Flow]:
+def ubu(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> list[Flow]:
     """List UBU: a kick between two halves of free Langevin dynamics (Sanz-Serna and Zygalakis, 2021)."""
     half = Free(step_size / 2, friction, mass, temperature)
     return [half, Kick(step_size), half]

@@ -6,6 +6,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+_ROUNDING = 1e-6  # share of the largest eigenvalue up to which one below zero may come from building a full matrix in floating point
+
 
 class Matrix:
     """A symmetric or general matrix, in the simplest form that holds it; one for all chains, or one for each.
@@ -24,13 +26,12 @@ class Matrix:
 
     def __init__(self, value: "float | Tensor | Matrix"):
         if isinstance(value, Matrix):
-            value, full = value.value, value.full
+            self.__dict__ = value.__dict__  # the same matrix, so that what is derived from it is computed once for both
         elif not isinstance(value, Tensor) or value.ndim == 0:
-            value, full = float(value), False
+            self.value: float | Tensor = float(value)
+            self.full: bool = False
         else:
-            full = value.ndim == 2
-        self.value: float | Tensor = value
-        self.full: bool = full
+            self.value, self.full = value, value.ndim == 2
 
     @classmethod
     def of_chains(cls, value: Tensor) -> "Matrix":
@@ -94,12 +95,19 @@ class Matrix:
 
     @cached_property
     def root(self) -> "Matrix":
-        """The symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has covariance A for standard normal ξ."""
+        """The symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has covariance A for standard normal ξ.
+
+        Raises:
+            ValueError: if the matrix has an eigenvalue below zero, but for rounding.
+        """
         if isinstance(self.value, float):
+            _check_non_negative(self.value, 0.0)
             return Matrix(math.sqrt(self.value))
         if not self.full:
+            _check_non_negative(float(self.value.min()), 0.0)
             return Matrix._make(self.value.sqrt(), False)
         eigenvalues, eigenvectors = torch.linalg.eigh(self.value)
+        _check_non_negative(float(eigenvalues.min()), _ROUNDING * float(eigenvalues.abs().max()))
         return Matrix._make((eigenvectors * eigenvalues.clamp(min=0).sqrt()[..., None, :]) @ eigenvectors.mT, True)
 
     @cached_property
@@ -132,6 +140,11 @@ class Matrix:
         return (torch.linalg.eigvalsh(self.value) if self.full else self.value).tolist()
 
 
+def _check_non_negative(smallest: float, rounding: float) -> None:
+    if smallest < -rounding:
+        raise ValueError(f"a matrix whose smallest value or eigenvalue is {smallest:g} has no root, and is no covariance")
+
+
 def as_matrix(value: "float | Tensor | Matrix", name: str, *, positive: bool = False) -> Matrix:
     """Check that ``value`` is a symmetric positive (semi-)definite matrix in one of the three forms.
 
@@ -158,8 +171,7 @@ def as_matrix(value: "float | Tensor | Matrix", name: str, *, positive: bool = F
         raise ValueError(f"{name} has entries that are not finite: {matrix.value}")
     if matrix.full and not torch.allclose(matrix.value, matrix.value.mT):
         raise ValueError(f"{name} is a matrix that is not symmetric; pass ({name} + {name}.T) / 2 if that is meant")
-    # A full matrix built in floating point may have eigenvalues that are zero up to rounding.
-    rounding = 1e-6 * max(abs(x) for x in matrix.eigenvalues) if matrix.full else 0.0
+    rounding = _ROUNDING * max(abs(x) for x in matrix.eigenvalues) if matrix.full else 0.0
     smallest = min(matrix.eigenvalues)
     if smallest < -rounding or (positive and smallest <= 0):
         needed = "positive" if positive else "non-negative"

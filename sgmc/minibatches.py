@@ -110,7 +110,7 @@ class Held:
         return self.rule.indices(num_examples, batch_size, chains, seed, step // self.num_steps)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _fresh_block(replacement: bool, num_examples: int, batch_size: int, chains: int, seed: int, block: int, length: int) -> list[Tensor]:
     """Draw the minibatches of the steps of a block: for each ``(chains, n)``."""
     generator, rows = counter_based(seed, _FRESH, block), length * chains
@@ -146,7 +146,7 @@ def _subsets(num_examples: int, size: int, rows: int, generator: np.random.Gener
     return drawn[new].reshape(rows, size)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _pass(num_examples: int, batch_size: int, chains: int, seed: int, number: int) -> list[Tensor]:
     """Shuffle the data for one pass, and cut them into minibatches: for each step ``(chains, n)``."""
     orders = np.broadcast_to(np.arange(num_examples), (chains, num_examples))

@@ -17,6 +17,9 @@ def differentiate(energy: Callable[[Tensor], Tensor], position: Tensor) -> tuple
         >>> differentiate(lambda position: position.pow(2).sum(-1), torch.tensor([[3.0]]))
         (tensor([9.]), tensor([[6.]]))
     """
+    if torch.compiler.is_compiling():  # which knows this way only
+        gradient, value = torch.func.grad(lambda position: (lambda value: (value.sum(), value))(energy(position)), has_aux=True)(position)
+        return value, gradient
     with torch.enable_grad():
         position = position.detach().requires_grad_()
         value = energy(position)
@@ -45,11 +48,14 @@ class Potential:
 
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
-        if "stochastic_gradient" in vars(cls):
-            raise TypeError(
-                f"{cls.__name__} defines stochastic_gradient, which kernels do not call: write draw_noise(position, generator, step, "
-                "num_steps) and gradient_given(position, noise), and it follows from them"
-            )
+        pure = {"stochastic_gradient": "gradient_given(position, noise)"}
+        pure["gradient_and_noise_variance"] = "gradient_and_variance_given(position, noise, kind)"
+        for name, instead in pure.items():
+            if getattr(cls, name) is not getattr(Potential, name):
+                raise TypeError(
+                    f"{cls.__name__} defines {name}, which kernels do not call: write draw_noise(position, generator, step, num_steps) "
+                    f"and {instead}, and it follows from them"
+                )
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""

@@ -41,7 +41,8 @@ def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
         >>> bool(counter_based(0, 1, 7).random() == counter_based(0, 1, 7).random())
         True
     """
-    return np.random.Generator(np.random.Philox(key=[seed, purpose], counter=[0, place, 0, 0]))
+    key = np.array([seed, purpose], dtype=np.uint64)  # a list of both would become floating-point numbers if the seed is a large one
+    return np.random.Generator(np.random.Philox(key=key, counter=[0, place, 0, 0]))
 
 
 def derived_seed(seed: int, purpose: str) -> int:
@@ -51,4 +52,4 @@ def derived_seed(seed: int, purpose: str) -> int:
         >>> derived_seed(0, "warm-up") == derived_seed(0, "warm-up") != derived_seed(1, "warm-up")
         True
     """
-    return int(np.random.SeedSequence([seed, *purpose.encode()]).generate_state(1)[0])
+    return int(np.random.SeedSequence([seed % 2**64, *purpose.encode()]).generate_state(1)[0])

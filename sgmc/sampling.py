@@ -4,7 +4,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -86,7 +86,7 @@ def sample(
     saved = None if checkpoint is None else Checkpoint(checkpoint, run.settings())
     drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)
     draws = run.draws()
-    for remark in kernel.diagnose(draws.statistics):
+    for remark in kernel.diagnose(draws.statistics) if run.num_drawn > 0 else ():
         warnings.warn(remark, stacklevel=2)
     return draws
 
@@ -122,8 +122,10 @@ def drive(
         title: what stands before the progress bar.
         progress: whether to show a progress bar on standard error, if it takes over two seconds.
     """
-    if checkpoint is not None and (content := checkpoint.load("cpu")) is not None:
-        job.restore(content)
+    if checkpoint is not None:
+        job.content()  # what could not be saved is refused now
+        if (content := checkpoint.load("cpu")) is not None:
+            job.restore(content)
     quiet = {} if progress else {"disable": True}
     stop, saved, whole = _Stop(), time.monotonic(), True
     with torch.no_grad(), stop, tqdm(total=total, initial=job.done, delay=2, unit=unit, desc=title, **quiet) as bar:
@@ -138,7 +140,7 @@ def drive(
                     _save(job, checkpoint)
                     saved = time.monotonic()
         except KeyboardInterrupt:
-            stop.signal = signal.SIGINT
+            stop.signal = stop.signal or signal.SIGINT
         if job.done < total:
             lost = "" if whole else ", but it stopped within a step and is not saved"
             warnings.warn(f"interrupted after {job.done} of {total} {unit}s: the draws so far are kept{lost}", stacklevel=3)
@@ -146,12 +148,13 @@ def drive(
             job.check()
         if whole and checkpoint is not None:
             _save(job, checkpoint)
-    if stop.signal == signal.SIGTERM:
-        signal.raise_signal(signal.SIGTERM)  # now to whom it was meant for
 
 
 class _Stop:
-    """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its present step; a second one stops at once."""
+    """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its present step; a second one stops at once.
+
+    At its end SIGTERM goes to whom it was meant for.
+    """
 
     def __init__(self):
         self.signal: int | None = None
@@ -162,13 +165,16 @@ class _Stop:
         return self
 
     def note(self, number: int, frame: object) -> None:
-        if self.signal is not None:
+        again = self.signal is not None
+        self.signal = signal.SIGTERM if signal.SIGTERM in (number, self.signal) else number
+        if again:
             raise KeyboardInterrupt
-        self.signal = number
 
     def __exit__(self, *_) -> None:
         for number, handler in self.old.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not one of Python's
+        if self.signal == signal.SIGTERM:
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _save(job: Job, checkpoint: Checkpoint) -> None:
@@ -196,10 +202,10 @@ class _Sampling:
 
     def advance(self) -> None:
         self.state, info = self.kernel.step(self.potential, self.state, self.generator)
-        self.done += 1
-        drawn, remainder = divmod(self.done - self.warm_up, self.thinning)
+        drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
             self.keep(drawn - 1, info)
+        self.done += 1
         if self.done % _CHECK_EVERY == 0:
             self.check()
 
@@ -216,13 +222,17 @@ class _Sampling:
         return kept
 
     def keep(self, index: int, info: NamedTuple) -> None:
-        for name, value in self.collected().items():
-            self.samples[name][index] = value
-        for name, value in learned(info):
-            if name not in self.statistics:
-                tensor = torch.as_tensor(value, device=self.start.device)
-                self.statistics[name] = tensor.new_empty((self.num_samples, *tensor.shape))
-            self.statistics[name][index] = value
+        collected, statistics = self.collected(), learned(info)
+        if index == 0:
+            first = {name: torch.as_tensor(value, device=self.start.device) for name, value in statistics.items()}
+            self.statistics = {name: value.new_empty((self.num_samples, *value.shape)) for name, value in first.items()}
+        for what, kept, new in (("collect", self.samples, collected), ("a kernel's info", self.statistics, statistics)):
+            if new.keys() != kept.keys():
+                raise ValueError(f"{what} must give the same names at every draw, but gave {sorted(kept)} and then {sorted(new)}")
+            for name, value in new.items():
+                if isinstance(value, float) and not kept[name].is_floating_point():  # a step size that was 1 first and is 0.5 now
+                    kept[name] = kept[name].to(torch.get_default_dtype())
+                kept[name][index] = value
 
     @property
     def num_drawn(self) -> int:
@@ -282,18 +292,32 @@ class _Sampling:
         self.statistics = {name: value.to(device) for name, value in content["statistics"].items()}
 
 
-def learned(info: NamedTuple):
+def learned(info: NamedTuple) -> dict[str, Tensor | float]:
     """List what an info holds, by name, what it has from another kernel included; what is None is left out."""
+    pairs = list(_pairs(info))
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"{type(info).__name__} has {twice} of its own and from another kernel: give one another name")
+    return found
+
+
+def _pairs(info: NamedTuple) -> Iterator[tuple[str, Tensor | float]]:
     for name, value in zip(info._fields, info, strict=True):
         if isinstance(value, tuple):
-            yield from learned(value)
+            yield from _pairs(value)
         elif value is not None:
             yield name, value
 
 
 def flatten(state: NamedTuple) -> list:
     """List the tensors and numbers of a state, however nested, for a checkpoint."""
-    return tree_flatten(state)[0]
+    leaves = tree_flatten(state)[0]
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor) and type(leaf) not in (type(None), bool, int, float, str):
+            raise ValueError(f"{type(state).__name__} holds a {type(leaf).__name__}, which a checkpoint cannot: use tensors and numbers")
+    return leaves
 
 
 def unflatten(leaves: list, like: NamedTuple) -> NamedTuple:

@@ -1,15 +1,24 @@
 """Adaptation: the acceptance it reaches, the scales it finds, and what it refuses."""
 
+import dataclasses
 import math
+import signal
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 import torch
+from torch import Tensor
 
 from sgmc import adapt, sample
 from sgmc.adaptation import DualAveraging, Moments, reasonable_step_size, window_ends
-from sgmc.kernels import HMC, NUTS, SGHMC
-from sgmc.potentials import Gaussian, Potential
+from sgmc.checkpoints import CheckpointError
+from sgmc.kernels import HMC, NUTS, SGHMC, Kernel, Splitting
+from sgmc.kernels.momentum import draw_momentum
+from sgmc.matrices import Matrix
+from sgmc.potentials import Potential
+from sgmc.randomness import derived_seed
+from sgmc.targets import Gaussian
 
 SCALES = torch.tensor([0.1, 1.0, 5.0], dtype=torch.float64)
 TARGET = Gaussian(torch.diag(SCALES**2), mean=SCALES)
@@ -32,6 +41,23 @@ def test_the_same_seed_gives_the_same_kernel():
     first, second, other = (adapt(NUTS(1.0), TARGET, start, num_steps=40, seed=seed) for seed in (1, 1, 2))
     assert first[0].step_size == second[0].step_size and torch.equal(first[0].mass, second[0].mass) and torch.equal(first[1], second[1])
     assert first[0].step_size != other[0].step_size and (start == 0).all()
+
+
+def test_three_updates_of_dual_averaging_by_hand():
+    """With t₀ = 10, γ = 0.05 and κ = 0.75 (Hoffman and Gelman, 2014, Section 3.2.1).
+
+    h̄ is (0.8 − 0.3)/11 = 1/22, then (11/22 + 0.8 − 0.9)/12 = 1/30, then (12/30 + 0.8 − 0.55)/13 = 1/20; ε is 5 exp(−20√t h̄).
+    """
+    averaging = DualAveraging(step_size=0.5, target=0.8)
+    assert averaging.step_size == 0.5
+    logs = [math.log(5) - 10 / 11, math.log(5) - 2 * math.sqrt(2) / 3, math.log(5) - math.sqrt(3)]
+    averages = [logs[0]]  # the first step size is forgotten at once
+    averages.append(2**-0.75 * logs[1] + (1 - 2**-0.75) * averages[0])
+    averages.append(3**-0.75 * logs[2] + (1 - 3**-0.75) * averages[1])
+    for acceptance, log, average in zip((0.3, 0.9, 0.55), logs, averages, strict=True):
+        averaging.update(acceptance)
+        assert averaging.step_size == pytest.approx(math.exp(log), rel=1e-12)
+        assert averaging.average == pytest.approx(math.exp(average), rel=1e-12)
 
 
 def test_dual_averaging_finds_the_step_of_a_noisy_acceptance():
@@ -64,14 +90,180 @@ def test_windows_double_and_fill_the_middle(num_steps):
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_the_first_step_size_is_of_the_scale_of_the_target(scale, generator):
     target = Gaussian(torch.tensor([[scale**2]], dtype=torch.float64))
-    step_size = reasonable_step_size(target, target.exact_samples(100, generator), 1.0, generator)
+    step_size = reasonable_step_size(target, target.exact_samples(100, generator), Matrix(1.0), generator)
     assert 0.5 < step_size / scale < 4
+
+
+class State(NamedTuple):
+    position: Tensor
+    time: int
+
+
+class Info(NamedTuple):
+    acceptance: Tensor
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scripted(Kernel):
+    """A kernel that goes where a script tells it, accepts what a script tells it, and takes note of how it was tuned."""
+
+    step_size: float
+    mass: float | Tensor
+    script: Tensor  # (steps, chains, dim)
+    acceptances: Tensor  # (steps, chains)
+    seen: list
+
+    def init(self, potential, position, generator):
+        return State(position.clone(), 0)
+
+    def step(self, potential, state, generator):
+        self.seen.append((self.step_size, Matrix(self.mass).value))
+        return State(self.script[state.time].clone(), state.time + 1), Info(self.acceptances[state.time])
+
+
+def script(num_steps, chains=4):
+    """Start far away, and come to where the variances are 1 and 9 in the course of the first tenth."""
+    generator = torch.Generator().manual_seed(5)
+    places = torch.randn(num_steps, chains, 2, generator=generator, dtype=torch.float64) * torch.tensor([1.0, 3.0], dtype=torch.float64)
+    places[: num_steps // 10] += 1e6
+    places[num_steps - num_steps // 5 :] *= 100  # in the last fifth the mass is not looked at
+    return places, torch.rand(num_steps, chains, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("num_steps", [100, 403])
+def test_every_step_of_a_warm_up_by_hand(num_steps):
+    """The step size and the mass of each step, written out beside the schedule.
+
+    Draws of the first tenth, and those of earlier windows, do not enter the mass; the search for the step size starts anew with each mass,
+    from the average of the one before; what is returned is the average of the last search.
+    """
+    places, acceptances = script(num_steps)
+    potential, start, seed, seen = Gaussian.standard(2, torch.float64), torch.zeros(4, 2, dtype=torch.float64), 3, []
+    tuned, position = adapt(Scripted(7.0, 2.0, places, acceptances, seen), potential, start, num_steps, seed=seed, target_acceptance=0.5)
+    assert torch.equal(position, places[-1]) and len(seen) == num_steps
+
+    generator = torch.Generator().manual_seed(derived_seed(seed, "warm-up"))
+    mass, first = 2.0, num_steps // 10
+    averaging = DualAveraging(reasonable_step_size(potential, start, Matrix(mass), generator), 0.5)
+    ends = window_ends(num_steps)
+    assert len(ends) > 1
+    for step in range(1, num_steps + 1):
+        step_size, used = seen[step - 1]
+        assert step_size == pytest.approx(averaging.step_size, rel=1e-12)
+        torch.testing.assert_close(torch.as_tensor(used), torch.as_tensor(mass), check_dtype=False, rtol=1e-9, atol=0)
+        averaging.update(float(acceptances[step - 1].mean()))
+        if step in ends:
+            window = places[first:step].flatten(0, 1)  # steps first + 1 to this one
+            n = len(window)
+            mass, first = 1 / (window.var(0) * n / (n + 5) + 1e-3 * 5 / (n + 5)), step
+            averaging = DualAveraging(reasonable_step_size(potential, places[step - 1], Matrix(mass), generator, averaging.average), 0.5)
+    assert tuned.step_size == pytest.approx(averaging.average, rel=1e-12)
+    assert abs(averaging.average / averaging.step_size - 1) > 0.01  # the last step size is another number
+    torch.testing.assert_close(tuned.mass, mass, rtol=1e-9, atol=0)
+    assert (tuned.mass * torch.tensor([1.0, 9.0]) - 1).abs().max() < 0.5
+
+
+def test_the_step_size_is_searched_from_the_average_of_the_search_before():
+    """It is the start times a power of two."""
+    potential, generator = Gaussian.standard(1, torch.float64), torch.Generator().manual_seed(0)
+    position = potential.exact_samples(100, generator)
+    starts = (1.3, 1.3e-5, 1.3e5)
+    found = [reasonable_step_size(potential, position, Matrix(1.0), generator, start) for start in starts]
+    doublings = [math.log2(step_size / start) for step_size, start in zip(found, starts, strict=True)]
+    assert doublings == pytest.approx([round(each) for each in doublings], abs=1e-9)
+    assert all(0.5 < step_size < 4 for step_size in found)
+
+
+class Listening(Scripted):
+    """What numbers the generator gives first, and which minibatches it stands for."""
+
+    def init(self, potential, position, generator):
+        self.seen.append((generator.initial_seed(), torch.rand(3, generator=generator).tolist()))
+        return State(position.clone(), 0)
+
+
+def test_a_warm_up_does_not_replay_the_numbers_of_a_run_with_its_seed():
+    """Nor those of its neighbours: both start from seed 0 unless told otherwise."""
+    heard, start = [], torch.zeros(4, 2, dtype=torch.float64)
+    kernel = Listening(1.0, 1.0, *script(20), heard)
+    for seed in range(3):
+        adapt(kernel, Gaussian.standard(2, torch.float64), start, 20, seed=seed)
+        sample(kernel, Gaussian.standard(2, torch.float64), start, 2, seed=seed)
+    firsts = [each for each in heard if isinstance(each[1], list)]
+    assert len(firsts) == 6 and len({seed for seed, _ in firsts}) == 6 and len({tuple(numbers) for _, numbers in firsts}) == 6
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64 - 1])
+def test_any_seed_will_do(seed):
+    start = torch.zeros(2, 3, dtype=torch.float64)
+    tuned = [adapt(NUTS(1.0), TARGET, start, 20, seed=each)[0].step_size for each in (seed, seed, seed - 1)]
+    assert tuned[0] == tuned[1] != tuned[2]
+
+
+@pytest.mark.parametrize("mass", [2.0, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64), torch.eye(3, dtype=torch.float64), Matrix(3.0)])
+def test_the_mass_at_the_start_may_have_any_form_and_a_diagonal_comes_out(mass):
+    tuned, _ = adapt(HMC(1.0, 2, mass=mass), TARGET, torch.zeros(50, 3, dtype=torch.float64), 40)
+    assert tuned.mass.shape == (3,)
+
+
+def stop_at(monkeypatch, kernel, step):
+    original, steps = type(kernel).step, []
+
+    def stopping(self, *arguments):
+        steps.append(None)
+        if len(steps) == step:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, *arguments)
+
+    monkeypatch.setattr(type(kernel), "step", stopping)
+
+
+@pytest.mark.parametrize(
+    "kernel", [NUTS(1.0), HMC(1.0, 3, jitter=0.5, mass=torch.full((3,), 2.0, dtype=torch.float64))], ids=["NUTS", "HMC"]
+)
+def test_a_warm_up_resumed_from_its_checkpoint_tunes_what_an_uninterrupted_one_tunes(kernel, tmp_path, monkeypatch):
+    """Bit for bit, whether stopped at first, within a window, at its end, or in the last fifth."""
+    file, settings = tmp_path / "warm_up.pt", dict(num_steps=60, seed=1, target_acceptance=0.7)
+    start = torch.zeros(5, 3, dtype=torch.float64)
+    assert window_ends(60)[0] == 11
+    whole, position = adapt(kernel, TARGET, start, **settings)
+    done = 0
+    for left in (1, 7, 3, 30, 14):
+        done += left
+        with monkeypatch.context() as patch:
+            stop_at(patch, kernel, left)
+            with pytest.warns(UserWarning, match=f"interrupted after {done} of 60 steps"):
+                part, _ = adapt(kernel, TARGET, start, checkpoint=file, **settings)
+        assert part.step_size != whole.step_size
+    tuned, end = adapt(kernel, TARGET, start, checkpoint=file, **settings)
+    assert tuned.step_size == whole.step_size and torch.equal(tuned.mass, whole.mass) and torch.equal(end, position)
+    again, end = adapt(kernel, TARGET, start, checkpoint=file, **settings)
+    assert again.step_size == whole.step_size and torch.equal(end, position)
+
+
+def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
+    file, start = tmp_path / "warm_up.pt", torch.zeros(5, 3, dtype=torch.float64)
+    adapt(NUTS(1.0), TARGET, start, 20, checkpoint=file)
+    others = {
+        "kernel": lambda: adapt(NUTS(1.0, max_depth=5), TARGET, start, 20, checkpoint=file),
+        "potential": lambda: adapt(NUTS(1.0), Gaussian.standard(3, torch.float64), start, 20, checkpoint=file),
+        "start": lambda: adapt(NUTS(1.0), TARGET, start + 1, 20, checkpoint=file),
+        "num_steps": lambda: adapt(NUTS(1.0), TARGET, start, 21, checkpoint=file),
+        "seed": lambda: adapt(NUTS(1.0), TARGET, start, 20, seed=1, checkpoint=file),
+        "target": lambda: adapt(NUTS(1.0), TARGET, start, 20, target_acceptance=0.9, checkpoint=file),
+        "num_samples, .*": lambda: sample(NUTS(1.0), TARGET, start, 20, checkpoint=file),
+    }
+    for name, other in others.items():
+        with pytest.raises(CheckpointError, match=f"belongs to a run with another {name}"):
+            other()
 
 
 def test_kernels_without_acceptance_and_bad_arguments_are_refused():
     start = torch.zeros(2, 3, dtype=torch.float64)
-    with pytest.raises(ValueError, match=r"SGHMC has no step_size, mass and acceptance to adapt by: give a kernel like NUTS or HMC"):
+    with pytest.raises(ValueError, match=r"SGHMC has no acceptance to adapt by: give a kernel like NUTS or HMC"):
         adapt(SGHMC(0.1, 1.0), TARGET, start, num_steps=100)
+    with pytest.raises(ValueError, match=r"Splitting has no step_size and mass to adapt: give a kernel like NUTS or HMC"):
+        adapt(Splitting([]), TARGET, start, num_steps=100)
     with pytest.raises(ValueError, match=r"num_steps must be a whole number of at least 20, but it is 10"):
         adapt(NUTS(0.1), TARGET, start, num_steps=10)
     with pytest.raises(ValueError, match=r"target_acceptance must lie between 0 and 1, but it is 1.0"):
@@ -80,32 +272,70 @@ def test_kernels_without_acceptance_and_bad_arguments_are_refused():
         adapt(NUTS(0.1), TARGET, torch.zeros(3), num_steps=100)
     with pytest.raises(ValueError, match=r"position has 2 coordinates, but the potential has dim = 3"):
         adapt(NUTS(0.1), TARGET, torch.zeros(2, 2), num_steps=100)
+    with pytest.raises(ValueError, match=r"kernel must be an object with init, step and diagnose, .* but it is NUTS"):
+        adapt(NUTS, TARGET, start, num_steps=100)
 
 
-def test_ctrl_c_keeps_what_was_tuned():
+@pytest.mark.parametrize("stop", [lambda: signal.raise_signal(signal.SIGINT), None], ids=["after a step", "within a step"])
+def test_ctrl_c_keeps_what_was_tuned(stop):
     class Stopped(Gaussian):
         left = 200
 
         def gradient(self, position):
             self.left -= 1
             if self.left == 0:
-                raise KeyboardInterrupt
+                if stop is None:
+                    raise KeyboardInterrupt
+                stop()
             return super().gradient(position)
 
-    with pytest.warns(UserWarning, match=r"interrupted after \d+ of 100 steps: the kernel is tuned as far as that"):
+    with pytest.warns(UserWarning, match=r"interrupted after \d+ of 100 steps"):
         kernel, position = adapt(NUTS(1.0), Stopped(torch.eye(2)), torch.zeros(2, 2), num_steps=100)
     assert 0.01 < kernel.step_size < 10 and position.shape == (2, 2)
 
 
-def test_a_gradient_that_contradicts_the_energy_is_told():
-    class Wrong(Potential):
-        dim = 1
+class Hole(Potential):
+    """An energy of zero at the origin and high everywhere else, which the gradient does not know: no step is small enough."""
 
-        def energy(self, position):
-            return 1e30 * torch.sin(1e8 * position[:, 0])
+    dim = 1
 
-        def gradient(self, position):
-            return torch.ones_like(position)
+    def energy(self, position):
+        return torch.where(position[:, 0] == 0, 0.0, 1e30)
 
+    def gradient(self, position):
+        return torch.ones_like(position)
+
+
+class Plain(Hole):
+    """A constant: no step is large enough."""
+
+    def energy(self, position):
+        return torch.zeros_like(position[:, 0])
+
+    def gradient(self, position):
+        return torch.zeros_like(position)
+
+
+@pytest.mark.parametrize("potential", [Hole(), Plain()], ids=lambda potential: type(potential).__name__)
+def test_a_gradient_that_contradicts_the_energy_is_told(potential):
     with pytest.raises(ValueError, match=r"no step size between .* its gradient"):
-        adapt(NUTS(1.0), Wrong(), torch.ones(5, 1), num_steps=20)
+        adapt(NUTS(1.0), potential, torch.zeros(5, 1), num_steps=20)
+
+
+def test_the_first_step_size_crosses_one_half_of_the_mean_acceptance(generator):
+    """The mean over chains, with the mass given, the leapfrog step being written out."""
+    potential = Gaussian.standard(1, torch.float64)
+    position = potential.exact_samples(200, generator)
+    state = generator.get_state()
+    step_size = reasonable_step_size(potential, position, Matrix(4.0), generator)
+    generator.set_state(state)
+    momentum = draw_momentum(position, Matrix(4.0), generator)
+
+    def acceptance(step):
+        half = momentum - 0.5 * step * position
+        moved = position + step * half / 4
+        end = half - 0.5 * step * moved
+        gained = (moved**2 - position**2) / 2 + (end**2 - momentum**2) / 8
+        return float(torch.exp(-gained.clamp(min=0)).mean())
+
+    assert acceptance(step_size) > 0.5 >= acceptance(2 * step_size)

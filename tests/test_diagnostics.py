@@ -9,7 +9,7 @@ import scipy.stats
 import torch
 
 from sgmc.diagnostics import bin_probabilities, expectation, inverse_transform_samples, total_variation
-from sgmc.potentials import DoubleWell, Gaussian
+from sgmc.targets import DoubleWell, Gaussian
 
 NORMAL = Gaussian(torch.tensor([[4.0]], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64))
 EDGES = torch.tensor([-15.0, -3.0, 0.0, 0.5, 4.0, 17.0])

@@ -11,8 +11,8 @@ import torch
 from sgmc import sample
 from sgmc.draws import Draws
 from sgmc.kernels import HMC, SGLD
-from sgmc.potentials import Gaussian
-from tests.conftest import z_bound
+from sgmc.targets import Gaussian
+from tests.checks import z_bound
 
 
 @pytest.fixture
@@ -85,6 +85,44 @@ def test_to_arviz_and_back():
     assert float(arviz.rhat(data)["weights"].max()) < 1.5
     scalars = Draws(draws.samples[..., 0])
     assert scalars.to_arviz().posterior["position"].shape == (4, 50)
+
+
+@pytest.fixture
+def named():
+    collect = lambda position: {"position": position, "radius": position.norm(dim=-1), "inside": position.norm(dim=-1) < 1}  # noqa: E731
+    return sample(SGLD(lambda step: 0.1 / (1 + step)), Gaussian.standard(2), torch.ones(3, 2), num_samples=6, collect=collect)
+
+
+def test_to_arviz_takes_every_tensor_that_was_collected_by_its_name(named):
+    data = named.to_arviz()
+    assert set(data.posterior) == {"position", "radius", "inside"}
+    assert data.posterior["position"].dims[:2] == ("chain", "draw") and data.posterior["position"].shape == (3, 6, 2)
+    for name, values in named.samples.items():
+        assert torch.equal(torch.from_numpy(data.posterior[name].values).transpose(0, 1), values)
+    assert set(data.sample_stats) == set(named.statistics) == {"step_size", "num_gradients"}
+    for name, values in named.statistics.items():
+        assert torch.equal(torch.from_numpy(data.sample_stats[name].values).T, values)
+
+
+def test_averages_of_several_tensors_want_a_choice(named):
+    mean, error = named.mean_and_standard_error(lambda samples: samples["inside"])
+    averages = named.samples["inside"].double().numpy().mean(0)
+    assert float(mean) == pytest.approx(averages.mean()) and float(error) == pytest.approx(scipy.stats.sem(averages))
+    weights = named.statistics["step_size"].numpy()
+    for name in named.samples:
+        weighted = named.weighted_mean(function=lambda samples, name=name: samples[name])
+        for chain in range(3):
+            expected = np.average(named.samples[name][:, chain].double(), axis=0, weights=weights[:, chain])
+            np.testing.assert_allclose(weighted[chain], expected, rtol=1e-5)
+    for average in (named.mean_and_standard_error, named.weighted_mean):
+        with pytest.raises(ValueError, match=r"samples hold \['inside', 'position', 'radius'\]: choose one by a function, such as lambda"):
+            average()
+
+
+def test_statistics_may_have_further_axes():
+    statistics = {"hyperparameters": torch.arange(48.0).reshape(6, 4, 2)}
+    data = Draws(torch.zeros(6, 4, 3), statistics).to_arviz()
+    assert torch.equal(torch.from_numpy(data.sample_stats["hyperparameters"].values).transpose(0, 1), statistics["hyperparameters"])
 
 
 def test_draws_know_their_run_and_do_not_change():

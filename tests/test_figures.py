@@ -8,7 +8,7 @@ from matplotlib.colors import is_color_like, to_hex, to_rgba
 from matplotlib.figure import Figure
 
 from sgmc.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, use_style
-from sgmc.potentials import DoubleWell, Gaussian
+from sgmc.targets import DoubleWell, Gaussian
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ import math
 import pytest
 import torch
 
+from sgmc.flows import Drift, Kick
 from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.kernels.hmc import HMCState
 from sgmc.kernels.langevin import SGLDState
 from sgmc.kernels.sghmc import SGHMCState
-from sgmc.linear_laws import LinearChain, langevin_chain, naive_sghmc_chain, sghmc_chain
-from sgmc.potentials import Gaussian
+from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.targets import Gaussian
 
 DOUBLE = torch.float64
 TARGET = Gaussian(torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE))
@@ -30,7 +31,7 @@ def columns(state):
 
 
 def test_transition_of_sgld_is_its_step_without_noise():
-    state = SGLD(0.1, temperature=0.0).step(TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0.0, 0), GENERATOR)
+    state, _ = SGLD(0.1, temperature=0.0).step(TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0), GENERATOR)
     torch.testing.assert_close(langevin_chain(TARGET.precision, 0.1).transition, state.position.T)
 
 
@@ -38,7 +39,7 @@ def test_transition_of_sgld_is_its_step_without_noise():
 @pytest.mark.parametrize("friction", [2.0, 2 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"])
 def test_transition_of_sghmc_is_its_step_without_noise(friction, mass):
     kernel = SGHMC(0.2, friction, mass=mass, temperature=0.0)
-    state = kernel.step(TARGET, SGHMCState(AXES[:, :2].clone(), AXES[:, 2:].clone(), 0), GENERATOR)
+    state, _ = kernel.step(TARGET, SGHMCState(AXES[:, :2].clone(), AXES[:, 2:].clone(), 0), GENERATOR)
     torch.testing.assert_close(sghmc_chain(TARGET.precision, 0.2, friction, mass=mass).transition, columns(state))
 
 
@@ -46,7 +47,7 @@ def test_transition_of_sghmc_is_its_step_without_noise(friction, mass):
 def test_transition_of_naive_sghmc_is_a_leapfrog_trajectory_that_forgets_its_momentum(mass):
     kernel = HMC(0.3, 4, mass=mass, metropolis=False, refreshment=1e-12)  # keeps the momentum, but for rounding
     nothing = torch.zeros(4, dtype=DOUBLE)
-    state = kernel.step(TARGET, HMCState(AXES[:, :2], AXES[:, 2:], nothing, nothing, 0), GENERATOR)
+    state, _ = kernel.step(TARGET, HMCState(AXES[:, :2], AXES[:, 2:], nothing, 0), GENERATOR)
     chain = naive_sghmc_chain(TARGET.precision, 0.3, 4, mass=mass)
     torch.testing.assert_close(chain.transition[:, :2], columns(state)[:, :2], rtol=1e-9, atol=1e-9)
     assert torch.equal(chain.transition[:, 2:], torch.zeros(4, 2, dtype=DOUBLE))
@@ -116,6 +117,22 @@ def test_moves_compose():
     for one, other in zip(first.power(3), first.then(first).then(first), strict=True):
         torch.testing.assert_close(one, other)
     assert first.power(1) is first
+
+
+@pytest.mark.parametrize("noise_variance", [1.5, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
+def test_flows_compose_in_the_order_in_which_they_move(noise_variance):
+    drift, kick = Drift(0.3, FULL), Kick(0.2)
+    identity, zero = torch.eye(2, dtype=DOUBLE), torch.zeros(2, 2, dtype=DOUBLE)
+    covariance = noise_variance * identity if isinstance(noise_variance, float) else noise_variance
+    covariance = torch.diag(covariance) if covariance.ndim == 1 else covariance
+    drifted = LinearChain(torch.cat([torch.cat([identity, 0.3 * FULL.inverse()], 1), torch.cat([zero, identity], 1)]), torch.zeros(4, 4))
+    kicked = LinearChain(
+        torch.cat([torch.cat([identity, zero], 1), torch.cat([-0.2 * TARGET.precision, identity], 1)]),
+        torch.block_diag(zero, 0.04 * covariance),
+    )
+    for flows, chains in (([drift], drifted), ([drift, kick], drifted.then(kicked)), ([kick, drift], kicked.then(drifted))):
+        for one, other in zip(linear_chain(flows, TARGET.precision, noise_variance), chains, strict=True):
+            torch.testing.assert_close(one, other.double(), rtol=1e-12, atol=1e-12)
 
 
 def test_autocorrelation_of_an_autoregression():

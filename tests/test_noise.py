@@ -7,13 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from sgmc import noise, sample
+from sgmc import potentials, sample
 from sgmc.kernels import SGHMC
 from sgmc.linear_laws import sghmc_chain
-from sgmc.noise import OnlineNoise, add_noise_, estimate_noise_variance, friction_for, injected_root
+from sgmc.matrices import Matrix
+from sgmc.minibatches import Fresh
+from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for, injected_root
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, Posterior, control_variates
-from sgmc.potentials import DoubleWell, Gaussian, NoisyGradient, Potential
-from tests.conftest import assert_covariance
+from sgmc.potentials import Potential
+from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
+from tests.checks import assert_covariance, z_bound
 
 DOUBLE = torch.float64
 KINDS = ("scalar", "diagonal", "full")
@@ -64,17 +67,16 @@ POSTERIORS = {
 @pytest.mark.parametrize("name", POSTERIORS)
 def test_the_mean_estimate_over_all_minibatches_is_the_covariance_over_all_minibatches(name, replacement, generator):
     """The covariance is that of whole stochastic gradients, prior and N/n and all; forgetting N²/n in the estimate cannot pass."""
-    posterior = POSTERIORS[name](batch_size=3, replacement=replacement)
+    posterior = POSTERIORS[name](batch_size=3, minibatches=Fresh(replacement=replacement))
     choose = itertools.product(range(6), repeat=3) if replacement else itertools.combinations(range(6), 3)
     indices = torch.tensor(list(choose))
-    posterior.draw_indices = lambda chains, generator: indices
     position = torch.randn(1, posterior.dim, generator=generator, dtype=DOUBLE).expand(len(indices), -1).contiguous()
-    gradients = posterior.stochastic_gradient(position, generator)
+    gradients = posterior.gradient_given(position, indices)
     centred = gradients - gradients.mean(0)
     covariance = centred.T @ centred / len(indices)
     expected = {"scalar": covariance.diagonal().mean()[None], "diagonal": covariance.diagonal(), "full": covariance}
     for kind in KINDS:
-        same, variance = posterior.gradient_and_noise_variance(position, generator, kind)
+        same, variance = posterior.gradient_and_variance_given(position, indices, kind)
         torch.testing.assert_close(same, gradients, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(variance.mean(0), expected[kind], rtol=1e-10, atol=1e-10 * float(covariance.abs().max()))
 
@@ -85,7 +87,7 @@ def test_squares_from_activations_and_signals_are_those_of_per_example_gradients
     assert posterior._layers is not None
     for chains in (1, 3):
         position = torch.randn(chains, posterior.dim, generator=generator, dtype=DOUBLE)
-        batch = posterior.minibatch(posterior.draw_indices(chains, generator))
+        batch = posterior.minibatch(*posterior.draw_noise(position, generator, step=chains))
         gradient, squares = posterior._moments(position, batch, "diagonal")
         each = posterior.per_example_gradients(position, batch)
         torch.testing.assert_close(gradient, each.sum(1))
@@ -104,7 +106,7 @@ def test_a_layer_used_twice_is_noticed(generator):
     posterior = NetworkPosterior(Twice().double(), *data(2), batch_size=4)
     assert posterior._layers is None
     position = torch.randn(2, posterior.dim, generator=generator, dtype=DOUBLE)
-    batch = posterior.minibatch(posterior.draw_indices(2, generator))
+    batch = posterior.minibatch(*posterior.draw_noise(position, generator, step=0))
     torch.testing.assert_close(
         posterior._moments(position, batch, "diagonal")[1], posterior.per_example_gradients(position, batch).square().sum(1)
     )
@@ -148,23 +150,24 @@ def test_control_variates_keep_the_energy_and_have_no_noise_at_the_reference(gen
 def test_the_injected_root(friction, kind, generator):
     variance = {"scalar": torch.full((3, 1), 2.0), "diagonal": torch.rand(3, 2, generator=generator), "full": torch.eye(2).expand(3, 2, 2)}
     variance = variance[kind].to(DOUBLE)
-    root, clipped = injected_root(friction, 0.1, variance)
+    root, clipped = injected_root(Matrix(friction), 0.1, variance)
     assert clipped == 0.0
     full = {"scalar": lambda: variance[..., None] * torch.eye(2), "diagonal": lambda: torch.diag_embed(variance), "full": lambda: variance}
     room = friction if isinstance(friction, torch.Tensor) and friction.ndim == 2 else friction * torch.eye(2, dtype=DOUBLE)
     expected = 0.2 * room - 0.01 * full[kind]()
     units = torch.eye(2, dtype=DOUBLE)
-    columns = [add_noise_(torch.zeros(3, 2, dtype=DOUBLE), root, unit.expand(3, 2)) for unit in units]
+    columns = [root.add_product_(torch.zeros(3, 2, dtype=DOUBLE), unit.expand(3, 2)) for unit in units]
     matrix = torch.stack(columns, -1)
     torch.testing.assert_close(matrix @ matrix.mT, expected.expand(3, 2, 2))
+    torch.testing.assert_close(torch.stack([root @ unit.expand(3, 2) for unit in units], -1), matrix)
 
 
 def test_what_exceeds_the_friction_is_clipped_and_its_share_told():
-    root, clipped = injected_root(1.0, 0.1, torch.tensor([[10.0, 30.0], [30.0, 40.0]]))
-    torch.testing.assert_close(root, torch.tensor([[math.sqrt(0.1), 0.0], [0.0, 0.0]]))
+    root, clipped = injected_root(Matrix(1.0), 0.1, torch.tensor([[10.0, 30.0], [30.0, 40.0]]))
+    torch.testing.assert_close(root.value, torch.tensor([[math.sqrt(0.1), 0.0], [0.0, 0.0]]))
     assert clipped.tolist() == [0.5, 1.0]
-    root, clipped = injected_root(1.0, 0.1, torch.tensor([[[30.0, 0.0], [0.0, 10.0]], [[10.0, 0.0], [0.0, 10.0]]]))
-    torch.testing.assert_close(root @ root.mT, torch.tensor([[[0.0, 0.0], [0.0, 0.1]], [[0.1, 0.0], [0.0, 0.1]]]))
+    root, clipped = injected_root(Matrix(1.0), 0.1, torch.tensor([[[30.0, 0.0], [0.0, 10.0]], [[10.0, 0.0], [0.0, 10.0]]]))
+    torch.testing.assert_close(root.value @ root.value.mT, torch.tensor([[[0.0, 0.0], [0.0, 0.1]], [[0.1, 0.0], [0.0, 0.1]]]))
     assert clipped.tolist() == [0.5, 0.0]
 
 
@@ -173,40 +176,43 @@ def test_refreshing_and_averaging(settings, generator):
     class Counting(Potential):
         dim, looks = 1, 0
 
-        def stochastic_gradient(self, position, generator):
-            return torch.zeros_like(position)
+        def gradient_given(self, position, noise):
+            return torch.full_like(position, noise)
 
-        def gradient_and_noise_variance(self, position, generator, kind):
+        def gradient_and_variance_given(self, position, noise, kind):
             Counting.looks += 1
-            return torch.zeros_like(position), torch.full_like(position, float(Counting.looks))
+            return self.gradient_given(position, noise), torch.full_like(position, float(Counting.looks))
 
     online, variance, expected, looks = OnlineNoise("diagonal", **settings), torch.zeros(1, 1), 0.0, 0
     for step in range(7):
-        _, variance = online.update(Counting(), torch.zeros(1, 1), variance, step, generator)
+        gradient, variance = online.update(Counting(), torch.zeros(1, 1), 10.0 * step, variance, step)
         if step % online.refresh_every == 0:
             looks += 1
             expected = online.averaging * expected + (1 - online.averaging) * looks
-        assert float(variance) == pytest.approx(expected)
+        assert float(variance) == pytest.approx(expected) and float(gradient) == 10.0 * step  # of the very minibatch of the step
     assert Counting.looks == looks
 
 
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
 @pytest.mark.parametrize("settings", [{}, {"averaging": 0.9}, {"refresh_every": 5}], ids=str)
 @pytest.mark.parametrize("kind", ["diagonal", "full"])
-def test_sghmc_with_an_online_estimate_has_the_law_of_the_right_estimate(kind, settings):
+def test_sghmc_with_an_online_estimate_has_the_law_of_the_right_estimate(kind, settings, temperature):
     """On linear regression the gradient is linear in θ, and its noise nearly constant: the law is that of the chain with B̂ = B.
 
-    Without the estimate the variance would be 1 + B/C times as large, 30 % here; false alarms 1 in 10,000.
+    Without the estimate the variance would be 1 + B/TC times as large, 30 % here or 60 %, and if the room for it were C in place of TC
+    twice as large at T = 0.5; false alarms 1 in 10,000.
     """
     generator = torch.Generator().manual_seed(3)
     inputs = torch.randn(200, 2, generator=generator, dtype=DOUBLE)
     inputs[:, 1] = (inputs[:, 1] if kind == "diagonal" else 0.8 * inputs[:, 0] + 0.6 * inputs[:, 1]) * 2
     targets = torch.randn(200, generator=generator, dtype=DOUBLE)
-    posterior = LinearRegression(inputs, targets, noise_variance=400.0, batch_size=100, replacement=True)
+    posterior = LinearRegression(inputs, targets, noise_variance=400.0, batch_size=100, minibatches=Fresh(replacement=True))
     step_size, friction = 0.3, 1.0
     at_mean = posterior.mean.expand(400, 2).contiguous()
     variance = estimate_noise_variance(posterior, at_mean, generator, "full", num_batches=50)
-    law = sghmc_chain(posterior.precision, step_size, friction, variance, 0.5 * step_size * variance).stationary_covariance()[:2, :2]
-    kernel = SGHMC(step_size, friction, noise_estimate=OnlineNoise(kind, **settings))
+    chain = sghmc_chain(posterior.precision, step_size, friction, variance, 0.5 * step_size * variance, temperature=temperature)
+    law = chain.stationary_covariance()[:2, :2]
+    kernel = SGHMC(step_size, friction, noise_estimate=OnlineNoise(kind, **settings), temperature=temperature)
     draws = sample(kernel, posterior, at_mean.repeat(5, 1), num_samples=10, warm_up=150, thinning=10, seed=1)
     assert_covariance(draws.samples - posterior.mean, law)
 
@@ -215,14 +221,16 @@ def test_sghmc_with_an_online_estimate_has_the_law_of_the_right_estimate(kind, s
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_steps_a_draw_are_many_draws_of_one_step(kind, friction):
     """Where the estimate is kept from step to step its root is too, within a draw: the chain and what was clipped must not notice."""
-    posterior, start = POSTERIORS["logistic"](batch_size=3), torch.zeros(5, 2, dtype=DOUBLE)
+    # Sixteen numbers a step, which is how many PyTorch makes at a time: fewer would come out otherwise in a block of several steps.
+    posterior, start = POSTERIORS["logistic"](batch_size=3), torch.zeros(8, 2, dtype=DOUBLE)
     for online in (OnlineNoise(kind, refresh_every=3), OnlineNoise(kind, refresh_every=2, averaging=0.5)):
         ends = []
         for num_steps, calls in ((7, 2), (1, 14)):
             kernel, generator = SGHMC(0.3, friction, online, num_steps=num_steps), torch.Generator().manual_seed(1)
             state = kernel.init(posterior, start, generator)
             for _ in range(calls):
-                state = kernel.step(posterior, state, generator)
+                state, info = kernel.step(posterior, state, generator)
+            assert torch.equal(info.clipped, state.clipped) and info.num_gradients == state.num_gradients == 14
             ends.append(state)
         for one, other in zip(*ends, strict=True):
             assert one == other if isinstance(one, int) else torch.equal(one, other)
@@ -248,6 +256,45 @@ def test_estimates_made_once(generator):
     SGHMC(0.1, by_coordinate, noise_estimate=0.05 * torch.tensor([0.0, 1.0, 4.0]))  # C ⪰ B̂ in every coordinate
 
 
+class Varying(Potential):
+    """A potential whose noise has the variance θ² + t at step t."""
+
+    dim = 2
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        self.steps.extend(range(step, step + num_steps))
+        return range(step, step + num_steps)
+
+    def gradient_and_variance_given(self, position, noise, kind):
+        variance = position.square() + noise % 7
+        full = torch.diag_embed(variance)
+        return position, {"scalar": variance.mean(-1, keepdim=True), "diagonal": variance, "full": full}[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_estimate_made_once_is_the_average_over_chains_and_minibatches(kind, generator):
+    potential, position = Varying(), torch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 10.0]], dtype=DOUBLE)
+    potential.steps = []
+    estimate = estimate_noise_variance(potential, position, generator, kind, num_batches=5)
+    assert len(set(potential.steps)) == 5  # another minibatch each time
+    expected = position.square().mean(0) + sum(step % 7 for step in potential.steps) / 5
+    expected = {"scalar": expected.mean(), "diagonal": expected, "full": torch.diag(expected)}[kind]
+    torch.testing.assert_close(torch.as_tensor(estimate, dtype=DOUBLE), expected)
+
+
+def test_an_estimate_made_once_is_near_the_covariance_over_all_minibatches(generator):
+    """Many minibatches in two chains of unlike noise: within a Monte Carlo error, which the spread of single estimates gives."""
+    posterior = POSTERIORS["logistic"](batch_size=3)
+    position = torch.tensor([[0.0, 0.0], [4.0, -4.0]], dtype=DOUBLE)
+    indices = torch.tensor(list(itertools.combinations(range(6), 3)))
+    at = [place.expand(len(indices), -1).contiguous() for place in position]
+    exact = [posterior.gradient_given(place, indices).var(0, correction=0) for place in at]
+    assert (exact[0] / exact[1] - 1).abs().max() > 0.2
+    estimates = torch.stack([estimate_noise_variance(posterior, position, generator) for _ in range(400)])
+    z = (estimates.mean(0) - (exact[0] + exact[1]) / 2) / (estimates.std(0) / 20)
+    assert z.abs().max() < z_bound(2)
+
+
 def test_a_clipping_run_warns_once_with_the_share_and_keeps_a_statistic():
     kernel = SGHMC(0.1, friction=torch.tensor([3.0, 0.1]), noise_estimate=OnlineNoise())
     with pytest.warns(UserWarning, match=r"½εV̂ exceeded the friction in 50\.0% of the coordinates, averaged") as caught:
@@ -257,7 +304,7 @@ def test_a_clipping_run_warns_once_with_the_share_and_keeps_a_statistic():
 
 
 class NoIdea(DoubleWell):
-    def stochastic_gradient(self, position, generator):
+    def gradient_given(self, position, noise):
         return self.gradient(position) + 1
 
 
@@ -269,7 +316,7 @@ def run(potential, kind="diagonal", dim=2, **settings):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: OnlineNoise("diag"), ValueError, "kind must be 'scalar', 'diagonal' or 'full', but it is 'diag'"),
+        (lambda: OnlineNoise("diag"), ValueError, "kind must be one of scalar, diagonal, full, but it is 'diag'"),
         (lambda: OnlineNoise(refresh_every=0), ValueError, "refresh_every must be a whole number of at least 1, but it is 0"),
         (lambda: OnlineNoise(averaging=1.0), ValueError, "averaging must be at least 0 and less than 1, but it is 1"),
         (lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0), ValueError, "temperature is 0"),
@@ -297,11 +344,11 @@ def test_bad_input_is_refused(make, error, message):
 
 
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size(monkeypatch):
-    monkeypatch.setattr(noise, "MEMORY", 31)
+    monkeypatch.setattr(potentials, "MEMORY", 31)
     message = r"a full noise estimate of 2 coordinates in 1 chain takes 0\.0 GiB.*use kind='diagonal' or 'scalar'"
     with pytest.raises(ValueError, match=message):
         run(POSTERIORS["logistic"](batch_size=3), "full")
     with pytest.raises(ValueError, match=message):
         run(DoubleWell(2), "full")
     with pytest.raises(ValueError, match=r"takes 23\.6 GiB"):
-        noise.check_fits(1, 79_510, 4)
+        potentials.check_fits(1, 79_510, 4)

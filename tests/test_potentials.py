@@ -1,98 +1,154 @@
-"""Potentials: gradients against automatic differentiation, densities against known values, noise with the variance asked for."""
-
-import math
+"""The potential's protocol: what a subclass writes, what follows from it, and what is refused."""
 
 import pytest
 import torch
 
-from sgmc.potentials import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient, Potential
-from tests.conftest import assert_covariance
+from sgmc import sample
+from sgmc.flows import baoab
+from sgmc.kernels import HMC, SGHMC, SGLD, Splitting
+from sgmc.noise import OnlineNoise
+from sgmc.potentials import Potential, check_fits, differentiate, no_noise
+from sgmc.targets import DoubleWell
 
-POTENTIALS = {
-    "gaussian": Gaussian(torch.tensor([[2.0, 0.4], [0.4, 1.0]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)),
-    "double well": DoubleWell(2),
-    "banana": Banana(),
-    "mixture": GaussianMixture(variance=0.5),
-    "funnel": Funnel(2),
+START = torch.tensor([[0.5, -1.0], [2.0, 0.1], [0.0, 1.0]])
+
+
+class Quartic(Potential):
+    def energy(self, position):
+        return position.pow(4).sum(-1)
+
+
+class Written(Quartic):
+    """With a gradient of its own, to tell it from the automatic one."""
+
+    def gradient(self, position):
+        return 4 * position**3 + 1
+
+
+class Noisy(Quartic):
+    """A gradient seen through noise that depends on the step, and takes one number of the generator."""
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        return [step + torch.rand((), generator=generator) for step in range(step, step + num_steps)]
+
+    def gradient_given(self, position, noise):
+        return self.gradient(position) + noise
+
+
+class Knowing(Noisy):
+    def gradient_and_variance_given(self, position, noise, kind):
+        return self.gradient_given(position, noise), no_noise(position, kind) + 1 / 12
+
+
+def generator_of(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def test_an_energy_is_enough():
+    target = Quartic()
+    torch.testing.assert_close(target.gradient(START), 4 * START**3)
+    energy, gradient = target.energy_and_gradient(START)
+    torch.testing.assert_close(energy, START.pow(4).sum(-1))
+    torch.testing.assert_close(gradient, 4 * START**3)
+    assert target.dim is None and not energy.requires_grad and not gradient.requires_grad
+    assert torch.equal(target.gradient_given(START, None), gradient)
+    assert sample(HMC(0.1, 3), target, START, num_samples=3).samples.shape == (3, 3, 2)
+
+
+def test_a_gradient_of_its_own_is_the_one_that_is_used():
+    target = Written()
+    for gradient in (
+        target.energy_and_gradient(START)[1],
+        target.gradient_given(START, None),
+        target.stochastic_gradient(START, generator_of()),
+        target.gradient_and_noise_variance(START, generator_of(), "scalar")[0],
+    ):
+        assert torch.equal(gradient, 4 * START**3 + 1)
+
+
+def test_automatic_differentiation_leaves_no_trace():
+    position = START.clone().requires_grad_()
+    with torch.no_grad():
+        value, gradient = differentiate(lambda x: x.pow(2).sum(-1), position)
+        assert not torch.is_grad_enabled()
+    assert position.grad is None and not value.requires_grad and not gradient.requires_grad
+    torch.testing.assert_close(gradient, 2 * START)
+
+
+@pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
+def test_without_noise_there_is_none_and_nothing_is_drawn(kind):
+    generator = generator_of()
+    before = generator.get_state()
+    assert tuple(Quartic().draw_noise(START, generator, step=5, num_steps=3)) == (None, None, None)
+    gradient, variance = Quartic().gradient_and_variance_given(START, None, kind)
+    assert torch.equal(gradient, Quartic().gradient(START)) and not variance.any()
+    assert variance.shape == {"scalar": (3, 1), "diagonal": (3, 2), "full": (3, 2, 2)}[kind]
+    assert torch.equal(generator.get_state(), before)
+
+
+def test_the_stochastic_gradient_follows_from_noise_and_gradient():
+    target = Noisy()
+    (noise,) = target.draw_noise(START, generator_of(3), step=7)
+    assert torch.equal(target.stochastic_gradient(START, generator_of(3), step=7), target.gradient(START) + noise)
+    by_hand, generator = [], generator_of(3)
+    for _ in range(2):  # without a step's number a random one is taken
+        by_hand.append(target.stochastic_gradient(START, generator) - target.gradient(START))
+    assert by_hand[0].mean() > 1e6 and (by_hand[0] - by_hand[1]).abs().min() > 1e6
+    again = target.stochastic_gradient(START, generator_of(3)) - target.gradient(START)
+    assert torch.equal(again, by_hand[0])
+
+
+def test_the_variance_follows_the_gradient_of_the_same_noise():
+    gradient, variance = Knowing().gradient_and_noise_variance(START, generator_of(3), "diagonal", step=7)
+    assert torch.equal(gradient, Knowing().stochastic_gradient(START, generator_of(3), step=7))
+    assert torch.equal(variance, torch.full((3, 2), 1 / 12))
+    with pytest.raises(NotImplementedError, match="Noisy does not know its gradient noise: write its gradient_and_variance_given"):
+        Noisy().gradient_and_noise_variance(START, generator_of(3), "diagonal")
+
+
+class Listening(Knowing):
+    """Take note of the steps that are asked for."""
+
+    def __init__(self):
+        self.asked = []
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        self.asked.extend(range(step, step + num_steps))
+        return super().draw_noise(0 * position, generator, 0, num_steps)
+
+
+KERNELS = {
+    "SGLD": (SGLD(1e-3), 1),
+    "SGHMC": (SGHMC(1e-2, 1.0, num_steps=3), 3),
+    "SGHMC with an online estimate": (SGHMC(1e-2, 1.0, OnlineNoise(), num_steps=3), 3),
+    "a splitting": (Splitting(baoab(1e-2, 1.0), num_steps=2), 4),
 }
 
 
-@pytest.mark.parametrize("name", POTENTIALS)
-def test_gradient_is_that_of_the_energy(name, generator):
-    potential = POTENTIALS[name]
-    position = torch.randn(6, 2, generator=generator, dtype=torch.float64)
-    torch.testing.assert_close(potential.gradient(position), Potential.gradient(potential, position))
-    width, numeric = 1e-6, []
-    for axis in torch.eye(2, dtype=torch.float64):
-        numeric.append((potential.energy(position + width * axis) - potential.energy(position - width * axis)) / (2 * width))
-    torch.testing.assert_close(potential.gradient(position), torch.stack(numeric, -1), rtol=1e-6, atol=1e-6)
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_number_their_gradients_from_zero(name):
+    """So that a minibatch rule sees each step once, in order; one more look may lie far beyond all of them."""
+    kernel, each = KERNELS[name]
+    target = Listening()
+    state = kernel.init(target, START, generator_of())
+    assert all(step >= 2**40 for step in target.asked)
+    target.asked.clear()
+    for _ in range(5):
+        state, info = kernel.step(target, state, generator_of())
+    assert target.asked == list(range(5 * each)) and info.num_gradients == 5 * each
 
 
-@pytest.mark.parametrize("name", POTENTIALS)
-def test_energy_and_gradient_together_are_those_apart(name, generator):
-    position = torch.randn(6, 2, generator=generator, dtype=torch.float64)
-    for potential in (POTENTIALS[name], NoisyGradient(POTENTIALS[name], 1.0)):
-        energy, gradient = potential.energy_and_gradient(position)
-        torch.testing.assert_close(energy, potential.energy(position))
-        torch.testing.assert_close(gradient, potential.gradient(position))
+BY_HAND = {"stochastic_gradient": "gradient_given", "gradient_and_noise_variance": "gradient_and_variance_given"}
 
 
-@pytest.mark.parametrize("name", POTENTIALS)
-def test_chains_do_not_interact_and_dtype_is_kept(name, generator):
-    potential = POTENTIALS[name]
-    position = torch.randn(6, 2, generator=generator)
-    if name == "gaussian":
-        position = position.double()  # its covariance is
-    together = potential.gradient(position)
-    assert together.dtype == position.dtype and together.shape == (6, 2) and potential.energy(position).shape == (6,)
-    apart = torch.cat([potential.gradient(position[i : i + 1]) for i in range(6)])
-    torch.testing.assert_close(together, apart)
+@pytest.mark.parametrize(("name", "instead"), BY_HAND.items(), ids=list(BY_HAND))
+def test_what_kernels_do_not_call_cannot_be_written(name, instead):
+    """A class that writes it would be sampled without its noise, and nobody would know."""
+    with pytest.raises(TypeError, match=rf"^Mine defines {name}, which kernels do not call: write draw_noise\(.*\) and {instead}\("):
+        type("Mine", (DoubleWell,), {name: lambda self, position, generator: position})
 
 
-def test_gaussian_energy_is_minus_its_log_density():
-    potential = POTENTIALS["gaussian"]
-    position = torch.tensor([[0.3, 0.2], [1.0, -1.0]], dtype=torch.float64)
-    density = torch.distributions.MultivariateNormal(potential.mean, potential.covariance).log_prob(position)
-    torch.testing.assert_close(potential.energy(position) - potential.energy(position)[1], -(density - density[1]))
-
-
-def test_mixture_is_normalised():
-    grid = torch.linspace(-8, 8, 801, dtype=torch.float64)
-    energy = GaussianMixture().energy(torch.cartesian_prod(grid, grid))
-    assert float(torch.exp(-energy).sum() * 0.02**2) == pytest.approx(1, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    "variance", [4.0, torch.tensor([1.0, 9.0]), torch.tensor([[4.0, 1.0], [1.0, 2.0]])], ids=["scalar", "diagonal", "full"]
-)
-def test_noise_has_the_variance_asked_for(variance, generator):
-    noisy = NoisyGradient(Gaussian.standard(2), variance)
-    position = torch.zeros(20_000, 2)
-    noise = noisy.stochastic_gradient(position, generator)[None]
-    full = variance * torch.eye(2) if isinstance(variance, float) else torch.diag(variance) if variance.ndim == 1 else variance
-    assert_covariance(noise, full.double())
-    assert torch.equal(noisy.gradient(position), position) and torch.equal(noisy.energy(position), torch.zeros(20_000))
-
-
-def test_the_noise_of_one_generator_is_the_same_again():
-    noisy, position = NoisyGradient(DoubleWell(), 4.0), torch.ones(3, 1)
-    first, second = (noisy.stochastic_gradient(position, torch.Generator().manual_seed(5)) for _ in range(2))
-    assert torch.equal(first, second)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Gaussian(torch.tensor([[1.0, 2.0], [2.0, 1.0]])), "covariance must be positive"),
-        (lambda: Gaussian(torch.ones(2)), r"covariance must be a tensor \(dim, dim\)"),
-        (lambda: Gaussian(torch.eye(2), torch.zeros(3)), r"mean has shape \(3,\)"),
-        (lambda: Banana(variance=-1.0), "variance must be positive, but it is -1"),
-        (lambda: GaussianMixture(variance=0.0), "variance must be positive"),
-        (lambda: Funnel(1), "dim must be at least 2"),
-        (lambda: NoisyGradient(DoubleWell(), -4.0), "noise_variance must be non-negative"),
-        (lambda: NoisyGradient(DoubleWell(), math.nan), "noise_variance has entries that are not finite"),
-    ],
-)
-def test_bad_input_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size():
+    with pytest.raises(ValueError, match=r"a full noise estimate of 79,510 coordinates in 2 chains takes 47\.1 GiB, more than 4 GiB: use"):
+        no_noise(torch.empty(2, 79_510, device="meta"), "full")
+    check_fits(1, 10_000, 4)

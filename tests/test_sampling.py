@@ -1,142 +1,680 @@
 """The loop: what it keeps, what it refuses, and that stopping and resuming change nothing."""
 
+import dataclasses
 import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
 import warnings
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
+from torch import Tensor, nn
 
-from sgmc import sample, sampling
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC, RandomWalkMetropolis
-from sgmc.posteriors import LinearRegression
-from sgmc.potentials import DoubleWell, Gaussian, NoisyGradient, Potential
-from sgmc.sampling import CheckpointError, DivergenceError
+from sgmc import checkpoints, sample, sampling
+from sgmc.checkpoints import CheckpointError
+from sgmc.flows import baoab, ubu
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Gibbs, Kernel, NaiveSGHMC, RandomWalkMetropolis, Splitting
+from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.noise import OnlineNoise
+from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
+from sgmc.potentials import Potential
+from sgmc.sampling import DivergenceError
+from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 NOISY = NoisyGradient(DoubleWell(), 4.0)
-KERNELS = {
-    "random walk": RandomWalkMetropolis(1.0),
-    "HMC": HMC(0.1, 4, jitter=0.5, refreshment=0.7),
-    "naive SGHMC": NaiveSGHMC(0.1, 4, metropolis=True),
-    "SGLD": SGLD(lambda step: 0.1 / (1 + step)),
-    "SGHMC": SGHMC(0.1, 3.0, noise_estimate=0.2, num_steps=2, resample_every=3),
-    "NUTS": NUTS(0.2),
-    "SGNUTS": SGNUTS(0.1, 3.0, noise_estimate=0.2, minibatch="fixed"),
-}
 START = torch.tensor([[0.0], [1.0], [-1.0]])
 
 
-class Stop:
-    """A kernel or potential that raises at its n-th step."""
+def regression(minibatches=None, batch_size=3):
+    generator = torch.Generator().manual_seed(0)
+    inputs, targets = torch.randn(10, 1, generator=generator), torch.randn(10, generator=generator)
+    return LinearRegression(inputs, targets, batch_size=batch_size, minibatches=minibatches)
 
-    def __init__(self, kernel, at, error=KeyboardInterrupt):
-        self.kernel, self.left, self.error = kernel, at, error
 
-    def __str__(self):
-        return str(self.kernel)
+def network():
+    inputs = torch.linspace(-1, 1, 8)[:, None]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)  # which nothing but a checkpoint sees
+        return NetworkPosterior(nn.Linear(1, 2), inputs, (inputs[:, 0] > 0).long(), batch_size=3, hyperprior=(2.0, 1.0))
 
-    def init(self, *arguments):
-        return self.kernel.init(*arguments)
+
+SGHMC_KERNEL = SGHMC(0.1, 3.0, noise_estimate=0.2, num_steps=2, resample_every=3)
+RUNS = {  # a kernel, its target, and where its chains start
+    "random walk": (RandomWalkMetropolis(1.0), NOISY, START),
+    "HMC": (HMC(0.1, 4, jitter=0.5, refreshment=0.7), NOISY, START),
+    "naive SGHMC": (NaiveSGHMC(0.1, 4, metropolis=True), NOISY, START),
+    "SGLD": (SGLD(lambda step: 0.1 / (1 + step)), NOISY, START),
+    "SGHMC": (SGHMC_KERNEL, NOISY, START),
+    "SGHMC on minibatches": (SGHMC(0.05, 3.0, num_steps=3), regression(Passes()), START),
+    "SGHMC with an online estimate": (SGHMC(0.05, 3.0, OnlineNoise(refresh_every=3, averaging=0.5), num_steps=2), regression(), START),
+    "SGHMC with a full online estimate": (SGHMC(0.05, 3.0, OnlineNoise("full")), NOISY, START),
+    "NUTS": (NUTS(0.2), NOISY, START),
+    "SGNUTS": (SGNUTS(0.1, 3.0, max_depth=4), regression(Held(2**4)), START),
+    "a splitting": (Splitting(baoab(0.1, 1.0), num_steps=2), NOISY, START),
+    "a splitting on minibatches": (Splitting(ubu(0.1, 1.0)), regression(Fresh(replacement=True)), START),
+    "Gibbs": (Gibbs(SGHMC(0.1, 1.0), num_steps=3), network(), torch.zeros(3, 4)),
+    "Gibbs with NUTS": (Gibbs(NUTS(0.3)), network(), torch.zeros(3, 4)),
+}
+SETTINGS = dict(num_samples=20, warm_up=5, thinning=2, seed=1)
+TOTAL = 45  # steps of a run with these settings
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:½εV̂ exceeded the friction")
+
+
+def call_in_steps(monkeypatch, kernel, actions):
+    """Do something within steps of a kernel's class, which a checkpoint knows by its name: ``actions[n]`` in the n-th from now on.
+
+    Returns:
+        A list to which each step adds an entry.
+    """
+    original, steps = type(kernel).step, []
 
     def step(self, *arguments):
-        if self.left == 0:
-            raise self.error
-        self.left -= 1
-        return self.kernel.step(*arguments)
+        if self is not kernel:
+            return original(self, *arguments)
+        steps.append(None)
+        if len(steps) - 1 in actions:
+            actions[len(steps) - 1]()
+        return original(self, *arguments)
+
+    monkeypatch.setattr(type(kernel), "step", step)
+    return steps
 
 
-@pytest.mark.parametrize("name", KERNELS)
+def ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+
+def fail(error=MemoryError):
+    raise error
+
+
+def assert_same_draws(first, second):
+    assert torch.equal(first.samples, second.samples) and first.statistics.keys() == second.statistics.keys()
+    assert all(torch.equal(value, second.statistics[name]) for name, value in first.statistics.items())
+
+
+@pytest.mark.parametrize("name", RUNS)
 def test_the_same_seed_gives_the_same_draws_and_another_one_does_not(name):
-    draw = lambda seed: sample(KERNELS[name], NOISY, START, num_samples=12, seed=seed).samples  # noqa: E731
-    assert torch.equal(draw(3), draw(3)) and not torch.equal(draw(3), draw(4))
+    draw = lambda seed: sample(*RUNS[name], num_samples=12, seed=seed)  # noqa: E731
+    first = draw(3)
+    assert_same_draws(first, draw(3))
+    assert not torch.equal(first.samples, draw(4).samples)
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_a_run_resumed_from_its_checkpoint_draws_what_an_uninterrupted_one_draws(name, tmp_path, monkeypatch):
-    settings = dict(num_samples=20, warm_up=5, thinning=2, seed=1)
-    whole = sample(KERNELS[name], NOISY, START, **settings)
-    file = tmp_path / "new" / "run.pt"
-    monkeypatch.setattr(sampling, "_fingerprint", lambda thing: "the same")  # the stopping kernel is another object
-    for at in (0, 3, 17):  # before a draw, in warm-up, in the middle
-        with pytest.warns(UserWarning, match="interrupted after"):
-            part = sample(Stop(KERNELS[name], at), NOISY, START, checkpoint=file, **settings)
-        assert not part.complete and torch.equal(part.samples, whole.samples[: len(part.samples)])
-    resumed = sample(KERNELS[name], NOISY, START, checkpoint=file, **settings)
-    assert resumed.complete and torch.equal(resumed.samples, whole.samples)
-    assert all(torch.equal(resumed.statistics[key], value) for key, value in whole.statistics.items())
-    again = sample(Stop(KERNELS[name], 0), NOISY, START, checkpoint=file, **settings)  # done: it takes no step
-    assert torch.equal(again.samples, whole.samples)
+@pytest.mark.parametrize("name", RUNS)
+def test_ctrl_c_ends_the_run_after_its_step_and_resumed_it_draws_what_an_uninterrupted_one_draws(name, tmp_path, monkeypatch):
+    """By a real signal within a step, before a draw, in warm-up and in the middle, once within a pass over the data."""
+    kernel = RUNS[name][0]
+    whole = sample(*RUNS[name], **SETTINGS)
+    file, done = tmp_path / "new" / "run.pt", 0
+    for left in (1, 3, 17, 4):
+        done += left
+        with monkeypatch.context() as patch:
+            steps = call_in_steps(patch, kernel, {left - 1: ctrl_c})
+            with pytest.warns(UserWarning, match=f"^interrupted after {done} of {TOTAL} steps: the draws so far are kept$"):
+                part = sample(*RUNS[name], checkpoint=file, **SETTINGS)
+        number = max(0, done - 5) // 2
+        assert len(steps) == left and not part.complete and len(part.samples) == number
+        assert torch.equal(part.samples, whole.samples[:number])
+        assert all(torch.equal(value, whole.statistics[key][:number]) for key, value in part.statistics.items())
+    resumed = sample(*RUNS[name], checkpoint=file, **SETTINGS)
+    assert resumed.complete
+    assert_same_draws(resumed, whole)
+    with monkeypatch.context() as patch:
+        steps = call_in_steps(patch, kernel, {})
+        assert_same_draws(sample(*RUNS[name], checkpoint=file, **SETTINGS), whole)
+        assert steps == []  # there is nothing left to do
 
 
-def test_ctrl_c_keeps_what_was_drawn():
-    with pytest.warns(UserWarning, match="interrupted after 9 of 40 steps: the draws so far are kept"):
-        draws = sample(Stop(KERNELS["SGHMC"], 9), NOISY, START, num_samples=20, thinning=2)
+class Interrupted(DoubleWell):
+    """A double well that does something at its n-th gradient."""
+
+    def __init__(self, at, action=ctrl_c):
+        super().__init__()
+        self.left, self.action = at, action
+
+    def gradient(self, position):
+        self.left -= 1
+        if self.left == 0:
+            self.action()
+        return super().gradient(position)
+
+
+def test_ctrl_c_in_the_middle_of_a_trajectory_lets_it_come_to_its_end():
+    kernel = SGHMC(0.1, 1.0, num_steps=10)
+    with pytest.warns(UserWarning, match="interrupted after 4 of 50 steps"):
+        draws = sample(kernel, Interrupted(at=1 + 35), START, num_samples=50)  # the first looks at the start
+    assert torch.equal(draws.samples, sample(kernel, DoubleWell(), START, num_samples=4).samples)
+
+
+def test_ctrl_c_keeps_what_was_drawn(monkeypatch):
+    call_in_steps(monkeypatch, SGHMC_KERNEL, {8: ctrl_c})
+    with pytest.warns(UserWarning, match="interrupted after 9 of 40 steps: the draws so far are kept") as caught:
+        draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=20, thinning=2)
+    assert [each.filename for each in caught] == [__file__]  # it points at the line of the user
     assert draws.samples.shape == (4, 3, 1) and not draws.complete
-    assert torch.equal(draws.samples, sample(KERNELS["SGHMC"], NOISY, START, num_samples=20, thinning=2).samples[:4])
+    monkeypatch.undo()
+    assert torch.equal(draws.samples, sample(SGHMC_KERNEL, NOISY, START, num_samples=20, thinning=2).samples[:4])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(name, tmp_path, monkeypatch):
+    """The chains' tensors may be overwritten by then: the draws come back, and the file stays as the last whole state left it."""
+    kernel, file = RUNS[name][0], tmp_path / "run.pt"
+    whole = sample(*RUNS[name], **SETTINGS)
+    with monkeypatch.context() as patch:
+        call_in_steps(patch, kernel, {9: ctrl_c})
+        with pytest.warns(UserWarning, match="interrupted after 10"):
+            sample(*RUNS[name], checkpoint=file, **SETTINGS)
+    before = file.read_bytes()
+    with monkeypatch.context() as patch:
+        call_in_steps(patch, kernel, {5: lambda: (ctrl_c(), ctrl_c())})
+        with pytest.warns(UserWarning, match="interrupted after 15 of 45 .* kept, but it stopped within a step and is not saved"):
+            part = sample(*RUNS[name], checkpoint=file, **SETTINGS)
+    assert file.read_bytes() == before
+    assert torch.equal(part.samples, whole.samples[:5])
+    assert_same_draws(sample(*RUNS[name], checkpoint=file, **SETTINGS), whole)
+
+
+def test_a_second_ctrl_c_in_the_middle_of_a_draw_leaves_that_draw_out(tmp_path):
+    """What ``collect`` was about to give is not there, and what the memory held before must not stand in its place."""
+    calls = []
+
+    def collect(position):
+        calls.append(None)
+        if len(calls) == 5:  # the first is before any step
+            raise KeyboardInterrupt
+        return position
+
+    with pytest.warns(UserWarning, match="interrupted after 3 of 10"):
+        draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
+    assert torch.equal(draws.samples, sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples)
+    assert all(len(value) == 3 for value in draws.statistics.values())
+
+
+def test_the_handlers_of_signals_are_put_back(monkeypatch):
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=2)
+    call_in_steps(monkeypatch, SGHMC_KERNEL, {1: fail})
+    with pytest.raises(MemoryError):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=2)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_run_in_a_thread_does_without_signals():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples))
+    thread.start()
+    thread.join()
+    assert torch.equal(found[0], sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples)
+
+
+@pytest.mark.parametrize("then", ["goes on", "diverges", "is stopped again"])
+def test_sigterm_goes_to_its_own_handler_after_the_run_is_saved(then, tmp_path, monkeypatch):
+    """Whatever else happens in that step: a supervisor that asks a run to end must not be forgotten."""
+    file, seen = tmp_path / "run.pt", []
+    terminate = lambda: signal.raise_signal(signal.SIGTERM)  # noqa: E731
+    old = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(file.exists()))
+    actions = {"goes on": terminate, "diverges": lambda: (terminate(), fail()), "is stopped again": lambda: (terminate(), ctrl_c())}
+    call_in_steps(monkeypatch, SGHMC_KERNEL, {6: actions[then]})
+    try:
+        if then == "diverges":
+            with pytest.raises(MemoryError):
+                sample(SGHMC_KERNEL, NOISY, START, num_samples=20, checkpoint=file)
+        else:
+            with pytest.warns(UserWarning, match=f"interrupted after {7 if then == 'goes on' else 6} of 20"):
+                sample(SGHMC_KERNEL, NOISY, START, num_samples=20, checkpoint=file)
+    finally:
+        signal.signal(signal.SIGTERM, old)
+    assert seen == [then == "goes on"]
+
+
+SCRIPT = """
+import os, signal, sys, torch
+from sgmc import sample
+from sgmc.kernels import SGHMC
+from sgmc.targets import DoubleWell, NoisyGradient
+kernel, step, steps = SGHMC(0.1, 3.0, noise_estimate=0.2), SGHMC.step, []
+def counted(self, *arguments):
+    steps.append(None)
+    if len(steps) == 7:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return step(self, *arguments)
+SGHMC.step = counted
+sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(3, 1), num_samples=20, checkpoint=sys.argv[1], progress=False)
+print("the process went on")
+"""
+
+
+def test_sigterm_saves_the_run_and_the_process_dies_of_it(tmp_path):
+    file = tmp_path / "run.pt"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    ended = subprocess.run([sys.executable, "-c", SCRIPT, str(file)], env=environment, capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGTERM and ended.stdout == "", ended.stderr
+    assert "interrupted after 7 of 20 steps" in ended.stderr
+    kernel = SGHMC(0.1, 3.0, noise_estimate=0.2)
+    resumed = sample(kernel, NOISY, torch.zeros(3, 1), num_samples=20, checkpoint=file)
+    assert_same_draws(resumed, sample(kernel, NOISY, torch.zeros(3, 1), num_samples=20))
 
 
 def test_checkpoints_are_written_while_the_run_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(sampling, "_CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     file = tmp_path / "run.pt"
-    with pytest.raises(MemoryError):
-        sample(Stop(KERNELS["SGHMC"], 7, MemoryError), NOISY, START, num_samples=10, checkpoint=file)
-    assert torch.load(file)["steps"] == 7 and list(tmp_path.iterdir()) == [file]
+    with monkeypatch.context() as patch:
+        call_in_steps(patch, SGHMC_KERNEL, {7: fail})
+        with pytest.raises(MemoryError):
+            sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
+    assert torch.load(file)["content"]["done"] == 7 and list(tmp_path.iterdir()) == [file]
+    steps = call_in_steps(monkeypatch, SGHMC_KERNEL, {})
+    resumed = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
+    assert len(steps) == 3
+    assert_same_draws(resumed, sample(SGHMC_KERNEL, NOISY, START, num_samples=10))
+
+
+def test_checkpoints_are_not_written_at_every_step(tmp_path, monkeypatch):
+    writes = []
+    monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda self, content: writes.append(content["done"]))
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=50, checkpoint=tmp_path / "run.pt")
+    assert writes == [50]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), RuntimeError("PytorchStreamWriter failed")], ids=["OS", "PyTorch"])
+def test_an_error_when_writing_the_checkpoint_warns_and_the_draws_come_back(error, tmp_path, monkeypatch):
+    file = tmp_path / "run.pt"
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
+    old = file.read_bytes()
+    file.rename(tmp_path / "old.pt")
+    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(torch, "save", lambda *_: fail(error))
+    message = r"checkpoint .*run\.pt could not be written \(.*(No space|Stream).*\): the run goes on without it"
+    with pytest.warns(UserWarning, match=message) as caught:
+        draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
+    assert len(caught) == 11 and {each.filename for each in caught} == {__file__}
+    assert draws.complete and list(tmp_path.iterdir()) == [tmp_path / "old.pt"] and (tmp_path / "old.pt").read_bytes() == old
+    assert_same_draws(draws, sample(SGHMC_KERNEL, NOISY, START, num_samples=10))
+
+
+def test_a_folder_that_cannot_be_made_warns_too(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.warns(UserWarning, match="could not be written"):
+        draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=3, checkpoint=tmp_path / "file" / "run.pt")
+    assert draws.complete
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     file = tmp_path / "run.pt"
     settings = dict(num_samples=5, checkpoint=file)
-    sample(KERNELS["SGHMC"], NOISY, START, **settings)
-    sample(SGHMC(0.1, 3.0, noise_estimate=0.2, num_steps=2, resample_every=3), NoisyGradient(DoubleWell(), 4.0), START.clone(), **settings)
-    others = [
-        (KERNELS["HMC"], NOISY, START, settings),
-        (SGHMC(0.1, 3.1, noise_estimate=0.2, num_steps=2, resample_every=3), NOISY, START, settings),
-        (KERNELS["SGHMC"], NoisyGradient(DoubleWell(), 4.1), START, settings),
-        (KERNELS["SGHMC"], NOISY, START + 1, settings),
-        (KERNELS["SGHMC"], NOISY, START, settings | {"seed": 1}),
-        (KERNELS["SGHMC"], NOISY, START, settings | {"num_samples": 6}),
-        (KERNELS["SGHMC"], NOISY, START, settings | {"collect": torch.abs}),
-    ]
-    for *arguments, changed in others:
-        with pytest.raises(CheckpointError, match="belongs to a run with another kernel, potential, start"):
-            sample(*arguments, **changed)
+    sample(SGHMC_KERNEL, NOISY, START, **settings)
+    sample(dataclasses.replace(SGHMC_KERNEL), NoisyGradient(DoubleWell(), 4.0), START.clone(), **settings)
+    others = {
+        "kernel": [
+            (RUNS["HMC"][0], NOISY, START, {}),
+            (dataclasses.replace(SGHMC_KERNEL, friction=3.1), NOISY, START, {}),
+        ],
+        "potential": [(SGHMC_KERNEL, NoisyGradient(DoubleWell(), 4.1), START, {}), (SGHMC_KERNEL, DoubleWell(), START, {})],
+        "start": [(SGHMC_KERNEL, NOISY, START + 1, {}), (SGHMC_KERNEL, NOISY, START.double(), {})],
+        "seed": [(SGHMC_KERNEL, NOISY, START, {"seed": 1})],
+        "num_samples": [(SGHMC_KERNEL, NOISY, START, {"num_samples": 6})],
+        "warm_up": [(SGHMC_KERNEL, NOISY, START, {"warm_up": 1})],
+        "thinning": [(SGHMC_KERNEL, NOISY, START, {"thinning": 2})],
+        "collect": [(SGHMC_KERNEL, NOISY, START, {"collect": torch.abs})],
+        "kernel, seed": [(RUNS["HMC"][0], NOISY, START, {"seed": 1})],
+    }
+    before = file.read_bytes()
+    for name, runs in others.items():
+        for *arguments, changed in runs:
+            with pytest.raises(CheckpointError, match=rf"run\.pt belongs to a run with another {name}; give another file"):
+                sample(*arguments, **(settings | changed))
+    assert file.read_bytes() == before
+
+
+def test_schedules_and_networks_with_other_content_are_other_runs(tmp_path):
+    """Functions by their content, not their names; a network with its running statistics."""
+    settings = dict(num_samples=3, checkpoint=tmp_path / "schedule.pt")
+    falling = lambda scale: SGLD(lambda step: scale / (1 + step))  # noqa: E731
+    sample(falling(0.1), NOISY, START, **settings)
+    sample(falling(0.1), NOISY, START, **settings)
+    with pytest.raises(CheckpointError, match="another kernel"):
+        sample(falling(0.2), NOISY, START, **settings)
+
+    def normalised(statistic):
+        module = nn.Sequential(nn.BatchNorm1d(1, affine=False), nn.Linear(1, 2)).eval()
+        module[0].running_mean.fill_(statistic)
+        for parameter in module.parameters():
+            nn.init.zeros_(parameter)
+        return NetworkPosterior(module, torch.ones(4, 1), torch.arange(4) % 2)
+
+    settings, start = dict(num_samples=3, checkpoint=tmp_path / "network.pt"), torch.zeros(2, 4)
+    sample(SGLD(0.1), normalised(0.5), start, **settings)
+    sample(SGLD(0.1), normalised(0.5), start, **settings)
+    with pytest.raises(CheckpointError, match="another potential"):
+        sample(SGLD(0.1), normalised(0.6), start, **settings)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a checkpoint", None], ids=["empty", "text", "cut short"])
 def test_a_corrupt_checkpoint_is_refused(content, tmp_path):
     file = tmp_path / "run.pt"
-    sample(KERNELS["SGHMC"], NOISY, START, num_samples=5, checkpoint=file)
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
     file.write_bytes(file.read_bytes()[:200] if content is None else content)
     with pytest.raises(CheckpointError, match=r"run\.pt is corrupt .*delete it to start anew"):
-        sample(KERNELS["SGHMC"], NOISY, START, num_samples=5, checkpoint=file)
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
+
+
+def test_a_checkpoint_with_a_bit_flipped_anywhere_is_refused(tmp_path):
+    file, chance = tmp_path / "run.pt", random.Random(1)
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
+    whole = file.read_bytes()
+    for _ in range(60):
+        changed = bytearray(whole)
+        changed[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        file.write_bytes(changed)
+        with pytest.raises(CheckpointError, match="corrupt"):
+            sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
+
+
+def test_what_cannot_be_told_apart_is_refused_before_any_step(tmp_path, monkeypatch):
+    steps = call_in_steps(monkeypatch, SGHMC_KERNEL, {})
+    with open(os.devnull) as file:
+        collect = partial(lambda file, position: position, file)
+        with pytest.raises(ValueError, match="collect holds a TextIOWrapper, of which a checkpoint cannot tell"):
+            sample(SGHMC_KERNEL, NOISY, START, num_samples=3, collect=collect, checkpoint=tmp_path / "run.pt")
+        assert steps == []
+        assert sample(SGHMC_KERNEL, NOISY, START, num_samples=3, collect=collect).complete  # without a checkpoint
+
+
+def test_seconds_are_those_of_all_the_parts_of_a_run(tmp_path, monkeypatch):
+    file, total = tmp_path / "run.pt", 0.0
+    for part in range(3):
+        with monkeypatch.context() as patch:
+            call_in_steps(patch, SGHMC_KERNEL, {0: lambda: time.sleep(0.2), 1: ctrl_c})
+            with pytest.warns(UserWarning, match=f"interrupted after {2 * part + 2} of 10"):
+                seconds = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds
+        assert seconds >= total + 0.2
+        total = seconds
+    assert sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds > total
 
 
 def test_warm_up_and_thinning_keep_the_steps_they_should():
-    every = sample(KERNELS["SGHMC"], NOISY, START, num_samples=17, seed=2).samples
-    kept = sample(KERNELS["SGHMC"], NOISY, START, num_samples=4, warm_up=5, thinning=3, seed=2).samples
-    assert torch.equal(kept, every[[7, 10, 13, 16]])
+    every = sample(SGHMC_KERNEL, NOISY, START, num_samples=17, seed=2)
+    kept = sample(SGHMC_KERNEL, NOISY, START, num_samples=4, warm_up=5, thinning=3, seed=2)
+    assert torch.equal(kept.samples, every.samples[[7, 10, 13, 16]])
+    assert torch.equal(kept.statistics["num_gradients"], every.statistics["num_gradients"][[7, 10, 13, 16]])
+    assert kept.statistics["num_gradients"][:, 0].tolist() == [16, 22, 28, 34]  # two a step
+
+
+# Potentials and minibatches
+
+MINIBATCHES = {
+    "fresh": Fresh(),
+    "with replacement": Fresh(replacement=True),
+    "passes": Passes(),  # 3 of 10: a pass has three steps, and 45 steps are not a whole number of blocks of theirs
+    "held": Held(4),
+    "held passes": Held(2, Passes()),
+}
+
+
+@pytest.mark.parametrize("kernel", [SGHMC(0.05, 3.0, num_steps=2), SGLD(0.01), Splitting(baoab(0.05, 1.0))], ids=lambda k: type(k).__name__)
+@pytest.mark.parametrize("name", MINIBATCHES)
+def test_a_posterior_has_no_state_so_that_the_same_call_gives_the_same_draws(name, kernel, tmp_path, monkeypatch):
+    posterior = regression(MINIBATCHES[name])
+    whole = sample(kernel, posterior, START, **SETTINGS)
+    posterior.stochastic_gradient(START, torch.Generator().manual_seed(3))
+    assert_same_draws(sample(kernel, posterior, START, **SETTINGS), whole)
+    assert_same_draws(sample(kernel, regression(MINIBATCHES[name]), START, **SETTINGS), whole)
+    file = tmp_path / "run.pt"
+    for left in (4, 7):  # neither is the end of a pass, nor the last step of a minibatch that is held
+        with monkeypatch.context() as patch:
+            call_in_steps(patch, kernel, {left - 1: ctrl_c})
+            with pytest.warns(UserWarning, match="interrupted"):
+                sample(kernel, posterior, START, checkpoint=file, **SETTINGS)
+    assert_same_draws(sample(kernel, regression(MINIBATCHES[name]), START, checkpoint=file, **SETTINGS), whole)
+
+
+def test_passes_are_not_the_draws_of_fresh_minibatches():
+    draw = lambda rule: sample(SGLD(0.01), regression(rule), START, num_samples=5).samples  # noqa: E731
+    seen = [draw(rule) for rule in MINIBATCHES.values()]
+    assert all(not torch.equal(one, other) for i, one in enumerate(seen) for other in seen[:i])
+
+
+# What is kept
 
 
 def test_collect_keeps_a_function_of_the_positions():
-    squares = sample(KERNELS["SGHMC"], NOISY, START, num_samples=4, collect=lambda position: position[:, 0] ** 2).samples
-    assert torch.equal(squares, sample(KERNELS["SGHMC"], NOISY, START, num_samples=4).samples[..., 0] ** 2)
-    with pytest.raises(ValueError, match=r"collect must return \(chains, ...\) with chains = 3"):
-        sample(KERNELS["SGHMC"], NOISY, START, num_samples=4, collect=lambda position: position.sum(0)[None].expand(2, 1))
+    squares = sample(SGHMC_KERNEL, NOISY, START, num_samples=4, collect=lambda position: position[:, 0] ** 2).samples
+    assert torch.equal(squares, sample(SGHMC_KERNEL, NOISY, START, num_samples=4).samples[..., 0] ** 2)
+    with pytest.raises(ValueError, match=r"collect must return \(chains, ...\) with chains = 3, not \(2, 1\)"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=4, collect=lambda position: position.sum(0)[None].expand(2, 1))
+
+
+def test_collect_keeps_several_tensors_by_name(tmp_path, monkeypatch):
+    positions = sample(SGHMC_KERNEL, NOISY, START, **SETTINGS).samples
+    collect = lambda position: {"weights": position, "square": position.pow(2).sum(-1), "sign": position > 0}  # noqa: E731
+    draws = sample(SGHMC_KERNEL, NOISY, START, collect=collect, **SETTINGS)
+    assert list(draws.samples) == ["weights", "square", "sign"]
+    assert torch.equal(draws.samples["weights"], positions) and torch.equal(draws.samples["square"], positions[..., 0] ** 2)
+    assert torch.equal(draws.samples["sign"], positions > 0) and draws.samples["sign"].dtype == torch.bool
+    file = tmp_path / "run.pt"
+    with monkeypatch.context() as patch:
+        call_in_steps(patch, SGHMC_KERNEL, {11: ctrl_c})
+        with pytest.warns(UserWarning, match="interrupted after 12"):
+            part = sample(SGHMC_KERNEL, NOISY, START, collect=collect, checkpoint=file, **SETTINGS)
+    assert {name: len(value) for name, value in part.samples.items()} == {"weights": 3, "square": 3, "sign": 3}
+    resumed = sample(SGHMC_KERNEL, NOISY, START, collect=collect, checkpoint=file, **SETTINGS)
+    assert all(torch.equal(value, draws.samples[name]) for name, value in resumed.samples.items())
+    mean, _ = draws.mean_and_standard_error(lambda samples: samples["square"])
+    torch.testing.assert_close(mean, positions.double().pow(2).mean())
+
+
+@pytest.mark.parametrize(
+    ("collect", "message"),
+    [
+        (lambda position: {"good": position, "bad": position.sum()}, r"not \(\) as 'bad'"),
+        (lambda position: {"bad": 1.0}, "not float as 'bad'"),
+        (lambda position: 1.0, "not float$"),
+        (lambda position: None, "not NoneType$"),
+    ],
+)
+def test_what_collect_may_not_return(collect, message):
+    with pytest.raises(ValueError, match=r"collect must return \(chains, ...\) with chains = 3, " + message):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=4, collect=collect)
+
+
+def test_collect_must_give_the_same_names_at_every_draw():
+    calls = []
+
+    def collect(position):
+        calls.append(None)
+        return {"first": position} | ({"second": position} if len(calls) > 3 else {})
+
+    with pytest.raises(ValueError, match=r"collect must give the same names at every draw, but gave \['first'\] and then \['first', 's"):
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
+
+
+class State(NamedTuple):
+    position: Tensor
+    square_average: Tensor
+    momentum: Tensor
+    time: int
+
+
+class Info(NamedTuple):
+    length: Tensor
+    rate: float
+    per_coordinate: Tensor
+    missing: None = None
+
+
+class Outer(NamedTuple):
+    temperature: float
+    inner: Info
+    among: Tensor
+
+
+class Preconditioned(Kernel):
+    """A sampler of a user's own, whose state has more than its steps learn."""
+
+    def init(self, potential, position, generator):
+        return State(position.clone(), torch.ones_like(position), torch.zeros_like(position), 0)
+
+    def step(self, potential, state, generator):
+        gradient = potential.gradient(state.position)
+        average = 0.9 * state.square_average + 0.1 * gradient**2
+        position = state.position - 0.01 * gradient / average.sqrt()
+        return State(position, average, state.momentum, state.time + 1), Info(gradient.norm(dim=-1), 0.5**state.time, gradient)
+
+
+class Wrapping(Preconditioned):
+    def step(self, potential, state, generator):
+        state, info = super().step(potential, state, generator)
+        return state, Outer(2.0, info, state.position > 0)
+
+
+def test_the_statistics_are_what_a_step_declares_to_have_learned():
+    """A field of the state is none of them, whatever its name and shape; a number holds for all chains, and None is left out."""
+    draws = sample(Preconditioned(), DoubleWell(2), torch.ones(3, 2), num_samples=4, thinning=2)
+    assert list(draws.statistics) == ["length", "rate", "per_coordinate"]
+    assert {name: tuple(value.shape) for name, value in draws.statistics.items()} == {
+        "length": (4, 3),
+        "rate": (4, 3),
+        "per_coordinate": (4, 3, 2),
+    }
+    assert torch.equal(draws.statistics["rate"], 0.5 ** torch.tensor([1.0, 3.0, 5.0, 7.0])[:, None].expand(4, 3))
+    torch.testing.assert_close(draws.statistics["length"], draws.statistics["per_coordinate"].norm(dim=-1))
+
+
+def test_the_info_of_an_inner_kernel_is_laid_open():
+    draws = sample(Wrapping(), DoubleWell(2), torch.ones(3, 2), num_samples=4)
+    assert list(draws.statistics) == ["temperature", "length", "rate", "per_coordinate", "among"]
+    assert draws.statistics["among"].shape == (4, 3, 2) and draws.statistics["among"].dtype == torch.bool
+    assert draws.statistics["temperature"].eq(2.0).all()
+    plain = sample(Preconditioned(), DoubleWell(2), torch.ones(3, 2), num_samples=4)
+    assert all(torch.equal(draws.statistics[name], value) for name, value in plain.statistics.items())
+
+
+def test_gibbs_lays_open_what_its_kernel_learned():
+    draws = sample(*RUNS["Gibbs with NUTS"], num_samples=4)
+    assert draws.statistics["hyperparameters"].shape == (4, 3, 2)
+    assert {"acceptance", "energy", "depth", "diverged"} < set(draws.statistics) and draws.statistics["depth"].shape == (4, 3)
+
+
+class Learning(Preconditioned):
+    """A kernel whose infos are given by hand."""
+
+    def __init__(self, infos):
+        self.infos = infos
+
+    def step(self, potential, state, generator):
+        return state._replace(time=state.time + 1), self.infos[state.time]
+
+
+class Twice(NamedTuple):
+    length: float
+    inner: Info
+
+
+def test_statistics_of_one_name_are_refused():
+    info = Info(torch.ones(3), 1.0, torch.ones(3, 2))
+    with pytest.raises(ValueError, match=r"Twice has \['length'\] of its own and from another kernel: give one another name"):
+        sample(Learning([Twice(1.0, info)] * 3), DoubleWell(2), torch.ones(3, 2), num_samples=3)
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["comes", "goes"])
+def test_a_statistic_that_comes_and_goes_is_refused(order):
+    """Otherwise what the memory held before would stand in the draws without it."""
+    infos = [Info(torch.ones(3), None, torch.ones(3, 2)), Info(torch.ones(3), 1.0, torch.ones(3, 2))][order]
+    with pytest.raises(ValueError, match="a kernel's info must give the same names at every draw, but gave"):
+        sample(Learning(infos), DoubleWell(2), torch.ones(3, 2), num_samples=2)
+
+
+def test_a_statistic_that_is_whole_first_and_not_later_keeps_its_digits():
+    infos = [Info(torch.ones(3), rate, torch.ones(3, 2)) for rate in (1, 0.5, 2)]
+    draws = sample(Learning(infos), DoubleWell(2), torch.ones(3, 2), num_samples=3)
+    assert draws.statistics["rate"][:, 0].tolist() == [1.0, 0.5, 2.0]
+    draws = sample(SGLD(lambda step: 1 if step == 0 else 0.25), Gaussian.standard(1), START, num_samples=3)
+    assert draws.statistics["step_size"][:, 0].tolist() == [1.0, 0.25, 0.25]
+
+
+class Odd(NamedTuple):
+    position: Tensor
+    history: object
+
+
+class OddKernel(Preconditioned):
+    def init(self, potential, position, generator):
+        return Odd(position, object())
+
+
+def test_a_state_that_a_checkpoint_cannot_hold_is_refused_before_any_step(tmp_path):
+    with pytest.raises(ValueError, match="Odd holds a object, which a checkpoint cannot: use tensors and numbers"):
+        sample(OddKernel(), DoubleWell(2), torch.ones(3, 2), num_samples=3, checkpoint=tmp_path / "run.pt")
+
+
+def test_a_kernel_of_the_users_own_can_be_resumed(tmp_path, monkeypatch):
+    kernel, settings = Preconditioned(), dict(num_samples=6)
+    whole = sample(kernel, DoubleWell(2), torch.ones(3, 2), **settings)
+    with monkeypatch.context() as patch:
+        gradient, calls = DoubleWell.gradient, []
+
+        def stopping(self, position):  # in the potential, for a checkpoint knows the code of a class that is not the package's
+            calls.append(None)
+            if len(calls) == 4:  # the first looks at the start
+                ctrl_c()
+            return gradient(self, position)
+
+        patch.setattr(DoubleWell, "gradient", stopping)
+        with pytest.warns(UserWarning, match="interrupted after 3 of 6"):
+            sample(kernel, DoubleWell(2), torch.ones(3, 2), checkpoint=tmp_path / "run.pt", **settings)
+    assert_same_draws(sample(kernel, DoubleWell(2), torch.ones(3, 2), checkpoint=tmp_path / "run.pt", **settings), whole)
+
+
+def test_a_kernels_warnings_are_given_once_and_point_at_the_call():
+    class Complaining(Preconditioned):
+        def diagnose(self, statistics):
+            return [f"the length was {statistics['length'].shape}", "and it rained"]
+
+    with pytest.warns(UserWarning) as caught:
+        sample(Complaining(), DoubleWell(2), torch.ones(3, 2), num_samples=5)
+    assert [str(each.message) for each in caught] == ["the length was torch.Size([5, 3])", "and it rained"]
+    assert {each.filename for each in caught} == {__file__}
+
+
+# What a run leaves alone
 
 
 def test_the_start_is_not_changed():
-    start = START.clone()
-    sample(KERNELS["SGHMC"], NOISY, start, num_samples=3)
-    assert torch.equal(start, START)
+    for name, (kernel, potential, position) in RUNS.items():
+        start = position.clone()
+        sample(kernel, potential, start, num_samples=3)
+        assert torch.equal(start, position), name
 
 
 def test_the_global_generator_is_neither_read_nor_moved():
-    torch.manual_seed(0)
-    before = torch.get_rng_state()
-    first = sample(KERNELS["SGHMC"], NOISY, START, num_samples=3).samples
-    assert torch.equal(torch.get_rng_state(), before)
-    torch.manual_seed(1)
-    assert torch.equal(sample(KERNELS["SGHMC"], NOISY, START, num_samples=3).samples, first)
+    for kernel, potential, start in RUNS.values():
+        torch.manual_seed(0)
+        before = torch.get_rng_state()
+        first = sample(kernel, potential, start, num_samples=3).samples
+        assert torch.equal(torch.get_rng_state(), before)
+        torch.manual_seed(1)
+        assert torch.equal(sample(kernel, potential, start, num_samples=3).samples, first)
+
+
+def test_draws_do_not_carry_gradients():
+    draws = sample(SGHMC_KERNEL, NOISY, START.clone().requires_grad_(), num_samples=3, collect=lambda position: position * 2)
+    assert not draws.samples.requires_grad and torch.is_grad_enabled()
+    assert torch.equal(draws.samples, 2 * sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples)
+
+
+# Divergence
 
 
 def test_divergence_names_step_chain_and_cause_and_keeps_the_draws():
@@ -148,44 +686,81 @@ def test_divergence_names_step_chain_and_cause_and_keeps_the_draws():
     first_bad = len(kept.samples)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        state = kernel.init(DoubleWell(), START + 3, torch.Generator().manual_seed(0))
         generator = torch.Generator().manual_seed(0)
         state = kernel.init(DoubleWell(), START + 3, generator)
-        for _ in range(first_bad + 1):
-            state = kernel.step(DoubleWell(), state, generator)
+        for step in range(first_bad + 1):
+            assert torch.isfinite(state.position).all(), step
+            state, _ = kernel.step(DoubleWell(), state, generator)
     assert not torch.isfinite(state.position).all()
 
 
+class Late(Potential):
+    """A potential whose gradient is NaN from some step on."""
+
+    dim = 1
+
+    def __init__(self, last=8):
+        self.last = last
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        return range(step, step + num_steps)
+
+    def gradient_given(self, position, step):
+        return torch.full_like(position, 0.0 if step < self.last else math.nan)
+
+
 def test_a_divergence_at_the_very_end_is_found():
-    class Late(Potential):
-        dim, calls = 1, 0
-
-        def stochastic_gradient(self, position, generator):
-            Late.calls += 1
-            return torch.full_like(position, math.nan if Late.calls > 8 else 0.0)
-
     with pytest.raises(DivergenceError):
         sample(SGLD(0.1), Late(), START, num_samples=9)
+    assert sample(SGLD(0.1), Late(), START, num_samples=8).complete
+
+
+def test_a_dead_run_is_stopped_soon(monkeypatch):
+    """Not at its end, which may be hours away."""
+    kernel = SGLD(0.1)
+    steps = call_in_steps(monkeypatch, kernel, {})
+    with pytest.raises(DivergenceError, match="at or shortly before step 128:") as caught:
+        sample(kernel, Late(last=100), START, num_samples=10_000)
+    assert 100 < len(steps) <= 100 + sampling._CHECK_EVERY
+    assert len(caught.value.draws.samples) == 100 and torch.isfinite(caught.value.draws.samples).all()
+
+
+def test_a_dead_run_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(DivergenceError):
+        sample(SGLD(0.1), Late(last=5), START, num_samples=100, checkpoint=tmp_path / "run.pt")
+    assert torch.load(tmp_path / "run.pt")["content"]["done"] == 5
+
+
+def test_named_samples_tell_when_a_run_died():
+    collect = lambda position: {"position": position, "one": torch.ones_like(position)}  # noqa: E731
+    with pytest.raises(DivergenceError) as caught:
+        sample(SGLD(0.1), Late(last=7), START, num_samples=50, collect=collect)
+    assert {name: len(value) for name, value in caught.value.draws.samples.items()} == {"position": 7, "one": 7}
+
+
+# Progress
+
+
+class Slow(DoubleWell):
+    def gradient(self, position):
+        time.sleep(0.5)
+        return super().gradient(position)
 
 
 def test_progress_goes_to_standard_error_only(capsys, monkeypatch):
     monkeypatch.setattr(sampling, "tqdm", partial(sampling.tqdm, disable=False))  # whatever TQDM_DISABLE says
-    sample(KERNELS["SGHMC"], NOISY, START, num_samples=3)
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=3)
     assert capsys.readouterr() == ("", "")  # under two seconds
-
-    class Slow(DoubleWell):
-        def gradient(self, position):
-            import time
-
-            time.sleep(0.6)
-            return super().gradient(position)
-
     sample(SGLD(0.1), Slow(), START, num_samples=5)
     out, error = capsys.readouterr()
     assert out == "" and "step" in error
     monkeypatch.undo()
     sample(SGLD(0.1), Slow(), START, num_samples=5, progress=False)
     assert capsys.readouterr() == ("", "")
+
+
+# The door
 
 
 class NotANumber(DoubleWell):
@@ -198,7 +773,12 @@ class Flat(DoubleWell):
         return position.sum(-1)
 
 
-GOOD = dict(kernel=KERNELS["SGHMC"], potential=NOISY, position=START, num_samples=5)
+class NoKernel:
+    def step(self, potential, state, generator):
+        return state
+
+
+GOOD = dict(kernel=SGHMC_KERNEL, potential=NOISY, position=START, num_samples=5)
 
 
 @pytest.mark.parametrize(
@@ -215,6 +795,7 @@ GOOD = dict(kernel=KERNELS["SGHMC"], potential=NOISY, position=START, num_sample
         ({"position": torch.zeros(3, 2)}, "position has 2 coordinates, but the potential has dim = 1"),
         ({"num_samples": 0}, "num_samples must be a whole number of at least 1, but it is 0"),
         ({"num_samples": 2.5}, "num_samples must be a whole number of at least 1, but it is 2.5"),
+        ({"num_samples": True}, "num_samples must be a whole number of at least 1, but it is True"),
         ({"warm_up": -1}, "warm_up must be a whole number of at least 0"),
         ({"thinning": 0}, "thinning must be a whole number of at least 1"),
         ({"potential": NotANumber()}, "gradient at the start is not finite in chain 1; start elsewhere"),
@@ -224,8 +805,36 @@ GOOD = dict(kernel=KERNELS["SGHMC"], potential=NOISY, position=START, num_sample
             {"potential": LinearRegression(torch.ones(2, 1, dtype=torch.float64), torch.ones(2, dtype=torch.float64))},
             r"cannot take a position of shape \(3, 1\), torch.float32",
         ),
+        ({"kernel": SGHMC}, r"kernel must be an object with init, step and diagnose, such as SGHMC\(...\), but it is SGHMC$"),
+        ({"kernel": NOISY, "potential": SGHMC_KERNEL}, r"kernel must be an object with .* but it is NoisyGradient$"),
+        ({"kernel": NoKernel()}, "kernel must be an object with .* but it is NoKernel$"),
+        ({"kernel": None}, "kernel must be an object with .* but it is NoneType$"),
+        (
+            {"potential": lambda position: position.sum(-1)},
+            "potential must be a Potential, such as one of sgmc.targets, but it is function$",
+        ),
+        ({"potential": torch.sum}, "potential must be a Potential, .* but it is builtin"),
+        ({"potential": DoubleWell}, "potential must be a Potential, .* but it is type$"),
+        ({"potential": SGHMC_KERNEL}, "potential must be a Potential, .* but it is SGHMC$"),
     ],
 )
 def test_bad_input_is_refused_before_any_step(change, message):
     with pytest.raises(ValueError, match=message):
         sample(**(GOOD | change))
+
+
+def test_a_look_at_the_gradient_does_not_move_the_chain():
+    """The check at the door draws its noise from a generator of its own."""
+    generator = torch.Generator().manual_seed(4)
+    state = SGHMC_KERNEL.init(NOISY, START, generator)
+    for _ in range(3):
+        state, _ = SGHMC_KERNEL.step(NOISY, state, generator)
+    assert torch.equal(sample(SGHMC_KERNEL, NOISY, START, num_samples=3, seed=4).samples[-1], state.position)
+
+
+def test_regression_with_classes_of_their_own_dtype():
+    """Double precision stays so through the loop, the statistics included."""
+    inputs = torch.randn(6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    posterior = LogisticRegression(inputs, (torch.arange(6) % 2).double(), batch_size=3)
+    draws = sample(SGHMC(0.1, 1.0, OnlineNoise()), posterior, torch.zeros(2, 2, dtype=torch.float64), num_samples=3)
+    assert draws.samples.dtype == draws.statistics["clipped"].dtype == torch.float64

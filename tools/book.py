@@ -55,7 +55,7 @@ def code_hash(notebook: nbformat.NotebookNode) -> str:
 def environment_hash(root: Path = ROOT) -> str:
     """Hash what chapters depend on and their own text does not show: the package, the stored results and the requirements."""
     files = [
-        *sorted((root / "sgmc").rglob("*.py")),
+        *(file for folder in ("sgmc", "experiments") for file in sorted((root / folder).rglob("*.py"))),
         *sorted((root / "sgmc").rglob("*.mplstyle")),
         *sorted((root / "book" / "results").glob("*.json")),
         root / "requirements.txt",
@@ -65,13 +65,12 @@ def environment_hash(root: Path = ROOT) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def execute(root: Path = ROOT):
-    """Execute, two chapters at a time, those that are not in the cache; return the cache.
+def open_cache(root: Path = ROOT):
+    """Open the cache of executed chapters, which knows a chapter by its code.
 
-    The cache knows a chapter by its code. It is emptied when the package, the stored results or the requirements change.
+    It is emptied when the package, the stored results or the requirements change.
     """
     from jupyter_cache import get_cache
-    from jupyter_cache.executors import load_executor
 
     folder = root / "_build" / ".jupyter_cache"
     cache, stamp, now = get_cache(str(folder)), folder / "environment", environment_hash(root)
@@ -81,6 +80,23 @@ def execute(root: Path = ROOT):
         cache = get_cache(str(folder))
         cache.list_cache_records()
         stamp.write_text(now)
+    return cache
+
+
+def keep_executed(path: Path, notebook: nbformat.NotebookNode, seconds: float) -> None:
+    """Put a chapter that was executed elsewhere into the cache."""
+    from jupyter_cache.base import CacheBundleIn
+
+    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": seconds})
+    open_cache().cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    path.touch()  # a page is made anew only if its source is newer, and here only the package may be
+
+
+def execute(root: Path = ROOT):
+    """Execute, two chapters at a time, those that are not in the cache; return the cache."""
+    from jupyter_cache.executors import load_executor
+
+    cache = open_cache(root)
     notebooks = [path.with_suffix(".ipynb") for path in chapters(root)]
     keys = [cache.add_nb_to_project(str(path)).pk for path in notebooks]
     waiting = [record for record in cache.list_unexecuted() if record.pk in keys]

@@ -33,12 +33,12 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim
+from sgmc import claim, flows
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
-from sgmc.linear_laws import LinearChain, langevin_chain, sghmc_chain
-from sgmc.potentials import DoubleWell, Gaussian, NoisyGradient
+from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, sghmc_chain
+from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
 
@@ -74,28 +74,17 @@ def variance(chain):
 
 
 # %%
-def kick(length, noise_variance):
-    """θ stays, r ← r − length · (θ + N(0, V)), as a linear chain in (θ, r)."""
-    noise = torch.diag(torch.tensor([0, length**2 * noise_variance], dtype=torch.float64))
-    return LinearChain(torch.tensor([[1, 0], [-length, 1]], dtype=torch.float64), noise)
-
-
-def drift(length):
-    """θ ← θ + length · r, as a linear chain in (θ, r)."""
-    return LinearChain(torch.tensor([[1, length], [0, 1]], dtype=torch.float64), torch.zeros(2, 2, dtype=torch.float64))
-
-
-def heat(step, num_steps):
-    """The growth of E[θ² + r²] through noise, over so many steps."""
-    covariance = torch.zeros(2, 2, dtype=torch.float64)
+def heat(splitting, num_steps):
+    """The growth of E[θ² + r²] through noise N(0, 4) in every kick, over so many steps of a list of flows."""
+    step, covariance = linear_chain(splitting, one, noise_variance=4.0), torch.zeros(2, 2, dtype=torch.float64)
     for _ in range(num_steps):
         covariance = step.transition @ covariance @ step.transition.T + step.noise_covariance
     return float(covariance.trace())
 
 
 # The same leapfrog, cut in the middle of a drift: one full kick a step, with one draw of the noise.
-one_draw = heat(drift(0.05).then(kick(0.1, 4.0)).then(drift(0.05)), 15_000)
-two_draws = heat(kick(0.05, 4.0).then(drift(0.1)).then(kick(0.05, 4.0)), 15_000)
+one_draw = heat([flows.Drift(0.05), flows.Kick(0.1), flows.Drift(0.05)], 15_000)
+two_draws = heat([flows.Kick(0.05), flows.Drift(0.1), flows.Kick(0.05)], 15_000)
 claim(
     "Heat of 15,000 steps with two draws of the noise a point, over that with one",
     two_draws / one_draw,

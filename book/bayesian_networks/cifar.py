@@ -34,10 +34,12 @@ import torch
 from torch.func import functional_call
 from torch.nn import functional
 
+from experiments import cifar
+from experiments.options import Options
+from experiments.results import RESULTS, read_result, who_ran
+from experiments.run import Run
 from sgmc import claim
 from sgmc.datasets import Data
-from sgmc.experiments import cifar
-from sgmc.experiments.runner import RESULTS, Options, read_result, who_ran
 from sgmc.figures import COLOURS, use_style
 from sgmc.networks import convolutional_network
 from sgmc.posteriors import NetworkPosterior
@@ -399,7 +401,8 @@ claim(
 # %%
 with TemporaryDirectory() as folder:
     prepared = cifar.prepare(Options(data=Path(), runs=Path(folder), small=True))
-plans = cifar.settings(prepared, small=True)
+settings = cifar.settings(prepared, small=True)
+plans = {name: choices[0] for name, choices in settings.items()}
 train, test = cifar.standardise(prepared.train, prepared.test, 1)
 live = {}
 for name, plan, normalisation in (
@@ -407,8 +410,14 @@ for name, plan, normalisation in (
     ("SGHMC, group normalisation", plans["all layers"], "group"),
     ("SGD with momentum", plans["all layers, optimised"], None),
 ):
-    module = convolutional_network(prepared.shape, (8, 16), kernel_size=5, normalisation=normalisation)
-    live[name] = cifar.FanInRun(replace(plan, rounds=6, burn_in=3, record_every=1), module, train, test).go(progress=False)
+    network = convolutional_network(
+        prepared.shape,
+        channels=(8, 16),
+        kernel_size=5,
+        normalisation=normalisation,
+    )
+    short = replace(plan, rounds=6, burn_in=3, record_every=1)
+    live[name] = Run(short, network, train, test).go(progress=False)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-live", "caption": "Run while this page was built: error on 1,000 test digits, of the last network (thin) and of the average over the last three passes (thick)."}}
 figure, axes = plt.subplots(figsize=(6.4, 3.4))

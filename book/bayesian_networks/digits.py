@@ -91,9 +91,11 @@ everything = torch.cat([test.inputs, strange.inputs])
 
 
 def keep(position):
-    """Class probabilities of everything, (chains, n, 10), with |θ|² as one more row."""
-    length = position.pow(2).sum(-1)[:, None, None].expand(-1, 1, 10)
-    return torch.cat([posterior.predict(position, everything), length], 1)
+    """Class probabilities of the images, (chains, n, 10), and |θ|², (chains,)."""
+    probabilities = posterior.predict(position, everything)
+    on_digits, on_letters = probabilities.tensor_split([len(test.targets)], 1)
+    length = position.pow(2).sum(-1)
+    return {"digits": on_digits, "letters": on_letters, "length": length}
 
 
 start = posterior.initial_position(1, torch.Generator().manual_seed(0))
@@ -101,9 +103,14 @@ runs = {
     name: sample(kernel, posterior, start, num_samples=num_epochs, thinning=steps_per_epoch, seed=1, collect=keep)
     for name, kernel in kernels.items()
 }
-on_digits = {name: run.samples[:, 0, : len(test.targets)] for name, run in runs.items()}
-on_letters = {name: run.samples[:, 0, len(test.targets) : -1] for name, run in runs.items()}
-lengths = {name: run.samples[:, 0, -1, 0] for name, run in runs.items()}
+
+
+def kept(what):
+    """What the one chain of each run kept by that name: (epochs, ...)."""
+    return {name: run.samples[what][:, 0] for name, run in runs.items()}
+
+
+on_digits, on_letters, lengths = kept("digits"), kept("letters"), kept("length")
 
 # %% [markdown]
 # ## Has it arrived?

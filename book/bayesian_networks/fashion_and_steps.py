@@ -31,9 +31,12 @@ from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 import torch
 
+from experiments import fashion, steps
+from experiments.options import Options
+from experiments.plan import Plan
+from experiments.results import RESULTS, read_result, who_ran
+from experiments.run import Run
 from sgmc import claim
-from sgmc.experiments import fashion, steps
-from sgmc.experiments.runner import RESULTS, Options, Run, read_result, who_ran
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.linear_laws import LinearChain, langevin_chain, sghmc_chain
 
@@ -69,7 +72,7 @@ use_style()
 # With their settings $T = 2\cdot10^{-8}$. The target $e^{-U/T}$ is then a spike on the mode, and the walk is that of SGD with momentum. What noise it has comes from the minibatches.
 
 # %%
-reported = fashion.as_reported(replace(fashion.SETTINGS[0], learning_rate=1e-6))
+reported = Plan(learning_rate=1e-6, momentum_decay=0.01).variance_as_scale()
 claim("Temperature of the reported SGHMC", reported.temperature, near=2e-8, within=1e-12, because="T = 2αη with α = 0.01, η = 10⁻⁶")
 
 # %% [markdown]
@@ -109,7 +112,7 @@ claim("SGLD's share of the prior's variance after 200 rounds", share["SGLD"][-1]
 #
 # ## The runs
 #
-# `python -m sgmc.experiments run fashion` walks through the images in shuffled passes ({doc}`/book/bayesian_networks/mnist` says why); the line *as reported* draws each minibatch afresh, as its program did.
+# `python -m experiments run fashion` walks through the images in shuffled passes ({doc}`/book/bayesian_networks/mnist` says why); the line *as reported* draws each minibatch afresh, as its program did.
 # The machine was shared with other work, so that its wall clock says nothing; we give processor seconds of one core.
 # Samplers predict with the average over the networks after each of the 100 rounds that follow the warm-up, optimisers with their last network. How many epochs the report sampled on Fashion-MNIST we do not know; on MNIST they were 800. 100 are what two cores allowed us.
 
@@ -286,13 +289,14 @@ with TemporaryDirectory() as folder:
     small = Options(data=Path(), runs=Path(folder), small=True, progress=False)
     prepared = steps.prepare(small)
     clothes = fashion.prepare(small)
-plans = steps.settings(prepared, small=True)
+settings = steps.settings(prepared, small=True)
+plans = {name: choices[0] for name, choices in settings.items()}
 three = replace(plans["m = 3, equal samples"], rounds=2, burn_in=0)
 positions = []
 for plan in (three, replace(three, num_steps=1, rounds=6)):
-    run = steps.StepsRun(plan, prepared.network(), prepared.train, prepared.test)
+    run = Run(plan, prepared.network(), prepared.train, prepared.test)
     run.go(progress=False)
-    positions.append(run.state.position)
+    positions.append(run.walk.state.position)
 claim(
     "Two rounds with m = 3 end in the very state of six rounds with m = 1 and the same step",
     torch.equal(*positions),
@@ -385,7 +389,7 @@ plt.show()
 #
 # ## The runs
 #
-# `python -m sgmc.experiments run steps` does it on MNIST, with the network above, $\eta = 2\cdot10^{-6}$ and $\alpha = 0.01$ at $m = 1$, fresh minibatches, and 100 rounds of 100 samples as warm-up, 20 more to average over. At equal gradients all have 12,000 of them, 10,000 as warm-up, and average 20 networks; by {prf:ref}`thm-steps-knobs` we may look at the chains of $m = 3$ and 5 as often as at that of $m = 1$.
+# `python -m experiments run steps` does it on MNIST, with the network above, $\eta = 2\cdot10^{-6}$ and $\alpha = 0.01$ at $m = 1$, fresh minibatches, and 100 rounds of 100 samples as warm-up, 20 more to average over. At equal gradients all have 12,000 of them, 10,000 as warm-up, and average 20 networks; by {prf:ref}`thm-steps-knobs` we may look at the chains of $m = 3$ and 5 as often as at that of $m = 1$.
 
 # %%
 steps_result = read_result(RESULTS / "steps.json")
@@ -492,7 +496,7 @@ for method in chosen:
     live[method] = Run(plan, clothes.network(), clothes.train, clothes.test).go(progress=False)
 live_steps = {}
 for name in ("m = 1", "m = 5, equal gradients", "m = 5, equal samples"):
-    run = steps.StepsRun(plans[name], prepared.network(), prepared.train, prepared.test)
+    run = Run(plans[name], prepared.network(), prepared.train, prepared.test)
     live_steps[name] = run.go(progress=False)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fashion-live", "caption": "Run while this page was built, on 4,000 digits. Left: squared length of the weights over their number, for the settings of the first experiment. Right: log loss of the last network for those of the second, against gradient evaluations."}}

@@ -31,12 +31,15 @@ import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
+from experiments import mnist
+from experiments.options import Options
+from experiments.results import RESULTS, read_result, who_ran
+from experiments.run import Run
 from sgmc import claim
-from sgmc.experiments import mnist
-from sgmc.experiments.runner import RESULTS, Options, Run, read_result, who_ran
 from sgmc.figures import COLOURS, use_style
-from sgmc.hyperpriors import draw_precisions
-from sgmc.networks import multilayer_perceptron
+from sgmc.noise import estimate_noise_variance
+from sgmc.posteriors import NetworkPosterior
+from sgmc.sampling import drive
 
 use_style()
 
@@ -100,9 +103,13 @@ use_style()
 #
 # SGHMC's kernel has that invariant law only up to its step size and its gradient noise; the Gibbs step adds no error of its own. This is the whole of it:
 #
-# ```{literalinclude} ../../sgmc/hyperpriors.py
-# :pyobject: draw_precisions
+# ```{literalinclude} ../../sgmc/posteriors/network.py
+# :pyobject: NetworkPosterior.draw_hyperparameters
+# :dedent:
 # ```
+#
+# Every chain gets precisions of its own. A posterior is not changed by what is drawn: `posterior.given(drawn)` is another one, with these precisions, for the steps of the next round.
+# `Gibbs` of `sgmc.kernels` is the two in turn, as a kernel for `sample`.
 
 # %%
 with TemporaryDirectory() as folder:
@@ -110,20 +117,22 @@ with TemporaryDirectory() as folder:
 plans = {method: choices[0] for method, choices in mnist.settings(prepared, small=True).items()}
 
 
-def new_run(plan):
+def new_run(plan, path=None):
     """A run of the experiment's own code, on 3,200 of the 5,000 digits that are always there."""
-    return Run(plan, multilayer_perceptron(mnist.LAYERS, "sigmoid"), prepared.train, prepared.test)
+    return Run(plan, prepared.network(), prepared.train, prepared.test, path=path)
 
 
-posterior = new_run(plans["SGHMC"]).posterior
+posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=100)
 generator = torch.Generator().manual_seed(0)
 position = posterior.initial_position(1, generator) + 0.3
-drawn = [draw_precisions(posterior, position, generator)["2.bias"] for _ in range(4_000)]
+chains = position.expand(40, -1)
+draws = [posterior.draw_hyperparameters(chains, generator) for _ in range(100)]
+drawn = torch.cat([precisions["2.bias"] for precisions in draws])
 biases = posterior.parameters_of(position)["2.bias"]
 law = stats.gamma(1 + biases.numel() / 2, scale=1 / (1 + 0.5 * float(biases.square().sum())))
 claim(
     "Mean of 4,000 precisions drawn for the ten output biases",
-    sum(drawn) / len(drawn),
+    drawn.mean(),
     near=law.mean(),
     standard_error=law.std() / len(drawn) ** 0.5,
     because="the Gibbs step draws from the exact Gamma law, whose mean is (1 + n/2)/(1 + |w|²/2)",
@@ -197,9 +206,11 @@ plt.show()
 # %%
 probe = new_run(replace(plans["SGHMC, fresh minibatches"], rounds=20, burn_in=0))
 probe.go(progress=False)
-variance = sum(probe.posterior.gradient_and_noise_variance(probe.state.position, generator, "diagonal")[1] for _ in range(10)) / 10
-beta = 0.5 * probe.plan.learning_rate * variance
-heat = {name: float(part.mean()) for name, part in probe.posterior.parameters_of(beta / probe.plan.momentum_decay).items()}
+position = probe.walk.state.position
+variance = estimate_noise_variance(posterior, position, generator, num_batches=10)
+share = 0.5 * probe.plan.learning_rate * variance / probe.plan.momentum_decay  # β/α
+parts = posterior.parameters_of(share[None])
+heat = {name: float(part.mean()) for name, part in parts.items()}
 claim(
     "Heat β/α from fresh minibatches, mean over the output biases",
     heat["2.bias"],
@@ -220,7 +231,7 @@ claim(
 #
 # ## The runs
 #
-# The command is `python -m sgmc.experiments run mnist`. It walks the network through 80,000 steps for each method and seed, averages predictions as they come, saves itself every half minute, and goes on after a kill with `--resume`, to the very same bits.
+# The command is `python -m experiments run mnist`. It walks the network through 80,000 steps for each method and seed, averages predictions as they come, saves itself every half minute, and goes on after a kill with `--resume`, to the very same bits.
 # The optimisers have no Gibbs step; their one precision (the weight decay) and learning rate, and SGLD's learning rate, are those with the smallest error on the validation digits after 100 rounds.
 # A grid was widened until its best point lay inside: an optimum on the edge of a grid is not an optimum.
 
@@ -306,7 +317,7 @@ for method in runs:
 
 # %%
 kept = runs["SGHMC"][0]["networks_kept"]
-dim = sum(parameter.numel() for parameter in multilayer_perceptron(mnist.LAYERS, "sigmoid").parameters())
+dim = posterior.dim
 print(f"largest memory of the process: {result['provenance']['peak_memory_megabytes'] / 1000:.1f} GB, most of it the data and PyTorch")
 print(f"reservoir of a run: {kept} networks of {dim:,} numbers, {kept * dim * 4 / 2**20:.1f} MB")
 print(f"sum of the averaged predictions: {10_000 * 10 * 8 / 2**20:.1f} MB, whatever the number of networks")
@@ -538,14 +549,9 @@ with TemporaryDirectory() as folder:
     short = replace(plans[sghmc], rounds=6, burn_in=2)
     whole = new_run(short)
     whole.go(progress=False)
-    first = new_run(replace(short))
-    first.checkpoint = Path(folder) / "run.pt"
-    with torch.no_grad():
-        for _ in range(3):
-            first.one_round()
-    first.save()
-    network = multilayer_perceptron(mnist.LAYERS, "sigmoid")
-    resumed = Run(short, network, prepared.train, prepared.test, checkpoint=first.checkpoint, resume=True)
+    first = new_run(short, Path(folder) / "run.pt")
+    drive(first, 3, checkpoint=first.checkpoint, progress=False)
+    resumed = new_run(short, Path(folder) / "run.pt")
     resumed.go(progress=False)
 claim(
     "The averaged prediction of a run stopped after three rounds and resumed equals the uninterrupted one, bit for bit",

@@ -32,9 +32,11 @@ import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
+from experiments import report
+from experiments.options import Options
+from experiments.results import RESULTS, read_result, who_ran
+from experiments.run import Run
 from sgmc import claim
-from sgmc.experiments import report
-from sgmc.experiments.runner import RESULTS, Options, Run, read_result, who_ran
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.prediction import reliability_curve
 
@@ -121,27 +123,35 @@ def plan_of(method, rate, decay, **changes):
     return replace(next(p for p in chosen if p.prior_precision == 1), **changes)
 
 
-def run_and_watch(plan, warm_up=50):
-    """Run a plan, and average the squares of the momentum in each tensor of weights over the rounds after a warm-up: its temperature."""
-    run = Run(plan, prepared.network(), prepared.train, prepared.test)
-    squares = []
-    with torch.no_grad():
-        while run.round < plan.rounds:
-            run.one_round()
-            run.record()
-            if run.round > warm_up:
-                pieces = run.posterior.parameters_of(run.state.momentum)
-                squares.append({name: float(piece.square().mean()) for name, piece in pieces.items()})
-    run.temperature = {name: sum(square[name] for square in squares) / len(squares) for name in squares[0]}
-    run.kept = report.look(run.reservoir, prepared)
-    return run
+class Watched:
+    """A run, and the temperature of the momentum in each tensor of weights.
+
+    That is its mean square, over the rounds after 50.
+    """
+
+    def __init__(self, plan):
+        self.squares = {}
+        network, train, test = prepared.network(), prepared.train, prepared.test
+        run = Run(plan, network, train, test, watch=self.watch)
+        self.result, self.average = run.go(progress=False), run.average
+        self.curve, self.state = run.curve, run.walk.state
+        self.kept = report.look(run.reservoir, prepared)
+        self.temperature = {name: mean(each) for name, each in self.squares.items()}
+
+    def watch(self, run):
+        if run.done > 50:
+            pieces = run.walk.posterior.parameters_of(run.walk.state.momentum)
+            for name, piece in pieces.items():
+                self.squares.setdefault(name, []).append(float(piece.square().mean()))
 
 
-live = {method: run_and_watch(plan_of(method, 0.1, 0.01)) for method in (sghmc, wrong, momentum)}
+live = {}
+for method in (sghmc, wrong, momentum):
+    live[method] = Watched(plan_of(method, 0.1, 0.01, record_every=1))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-report-live", "caption": "Three kinds of noise, 3,200 digits, run while this page was built. Top left: squared length of all weights; the grey line is their number, which is its mean under the prior. Top right: spread of the kept networks in each tensor of weights. Bottom left: entropy of their averaged prediction on 1,000 test digits. Bottom right: accuracy against confidence of the average since round 20, in bins with at least 20 digits; on the grey line a prediction is right as often as it says."}}
 figure, ((left, middle), (right, corner)) = plt.subplots(2, 2, figsize=(8.8, 6.6))
-dim = live[sghmc].posterior.dim
+dim = live[sghmc].state.position.numel()
 left.axhline(dim, color=TRUTH)
 edges = torch.linspace(0, math.log(10), report.BINS + 1)
 names = {"0.weight": "$W_1$", "0.bias": "$b_1$", "2.weight": "$W_2$", "2.bias": "$b_2$"}
@@ -149,8 +159,8 @@ for number, (method, run) in enumerate(live.items()):
     left.semilogy(run.curve["round"], run.curve["length"], **STYLES[method], label=method)
     at = [i + 0.25 * (number - 1) for i in range(4)]
     middle.bar(at, [run.kept["spread"][name] for name in names], 0.25, color=STYLES[method]["color"])
-    right.stairs(torch.tensor(run.kept["histogram"]) / len(run.targets), edges, **STYLES[method], lw=1.4)
-    shown = [(c, a) for c, a, n in zip(*reliability_curve(run.average, run.targets), strict=True) if n >= 20]
+    right.stairs(torch.tensor(run.kept["histogram"]) / len(prepared.test.targets), edges, **STYLES[method], lw=1.4)
+    shown = [(c, a) for c, a, n in zip(*reliability_curve(run.average, prepared.test.targets), strict=True) if n >= 20]
     corner.plot(*zip(*shown, strict=True), marker="o", ms=3, **STYLES[method])
 left.set(xlabel="round", ylabel=r"$|\theta|^2$")
 left.legend(fontsize=7)
@@ -221,13 +231,13 @@ claim(
 )
 claim(
     "Calibration error of SGHMC's average less that with the wrong noise",
-    live[sghmc].result()["average"]["calibration_error"] - live[wrong].result()["average"]["calibration_error"],
+    live[sghmc].result["average"]["calibration_error"] - live[wrong].result["average"]["calibration_error"],
     at_least=0.02,
     because="it is 0.05 to 0.08 over several seeds",
 )
 claim(
     "Test error of SGHMC's average less that with the wrong noise",
-    live[sghmc].result()["average"]["error"] - live[wrong].result()["average"]["error"],
+    live[sghmc].result["average"]["error"] - live[wrong].result["average"]["error"],
     at_least=-0.01,
     because="the right noise does not win on this score: it is 0.02 worse over several seeds, with a standard error of 0.01",
 )
@@ -264,7 +274,7 @@ claim(
 # %% [markdown]
 # ## At full scale
 #
-# The command is `python -m sgmc.experiments run report`. Each setting of the grid runs for 42 rounds, half of them burn-in, and the one with the smallest error on 10,000 validation digits runs in full. The test digits are seen by the full runs alone.
+# The command is `python -m experiments run report`. Each setting of the grid runs for 42 rounds, half of them burn-in, and the one with the smallest error on 10,000 validation digits runs in full. The test digits are seen by the full runs alone.
 
 # %%
 result = read_result(RESULTS / "report.json")
@@ -435,10 +445,16 @@ claim(
 
 # %%
 estimates = {
-    (decay, refresh): run_and_watch(plan_of(sghmc, 0.1, decay, noise_refresh=refresh)) for decay in (0.01, 0.1) for refresh in (None, 1)
+    (0.01, None): live[sghmc],
+    (0.1, None): Watched(plan_of(sghmc, 0.1, 0.1)),
+    (0.01, 1): Watched(plan_of(sghmc, 0.1, 0.01, noise_refresh=1)),
+    (0.1, 1): Watched(plan_of(sghmc, 0.1, 0.1, noise_refresh=1)),
 }
-estimates[0.01, None] = live[sghmc]
-clipped = {decay: float(estimates[decay, 1].state.clipped[0]) / estimates[decay, 1].state.num_gradients for decay in (0.01, 0.1)}
+states = {decay: estimates[decay, 1].state for decay in (0.01, 0.1)}
+clipped = {
+    decay: float(state.clipped) / state.num_gradients  # the mean over the steps
+    for decay, state in states.items()
+}
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-report-noise", "caption": "Temperature of the momentum in each tensor of weights, live on 3,200 digits; it should be 1. Left: α = 0.01, where the estimate has no room in the output layer. Right: α = 0.1."}}
 figure, panels = plt.subplots(1, 2, figsize=(8.8, 3.3), sharey=True)
@@ -475,7 +491,7 @@ claim(
 
 # %% [markdown]
 # With $\alpha = 0.01$ the estimate arrives where it is not needed and fails where it is: most coordinates are inputs' weights in which $\beta \ll \alpha$, and the few hot ones, which decide the output, are clipped. With $\alpha = 0.1$ it works.
-# And at full scale, on the experiment of {doc}`/book/bayesian_networks/mnist` with fresh minibatches and the paper's $\alpha = 0.01$ (`python -m sgmc.experiments run noise`):
+# And at full scale, on the experiment of {doc}`/book/bayesian_networks/mnist` with fresh minibatches and the paper's $\alpha = 0.01$ (`python -m experiments run noise`):
 
 # %%
 noise = read_result(RESULTS / "noise.json")

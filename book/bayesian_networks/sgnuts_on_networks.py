@@ -32,13 +32,14 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
 
+from experiments import sgnuts
+from experiments.options import Options
+from experiments.results import RESULTS, read_result, who_ran
 from sgmc import claim, sample
-from sgmc.experiments import sgnuts
-from sgmc.experiments.runner import RESULTS, Options, read_result, who_ran
 from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.flows import palindromic
 from sgmc.kernels import SGNUTS
-from sgmc.linear_laws import sghmc_chain
-from sgmc.networks import multilayer_perceptron
+from sgmc.linear_laws import linear_chain, sghmc_chain
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 
@@ -69,6 +70,8 @@ styles = {
 # An epoch is $N/n$ stochastic gradients, with minibatches of $n$ of the $N$ examples, whatever steps or trees they are spent on. A tree that is not finished at the end of an epoch counts in the next.
 # ```
 #
+# In the code of the experiments such an epoch is a *round*, as it is for every other method.
+#
 # We run the repaired sampler of {doc}`/book/stochastic_gradients/sgnuts` (palindromic step, equal weights, a fresh minibatch for each gradient), and the reported one: drift and kick, weights $e^{-H}$, and one minibatch held for a whole tree, whose energy is the one in the weights.
 # The start is a draw from the prior. In the report's program it is uniform on $(-2, 2)$, which is about as wide.
 #
@@ -89,11 +92,10 @@ styles = {
 # In such weights every sampler of this chapter is a chain on $N(0, 1)$ with *exact* gradients. Their mean square is a thermometer which should read one: less is too cold, or not yet there, if they started small.
 
 # %%
-prepared = sgnuts.prepare(Options(data=Path(), runs=Path(), small=True))
-train, test = prepared.data["MNIST"]
-plans = {plan.method: plan for plan in prepared.plans}
-posterior = NetworkPosterior(multilayer_perceptron(sgnuts.LAYERS), *train, batch_size=100)
-empty = (train.inputs == 0).all(0)
+prepared = sgnuts.prepare(Options(data=Path(), runs=Path(), small=True))["MNIST"]
+plans = {plan.method: plan for plan in sgnuts.settings(small=True)}
+posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=100)
+empty = (prepared.train.inputs == 0).all(0)
 claim("Pixels that are empty in 4,000 digits", int(empty.sum()), near=124, within=0, because="counted")
 
 generator = torch.Generator().manual_seed(0)
@@ -235,10 +237,9 @@ plt.show()
 # %%
 def palindromic_step(learning_rate, momentum_decay):
     """Matrix of the palindromic step in (θ, r) on a standard normal law."""
-    step_size, solve = math.sqrt(learning_rate), 1 / (1 + momentum_decay / 2)
-    drift = torch.tensor([[1, step_size / 2], [0, 1]], dtype=torch.float64)
-    kick = torch.tensor([[1, 0], [-step_size * solve, (1 - momentum_decay / 2) * solve]], dtype=torch.float64)
-    return drift @ kick @ drift
+    step_size = math.sqrt(learning_rate)
+    flows = palindromic(step_size, momentum_decay / step_size)
+    return linear_chain(flows, torch.eye(1, dtype=torch.float64)).transition
 
 
 def contraction(learning_rate, momentum_decay, depth):
@@ -360,8 +361,9 @@ plt.show()
 # %%
 live = {}
 for method, plan in plans.items():
-    epochs = 76 if method == "SGNUTS, small start" else plan.epochs  # three trees of depth 10 end just after 76 epochs
-    live[method] = sgnuts.one_run(replace(plan, epochs=epochs, seed=1), train, test)
+    if method == "SGNUTS, small start":
+        plan = replace(plan, rounds=76)  # three trees of depth 10 end just after that
+    live[method] = sgnuts.TreeRun(replace(plan, seed=1), prepared).go(progress=False)
 chain, expected = one_weight(*settings["digits, live"]).power(40), [0.0]  # E[θ²] of SGHMC, from θ = 0 and r ~ N(0, 1)
 covariance = torch.diag(torch.tensor([0.0, 1.0], dtype=torch.float64))
 for _ in range(30):
@@ -438,7 +440,7 @@ claim(
 # %% [markdown]
 # ## At full scale
 #
-# The runs of `python -m sgmc.experiments run sgnuts`: 50,000 training images, minibatches of 500, $\alpha = 0.01$, $\eta = 2\cdot10^{-6}$ on MNIST and $10^{-6}$ on Fashion-MNIST, 20 + 50 epochs of 100 gradients, scored on the 10,000 test images, which chose nothing.
+# The runs of `python -m experiments run sgnuts`: 50,000 training images, minibatches of 500, $\alpha = 0.01$, $\eta = 2\cdot10^{-6}$ on MNIST and $10^{-6}$ on Fashion-MNIST, 20 + 50 epochs of 100 gradients, scored on the 10,000 test images, which chose nothing.
 # The accuracy is that of the average of the networks at the ends of the 50 epochs; {numref}`fig-sgnuts-full` has the single networks on the way. The time is the processor's, without predictions.
 
 # %%
@@ -501,7 +503,7 @@ plt.show()
 
 # %%
 for data, methods in runs.items():
-    print(f"{data:28}{'warm-up, epochs:':>18}" + "".join(f"{warm_up:>9}" for warm_up in sgnuts.WARM_UPS))
+    print(f"{data:28}{'warm-up, epochs:':>18}" + "".join(f"{burn_in:>9}" for burn_in in sgnuts.BURN_INS))
     for method in methods:
         rows = {
             "last network": lambda line: f"{1 - line['error']:.3f}",
@@ -511,7 +513,7 @@ for data, methods in runs.items():
         }
         for row, (name, entry) in enumerate(rows.items()):
             entries = []
-            for index in range(len(sgnuts.WARM_UPS)):
+            for index in range(len(sgnuts.BURN_INS)):
                 lines = [run["after"][index] for run in methods[method]]
                 line = {key: sum(one[key] for one in lines) / seeds for key in ("error", "gradients", "processor_seconds")}
                 line["average"] = {"error": sum(one["average"]["error"] for one in lines) / seeds}

@@ -29,9 +29,11 @@ from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 import torch
 
+from experiments import mnist, uncertainty
+from experiments.comparison import make_run
+from experiments.options import Options
+from experiments.results import RESULTS, read_result, who_ran
 from sgmc import claim
-from sgmc.experiments import mnist, uncertainty
-from sgmc.experiments.runner import RESULTS, Options, read_result, who_ran
 from sgmc.figures import COLOURS, TRUTH, use_style
 
 use_style()
@@ -224,9 +226,9 @@ claim(
 with TemporaryDirectory() as folder:
     options = Options(data=Path(folder), runs=Path(folder), small=True, seeds=1, progress=False)
     prepared = mnist.prepare(options)
-    prepared.folder.mkdir()
     for method in (sghmc, point):
-        mnist.one_run(mnist.settings(prepared, small=True)[method][0], prepared, options)
+        plan = mnist.settings(prepared, small=True)[method][0]
+        make_run(plan, prepared, options).go(progress=False)
     *_, live = uncertainty.run(options, uncertainty.prepare(options))
 live = {method: runs[0] for method, runs in live["methods"].items()}
 claim(

@@ -29,7 +29,7 @@ import torch
 from sgmc import claim
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
-from sgmc.potentials import DoubleWell, Gaussian
+from sgmc.targets import DoubleWell, Gaussian
 
 use_style()
 

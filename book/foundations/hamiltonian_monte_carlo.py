@@ -33,7 +33,7 @@ from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, RandomWalkMetropolis
 from sgmc.linear_laws import naive_sghmc_chain
-from sgmc.potentials import Gaussian
+from sgmc.targets import Gaussian
 
 use_style()
 
@@ -178,12 +178,14 @@ plt.show()
 def efficiency(kernel, potential, num_samples=1_000, chains=20, seed=0):
     """Effective samples per gradient, for the slowest of θ and θ² in the first two coordinates, and the acceptance."""
     start = potential.exact_samples(chains, torch.Generator().manual_seed(seed))
-    draws = sample(kernel, potential, start, num_samples=num_samples, seed=seed)
+
+    def moments(position):
+        return torch.cat([position[:, :2], position[:, :2] ** 2], -1).double()
+
+    draws = sample(kernel, potential, start, num_samples=num_samples, seed=seed, collect=moments)
     gradients = draws.statistics["num_gradients"][-1, 0] if "num_gradients" in draws.statistics else num_samples
-    values = draws.samples[..., :2]
-    values = torch.cat([values, values**2], -1).transpose(0, 1).double().numpy()
-    sizes = [float(arviz.ess(values[..., i], method="mean")) for i in range(values.shape[-1])]
-    return min(sizes) / (chains * float(gradients)), float(draws.statistics["acceptance"].mean())
+    sizes = arviz.ess(draws.to_arviz(), method="mean")["position"]
+    return float(sizes.min()) / (chains * float(gradients)), float(draws.statistics["acceptance"].mean())
 
 
 steps = [1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]

@@ -16,22 +16,26 @@
 # **You will learn** to
 #
 # * define stationarity and detailed balance, and prove that one implies the other,
-# * derive random-walk Metropolis,
+# * derive random-walk Metropolis, and write a kernel of your own,
 # * measure autocorrelation, effective sample size, Monte Carlo standard error and $\hat R$,
 # * recognise four runs that went wrong, made so on purpose.
 #
 # **You will need** conditional probability, matrices, and {doc}`/book/foundations/bayesian_learning` for the reason why.
 
 # %%
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import arviz
 import matplotlib.pyplot as plt
 import torch
+from torch import Tensor
 
 from sgmc import claim, sample
 from sgmc.diagnostics import expectation
 from sgmc.figures import COLOURS, TRUTH, plot_density, use_style
-from sgmc.kernels import RandomWalkMetropolis
-from sgmc.potentials import DoubleWell, Gaussian, GaussianMixture
+from sgmc.kernels import Kernel, RandomWalkMetropolis
+from sgmc.targets import DoubleWell, Gaussian, GaussianMixture
 
 use_style()
 
@@ -169,6 +173,77 @@ right.legend(loc="upper center", ncols=2)
 plt.show()
 
 # %% [markdown]
+# ## A kernel of your own
+#
+# A kernel says in which state a chain starts, `init`, and how it moves, `step`.
+# The *state* is all that a chain needs to go on; what a step *learned* is kept apart, and becomes a statistic of the draws.
+# Whoever writes these two has the rest from `sample`: many chains, warm-up, statistics, checkpoints, and the way to ArviZ.
+#
+# Take another rule of acceptance.
+# Detailed balance asks for a flow that is symmetric, and the smaller of $\pi(\theta)$ and $\pi(\theta')$ is not the only symmetric function of the two.
+# {cite:t}`barker1965` accepts with probability $\pi(\theta')/(\pi(\theta) + \pi(\theta'))$, which is the logistic function of $U(\theta) - U(\theta')$, and has the flow
+#
+# $$
+# q(\theta, \theta')\,\frac{\pi(\theta)\,\pi(\theta')}{\pi(\theta) + \pi(\theta')}.
+# $$ (eq-barker-flow)
+
+
+# %%
+class State(NamedTuple):
+    position: Tensor  # (chains, dim)
+    energy: Tensor  # U there, (chains,)
+
+
+class Info(NamedTuple):
+    acceptance: Tensor  # (chains,)
+
+
+@dataclass(frozen=True)
+class Barker(Kernel):
+    step_size: float
+
+    def init(self, potential, position, generator):
+        return State(position.clone(), potential.energy(position))
+
+    def step(self, potential, state, generator):
+        noise = torch.randn(state.position.shape, generator=generator)
+        position = state.position + self.step_size * noise
+        energy = potential.energy(position)
+        acceptance = torch.sigmoid(state.energy - energy)
+        accepted = torch.rand(energy.shape, generator=generator) < acceptance
+        position = torch.where(accepted[:, None], position, state.position)
+        energy = torch.where(accepted, energy, state.energy)
+        return State(position, energy), Info(acceptance)
+
+
+start = torch.zeros(1_000, 1)
+barker = sample(Barker(1.5), well, start, num_samples=1_000, warm_up=100, seed=1)
+value, error = barker.mean_and_standard_error(lambda x: x**2)
+claim(
+    "E[θ²] of the double well by Barker's rule",
+    value,
+    near=round(exact, 5),
+    standard_error=error,
+    because="quadrature; 1,000 chains",
+)
+
+flow = proposal * density[:, None] * density / (density[:, None] + density)
+spacing, normaliser = 0.01, 1.5 * (2 * torch.pi) ** 0.5  # of the grid; of the proposal
+accepted = float(flow.sum() * spacing / density.sum() / normaliser)
+acceptance = barker.statistics["acceptance"].double().mean(0)  # of each chain
+claim(
+    "Mean acceptance by Barker's rule",
+    acceptance.mean(),
+    near=round(accepted, 5),
+    standard_error=acceptance.std() / 1_000**0.5,
+    because="the flow out of all places, by quadrature; 1,000 chains",
+)
+
+# %% [markdown]
+# So the rule is right, and it is not the best.
+# Between places of equal density it refuses every other move, which Metropolis would always make.
+# Given the proposals, no rule in detailed balance accepts more moves than Metropolis does, and so none has averages of smaller variance {cite:p}`peskun1973`.
+#
 # ## How much is a draw worth?
 #
 # Draws of a chain resemble their neighbours. Let the chain be stationary, and let the *autocorrelation* $\rho_k$ be the correlation of $f(\theta_t)$ with $f(\theta_{t+k})$.
@@ -185,10 +260,11 @@ plt.show()
 # Do the two ways agree? Take 400 chains in 100 groups of four.
 
 # %%
-groups = sample(RandomWalkMetropolis(1.5), well, torch.zeros(400, 1), num_samples=2_000, warm_up=100, seed=2).samples
-groups = groups[..., 0].T.reshape(100, 4, 2_000).double()
-estimated = sum(float(arviz.mcse(chains.numpy())) for chains in groups) / len(groups)
-ratio = estimated / float(groups.mean((1, 2)).std())
+run = sample(RandomWalkMetropolis(1.5), well, torch.zeros(400, 1), num_samples=2_000, warm_up=100, seed=2)
+draws = run.to_arviz().posterior["position"].values.astype(float)  # chains first, as ArviZ has them
+groups = draws.reshape(100, 4, 2_000)
+estimated = sum(float(arviz.mcse(chains)) for chains in groups) / len(groups)
+ratio = estimated / groups.mean((1, 2)).std(ddof=1)
 claim(
     "ArviZ's standard error from 4 chains, averaged over 100 groups, relative to the spread of the groups' means",
     ratio,
@@ -206,7 +282,7 @@ claim(
 step_sizes = torch.logspace(-1, 1, 13).tolist()
 start = torch.randn(50, 1, generator=torch.Generator().manual_seed(0))
 runs = [sample(RandomWalkMetropolis(e), Gaussian.standard(1), start, num_samples=4_000, seed=2) for e in step_sizes]
-effective = [float(arviz.ess(run.samples[..., 0].T.double().numpy(), method="mean")) / run.samples.numel() for run in runs]
+effective = [arviz.ess(run.to_arviz(), method="mean")["position"].item() / run.samples.numel() for run in runs]
 of_chains = torch.stack([run.statistics["acceptance"].double().mean(0) for run in runs])
 acceptance = of_chains.mean(1)
 theory = 2 / torch.pi * torch.atan(2 / torch.tensor(step_sizes, dtype=torch.float64))
@@ -279,11 +355,11 @@ settings = {
     "drift": (RandomWalkMetropolis(0.3), normal, spread * 10, 0),
     "missing mode": (RandomWalkMetropolis(0.7), two_modes, torch.full((4, 1), 3.0), 200),
 }
-chains = {
-    name: sample(kernel, potential, start, num_samples=1_000, warm_up=warm_up, seed=3).samples[..., 0].T.double()
+runs = {
+    name: sample(kernel, potential, start, num_samples=1_000, warm_up=warm_up, seed=3)
     for name, (kernel, potential, start, warm_up) in settings.items()
 }
-r_hat = {name: float(arviz.rhat(values.numpy())) for name, values in chains.items()}
+r_hat = {name: arviz.rhat(run.to_arviz())["position"].item() for name, run in runs.items()}
 claim("R̂ of the good chains", r_hat["good"], at_most=1.02, because="it was 1.003 to 1.010 in runs with five seeds")
 claim(
     "R̂ with short steps",
@@ -300,13 +376,14 @@ claim(
 )
 claim("R̂ of the drifting chains", r_hat["drift"], at_least=1.15, because="it was 1.30 to 1.38 in runs with five seeds")
 claim("R̂ where all chains miss the same mode", r_hat["missing mode"], at_most=1.1, because="no diagnostic sees what no chain visited")
-claim("The mean that those chains report, where 0 is right", chains["missing mode"].mean(), at_least=2.5, because="they sit at 3")
+claim("The mean that those chains report, where 0 is right", runs["missing mode"].samples.mean(), at_least=2.5, because="they sit at 3")
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bad-chains", "caption": "Five runs of four chains each, with their R̂. Left: the chains, one colour each. Right: all draws together (line) against the true density (grey)."}}
 figure, panels = plt.subplots(5, 2, figsize=(7.2, 7.6), width_ratios=(3, 1))
-for (axes, side), (name, values) in zip(panels, chains.items(), strict=True):
-    for chain, colour in zip(values, ("#000000", "#E69F00", "#56B4E9", "#009E73"), strict=True):
-        axes.plot(chain, color=colour, lw=0.5)
+for (axes, side), (name, run) in zip(panels, runs.items(), strict=True):
+    values = run.samples[..., 0]
+    for chain, colour in enumerate(("#000000", "#E69F00", "#56B4E9", "#009E73")):
+        axes.plot(values[:, chain], color=colour, lw=0.5)
     axes.set_title(rf"{name}: $\hat R$ = {r_hat[name]:.2f}", loc="left", fontsize=10)
     axes.set_ylabel(r"$\theta$")
     limit = max(4.5, float(values.abs().max()))

@@ -34,8 +34,10 @@ from sgmc import claim, sample
 from sgmc.adaptation import DualAveraging, adapt
 from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.integrators import leapfrog
-from sgmc.kernels import HMC, NUTS, doubling
-from sgmc.potentials import Gaussian
+from sgmc.kernels import HMC, NUTS, trees
+from sgmc.kernels.trees import Point, grow_tree
+from sgmc.matrices import Matrix
+from sgmc.targets import Gaussian
 
 use_style()
 
@@ -167,12 +169,12 @@ step_size = 0.22
 def forward(point):
     position, momentum = leapfrog(ridge.gradient, point.position, point.momentum, step_size)
     record.append((point.position[0], position[0]))
-    return doubling.Point(position, momentum, torch.zeros(1))
+    return Point(position, momentum, torch.zeros(1))
 
 
 generator = torch.Generator().manual_seed(46)
-first = doubling.Point(torch.tensor([[0.3, 0.6]]), torch.tensor([[-0.9, -0.5]]), torch.zeros(1))
-tree = doubling.grow_tree(first, forward, 1.0, 10, generator)
+first = Point(torch.tensor([[0.3, 0.6]]), torch.tensor([[-0.9, -0.5]]), torch.zeros(1))
+tree = grow_tree(first, forward, Matrix(1.0), max_depth=10, generator=generator)
 
 # Put the states in order, and remember for each in which doubling it came.
 path, born = [first.position[0]], [-1]
@@ -231,7 +233,7 @@ plt.show()
 # Any choice for which $e^{-H(z_s)}\kappa(s, k)$ is symmetric in $s$ and $k$ will do, and one is better than independent draws: whenever a new half comes, take a state of it with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half {cite:p}`betancourt2017`. That favours states far from the start ({prf:ref}`lem-choice`).
 # This is the code that doubles. All chains grow their trees together, and a step to the left is: reverse the momentum, step forward, reverse it.
 #
-# ```{literalinclude} ../../sgmc/kernels/doubling.py
+# ```{literalinclude} ../../sgmc/kernels/trees.py
 # :language: python
 # :pyobject: grow_tree
 # ```
@@ -249,16 +251,16 @@ plt.show()
 # %%
 def careless(near, forward, inverse_mass, num_states, growing, *rest):
     """Grow a new half as ever, but look at none of its sub-trees."""
-    join = doubling.join
-    with patch.object(doubling, "join", lambda *spans: (join(*spans)[0], torch.ones_like(growing))):
+    join = trees.join
+    with patch.object(trees, "join", lambda *spans: (join(*spans)[0], torch.ones_like(growing))):
         return grow_branch(near, forward, inverse_mass, num_states, growing, *rest)
 
 
-grow_branch = doubling.grow_branch
+grow_branch = trees.grow_branch
 generator = torch.Generator().manual_seed(4)
 kernel, exact = NUTS(step_size=0.5), bowl.exact_samples(10_000, generator)
 nuts = sample(kernel, bowl, exact, num_samples=30, seed=5)
-with patch.object(doubling, "grow_branch", careless):
+with patch.object(trees, "grow_branch", careless):
     unchecked = sample(kernel, bowl, exact, num_samples=30, seed=5)
 value, error = nuts.mean_and_standard_error(lambda x: x**2)
 claim("Variance of the bowl with NUTS", value, near=1, standard_error=error, because="10,000 independent chains")
@@ -304,9 +306,9 @@ averaging, trace = DualAveraging(step_size=1.0, target=0.8), []
 generator = torch.Generator().manual_seed(6)
 state = NUTS(1.0).init(target, target.exact_samples(50, generator), generator)
 for _ in range(60):
-    state = NUTS(averaging.step_size, max_depth=8).step(target, state, generator)
-    averaging.update(float(state.acceptance.mean()))
-    trace.append((averaging.step_size, averaging.average, float(state.acceptance.mean())))
+    state, info = NUTS(averaging.step_size, max_depth=8).step(target, state, generator)
+    averaging.update(float(info.acceptance.mean()))
+    trace.append((averaging.step_size, averaging.average, float(info.acceptance.mean())))
 
 tuned, position = adapt(NUTS(step_size=1.0), target, torch.zeros(100, 10), num_steps=100, seed=7)
 adapted = sample(tuned, target, position, num_samples=50, seed=8)

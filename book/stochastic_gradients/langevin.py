@@ -31,7 +31,7 @@ from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGLD
 from sgmc.linear_laws import langevin_chain
 from sgmc.posteriors import LinearRegression
-from sgmc.potentials import Gaussian, NoisyGradient
+from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
 

@@ -30,6 +30,7 @@ import torch
 
 from sgmc import claim
 from sgmc.figures import TRUTH, use_style
+from sgmc.minibatches import Fresh
 from sgmc.posteriors import LogisticRegression
 
 use_style()
@@ -91,9 +92,9 @@ small = LogisticRegression(inputs, targets, prior_variance=2.0, batch_size=4)
 theta = torch.tensor([[0.3, -0.5, 0.8]], dtype=torch.float64)
 
 
-def all_gradients(indices, scale=12 / 4):
-    """The minibatch gradients (batches, 3) for given minibatches (batches, 4), by the package's own code."""
-    return small._gradient(theta.expand(len(indices), -1), small.minibatch(indices), scale)
+def all_gradients(minibatches):
+    """The gradients (batches, 3) of given minibatches (batches, 4)."""
+    return small.gradient_given(theta.expand(len(minibatches), -1), minibatches)
 
 
 subsets = torch.tensor(list(itertools.combinations(range(12), 4)))
@@ -126,7 +127,7 @@ claim(
     at_most=1e-10,
     because="enumeration; rounding",
 )
-forgotten = all_gradients(subsets, scale=1.0).mean(0)
+forgotten = per_example[subsets].sum(1).mean(0) - small.grad_log_prior(theta)[0]
 claim(
     "Relative error of the mean gradient where N/n is forgotten",
     (forgotten - exact).norm() / exact.norm(),
@@ -143,6 +144,9 @@ claim(
 # And it depends on $\theta$.
 # At the origin the model knows nothing, and every example contributes $g_i = \pm\tfrac12x_i$; at the *mode*, the $\theta$ of largest posterior density, most examples are predicted well and contribute little.
 # On the far side of the origin the examples are predicted wrongly, with confidence, and the noise is largest.
+#
+# In code a *rule* says which examples a chain sees: `Fresh()`, a new subset at each step, or `Fresh(replacement=True)`, a new sequence.
+# Its minibatches are a pure function of the seed, the step and the chain, whatever else a run draws.
 
 # %%
 N, d = 2_000, 10
@@ -173,7 +177,7 @@ def noise_covariance(position, n, replacement=False):
 
 def measured_trace(position, n, replacement, batches=4_000):
     """The trace of V from minibatches, with its standard error: the mean square distance from the exact gradient."""
-    noisy = LogisticRegression(inputs, targets, batch_size=n, replacement=replacement)
+    noisy = LogisticRegression(inputs, targets, batch_size=n, minibatches=Fresh(replacement))
     draws = torch.cat([noisy.stochastic_gradient(position.expand(200, -1), generator) for _ in range(batches // 200)])
     squares = (draws - model.gradient(position)).pow(2).sum(-1)
     return float(squares.mean()), float(squares.std() / batches**0.5)
@@ -427,7 +431,8 @@ plt.show()
 # ```{exercise}
 # :label: ex-noise-duplicates
 #
-# To draw a small minibatch without replacement, the package draws with replacement and redraws repeated indices until none is left.
+# To draw a small minibatch without replacement, the package draws a sequence of examples with replacement, a little longer than $n$, and keeps the first $n$ different ones.
+# A sequence that has fewer is thrown away, and a new one drawn.
 # Show that every subset of size $n$ is equally likely.
 # ```
 #
@@ -435,7 +440,7 @@ plt.show()
 # :class: dropdown
 #
 # The procedure treats all examples alike: renaming the examples by a permutation renames the result by the same permutation, and leaves its probability as it is.
-# (Which of several equal indices is redrawn does not matter, as they are equal.)
+# (Whether a sequence is thrown away depends on how many different examples it has, and not on which.)
 # So all subsets of one size, which permutations carry into each other, have the same probability.
 # {prf:ref}`thm-redraw` has another proof, which also says that the procedure ends.
 # ```

@@ -28,13 +28,13 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, sample
+from sgmc import claim, flows, sample
 from sgmc.diagnostics import expectation
 from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import NaiveSGHMC
-from sgmc.linear_laws import LinearChain, langevin_chain, naive_sghmc_chain
-from sgmc.potentials import DoubleWell, Gaussian, NoisyGradient
+from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain
+from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
 
@@ -138,25 +138,18 @@ plt.show()
 # After a time of $d/(2\operatorname{tr}(M^{-1}B))$ the noise has brought as much energy as the momentum had.
 #
 # In the bowl $U = \tfrac12\theta^2$ both theorems can be watched exactly: a Gaussian stays Gaussian, its covariance $\Sigma$ obeys a linear recursion, and its entropy is $\tfrac12\log\det\Sigma$ and a constant.
+# A noisy leapfrog step is a list of three moves, half a drift, a kick and half a drift; `linear_chain` composes what each of them does to $(\theta, r)$.
 # Start in equilibrium, $N(0, I)$.
 
 
 # %%
-def leapfrog_chain(step_size, noise_variance):
-    """One noisy leapfrog step in the bowl (half drift, full kick, half drift) as a linear chain in (θ, r)."""
-    half, noise = 0.5 * step_size, torch.zeros(2, 2, dtype=torch.float64)
-    noise[1, 1] = step_size**2 * noise_variance
-    drift = LinearChain(torch.tensor([[1, half], [0, 1]], dtype=torch.float64), torch.zeros(2, 2, dtype=torch.float64))
-    kick = LinearChain(torch.tensor([[1, 0], [-step_size, 1]], dtype=torch.float64), noise)
-    return drift.then(kick).then(drift)
-
-
 def covariance_path(step_size, noise_variance, num_steps):
     """The exact covariance of (θ, r) after 0, 1, … steps from equilibrium, (num_steps + 1, 2, 2)."""
-    transition, noise = leapfrog_chain(step_size, noise_variance)
+    half_drift, kick = flows.Drift(step_size / 2), flows.Kick(step_size)
+    step = linear_chain([half_drift, kick, half_drift], torch.eye(1), noise_variance)
     path = [torch.eye(2, dtype=torch.float64)]
     for _ in range(num_steps):
-        path.append(transition @ path[-1] @ transition.T + noise)
+        path.append(step.transition @ path[-1] @ step.transition.T + step.noise_covariance)
     return torch.stack(path)
 
 

@@ -42,6 +42,10 @@ class Kernel(Protocol):
         """Make the next state, and say what was learned; the tensors of the old state may be overwritten."""
         ...
 
+    def retarget(self, potential: Potential, state: NamedTuple) -> NamedTuple:
+        """Bring up to date what a state knows of its potential, such as U, when another one takes its place; nothing by default."""
+        return state
+
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, a sentence each, given the statistics of its draws; nothing by default."""
         return []

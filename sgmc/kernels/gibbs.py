@@ -80,10 +80,12 @@ class Gibbs(Kernel):
 
     def step(self, potential: Hierarchical, state: GibbsState, generator: Generator) -> tuple[GibbsState, GibbsInfo]:
         """Move the parameters given the hyperparameters, then draw the hyperparameters given the parameters."""
-        inner, given = state.inner, potential.given(state.hyperparameters)
+        given = potential.given(state.hyperparameters)
+        inner = self.kernel.retarget(given, state.inner)
         for _ in range(self.num_steps):
             inner, info = self.kernel.step(given, inner, generator)
-        hyperparameters = potential.draw_hyperparameters(inner.position, generator)
+        drawn = potential.draw_hyperparameters(inner.position, generator)
+        hyperparameters = {name: drawn[name] for name in state.hyperparameters}  # in the order of the state, whatever theirs
         return GibbsState(inner, hyperparameters), GibbsInfo(torch.stack(list(hyperparameters.values()), -1), info)
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:

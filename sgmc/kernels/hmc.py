@@ -104,6 +104,10 @@ class HMC(Kernel):
         num_gradients = state.num_gradients + num_steps + 1
         return HMCState(position, momentum, energy, num_gradients), HMCInfo(acceptance, energy, num_gradients)
 
+    def retarget(self, potential: Potential, state: HMCState) -> HMCState:
+        """Evaluate another potential at the position."""
+        return state._replace(energy=potential.energy(state.position))
+
     def draw_num_steps(self, generator: Generator) -> int:
         """Draw the number of leapfrog steps of a trajectory."""
         spread = math.floor(round(self.jitter * self.num_steps, 9))  # rounded, for 0.29 * 100 falls short of 29

@@ -81,3 +81,7 @@ class NaiveSGHMC(Kernel):
             energy = torch.where(accepted, energy, state.energy)
         num_gradients = state.num_gradients + self.num_steps + 1
         return HMCState(position, momentum, energy, num_gradients), HMCInfo(acceptance, energy, num_gradients)
+
+    def retarget(self, potential: Potential, state: HMCState) -> HMCState:
+        """Evaluate another potential at the position, if energies are used."""
+        return state._replace(energy=potential.energy(state.position)) if self.metropolis else state

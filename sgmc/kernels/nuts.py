@@ -109,6 +109,11 @@ class NUTS(Kernel):
         info = NUTSInfo(tree.acceptance, tree.chosen.energy, tree.depth, tree.diverged, tree.depth_limited, num_gradients)
         return chosen, info
 
+    def retarget(self, potential: Potential, state: NUTSState) -> NUTSState:
+        """Evaluate another potential at the position."""
+        energy, gradient = potential.energy_and_gradient(state.position)
+        return NUTSState(state.position, gradient, energy, state.num_gradients + 1)
+
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, if anything is."""
         return trees.diagnose(statistics, self.max_depth)

@@ -61,3 +61,7 @@ class RandomWalkMetropolis(Kernel):
         position = torch.where(accepted[:, None], proposal, state.position)
         energy = torch.where(accepted, proposed_energy, state.energy)
         return RandomWalkState(position, energy), MetropolisInfo(acceptance, energy)
+
+    def retarget(self, potential: Potential, state: RandomWalkState) -> RandomWalkState:
+        """Evaluate another potential at the position."""
+        return RandomWalkState(state.position, potential.energy(state.position))

@@ -1,7 +1,7 @@
 """Stochastic-gradient Hamiltonian Monte Carlo."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_dims, check_non_negative, check_positive
-from sgmc.compiling import compiled
+from sgmc.compiling import CompiledInPlace
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix, as_matrix
@@ -62,8 +62,8 @@ class SGHMC(Kernel):
         num_steps: m, the number of such steps between two draws.
         resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``; never by default.
         temperature: T, of the target exp(−U/T). With T = 0 no noise is injected: stochastic gradient descent with momentum.
-        compiled: whether the m steps become one function by :func:`torch.compile`, which takes from seconds to minutes, once, and needs
-            a C++ compiler and a gradient that is a formula. It pays for few chains of a small model; the law is the same.
+        compiled: whether the m steps are compiled to one function, which takes from seconds to a minute, once, and needs a C++ compiler, a
+            fixed noise estimate, and a gradient without Python that depends on values. It pays for small models; the law is the same.
 
     Raises:
         ValueError: if a parameter is out of its range, or the friction is below the noise estimate.
@@ -96,11 +96,13 @@ class SGHMC(Kernel):
         self._mass  # refuses what is no mass
         if self._online and self.temperature == 0:
             raise ValueError("temperature is 0, so that no noise is injected: leave noise_estimate at 0")
+        if self._online and self.compiled:
+            raise ValueError("compiled is True, which needs a fixed noise_estimate: what an online one clips depends on values")
         if not self._online:
             as_matrix(self.noise_estimate, "noise_estimate")
         check_dims(friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
         try:
-            as_matrix(self._injected, "temperature * friction - noise_estimate")
+            as_matrix(self._spare, "temperature * friction - noise_estimate")
         except ValueError as error:
             raise ValueError(
                 f"friction must be at least the noise_estimate (in every direction, and times the temperature "
@@ -128,7 +130,9 @@ class SGHMC(Kernel):
         """
         check_positive("learning_rate", learning_rate)
         step_size = math.sqrt(learning_rate)
+        as_matrix(momentum_decay, "momentum_decay")
         if not isinstance(noise_estimate, OnlineNoise):
+            as_matrix(noise_estimate, "noise_estimate")
             noise_estimate = noise_estimate / step_size
         return cls(step_size, momentum_decay / step_size, noise_estimate, **settings)
 
@@ -153,8 +157,12 @@ class SGHMC(Kernel):
         return self.temperature * Matrix(self.friction)
 
     @cached_property
+    def _spare(self) -> Matrix:  # TC − B̂
+        return self._room - Matrix(0.0 if self._online else self.noise_estimate)
+
+    @cached_property
     def _injected(self) -> Matrix:  # 2(TC − B̂)ε
-        return 2 * self.step_size * (self._room - Matrix(0.0 if self._online else self.noise_estimate))
+        return 2 * self.step_size * self._spare
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGHMCState:
         """Start at the given position ``(chains, dim)`` with a momentum from N(0, TM)."""
@@ -176,14 +184,18 @@ class SGHMC(Kernel):
         for first, number in blocks(state.num_gradients, self.num_steps, position):
             noise = potential.draw_noise(position, generator, first, number)
             normals = normal_block(position, number, generator) if self.temperature > 0 else (None,) * number
-            position, momentum, estimate = self._trajectory(potential, position, momentum, noise, normals, estimate)
+            if self.compiled:
+                self._compiled_trajectory(potential, position, momentum, noise, normals)  # it overwrites position and momentum
+            else:
+                position, momentum, estimate = self.trajectory(potential, position, momentum, noise, normals, estimate)
         num_gradients = state.num_gradients + self.num_steps
         state = SGHMCState(position, momentum, num_gradients, estimate.variance, estimate.clipped)
         return state, SGHMCInfo(num_gradients, estimate.clipped)
 
     @cached_property
-    def _trajectory(self) -> Callable:
-        return compiled(self.trajectory) if self.compiled else self.trajectory
+    def _compiled_trajectory(self) -> CompiledInPlace:
+        fixed = Estimate(self._injected.root, 0, None, None)
+        return CompiledInPlace(lambda *arguments: self.trajectory(*arguments, fixed))
 
     def trajectory(
         self,

@@ -153,17 +153,27 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     turned. Hence each half is also checked together with the first state of the other, as Stan does since 2019 (its pull request 2800).
     """
     total = old.total + new.total
-    not_turning = is_not_turning(total, old.first, new.last, inverse_mass)
+    checks = [(total, old.first, new.last)]
     if old.num_states > 1:
-        not_turning = not_turning & is_not_turning(old.total + new.first, old.first, new.first, inverse_mass)
-        not_turning = not_turning & is_not_turning(old.last + new.total, old.last, new.last, inverse_mass)
+        checks += [(old.total + new.first, old.first, new.first), (old.last + new.total, old.last, new.last)]
+    totals, firsts, lasts = zip(*checks, strict=True)
+    not_turning = is_not_turning(torch.stack(totals), torch.stack((*firsts, *lasts)).unflatten(0, (2, -1)), inverse_mass)
     return Span(old.first, new.last, total, old.num_states + new.num_states), not_turning
 
 
-def is_not_turning(total: Tensor, first: Tensor, last: Tensor, inverse_mass: Matrix) -> Tensor:
-    """Tell in which chains ρᵀM⁻¹r > 0 at both ends, ρ being the sum of the momenta between them (Betancourt, 2017, Appendix A)."""
-    velocity = total if isinstance(inverse_mass.value, float) else inverse_mass @ total  # a number does not change the sign
-    return ((velocity * first).sum(-1) > 0) & ((velocity * last).sum(-1) > 0)
+def is_not_turning(totals: Tensor, ends: Tensor, inverse_mass: Matrix) -> Tensor:
+    """Tell in which chains ρᵀM⁻¹r > 0 at both ends of some paths, ρ being the sum of their momenta (Betancourt, 2017, Appendix A).
+
+    Args:
+        totals: ρ of each path, ``(paths, chains, dim)``.
+        ends: r at both ends, ``(2, paths, chains, dim)``.
+        inverse_mass: M⁻¹.
+
+    Returns:
+        Whether it holds for all of the paths, ``(chains,)``.
+    """
+    velocities = totals if isinstance(inverse_mass.value, float) else inverse_mass @ totals  # a number does not change the sign
+    return (velocities * ends).sum(-1).amin((0, 1)) > 0
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:

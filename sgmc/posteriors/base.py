@@ -160,19 +160,29 @@ class DataPotential(Potential):
         log_prior_gradient = differentiate(self.log_prior, position)[1] if prior is None else prior(position)
         return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
 
-    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
-        log_likelihood = self.log_likelihood(position, *batch)
+    def _log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
+        log_likelihoods = self.log_likelihood(position, *batch)
         expected = (position.shape[0], batch[0].shape[1])
-        if log_likelihood.shape != expected:
+        if log_likelihoods.shape != expected:
             raise ValueError(
-                f"log_likelihood must return one value per chain and example, {expected}, but it returned {tuple(log_likelihood.shape)}"
+                f"log_likelihood must return one value per chain and example, {expected}, but it returned {tuple(log_likelihoods.shape)}"
             )
-        return -self.log_prior(position) - scale * log_likelihood.sum(-1)
+        return log_likelihoods
+
+    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        return -self.log_prior(position) - scale * self._log_likelihoods(position, batch).sum(-1)
 
     def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
         if self.grad_log_likelihood is not None:
             return self._with_prior(position, self.grad_log_likelihood(position, *batch), scale)
-        return differentiate(lambda position: self._energy(position, batch, scale), position)[1]
+        if torch.compiler.is_compiling() or self.grad_log_prior is not None:
+            return differentiate(lambda position: self._energy(position, batch, scale), position)[1]
+        with torch.enable_grad():  # both parts in one pass backwards: every operation less in it counts where batches are small
+            position = position.detach().requires_grad_()
+            parts = [(self.log_prior(position), -1.0), (self._log_likelihoods(position, batch), -scale)]
+            parts = [(value, torch.full_like(value, weight)) for value, weight in parts if value.requires_grad]
+            values, weights = zip(*parts, strict=True)
+            return torch.autograd.grad(values, position, weights)[0]
 
 
 class Posterior(DataPotential):
@@ -229,6 +239,9 @@ class HeldMinibatch(Potential):
         posterior: the posterior.
         indices: the examples of every chain, ``(chains, n)`` int64, as from a rule of :mod:`sgmc.minibatches`.
 
+    Raises:
+        ValueError: if there are no indices, because the posterior takes all the data.
+
     Example:
         >>> from sgmc.posteriors import LinearRegression
         >>> held = HeldMinibatch(LinearRegression(torch.ones(4, 1), torch.arange(4.0)), torch.tensor([[0, 3]]))
@@ -237,6 +250,8 @@ class HeldMinibatch(Potential):
     """
 
     def __init__(self, posterior: DataPotential, indices: Tensor):
+        if indices is None:
+            raise ValueError("indices is None: a posterior without a batch_size has no minibatch to hold, give it one")
         self.posterior, self.dim = posterior, posterior.dim
         self._batch, self._scale = posterior.minibatch(indices), posterior.num_examples / indices.shape[1]
 

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from sgmc.potentials import differentiate
+
 
 class Likelihood:
     """The law of a target y given a model's output z; a subclass writes ``log_density``, and the others where they make sense.
@@ -25,8 +27,8 @@ class Likelihood:
         raise NotImplementedError
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute ∂log p(y | z)/∂z of every example where z is a number: ``(chains, n)``."""
-        raise NotImplementedError
+        """Compute ∂log p(y | z)/∂z of every example where z is a number, by automatic differentiation: ``(chains, n)``."""
+        return differentiate(lambda outputs: self.log_density(outputs, targets).sum(-1), outputs)[1]
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute −Σ log p(y | z) over all chains and examples, a number."""
@@ -42,6 +44,9 @@ class Likelihood:
 
     def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
         """Raise a ValueError unless the targets ``(N, ...)`` of the inputs ``(N, ...)`` are what this likelihood can have."""
+
+    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless a model's outputs ``(1, n, ...)`` for some inputs suit the targets ``(n, ...)``."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,7 @@ class Gaussian(Likelihood):
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute −(y − z)²/2σ², summed over outputs: ``(chains, n)``."""
-        density = -0.5 * (targets - outputs) ** 2 / self.noise_variance
-        return density if density.ndim == 2 else density.flatten(2).sum(-1)
+        return _over_outputs(-0.5 * (targets - outputs) ** 2 / self.noise_variance)
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute (y − z)/σ²."""
@@ -78,10 +82,14 @@ class Gaussian(Likelihood):
         if targets.dtype != inputs.dtype:
             raise ValueError(f"targets must be numbers of the inputs' dtype {inputs.dtype}, not {targets.dtype}: use targets.to(inputs)")
 
+    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless there is one target for each output."""
+        _check_same_shape(outputs, targets)
+
 
 @dataclass(frozen=True)
 class Bernoulli(Likelihood):
-    """P(y = 1) = 1/(1 + e^−z), for y in {0, 1}.
+    """P(y = 1) = 1/(1 + e^−z), for y in {0, 1} and each of the outputs.
 
     Example:
         >>> Bernoulli().slope(torch.zeros(1, 1), torch.ones(1, 1))
@@ -89,8 +97,8 @@ class Bernoulli(Likelihood):
     """
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute yz − log(1 + e^z)."""
-        return targets * outputs - functional.softplus(outputs)
+        """Compute yz − log(1 + e^z), summed over outputs: ``(chains, n)``."""
+        return _over_outputs(targets * outputs - functional.softplus(outputs))
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute y − 1/(1 + e^−z)."""
@@ -108,6 +116,10 @@ class Bernoulli(Likelihood):
         """Raise a ValueError unless the targets are zeros and ones of the inputs' dtype."""
         if targets.dtype != inputs.dtype or not ((targets == 0) | (targets == 1)).all():
             raise ValueError(f"targets must be zeros and ones of the inputs' dtype {inputs.dtype}: use targets.to(inputs)")
+
+    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless there is one target for each output."""
+        _check_same_shape(outputs, targets)
 
 
 @dataclass(frozen=True)
@@ -139,3 +151,24 @@ class Softmax(Likelihood):
         """Raise a ValueError unless the targets are class numbers."""
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(f"targets must be class numbers, int64 of shape (N,), not {targets.dtype} {tuple(targets.shape)}")
+
+    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless there is one output for each class."""
+        if outputs.ndim != 3 or not 0 <= int(targets.min()) <= int(targets.max()) < outputs.shape[-1]:
+            raise ValueError(
+                f"the module must give an output for each class, but gives {tuple(outputs.shape[2:])} of an example, "
+                f"and the targets are from {int(targets.min())} to {int(targets.max())}"
+            )
+
+
+def _over_outputs(density: Tensor) -> Tensor:
+    """Sum over the outputs of an example, if it has several: ``(chains, n, ...)`` → ``(chains, n)``."""
+    return density if density.ndim == 2 else density.flatten(2).sum(-1)
+
+
+def _check_same_shape(outputs: Tensor, targets: Tensor) -> None:
+    if outputs.shape[2:] != targets.shape[1:]:
+        raise ValueError(
+            f"the module must give an output for each target, but gives {tuple(outputs.shape[2:])} of an example whose targets are "
+            f"{tuple(targets.shape[1:])}"
+        )

@@ -82,6 +82,9 @@ class NetworkPosterior(DataPotential):
         super().__init__((inputs, targets), batch_size, minibatches, dim=sum(self._sizes))
         self._set_prior({name: 1 / variance for name, variance in variances.items()})
         self._find_layers()
+        zero = (inputs if inputs.is_floating_point() else next(iter(parameters.values()))).new_zeros(1, self.dim)
+        with torch.no_grad():
+            self.likelihood.check_outputs(self.outputs(zero, inputs[None, :1]), targets)
 
     def given(self, prior_precision: Mapping[str, float | Tensor]) -> "NetworkPosterior":
         """Make the posterior with other prior precisions λ = 1/τ², by the parameters' names: numbers, or ``(chains,)``, one a chain.

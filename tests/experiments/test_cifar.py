@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from experiments import cifar
+from experiments.options import Options, Prepared
+from experiments.plan import Plan
+from experiments.walk import Walk
 from sgmc.datasets import Data
-from sgmc.experiments import cifar
-from sgmc.experiments.runner import Options, Plan
 from sgmc.networks import convolutional_network
 
 
@@ -55,37 +57,52 @@ def test_random_features_belong_to_each_image_and_to_the_generator(generator):
 
 
 def test_the_prior_of_a_weight_has_one_over_its_fan_in(generator):
-    train = images(generator)
     network = convolutional_network((3, 8, 8), (4, 5), hidden=6)
-    run = cifar.FanInRun(Plan("SGHMC", 1e-6, 0.1, prior_precision=2.0, batch_size=10), network, train, train)
+    walk = Walk(Plan(1e-6, 0.1, prior_precision=2.0, prior_by_fan_in=True, batch_size=10), network, images(generator))
     expected = {"1.weight": 54.0, "1.bias": 2.0, "4.weight": 72.0, "4.bias": 2.0, "8.weight": 40.0, "8.bias": 2.0}
     expected |= {"10.weight": 12.0, "10.bias": 2.0}
-    assert run.posterior.prior_precision == expected
+    assert walk.posterior.prior_precision == expected
 
 
 def test_small_runs_end_to_end_and_resume(options, monkeypatch):
     settings = cifar.settings
     size = {"rounds": 2, "burn_in": 1, "batch_size": 100, "record_every": 1}
-    monkeypatch.setattr(cifar, "settings", lambda *given: {k: replace(p, **size) for k, p in settings(*given).items()})
+    monkeypatch.setattr(cifar, "settings", lambda *given: {k: [replace(p, **size) for p in v] for k, v in settings(*given).items()})
     prepared = cifar.prepare(options)
-    few = (Data(*(x[::20] for x in data)) for data in prepared[:2])
-    prepared = cifar.Prepared(*few, *prepared[2:])
+    train, test = (Data(*(x[::20] for x in data)) for data in prepared[:2])
+    prepared = prepared._replace(train=train, test=test)
     result = list(cifar.run(options, prepared))[-1]
     assert list(result["methods"]) == ["all layers", "as reported", "its posterior", "all layers, optimised"]
-    again = list(cifar.run(options._replace(resume=True), prepared))[-1]
+    again = list(cifar.run(options, prepared))[-1]
     assert again == result and len(cifar.summary(result)) == 5
     assert all(run["gradient_evaluations"] == 4 for content in result["methods"].values() for run in content["runs"])
 
 
 def test_the_settings_are_those_of_the_report_at_its_size():
     train = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
-    plan = cifar.settings(cifar.Prepared(train, train, (3, 32, 32), None), small=False)["its posterior"]
+    plans = {method: choices[0] for method, choices in cifar.settings(Prepared(train, train), small=False).items()}
+    plan, reported, body = plans["its posterior"], plans["as reported"], plans["all layers"]
     assert plan.learning_rate == pytest.approx(1e-6) and (plan.momentum_decay, plan.burn_in, plan.batch_size) == (0.01, 150, 500)
+    assert (plan.temperature, plan.minibatches, reported.minibatches) == (1.0, "passes", "fresh")
+    assert reported.temperature == pytest.approx(2e-8) and reported.learning_rate == plan.learning_rate
+    assert (body.rounds, body.burn_in, body.batch_size, body.prior_by_fan_in, body.momentum_decay) == (60, 29, 100, True, 0.1)
+    optimised = plans["all layers, optimised"]
+    assert optimised == replace(body, temperature=0.0, method=optimised.method)
 
 
-def test_the_report_saw_scrambled_images_and_its_posterior_does_not(generator, tmp_path, monkeypatch):
+def test_the_report_saw_scrambled_images_and_its_posterior_does_not(generator, monkeypatch):
     train, shape = images(generator), (3, 8, 8)
     monkeypatch.setattr(cifar, "random_features", lambda train, test, shape, generator: (train, test))
+    prepared = Prepared(train, train, shape=shape)
+    plans = cifar.settings(prepared, small=False)
     for name, expected in {"as reported": cifar.scramble(train, shape).inputs, "its posterior": train.inputs}.items():
-        seen = cifar.parts(name, cifar.Prepared(train, train, shape, tmp_path), 0, small=False)[0].inputs
-        assert torch.equal(seen, expected)
+        assert torch.equal(cifar.on(plans[name][0], prepared).train.inputs, expected)
+
+
+def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generator):
+    prepared = Prepared(images(generator), images(generator, 6), convolutional_network, shape=(3, 8, 8))
+    plans = {method: choices[0] for method, choices in cifar.settings(prepared, small=False).items()}
+    for method, same in {"its posterior": False, "as reported": False, "all layers": True}.items():
+        first, again, other = (cifar.on(replace(plans[method], seed=seed), prepared) for seed in (0, 0, 1))
+        assert torch.equal(first.train.inputs, again.train.inputs)
+        assert torch.equal(first.train.inputs, other.train.inputs) == torch.equal(first.test.inputs, other.test.inputs) == same

@@ -1,18 +1,28 @@
 """The command line: what it lists, runs and refuses, in one line, without overwriting anything."""
 
 import json
+import signal
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 import torchvision.datasets.utils
+from tqdm import tqdm
 
+from experiments import EXPERIMENTS, mnist
+from experiments.__main__ import main
+from experiments.run import Run
+from sgmc import sampling
 from sgmc.datasets import digits
-from sgmc.experiments import EXPERIMENTS, mnist
-from sgmc.experiments.__main__ import main
-from sgmc.experiments.runner import Run
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
+
+
+@pytest.fixture(autouse=True)
+def silent(monkeypatch):
+    """Show no progress bars, which a busy machine writes among the errors."""
+    monkeypatch.setattr(sampling, "tqdm", partial(tqdm, disable=True))
 
 
 @pytest.fixture
@@ -25,7 +35,13 @@ def quick(monkeypatch):
         return {method: [replace(plan, **size) for plan in plans[:2]] for method, plans in settings(prepared, small).items()}
 
     monkeypatch.setattr(mnist, "settings", short)
-    monkeypatch.setenv("TQDM_DISABLE", "1")
+
+
+@pytest.fixture
+def two_methods(quick, monkeypatch):
+    """Make it shorter still: two methods, each with one setting."""
+    settings = mnist.settings
+    monkeypatch.setattr(mnist, "settings", lambda *given: {name: settings(*given)[name][:1] for name in ("SGHMC", "SGLD")})
 
 
 def run(tmp_path, *more):
@@ -47,9 +63,13 @@ def test_small_runs_write_results_with_their_provenance(quick, tmp_path, capsys)
     assert run(tmp_path, "mnist", "--small", "--seeds", "1") == 0
     path = tmp_path / "runs" / "mnist-small.json"
     result = json.loads(path.read_text())
-    assert result["provenance"]["command"] == "python -m sgmc.experiments run mnist --seeds 1 --small"
-    assert set(result["methods"]) == set(mnist.SETTINGS)
+    assert result["provenance"]["command"] == "python -m experiments run mnist --seeds 1 --small"
+    assert list(result["methods"]) == ["SGHMC", "SGD with momentum", "SGLD", "SGD", "SGHMC, fresh minibatches"]
     assert [len(content["tuning"]) for content in result["methods"].values()] == [0, 2, 2, 2, 0]
+    for content in result["methods"].values():
+        for entry in content["runs"]:
+            for use in ("last", "average"):
+                assert len(entry["wrong"][use]) == round(1000 * entry[use]["error"])
     assert len(result["data_checksum"]) == 32 and str(tmp_path) not in path.read_text()
     assert not (tmp_path / "results").exists()
     # Another seed, on top of what is there: the first is not run again.
@@ -85,11 +105,11 @@ def test_what_the_matrix_product_rounds_is_small_beside_the_minibatch():
     posterior = NetworkPosterior(multilayer_perceptron(layers), *train, batch_size=100)
     exact = NetworkPosterior(multilayer_perceptron(layers).double(), train.inputs.double(), train.targets, batch_size=100)
     position = posterior.initial_position(1, torch.Generator().manual_seed(0))
-    reference = exact.stochastic_gradient(position.double(), torch.Generator().manual_seed(1))
+    reference = exact.stochastic_gradient(position.double(), torch.Generator().manual_seed(1), step=0)
     precision = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision("medium")  # as the command line does
-        rounded = posterior.stochastic_gradient(position, torch.Generator().manual_seed(1))
+        rounded = posterior.stochastic_gradient(position, torch.Generator().manual_seed(1), step=0)
     finally:
         torch.set_float32_matmul_precision(precision)
     noise = reference - exact.gradient(position.double())
@@ -121,7 +141,7 @@ def test_corrupt_data_are_named(tmp_path, capsys):
     assert path.read_bytes() == b"half of it" and not (tmp_path / "runs").exists()
 
 
-def test_a_resume_with_other_settings_is_refused_and_changes_nothing(quick, tmp_path, capsys, monkeypatch):
+def test_a_resume_with_other_settings_is_refused_and_changes_nothing(two_methods, tmp_path, capsys, monkeypatch):
     assert run(tmp_path, "mnist", "--small") == 0
     before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}
     settings = mnist.settings
@@ -143,7 +163,7 @@ def test_bad_options_are_refused(option, message, tmp_path, capsys):
     assert message in error_of(capsys)
 
 
-def test_earlier_runs_are_not_started_over(quick, tmp_path, capsys):
+def test_earlier_runs_are_not_started_over(two_methods, tmp_path, capsys):
     assert run(tmp_path, "mnist", "--small") == 0
     before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}
     assert run(tmp_path, "mnist", "--small") == 1
@@ -166,18 +186,41 @@ def test_uncertainty_needs_the_runs_of_mnist(tmp_path, capsys):
     assert "SGHMC-0.pt is missing: run mnist with 1 seeds first" in error_of(capsys)
 
 
-def test_an_interrupted_experiment_goes_on(quick, tmp_path, monkeypatch, capsys):
-    one_round, rounds = Run.one_round, []
+@pytest.mark.parametrize("where", ["between rounds", "in a round"])
+def test_an_interrupted_experiment_goes_on(where, two_methods, tmp_path, monkeypatch, capsys):
+    advance, rounds = Run.advance, []
 
     def interrupt(self):
-        if len(rounds) == 20:
+        if len(rounds) == 20 and where == "in a round":
             raise KeyboardInterrupt
+        if len(rounds) == 20:
+            signal.raise_signal(signal.SIGINT)
         rounds.append(1)
-        one_round(self)
+        advance(self)
 
-    monkeypatch.setattr(Run, "one_round", interrupt)
+    monkeypatch.setattr(Run, "advance", interrupt)
     assert run(tmp_path, "mnist", "--small") == 130
-    assert capsys.readouterr().err == "interrupted: say --resume to go on\n"
+    assert capsys.readouterr().err == "interrupted: say --resume to go on\n" and len(rounds) == (21 if where == "between rounds" else 20)
     assert run(tmp_path, "mnist", "--small") == 1  # without --resume nothing is touched
-    monkeypatch.setattr(Run, "one_round", one_round)
+    monkeypatch.setattr(Run, "advance", advance)
     assert run(tmp_path, "mnist", "--small", "--resume") == 0
+
+
+def test_a_corrupt_checkpoint_is_one_line(two_methods, tmp_path, capsys):
+    assert run(tmp_path, "mnist", "--small") == 0
+    path = tmp_path / "runs" / "mnist-small" / "SGLD-0.pt"
+    path.write_bytes(b"nothing")
+    assert run(tmp_path, "mnist", "--small", "--resume") == 1
+    assert "SGLD-0.pt is corrupt (ValueError when reading it); delete it to start anew" in error_of(capsys)
+    assert path.read_bytes() == b"nothing"
+
+
+def test_a_run_that_diverges_is_one_line(two_methods, tmp_path, capsys, monkeypatch):
+    settings = mnist.settings
+
+    def wild(*given):
+        return {method: [replace(plan, learning_rate=1e30) for plan in plans] for method, plans in settings(*given).items()}
+
+    monkeypatch.setattr(mnist, "settings", wild)
+    assert run(tmp_path, "mnist", "--small") == 1
+    assert error_of(capsys) == "error: SGHMC left the finite numbers in round 1: lower its learning rate\n"

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from sgmc.experiments import report
-from sgmc.experiments.runner import Options
+from experiments import report
+from experiments.options import Options
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import predictive_entropy
 
@@ -23,6 +23,9 @@ def test_the_grids_are_those_of_the_report(prepared):
     assert rates == pytest.approx([1e-6, 2e-6, 4e-6, 8e-6])
     assert sorted({plan.learning_rate * 3_200 / 50_000 for plan in plans["SGD"]}) == pytest.approx([1e-5, 2e-5, 4e-5, 6e-5])
     assert all(plan.prior_precision == 1 and plan.minibatches == "fresh" for plan in plans["SGHMC"])
+    assert {plan.temperature for plan in plans["SGLD"] + plans["SGLD, annealed"]} == {1.0} == {plan.temperature for plan in plans["SGHMC"]}
+    for method in ("SGD", "SGD with momentum"):
+        assert {(plan.temperature, plan.prior_precision) for plan in plans[method]} == {(0.0, 0.1), (0.0, 1.0), (0.0, 10.0)}
     assert isinstance(prepared.network()[1], torch.nn.ReLU)
 
 
@@ -52,3 +55,21 @@ def test_a_look_measures_spread_and_length(prepared):
     probabilities = posterior.predict(start[None], prepared.test.inputs)[0].double()
     assert alone["entropy"] == pytest.approx(float(predictive_entropy(probabilities).mean()), rel=1e-4)
     assert set(alone["spread"].values()) == {0.0}
+
+
+def test_the_spread_is_a_root_mean_square(prepared):
+    """Half of the first tensor spreads by 0.1, and half by 0.7: the root mean square is 0.5, and the mean 0.4."""
+    apart = torch.zeros(79_510)
+    apart[:39_200], apart[39_200:78_400] = 0.1, 0.7
+    seen = report.look([-apart, 0 * apart, apart], prepared)
+    assert seen["spread"]["0.weight"] == pytest.approx(0.5, rel=1e-4)
+    assert seen["length"]["0.weight"] == pytest.approx(0.5 * (2 / 3) ** 0.5, rel=1e-4)
+
+
+def test_the_entropy_is_that_of_the_average_and_not_the_mean_of_entropies(prepared):
+    """Two networks, each sure of another class: their average has the entropy log 2, and each of them none."""
+    one, other = torch.zeros(2, 79_510).unbind()
+    one[-10], other[-9] = 50.0, 50.0  # biases of the output
+    seen = report.look([one, other], prepared)
+    assert seen["entropy"] == pytest.approx(torch.log(torch.tensor(2.0)).item(), rel=1e-4)
+    assert sum(seen["histogram"]) == seen["histogram"][int(torch.log(torch.tensor(2.0)) / torch.log(torch.tensor(10.0)) * report.BINS)]

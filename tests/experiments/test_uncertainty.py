@@ -5,9 +5,11 @@ import math
 import pytest
 import torch
 
+from experiments import uncertainty
+from experiments.options import Prepared
+from experiments.results import score
+from experiments.uncertainty import turned
 from sgmc.datasets import Data
-from sgmc.experiments import uncertainty
-from sgmc.experiments.uncertainty import turned
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import area_under_roc, predictive_entropy, rejection_curve
@@ -44,8 +46,40 @@ def test_a_network_that_is_sure_of_digits_alone_tells_letters_apart():
     posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
     position = torch.zeros(2, posterior.dim)
     position[:, :784] = 0.05  # the weights of the first class
-    result = uncertainty.look(posterior, position, uncertainty.Prepared(digits, {"letters": blank}, None))
+    result = uncertainty.look(posterior, position, Prepared(digits, digits, others={"letters": blank}))
     assert result["entropy"]["letters"]["auroc"] == 1 and result["scores"]["error"] == 0
     assert result["entropy"]["letters"]["mean"] == pytest.approx(math.log(10), abs=1e-6)
     assert sum(result["entropy"]["letters"]["histogram"]) == 30
     assert result["entropy"]["letters"]["disagreement"] == pytest.approx(0, abs=1e-6)  # two equal networks
+
+
+def test_networks_that_disagree_about_letters_alone_tell_them_apart_by_that():
+    """Both networks are sure of each digit; on a letter each is sure of another class, so that the disagreement is log 2."""
+    digits, letters = (Data(torch.zeros(30, 784), torch.zeros(30, dtype=torch.int64)) for _ in range(2))
+    digits.inputs[:, 0] = letters.inputs[:, 1] = 1.0
+    position = torch.zeros(2, 7850)
+    weights = position[:, :7840].view(2, 10, 784)
+    weights[:, 0, 0] = 50.0  # both call a digit a nought
+    weights[0, 1, 1] = weights[1, 2, 1] = 50.0
+    posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
+    look = uncertainty.look(posterior, position, Prepared(digits, digits, others={"letters": letters}))["entropy"]
+    assert look["letters"]["disagreement"] == pytest.approx(math.log(2), abs=1e-6) and look["digits"]["disagreement"] < 1e-6
+    assert look["letters"]["auroc_disagreement"] == 1 == look["letters"]["auroc"]
+    # The other way round the same networks know nothing of digits.
+    look = uncertainty.look(posterior, position, Prepared(letters, letters, others={"letters": digits}))["entropy"]
+    assert look["letters"]["auroc_disagreement"] == 0 == look["letters"]["auroc"]
+
+
+def test_the_digits_are_turned_before_they_are_looked_at(generator):
+    """A bar that lies is right, and one that stands is wrong: the networks that tell them apart are wrong after a quarter turn."""
+    images = torch.zeros(40, 28, 28)
+    images[:, 13:15, 2:26] = 1
+    digits = Data(images.flatten(1), torch.zeros(40, dtype=torch.int64))
+    position = torch.zeros(1, 7850)
+    position[0, :784], position[0, 784:1568] = images[0].flatten(), images[0].T.flatten()
+    posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
+    rows = uncertainty.look(posterior, position, Prepared(digits, digits, others={}))["turned"]
+    assert rows[0]["error"] == 0 and rows[uncertainty.ANGLES.index(90)]["error"] == 1
+    expected = posterior.predict(position, images.rot90(1, (1, 2)).flatten(1))[0].double()
+    assert rows[-1]["log_loss"] == pytest.approx(score(expected, digits.targets)["log_loss"], abs=1e-5)
+    assert rows[-1]["entropy"] == pytest.approx(float(predictive_entropy(expected).mean()), abs=1e-5)

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from sgmc.posteriors import LogisticRegression
-from sgmc.potentials import Gaussian, NoisyGradient, Potential
+from sgmc.potentials import Potential
+from sgmc.targets import Gaussian, NoisyGradient
 
 DOUBLE = torch.float64
 DIAGONAL = torch.tensor([0.5, 2.0], dtype=DOUBLE)
@@ -83,11 +84,16 @@ def uniform(generator) -> Tensor:
 
 def run(kernel, potential, position, num_steps=1, seed=0):
     """Take steps from the kernel's own start, and return the last state."""
+    return run_with_info(kernel, potential, position, num_steps, seed)[0]
+
+
+def run_with_info(kernel, potential, position, num_steps=1, seed=0):
+    """Take steps from the kernel's own start, and return the last state and info."""
     generator = generator_of(seed)
-    state = kernel.init(potential, position, generator)
+    state, info = kernel.init(potential, position, generator), None
     for _ in range(num_steps):
-        state = kernel.step(potential, state, generator)
-    return state
+        state, info = kernel.step(potential, state, generator)
+    return state, info
 
 
 def logistic(batch_size=None) -> LogisticRegression:
@@ -108,10 +114,10 @@ def assert_chains_do_not_interact(kernel, potential) -> None:
     moved = START.clone()
     moved[1] += 0.5
     others = torch.arange(len(START)) != 1
-    first, second = (run(kernel, potential, start, 3) for start in (START, moved))
-    for one, other in zip(first, second, strict=True):
+    first, second = (run_with_info(kernel, potential, start, 3) for start in (START, moved))
+    for one, other in zip((*first[0], *first[1]), (*second[0], *second[1]), strict=True):
         if isinstance(one, Tensor):
             torch.testing.assert_close(one[others], other[others], rtol=0, atol=0, equal_nan=True)
-    assert not torch.equal(first.position[1], second.position[1])
+    assert not torch.equal(first[0].position[1], second[0].position[1])
     together = run(kernel, potential, torch.zeros_like(START), 3).position
     assert len(together.unique(dim=0)) > len(START) / 2  # a rejected proposal may leave a few where they were

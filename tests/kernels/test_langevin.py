@@ -23,6 +23,7 @@ from tests.kernels.conftest import (
     normal,
     root,
     run,
+    run_with_info,
 )
 
 
@@ -30,12 +31,13 @@ from tests.kernels.conftest import (
 @pytest.mark.parametrize("noise_estimate", [0.0, 0.3, 0.2 * DIAGONAL, 0.3 * FULL], ids=["none", "number", "diagonal", "full"])
 def test_steps_are_the_equation_written_out(noise_estimate, temperature):
     generator, position, step_size = generator_of(0), START, 0.1
-    for _ in range(3):
-        gradient = NOISY.stochastic_gradient(position, generator)
+    for step in range(3):
+        gradient = NOISY.stochastic_gradient(position, generator, step)
         noise_root = root(2 * step_size * (full(temperature) - full(noise_estimate)))
         position = position - step_size * gradient + normal(generator) @ noise_root
-    state = run(SGLD(step_size, temperature, noise_estimate), NOISY, START, 3)
-    assert_same(state, (position, step_size, 3), rtol=1e-10, atol=1e-10)
+    state, info = run_with_info(SGLD(step_size, temperature, noise_estimate), NOISY, START, 3)
+    assert_same(state, (position, 3), rtol=1e-10, atol=1e-10)
+    assert info == (step_size, 3)
 
 
 def test_one_noise_estimate_in_three_forms_makes_the_same_steps():
@@ -80,9 +82,9 @@ def test_the_schedule_is_asked_for_the_number_of_steps_taken():
         before = generator_of(0)
         before.set_state(generator.get_state())
         position = position - step_size * TARGET.gradient(position) + math.sqrt(2 * step_size) * normal(before)
-        state = kernel.step(TARGET, state, generator)
+        state, info = kernel.step(TARGET, state, generator)
         torch.testing.assert_close(state.position, position)
-        assert state.step_size == step_size
+        assert info.step_size == step_size
     assert asked == [0, 1, 2]
 
 

@@ -5,7 +5,11 @@ import math
 import pytest
 import torch
 
-from sgmc.kernels.metropolis import accept, check_count, check_positive, draw_momentum, kinetic_energy, normal_like
+from sgmc.checks import check_count, check_positive
+from sgmc.kernels.metropolis import accept
+from sgmc.kernels.momentum import draw_momentum, kinetic_energy
+from sgmc.matrices import Matrix
+from sgmc.randomness import normal_like
 from tests.conftest import assert_covariance, z_bound
 from tests.kernels.conftest import DOUBLE, MASSES, START, forms, full, generator_of, normal, root
 
@@ -47,16 +51,18 @@ def test_proposals_are_accepted_with_their_probability(generator):
 @pytest.mark.parametrize("form", MASSES)
 def test_momenta_and_their_energy(form, generator):
     mass = MASSES[form]
-    momentum = draw_momentum(START, root(mass), generator)
+    momentum = draw_momentum(START, Matrix(mass), generator)
     torch.testing.assert_close(momentum, normal(generator_of(0)) @ root(mass))
+    half_as_hot = draw_momentum(START, Matrix(mass), generator_of(0), temperature=0.5)
+    torch.testing.assert_close(half_as_hot, math.sqrt(0.5) * momentum)
     energy = [0.5 * float(r @ torch.linalg.inv(full(mass)) @ r) for r in momentum]
-    torch.testing.assert_close(kinetic_energy(momentum, mass), torch.tensor(energy, dtype=DOUBLE))
-    many = draw_momentum(torch.zeros(20_000, 2, dtype=DOUBLE), root(mass), generator)
+    torch.testing.assert_close(kinetic_energy(momentum, Matrix(mass)), torch.tensor(energy, dtype=DOUBLE))
+    many = draw_momentum(torch.zeros(20_000, 2, dtype=DOUBLE), Matrix(mass), generator)
     assert_covariance(many[None], full(mass))
 
 
 def test_kinetic_energy_of_one_mass_in_three_forms_is_the_same():
-    energies = [kinetic_energy(START, mass) for mass in forms(0.7).values()]
+    energies = [kinetic_energy(START, Matrix(mass)) for mass in forms(0.7).values()]
     for energy in energies[1:]:
         torch.testing.assert_close(energy, energies[0])
 

@@ -22,11 +22,12 @@ from tests.kernels.conftest import (
     normal,
     root,
     run,
+    run_with_info,
     uniform,
 )
 
 
-def written_out(position, generator, step_size, num_steps, mass):
+def written_out(position, generator, step_size, num_steps, mass, first_step=0):
     """Follow a trajectory whose every point draws one stochastic gradient, and give the probability of accepting its end."""
     inverse = torch.linalg.inv(full(mass))
 
@@ -35,11 +36,11 @@ def written_out(position, generator, step_size, num_steps, mass):
 
     momentum = normal(generator) @ root(mass)
     before = hamiltonian(position, momentum)
-    gradient = NOISY.stochastic_gradient(position, generator)
-    for _ in range(num_steps):
+    gradient = NOISY.stochastic_gradient(position, generator, first_step)
+    for step in range(first_step + 1, first_step + num_steps + 1):
         momentum = momentum - step_size / 2 * gradient
         position = position + step_size * momentum @ inverse
-        gradient = NOISY.stochastic_gradient(position, generator)
+        gradient = NOISY.stochastic_gradient(position, generator, step)
         momentum = momentum - step_size / 2 * gradient
     return position, momentum, torch.exp(before - hamiltonian(position, momentum)).clamp(max=1)
 
@@ -49,9 +50,10 @@ def test_steps_are_the_algorithm_written_out(mass):
     generator, position = generator_of(0), START
     for _ in range(3):
         position, momentum, _ = written_out(position, generator, 0.2, 4, MASSES[mass])
-    nothing = torch.full((30,), math.nan, dtype=DOUBLE), torch.ones(30, dtype=DOUBLE)
-    state = run(NaiveSGHMC(0.2, 4, mass=MASSES[mass]), NOISY, START, 3)
-    assert_same(state, (position, momentum, *nothing, 15), rtol=1e-10, atol=1e-10, equal_nan=True)
+    no_energy, acceptance = torch.full((30,), math.nan, dtype=DOUBLE), torch.ones(30, dtype=DOUBLE)
+    state, info = run_with_info(NaiveSGHMC(0.2, 4, mass=MASSES[mass]), NOISY, START, 3)
+    assert_same(state, (position, momentum, no_energy, 15), rtol=1e-10, atol=1e-10, equal_nan=True)
+    assert_same(info, (acceptance, no_energy, 15), equal_nan=True)
 
 
 @pytest.mark.parametrize("mass", MASSES)
@@ -63,8 +65,10 @@ def test_corrected_steps_are_the_algorithm_written_out(mass):
         position = torch.where(accepted[:, None], end, position)
         shares.append(accepted.double().mean())
     assert 0 < min(shares) and max(shares) < 1
-    state = run(NaiveSGHMC(0.4, 4, mass=MASSES[mass], metropolis=True), NOISY, START, 3)
-    assert_same(state, (position, momentum, TARGET.energy(position), acceptance, 15), rtol=1e-10, atol=1e-10)
+    state, info = run_with_info(NaiveSGHMC(0.4, 4, mass=MASSES[mass], metropolis=True), NOISY, START, 3)
+    energy = TARGET.energy(position)
+    assert_same(state, (position, momentum, energy, 15), rtol=1e-10, atol=1e-10)
+    assert_same(info, (acceptance, energy, 15), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("metropolis", [False, True])
@@ -75,9 +79,10 @@ def test_with_exact_gradients_it_is_hmc_bit_for_bit(metropolis):
     for kernel, potential in ((HMC(**settings), logistic()), (NaiveSGHMC(**settings), logistic(40))):
         state, generator = kernel.init(potential, START, generator_of(1)), generator_of(2)
         states.append(kernel.step(potential, state, generator))
-    assert torch.equal(states[0].position, states[1].position)
+    (first, first_info), (second, second_info) = states
+    assert torch.equal(first.position, second.position)
     if metropolis:
-        assert torch.equal(states[0].acceptance, states[1].acceptance) and torch.equal(states[0].energy, states[1].energy)
+        assert torch.equal(first_info.acceptance, second_info.acceptance) and torch.equal(first.energy, second.energy)
 
 
 def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
@@ -90,14 +95,14 @@ def test_the_momentum_of_one_step_is_forgotten_by_the_next():
     state = kernel.init(NOISY, START, generator_of(0))
     assert torch.equal(state.momentum, torch.zeros_like(START))
     wild = state._replace(momentum=1e3 * START)
-    assert torch.equal(*(kernel.step(NOISY, x, generator_of(1)).position for x in (state, wild)))
+    assert torch.equal(*(kernel.step(NOISY, x, generator_of(1))[0].position for x in (state, wild)))
 
 
 @pytest.mark.parametrize("outside", [math.inf, -math.inf, math.nan])
 def test_an_end_without_finite_energy_is_rejected(outside):
     start = torch.zeros_like(START)
-    state = run(NaiveSGHMC(100.0, 2, metropolis=True), Box(outside), start)
-    assert torch.equal(state.position, start) and (state.energy == 0.5).all() and (state.acceptance == 0).all()
+    state, info = run_with_info(NaiveSGHMC(100.0, 2, metropolis=True), Box(outside), start)
+    assert torch.equal(state.position, start) and (state.energy == 0.5).all() and (info.acceptance == 0).all()
 
 
 def test_gradients_are_counted_and_without_correction_no_energy_is_computed():
@@ -110,8 +115,8 @@ def test_gradients_are_counted_and_without_correction_no_energy_is_computed():
 
 
 def test_acceptance_is_a_probability():
-    state = run(NaiveSGHMC(0.4, 4, metropolis=True), NOISY, START, 3)
-    assert ((state.acceptance >= 0) & (state.acceptance <= 1)).all()
+    _, info = run_with_info(NaiveSGHMC(0.4, 4, metropolis=True), NOISY, START, 3)
+    assert ((info.acceptance >= 0) & (info.acceptance <= 1)).all()
 
 
 @pytest.mark.parametrize("metropolis", [False, True])

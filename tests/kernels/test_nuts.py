@@ -12,10 +12,11 @@ from sgmc import adapt, sample
 from sgmc.diagnostics import expectation, inverse_transform_samples
 from sgmc.integrators import leapfrog
 from sgmc.kernels import NUTS
-from sgmc.kernels.metropolis import draw_momentum
-from sgmc.matrices import square_root
+from sgmc.kernels.momentum import draw_momentum
+from sgmc.matrices import Matrix
 from sgmc.posteriors import LogisticRegression
-from sgmc.potentials import Banana, DoubleWell, Funnel, Gaussian, Potential
+from sgmc.potentials import Potential
+from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian
 from tests.conftest import assert_leaves_exact_draws_invariant, z_bound
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 
@@ -47,14 +48,15 @@ def test_the_next_position_lies_on_the_leapfrog_path(mass):
     kernel = NUTS(0.2, MASSES[mass], max_depth=3)
     position = torch.randn(200, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     state = kernel.init(target, position, torch.Generator())
-    momentum = draw_momentum(position, square_root(kernel.mass), torch.Generator().manual_seed(2))
-    moved = kernel.step(target, state, torch.Generator().manual_seed(2))
+    momentum = draw_momentum(position, Matrix(kernel.mass), torch.Generator().manual_seed(2))
+    moved, info = kernel.step(target, state, torch.Generator().manual_seed(2))
     states = [leapfrog(target.gradient, position, way * momentum, 0.2, n, kernel.mass)[0] for way in (1, -1) for n in range(8)]
     distance = (moved.position - torch.stack(states)).abs().amax(-1).amin(0)
     assert distance.max() < 1e-12
     assert (moved.position != position).any(-1).double().mean() > 0.9
     torch.testing.assert_close(moved.energy, target.energy(moved.position))
     torch.testing.assert_close(moved.gradient, target.gradient(moved.position))
+    assert torch.equal(info.energy, moved.energy) and torch.equal(info.num_gradients, moved.num_gradients)
 
 
 def test_gradients_are_counted_for_each_chain_alone():
@@ -72,7 +74,7 @@ def test_gradients_are_counted_for_each_chain_alone():
         state = kernel.init(target, torch.ones(1, 1), generator)
         assert state.num_gradients.item() == target.calls == 1
         for _ in range(3):
-            state = kernel.step(target, state, generator)
+            state, _ = kernel.step(target, state, generator)
         assert state.num_gradients.item() == target.calls
     # Among others a chain counts only what its own tree needed.
     draws = sample(NUTS(0.1), DoubleWell(), torch.randn(500, 1, generator=generator), num_samples=1)

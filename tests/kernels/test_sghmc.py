@@ -6,7 +6,12 @@ import math
 import pytest
 import torch
 
-from sgmc.kernels import HMC, SGHMC, NaiveSGHMC
+from sgmc.kernels import HMC, SGHMC, NaiveSGHMC, sghmc
+from sgmc.kernels.sghmc import Estimate
+from sgmc.matrices import Matrix
+from sgmc.noise import OnlineNoise
+from sgmc.potentials import Potential
+from sgmc.randomness import blocks
 from tests.kernels.conftest import (
     DIAGONAL,
     DOUBLE,
@@ -25,6 +30,7 @@ from tests.kernels.conftest import (
     normal,
     root,
     run,
+    run_with_info,
 )
 
 FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)  # does not commute with the mass
@@ -40,20 +46,93 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_steps_are_the_algorithm_written_out(case):
-    step_size, settings = 0.1, {"noise_estimate": 0.0, "mass": 1.0, "temperature": 1.0} | CASES[case]
+def normals(number, generator, like=START):
+    """Draw the injected noise of so many steps at once."""
+    return torch.randn((number, *like.shape), generator=generator, dtype=like.dtype)
+
+
+def written_out(settings, num_steps, num_calls, start=START, length=None, step_size=0.1):
+    """Take m steps a call; the noise of a block of steps comes at once, first the gradients', then what is injected."""
+    settings = {"noise_estimate": 0.0, "mass": 1.0, "temperature": 1.0} | settings
     temperature, friction, estimate = settings["temperature"], full(settings["friction"]), full(settings["noise_estimate"])
-    inverse, generator = torch.linalg.inv(full(settings["mass"])), generator_of(0)
-    position, momentum = START, math.sqrt(temperature) * normal(generator) @ root(settings["mass"])
-    for _ in range(6):
-        position = position + step_size * momentum @ inverse
-        gradient = NOISY.stochastic_gradient(position, generator)
-        momentum = momentum - step_size * momentum @ inverse @ friction - step_size * gradient
-        if temperature > 0:
-            momentum = momentum + normal(generator) @ root(2 * (temperature * friction - estimate) * step_size)
-    state = run(SGHMC(step_size, num_steps=2, **settings), NOISY, START, 3)
-    assert_same(state, (position, momentum, 6), rtol=1e-10, atol=1e-10)
+    inverse, generator, step = torch.linalg.inv(full(settings["mass"])), generator_of(0), 0
+    injected = root(2 * (temperature * friction - estimate) * step_size) if temperature > 0 else torch.zeros(2, 2, dtype=DOUBLE)
+    position = start
+    momentum = math.sqrt(temperature) * torch.randn(start.shape, generator=generator, dtype=DOUBLE) @ root(settings["mass"])
+    for _ in range(num_calls):
+        left = num_steps
+        while left > 0:
+            number = min(left, length or num_steps)
+            omegas = NOISY.draw_noise(position, generator, step, number)
+            xis = normals(number, generator, start) if temperature > 0 else torch.zeros(number, *start.shape, dtype=DOUBLE)
+            for omega, xi in zip(omegas, xis, strict=True):
+                position = position + step_size * momentum @ inverse
+                gradient = TARGET.gradient(position) + omega @ NOISY.noise_root.value
+                momentum = momentum - step_size * momentum @ inverse @ friction - step_size * gradient + xi @ injected
+            step, left = step + number, left - number
+    return position, momentum, step
+
+
+@pytest.mark.parametrize("num_steps", [1, 2])
+@pytest.mark.parametrize("case", CASES)
+def test_steps_are_the_algorithm_written_out(case, num_steps):
+    state, info = run_with_info(SGHMC(0.1, num_steps=num_steps, **CASES[case]), NOISY, START, 6 // num_steps)
+    position, momentum, _ = written_out(CASES[case], num_steps, 6 // num_steps)
+    assert_same(state, (position, momentum, 6, None, None), rtol=1e-10, atol=1e-10)
+    assert info == (6, None)
+
+
+@pytest.mark.parametrize(("chains", "length"), [(30, 50), (4_096, 8), (32_768, 1)])
+def test_noise_that_is_drawn_in_blocks_makes_the_same_steps(chains, length):
+    """Fifty steps a call: the noise of (30, 2) positions fits into one block, that of larger ones into several."""
+    settings = dict(friction=FRICTION, noise_estimate=0.2 * FULL, mass=DIAGONAL, temperature=0.5)
+    start = torch.randn(chains, 2, generator=generator_of(5), dtype=DOUBLE)
+    num_steps = 50 if length > 1 else 3
+    assert next(blocks(0, num_steps, start)) == (0, min(length, num_steps))
+    state = run(SGHMC(0.1, num_steps=num_steps, **settings), NOISY, start, 2)
+    expected = written_out(settings, num_steps, 2, start, length)
+    assert_same(state[:3], expected, rtol=1e-10, atol=1e-10)
+
+
+def test_blocks_go_on_with_the_number_of_the_step():
+    """By which minibatches are chosen: in the blocks of one call, and from call to call."""
+    asked, seen = [], []
+
+    class Numbered(Flat):
+        def draw_noise(self, position, generator, step, num_steps=1):
+            asked.append((step, num_steps))
+            return range(step, step + num_steps)
+
+        def gradient_given(self, position, noise):
+            seen.append(noise)
+            return torch.zeros_like(position)
+
+    run(SGHMC(0.1, 2.0, num_steps=20), Numbered(), torch.zeros(4_096, 2, dtype=DOUBLE), 2)
+    assert asked == [(0, 8), (8, 8), (16, 4), (20, 8), (28, 8), (36, 4)] and seen == list(range(40))
+
+
+def test_a_trajectory_is_a_pure_function_of_its_noise():
+    """The same noise gives the same trajectory, from a step's own call or by hand, and nothing is drawn on the way."""
+    kernel = SGHMC(0.1, FRICTION, 0.2 * FULL, DIAGONAL, num_steps=50)
+    state = kernel.init(NOISY, START, generator_of(0))
+    generator, seen = generator_of(1), []
+    omegas, xis = NOISY.draw_noise(START, generator, 0, 50), normals(50, generator)
+    estimate = Estimate(Matrix(root(2 * 0.1 * (FRICTION - 0.2 * FULL))), 0, None, None)
+
+    class Watched(type(NOISY)):
+        def draw_noise(self, *arguments):
+            raise AssertionError("a trajectory draws nothing")
+
+        def gradient_given(self, position, noise):
+            seen.append(noise)
+            return super().gradient_given(position, noise)
+
+    watched = Watched(NOISY.potential, NOISY.noise_variance)
+    ends = [kernel.trajectory(watched, START.clone(), state.momentum.clone(), omegas, xis, estimate) for _ in range(2)]
+    assert_same(ends[0][:2], ends[1][:2])
+    assert torch.equal(torch.stack(seen[:50]), omegas)  # one gradient a step, each from its own noise
+    stepped, _ = kernel.step(NOISY, state, generator_of(1))
+    assert_same(stepped[:2], ends[0][:2], rtol=1e-12, atol=1e-12)
 
 
 def test_one_matrix_in_three_forms_makes_the_same_steps():
@@ -65,8 +144,33 @@ def test_one_matrix_in_three_forms_makes_the_same_steps():
         assert_same(state, states[0], rtol=1e-10, atol=1e-10)
 
 
-def test_several_steps_between_draws_are_as_many_draws_of_one_step():
-    assert_same(run(SGHMC(0.1, 2.0, num_steps=5), NOISY, START, 2), run(SGHMC(0.1, 2.0), NOISY, START, 10))
+class Written(Potential):
+    """A noisy gradient whose noise is a table, a row for every step of a run."""
+
+    table = torch.randn(10, 30, 2, generator=generator_of(3), dtype=DOUBLE)
+
+    def energy(self, position):
+        return TARGET.energy(position)
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        return self.table[step : step + num_steps]
+
+    def gradient_given(self, position, noise):
+        return TARGET.gradient(position) + noise
+
+
+@pytest.mark.parametrize("estimate", [0.2, OnlineNoise("full", refresh_every=3, averaging=0.2)], ids=["fixed", "online"])
+def test_several_steps_between_draws_are_as_many_draws_of_one_step(estimate, monkeypatch):
+    """Bit for bit, where each step finds the same noise; that of the gradients goes by the number of the step."""
+    table = torch.randn(10, 30, 2, generator=generator_of(4), dtype=DOUBLE)
+    potential, taken = Written() if estimate == 0.2 else logistic(7), itertools.count()
+    monkeypatch.setattr(sghmc, "normal_block", lambda position, number, generator: torch.stack([table[next(taken)] for _ in range(number)]))
+    states = []
+    for num_steps in (5, 1):
+        taken = itertools.count()
+        states.append(run(SGHMC(0.1, 20.0, estimate, num_steps=num_steps), potential, START, 10 // num_steps))
+        assert next(taken) == 10
+    assert_same(*states)
 
 
 def test_zero_temperature_without_gradient_stays_at_rest():
@@ -91,7 +195,7 @@ def test_zero_temperature_is_stochastic_gradient_descent_with_momentum(momentum_
     state = run(kernel, logistic(), START, number)
     buffer = optimiser.state[parameter]["momentum_buffer"]
     torch.testing.assert_close(kernel.step_size * state.momentum, -learning_rate * buffer, rtol=1e-11, atol=1e-12)
-    state = kernel.step(logistic(), state, generator_of(0))
+    state, _ = kernel.step(logistic(), state, generator_of(0))
     torch.testing.assert_close(state.position, parameter.detach(), rtol=1e-11, atol=1e-12)
 
 
@@ -102,12 +206,12 @@ def test_learning_rate_form_written_out(momentum_decay, estimate):
     learning_rate, generator = 0.04, generator_of(0)
     position, velocity = START, math.sqrt(learning_rate) * normal(generator)
     noise_root = root(2 * (full(momentum_decay) - full(estimate)) * learning_rate)
-    for _ in range(5):
+    for omega, xi in zip(NOISY.draw_noise(position, generator, 0, 5), normals(5, generator), strict=True):
         position = position + velocity
-        gradient = NOISY.stochastic_gradient(position, generator)
-        velocity = velocity - velocity @ full(momentum_decay) - learning_rate * gradient + normal(generator) @ noise_root
+        gradient = NOISY.gradient_given(position, omega)
+        velocity = velocity - velocity @ full(momentum_decay) - learning_rate * gradient + xi @ noise_root
     state = run(SGHMC.from_learning_rate(learning_rate, momentum_decay, estimate, num_steps=5), NOISY, START)
-    assert_same(state, (position, velocity / math.sqrt(learning_rate), 5), rtol=1e-10, atol=1e-10)
+    assert_same(state, (position, velocity / math.sqrt(learning_rate), 5, None, None), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("estimate", [0.2, 0.2 * DIAGONAL, 0.2 * FULL], ids=["number", "diagonal", "full"])
@@ -123,7 +227,7 @@ def test_friction_at_the_noise_estimate_leaves_nothing_to_inject():
     kernel = SGHMC(0.1, 0.5 * FULL, 0.5 * FULL)
     state = kernel.init(TARGET, START, generator_of(0))
     momentum = state.momentum.clone()
-    state = kernel.step(TARGET, state, generator_of(1))
+    state, _ = kernel.step(TARGET, state, generator_of(1))
     position = START + 0.1 * momentum
     torch.testing.assert_close(state.momentum, momentum - 0.1 * momentum @ (0.5 * FULL) - 0.1 * TARGET.gradient(position))
 
@@ -138,8 +242,8 @@ def test_every_step_and_every_chain_draws_its_own_minibatch():
     seen = []
 
     class Watched(type(logistic())):
-        def stochastic_gradient(self, position, generator):
-            seen.append(super().stochastic_gradient(torch.zeros_like(position), generator))
+        def gradient_given(self, position, noise):
+            seen.append(super().gradient_given(torch.zeros_like(position), noise))
             return seen[-1]
 
     data = logistic().data
@@ -152,20 +256,169 @@ def test_gradients_are_counted():
     assert run(SGHMC(0.1, 2.0, num_steps=3), potential, START, 4).num_gradients == potential.count == 12
 
 
-@pytest.mark.parametrize(("resample_every", "fresh"), [(None, []), (1, [0, 1, 2, 3, 4, 5, 6]), (3, [0, 3, 6])])
+@pytest.mark.parametrize(("resample_every", "fresh"), [(None, []), (1, [0, 1, 2, 3, 4, 5, 6]), (3, [0, 3, 6]), (4, [0, 4])])
 def test_momentum_is_drawn_afresh_before_every_so_many_calls(resample_every, fresh):
-    """Without forces, friction and noise nothing else changes it."""
+    """Without forces, friction and noise nothing else changes it. Calls are counted, not gradients, of which there are two in each."""
     kernel = SGHMC(0.1, 0.0, mass=FULL, num_steps=2, resample_every=resample_every, temperature=0.25)
     generator, expected = generator_of(0), generator_of(0)
     state = kernel.init(Flat(), START, generator)
     momentum = 0.5 * normal(expected) @ root(FULL)
     for call in range(7):
         torch.testing.assert_close(state.momentum, momentum)
-        state = kernel.step(Flat(), state, generator)
+        state, _ = kernel.step(Flat(), state, generator)
         if call in fresh:
             momentum = 0.5 * normal(expected) @ root(FULL)
         torch.testing.assert_close(state.momentum, momentum)
-        normal(expected), normal(expected)  # those of the noise, here times zero
+        normals(2, expected)  # those of the noise, here times zero
+
+
+# The online estimate
+
+
+def minibatch_gradient_and_variance(posterior, position, indices):
+    """Write the stochastic gradient of logistic regression and the estimate of its covariance out, chain by chain (Cochran's formula)."""
+    inputs, targets = posterior.data
+    total, size = len(inputs), indices.shape[1]
+    gradients, covariances = [], []
+    for theta, rows in zip(position, indices, strict=True):
+        each = (targets[rows] - torch.sigmoid(inputs[rows] @ theta))[:, None] * inputs[rows]
+        centred = each - each.mean(0)
+        gradients.append(posterior.prior_precision * theta - total / size * each.sum(0))
+        covariances.append(total**2 / size * (1 - size / total) / (size - 1) * centred.T @ centred)
+    return torch.stack(gradients), torch.stack(covariances)
+
+
+def of_kind(covariance, kind):
+    """Keep of a covariance what the kind keeps, written out as a matrix for each chain."""
+    if kind == "full":
+        return covariance
+    diagonal = covariance.diagonal(dim1=-2, dim2=-1)
+    return torch.diag_embed(diagonal if kind == "diagonal" else diagonal.mean(-1, keepdim=True).expand_as(diagonal))
+
+
+def room_left(friction, estimate):
+    """Take a root of (TC − B̂)⁺ for a chain: Cholesky's, or of a diagonal entry by entry, with the share that was negative."""
+    spare = friction - estimate
+    if spare[0, 1] == 0:
+        return spare.clamp(min=0).sqrt(), float((spare.diagonal() < 0).double().mean())
+    return torch.linalg.cholesky(spare), 0.0
+
+
+def online_by_hand(posterior, kernel, settings, num_calls, fault=None):
+    """Take the online steps one by one: drift, gradient and V̂ at the new position, friction, kick, noise; or with a known fault.
+
+    Returns the position, the momentum, V̂ as a matrix for each chain, and the sum of the clipped shares.
+    """
+    step_size, temperature, friction = 0.05, settings["temperature"], full(settings["friction"])
+    inverse, online = torch.linalg.inv(full(settings["mass"])), settings["noise_estimate"]
+    generator = generator_of(0)
+    position, momentum = START, math.sqrt(temperature) * normal(generator) @ root(settings["mass"])
+
+    def look(step):
+        indices = posterior.minibatches.indices(40, posterior.batch_size, len(START), generator.initial_seed(), step)
+        return minibatch_gradient_and_variance(posterior, position, indices)
+
+    variance = of_kind(look(2**40)[1], online.kind)
+    clipped = torch.zeros(len(START), dtype=DOUBLE)
+    for call in range(num_calls):
+        for offset, xi in enumerate(normals(kernel.num_steps, generator)):
+            step = call * kernel.num_steps + offset
+            if fault == "gradient at the old position":
+                gradient, now = look(step)
+            position = position + step_size * momentum @ inverse
+            if fault != "gradient at the old position":
+                gradient, now = look(step)
+            counted = offset if fault == "refreshed by the steps of a call" else step
+            if counted % online.refresh_every == 0:
+                weight = 1 - online.averaging if fault == "averaging upside down" else online.averaging
+                variance = weight * variance + (1 - weight) * of_kind(now, online.kind)
+            estimate = 0.5 * step_size * variance
+            room = friction if fault == "C in place of TC" else temperature * friction
+            pairs = [room_left(room, one) for one in estimate]
+            roots, shares = torch.stack([pair[0] for pair in pairs]), torch.tensor([pair[1] for pair in pairs], dtype=DOUBLE)
+            noise = math.sqrt(2 * step_size) * torch.einsum("cij,cj->ci", roots, xi)
+            damping = friction @ inverse if fault == "friction on the wrong side" else inverse @ friction
+            momentum = momentum - step_size * momentum @ damping - step_size * gradient + noise
+            clipped = clipped + shares
+    return position, momentum, variance, clipped
+
+
+ONLINE_FRICTIONS = {"number": 60.0, "diagonal": torch.tensor([70.0, 50.0], dtype=DOUBLE), "full": 25 * FRICTION}
+ONLINE_FAULTS = [
+    "C in place of TC",
+    "gradient at the old position",
+    "friction on the wrong side",
+    "averaging upside down",
+    "refreshed by the steps of a call",
+]
+
+
+def online_kernel(kind, friction, num_steps=3):
+    online = OnlineNoise(kind, refresh_every=2, averaging=0.3)
+    settings = dict(noise_estimate=online, friction=friction, mass=FULL, temperature=0.5)
+    return SGHMC(0.05, num_steps=num_steps, **settings), settings
+
+
+def as_full(variance):
+    """Write V̂ of a state out as a matrix for each chain."""
+    return variance if variance.ndim == 3 else torch.diag_embed(variance.expand(len(START), 2))
+
+
+@pytest.mark.parametrize("friction", ONLINE_FRICTIONS)
+@pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
+def test_online_steps_are_the_algorithm_written_out(kind, friction):
+    """At half the temperature, with a memory, and a look at the noise every two steps, which three steps a call do not divide."""
+    kernel, settings = online_kernel(kind, ONLINE_FRICTIONS[friction])
+    posterior = logistic(7)
+    (position, momentum, num_gradients, variance, clipped), info = run_with_info(kernel, posterior, START, 3)
+    expected = online_by_hand(posterior, kernel, settings, 3)
+    assert not expected[3].any()  # there is room enough
+    assert_same((position, momentum, as_full(variance), clipped), expected, rtol=1e-10, atol=1e-10)
+    assert num_gradients == 9 and info.num_gradients == 9 and torch.equal(info.clipped, clipped)
+
+
+@pytest.mark.parametrize("fault", ONLINE_FAULTS)
+def test_the_comparison_of_online_steps_sees_faults(fault):
+    """The friction is full, and commutes neither with the mass nor with the noise."""
+    kernel, settings = online_kernel("full", ONLINE_FRICTIONS["full"])
+    state = run(kernel, logistic(7), START, 3)
+    position, momentum, _, _ = online_by_hand(logistic(7), kernel, settings, 3, fault)
+    for given, wrong in ((state.position, position), (state.momentum, momentum)):
+        assert ((given - wrong).abs().amax(-1) > 1e-3).double().mean() > 0.5
+
+
+@pytest.mark.parametrize("kind", ["scalar", "diagonal"])
+def test_where_the_online_estimate_exceeds_the_room_nothing_is_injected(kind):
+    """Diagonals are clipped entry by entry; the shares of all steps add up, also while V̂ is held."""
+    online = OnlineNoise(kind, refresh_every=2, averaging=0.3)
+    settings = dict(noise_estimate=online, friction=torch.tensor([6.0, 5.0], dtype=DOUBLE), mass=1.7, temperature=0.5)
+    kernel, posterior = SGHMC(0.05, num_steps=3, **settings), logistic(7)
+    position, momentum, _, variance, clipped = run(kernel, posterior, START, 3)
+    expected = online_by_hand(posterior, kernel, settings, 3)
+    assert (expected[3] == 0).any() and (expected[3] == 1).any() and (expected[3] > 1).any()  # half of the coordinates, for two steps
+    assert_same((position, momentum, as_full(variance), clipped), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_where_a_full_online_estimate_exceeds_the_room_nothing_is_injected():
+    """In the direction of a negative eigenvalue of TC − ½εV̂ there is no noise, in the other √(2ελ) of one of the normals."""
+    kernel, posterior = SGHMC(0.05, 2 * FRICTION, OnlineNoise("full"), 1.7, temperature=0.5), logistic(7)
+    state = kernel.init(posterior, START, generator_of(0))
+    start = START + 0.05 / 1.7 * state.momentum
+    damped = state.momentum - 0.05 / 1.7 * state.momentum @ (2 * FRICTION)
+    gradient, variance = minibatch_gradient_and_variance(posterior, start, posterior.draw_noise(start, generator_of(0), 0)[0])
+    after, info = kernel.step(posterior, state, generator_of(0))
+    injected = after.momentum - damped + 0.05 * gradient
+    values, vectors = torch.linalg.eigh(FRICTION - 0.025 * variance)
+    torch.testing.assert_close(info.clipped, (values < 0).double().mean(-1))
+    seen = torch.einsum("cij,ci->cj", vectors, injected)
+    clipped = info.clipped > 0
+    assert 5 < clipped.sum() < 25
+    # An eigenvector's sign is free.
+    expected = (0.1 * values.clamp(min=0)).sqrt() * normal(generator_of(0))
+    torch.testing.assert_close(seen[clipped].abs(), expected[clipped].abs(), rtol=1e-10, atol=1e-10)
+    root = torch.linalg.cholesky((0.1 * (FRICTION - 0.025 * variance))[~clipped])
+    by_cholesky = torch.einsum("cij,cj->ci", root, normal(generator_of(0))[~clipped])
+    torch.testing.assert_close(injected[~clipped], by_cholesky, rtol=1e-10, atol=1e-10)
 
 
 def test_chains_do_not_interact():
@@ -226,7 +479,7 @@ def test_numbers_of_coordinates_that_do_not_agree_are_named(kernel, generator):
         ({"learning_rate": 0.0}, "learning_rate must be a positive number, but it is 0.0"),
         ({"learning_rate": -0.01}, "learning_rate must be a positive number, but it is -0.01"),
         ({"momentum_decay": -0.1}, "momentum_decay must be non-negative, but its smallest value or eigenvalue is -0.1"),
-        ({"noise_estimate": -0.1}, "noise_estimate must be non-negative"),
+        ({"noise_estimate": -0.1}, "noise_estimate must be non-negative, but its smallest value or eigenvalue is -0.1"),
         ({"noise_estimate": 0.2}, "friction must be at least the noise_estimate"),
         ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
     ],

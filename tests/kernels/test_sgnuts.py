@@ -11,10 +11,13 @@ import torch
 from sgmc import sample
 from sgmc.diagnostics import expectation, inverse_transform_samples
 from sgmc.kernels import SGNUTS
-from sgmc.kernels.metropolis import draw_momentum
-from sgmc.matrices import apply, square_root
+from sgmc.kernels.momentum import draw_momentum
+from sgmc.linear_laws import linear_chain
+from sgmc.matrices import Matrix
+from sgmc.minibatches import Fresh, Held
 from sgmc.posteriors import LinearRegression
-from sgmc.potentials import Banana, DoubleWell, Gaussian, NoisyGradient, Potential
+from sgmc.potentials import Potential
+from sgmc.targets import Banana, DoubleWell, Gaussian, NoisyGradient
 from tests.conftest import z_bound
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 
@@ -52,10 +55,10 @@ def palindromic(position, momentum, way, step_size, friction, mass):
 def test_the_next_position_lies_on_the_path_of_the_equations(integrator, friction, mass, weights):
     kernel = SGNUTS(0.3, friction, friction, mass, max_depth=3, weights=weights, integrator=integrator.__name__)
     start = torch.randn(200, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    moved = kernel.step(TARGET, kernel.init(TARGET, start, torch.Generator()), torch.Generator().manual_seed(2)).position
+    moved = kernel.step(TARGET, kernel.init(TARGET, start, torch.Generator()), torch.Generator().manual_seed(2))[0].position
     path = [start]
     for way in (1, -1):
-        position, momentum = start, draw_momentum(start, square_root(mass), torch.Generator().manual_seed(2))
+        position, momentum = start, draw_momentum(start, Matrix(mass), torch.Generator().manual_seed(2))
         for _ in range(7):
             position, momentum = integrator(position, momentum, way, 0.3, friction, mass)
             path.append(position)
@@ -85,13 +88,25 @@ def test_the_kick_keeps_the_law_of_the_momentum(generator):
     step_size = 0.9
     kernel = SGNUTS(step_size, FULL, mass=FULL @ FULL)
     half = 0.5 * step_size * FULL @ torch.linalg.inv(FULL @ FULL)
-    solve, root = torch.linalg.inv(torch.eye(2) + half), square_root(2 * step_size * FULL)
+    solve, root = torch.linalg.inv(torch.eye(2) + half), Matrix(2 * step_size * FULL).root.dense(2)
     before = torch.eye(2) - half
     covariance = solve @ (before @ (FULL @ FULL) @ before.T + root @ root.T) @ solve.T
     torch.testing.assert_close(covariance, FULL @ FULL)
     cross = solve @ before @ (FULL @ FULL)  # of r' and r: symmetric, so the kick is reversible
     torch.testing.assert_close(cross, cross.T)
-    torch.testing.assert_close(apply(kernel._solve, before.T), before @ solve.T)  # rows are vectors
+    # That is what the kernel's own flows do, between the two half drifts and without the gradient.
+    _, friction, kick, noise, implicit_friction, _ = kernel.splitting
+    torch.testing.assert_close(implicit_friction.factor @ before.T, before @ solve.T)  # rows are vectors
+    momentum = torch.eye(2, dtype=torch.float64)
+    friction.move(torch.zeros_like(momentum), momentum, None, generator)
+    torch.testing.assert_close(momentum, before.T)
+    assert kick.time == step_size
+    zero = torch.zeros(2, 2, dtype=torch.float64)
+    step = linear_chain([friction, kick, noise, implicit_friction], zero)
+    torch.testing.assert_close(step.transition[2:, 2:], solve @ before)
+    momentum_covariance = torch.block_diag(zero, FULL @ FULL)
+    moved = step.transition @ momentum_covariance @ step.transition.T + step.noise_covariance
+    torch.testing.assert_close(moved, momentum_covariance, rtol=0, atol=1e-12)
 
 
 class Flat(Potential):
@@ -111,8 +126,8 @@ def test_equal_weights_choose_every_state_of_the_other_half_alike():
     kernel = SGNUTS(1.0, 0.0, max_depth=4)
     generator = torch.Generator().manual_seed(0)
     start = torch.zeros(100_000, 1, dtype=torch.float64)
-    moved = kernel.step(Flat(), kernel.init(Flat(), start, generator), copy_of(generator)).position
-    momentum = draw_momentum(start, 1.0, generator)
+    moved = kernel.step(Flat(), kernel.init(Flat(), start, generator), copy_of(generator))[0].position
+    momentum = draw_momentum(start, Matrix(1.0), generator)
     steps = (moved / momentum).round()[:, 0].long()
     probability = torch.zeros(31, dtype=torch.float64)
     for here in range(16):
@@ -232,44 +247,65 @@ def test_the_bias_of_drift_and_kick_is_larger_and_that_of_energy_weights_stays()
 # Minibatches
 
 
-class Recorded(Potential):
-    """A noisy gradient that remembers its noise."""
+class Recorded(LinearRegression):
+    """A posterior that remembers the minibatches it was asked for."""
 
-    dim = 1
+    def __init__(self, minibatches):
+        super().__init__(torch.ones(1_000, 1), torch.linspace(-1, 1, 1_000), batch_size=3, minibatches=minibatches)
+        self.seen = []
 
-    def __init__(self):
-        self.noise = []
-
-    def energy(self, position):
-        return 0.5 * position[:, 0] ** 2
-
-    def stochastic_gradient(self, position, generator):
-        self.noise.append(torch.randn(position.shape, generator=generator, dtype=position.dtype))
-        return position + self.noise[-1]
+    def gradient_given(self, position, noise):
+        self.seen.append(noise)
+        return 1e-6 * super().gradient_given(position, noise)  # hardly a force, so that every tree grows to its limit
 
 
-def test_a_fixed_minibatch_is_that_of_the_whole_tree_and_a_fresh_one_is_not():
-    for minibatch, distinct in (("fixed", 1), ("fresh", 7)):
-        potential = Recorded()
-        kernel = SGNUTS(1e-3, 0.0, max_depth=3, minibatch=minibatch)
-        generator = torch.Generator().manual_seed(0)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_held_minibatch_is_that_of_the_whole_tree_and_a_fresh_one_is_not(seed):
+    for minibatches, distinct in ((Held(2**3), 1), (Held(2**3, Fresh(replacement=True)), 1), (Fresh(), 7)):
+        potential = Recorded(minibatches)
+        kernel = SGNUTS(1e-3, 0.0, max_depth=3)
+        generator = torch.Generator().manual_seed(seed)
         state = kernel.init(potential, torch.zeros(4, 1), generator)
         trees = []
-        for _ in range(2):
-            potential.noise.clear()
-            state = kernel.step(potential, state, generator)
-            trees.append(torch.stack(potential.noise))
+        for _ in range(3):
+            potential.seen.clear()
+            state, _ = kernel.step(potential, state, generator)
+            trees.append(torch.stack(potential.seen))
             assert len(trees[-1]) == 7 and len(trees[-1].unique(dim=0)) == distinct
-        assert not torch.equal(trees[0][0], trees[1][0])  # another tree, another minibatch
-        assert len(trees[0][0].unique()) == 4  # and another one for every chain
+        assert len(torch.stack([tree[0] for tree in trees]).unique(dim=0)) == 3  # another tree, another minibatch
+        assert len(trees[0][0].unique(dim=0)) == 4  # and another one for every chain
 
 
-def test_all_the_data_make_fresh_and_fixed_minibatches_one(generator):
+def test_a_tree_that_ends_early_leaves_the_rest_of_its_numbers_unused():
+    """The k-th tree counts its gradients from k·2^max_depth, however many the trees before it took."""
+    asked = []
+
+    class Watched:
+        replacement = False
+
+        def indices(self, num_examples, batch_size, chains, seed, step):
+            asked.append(step)
+            return Fresh().indices(num_examples, batch_size, chains, seed, step)
+
+    posterior = LinearRegression(torch.ones(100, 1), torch.linspace(-1, 1, 100), batch_size=10, minibatches=Watched())
+    kernel, generator = SGNUTS(0.1, 0.5, max_depth=6), torch.Generator().manual_seed(0)
+    state = kernel.init(posterior, torch.zeros(1, 1), generator)
+    for tree in range(5):
+        asked.clear()
+        before = state.num_gradients
+        state, _ = kernel.step(posterior, state, generator)
+        taken = int(state.num_gradients - before)
+        assert asked == list(range(64 * tree, 64 * tree + taken)) and 0 < taken < 63
+
+
+def test_all_the_data_make_fresh_and_held_minibatches_one(generator):
     inputs, targets = torch.randn(2, 30, 2, generator=generator)[0], torch.randn(30, generator=generator)
     start = torch.zeros(5, 2)
     whole = sample(SGNUTS(0.1, 1.0), LinearRegression(inputs, targets), start, num_samples=5)
     batch = sample(SGNUTS(0.1, 1.0), LinearRegression(inputs, targets, batch_size=30), start, num_samples=5)
+    held = LinearRegression(inputs, targets, batch_size=30, minibatches=Held(2**10))
     assert torch.equal(whole.samples, batch.samples)
+    assert torch.equal(whole.samples, sample(SGNUTS(0.1, 1.0), held, start, num_samples=5).samples)
 
 
 # What it says when something is wrong
@@ -285,7 +321,6 @@ def test_all_the_data_make_fresh_and_fixed_minibatches_one(generator):
         (dict(noise_estimate=2.0), "friction must be at least the noise_estimate.*Raise the friction, take a smaller step_size"),
         (dict(weights="equal"), "weights must be one of uniform, energy, work, but it is 'equal'"),
         (dict(integrator="leapfrog"), "integrator must be one of palindromic, drift_kick, but it is 'leapfrog'"),
-        (dict(minibatch="none"), "minibatch must be one of fresh, fixed"),
         (
             dict(weights="work", noise_estimate=0.1),
             "uses exact gradients and needs .* noise_estimate=0, but they are 'palindromic' and 0.1",

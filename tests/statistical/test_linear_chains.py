@@ -7,11 +7,18 @@ for each test.
 import pytest
 import torch
 
-from sgmc import sample
-from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
-from sgmc.linear_laws import langevin_chain, naive_sghmc_chain, sghmc_chain
-from sgmc.potentials import Gaussian, NoisyGradient, Potential
+from sgmc import flows, sample
+from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC, Splitting
+from sgmc.kernels.sghmc import SGHMCInfo
+from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.potentials import Potential
+from sgmc.targets import Gaussian, NoisyGradient
 from tests.conftest import assert_covariance, z_bound
+
+
+def generator_of(seed):
+    return torch.Generator().manual_seed(seed)
+
 
 COVARIANCE = torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=torch.float64)
 NOISE = torch.tensor([[4.0, 1.0], [1.0, 2.0]], dtype=torch.float64)
@@ -62,11 +69,12 @@ class ExplicitEulerSGHMC(SGHMC):
     """The order of updates of several libraries, with the gradient at the old position."""
 
     def step(self, potential, state, generator):
-        gradient = potential.stochastic_gradient(state.position, generator)
+        gradient = potential.stochastic_gradient(state.position, generator, state.num_gradients)
         moved = state.position + self.step_size * state.momentum
-        noise = torch.randn(moved.shape, generator=generator, dtype=moved.dtype)
-        momentum = (1 - self.step_size * self.friction) * state.momentum - self.step_size * gradient + self._noise_root * noise
-        return state._replace(position=moved, momentum=momentum)
+        noise = (2 * self.friction * self.step_size) ** 0.5 * torch.randn(moved.shape, generator=generator, dtype=moved.dtype)
+        momentum = (1 - self.step_size * self.friction) * state.momentum - self.step_size * gradient + noise
+        num_gradients = state.num_gradients + 1
+        return state._replace(position=moved, momentum=momentum, num_gradients=num_gradients), SGHMCInfo(num_gradients, None)
 
 
 def test_explicit_euler_has_another_law_which_the_test_tells_apart():
@@ -99,6 +107,56 @@ def test_hmc_without_correction_has_the_law_of_its_linear_chain():
     assert_covariance(draws.samples, law[:2, :2])
 
 
+FULL = torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=torch.float64)
+DIAGONAL = torch.tensor([0.5, 2.0], dtype=torch.float64)
+FULL_FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=torch.float64)  # does not commute with the mass
+SPLITTINGS = {
+    "BAOAB": (flows.baoab(0.4, FULL_FRICTION, FULL), FULL),
+    "BAOAB, half temperature": (flows.baoab(0.4, 2.0, DIAGONAL, temperature=0.5), DIAGONAL),
+    "OBABO": (flows.obabo(0.4, FULL_FRICTION, FULL), FULL),
+    "OBABO, half temperature": (flows.obabo(0.4, DIAGONAL, 1.7, temperature=0.5), 1.7),
+    "UBU": (flows.ubu(0.4, DIAGONAL, 1.7), 1.7),
+    "UBU, half temperature": (flows.ubu(0.4, 2.0, DIAGONAL, temperature=0.5), DIAGONAL),
+    "palindromic": (flows.palindromic(0.4, FULL_FRICTION, full_noise_estimate(0.4), FULL), FULL),
+    "SGHMC": (flows.sghmc(0.2, FULL_FRICTION, full_noise_estimate(0.2), FULL, temperature=0.9), FULL),
+    "explicit Euler": (flows.explicit_euler_sghmc(0.2, FULL_FRICTION, 0.1, DIAGONAL), DIAGONAL),
+    "naive SGHMC": (flows.naive_sghmc(0.3, 6, FULL), FULL),
+}
+
+
+@pytest.mark.parametrize("name", SPLITTINGS)
+def test_a_splitting_has_the_law_of_its_linear_chain(name):
+    """Of positions and momenta together, with gradients seen through noise."""
+    splitting, mass = SPLITTINGS[name]
+    law = linear_chain(splitting, TARGET.precision, NOISE).stationary_covariance()
+    kernel, generator, draws = Splitting(splitting, num_steps=3, mass=mass), generator_of(8), []
+    state = kernel.init(NOISY, START, generator)
+    for step in range(70):
+        state, _ = kernel.step(NOISY, state, generator)
+        if step >= 50 and step % 2:
+            draws.append(torch.cat([state.position, state.momentum], -1))
+    assert_covariance(torch.stack(draws), law)
+
+
+def test_a_splitting_of_positions_alone_has_the_law_of_its_linear_chain():
+    splitting = flows.sgld(0.1, full_noise_estimate(0.1), temperature=0.9)
+    law = linear_chain(splitting, TARGET.precision, NOISE).stationary_covariance()
+    draws = sample(Splitting(splitting), NOISY, START, num_samples=20, warm_up=200, thinning=10, seed=4)
+    assert_covariance(draws.samples, law)
+
+
+@pytest.mark.parametrize(("name", "other"), [("BAOAB", "OBABO"), ("OBABO", "BAOAB"), ("SGHMC", "palindromic")])
+def test_splittings_are_told_apart(name, other):
+    """The negative control: the pieces are alike, only their order differs."""
+    arguments = (0.8, FULL_FRICTION, FULL) if name != "SGHMC" else (0.4, FULL_FRICTION, full_noise_estimate(0.4), FULL)
+    makers = {"BAOAB": flows.baoab, "OBABO": flows.obabo, "SGHMC": flows.sghmc, "palindromic": flows.palindromic}
+    splitting, wrong = makers[name](*arguments), makers[other](*arguments)
+    draws = sample(Splitting(splitting, num_steps=3, mass=FULL), NOISY, START, num_samples=10, warm_up=50, thinning=2, seed=9)
+    assert_covariance(draws.samples, linear_chain(splitting, TARGET.precision, NOISE).stationary_covariance()[:2, :2])
+    with pytest.raises(AssertionError, match="z ="):
+        assert_covariance(draws.samples, linear_chain(wrong, TARGET.precision, NOISE).stationary_covariance()[:2, :2])
+
+
 def test_autocorrelation_time_of_a_linear_chain():
     chain = sghmc_chain(TARGET.precision, 0.2, 2.0, NOISE)
     direction = torch.tensor([1.0, 0, 0, 0], dtype=torch.float64)
@@ -113,22 +171,19 @@ def test_a_chain_without_stationary_law_is_refused():
 
 
 class OneMinibatchPerTrajectory(Potential):
-    """The known bug of holding one draw of the noise for a whole trajectory."""
+    """The known bug of holding one draw of the noise for a whole trajectory of five steps."""
 
     dim = 2
-
-    def __init__(self, num_steps):
-        self.num_steps, self.calls, self.noise = num_steps, 0, None
 
     def energy(self, position):
         return TARGET.energy(position)
 
-    def stochastic_gradient(self, position, generator):
-        if self.calls % self.num_steps == 0:
-            exact = torch.zeros_like(position)
-            self.noise = NOISY.stochastic_gradient(exact, generator) - TARGET.gradient(exact)
-        self.calls += 1
-        return TARGET.gradient(position) + self.noise
+    def draw_noise(self, position, generator, step, num_steps=1):
+        seeds = [10**6 + number // 5 for number in range(step, step + num_steps)]
+        return torch.stack([torch.randn(position.shape, generator=generator_of(seed), dtype=position.dtype) for seed in seeds])
+
+    def gradient_given(self, position, noise):
+        return NOISY.gradient_given(position, noise)
 
 
 WRONG_SETTINGS = {
@@ -136,7 +191,7 @@ WRONG_SETTINGS = {
     "noise estimate low by a factor": lambda: (SGHMC(0.2, 2.0, noise_estimate=0.01 * full_noise_estimate(0.2)), NOISY),
     "one minibatch for a whole trajectory": lambda: (
         SGHMC(0.2, 2.0, noise_estimate=full_noise_estimate(0.2), num_steps=5),
-        OneMinibatchPerTrajectory(5),
+        OneMinibatchPerTrajectory(),
     ),
 }
 

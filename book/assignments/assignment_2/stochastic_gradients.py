@@ -32,7 +32,7 @@ from checks import assert_close, assert_mean, assert_shape, assert_variance, fre
 
 from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.linear_laws import LinearChain, naive_sghmc_chain
-from sgmc.potentials import DoubleWell
+from sgmc.targets import DoubleWell
 
 torch.set_default_dtype(torch.float64)
 use_style()

@@ -8,17 +8,19 @@ the experiment mnist, which has to be run before. The small version looks at let
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import rotate
 
+from experiments import mnist
+from experiments.comparison import run_file
+from experiments.options import ExperimentError, Options, Prepared
+from experiments.provenance import checksum
+from experiments.results import score
+from experiments.run import read_run
 from sgmc.datasets import Data, fashion_mnist, letters, notmnist
-from sgmc.experiments import mnist
-from sgmc.experiments.runner import ExperimentError, Options, checksum, read_checkpoint, score
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import area_under_roc, predictive_entropy, rejection_curve, reliability_curve
 
@@ -33,32 +35,24 @@ SHARES = [0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2]  # of the digits rejecte
 BINS = 23  # of the histograms of entropy, from 0 to log 10
 
 
-class Prepared(NamedTuple):
-    """What is predicted: digits, and what are none, by name; and the folder of the runs of the experiment mnist."""
-
-    digits: Data
-    others: dict[str, Data]
-    folder: Path
-
-
 def prepare(options: Options) -> Prepared:
-    """Load the data, and see that the runs are there."""
-    digits = mnist.prepare(options)
+    """Load the digits of the experiment mnist and what is none, and see that its runs are there."""
+    prepared = mnist.prepare(options)
     others = {"letters": letters()} if options.small else {"letters": notmnist(options.data), "clothes": fashion_mnist(options.data)[1]}
     for seed in range(options.seeds):
         for method, _ in PREDICTIONS.values():
-            path = mnist.checkpoint(digits.folder, method, seed)
+            path = run_file(prepared.folder, method, seed)
             if not path.exists():
                 raise ExperimentError(f"{path} is missing: run mnist with {options.seeds} seeds first, or give fewer by --seeds")
-    return Prepared(digits.test, others, digits.folder)
+    return prepared._replace(others=others)
 
 
 def networks(folder: Path, method: str, seed: int, average: bool) -> Tensor:
     """Read the networks that predict, the reservoir of a run or its last network: ``(networks, dim)``."""
-    content = read_checkpoint(mnist.checkpoint(folder, method, seed))
-    if content["round"] < content["settings"]["rounds"]:
+    content = read_run(run_file(folder, method, seed))
+    if content["done"] < content["settings"]["rounds"]:
         raise ExperimentError(f"the run of {method} with seed {seed} is not finished: go on with it by `run mnist --resume`")
-    return torch.stack(content["reservoir"]) if average else content["state"][0]
+    return torch.stack(content["reservoir"]) if average else content["walk"]["position"]
 
 
 def turned(digits: Data, angle: float) -> Data:
@@ -71,9 +65,9 @@ def turned(digits: Data, angle: float) -> Data:
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Predict with each method and seed, and yield the result after each seed."""
-    data = checksum(prepared.digits, *prepared.others.values())
+    data = checksum(prepared.test, *prepared.others.values())
     methods = {name: [] for name in PREDICTIONS}
-    posterior = NetworkPosterior(multilayer_perceptron(mnist.LAYERS, "sigmoid"), *prepared.digits)
+    posterior = NetworkPosterior(prepared.network(), *prepared.test)
     for seed in range(options.seeds):
         for name, results in methods.items():
             method, average = PREDICTIONS[name]
@@ -96,7 +90,7 @@ def look(posterior: NetworkPosterior, positions: Tensor, prepared: Prepared) -> 
 
     The disagreement of the networks about an input is the entropy of their average less the average of their entropies.
     """
-    digits, targets = prepared.digits, prepared.digits.targets
+    digits, targets = prepared.test, prepared.test.targets
     probabilities, expected = predict(posterior, positions, digits.inputs)
     entropy = predictive_entropy(probabilities)
     confidence, accuracy, count = reliability_curve(probabilities, targets)

@@ -16,61 +16,58 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from sgmc.experiments import comparison, mnist
-from sgmc.experiments.comparison import LAYERS, Prepared, summary
-from sgmc.experiments.runner import Options, Plan, read_checkpoint
+from experiments import mnist
+from experiments.comparison import Methods, compare, named, summary
+from experiments.options import Options, Prepared
+from experiments.plan import Plan
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import predictive_entropy
 
-__all__ = ["BINS", "SETTINGS", "look", "prepare", "run", "settings", "summary"]
+__all__ = ["BINS", "look", "prepare", "run", "settings", "summary"]
 
 BINS = 23  # of the histograms of entropy, from 0 to log 10
 SHORTER = 20  # a run of the tuning has 42 rounds
-PLAN = Plan("", 1.0, None, prior_precision=1.0, rounds=850, burn_in=50, minibatches="fresh")
-# Learning rates times N = 50,000, as in mnist.
-MOMENTUM = [replace(PLAN, learning_rate=rate, momentum_decay=decay) for rate in (0.05, 0.1, 0.2, 0.4) for decay in (0.1, 0.01, 0.001)]
-NO_MOMENTUM = [replace(PLAN, learning_rate=rate) for rate in (0.5, 1.0, 2.0, 3.0)]
-PRECISIONS = (0.1, 1.0, 10.0)
-SETTINGS = {
-    "SGHMC": MOMENTUM,
-    "SGD with momentum": [replace(plan, temperature=0.0, prior_precision=value) for plan in MOMENTUM for value in PRECISIONS],
-    "SGHMC, variance as scale": MOMENTUM,
-    "SGLD": NO_MOMENTUM,
-    "SGLD, annealed": NO_MOMENTUM,
-    "SGD": [replace(plan, temperature=0.0, prior_precision=value) for plan in NO_MOMENTUM for value in PRECISIONS],
-}
 
 
 def prepare(options: Options) -> Prepared:
     """Load the data of the experiment mnist, for a network with rectified linear units."""
-    folder = options.runs / ("report-small" if options.small else "report")
-    return mnist.prepare(options)._replace(folder=folder, network=partial(multilayer_perceptron, LAYERS, "relu"))
+    network = partial(multilayer_perceptron, mnist.LAYERS, "relu")
+    return mnist.prepare(options)._replace(folder=options.folder("report"), network=network)
 
 
-def settings(prepared: Prepared, small: bool) -> dict[str, list[Plan]]:
-    """List the settings to choose from, for each method, with the learning rates divided by N."""
+def settings(prepared: Prepared, small: bool) -> Methods:
+    """List the settings to choose from; learning rates times N are those of the report for N = 50,000."""
+    size = {"rounds": 102, "batch_size": 100, "burn_in": 20, "keep_every": 10, "record_every": 5} if small else {"rounds": 850}
     total = len(prepared.train.targets)
-    size = {"rounds": 102, "burn_in": 20, "batch_size": 100, "keep_every": 10, "record_every": 5} if small else {}
-    return {method: [_complete(method, plan, total, size) for plan in plans] for method, plans in SETTINGS.items()}
 
+    def sampler(rate: float, decay: float | None = None) -> Plan:
+        return Plan(rate / total, decay, prior_precision=1.0, minibatches="fresh", **size)
 
-def _complete(method: str, plan: Plan, total: int, size: dict) -> Plan:
-    plan = replace(plan, method=method, learning_rate=plan.learning_rate / total, **size)
-    if method == "SGHMC, variance as scale":
-        return replace(plan, temperature=2 * plan.momentum_decay * plan.learning_rate)
-    if method == "SGLD, annealed":  # (1 + t/b)^−½ falls from 1 to 1/4 in 15b steps
+    def optimisers(plans: list[Plan]) -> list[Plan]:
+        return [replace(plan, temperature=0.0, prior_precision=precision) for plan in plans for precision in (0.1, 1.0, 10.0)]
+
+    def annealed(plan: Plan) -> Plan:  # (1 + t/b)^−½ falls from 1 to 1/4 in 15b steps
         return replace(plan, annealing=(plan.rounds * (total // plan.batch_size) / 15, 0.5))
-    return plan
+
+    momentum = [sampler(rate, decay) for rate in (0.05, 0.1, 0.2, 0.4) for decay in (0.1, 0.01, 0.001)]
+    no_momentum = [sampler(rate) for rate in (0.5, 1.0, 2.0, 3.0)]
+    return named(
+        {
+            "SGHMC": momentum,
+            "SGD with momentum": optimisers(momentum),
+            "SGHMC, variance as scale": [plan.variance_as_scale() for plan in momentum],
+            "SGLD": no_momentum,
+            "SGLD, annealed": [annealed(plan) for plan in no_momentum],
+            "SGD": optimisers(no_momentum),
+        }
+    )
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods, and look at the networks that each run kept."""
-    for result in comparison.compare(settings(prepared, options.small), prepared, options, SHORTER):
-        method, content = next((name, each) for name, each in result["methods"].items() if "kept" not in each["runs"][-1])
-        path = comparison.checkpoint(prepared.folder, method, content["runs"][-1]["plan"]["seed"])
-        content["runs"][-1]["kept"] = look(read_checkpoint(path)["reservoir"], prepared)
-        yield result
+    methods = settings(prepared, options.small)
+    return compare(methods, prepared, options, SHORTER, look=lambda run: {"kept": look(run.reservoir, prepared)})
 
 
 def look(reservoir: list[Tensor], prepared: Prepared) -> dict:

@@ -13,47 +13,41 @@ of 10,000 training images, for with those of a minibatch there is no posterior. 
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
 
 import torch
 from torch import Generator, Tensor, nn
 
+from experiments.comparison import Methods, compare, named, summary
+from experiments.options import Options, Prepared
+from experiments.plan import Plan
 from sgmc.datasets import Data, cifar10, digits
-from sgmc.experiments.comparison import checkpoint, summary
-from sgmc.experiments.fashion import as_reported, without_details
-from sgmc.experiments.runner import Options, Plan, Run, checksum
 from sgmc.networks import convolutional_network, multilayer_perceptron
 
-__all__ = ["FanInRun", "prepare", "random_features", "run", "scramble", "settings", "standardise", "summary"]
+__all__ = ["on", "prepare", "random_features", "run", "scramble", "settings", "standardise", "summary"]
 
 PASSES = 60  # of the network that is sampled as a whole, in twelve minutes of one core
-
-
-class Prepared(NamedTuple):
-    """The data of the experiment, with inputs between 0 and 1, the shape of an image, and where the runs are saved."""
-
-    train: Data
-    test: Data
-    shape: tuple[int, int, int]
-    folder: object
+IMAGES, FEATURES, SCRAMBLED = "images", "random features", "random features of scrambled images"
 
 
 def prepare(options: Options) -> Prepared:
-    """Load the data."""
+    """Load the data, with inputs between 0 and 1."""
     train, test = digits() if options.small else cifar10(options.data)
-    shape = (1, 28, 28) if options.small else (3, 32, 32)
-    return Prepared(train, test, shape, options.runs / ("cifar-small" if options.small else "cifar"))
+    shape, channels = ((1, 28, 28), (8, 16)) if options.small else ((3, 32, 32), (16, 32))
+    network = partial(convolutional_network, shape, channels, kernel_size=5)
+    return Prepared(train, test, network, options.folder("cifar"), shape=shape)
 
 
-def settings(prepared: Prepared, small: bool) -> dict[str, Plan]:
-    """List the plans, by name."""
-    total = len(prepared.train.targets)
-    head = Plan("SGHMC", 0.05 / total, 0.01, prior_precision=1.0, rounds=170, burn_in=150, record_every=5)
+def settings(prepared: Prepared, small: bool) -> Methods:
+    """List the one setting of each method."""
+    rate = 0.05 / len(prepared.train.targets)
+    head = Plan(rate, 0.01, prior_precision=1.0, data=FEATURES, rounds=170, burn_in=150, record_every=5)
     body = Plan(
-        "SGHMC",
-        0.05 / total,
+        rate,
         0.1,
         prior_precision=1.0,
+        prior_by_fan_in=True,
+        data=IMAGES,
         rounds=PASSES,
         burn_in=PASSES // 2 - 1,
         batch_size=100,
@@ -63,52 +57,32 @@ def settings(prepared: Prepared, small: bool) -> dict[str, Plan]:
     if small:
         head = replace(head, rounds=20, burn_in=10, batch_size=100, record_every=2)
         body = replace(body, rounds=10, burn_in=5)
-    plans = {
-        "all layers": body,
-        "as reported": replace(as_reported(head), minibatches="fresh"),
-        "its posterior": head,
-        "all layers, optimised": replace(body, method="SGD with momentum", temperature=0.0),
-    }
-    return {name: replace(plan, method=f"{plan.method}, {name}") for name, plan in plans.items()}
-
-
-class FanInRun(Run):
-    """A run with the prior N(0, 1/(λ·fan-in)) for weights and N(0, 1/λ) for biases, where λ is the plan's prior precision."""
-
-    def __init__(self, plan: Plan, module: nn.Module, *arguments):
-        self.fan_in = {name: float(p[0].numel()) if p.ndim > 1 else 1.0 for name, p in module.named_parameters()}
-        super().__init__(plan, module, *arguments)
-        if self.round == 0:
-            self.posterior.prior_precision = {name: plan.prior_precision * fan_in for name, fan_in in self.fan_in.items()}
+    return named(
+        {
+            "all layers": [body],
+            "as reported": [replace(head, minibatches="fresh", data=SCRAMBLED).variance_as_scale()],
+            "its posterior": [head],
+            "all layers, optimised": [replace(body, temperature=0.0)],
+        }
+    )
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Run all plans, one seed after the other, and yield the result after each run."""
-    return without_details(_run(options, prepared))
+    """Compare the methods."""
+    return compare(settings(prepared, options.small), prepared, options, on=on)
 
 
-def _run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    plans = settings(prepared, options.small)
-    result = {"data_checksum": checksum(*prepared[:2]), "methods": {}}
-    for seed in range(options.seeds):
-        for name, plan in plans.items():
-            path = checkpoint(prepared.folder, name, seed)
-            train, test, module, kind = parts(name, prepared, seed, options.small)
-            one = kind(replace(plan, seed=seed), module, train, test, options.device, path, options.resume)
-            result["methods"].setdefault(name, {"runs": []})["runs"].append(one.go(options.progress))
-            yield result
-
-
-def parts(name: str, prepared: Prepared, seed: int, small: bool) -> tuple[Data, Data, nn.Module, type[Run]]:
-    """Put together what a plan runs on: training and test inputs, the network that is sampled, and the kind of run."""
-    train, test, shape, _ = prepared
-    if name.startswith("all layers"):
-        module = convolutional_network(shape, (8, 16) if small else (16, 32), kernel_size=5)
-        return *standardise(train, test, shape[0]), module, FanInRun
-    if name == "as reported":
+def on(plan: Plan, prepared: Prepared) -> Prepared:
+    """Put together what a plan is run on: the images, or random features of its seed, and the network that is sampled."""
+    train, test, shape = prepared.train, prepared.test, prepared.shape
+    if plan.data == IMAGES:
+        train, test = standardise(train, test, shape[0])
+        return prepared._replace(train=train, test=test)
+    if plan.data == SCRAMBLED:
         train, test = scramble(train, shape), scramble(test, shape)
-    train, test = random_features(train, test, shape, Generator().manual_seed(seed))
-    return train, test, multilayer_perceptron([train.inputs.shape[1], 100, 10], "tanh"), Run
+    train, test = random_features(train, test, shape, Generator().manual_seed(plan.seed))
+    network = partial(multilayer_perceptron, [train.inputs.shape[1], 100, 10], "tanh")
+    return prepared._replace(train=train, test=test, network=network)
 
 
 def standardise(train: Data, test: Data, colours: int) -> tuple[Data, Data]:

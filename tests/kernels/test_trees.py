@@ -6,8 +6,9 @@ import weakref
 import pytest
 import torch
 
-from sgmc.kernels import doubling
-from sgmc.kernels.doubling import Point, grow_tree
+from sgmc.kernels import trees
+from sgmc.kernels.trees import Point, grow_tree
+from sgmc.matrices import Matrix
 from tests.conftest import z_bound
 
 MAX_DEPTH = 5
@@ -35,8 +36,9 @@ class WrittenPath:
     def __init__(self, momenta, log_weights):
         self.momenta = torch.cat([momenta, torch.ones(len(momenta), 1, dtype=momenta.dtype)], -1)
         self.log_weights = log_weights
-        self.inverse_mass = torch.ones(self.momenta.shape[1], dtype=momenta.dtype)
-        self.inverse_mass[-1] = 0
+        inverse_mass = torch.ones(self.momenta.shape[1], dtype=momenta.dtype)
+        inverse_mass[-1] = 0
+        self.inverse_mass = Matrix(inverse_mass)
 
     def grow(self, start, generator, max_depth=MAX_DEPTH):
         def forward(point):
@@ -61,16 +63,16 @@ def by_brute_force(momenta, start, to_right):
     """Grow one tree as the definition says, checking every aligned sub-tree from scratch: depth, ends, steps, whether it hit the limit."""
     at = {i: momenta[i].tolist()[:-1] for i in range(len(momenta))}
 
-    def goes_straight(first, last):
+    def does_not_turn(first, last):
         total = [sum(at[i][k] for i in range(first, last + 1)) for k in range(2)]
         return all(sum(total[k] * at[end][k] for k in range(2)) > 0 for end in (first, last))
 
     def checked(first, last):
         middle = (first + last) // 2
-        straight = goes_straight(first, last)
+        not_turning = does_not_turn(first, last)
         if last - first > 1:
-            straight = straight and goes_straight(first, middle + 1) and goes_straight(middle, last)
-        return straight
+            not_turning = not_turning and does_not_turn(first, middle + 1) and does_not_turn(middle, last)
+        return not_turning
 
     low = high = start
     steps = 0
@@ -129,18 +131,18 @@ def test_doubling_leaves_the_weights_of_a_path_invariant(weights, seed):
 
 def test_without_checks_inside_a_new_half_it_does_not(monkeypatch):
     """The negative control: the rule of stopping then depends on where the start was."""
-    join, grow_branch = doubling.join, doubling.grow_branch
+    join, grow_branch = trees.join, trees.grow_branch
 
     def join_without_check(*spans):
-        span, straight = join(*spans)
-        return span, torch.ones_like(straight)
+        span, not_turning = join(*spans)
+        return span, torch.ones_like(not_turning)
 
     def grow_branch_without_checks(*arguments):
         with pytest.MonkeyPatch.context() as inside:
-            inside.setattr(doubling, "join", join_without_check)
+            inside.setattr(trees, "join", join_without_check)
             return grow_branch(*arguments)
 
-    monkeypatch.setattr(doubling, "grow_branch", grow_branch_without_checks)
+    monkeypatch.setattr(trees, "grow_branch", grow_branch_without_checks)
     worst = max(invariance(slowly_turning_path(16, seed), seed).abs().max() for seed in range(4))
     assert worst > 3 * z_bound(16)
 
@@ -182,7 +184,7 @@ def test_a_tree_keeps_few_states_however_many_it_visits():
 
     generator = torch.Generator().manual_seed(0)
     start = Point(torch.zeros(1, dim), torch.ones(1, dim), torch.zeros(1))
-    tree = grow_tree(start, forward, 1.0, max_depth, generator)
+    tree = grow_tree(start, forward, Matrix(1.0), max_depth, generator)
     assert tree.num_steps == 2**max_depth - 1 and tree.depth == max_depth
     assert most[0] <= 6  # two ends, the choice of the path and that of the new half, the new end and the one before
     assert most[1] <= 2 * max_depth + 6

@@ -1,4 +1,4 @@
-"""The command line of the experiments: ``python -m sgmc.experiments list`` and ``run NAME``."""
+"""The command line of the experiments: ``python -m experiments list`` and ``run NAME``."""
 
 import argparse
 import importlib
@@ -8,15 +8,18 @@ from pathlib import Path
 
 import torch
 
-from sgmc.experiments import EXPERIMENTS
-from sgmc.experiments.runner import RESULTS, ExperimentError, Options, provenance, read_result, write_result
+from experiments import EXPERIMENTS
+from experiments.options import ExperimentError, Options
+from experiments.provenance import provenance
+from experiments.results import RESULTS, read_result, write_result
+from sgmc.checkpoints import CheckpointError
 
 CACHE = Path("~/.cache/sgmc")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m sgmc.experiments", description="The experiments of the papers.")
+    parser = argparse.ArgumentParser(prog="python -m experiments", description="The experiments of the papers.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="list the experiments")
     run = commands.add_parser("run", help="run one of them and write book/results/NAME.json")
@@ -31,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return show_list() if given.command == "list" else run_experiment(given)
-    except (ExperimentError, FileNotFoundError, ValueError) as error:
+    except (ExperimentError, CheckpointError, FileNotFoundError, ValueError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -42,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
 def show_list() -> int:
     """Print each experiment with the first sentence of its description."""
     for name in EXPERIMENTS:
-        module = importlib.import_module(f"sgmc.experiments.{name}")
+        module = importlib.import_module(f"experiments.{name}")
         print(f"{name:12} {module.__doc__.splitlines()[0]}")
     return 0
 
@@ -55,18 +58,16 @@ def run_experiment(given: argparse.Namespace) -> int:
     if seeds < 1:
         raise ExperimentError(f"seeds must be at least 1, but it is {seeds}")
     check_device(given.device)
-    name = f"{given.name}-small" if given.small else given.name
-    runs = given.runs.expanduser()
-    folder = runs / name
+    options = Options(Path(given.data).expanduser(), given.runs.expanduser(), given.small, given.device, seeds)
+    folder = options.folder(given.name)
     # The result of a small run is a look, not a record, and stays out of the book.
-    path = (runs if given.small else given.results) / f"{name}.json"
-    options = Options(Path(given.data).expanduser(), runs, given.small, given.device, seeds, given.resume)
+    path = (options.runs if given.small else given.results) / f"{folder.name}.json"
     if folder.exists() and any(folder.iterdir()) and not given.resume:
         raise ExperimentError(f"{folder} holds earlier runs: say --resume to go on with them, or delete the folder to start anew")
     for old in (path, folder / "so-far.json"):
         if old.exists():
             read_result(old)  # of another version or corrupt: better to say so before the work than after it
-    module = importlib.import_module(f"sgmc.experiments.{given.name}")
+    module = importlib.import_module(f"experiments.{given.name}")
     prepared = module.prepare(options)
     folder.mkdir(parents=True, exist_ok=True)
     for result in module.run(options, prepared):

@@ -1,0 +1,161 @@
+"""The settings of a run, as data: all that it does is in the fields of its plan, and nothing hangs on its name."""
+
+import math
+from dataclasses import dataclass, replace
+
+from torch import nn
+
+from sgmc.checks import check_choice, check_count
+from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
+from sgmc.minibatches import Fresh, MinibatchRule, Passes
+from sgmc.noise import OnlineNoise
+
+RULES = {"passes": Passes(), "fresh": Fresh(), "held": Fresh()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings of one run, which a checkpoint must agree with.
+
+    Args:
+        learning_rate: η.
+        momentum_decay: α, of SGHMC, SGNUTS and SGD with momentum; None for SGLD and SGD, which have no momentum.
+        temperature: T; 1 for a sampler, 0 for an optimiser.
+        annealing: (b, γ) of SGLD's falling step size η(1 + t/b)^−γ after t steps, which then weights the averages; None for a constant one.
+        num_steps: m, the steps of a sample.
+        resample_every: number of samples from one fresh momentum to the next; None for never.
+        noise_refresh: number of steps from one online estimate of the gradient noise's diagonal to the next; None for B̂ = 0.
+        trees: None, or the weights with which SGNUTS chooses from its trees, ``"uniform"`` or ``"energy"``; a sample is then a tree.
+        integrator: of the trees, ``"palindromic"`` or ``"drift_kick"``.
+        head_start: number of rounds after which trees or fresh momenta give way to plain SGHMC; None for never.
+        start: ``"fan-in"``, weights N(0, 1/fan-in) and biases zero, or ``"prior"``, a draw from the prior.
+        prior_precision: λ of all weights; None to draw each tensor's by a Gibbs step once a round.
+        prior_by_fan_in: whether the precision of a weight is λ times its fan-in.
+        batch_size: n, the examples of a minibatch.
+        minibatches: ``"passes"``, slices of the data in an order shuffled anew every round; ``"fresh"``, a random subset every step; or
+            ``"held"``, a random subset for a whole tree, its energies included.
+        rounds: number of rounds, of N/n samples each; or with trees, of those trees that bring the number of gradients to N/n a round.
+        burn_in: number of rounds before predictions are averaged, one network a round.
+        keep_every: number of rounds from one network of the reservoir to the next.
+        record_every: number of rounds from one point of the learning curve to the next.
+        data: which data the run is on, where an experiment has several.
+        seed: seed of the run's only generator.
+        method: what the run is called in tables and files.
+
+    Raises:
+        ValueError: if a setting is out of its range, or of no use to the method.
+
+    Example:
+        >>> Plan(1e-4).kernel().step_size
+        0.0001
+    """
+
+    learning_rate: float
+    momentum_decay: float | None = None
+    temperature: float = 1.0
+    annealing: tuple[float, float] | None = None
+    num_steps: int = 1
+    resample_every: int | None = None
+    noise_refresh: int | None = None
+    trees: str | None = None
+    integrator: str = "palindromic"
+    head_start: int | None = None
+    start: str = "fan-in"
+    prior_precision: float | None = None
+    prior_by_fan_in: bool = False
+    batch_size: int = 500
+    minibatches: str = "passes"
+    rounds: int = 800
+    burn_in: int = 50
+    keep_every: int = 25
+    record_every: int = 10
+    data: str = ""
+    seed: int = 0
+    method: str = ""
+
+    def __post_init__(self):
+        check_choice("minibatches", self.minibatches, tuple(RULES))
+        check_choice("start", self.start, ("fan-in", "prior"))
+        if not 0 <= self.burn_in < self.rounds:
+            raise ValueError(f"burn_in must be at least 0 and less than rounds, {self.rounds}, but it is {self.burn_in}")
+        if min(self.keep_every, self.record_every) < 1:
+            raise ValueError(f"keep_every and record_every must be at least 1, but they are {self.keep_every} and {self.record_every}")
+        check_count("num_steps", self.num_steps)
+        for name, idle in {"noise_refresh": None, "resample_every": None, "trees": None, "num_steps": 1}.items():
+            if self.momentum_decay is None and getattr(self, name) != idle:
+                raise ValueError(f"{name} is for methods with momentum: leave it out, or give momentum_decay")
+        for name, idle in {"noise_refresh": None, "resample_every": None, "temperature": 1.0, "num_steps": 1}.items():
+            if self.trees is not None and getattr(self, name) != idle:
+                raise ValueError(f"{name} is for methods without trees: leave it out, or leave out trees")
+        if self.momentum_decay is not None and self.annealing is not None:
+            raise ValueError("annealing is for methods without momentum: leave it out, or leave out momentum_decay")
+        if self.trees is None and self.minibatches == "held":
+            raise ValueError("minibatches are held for a whole tree: give trees, or take 'fresh' ones")
+        if self.head_start is not None and self.trees is None and self.resample_every is None:
+            raise ValueError("head_start is the number of rounds with trees or with fresh momenta: give trees or resample_every")
+
+    def kernel(self) -> Kernel:
+        """Make the kernel that the plan describes, or with which it makes its head start."""
+        if self.momentum_decay is None:
+            step_size = self.learning_rate if self.annealing is None else lambda step: self.learning_rate * self.weight(step)
+            return SGLD(step_size, temperature=self.temperature)
+        if self.trees is not None:
+            step_size = math.sqrt(self.learning_rate)
+            return SGNUTS(step_size, self.momentum_decay / step_size, weights=self.trees, integrator=self.integrator)
+        return SGHMC.from_learning_rate(
+            self.learning_rate,
+            self.momentum_decay,
+            0.0 if self.noise_refresh is None else OnlineNoise("diagonal", self.noise_refresh),
+            temperature=self.temperature,
+            num_steps=self.num_steps,
+            resample_every=self.resample_every,
+        )
+
+    def after_head_start(self) -> "Plan":
+        """Go on with plain SGHMC.
+
+        Example:
+            >>> type(Plan(1e-4, 0.1, trees="uniform", head_start=3).after_head_start().kernel()).__name__
+            'SGHMC'
+        """
+        minibatches = "fresh" if self.minibatches == "held" else self.minibatches
+        return replace(self, trees=None, resample_every=None, head_start=None, minibatches=minibatches)
+
+    def rule(self) -> MinibatchRule:
+        """Give the rule by which minibatches are chosen."""
+        return RULES[self.minibatches]
+
+    def prior_precisions(self, network: nn.Module) -> dict[str, float]:
+        """Give the precision of each parameter's prior; where it is drawn, the one at the start."""
+        precision = 1.0 if self.prior_precision is None else self.prior_precision
+        fan_in = {name: p[0].numel() if self.prior_by_fan_in and p.ndim > 1 else 1 for name, p in network.named_parameters()}
+        return {name: precision * number for name, number in fan_in.items()}
+
+    def weight(self, step: int) -> float:
+        """Compute the step size after so many steps over the first one: the weight of the network there (Welling and Teh, 2011, eq. 11)."""
+        if self.annealing is None:
+            return 1.0
+        offset, power = self.annealing
+        return (1 + step / offset) ** -power
+
+    def finer(self, num_steps: int) -> "Plan":
+        """Take m steps a sample, each m times finer, at the same friction: η/m², α/m.
+
+        Example:
+            >>> fine = Plan(1e-4, 0.1).finer(4)
+            >>> fine.kernel().step_size * 4 == Plan(1e-4, 0.1).kernel().step_size, fine.num_steps
+            (True, 4)
+        """
+        rate, decay = self.learning_rate / num_steps**2, self.momentum_decay / num_steps
+        return replace(self, learning_rate=rate, momentum_decay=decay, num_steps=num_steps)
+
+    def variance_as_scale(self) -> "Plan":
+        """Inject what a program injects that gives the noise's variance 2αη where a standard deviation is asked for.
+
+        Noise of variance (2αη)² is that of SGHMC at the temperature 2αη.
+
+        Example:
+            >>> Plan(0.01, 0.1).variance_as_scale().temperature
+            0.002
+        """
+        return replace(self, temperature=2 * self.momentum_decay * self.learning_rate)

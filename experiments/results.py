@@ -1,0 +1,75 @@
+"""Result files: where they are, how they are written and read, and the scores that they hold."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from torch import Tensor
+
+from experiments.options import ExperimentError
+from sgmc.checkpoints import replace_file
+from sgmc.prediction import brier_score, error_rate, expected_calibration_error, log_score
+
+FORMAT = 1
+RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
+
+
+def score(probabilities: Tensor, targets: Tensor) -> dict[str, float]:
+    """Score predictions by error rate, log loss, Brier score and expected calibration error.
+
+    Example:
+        >>> import torch
+        >>> score(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 0]))["error"]
+        0.0
+    """
+    scores = {"error": error_rate, "log_loss": log_score, "brier": brier_score, "calibration_error": expected_calibration_error}
+    return {name: round(function(probabilities, targets), 6) for name, function in scores.items()}
+
+
+def write_result(path: Path, result: dict) -> None:
+    """Write a result file, in one stroke; lists of numbers stay on one line.
+
+    Raises:
+        ExperimentError: if a file of another version is there; it is left as it is.
+    """
+    if path.exists():
+        read_result(path)
+    text = _pretty({"format": FORMAT, **result}) + "\n"
+    replace_file(path, lambda unfinished: unfinished.write_text(text))
+
+
+def read_result(path: Path) -> dict:
+    """Read a result file.
+
+    Raises:
+        ExperimentError: if it is missing, corrupt, or of another version.
+    """
+    name = Path(path).stem
+    try:
+        result = json.loads(Path(path).read_text())
+        version = result["format"]
+    except FileNotFoundError:
+        raise ExperimentError(f"{path} is missing: write it by `python -m experiments run {name}`") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ExperimentError(f"{path} is no result file, or corrupt ({error}): move it away and run {name} again") from error
+    if version != FORMAT:
+        raise ExperimentError(f"{path} has format {version}, and this version reads {FORMAT}: move it away and run {name} again")
+    return result
+
+
+def who_ran(result: dict) -> str:
+    """Say in a line under a figure who ran what and when."""
+    origin = result["provenance"]
+    versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
+    return f"Stored result of `{origin['command']}`, {origin['date']}, {origin['machine']}, {versions}"
+
+
+def _pretty(value, indent: str = "") -> str:
+    """Write JSON with a line for each entry of a dictionary and for each list of numbers."""
+    deeper = indent + " "
+    if isinstance(value, dict):
+        lines = [f"{deeper}{json.dumps(key)}: {_pretty(item, deeper)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, Sequence) and any(isinstance(item, dict) for item in value):
+        return "[\n" + ",\n".join(deeper + _pretty(item, deeper) for item in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)

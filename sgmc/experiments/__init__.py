@@ -1,3 +1,0 @@
-"""The experiments of the papers at full scale: ``python -m sgmc.experiments list | run NAME``, one experiment a file."""
-
-EXPERIMENTS = ("mnist", "report", "uncertainty", "noise", "fashion", "steps", "cifar", "sgnuts")

@@ -1,0 +1,64 @@
+"""Plans: what they make, and what they refuse."""
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.plan import Plan
+from sgmc.kernels import SGHMC, SGLD, SGNUTS
+
+MOMENTUM = Plan(1e-3, 0.1, rounds=8, burn_in=2)
+NONE = Plan(1e-3, rounds=8, burn_in=2)
+
+
+@pytest.mark.parametrize(
+    ("plan", "change", "message"),
+    [
+        (MOMENTUM, {"minibatches": "pass"}, "minibatches must be one of passes, fresh, held, but it is 'pass'"),
+        (MOMENTUM, {"start": "zero"}, "start must be one of fan-in, prior, but it is 'zero'"),
+        (MOMENTUM, {"burn_in": 8}, "burn_in must be at least 0 and less than rounds, 8, but it is 8"),
+        (MOMENTUM, {"burn_in": -1}, "burn_in must be at least 0 and less than rounds, 8, but it is -1"),
+        (MOMENTUM, {"keep_every": 0}, "keep_every and record_every must be at least 1, but they are 0 and 10"),
+        (MOMENTUM, {"num_steps": 0}, "num_steps must be a whole number of at least 1"),
+        (MOMENTUM, {"annealing": (10.0, 0.5)}, "annealing is for methods without momentum"),
+        (MOMENTUM, {"minibatches": "held"}, "minibatches are held for a whole tree: give trees"),
+        (MOMENTUM, {"head_start": 3}, "head_start is the number of rounds with trees or with fresh momenta"),
+        (NONE, {"noise_refresh": 1}, "noise_refresh is for methods with momentum"),
+        (NONE, {"resample_every": 1}, "resample_every is for methods with momentum"),
+        (NONE, {"trees": "uniform"}, "trees is for methods with momentum"),
+        (NONE, {"num_steps": 3}, "num_steps is for methods with momentum"),
+        (replace(MOMENTUM, trees="uniform"), {"temperature": 0.0}, "temperature is for methods without trees"),
+        (replace(MOMENTUM, trees="uniform"), {"noise_refresh": 1}, "noise_refresh is for methods without trees"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(plan, change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(plan, **change)
+
+
+def test_kernels_are_those_of_the_plan():
+    momentum = replace(MOMENTUM, temperature=0.5, num_steps=3, resample_every=7, noise_refresh=2).kernel()
+    assert isinstance(momentum, SGHMC) and momentum.step_size**2 == pytest.approx(1e-3)
+    assert momentum.friction * momentum.step_size == pytest.approx(0.1)
+    assert (momentum.temperature, momentum.num_steps, momentum.resample_every) == (0.5, 3, 7)
+    assert (momentum.noise_estimate.kind, momentum.noise_estimate.refresh_every) == ("diagonal", 2)
+    none = replace(NONE, temperature=0.0).kernel()
+    assert isinstance(none, SGLD) and (none.step_size, none.temperature) == (1e-3, 0.0)
+    trees = replace(MOMENTUM, trees="energy", integrator="drift_kick").kernel()
+    assert isinstance(trees, SGNUTS) and (trees.weights, trees.integrator, trees.max_depth) == ("energy", "drift_kick", 10)
+    assert trees.step_size**2 == pytest.approx(1e-3) and trees.friction * trees.step_size == pytest.approx(0.1)
+    after = replace(MOMENTUM, trees="uniform", head_start=3).after_head_start()
+    assert after == MOMENTUM
+
+
+def test_a_name_changes_nothing():
+    for method in ("SGNUTS, as reported", "SGD", "all layers, optimised", "fresh momenta, then SGHMC", "small start"):
+        named = replace(MOMENTUM, method=method)
+        assert type(named.kernel()) is SGHMC and named.kernel().temperature == 1 and replace(named, method="") == MOMENTUM
+
+
+@pytest.mark.parametrize("m", [1, 3, 5])
+def test_finer_steps_keep_the_friction_and_the_length_of_a_sample(m):
+    coarse, fine = MOMENTUM.kernel(), MOMENTUM.finer(m).kernel()
+    assert fine.step_size * m == pytest.approx(coarse.step_size) and fine.num_steps == m
+    assert fine.friction == pytest.approx(coarse.friction)

@@ -1,0 +1,52 @@
+"""Result files: what is written comes back, and what is refused."""
+
+import pytest
+import torch
+
+from experiments.options import ExperimentError
+from experiments.provenance import checksum
+from experiments.results import FORMAT, RESULTS, read_result, who_ran, write_result
+from sgmc.datasets import Data
+
+
+def test_results_come_back_as_they_were_written(tmp_path):
+    result = {"a": [1, 2.5], "b": {"c": [{"d": None}, {"d": [0.1]}]}}
+    write_result(tmp_path / "x.json", result)
+    assert read_result(tmp_path / "x.json") == {"format": FORMAT, **result}
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]  # nothing is left of the writing
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"format": 0}', "x.json has format 0, and this version reads 1: move it away and run x again"),
+        ("[]", "x.json is no result file, or corrupt"),
+        ('{"format": 1', "x.json is no result file, or corrupt"),
+    ],
+)
+def test_results_of_another_version_are_refused_and_kept(content, message, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(ExperimentError, match=message):
+        write_result(path, {})
+    assert path.read_text() == content
+
+
+def test_a_missing_result_says_how_to_make_it(tmp_path):
+    with pytest.raises(ExperimentError, match=r"write it by `python -m experiments run x`"):
+        read_result(tmp_path / "x.json")
+
+
+def test_stored_results_are_read_and_say_who_ran_them():
+    stored = sorted(RESULTS.glob("*.json"))
+    assert len(stored) >= 8
+    for path in stored:
+        result = read_result(path)
+        assert f"run {path.stem} --seeds" in who_ran(result)
+
+
+def test_the_checksum_sees_inputs_and_targets():
+    inputs, targets = torch.rand(4, 2), torch.arange(4)
+    one = checksum(Data(inputs, targets))
+    assert one == checksum(Data(inputs.clone(), targets.clone())) == checksum(Data(inputs, targets), None)
+    assert one != checksum(Data(inputs, targets.flip(0))) and one != checksum(Data(inputs + 1e-3, targets))

@@ -1,0 +1,71 @@
+"""The package by itself: installed elsewhere, and one way of the imports."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WORK = """
+import torch
+from sgmc import adapt, claim, sample
+from sgmc.datasets import digits
+from sgmc.figures import use_style
+from sgmc.kernels import NUTS
+from sgmc.targets import Gaussian
+import sgmc
+assert sgmc.__file__.startswith(FOLDER), sgmc.__file__
+use_style()
+kernel, position = adapt(NUTS(1.0), Gaussian.standard(2), torch.zeros(4, 2), 20)
+assert sample(kernel, Gaussian.standard(2), position, 5).samples.shape == (5, 4, 2) and len(digits()[0].targets) == 4000
+"""
+
+
+def test_an_installed_package_works_outside_of_the_repository(tmp_path):
+    source = tmp_path / "source"  # a copy, for a build leaves its traces
+    shutil.copytree(ROOT / "sgmc", source / "sgmc", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    build = ["-m", "pip", "install", "--no-deps", "--no-build-isolation", "--quiet", "--target", str(tmp_path / "site"), str(source)]
+    subprocess.run([sys.executable, *build], check=True, cwd=tmp_path, env={"HOME": str(tmp_path)})
+    work = f"import sys; FOLDER = {str(tmp_path / 'site')!r}; sys.path.insert(0, FOLDER)\n{WORK}"
+    subprocess.run([sys.executable, "-c", work], check=True, cwd=tmp_path, env={"HOME": str(tmp_path)})
+
+
+# Whatever stands in a row may import from its own row and the rows before it.
+ROWS = [
+    ["checks", "compiling", "claims", "randomness", "matrices", "networks", "datasets", "prediction"],
+    ["minibatches", "potentials"],
+    ["flows", "integrators", "targets", "noise", "posteriors"],
+    ["linear_laws", "diagnostics", "kernels"],
+    ["draws", "checkpoints"],
+    ["sampling"],
+    ["adaptation", "figures"],
+]
+
+
+def test_imports_point_one_way():
+    row = {name: number for number, names in enumerate(ROWS) for name in names}
+    for path in sorted((ROOT / "sgmc").rglob("*.py")):
+        room = path.relative_to(ROOT / "sgmc").parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [f"sgmc.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) and node.module == "sgmc" else []
+            for module in modules:
+                parts = module.split(".")
+                if parts[0] == "sgmc" and len(parts) > 1 and parts[1] != room:
+                    assert parts[1] in row, f"{path} imports {module}, which has no place in the rows"
+                    assert row[parts[1]] <= row[room], f"{path.relative_to(ROOT)} imports {module}, which stands further down"
+                assert parts[0] not in ("experiments", "book", "tests", "tools", "benchmarks"), f"{path} imports {module}"
+
+
+def test_kernels_know_potentials_only():
+    for path in sorted((ROOT / "sgmc" / "kernels").glob("*.py")):
+        text = path.read_text()
+        code = ast.parse(text)
+        imported = {node.module for node in ast.walk(code) if isinstance(node, ast.ImportFrom) and node.module}
+        assert not imported & {"sgmc.posteriors", "sgmc.datasets", "sgmc.sampling", "sgmc.draws", "sgmc.figures"}, path

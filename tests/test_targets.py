@@ -1,0 +1,131 @@
+"""Targets: gradients against automatic differentiation, densities against known values, noise with the variance asked for."""
+
+import math
+
+import pytest
+import torch
+
+from sgmc.potentials import Potential
+from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
+from tests.checks import assert_covariance
+
+TARGETS = {
+    "gaussian": Gaussian(torch.tensor([[2.0, 0.4], [0.4, 1.0]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)),
+    "double well": DoubleWell(2),
+    "banana": Banana(),
+    "mixture": GaussianMixture(variance=0.5),
+    "funnel": Funnel(2),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_gradient_is_that_of_the_energy(name, generator):
+    target = TARGETS[name]
+    position = torch.randn(6, 2, generator=generator, dtype=torch.float64)
+    torch.testing.assert_close(target.gradient(position), Potential.gradient(target, position))
+    width, numeric = 1e-6, []
+    for axis in torch.eye(2, dtype=torch.float64):
+        numeric.append((target.energy(position + width * axis) - target.energy(position - width * axis)) / (2 * width))
+    torch.testing.assert_close(target.gradient(position), torch.stack(numeric, -1), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_energy_and_gradient_together_are_those_apart(name, generator):
+    position = torch.randn(6, 2, generator=generator, dtype=torch.float64)
+    for target in (TARGETS[name], NoisyGradient(TARGETS[name], 1.0)):
+        energy, gradient = target.energy_and_gradient(position)
+        torch.testing.assert_close(energy, target.energy(position))
+        torch.testing.assert_close(gradient, target.gradient(position))
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_chains_do_not_interact_and_dtype_is_kept(name, generator):
+    target = TARGETS[name]
+    position = torch.randn(6, 2, generator=generator)
+    if name == "gaussian":
+        position = position.double()  # its covariance is
+    together = target.gradient(position)
+    assert together.dtype == position.dtype and together.shape == (6, 2) and target.energy(position).shape == (6,)
+    apart = torch.cat([target.gradient(position[i : i + 1]) for i in range(6)])
+    torch.testing.assert_close(together, apart)
+
+
+def test_gaussian_energy_is_minus_its_log_density():
+    target = TARGETS["gaussian"]
+    position = torch.tensor([[0.3, 0.2], [1.0, -1.0]], dtype=torch.float64)
+    density = torch.distributions.MultivariateNormal(target.mean, target.covariance).log_prob(position)
+    torch.testing.assert_close(target.energy(position) - target.energy(position)[1], -(density - density[1]))
+
+
+def test_a_gaussian_draws_exact_samples_of_its_law(generator):
+    target = TARGETS["gaussian"]
+    assert_covariance((target.exact_samples(20_000, generator) - target.mean)[None], target.covariance)
+
+
+def test_mixture_is_normalised():
+    grid = torch.linspace(-8, 8, 801, dtype=torch.float64)
+    energy = GaussianMixture().energy(torch.cartesian_prod(grid, grid))
+    assert float(torch.exp(-energy).sum() * 0.02**2) == pytest.approx(1, abs=1e-6)
+
+
+VARIANCES = {"scalar": 4.0, "diagonal": torch.tensor([1.0, 9.0]), "full": torch.tensor([[4.0, 1.0], [1.0, 2.0]])}
+
+
+def dense(variance):
+    return variance * torch.eye(2) if isinstance(variance, float) else torch.diag(variance) if variance.ndim == 1 else variance
+
+
+@pytest.mark.parametrize("kind", VARIANCES)
+def test_noise_has_the_variance_asked_for(kind, generator):
+    noisy = NoisyGradient(Gaussian.standard(2), VARIANCES[kind])
+    position = torch.zeros(20_000, 2)
+    noise = noisy.stochastic_gradient(position, generator)[None]
+    assert_covariance(noise, dense(VARIANCES[kind]).double())
+    assert torch.equal(noisy.gradient(position), position) and torch.equal(noisy.energy(position), torch.zeros(20_000))
+
+
+@pytest.mark.parametrize("kind", VARIANCES)
+def test_the_noise_is_a_root_of_its_variance_times_standard_normal_numbers(kind, generator):
+    """The pure gradient: given ω it is ∇U(θ) + V^½ω and draws nothing; unit vectors for ω show the root."""
+    noisy, position = NoisyGradient(DoubleWell(2), VARIANCES[kind]), torch.randn(2, 2, generator=generator)
+    root = (noisy.gradient_given(position, torch.eye(2)) - noisy.gradient(position)).T
+    torch.testing.assert_close(root @ root.T, dense(VARIANCES[kind]))
+    torch.testing.assert_close(noisy.gradient_given(position, torch.zeros(2, 2)), noisy.gradient(position))
+    before = position.clone()
+    noisy.gradient_given(position, torch.ones(2, 2))
+    assert torch.equal(position, before)
+
+
+def test_the_noise_of_a_block_of_steps_is_standard_normal_and_every_step_has_its_own(generator):
+    noisy, position = NoisyGradient(Gaussian.standard(2), 4.0), torch.zeros(2_000, 2)
+    noise = noisy.draw_noise(position, generator, step=3, num_steps=5)
+    assert noise.shape == (5, 2_000, 2) and noise.dtype == position.dtype
+    together = noise.transpose(0, 1).flatten(1)[None]  # the ten numbers of a chain are independent
+    assert_covariance(together, torch.eye(10, dtype=torch.float64))
+    (one,) = noisy.draw_noise(position, torch.Generator().manual_seed(9), step=0)
+    expected = noisy.gradient_given(position, one)
+    assert torch.equal(noisy.stochastic_gradient(position, torch.Generator().manual_seed(9), step=0), expected)
+
+
+def test_the_noise_of_one_generator_is_the_same_again():
+    noisy, position = NoisyGradient(DoubleWell(), 4.0), torch.ones(3, 1)
+    first, second = (noisy.stochastic_gradient(position, torch.Generator().manual_seed(5)) for _ in range(2))
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian(torch.tensor([[1.0, 2.0], [2.0, 1.0]])), "covariance must be positive"),
+        (lambda: Gaussian(torch.ones(2)), r"covariance must be a tensor \(dim, dim\)"),
+        (lambda: Gaussian(torch.eye(2), torch.zeros(3)), r"mean has shape \(3,\)"),
+        (lambda: Banana(variance=-1.0), "variance must be positive, but it is -1"),
+        (lambda: GaussianMixture(variance=0.0), "variance must be positive"),
+        (lambda: Funnel(1), "dim must be at least 2"),
+        (lambda: NoisyGradient(DoubleWell(), -4.0), "noise_variance must be non-negative"),
+        (lambda: NoisyGradient(DoubleWell(), math.nan), "noise_variance has entries that are not finite"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
