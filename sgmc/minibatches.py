@@ -15,7 +15,7 @@ from torch import Tensor
 from sgmc.checks import check_count
 from sgmc.randomness import counter_based
 
-_BLOCK = 2**14  # indices that are drawn together
+_STEPS, _INDICES = 32, 2**14  # at most so many steps, and about so many indices, are drawn together
 _FRESH, _PASSES = 1, 2  # purposes of the streams
 
 
@@ -54,7 +54,7 @@ class Fresh:
 
     def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
-        length = max(1, _BLOCK // (chains * batch_size))
+        length = steps_together(chains, batch_size)
         block, place = divmod(step, length)
         return _fresh_block(self.replacement, num_examples, batch_size, chains, seed, block, length)[place]
 
@@ -108,6 +108,16 @@ class Held:
     def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
         return self.rule.indices(num_examples, batch_size, chains, seed, step // self.num_steps)
+
+
+def steps_together(chains: int, batch_size: int) -> int:
+    """Give the number of steps whose fresh minibatches are drawn together.
+
+    Example:
+        >>> steps_together(chains=1, batch_size=500), steps_together(chains=1_000, batch_size=500)
+        (32, 1)
+    """
+    return max(1, min(_STEPS, _INDICES // (chains * batch_size)))
 
 
 @lru_cache(maxsize=2)

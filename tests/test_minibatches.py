@@ -74,7 +74,7 @@ def test_minibatches_of_chains_steps_blocks_and_seeds_are_independent(name):
     """The pairs of two minibatches are uniform on all pairs."""
     codes, number = codes_of(drawn(name), name)
     other, _ = codes_of(drawn(name, seed=1), name)
-    block = minibatches._BLOCK // (CHAINS * DRAWN[name][2])
+    block = minibatches.steps_together(CHAINS, DRAWN[name][2])
     assert 1 < block < STEPS // 2
     far = torch.arange(STEPS - block)[torch.arange(STEPS - block) // block % 2 == 0]  # disjoint pairs
     pairs = {
@@ -119,7 +119,7 @@ def test_subsets_of_any_size_are_subsets(total, size):
 @pytest.mark.parametrize("name", RULES)
 def test_any_step_can_be_looked_up_by_itself_and_in_any_order(name, chains):
     rule, total, size = RULES[name]
-    block = max(1, minibatches._BLOCK // (chains * size))
+    block = minibatches.steps_together(chains, size)
     steps = [*range(10), *(k * block + i for k in (1, 2, 3) for i in (-1, 0, 1)), 10**6, 2**40]
     in_order = {step: rule.indices(total, size, chains, 3, step) for step in steps}
     random.Random(0).shuffle(steps)
