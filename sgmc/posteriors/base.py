@@ -175,14 +175,15 @@ class DataPotential(Potential):
     def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
         if self.grad_log_likelihood is not None:
             return self._with_prior(position, self.grad_log_likelihood(position, *batch), scale)
-        if torch.compiler.is_compiling() or self.grad_log_prior is not None:
-            return differentiate(lambda position: self._energy(position, batch, scale), position)[1]
+        prior = self.grad_log_prior
         with torch.enable_grad():  # both parts in one pass backwards: every operation less in it counts where batches are small
-            position = position.detach().requires_grad_()
-            parts = [(self.log_prior(position), -1.0), (self._log_likelihoods(position, batch), -scale)]
+            variable = position.detach().requires_grad_()
+            parts = [(self._log_likelihoods(variable, batch), -scale)]
+            parts += [(self.log_prior(variable), -1.0)] if prior is None else []
             parts = [(value, torch.full_like(value, weight)) for value, weight in parts if value.requires_grad]
             values, weights = zip(*parts, strict=True)
-            return torch.autograd.grad(values, position, weights)[0]
+            gradient = torch.autograd.grad(values, variable, weights)[0]
+        return gradient if prior is None else gradient.sub_(prior(position))
 
 
 class Posterior(DataPotential):
