@@ -27,7 +27,7 @@ book: $(installed)
 # nbval executes every chapter and compares it with what is stored; the book is then built from that execution.
 test: $(installed)
 	$(python) tools/book.py check
-	$(python) tools/coursework.py check
+	$(python) -m tools.coursework check
 	$(pytest) --nbval --ignore-glob='book/*/*.py' --ignore=book/assignments book
 	$(MAKE) -j 2 book units
 	$(pytest) $(of_the_site)
@@ -41,23 +41,23 @@ lab: $(installed)
 
 sync: $(installed)
 	$(quiet) $(python) tools/book.py sync
-	$(python) tools/coursework.py sync
+	$(python) -m tools.coursework sync
 
 check: $(installed)
 	$(python) -m ruff format --check .
 	$(python) -m ruff check .
 	$(python) tools/book.py check
-	$(python) tools/coursework.py check
+	$(python) -m tools.coursework check
 
 # Coursework. Whoever teaches keeps the gradebook in $(GRADES), which nothing here ever deletes.
 GRADES ?= grades
 SUBMISSIONS ?=
 
 assignments: $(installed)
-	$(python) tools/coursework.py release _build/assignments
+	$(python) -m tools.coursework release _build/assignments
 
 grade: $(installed)
-	$(python) tools/coursework.py grade "$(GRADES)" $(if $(SUBMISSIONS),"$(SUBMISSIONS)")
+	$(python) -m tools.coursework grade "$(GRADES)" $(if $(SUBMISSIONS),"$(SUBMISSIONS)")
 
 marking: $(installed)
 	cd "$(GRADES)" && $(abspath $(python)) -m jupyter lab

@@ -71,12 +71,16 @@ def claim(
     _show(f"✓ {statement}: {bound} (because {because})", "" if truth else f"measured {measured}")
 
 
+def anchor(line: str) -> str:
+    """Name the place of a claim in its page."""
+    return "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
+
+
 def _show(line: str, measured: str) -> None:
     if "get_ipython" not in dir(builtins):  # IPython defines it; elsewhere there is no page to show the value on
         print(line)
         return
     from IPython.display import display
 
-    anchor = "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
-    page = f'<div class="claim" id="{anchor}">{html.escape(line)} <span class="measured">{measured}</span></div>'
+    page = f'<div class="claim" id="{anchor(line)}">{html.escape(line)} <span class="measured">{measured}</span></div>'
     display({"text/plain": line, "text/html": page}, raw=True)

@@ -15,11 +15,11 @@ import re
 import sys
 from pathlib import Path
 
-import jupytext
 import nbformat
 
+from tools.notebooks import from_source
+
 ROOT = Path(__file__).resolve().parent.parent
-KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 TIMEOUT = 600  # seconds for one chapter
 
 
@@ -29,16 +29,6 @@ def chapters(root: Path = ROOT) -> list[Path]:
     order = {root / f"{name}.py": place for place, name in enumerate(contents)}
     found = [path for path in sorted((root / "book").glob("*/*.py")) if "# %%" in path.read_text()]
     return sorted(found, key=lambda path: order.get(path, len(order)))
-
-
-def from_source(path: Path) -> nbformat.NotebookNode:
-    """Read a percent script as a notebook without outputs; cell ids are numbers, so that writing it again changes nothing."""
-    notebook = jupytext.read(path)
-    notebook.metadata = nbformat.from_dict({"jupytext": {"formats": "ipynb,py:percent"}, "kernelspec": KERNELSPEC})
-    for number, cell in enumerate(notebook.cells):
-        cell["id"] = f"cell-{number}"
-    notebook.nbformat, notebook.nbformat_minor = 4, 5
-    return notebook
 
 
 def inputs(notebook: nbformat.NotebookNode) -> list[tuple]:
@@ -198,13 +188,10 @@ def claims(root: Path = ROOT) -> dict[Path, list[str]]:
     return found
 
 
-def anchor(line: str) -> str:
-    """Name the place of a claim in its page, as ``sgmc.claims`` does."""
-    return "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
-
-
 def write_claims(root: Path = ROOT) -> None:
     """Write the page of claims, each with a link to the place in the book where it is checked."""
+    from sgmc.claims import anchor
+
     found = {path: lines for path, lines in claims(root).items() if lines}
     total = sum(map(len, found.values()))
     page = [

@@ -18,15 +18,15 @@ import scipy.stats  # noqa: F401
 import torch
 
 import sgmc.figures  # noqa: F401
-from tools import coursework
-from tools.execution import Clock
+from tools.coursework import pairs
+from tools.coursework.clock import Clock
 
 SECONDS = 120  # for one variant
 
 
 def find(name):
     """Find an assignment by its name."""
-    return next(item for item in coursework.assignments() if item.name == name)
+    return next(item for item in pairs.assignments() if item.name == name)
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def tests_of(name):
     """List an assignment's code tasks, each with the points of its test."""
     cells = cells_of(name)
     return {
-        coursework.task_of(cell).removesuffix("-test"): cell.metadata.nbgrader.points
+        pairs.task_of(cell).removesuffix("-test"): cell.metadata.nbgrader.points
         for cell in cells
         if cell.cell_type == "code" and cell.metadata.nbgrader.grade
     }
@@ -62,7 +62,7 @@ def empty(name):
     for cell in cells_of(name):
         if cell.cell_type == "code" and cell.metadata.nbgrader.solution:
             before, _, rest = cell.source.partition("### BEGIN SOLUTION")
-            answers[coursework.task_of(cell)] = (
+            answers[pairs.task_of(cell)] = (
                 before + stub.replace("\n", "\n" + before.rpartition("\n")[2]) + rest.partition("### END SOLUTION")[2]
             )
     return answers
@@ -111,7 +111,7 @@ def _execute(sender, item, cells, answers, tasks):
         checks.assert_mean = mock.Mock(wraps=checks.assert_mean)  # the other statistical checks call it too
         namespace = {"__name__": "__main__"}
         for cell in cells:
-            task = coursework.task_of(cell)
+            task = pairs.task_of(cell)
             graded = cell.cell_type == "code" and cell.metadata.nbgrader.grade
             if (
                 cell.cell_type != "code"

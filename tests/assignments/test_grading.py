@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from tools import coursework
+from tools.coursework import edition, grading, pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,7 +67,7 @@ def course(tmp_path_factory):
     (root / "sgmc").mkdir()
     for name in ("requirements.txt", "constraints.txt", "LICENSE"):
         shutil.copy(ROOT / name, root)
-    coursework.release(root / "student", root)
+    edition.release(root / "student", root)
     return root
 
 
@@ -76,23 +76,23 @@ def answered(course, double="return 2 * x", triple="return 3 * x", why="A reason
     notebook = nbformat.read(course / "student" / "assignment_1" / "small.ipynb", 4)
     stub = "# YOUR CODE HERE\n    raise NotImplementedError()"
     for cell in notebook.cells:
-        answer = {"double": double, "triple": triple}.get(coursework.task_of(cell))
+        answer = {"double": double, "triple": triple}.get(pairs.task_of(cell))
         if answer is not None:
             cell.source = cell.source.replace(stub, answer.replace("\n", "\n    "))
-        if coursework.task_of(cell) == "why":
+        if pairs.task_of(cell) == "why":
             cell.source = why
     return notebook
 
 
 def without(notebook, *tasks):
-    notebook.cells = [cell for cell in notebook.cells if coursework.task_of(cell) not in tasks]
+    notebook.cells = [cell for cell in notebook.cells if pairs.task_of(cell) not in tasks]
     return notebook
 
 
 def doubled(notebook):
     """Copy a test cell and a solution cell, with their ids; the copies hold nonsense."""
     for task in ("double", "double-test"):
-        index = next(i for i, cell in enumerate(notebook.cells) if coursework.task_of(cell) == task)
+        index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == task)
         copy = nbformat.from_dict(notebook.cells[index])
         copy.source, copy["id"] = "raise ValueError('a copy')", f"copy-{task}"
         notebook.cells.insert(index + 1, copy)
@@ -102,14 +102,14 @@ def doubled(notebook):
 def cheated(notebook):
     """Empty the test cells and promise more points."""
     for cell in notebook.cells:
-        if (coursework.task_of(cell) or "").endswith("-test"):
+        if (pairs.task_of(cell) or "").endswith("-test"):
             cell.source, cell.metadata.nbgrader.points = "pass", 100
     return notebook
 
 
 def helped(notebook):
     """Let an answer call a function in a cell that the student added, and let a right answer warn."""
-    index = next(i for i, cell in enumerate(notebook.cells) if coursework.task_of(cell) == "double")
+    index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double")
     notebook.cells.insert(
         index, nbformat.v4.new_code_cell("import warnings\n\ndef helper(x):\n    warnings.warn('careful')\n    return x + x")
     )
@@ -126,7 +126,7 @@ PRINT_IN_SPITE = """for _ in range(1_000):
 
 def extended(notebook, source, number):
     """Add cells behind the given ones."""
-    index = next(i for i, cell in enumerate(notebook.cells) if coursework.task_of(cell) == "double")
+    index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double")
     notebook.cells[index:index] = [nbformat.v4.new_code_cell(f"{source}  # {i}") for i in range(number)]
     return notebook
 
@@ -215,10 +215,10 @@ def grade(course, folder, students, seconds=SECONDS, added=300):
         made = make(course)
         path.write_text(made if isinstance(made, str) else nbformat.writes(made))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coursework, "SECONDS_A_CELL", seconds)
-        patch.setattr(coursework, "SECONDS_ADDED", added)
+        patch.setattr(grading, "SECONDS_A_CELL", seconds)
+        patch.setattr(grading, "SECONDS_ADDED", added)
         patch.delenv("PYTEST_CURRENT_TEST")  # which keeps a kernel from reading what other processes print
-        coursework.grade(folder / "grades", folder / "submissions", course, workers=2)
+        grading.grade(folder / "grades", folder / "submissions", course, workers=2)
     return folder / "grades"
 
 
@@ -311,7 +311,7 @@ def test_marks_by_hand_survive_and_the_old_gradebook_is_kept(graded, course, tmp
     for student, notebook in (("right", nbformat.writes(answered(course, triple="raise SystemExit"))), ("late", "rubbish")):
         (tmp_path / student).mkdir()
         (tmp_path / student / "small.ipynb").write_text(notebook)
-    coursework.grade(graded, tmp_path, course, workers=2)
+    grading.grade(graded, tmp_path, course, workers=2)
     after = {(row["student_id"], row["task"]): row["points"] for row in table(graded / "tasks.csv")}
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     assert changed == {("right", "why"): "6.0", ("right", "triple"): "0.0"} | {
@@ -326,7 +326,7 @@ def test_marks_by_hand_survive_and_the_old_gradebook_is_kept(graded, course, tmp
 def test_without_submissions_the_tables_are_written_again(graded, course):
     (graded / "grades.csv").unlink()
     rows = len(table(graded / "tasks.csv"))
-    coursework.grade(graded, None, course)
+    grading.grade(graded, None, course)
     assert len(table(graded / "tasks.csv")) == rows and (graded / "grades.csv").exists()
 
 

@@ -6,7 +6,7 @@ import shutil
 import nbformat
 import pytest
 
-from tools import coursework
+from tools.coursework import edition, grading, pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    coursework.release(folder / "edition")
-    for item in coursework.assignments():
+    edition.release(folder / "edition")
+    for item in pairs.assignments():
         for student in ("model", "nothing"):
             (folder / "submissions" / student).mkdir(parents=True, exist_ok=True)
         nbformat.write(item.read(), folder / "submissions" / "model" / f"{item.notebook}.ipynb")
         shutil.copy(folder / "edition" / item.name / f"{item.notebook}.ipynb", folder / "submissions" / "nothing")
-    coursework.grade(folder / "grades", folder / "submissions", workers=2)
+    grading.grade(folder / "grades", folder / "submissions", workers=2)
     return folder / "grades"
 
 
@@ -32,7 +32,7 @@ def rows(path, student):
 def test_the_model_solutions_score_in_full(graded):
     auto = [row for row in rows(graded / "tasks.csv", "model") if row["kind"] == "auto"]
     assert [row for row in auto if row["points"] != row["max_points"]] == []
-    assert {row["assignment"] for row in auto} == {item.name for item in coursework.assignments()}
+    assert {row["assignment"] for row in auto} == {item.name for item in pairs.assignments()}
     assert rows(graded / "remarks.csv", "model") == []
 
 
@@ -42,10 +42,10 @@ def test_the_model_answers_wait_for_a_mark_by_hand(graded):
 
 
 def test_no_cell_of_a_model_solution_fails(graded):
-    for item in coursework.assignments():
+    for item in pairs.assignments():
         notebook = nbformat.read(graded / "autograded" / "model" / item.name / f"{item.notebook}.ipynb", 4)
         errors = [
-            (coursework.task_of(cell), output.ename)
+            (pairs.task_of(cell), output.ename)
             for cell in notebook.cells
             for output in cell.get("outputs", [])
             if output.output_type == "error"
@@ -55,5 +55,5 @@ def test_no_cell_of_a_model_solution_fails(graded):
 
 def test_an_empty_submission_scores_nothing(graded):
     found = rows(graded / "tasks.csv", "nothing")
-    assert {row["assignment"] for row in found} == {item.name for item in coursework.assignments()}
+    assert {row["assignment"] for row in found} == {item.name for item in pairs.assignments()}
     assert {(row["points"], row["needs_marking"]) for row in found} == {("0.0", "0")}

@@ -9,7 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools import book, coursework
+from tools import book
+from tools.coursework import edition, pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
@@ -37,7 +38,7 @@ def lines(item):
 def public():
     """Read what anybody may see: the package, the chapters, and what the assignments themselves show."""
     sources = [*(ROOT / "sgmc").rglob("*.py"), *book.chapters(), *(ROOT / "book").glob("*/*.md")]
-    return "\n".join([path.read_text() for path in sources] + ["\n".join(lines(item)[1]) for item in coursework.assignments()])
+    return "\n".join([path.read_text() for path in sources] + ["\n".join(lines(item)[1]) for item in pairs.assignments()])
 
 
 @functools.cache
@@ -62,18 +63,18 @@ def texts(folder):
 
 def leaks(folder, marks=MARKS):
     """List where a folder shows a secret, or one of the marks around them."""
-    phrases = [*marks, *(phrase for item in coursework.assignments() for phrase in secret_phrases(item))]
+    phrases = [*marks, *(phrase for item in pairs.assignments() for phrase in secret_phrases(item))]
     return [(str(path.relative_to(folder)), phrase) for path, text in texts(folder) for phrase in phrases if phrase in text]
 
 
 @pytest.fixture(scope="module")
 def student_edition(tmp_path_factory):
     folder = tmp_path_factory.mktemp("edition") / "student"
-    coursework.release(folder)
+    edition.release(folder)
     return folder
 
 
-@pytest.mark.parametrize("item", coursework.assignments(), ids=lambda item: item.name)
+@pytest.mark.parametrize("item", pairs.assignments(), ids=lambda item: item.name)
 def test_there_are_secrets_to_look_for(item):
     assert len(secret_phrases(item)) > 30
     graded = [cell for cell in item.read().cells if cell.cell_type == "code" and cell.metadata.nbgrader.grade]
@@ -86,12 +87,12 @@ def test_the_student_edition_has_none(student_edition):
 
 @pytest.mark.parametrize("suffix", [".txt", ".ipynb", ".html"])
 def test_the_scan_would_find_one(tmp_path, suffix):
-    source = coursework.assignments()[0].read()
+    source = pairs.assignments()[0].read()
     page = {".txt": "\n".join(cell.source for cell in source.cells), ".ipynb": nbformat.writes(source)}
     page[".html"] = "<p>" + html.escape(page[".txt"]).replace(" = ", "</span> = <span>") + "</p>"
     (tmp_path / f"page{suffix}").write_text(page[suffix])
     found = {phrase for _, phrase in leaks(tmp_path)}
-    assert found == {*MARKS, *secret_phrases(coursework.assignments()[0])}
+    assert found == {*MARKS, *secret_phrases(pairs.assignments()[0])}
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +115,18 @@ def test_the_search_index_has_none(site):
     def words(text):
         return set(re.findall(r"[a-z_]{8,}", text.lower()))
 
-    secret = set().union(*(words(line) for item in coursework.assignments() for line in lines(item)[0]))
+    secret = set().union(*(words(line) for item in pairs.assignments() for line in lines(item)[0]))
     elsewhere = words(public()) | words("\n".join(text for path, text in texts(site) if path.name != "searchindex.js"))
     assert len(secret - elsewhere) > 20
     assert {word for word in secret - elsewhere if f'"{word}"' in index} == set()
 
 
 def test_the_student_edition_is_complete(student_edition):
-    for item in coursework.assignments():
+    for item in pairs.assignments():
         notebook = nbformat.read(student_edition / item.name / f"{item.notebook}.ipynb", 4)
         nbformat.validate(notebook)
         assert [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells] == [
-            coursework.task_of(cell) for cell in item.read().cells
+            pairs.task_of(cell) for cell in item.read().cells
         ]
         assert not any(cell.get("outputs") for cell in notebook.cells)
         for path in item.files():
@@ -133,14 +134,14 @@ def test_the_student_edition_is_complete(student_edition):
 
 
 def test_every_code_cell_has_an_id_and_points_add_up():
-    for item in coursework.assignments():
+    for item in pairs.assignments():
         cells = item.read().cells
-        ids = [coursework.task_of(cell) for cell in cells if coursework.task_of(cell)]
+        ids = [pairs.task_of(cell) for cell in cells if pairs.task_of(cell)]
         assert len(ids) == len(set(ids)), f"{item.name} has an id twice"
-        assert all(coursework.task_of(cell) for cell in cells if cell.cell_type == "code"), f"{item.name} has a code cell without an id"
+        assert all(pairs.task_of(cell) for cell in cells if cell.cell_type == "code"), f"{item.name} has a code cell without an id"
         graded = [cell.metadata.nbgrader for cell in cells if cell.metadata.get("nbgrader", {}).get("grade")]
         assert sum(cell.points for cell in graded) == 100
 
 
 def test_the_pairs_of_the_assignments_are_in_step():
-    assert coursework.problems() == []
+    assert pairs.problems() == []

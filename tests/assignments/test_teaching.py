@@ -1,6 +1,7 @@
 """The instructor's page, and the way of grades to learning platforms."""
 
 import csv
+import importlib.util
 import json
 import re
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import coursework, gradebooks
+from tools.coursework import gradebooks, pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
@@ -18,8 +19,8 @@ HEAD = "assignment,duedate,timestamp,student_id,last_name,first_name,email,raw_s
 
 def test_table_of_points_is_that_of_the_notebooks():
     rows = [line for line in PAGE.splitlines() if re.match(r"\| \*\*\d ", line)]
-    assert len(rows) == len(coursework.assignments())
-    for row, item in zip(rows, coursework.assignments(), strict=True):
+    assert len(rows) == len(pairs.assignments())
+    for row, item in zip(rows, pairs.assignments(), strict=True):
         cells = [cell.metadata.nbgrader for cell in item.read().cells if cell.metadata.get("nbgrader", {}).get("grade")]
         points = {cell.grade_id.removesuffix("-test"): cell.points for cell in cells}
         stated = {task: int(number) for task, number in re.findall(r"([a-z][a-z-]*) (\d+)(?=,| \|)", row)}
@@ -34,10 +35,12 @@ def test_page_names_commands_and_files_that_exist():
         )
     for path in set(re.findall(r"\b(?:tools|book/assignments)/\w+\.py", PAGE)):
         assert (ROOT / path).exists()
+    for module in set(re.findall(r"-m (tools[.\w]+)", PAGE + makefile)):
+        assert importlib.util.find_spec(module), module
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "tools.gradebooks", *map(str, arguments)]
+    command = [sys.executable, "-m", "tools.coursework.gradebooks", *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 

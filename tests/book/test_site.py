@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from sgmc import claims
 from tools import book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +75,7 @@ def test_no_page_loads_anything_from_elsewhere(pages):
 def test_the_page_of_claims_lists_exactly_the_claims_of_the_book(pages):
     page = pages[SITE / "book" / "appendix" / "claims.html"]
     listed = set(re.findall(r'href="\.\./([^"]+#claim-[0-9a-f]+)"', page))
-    expected = {f"{path.parent.name}/{path.stem}.html#{book.anchor(line)}" for path, lines in book.claims().items() for line in lines}
+    expected = {f"{path.parent.name}/{path.stem}.html#{claims.anchor(line)}" for path, lines in book.claims().items() for line in lines}
     assert listed == expected
     for link in expected:
         path, anchor = link.split("#")

@@ -1,8 +1,8 @@
 """Bring the tables of `make grade` to a learning platform; every command writes to standard output.
 
-usage: python tools/gradebooks.py moodle GRADES.csv ASSIGNMENT WORKSHEET.csv
-       python tools/gradebooks.py gradescope TASKS.csv ASSIGNMENT
-       python tools/gradebooks.py names SUBMISSION_METADATA.yml GRADES.csv
+usage: python -m tools.coursework.gradebooks moodle GRADES.csv ASSIGNMENT WORKSHEET.csv
+       python -m tools.coursework.gradebooks gradescope TASKS.csv ASSIGNMENT
+       python -m tools.coursework.gradebooks names SUBMISSION_METADATA.yml GRADES.csv
 
 moodle      fill the column of grades of Moodle's grading worksheet
 gradescope  write the results.json of a Gradescope autograder, from the tasks of its one submission

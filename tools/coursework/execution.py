@@ -1,10 +1,10 @@
 """Execute one submission within limits: of time, of memory, of output.
 
-usage: python -m tools.execution NOTEBOOK JOURNAL SECONDS_A_CELL SECONDS_ADDED
+usage: python -m tools.coursework.execution NOTEBOOK JOURNAL SECONDS_A_CELL SECONDS_ADDED
 
 Each cell that was handed out has ``SECONDS_A_CELL`` of its own; those that the student added have as much each, and ``SECONDS_ADDED``
 together. What happens is appended to ``JOURNAL``, a line when a cell begins and one when it ends, so that it is known how far the
-execution came if this process has to be killed. From the journal ``outcome`` makes the executed notebook: whatever the submission did,
+execution came if this process has to be killed. From the journal ``journal.py`` makes the executed notebook: whatever the submission did,
 every cell that did not run to its end has an error among its outputs, which nbgrader takes for zero points.
 """
 
@@ -13,55 +13,23 @@ import json
 import os
 import resource
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import nbformat
-import psutil
 from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
 from nbgrader.preprocessors import Execute
 from traitlets import Float, Unicode
 
-from tools import kernel
-from tools.kernel import OUTPUT, size
+from tools.coursework import kernel
+from tools.coursework.clock import Clock
+from tools.coursework.journal import error
+from tools.coursework.kernel import OUTPUT, size
 
 MEMORY = 8 * 2**30  # bytes of address space, of which PyTorch maps three without using them
 OUTPUTS = ("stream", "display_data", "update_display_data", "execute_result", "error")
 GRACE = 10  # seconds in which a cell must end that is interrupted every second
-
-
-class Clock:
-    """Seconds of a process and its descendants: those of the processor, or a tenth of those on the wall if that is more.
-
-    So a busy machine takes nothing from anybody, and what sleeps for ever ends nevertheless.
-    """
-
-    def __init__(self, pid: int):
-        self.pid = pid
-        self.processor_start, self.wall_start = self._processor(), time.monotonic()
-
-    def _processor(self) -> float:
-        seconds = 0.0
-        with suppress(psutil.Error):  # a process that has ended
-            process = psutil.Process(self.pid)
-            for one in [process, *process.children(recursive=True)]:
-                with suppress(psutil.Error):
-                    seconds += sum(one.cpu_times()[:4])  # its own and its dead children's, as user and as system
-        return seconds
-
-    def processor(self) -> float:
-        """Say how long the processor has worked since the clock was made."""
-        return self._processor() - self.processor_start
-
-    def wall(self) -> float:
-        """Say how long ago the clock was made."""
-        return time.monotonic() - self.wall_start
-
-    def seconds(self) -> float:
-        """Say what counts."""
-        return max(self.processor(), self.wall() / 10)
 
 
 class ExecuteWithinLimits(Execute):
@@ -166,29 +134,6 @@ class ExecuteWithinLimits(Execute):
                 return None
         self.idle = self.idle or msg["content"].get("execution_state") == "idle"
         return super().process_message(msg, cell, cell_index)
-
-
-def error(message: str) -> nbformat.NotebookNode:
-    """Make the output of a cell that failed for a reason outside its code."""
-    return nbformat.v4.new_output("error", ename="GradingError", evalue=message, traceback=[f"GradingError: {message}"])
-
-
-def outcome(notebook: nbformat.NotebookNode, journal: Path) -> nbformat.NotebookNode:
-    """Give a notebook the outputs that its journal tells of, and in its metadata, under ``remarks``, what a lecturer should know."""
-    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
-        cell.outputs = [error("not executed, for the submission brought its own execution down")]
-    remarks, entry, last = [], {}, "its beginning"
-    with suppress(Exception):  # no journal, a last line that was not finished, or whatever a submission has made of it
-        for line in journal.read_text().splitlines():
-            entry = nbformat.from_dict(json.loads(line))
-            last = entry.get("begun", last)
-            if "outputs" in entry:
-                notebook.cells[entry.cell].update(outputs=entry.outputs, execution_count=entry.execution_count)
-                remarks += entry.remarks
-    if "ended" not in entry:
-        remarks.append(f"the execution had to be killed in {last}")
-    notebook.metadata["remarks"] = remarks
-    return notebook
 
 
 def main(path: str, journal: str, seconds_a_cell: str, seconds_added: str) -> None:

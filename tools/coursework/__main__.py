@@ -1,0 +1,43 @@
+"""Hand out the assignments, and grade what comes back.
+
+usage: python -m tools.coursework sync | check | release FOLDER | grade FOLDER [SUBMISSIONS]
+
+sync      write every assignment's notebook from its percent script
+check     say which of these pairs are out of step
+release   write the student edition: notebooks without solutions and hidden tests, and what is needed to work on them
+grade     grade a folder of submissions, one folder for each student; without submissions, only write feedback and tables again
+"""
+
+import sys
+import warnings
+from pathlib import Path
+
+from sqlalchemy.exc import SAWarning
+
+from tools.coursework import pairs
+from tools.coursework.edition import release
+from tools.coursework.grading import grade
+
+
+def main(command: str = "", *arguments: str) -> None:
+    """Run one of the commands of this file's head."""
+    warnings.filterwarnings("ignore", category=SAWarning)  # nbgrader's own
+    if command == "sync":
+        pairs.sync()
+    elif command == "check":
+        found = pairs.problems()
+        print("\n".join(found) or f"{len(pairs.assignments())} assignments are in step")
+        sys.exit(bool(found))
+    elif command == "release" and len(arguments) == 1:
+        release(Path(arguments[0]).resolve())
+    elif command == "grade" and len(arguments) in (1, 2):
+        submissions = Path(arguments[1]).resolve() if len(arguments) == 2 else None
+        if submissions is not None and not submissions.is_dir():
+            sys.exit(f"SUBMISSIONS must be a folder with one folder for each student, but there is no folder {submissions}")
+        grade(Path(arguments[0]).resolve(), submissions)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,82 @@
+"""Write the student edition, with nbgrader."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
+from nbgrader.apps import NbGraderAPI
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    ClearHiddenTests,
+    DeduplicateIds,
+    GetGrades,
+    LimitOutput,
+    NbGraderPreprocessor,
+    OverwriteCells,
+    OverwriteKernelspec,
+    SaveAutoGrades,
+)
+from traitlets.config import Config
+
+from tools.coursework.pairs import ROOT, assignments
+
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where nbgrader looks for its alembic
+
+
+def course(folder: Path, root: Path = ROOT) -> Config:
+    """Lay out a course directory of nbgrader with the instructor's notebooks in ``source``; return nbgrader's settings for it."""
+    for item in assignments(root):
+        source = folder / "source" / item.name
+        shutil.rmtree(source, ignore_errors=True)
+        source.mkdir(parents=True)
+        nbformat.write(item.read(), source / f"{item.notebook}.ipynb")
+        for path in item.files():
+            shutil.copy(path, source)
+    config = Config()
+    config.CourseDirectory.root = str(folder)
+    config.CourseDirectory.course_id = "sgmc"
+    config.Application.log_level = "WARNING"
+    # The submission comes executed, see ``grading.py``: nbgrader checks its cells and keeps the score.
+    config.Autograde.sanitize_preprocessors = [DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata]
+    config.Autograde.autograde_preprocessors = [LimitOutput, SaveAutoGrades, AssignLatePenalties, CheckCellMetadata]
+    config.GenerateFeedback.preprocessors = [GetGrades, HideTests, CSSHTMLHeaderPreprocessor]
+    return config
+
+
+def succeed(result: dict) -> None:
+    """Raise what nbgrader says went wrong."""
+    if not result["success"]:
+        raise RuntimeError((result.get("error") or "") + (result.get("log") or ""))
+
+
+def release(target: Path, root: Path = ROOT) -> None:
+    """Write the student edition."""
+    shutil.rmtree(target, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        api = NbGraderAPI(config=course(Path(folder), root))
+        for item in assignments(root):
+            succeed(api.generate_assignment(item.name, force=True))
+        shutil.copytree(Path(folder) / "release", target)
+    shutil.copytree(root / "book" / "assignments" / "student", target, dirs_exist_ok=True)
+    shutil.copytree(root / "sgmc", target / "sgmc", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("requirements.txt", "constraints.txt", "LICENSE"):
+        shutil.copy(root / name, target)
+    print(f"The student edition is at {target}")
+
+
+class HideTests(NbGraderPreprocessor):
+    """Take the hidden tests out of a feedback page, also where a traceback shows them: of an error only its sentence is left."""
+
+    def preprocess(self, nb, resources):
+        """Change a graded notebook."""
+        nb, resources = ClearHiddenTests(parent=self).preprocess(nb, resources)
+        for cell in nb.cells:
+            for output in cell.get("outputs", []) if cell.metadata.get("nbgrader", {}).get("grade") else []:
+                if output.output_type == "error":
+                    output.traceback = [f"{output.ename}: {output.evalue}"]
+        return nb, resources
