@@ -237,32 +237,61 @@ def naive_sghmc(step_size: float, num_steps: int, mass: MatrixLike = 1.0) -> lis
 
 
 def sghmc(
-    step_size: float, friction: MatrixLike, noise_estimate: MatrixLike = 0.0, mass: MatrixLike = 1.0, temperature: float = 1.0
+    step_size: float,
+    friction: MatrixLike,
+    noise_estimate: MatrixLike = 0.0,
+    mass: MatrixLike = 1.0,
+    temperature: float = 1.0,
 ) -> list[Flow]:
-    """List Algorithm 2 of Chen et al. (2014): drift, friction, kick, and noise N(0, 2(TC − B̂)ε)."""
-    injected = noise_flow(_injected(step_size, friction, noise_estimate, temperature))
-    return [Drift(step_size, mass), friction_flow(step_size, friction, mass), Kick(step_size), injected]
+    """List Algorithm 2 of Chen et al. (2014), with noise N(0, 2(TC − B̂)ε)."""
+    return [
+        Drift(step_size, mass),
+        friction_flow(step_size, friction, mass),
+        Kick(step_size),
+        noise_flow(_injected(step_size, friction, noise_estimate, temperature)),
+    ]
 
 
 def explicit_euler_sghmc(*arguments, **settings) -> list[Flow]:
-    """List the explicit Euler step of SGHMC, whose gradient is that of the old position; arguments as :func:`sghmc`."""
+    """List the explicit Euler step: as :func:`sghmc`, all from the old state."""
     return [AtOnce(sghmc(*arguments, **settings))]
 
 
-def palindromic(step_size: float, friction: MatrixLike, noise_estimate: MatrixLike = 0.0, mass: MatrixLike = 1.0) -> list[Flow]:
-    """List the palindromic step of SGNUTS: friction at the mean of the momenta before and after a kick between two half drifts.
+def palindromic(
+    step_size: float,
+    friction: MatrixLike,
+    noise_estimate: MatrixLike = 0.0,
+    mass: MatrixLike = 1.0,
+) -> list[Flow]:
+    """List the step of SGNUTS: drift, kick with midpoint friction, drift.
 
-    r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε) is half of Euler's friction before the kick and half of the implicit one after it.
+    r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε) is half of Euler's friction
+    before the kick, and half of the implicit one after it.
     """
-    half_drift = Drift(step_size / 2, mass)
-    before, after = friction_flow(step_size / 2, friction, mass), implicit_friction_flow(step_size / 2, friction, mass)
-    return [half_drift, before, Kick(step_size), noise_flow(_injected(step_size, friction, noise_estimate)), after, half_drift]
+    return [
+        Drift(step_size / 2, mass),
+        friction_flow(step_size / 2, friction, mass),
+        Kick(step_size),
+        noise_flow(_injected(step_size, friction, noise_estimate)),
+        implicit_friction_flow(step_size / 2, friction, mass),
+        Drift(step_size / 2, mass),
+    ]
 
 
-def baoab(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> list[Flow]:
-    """List BAOAB: kick, drift, Ornstein–Uhlenbeck, drift, kick, halves but for the middle (Leimkuhler and Matthews, 2013)."""
-    half_kick, half_drift = Kick(step_size / 2), Drift(step_size / 2, mass)
-    return [half_kick, half_drift, ornstein_uhlenbeck_flow(step_size, friction, mass, temperature), half_drift, half_kick]
+def baoab(
+    step_size: float,
+    friction: MatrixLike,
+    mass: MatrixLike = 1.0,
+    temperature: float = 1.0,
+) -> list[Flow]:
+    """List BAOAB (Leimkuhler and Matthews, 2013), halves but for the middle."""
+    return [
+        Kick(step_size / 2),
+        Drift(step_size / 2, mass),
+        ornstein_uhlenbeck_flow(step_size, friction, mass, temperature),
+        Drift(step_size / 2, mass),
+        Kick(step_size / 2),
+    ]
 
 
 def obabo(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> list[Flow]:
@@ -271,8 +300,13 @@ def obabo(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temper
     return [half, *leapfrog(step_size, mass=mass), half]
 
 
-def ubu(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> list[Flow]:
-    """List UBU: a kick between two halves of free Langevin dynamics (Sanz-Serna and Zygalakis, 2021)."""
+def ubu(
+    step_size: float,
+    friction: MatrixLike,
+    mass: MatrixLike = 1.0,
+    temperature: float = 1.0,
+) -> list[Flow]:
+    """List UBU (Sanz-Serna and Zygalakis, 2021): a kick between free halves."""
     half = Free(step_size / 2, friction, mass, temperature)
     return [half, Kick(step_size), half]
 

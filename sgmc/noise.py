@@ -50,7 +50,14 @@ class OnlineNoise:
         if not 0 <= self.averaging < 1:
             raise ValueError(f"averaging must be at least 0 and less than 1, but it is {self.averaging}")
 
-    def update(self, potential: Potential, position: Tensor, noise: Any, variance: Tensor, step: int) -> tuple[Tensor, Tensor]:
+    def update(
+        self,
+        potential: Potential,
+        position: Tensor,
+        noise: Any,
+        variance: Tensor,
+        step: int,
+    ) -> tuple[Tensor, Tensor]:
         """Compute ∇Ũ(θ; ω) for a step, and bring V̂ up to date if it is time to.
 
         Args:
@@ -66,7 +73,9 @@ class OnlineNoise:
         if step % self.refresh_every:
             return potential.gradient_given(position, noise), variance
         gradient, now = potential.gradient_and_variance_given(position, noise, self.kind)
-        return gradient, now if self.averaging == 0 else torch.lerp(now, variance, self.averaging)
+        if self.averaging > 0:
+            now = torch.lerp(now, variance, self.averaging)
+        return gradient, now
 
 
 def injected_root(room: Matrix, step_size: float, variance: Tensor) -> tuple[Matrix, Tensor | float]:

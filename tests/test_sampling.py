@@ -393,15 +393,14 @@ def test_what_cannot_be_told_apart_is_refused_before_any_step(tmp_path, monkeypa
 
 
 def test_seconds_are_those_of_all_the_parts_of_a_run(tmp_path, monkeypatch):
-    file, total = tmp_path / "run.pt", 0.0
-    for part in range(3):
+    file = tmp_path / "run.pt"
+    for part in range(1, 4):
         with monkeypatch.context() as patch:
             call_in_steps(patch, SGHMC_KERNEL, {0: lambda: time.sleep(0.2), 1: ctrl_c})
-            with pytest.warns(UserWarning, match=f"interrupted after {2 * part + 2} of 10"):
+            with pytest.warns(UserWarning, match=f"interrupted after {2 * part} of 10"):
                 seconds = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds
-        assert seconds >= total + 0.2
-        total = seconds
-    assert sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds > total
+        assert seconds >= 0.2 * part  # what a busy machine adds cannot make it fail
+    assert sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds >= 0.6
 
 
 def test_warm_up_and_thinning_keep_the_steps_they_should():

@@ -226,7 +226,8 @@ for replacement, minibatches in all_minibatches.items():
 #
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
 # :language: python
-# :pyobject: SGHMC.gradient_and_estimate
+# :pyobject: SGHMC.take_gradient
+# :dedent: 4
 # ```
 
 # %%

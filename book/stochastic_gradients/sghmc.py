@@ -134,6 +134,8 @@ use_style()
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
 # :language: python
 # :pyobject: SGHMC.trajectory
+# :lines: 1-9,23-30
+# :dedent: 4
 # ```
 
 # %%

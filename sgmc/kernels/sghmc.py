@@ -221,22 +221,29 @@ class SGHMC(Kernel):
         """
         for omega, normal in zip(noise, normals, strict=True):
             self._velocity.add_product_(position, momentum)
-            gradient, estimate = self.gradient_and_estimate(potential, position, omega, estimate)
+            gradient, estimate = self.take_gradient(potential, position, omega, estimate)
             self._decay.add_product_(momentum, momentum)
             momentum.sub_(gradient, alpha=self.step_size)
             if normal is not None:
                 estimate.root.add_product_(momentum, normal)
         return position, momentum, estimate
 
-    def gradient_and_estimate(self, potential: Potential, position: Tensor, omega: Any, estimate: Estimate) -> tuple[Tensor, Estimate]:
-        """Compute ∇Ũ(θ; ω), and if the estimate of its noise is an online one, bring that up to date from the same minibatch."""
+    def take_gradient(
+        self,
+        potential: Potential,
+        position: Tensor,
+        omega: Any,
+        estimate: Estimate,
+    ) -> tuple[Tensor, Estimate]:
+        """Compute ∇Ũ(θ; ω), and bring an online estimate of its noise up to date."""
         if not self._online:
             return potential.gradient_given(position, omega), estimate
-        root, step, variance, clipped, share = estimate
-        gradient, new = self.noise_estimate.update(potential, position, omega, variance, step)
-        if root is None or new is not variance:
-            root, share = injected_root(self._room, self.step_size, new)
-        return gradient, Estimate(root, step + 1, new, clipped + share, share)
+        root, step, old, clipped, share = estimate
+        online = self.noise_estimate
+        gradient, variance = online.update(potential, position, omega, old, step)
+        if root is None or variance is not old:
+            root, share = injected_root(self._room, self.step_size, variance)
+        return gradient, Estimate(root, step + 1, variance, clipped + share, share)
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say how often an online noise estimate exceeded the friction, if it did."""

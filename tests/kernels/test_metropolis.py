@@ -10,7 +10,7 @@ from sgmc.kernels.metropolis import accept
 from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix
 from sgmc.randomness import normal_like
-from tests.conftest import assert_covariance, z_bound
+from tests.checks import assert_covariance, z_bound
 from tests.kernels.conftest import DOUBLE, MASSES, START, forms, full, generator_of, normal, root
 
 INF, NAN = math.inf, math.nan

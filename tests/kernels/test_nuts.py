@@ -17,7 +17,7 @@ from sgmc.matrices import Matrix
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian
-from tests.conftest import assert_leaves_exact_draws_invariant, z_bound
+from tests.checks import assert_leaves_exact_draws_invariant, z_bound
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*trees:UserWarning")

@@ -18,7 +18,7 @@ from sgmc.minibatches import Fresh, Held
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.targets import Banana, DoubleWell, Gaussian, NoisyGradient
-from tests.conftest import z_bound
+from tests.checks import z_bound
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*trees:UserWarning")

@@ -9,7 +9,7 @@ import torch
 from sgmc.kernels import trees
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix
-from tests.conftest import z_bound
+from tests.checks import z_bound
 
 MAX_DEPTH = 5
 

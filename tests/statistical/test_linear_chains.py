@@ -13,7 +13,7 @@ from sgmc.kernels.sghmc import SGHMCInfo
 from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
 from sgmc.potentials import Potential
 from sgmc.targets import Gaussian, NoisyGradient
-from tests.conftest import assert_covariance, z_bound
+from tests.checks import assert_covariance, z_bound
 
 
 def generator_of(seed):

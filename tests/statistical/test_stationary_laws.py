@@ -12,7 +12,7 @@ from sgmc import sample
 from sgmc.diagnostics import bin_probabilities, expectation, inverse_transform_samples, total_variation
 from sgmc.kernels import HMC, SGHMC, NaiveSGHMC, RandomWalkMetropolis
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
-from tests.conftest import assert_leaves_exact_draws_invariant, z_bound
+from tests.checks import assert_leaves_exact_draws_invariant, z_bound
 
 CORRECTED = {
     "random walk": (RandomWalkMetropolis(1.0), 1),
