@@ -148,7 +148,7 @@ def test_fresh_momenta_end_with_the_head_start(monkeypatch):
     assert drawn == [None, 0, 10, 20, 24]
 
 
-@pytest.mark.parametrize("plan", [FRESH_MOMENTA, replace(TREES, head_start=3)])
+@pytest.mark.parametrize("plan", [FRESH_MOMENTA, replace(TREES, head_start=20)])
 def test_no_minibatch_comes_again_after_the_head_start(plan, monkeypatch):
     walk, steps = make(plan), []
     draw = NetworkPosterior.draw_noise
@@ -158,9 +158,10 @@ def test_no_minibatch_comes_again_after_the_head_start(plan, monkeypatch):
         return draw(self, position, generator, step, num_steps)
 
     monkeypatch.setattr(NetworkPosterior, "draw_noise", noting)
-    for _ in range(60):
+    for _ in range(1_200):  # trees count from multiples of 1,024
         walk.step()
     assert walk.changed and len(set(steps)) == len(steps)
+    assert plan.trees is None or len(walk.trees) > 1
 
 
 def test_a_walk_that_changed_its_kernel_goes_on_where_it_stopped():
