@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 
 import torch
 
@@ -70,7 +71,7 @@ class TreeRun(Run):
     Its seconds are those of the walk, without the time for predictions.
     """
 
-    def __init__(self, plan: Plan, prepared: Prepared, device: str = "cpu", path=None):
+    def __init__(self, plan: Plan, prepared: Prepared, device: str = "cpu", path: Path | None = None):
         self.empty = (prepared.train.inputs == 0).all(0)  # pixels without data: their weights follow the prior exactly
         super().__init__(plan, prepared.network(), prepared.train, prepared.test, device, path)
         self.averages = {burn_in: torch.zeros_like(self.last) for burn_in in BURN_INS if burn_in <= plan.rounds}

@@ -106,3 +106,6 @@ def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generat
         first, again, other = (cifar.on(replace(plans[method], seed=seed), prepared) for seed in (0, 0, 1))
         assert torch.equal(first.train.inputs, again.train.inputs)
         assert torch.equal(first.train.inputs, other.train.inputs) == torch.equal(first.test.inputs, other.test.inputs) == same
+    train, test = cifar.standardise(prepared.train, prepared.test, 3)
+    on = cifar.on(plans["all layers"], prepared)
+    assert torch.equal(on.train.inputs, train.inputs) and torch.equal(on.test.inputs, test.inputs)

@@ -73,3 +73,11 @@ def test_the_entropy_is_that_of_the_average_and_not_the_mean_of_entropies(prepar
     seen = report.look([one, other], prepared)
     assert seen["entropy"] == pytest.approx(torch.log(torch.tensor(2.0)).item(), rel=1e-4)
     assert sum(seen["histogram"]) == seen["histogram"][int(torch.log(torch.tensor(2.0)) / torch.log(torch.tensor(10.0)) * report.BINS)]
+
+
+def test_the_tuning_runs_have_42_rounds(prepared, monkeypatch):
+    seen = []
+    monkeypatch.setattr(report, "compare", lambda methods, prepared, options, shorter, look: seen.append(shorter) or iter([]))
+    list(report.run(Options(None, None), prepared))
+    plans = [plan for choices in report.settings(prepared, small=False).values() for plan in choices]
+    assert {(plan.rounds // seen[0], plan.rounds // (2 * seen[0]), plan.burn_in) for plan in plans} == {(42, 21, 50)}
