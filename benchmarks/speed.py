@@ -79,6 +79,7 @@ def logistic(compiled: bool) -> None:
         lambda position: -0.5 * position.pow(2).sum(-1),
         lambda position, x, y: y * (z := (x @ position[:, :, None])[..., 0]) - functional.softplus(z),
         (inputs, targets),
+        dim=50,
         **settings,
     )
 

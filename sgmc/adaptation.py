@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import warnings
 from pathlib import Path
 
 import torch
@@ -16,7 +17,11 @@ from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
-from sgmc.sampling import check_start, drive, flatten, unflatten
+from sgmc.remarks import name_chains
+from sgmc.sampling import drive, flatten, unflatten
+from sgmc.starting import check_start
+
+STEP_SIZES = (1e-12, 1e12)  # beyond these something else is wrong
 
 
 class DualAveraging:
@@ -24,10 +29,14 @@ class DualAveraging:
 
     After step t with acceptance aₜ, where h̄ₜ = (1 − w)h̄ₜ₋₁ + w(a* − aₜ) with w = 1/(t + t₀):
     log εₜ₊₁ = μ − (√t/γ)h̄ₜ, and log ε̄ₜ = t^−κ log εₜ₊₁ + (1 − t^−κ) log ε̄ₜ₋₁ is its average; μ = log 10ε₁, γ = 0.05, t₀ = 10, κ = 0.75.
+    No step is less than 1e-12.
 
     Args:
         step_size: ε₁, the first step size.
         target: a*, the acceptance wanted.
+
+    Raises:
+        ValueError: if the step size has grown beyond 1e12, because the acceptance does not fall.
 
     Example:
         >>> averaging = DualAveraging(step_size=1.0, target=0.8)
@@ -46,7 +55,12 @@ class DualAveraging:
         self.time += 1
         weight = 1 / (self.time + 10)
         self.shortfall += weight * (self.target - acceptance - self.shortfall)
-        logarithm = self.centre - math.sqrt(self.time) / 0.05 * self.shortfall
+        logarithm = max(self.centre - math.sqrt(self.time) / 0.05 * self.shortfall, math.log(STEP_SIZES[0]))
+        if logarithm > math.log(STEP_SIZES[1]):
+            raise ValueError(
+                f"the step_size has grown to 1e12, and the acceptance is still above target_acceptance = {self.target}: "
+                "does the kernel report how often it would accept, and is the potential bounded below?"
+            )
         forgetting = self.time**-0.75
         self.step_size = math.exp(logarithm)
         self.average = math.exp(forgetting * logarithm + (1 - forgetting) * math.log(self.average))
@@ -68,6 +82,11 @@ def adapt(
     The step size follows the mean acceptance of all chains by :class:`DualAveraging`. After a first tenth of the steps, the draws of all
     chains are gathered in windows, each twice as long as the one before; at the end of each the mass becomes the inverse of the draws'
     variances, and the search for the step size starts anew. The last fifth is for the step size alone (the schedule of Stan, simplified).
+
+    A chain that starts where the potential is steep may need far smaller steps than the others, which would outvote it. Hence in the first
+    half of the steps the slowest chain leads: that of the least acceptance, averaged as a ← 0.9a + 0.1aₜ from a = 0, as long as this is
+    less than a quarter of the target. Chains that have not moved in a window have no part in its variances. A chain that does not move in
+    the last fifth either is named in a warning.
 
     Args:
         kernel: a kernel with a step size and a mass that reports its acceptance: :class:`sgmc.kernels.NUTS`, :class:`sgmc.kernels.HMC`.
@@ -104,7 +123,13 @@ def adapt(
     warm_up = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
     settings = dict(kernel=kernel, potential=potential, start=position, num_steps=num_steps, seed=seed, target=target_acceptance)
     saved = None if checkpoint is None else Checkpoint(checkpoint, settings)
-    drive(warm_up, num_steps, checkpoint=saved, title="warm-up", progress=progress)
+    drive(warm_up, num_steps, checkpoint=saved, title="warm-up", kept="the kernel is tuned by what was seen so far", progress=progress)
+    if (stuck := warm_up.stuck()).any():
+        warnings.warn(
+            f"{name_chains(stuck)} did not move in the last {num_steps - warm_up.last} steps of the warm-up, for the step_size that suits "
+            "the others is too large there: start elsewhere, or see what the potential does at the position that is returned",
+            stacklevel=2,
+        )
     return warm_up.tuned(), warm_up.state.position
 
 
@@ -117,9 +142,18 @@ class _WarmUp:
         self.generator = Generator(position.device).manual_seed(derived_seed(seed, "warm-up"))
         self.state = self.kernel.init(potential, position, self.generator)
         self.ends = set(window_ends(num_steps))
-        self.first, self.last = num_steps // 10, max(self.ends)
-        self.moments = Moments(position)
-        self.averaging = DualAveraging(reasonable_step_size(potential, position, self.mass, self.generator), target)
+        self.first, self.lead, self.last = num_steps // 10, num_steps // 2, max(self.ends)
+        self.moments, self.recent = Moments(position), torch.zeros_like(position[:, 0])
+        try:
+            self.averaging = self.search(1.0, torch.amin)
+        except ValueError:  # there is a chain for which no step is small enough, and which must not lead the others
+            self.averaging, self.lead = self.search(1.0), 0
+
+    def search(self, start: float, over_chains=torch.mean) -> DualAveraging:
+        """Start a search for the step size."""
+        position = self.state.position
+        first = reasonable_step_size(self.potential, position, self.mass, self.generator, start, over_chains)
+        return DualAveraging(first, self.target)
 
     def advance(self) -> None:
         kernel = dataclasses.replace(self.kernel, step_size=self.averaging.step_size, mass=self.mass)
@@ -127,14 +161,27 @@ class _WarmUp:
         self.done += 1
         if not hasattr(info, "acceptance"):
             raise ValueError(f"{type(kernel).__name__} has no acceptance to adapt by: give a kernel like NUTS or HMC")
-        self.averaging.update(float(info.acceptance.mean()))
-        if self.first < self.done <= self.last:
+        self.averaging.update(self.followed(info.acceptance))
+        if self.done > self.first:
             self.moments.update(self.state.position)
         if self.done in self.ends:
-            self.mass, position = Matrix(1 / self.moments.variance()), self.state.position
-            self.moments = Moments(position)
-            step_size = reasonable_step_size(self.potential, position, self.mass, self.generator, self.averaging.average)
-            self.averaging = DualAveraging(step_size, self.target)
+            self.mass = Matrix(1 / self.moments.variance())
+        if self.done in self.ends or self.done == self.first:
+            self.moments = Moments(self.state.position)
+        if self.done in self.ends or self.done == self.lead:
+            self.averaging = self.search(self.averaging.average)
+
+    def followed(self, acceptance: Tensor) -> float:
+        """Choose what the step size follows: the slowest chain at first, as long as it is slow, and the mean of all later."""
+        self.recent = 0.9 * self.recent + 0.1 * acceptance
+        slowest = int(self.recent.argmin())
+        if self.done <= self.lead and self.recent[slowest] < self.target / 4:
+            return float(acceptance[slowest])
+        return float(acceptance.mean())
+
+    def stuck(self) -> Tensor:
+        """Tell which chains have not moved since the last window, if that is long enough ago to tell, ``(chains,)``."""
+        return ~self.moments.moved() & (self.done >= self.last + 10)
 
     def tuned(self) -> Kernel:
         return dataclasses.replace(self.kernel, step_size=self.averaging.average, mass=self.mass.value)
@@ -149,13 +196,14 @@ class _WarmUp:
             "generator": self.generator.get_state(),
             "mass": self.mass.value,
             "moments": vars(self.moments),
+            "recent": self.recent,
             "averaging": vars(self.averaging),
         }
 
     def restore(self, content: dict) -> None:
         device = self.state.position.device
         content = tree_map_only(Tensor, lambda tensor: tensor.to(device), content)
-        self.done, self.mass = content["done"], Matrix(content["mass"])
+        self.done, self.mass, self.recent = content["done"], Matrix(content["mass"]), content["recent"]
         self.state = unflatten(content["state"], self.state)
         self.generator.set_state(content["generator"].cpu())
         vars(self.moments).update(content["moments"])
@@ -163,24 +211,32 @@ class _WarmUp:
 
 
 class Moments:
-    """Running mean and variance of draws, pooled over chains (Chan, Golub and LeVeque, 1979)."""
+    """Running mean and variance of the draws of each chain (Welford, 1962), to be pooled over the chains that moved."""
 
-    def __init__(self, like: Tensor):
-        self.count, self.mean, self.squares = 0, torch.zeros(like.shape[1], dtype=torch.float64, device=like.device), 0.0
-        self.dtype = like.dtype
+    def __init__(self, start: Tensor):
+        self.start, self.last, self.count = start.clone(), start.clone(), 0
+        self.mean, self.squares = (torch.zeros_like(start, dtype=torch.float64) for _ in range(2))
 
     def update(self, position: Tensor) -> None:
         """Take in a draw of every chain, ``(chains, dim)``."""
-        new, mean = len(position), position.mean(0, dtype=torch.float64)
-        self.count += new
-        shift = mean - self.mean
-        self.mean = self.mean + shift * (new / self.count)
-        self.squares = self.squares + (position - mean).pow(2).sum(0) + shift**2 * (new * (self.count - new) / self.count)
+        self.count += 1
+        shift = position - self.mean
+        self.mean += shift / self.count
+        self.squares += shift * (position - self.mean)
+        self.last = position.clone()
+
+    def moved(self) -> Tensor:
+        """Tell which chains are not where they started, ``(chains,)``."""
+        return (self.last != self.start).any(-1)
 
     def variance(self) -> Tensor:
         """Estimate the variances ``(dim,)``, drawn a little towards 0.001 as in Stan, which matters where draws are few."""
-        n = self.count
-        return ((n / (n + 5)) * self.squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))).to(self.dtype)
+        moved = self.moved()
+        moved = moved if moved.any() else ~moved
+        mean = self.mean[moved]
+        n = self.count * len(mean)
+        squares = self.squares[moved].sum(0) + self.count * (mean - mean.mean(0)).square().sum(0)
+        return ((n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))).to(self.start.dtype)
 
 
 def window_ends(num_steps: int) -> list[int]:
@@ -201,21 +257,26 @@ def window_ends(num_steps: int) -> list[int]:
     return [*ends, last]
 
 
-def reasonable_step_size(potential: Potential, position: Tensor, mass: Matrix, generator: Generator, start: float = 1.0) -> float:
-    """Double or halve ε until the mean acceptance of one leapfrog step crosses ½ (Hoffman and Gelman, 2014, Algorithm 4)."""
+def reasonable_step_size(
+    potential: Potential, position: Tensor, mass: Matrix, generator: Generator, start: float = 1.0, over_chains=torch.mean
+) -> float:
+    """Double or halve ε until the mean acceptance of one leapfrog step crosses ½ (Hoffman and Gelman, 2014, Algorithm 4).
+
+    In place of the mean over chains, ``over_chains`` may be ``torch.amin``, the slowest chain's.
+    """
     momentum = draw_momentum(position, mass, generator)
     energy = potential.energy(position) + kinetic_energy(momentum, mass)
 
     def acceptance(step_size: float) -> float:
         moved, kicked = leapfrog(potential.gradient, position, momentum, step_size, 1, mass)
         error = potential.energy(moved) + kinetic_energy(kicked, mass) - energy
-        return float(torch.exp(-error.clamp(min=0)).nan_to_num(nan=0.0).mean())
+        return float(over_chains(torch.exp(-error.clamp(min=0)).nan_to_num(nan=0.0)))
 
     step_size = start
     factor = 2.0 if acceptance(start) > 0.5 else 0.5
     while (acceptance(step_size * factor) > 0.5) == (factor > 1):
         step_size *= factor
-        if not 1e-12 < step_size < 1e12:
+        if not STEP_SIZES[0] < step_size < STEP_SIZES[1]:
             raise ValueError(
                 "no step size between 1e-12 and 1e12 has an acceptance near one half: is the potential bounded below and its gradient "
                 "that of its energy?"

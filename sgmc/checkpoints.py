@@ -18,6 +18,8 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_instance
+
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), type(NotImplemented), torch.Size)
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)  # of fields, whose values belong to the objects
 _INSTALLED = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
@@ -44,7 +46,10 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, settings: Mapping[str, object]):
+        check_instance("checkpoint", path, str | Path, '"run.pt"')
         self.path = Path(path)
+        if self.path.is_dir():
+            raise ValueError(f"checkpoint {self.path} is a folder: name a file in it, such as {self.path / 'run.pt'}")
         self.settings = {name: fingerprint(value, name) for name, value in settings.items()}
 
     def load(self, device: torch.device | str) -> dict | None:

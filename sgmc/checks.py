@@ -1,26 +1,43 @@
-"""Checks of numbers and shapes at the door: each names the argument, what was given, and what is allowed."""
+"""Checks at the door: each names the argument, what was given, and what is allowed."""
 
 import math
 
+import torch
 from torch import Tensor
+
+
+def is_number(value: object) -> bool:
+    """Tell whether ``value`` is a number of Python, and no NaN.
+
+    Example:
+        >>> is_number(1), is_number(True), is_number("1"), is_number(math.nan)
+        (True, False, False, False)
+    """
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
 def check_positive(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a positive finite number."""
-    if not (isinstance(value, (int, float)) and 0 < value < math.inf):
-        raise ValueError(f"{name} must be a positive number, but it is {value!r}")
+    if not (is_number(value) and 0 < value < math.inf):
+        raise ValueError(f"{name} must be a positive number, but it is {_given(name, value)}")
 
 
 def check_non_negative(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a finite number of at least zero."""
-    if not (isinstance(value, (int, float)) and 0 <= value < math.inf):
-        raise ValueError(f"{name} must be a number of at least 0, but it is {value!r}")
+    if not (is_number(value) and 0 <= value < math.inf):
+        raise ValueError(f"{name} must be a number of at least 0, but it is {_given(name, value)}")
+
+
+def check_number(name: str, value: float) -> None:
+    """Raise a ValueError unless ``value`` is a finite number."""
+    if not (is_number(value) and -math.inf < value < math.inf):
+        raise ValueError(f"{name} must be a finite number, but it is {_given(name, value)}")
 
 
 def check_count(name: str, value: int, at_least: int = 1) -> None:
     """Raise a ValueError unless ``value`` is a whole number of at least so many."""
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}, but it is {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {at_least}, but it is {_given(name, value)}")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -29,10 +46,82 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, but it is {value!r}")
 
 
+def check_instance(name: str, value: object, kind: type, example: str) -> None:
+    """Raise a ValueError unless ``value`` is an object of that kind; a class is none.
+
+    Example:
+        >>> check_instance("path", 3, str, '"run.pt"')
+        Traceback (most recent call last):
+        ValueError: path must be of type str, such as "run.pt", but it is 3 of type int
+    """
+    if isinstance(value, type) or not isinstance(value, kind):
+        given = f"the class {value.__name__}" if isinstance(value, type) else f"{_short(value)}of type {type(value).__name__}"
+        raise ValueError(f"{name} must be of type {getattr(kind, '__name__', kind)}, such as {example}, but it is {given}")
+
+
+def check_tensor(name: str, value: object, *axes: str, floating: bool = True) -> None:
+    """Raise a ValueError unless ``value`` is a tensor of finite numbers with as many axes as are named; ``"..."`` is any number of them.
+
+    Args:
+        name: the argument's name.
+        value: what was given.
+        axes: the names of its axes, for the message.
+        floating: whether the numbers must be of a floating-point type.
+
+    Example:
+        >>> check_tensor("inputs", [1.0, 2.0], "n", "features")
+        Traceback (most recent call last):
+        ValueError: inputs must be a floating-point tensor (n, features), but it is a list: use torch.as_tensor(inputs)
+    """
+    form = f"a {'floating-point ' * floating}tensor" + ("" if axes == ("...",) else f" ({', '.join(axes)}{',' * (len(axes) == 1)})")
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name} must be {form}, but it is a {type(value).__name__}: use torch.as_tensor({name})")
+    any_number = axes[0] == "..."
+    right = value.ndim >= len(axes) - 1 if any_number else value.ndim == len(axes)
+    if not right or value.is_complex() or (floating and not value.is_floating_point()):
+        raise ValueError(f"{name} must be {form}, but it is {tuple(value.shape)} of {value.dtype}")
+    if value.numel() == 0:
+        raise ValueError(f"{name} {tuple(value.shape)} is empty")
+    if not all(math.isfinite(extreme) for extreme in value.detach().aminmax()):  # in one pass, and with no memory of their size
+        place = tuple(int(index) for index in (~value.isfinite()).nonzero()[0])
+        raise ValueError(f"{name} must be finite, but it is {float(value[place])} at {place}: leave such entries out, or mend them")
+
+
+def check_probabilities(name: str, value: object, *axes: str) -> None:
+    """Raise a ValueError unless ``value`` is a tensor of probabilities with sum 1 over the last axis, up to rounding.
+
+    Example:
+        >>> check_probabilities("probabilities", torch.tensor([[3.0, -1.0]]), "n", "classes")
+        Traceback (most recent call last):
+        ValueError: probabilities must be at least 0 with sum 1 over classes, but go down to -1 and sum to 2...2: give no logits or logs
+    """
+    check_tensor(name, value, *axes)
+    smallest, sums = float(value.min()), value.sum(-1, dtype=torch.float64)
+    if smallest < 0 or (sums - 1).abs().max() > 0.01:  # half precision, which has three digits, will do
+        raise ValueError(
+            f"{name} must be at least 0 with sum 1 over {axes[-1]}, but go down to {smallest:.4g} and sum to "
+            f"{float(sums.min()):.4g}...{float(sums.max()):.4g}: give no logits or logs"
+        )
+
+
 def check_dims(**given: object) -> None:
-    """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are tensors have one number of coordinates."""
+    """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are tensors have one number of coordinates, and suit."""
     values = {name: getattr(value, "value", value) for name, value in given.items()}
     dims = {name: value.shape[-1] for name, value in values.items() if isinstance(value, Tensor) and value.ndim > 0}
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
         raise ValueError(f"the numbers of coordinates do not agree: {listed}")
+    types = {name: value.dtype for name, value in values.items() if isinstance(value, Tensor) and value.ndim > 1}  # what is multiplied
+    if len(set(types.values())) > 1:
+        listed = ", ".join(f"{name} is of {dtype}" for name, dtype in types.items())
+        raise ValueError(f"the types of numbers do not agree: {listed}")
+
+
+def _given(name: str, value: object) -> str:
+    """Show a value, and how to make a number of a tensor or an array that is one."""
+    return f"{value!r}" + (f": use {name}.item()" if getattr(value, "ndim", None) == 0 else "")
+
+
+def _short(value: object) -> str:
+    """Show a value if it is a short one."""
+    return f"{value!r} " if isinstance(value, (int, float, str)) else ""

@@ -5,6 +5,8 @@ import hashlib
 import html
 import math
 
+from sgmc.checks import check_instance
+
 
 class ClaimError(AssertionError):
     """A claim of the book that its own computation does not support."""
@@ -39,19 +41,25 @@ def claim(
 
     Raises:
         ClaimError: if the claim is false, or the value is not a number.
-        ValueError: if the bound is missing or stated twice.
+        ValueError: if the bound is missing, stated twice or no finite number, or the value is not one number.
 
     Example:
         >>> claim("A third is near 0.33", 1 / 3, near=0.33, within=0.005, because="two digits")
         ✓ A third is near 0.33: 0.33 ± 0.005 (because two digits)
     """
+    check_instance("statement", statement, str, '"A third is near 0.33"')
+    check_instance("because", because, str, '"two digits"')
+    given = {"at_most": at_most, "at_least": at_least, "near": near, "within": within}
+    for name, bound in given.items():
+        if bound is not None and not math.isfinite(_number(name, bound)):
+            raise ValueError(f"{name} must be finite, but it is {bound!r}: a bound that nothing breaks claims nothing")
     bounds = [bound for bound in (at_most, at_least, near) if bound is not None]
     truth = isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("torch.bool", "bool")
     if len(bounds) != (0 if truth else 1):
         raise ValueError("give exactly one of at_most, at_least and near for a number, and none for a truth value")
     if (near is not None) != ((within is not None) != (standard_error is not None)):
         raise ValueError("near needs exactly one of within and standard_error; the other bounds need neither")
-    value = bool(value) if truth else float(value)
+    value = bool(_number("value", value)) if truth else _number("value", value)
     if truth:
         holds, bound = value, "true"
     elif at_most is not None:
@@ -61,6 +69,7 @@ def claim(
     elif within is not None:
         holds, bound = abs(value - near) <= within, f"{near:.6g} ± {within:.6g}"
     else:
+        standard_error = _number("standard_error", standard_error)
         holds = 0 < standard_error < math.inf and abs(value - near) <= 4 * standard_error
         bound = f"{near:.6g} within 4 standard errors"
     measured = str(value) if truth else f"{value:.4g}"
@@ -69,6 +78,15 @@ def claim(
     if not holds:
         raise ClaimError(f"{statement}: {bound}, but measured {measured} (because {because})")
     _show(f"✓ {statement}: {bound} (because {because})", "" if truth else f"measured {measured}")
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError, RuntimeError):  # of what is no number, or several
+        pass
+    raise ValueError(f"{name} must be one number, but it is {value!r}")
 
 
 def anchor(line: str) -> str:

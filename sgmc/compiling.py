@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from sgmc.checks import check_instance
+
 _AT_MOST = 16  # forms of its arguments for which a function is compiled
 
 
@@ -24,6 +26,7 @@ class CompiledInPlace:
     """
 
     def __init__(self, function: Callable):
+        check_instance("function", function, Callable, "lambda potential, position: position.zero_()")
         self.function, self.num_compiled = function, 0
         self._made: dict[tuple, tuple[Callable, list]] = {}
 

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sgmc.checks import check_instance
+
 
 class Data(NamedTuple):
     """Inputs in [0, 1] and their classes."""
@@ -118,6 +120,8 @@ def cifar10(root: str | Path) -> tuple[Data, Data]:
     """
     from torchvision.datasets import CIFAR10
 
+    check_instance("root", root, str | Path, '"data"')
+
     def load(train: bool) -> Data:
         try:
             loaded = CIFAR10(root, train=train, download=False)  # checks the files' checksums
@@ -145,6 +149,7 @@ def notmnist(root: str | Path) -> Data:
         FileNotFoundError: if a file is missing.
         ValueError: if a file is corrupt.
     """
+    check_instance("root", root, str | Path, '"data"')
     folder = Path(root) / "notMNIST" / "raw"
     images, labels = (read_idx(folder / f"t10k-{name}-ubyte.gz") for name in ("images-idx3", "labels-idx1"))
     if len(images) != len(labels):
@@ -152,7 +157,7 @@ def notmnist(root: str | Path) -> Data:
     return Data(images.flatten(1).float() / 255, labels.long())
 
 
-def read_idx(path: Path, md5: str | None = None) -> Tensor:
+def read_idx(path: str | Path, md5: str | None = None) -> Tensor:
     """Read a gzipped IDX file of bytes, the format of MNIST.
 
     Args:
@@ -166,8 +171,10 @@ def read_idx(path: Path, md5: str | None = None) -> Tensor:
         FileNotFoundError: if the file is missing.
         ValueError: if it is corrupt.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"{path} is missing: put the file there")
+    check_instance("path", path, str | Path, '"t10k-labels-idx1-ubyte.gz"')
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing, or no file: put the file there")
     content = path.read_bytes()
     if md5 is not None and hashlib.md5(content).hexdigest() != md5:
         raise ValueError(f"{path} has another checksum than {md5}: it is corrupt, delete it and fetch it again")
@@ -187,6 +194,7 @@ def _from_idx(name: str, root: str | Path) -> tuple[Data, Data]:
     import torchvision
     from torchvision.datasets.utils import download_url
 
+    check_instance("root", root, str | Path, '"data"')
     source = getattr(torchvision.datasets, name)
     folder = Path(root) / name / "raw"
     tensors = []

@@ -1,8 +1,11 @@
 """What comes out of a run, and the way from there to ArviZ."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch import Tensor
+
+from sgmc.checks import check_instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,13 @@ class Draws:
     seconds: float = 0.0
     complete: bool = True
 
+    def __post_init__(self):
+        tensors = self.samples if isinstance(self.samples, dict) else {"samples": self.samples}
+        for name, value in tensors.items():
+            if not isinstance(value, Tensor) or value.ndim < 2:
+                given = f"{tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+                raise ValueError(f"{name} must be a tensor (num_samples, chains, ...), but it is {given}")
+
     def mean_and_standard_error(self, function=None) -> tuple[Tensor, Tensor]:
         """Average over draws and chains, with the Monte Carlo standard error from the spread between chains.
 
@@ -53,7 +63,8 @@ class Draws:
             The mean and its standard error, each with the shape of one draw.
 
         Raises:
-            ValueError: with fewer than two chains, where ArviZ's ``mcse`` is the estimate to use; or with several tensors and no choice.
+            ValueError: with no draws; with fewer than two chains, where ArviZ's ``mcse`` is the estimate to use; with several tensors and
+                no choice; or if the function gives something else.
         """
         values = self._values(function)
         chains = values.shape[1]
@@ -73,26 +84,38 @@ class Draws:
             The averages ``(chains, ...)``.
 
         Raises:
-            ValueError: if the run has no such statistic, or several tensors and no choice.
+            ValueError: if the run has no such statistic, or several tensors and no choice; or if the function gives something else.
         """
-        if weights not in self.statistics:
+        if not isinstance(weights, str) or weights not in self.statistics:
             raise ValueError(f"weights must be one of the run's statistics {sorted(self.statistics)}, but it is {weights!r}")
         values = self._values(function)
         values = values if values.is_floating_point() else values.double()  # such as what is true of a draw
         weight = self.statistics[weights].to(values)
+        if weight.ndim != 2:
+            raise ValueError(f"weights must be one number for each draw of a chain, but {weights!r} is {tuple(weight.shape)}")
         weight = weight.reshape(weight.shape + (1,) * (values.ndim - 2))
         return (weight * values).sum(0) / weight.sum(0)
 
     def _values(self, function) -> Tensor:
+        check_instance("function", function, Callable | None, "lambda samples: samples**2")
         values = self.samples if function is None else function(self.samples)
         if isinstance(values, dict):
             raise ValueError(
-                f"samples hold {sorted(values)}: choose one by a function, such as lambda samples: samples[{next(iter(values))!r}]"
+                f"samples hold {sorted(values)}: choose one by a function, such as lambda samples: samples[{next(iter(values), 'name')!r}]"
             )
+        kept = next(iter(self.samples.values())) if isinstance(self.samples, dict) else self.samples
+        if not isinstance(values, Tensor) or values.shape[:2] != kept.shape[:2]:
+            given = tuple(values.shape) if isinstance(values, Tensor) else f"a {type(values).__name__}"
+            raise ValueError(
+                f"function must give a tensor (num_samples, chains, ...) = ({kept.shape[0]}, {kept.shape[1]}, ...), not {given}"
+            )
+        if len(values) == 0:
+            raise ValueError("there are no draws to average")
         return values
 
     def to_arviz(self, name: str = "position"):
         """Convert to an ``arviz.InferenceData`` with groups ``posterior`` and ``sample_stats``; a single tensor gets the given name."""
+        check_instance("name", name, str, '"position"')
         import arviz  # here, because it takes a second to import and most users of draws do without
 
         samples = self.samples if isinstance(self.samples, dict) else {name: self.samples}

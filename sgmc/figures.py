@@ -7,6 +7,8 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from sgmc.checks import check_count, check_instance, check_tensor
+from sgmc.diagnostics import check_bounds, check_coordinates, check_edges
 from sgmc.potentials import Potential
 
 # The colour-blind-safe palette of Okabe and Ito.
@@ -47,6 +49,9 @@ def plot_density(axes: Axes, potential: Potential, low: float, high: float, **st
         >>> from sgmc.targets import DoubleWell
         >>> plot_density(plt.figure().gca(), DoubleWell(), -2.5, 2.5)
     """
+    check_instance("axes", axes, Axes, "plt.subplots()[1]")
+    check_coordinates(potential, 1)
+    check_bounds(low, high)
     grid = torch.linspace(low, high, 1001, dtype=torch.float64)
     density = torch.exp(-potential.energy(grid[:, None]))
     density /= torch.trapezoid(density, grid)
@@ -59,6 +64,9 @@ def plot_histogram(axes: Axes, samples: Tensor, edges: Tensor, **style) -> None:
     Example:
         >>> plot_histogram(plt.figure().gca(), torch.randn(100), torch.linspace(-3, 3, 31))
     """
+    check_instance("axes", axes, Axes, "plt.subplots()[1]")
+    check_tensor("samples", samples, "...", floating=False)
+    check_edges(edges)
     values, edges = samples.flatten().double().cpu(), edges.double()
     counts = torch.histogram(values, edges).hist
     axes.plot((edges[1:] + edges[:-1]) / 2, counts / len(values) / (edges[1:] - edges[:-1]), **style)
@@ -73,6 +81,10 @@ def plot_contours(axes: Axes, potential: Potential, low: float, high: float, lev
         >>> from sgmc.targets import Gaussian
         >>> plot_contours(plt.figure().gca(), Gaussian.correlated(0.9), -3, 3)
     """
+    check_instance("axes", axes, Axes, "plt.subplots()[1]")
+    check_coordinates(potential, 2)
+    check_bounds(low, high)
+    check_count("levels", levels)
     grid = torch.linspace(low, high, 201)
     energy = potential.energy(torch.cartesian_prod(grid, grid)).reshape(201, 201).T
     depths = 0.5 * (0.5 * torch.arange(1, levels + 1)) ** 2

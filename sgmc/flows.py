@@ -6,24 +6,26 @@ function of the position. On U(θ) = ½θᵀAθ with gradient noise N(0, V) it i
 (:class:`sgmc.kernels.Splitting`) and the exact law of its chain (:func:`sgmc.linear_laws.linear_chain`).
 
 Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the noise estimate; C, M and B̂ are numbers, diagonals
-``(dim,)`` or matrices ``(dim, dim)``.
+``(dim,)`` or matrices ``(dim, dim)``. A ValueError says which of them is out of its range.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.matrices import Matrix
+from sgmc.checks import check_count, check_dims, check_instance, check_non_negative, check_number, check_positive
+from sgmc.matrices import Matrix, as_matrix
 from sgmc.randomness import normal_like
 
 Gradient = Callable[[Tensor], Tensor]
 MatrixLike = float | Tensor | Matrix
 
 
+@runtime_checkable
 class Flow(Protocol):
     """A piece of a splitting."""
 
@@ -32,6 +34,13 @@ class Flow(Protocol):
 
     def linear(self, precision: Tensor, noise_variance: Tensor) -> tuple[Tensor, Tensor]:
         """Give F and Q of the move where U(θ) = ½θᵀAθ and the gradient's noise is N(0, V), from A and V; all are float64."""
+
+
+def check_flows(flows: Sequence[Flow]) -> None:
+    """Raise a ValueError unless ``flows`` is a list of flows, which can be followed again and again."""
+    right = isinstance(flows, Sequence) and len(flows) > 0
+    if not right or not all(isinstance(flow, Flow) and not isinstance(flow, type) for flow in flows):
+        raise ValueError(f"flows must be a list of flows, such as baoab(0.1, friction=1.0), but it is {flows!r}")
 
 
 def advance(flows: Sequence[Flow], position: Tensor, momentum: Tensor, gradient: Gradient, generator: Generator) -> None:
@@ -54,6 +63,10 @@ class Drift:
     time: float
     mass: MatrixLike = 1.0
 
+    def __post_init__(self):
+        check_number("time", self.time)
+        as_matrix(self.mass, "mass", positive=True)
+
     @cached_property
     def _velocity(self) -> Matrix:
         return self.time * Matrix(self.mass).inverse
@@ -74,6 +87,9 @@ class Kick:
 
     time: float
 
+    def __post_init__(self):
+        check_number("time", self.time)
+
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
         momentum.sub_(gradient(position), alpha=self.time)
@@ -90,6 +106,12 @@ class MomentumMap:
 
     factor: Matrix | None = None
     covariance: Matrix | None = None
+
+    def __post_init__(self):
+        check_instance("factor", self.factor, Matrix | None, "Matrix(0.5)")
+        check_instance("covariance", self.covariance, Matrix | None, "Matrix(0.5)")
+        if self.covariance is not None:
+            as_matrix(self.covariance, "covariance")
 
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
@@ -114,7 +136,7 @@ class Free:
     Var ξ = (T/Mγ²)(2(γt + u) − u²), of which (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known.
 
     Raises:
-        ValueError: if C or M is a full matrix, or C is not positive.
+        ValueError: if C or M is a full matrix or not positive, the time is not positive, or the temperature negative.
     """
 
     time: float
@@ -123,8 +145,11 @@ class Free:
     temperature: float = 1.0
 
     def __post_init__(self):
-        friction, mass = Matrix(self.friction), Matrix(self.mass)
-        if friction.full or mass.full or min(friction.eigenvalues) <= 0:
+        check_positive("time", self.time)
+        check_non_negative("temperature", self.temperature)
+        check_dims(friction=self.friction, mass=self.mass)
+        given = Matrix(self.friction), Matrix(self.mass)
+        if not all(not matrix.full and min(matrix.eigenvalues) > 0 for matrix in given):
             raise ValueError("friction and mass of a free flow must be positive numbers or diagonals: take a splitting without it")
 
     @cached_property
@@ -165,6 +190,9 @@ class AtOnce:
 
     flows: Sequence[Flow]
 
+    def __post_init__(self):
+        check_flows(self.flows)
+
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
         start = position.clone(), momentum.clone()
@@ -187,6 +215,11 @@ class Descent:
 
     time: float
     covariance: Matrix
+
+    def __post_init__(self):
+        check_number("time", self.time)
+        check_instance("covariance", self.covariance, Matrix, "Matrix(0.5)")
+        as_matrix(self.covariance, "covariance")
 
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
@@ -211,6 +244,7 @@ def implicit_friction_flow(time: float, friction: MatrixLike, mass: MatrixLike =
 
 def ornstein_uhlenbeck_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> MomentumMap:
     """Make the exact flow of dr = −CM⁻¹r dt + N(0, 2TC dt): r ← Er + N(0, T(M − EMEᵀ)) with E = e^(−tCM⁻¹)."""
+    check_non_negative("temperature", temperature)
     factor, mass = (-1.0 * _damping(time, friction, mass)).exponential, Matrix(mass)
     return MomentumMap(factor, temperature * (mass - factor @ mass @ factor.transposed))
 
@@ -222,11 +256,12 @@ def noise_flow(covariance: Matrix) -> MomentumMap:
 
 def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
     """Make r ~ N(0, M), whatever it was."""
-    return MomentumMap(Matrix(0.0), Matrix(mass))
+    return MomentumMap(Matrix(0.0), as_matrix(mass, "mass", positive=True))
 
 
 def leapfrog(step_size: float, num_steps: int = 1, mass: MatrixLike = 1.0) -> list[Flow]:
     """List a leapfrog trajectory: half a kick, drift, kick, drift, …, half a kick (Neal, 2011, eq. 5.18–5.20)."""
+    check_count("num_steps", num_steps)
     drift, kick, half_kick = Drift(step_size, mass), Kick(step_size), Kick(step_size / 2)
     return [half_kick, *[drift, kick] * (num_steps - 1), drift, half_kick]
 
@@ -317,11 +352,17 @@ def sgld(step_size: float, noise_estimate: MatrixLike = 0.0, temperature: float 
 
 
 def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:
-    return time * (Matrix(friction) @ Matrix(mass).inverse)  # tCM⁻¹
+    check_non_negative("time", time)
+    check_dims(friction=friction, mass=mass)
+    return time * (as_matrix(friction, "friction") @ as_matrix(mass, "mass", positive=True).inverse)  # tCM⁻¹
 
 
 def _injected(step_size: float, friction: MatrixLike, noise_estimate: MatrixLike, temperature: float = 1.0) -> Matrix:
-    return 2 * step_size * (temperature * Matrix(friction) - Matrix(noise_estimate))  # 2(TC − B̂)ε
+    check_positive("step_size", step_size)
+    check_non_negative("temperature", temperature)
+    check_dims(friction=friction, noise_estimate=noise_estimate)
+    spare = temperature * as_matrix(friction, "friction") - as_matrix(noise_estimate, "noise_estimate")
+    return 2 * step_size * as_matrix(spare, "temperature * friction - noise_estimate")  # 2(TC − B̂)ε
 
 
 def _identity_and_zero(precision: Tensor) -> tuple[Tensor, Tensor]:

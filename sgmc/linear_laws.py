@@ -14,8 +14,9 @@ from scipy.linalg import solve_discrete_lyapunov
 from torch import Tensor
 
 from sgmc import flows
-from sgmc.flows import Flow, MatrixLike
-from sgmc.matrices import Matrix
+from sgmc.checks import check_count, check_tensor
+from sgmc.flows import Flow, MatrixLike, check_flows
+from sgmc.matrices import as_matrix
 
 
 class LinearChain(NamedTuple):
@@ -38,6 +39,11 @@ class LinearChain(NamedTuple):
         Raises:
             ValueError: if the chain has no stationary law, because F does not shrink every direction.
         """
+        check_tensor("transition", self.transition, "dim", "dim")
+        check_tensor("noise_covariance", self.noise_covariance, "dim", "dim")
+        if self.transition.shape != self.noise_covariance.shape:
+            shapes = f"{tuple(self.transition.shape)} and {tuple(self.noise_covariance.shape)}"
+            raise ValueError(f"transition and noise_covariance must be of one shape (dim, dim), but they are {shapes}")
         transition = self.transition.double().numpy()
         radius = np.abs(np.linalg.eigvals(transition)).max()
         if radius >= 1:
@@ -52,6 +58,7 @@ class LinearChain(NamedTuple):
 
     def power(self, num_steps: int) -> "LinearChain":
         """Compose the move with itself ``num_steps`` times."""
+        check_count("num_steps", num_steps)
         chain = self
         for _ in range(num_steps - 1):
             chain = chain.then(self)
@@ -67,10 +74,11 @@ class LinearChain(NamedTuple):
         Returns:
             ``(num_lags,)`` float64.
         """
-        transition, covariance, lagged = self.transition.double(), self.stationary_covariance(), []
-        column = covariance @ direction.double()
+        check_count("num_lags", num_lags)
+        transition, covariance, c, lagged = self.transition.double(), self.stationary_covariance(), self._direction(direction), []
+        column = covariance @ c
         for _ in range(num_lags):
-            lagged.append(direction.double() @ column)
+            lagged.append(c @ column)
             column = transition @ column
         return torch.stack(lagged) / lagged[0]
 
@@ -80,10 +88,16 @@ class LinearChain(NamedTuple):
         Args:
             direction: c, ``(dim,)``.
         """
-        transition, covariance, c = self.transition.double(), self.stationary_covariance(), direction.double()
+        transition, covariance, c = self.transition.double(), self.stationary_covariance(), self._direction(direction)
         identity = torch.eye(len(c), dtype=torch.float64)
         series = torch.linalg.solve(identity - transition, (identity + transition) @ covariance @ c)
         return float(c @ series / (c @ covariance @ c))
+
+    def _direction(self, direction: Tensor) -> Tensor:
+        check_tensor("direction", direction, "dim", floating=False)
+        if len(direction) != len(self.transition) or not direction.any():
+            raise ValueError(f"direction must have {len(self.transition)} entries, not all of them zero, but it is {direction}")
+        return direction.double()
 
 
 def linear_chain(splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0) -> LinearChain:
@@ -97,12 +111,19 @@ def linear_chain(splitting: Sequence[Flow], precision: Tensor, noise_variance: M
     Returns:
         The chain in (θ, r), or in θ where there is no momentum.
 
+    Raises:
+        ValueError: if there are no flows, A is not a symmetric matrix, or V is no covariance.
+
     Example:
         >>> chain = linear_chain(flows.baoab(1.0, friction=1.0), torch.eye(1))
         >>> chain.stationary_covariance()[0, 0]  # exact in θ, at any step size
         tensor(1.0000, dtype=torch.float64)
     """
-    precision, noise_variance = precision.double(), Matrix(noise_variance).dense(len(precision))
+    check_flows(splitting)
+    check_tensor("precision", precision, "dim", "dim")
+    if precision.shape[0] != precision.shape[1] or not torch.allclose(precision, precision.mT):
+        raise ValueError(f"precision must be a symmetric tensor (dim, dim), but it is {precision}")
+    precision, noise_variance = precision.double(), as_matrix(noise_variance, "noise_variance").dense(len(precision))
     moves = [LinearChain(*flow.linear(precision, noise_variance)) for flow in splitting]
     chain = moves[0]
     for move in moves[1:]:

@@ -18,6 +18,9 @@ class Matrix:
     Args:
         value: a number (that multiple of the identity), a tensor ``(dim,)`` (a diagonal) or a tensor ``(dim, dim)``.
 
+    Raises:
+        ValueError: if it is something else.
+
     Example:
         >>> mass = Matrix(torch.tensor([1.0, 4.0]))
         >>> (2 * mass).inverse @ torch.ones(1, 2)
@@ -27,7 +30,9 @@ class Matrix:
     def __init__(self, value: "float | Tensor | Matrix"):
         if isinstance(value, Matrix):
             self.__dict__ = value.__dict__  # the same matrix, so that what is derived from it is computed once for both
-        elif not isinstance(value, Tensor) or value.ndim == 0:
+            return
+        _check_form(value, "a matrix")
+        if not isinstance(value, Tensor) or value.ndim == 0:
             self.value: float | Tensor = float(value)
             self.full: bool = False
         else:
@@ -90,7 +95,13 @@ class Matrix:
 
     @cached_property
     def inverse(self) -> "Matrix":
-        """The inverse A⁻¹."""
+        """The inverse A⁻¹.
+
+        Raises:
+            ValueError: if the number is zero.
+        """
+        if isinstance(self.value, float) and self.value == 0:
+            raise ValueError("a matrix that is 0 has no inverse")
         return Matrix._make(torch.linalg.inv(self.value) if self.full else 1 / self.value, self.full)
 
     @cached_property
@@ -123,9 +134,15 @@ class Matrix:
         return Matrix._make(self.value.mT, True) if self.full else self
 
     def dense(self, dim: int) -> Tensor:
-        """Write the matrix out: ``(dim, dim)`` float64."""
+        """Write the matrix out: ``(dim, dim)`` float64.
+
+        Raises:
+            ValueError: if it has another number of coordinates.
+        """
+        if isinstance(self.value, Tensor) and self.value.shape[-1] not in ((dim,) if self.full else (1, dim)):
+            raise ValueError(f"the numbers of coordinates do not agree: a matrix has {self.value.shape[-1]}, and another {dim}")
         value = self.value.double() if isinstance(self.value, Tensor) else self.value
-        return Matrix._make(value, self.full).value if self.full else Matrix(value)._filled(torch.zeros(dim, dim, dtype=torch.float64))
+        return value if self.full else Matrix._make(value, False)._filled(torch.zeros(dim, dim, dtype=torch.float64))
 
     def _filled(self, like: Tensor) -> Tensor:
         """Write a number or a diagonal out as a matrix of the size and type of another one."""
@@ -138,6 +155,19 @@ class Matrix:
         if isinstance(self.value, float):
             return [self.value]
         return (torch.linalg.eigvalsh(self.value) if self.full else self.value).tolist()
+
+
+def _check_form(value: object, name: str) -> None:
+    if isinstance(value, Tensor):
+        if value.ndim > 2 or (value.ndim == 2 and value.shape[0] != value.shape[1]) or value.numel() == 0:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}; give a number, a tensor (dim,) or a tensor (dim, dim)")
+        if value.ndim > 0 and not value.is_floating_point():
+            raise ValueError(f"{name} is a tensor of {value.dtype}, but must be one of floating-point numbers: use .float()")
+    elif not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise ValueError(
+            f"{name} must be a number, a tensor (dim,) or a tensor (dim, dim), but it is {value!r} of type {type(value).__name__}: "
+            f"use torch.as_tensor({name}) for what is no single number"
+        )
 
 
 def _check_non_negative(smallest: float, rounding: float) -> None:
@@ -157,15 +187,15 @@ def as_matrix(value: "float | Tensor | Matrix", name: str, *, positive: bool = F
         The matrix.
 
     Raises:
-        ValueError: if it is not symmetric, not finite, or has an eigenvalue below zero (or at zero with ``positive``).
+        ValueError: if it has another form, is not symmetric, not finite, or has an eigenvalue below zero (or at zero with ``positive``).
 
     Example:
         >>> as_matrix(2, "mass", positive=True)
         Matrix(2.0)
     """
-    if isinstance(value, Tensor) and (value.ndim > 2 or (value.ndim == 2 and value.shape[0] != value.shape[1]) or value.numel() == 0):
-        raise ValueError(f"{name} has shape {tuple(value.shape)}; give a number, a tensor (dim,) or a tensor (dim, dim)")
-    matrix = value if isinstance(value, Matrix) else Matrix(value)
+    if not isinstance(value, Matrix):
+        _check_form(value, name)
+    matrix = Matrix(value)
     entries = torch.as_tensor(matrix.value)
     if not entries.isfinite().all():
         raise ValueError(f"{name} has entries that are not finite: {matrix.value}")

@@ -6,19 +6,20 @@ so that every step can be looked up by itself; for speed the minibatches of neig
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sgmc.checks import check_count
+from sgmc.checks import check_count, check_instance
 from sgmc.randomness import counter_based
 
 _STEPS, _INDICES = 32, 2**14  # at most so many steps, and about so many indices, are drawn together
 _FRESH, _PASSES = 1, 2  # purposes of the streams
 
 
+@runtime_checkable
 class MinibatchRule(Protocol):
     """A rule by which minibatches are chosen.
 
@@ -51,6 +52,9 @@ class Fresh:
     """
 
     replacement: bool = False
+
+    def __post_init__(self):
+        check_instance("replacement", self.replacement, bool, "True")
 
     def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
@@ -99,6 +103,7 @@ class Held:
 
     def __post_init__(self):
         check_count("num_steps", self.num_steps)
+        check_instance("rule", self.rule, MinibatchRule, "Passes()")
 
     @property
     def replacement(self) -> bool:

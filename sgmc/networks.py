@@ -4,6 +4,8 @@ import itertools
 
 from torch import Tensor, nn
 
+from sgmc.checks import check_choice, check_count
+
 ACTIVATIONS = {"relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 NORMALISATIONS = {
     None: lambda channels: [],
@@ -26,10 +28,9 @@ def multilayer_perceptron(sizes: list[int], activation: str = "relu") -> nn.Sequ
         >>> sum(parameter.numel() for parameter in multilayer_perceptron([784, 100, 10]).parameters())
         79510
     """
-    if len(sizes) < 2 or any(not isinstance(size, int) or size < 1 for size in sizes):
+    if not _are_counts(sizes) or len(sizes) < 2:
         raise ValueError(f"sizes must be at least two positive whole numbers, inputs to classes, but they are {sizes}")
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}")
+    check_choice("activation", activation, tuple(ACTIVATIONS))
     layers = [layer for pair in itertools.pairwise(sizes) for layer in (nn.Linear(*pair), ACTIVATIONS[activation]())]
     return nn.Sequential(*layers[:-1])
 
@@ -45,6 +46,8 @@ class Images(nn.Unflatten):
     """
 
     def __init__(self, shape: tuple[int, int, int]):
+        if not _are_counts(shape) or len(shape) != 3:
+            raise ValueError(f"shape must be (channels, height, width), but it is {shape}")
         super().__init__(1, shape)
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -82,13 +85,17 @@ def convolutional_network(
         >>> sum(parameter.numel() for parameter in convolutional_network((3, 32, 32)).parameters())
         109030
     """
-    if len(shape) != 3 or shape[1] % 4 or shape[2] % 4 or min(shape) < 1:
+    if not _are_counts(shape) or len(shape) != 3 or shape[1] % 4 or shape[2] % 4:
         raise ValueError(f"shape must be (channels, height, width) with height and width multiples of 4, but it is {shape}")
+    if not _are_counts(channels) or len(channels) != 2:
+        raise ValueError(f"channels must be two positive whole numbers, but they are {channels}")
+    check_count("hidden", hidden)
+    check_count("kernel_size", kernel_size)
     if kernel_size % 2 == 0:
         raise ValueError(f"kernel_size must be odd, but it is {kernel_size}")
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, but it is {activation!r}")
-    if normalisation not in NORMALISATIONS:
+    check_choice("activation", activation, tuple(ACTIVATIONS))
+    check_count("classes", classes)
+    if normalisation not in tuple(NORMALISATIONS):
         raise ValueError(f"normalisation must be None, 'batch' or 'group', but it is {normalisation!r}")
     layers: list[nn.Module] = [Images(shape)]
     for inputs, outputs in itertools.pairwise((shape[0], *channels)):
@@ -96,3 +103,8 @@ def convolutional_network(
         layers += [nn.MaxPool2d(2), ACTIVATIONS[activation]()]
     features = channels[1] * (shape[1] // 4) * (shape[2] // 4)
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, classes))
+
+
+def _are_counts(values: object) -> bool:
+    """Tell whether there are several positive whole numbers."""
+    return isinstance(values, (list, tuple)) and all(type(value) is int and value > 0 for value in values)

@@ -4,13 +4,14 @@ A *variance of kind* ``"scalar"``, ``"diagonal"`` or ``"full"`` is a tensor ``(c
 All of them are estimates of V = Cov(∇Ũ), the covariance of the **whole** minibatch gradient, N²/n and all, and never a standard deviation.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_choice, check_count
+from sgmc.checks import check_choice, check_count, check_instance, check_non_negative, check_positive, check_tensor, is_number
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Kind, Potential
 
@@ -47,8 +48,8 @@ class OnlineNoise:
     def __post_init__(self):
         check_choice("kind", self.kind, ("scalar", "diagonal", "full"))
         check_count("refresh_every", self.refresh_every)
-        if not 0 <= self.averaging < 1:
-            raise ValueError(f"averaging must be at least 0 and less than 1, but it is {self.averaging}")
+        if not (is_number(self.averaging) and 0 <= self.averaging < 1):
+            raise ValueError(f"averaging must be a number of at least 0 and less than 1, but it is {self.averaging!r}")
 
     def update(
         self,
@@ -122,15 +123,27 @@ def estimate_noise_variance(
         V̂ as a number, ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if the batch has one example, or a full matrix would not fit into memory.
+        ValueError: if an argument is unusable, the batch has one example, or a full matrix would not fit into memory.
 
     Example:
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> estimate_noise_variance(NoisyGradient(DoubleWell(), 4.0), torch.zeros(1, 1), torch.Generator(), "scalar")
         4.0
     """
+    check_instance("potential", potential, Potential, "LinearRegression(...)")
+    check_tensor("position", position, "chains", "dim")
+    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+    check_choice("kind", kind, ("scalar", "diagonal", "full"))
+    check_count("num_batches", num_batches)
+    if potential.dim not in (None, position.shape[1]):
+        raise ValueError(f"position has {position.shape[1]} coordinates, but the potential has dim = {potential.dim}")
     with torch.no_grad():
-        total = sum(potential.gradient_and_noise_variance(position, generator, kind)[1].mean(0) for _ in range(num_batches))
+        try:
+            total = sum(potential.gradient_and_noise_variance(position, generator, kind)[1].mean(0) for _ in range(num_batches))
+        except NotImplementedError:  # which is a RuntimeError too, and says what to write
+            raise
+        except RuntimeError as error:
+            raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
     variance = total / num_batches
     return float(variance) if kind == "scalar" else variance
 
@@ -151,7 +164,7 @@ def friction_for(noise_variance: float | Tensor, step_size: float, multiple: flo
         C, a number, or ``(dim,)`` for a diagonal V.
 
     Raises:
-        ValueError: if the multiple is not more than 1, or ``at_least`` is negative.
+        ValueError: if V is no covariance, ε is not positive, the multiple is not more than 1, or ``at_least`` is negative.
 
     Example:
         >>> friction_for(4.0, step_size=0.1, multiple=3.0)
@@ -159,10 +172,10 @@ def friction_for(noise_variance: float | Tensor, step_size: float, multiple: flo
         >>> friction_for(torch.tensor([4.0, 0.0]), step_size=0.1, multiple=3.0, at_least=0.1)
         tensor([0.6000, 0.1000])
     """
-    if not multiple > 1:
-        raise ValueError(f"multiple must be more than 1, but it is {multiple}: at 1 the noise leaves no room to inject any")
-    if not at_least >= 0:
-        raise ValueError(f"at_least must be a friction of at least 0, but it is {at_least}")
+    check_positive("step_size", step_size)
+    if not (is_number(multiple) and 1 < multiple < math.inf):
+        raise ValueError(f"multiple must be a number of more than 1, but it is {multiple!r}: at 1 the noise leaves no room to inject any")
+    check_non_negative("at_least", at_least)
     variance = as_matrix(noise_variance, "noise_variance")
     if isinstance(variance.value, Tensor) and not variance.full:
         return (multiple * 0.5 * step_size * variance.value).clamp(min=at_least)

@@ -6,6 +6,8 @@ from typing import Any, Literal
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_instance
+
 Kind = Literal["scalar", "diagonal", "full"]
 MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 
@@ -56,7 +58,7 @@ class Potential:
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no energy: write its energy(position)")
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ) for every chain, by automatic differentiation: ``(chains, dim)`` → ``(chains, dim)``."""
@@ -121,6 +123,7 @@ class Potential:
 
 def random_step(generator: Generator) -> int:
     """Draw the number of a step."""
+    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
     return int(torch.randint(2**40, (), generator=generator, device=generator.device))
 
 

@@ -1,7 +1,15 @@
-"""Predictions averaged over draws, and how to score them."""
+"""Predictions averaged over draws, and how to score them.
+
+Every function raises a ValueError if it is given no probabilities, which are at least 0 and have sum 1 over the classes, targets that are
+no class numbers, or shapes that do not match.
+"""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+
+from sgmc.checks import check_count, check_instance, check_probabilities, check_tensor, is_number
 
 
 def average_predictions(probabilities: Tensor) -> Tensor:
@@ -17,6 +25,7 @@ def average_predictions(probabilities: Tensor) -> Tensor:
         >>> average_predictions(torch.tensor([[[[1.0, 0.0]]], [[[0.5, 0.5]]]]))
         tensor([[0.7500, 0.2500]])
     """
+    check_probabilities("probabilities", probabilities, "num_samples", "chains", "n", "classes")
     return probabilities.mean((0, 1))
 
 
@@ -45,7 +54,7 @@ def log_score(probabilities: Tensor, targets: Tensor) -> float:
         0.6931
     """
     _check(probabilities, targets)
-    chosen = probabilities.gather(-1, targets[:, None])[:, 0]
+    chosen = probabilities.gather(-1, targets.long()[:, None])[:, 0]
     return float(-chosen.clamp(min=torch.finfo(chosen.dtype).tiny).double().log().mean())
 
 
@@ -59,7 +68,7 @@ def brier_score(probabilities: Tensor, targets: Tensor) -> float:
         0.5
     """
     _check(probabilities, targets)
-    one_hot = torch.nn.functional.one_hot(targets, probabilities.shape[-1])
+    one_hot = torch.nn.functional.one_hot(targets.long(), probabilities.shape[-1])
     return float((probabilities.double() - one_hot).pow(2).sum(-1).mean())
 
 
@@ -74,6 +83,7 @@ def reliability_curve(probabilities: Tensor, targets: Tensor, num_bins: int = 10
         tensor([0.5000], dtype=torch.float64)
     """
     _check(probabilities, targets)
+    check_count("num_bins", num_bins)
     confidence, predicted = probabilities.double().max(-1)
     bins = (confidence * num_bins).long().clamp(max=num_bins - 1)
     count = torch.bincount(bins, minlength=num_bins)
@@ -102,6 +112,7 @@ def predictive_entropy(probabilities: Tensor) -> Tensor:
         >>> predictive_entropy(torch.tensor([1.0, 0.0]))
         tensor(-0.)
     """
+    check_probabilities("probabilities", probabilities, "...", "classes")
     return -torch.special.xlogy(probabilities, probabilities).sum(-1)
 
 
@@ -118,13 +129,15 @@ def area_under_roc(inside: Tensor, outside: Tensor) -> float:
         >>> area_under_roc(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
         0.875
     """
+    check_tensor("inside", inside, "n")
+    check_tensor("outside", outside, "m")
     ordered = inside.double().sort().values
     outside = outside.double()
     below, not_above = torch.searchsorted(ordered, outside), torch.searchsorted(ordered, outside, right=True)
     return float((below + not_above).double().mean() / (2 * len(ordered)))
 
 
-def rejection_curve(probabilities: Tensor, targets: Tensor, shares: list[float]) -> list[float]:
+def rejection_curve(probabilities: Tensor, targets: Tensor, shares: Sequence[float]) -> list[float]:
     """Compute the error rate on what is left when the given shares of the examples, those of largest entropy, are rejected.
 
     Example:
@@ -132,13 +145,22 @@ def rejection_curve(probabilities: Tensor, targets: Tensor, shares: list[float])
         [0.5, 0.0]
     """
     _check(probabilities, targets)
+    check_instance("shares", shares, Sequence, "[0.0, 0.5]")
+    if not all(is_number(share) and 0 <= share < 1 for share in shares):
+        raise ValueError(f"shares must be numbers of at least 0 and less than 1, but they are {shares}")
     surest_first = predictive_entropy(probabilities).argsort(stable=True)
     wrong = (probabilities.argmax(-1) != targets)[surest_first].double()
     return [float(wrong[: max(1, round(len(wrong) * (1 - share)))].mean()) for share in shares]
 
 
 def _check(probabilities: Tensor, targets: Tensor) -> None:
+    check_tensor("probabilities", probabilities, "...")
+    check_tensor("targets", targets, "...", floating=False)
     if probabilities.ndim != 2 or targets.shape != probabilities.shape[:1]:
         raise ValueError(
             f"probabilities must be (n, classes) and targets (n,), but they are {tuple(probabilities.shape)} and {tuple(targets.shape)}"
         )
+    check_probabilities("probabilities", probabilities, "n", "classes")
+    low, high, classes = int(targets.min()), int(targets.max()), probabilities.shape[1]
+    if targets.is_floating_point() or targets.dtype == torch.bool or not 0 <= low <= high < classes:
+        raise ValueError(f"targets must be class numbers from 0 to {classes - 1}, but they go from {low} to {high} as {targets.dtype}")

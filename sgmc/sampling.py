@@ -1,6 +1,7 @@
 """The loop: chains, warm-up, thinning, progress, stops and checkpoints."""
 
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -13,18 +14,20 @@ from torch import Generator, Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 from tqdm import tqdm
 
-from sgmc.checkpoints import Checkpoint
+from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
+from sgmc.remarks import remark_disagreement, remark_stuck
+from sgmc.starting import check_start
 
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
 CHECKPOINT_SECONDS = 30.0
 
 
 class DivergenceError(RuntimeError):
-    """A chain's position is no longer finite; ``draws`` holds what was drawn before."""
+    """A chain's position is no longer finite, or the potential cannot be evaluated there; ``draws`` holds what was drawn before."""
 
     def __init__(self, message: str, draws: Draws | None):
         super().__init__(message)
@@ -48,6 +51,10 @@ def sample(
 
     Ctrl-C stops the run after its present step and returns what was drawn, with a warning. With a checkpoint the run is saved every half
     minute and when it stops, by Ctrl-C or by SIGTERM; the same call later goes on from there, to exactly the draws of an uninterrupted run.
+    With a larger ``num_samples`` it goes on beyond the end of a run that is finished.
+
+    Before it starts it looks whether the potential contradicts itself (:mod:`sgmc.starting`); at the end it says in warnings what speaks
+    against the draws: what the kernel knows, chains that never moved, chains that do not agree (:mod:`sgmc.remarks`).
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.
@@ -60,14 +67,15 @@ def sample(
         collect: what to keep of the positions ``(chains, dim)`` at each draw: a tensor ``(chains, ...)``, or several by name; the positions
             by default.
         checkpoint: file in which to save the run, or from which to go on.
-        progress: whether to show a progress bar on standard error, in runs of over two seconds.
+        progress: whether to show a progress bar on standard error, in runs of over two seconds, where someone watches: in a terminal or a
+            notebook.
 
     Returns:
         The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of such tensors.
 
     Raises:
-        ValueError: if the position, a count or the gradient at the start is unusable.
-        DivergenceError: if a position stops being finite; the error's ``draws`` hold what was drawn.
+        ValueError: if the position, a count or the gradient at the start is unusable, or the potential contradicts itself.
+        DivergenceError: if a position stops being finite, or a step fails; the error's ``draws`` hold what was drawn.
         CheckpointError: if the checkpoint is corrupt or belongs to a run with other settings.
 
     Example:
@@ -81,14 +89,15 @@ def sample(
     check_count("num_samples", num_samples)
     check_count("warm_up", warm_up, at_least=0)
     check_count("thinning", thinning)
+    if collect is not None and not callable(collect):
+        raise ValueError(f"collect must be a function of the positions, but it is {collect!r}")
     check_start(kernel, potential, position, seed)
     run = _Sampling(kernel, potential, position, num_samples, warm_up, thinning, seed, collect)
     saved = None if checkpoint is None else Checkpoint(checkpoint, run.settings())
     drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)
-    draws = run.draws()
-    for remark in kernel.diagnose(draws.statistics) if run.num_drawn > 0 else ():
+    for remark in run.remarks():
         warnings.warn(remark, stacklevel=2)
-    return draws
+    return run.draws()
 
 
 class Job(Protocol):
@@ -110,7 +119,14 @@ class Job(Protocol):
 
 
 def drive(
-    job: Job, total: int, *, checkpoint: Checkpoint | None = None, unit: str = "step", title: str | None = None, progress: bool = True
+    job: Job,
+    total: int,
+    *,
+    checkpoint: Checkpoint | None = None,
+    unit: str = "step",
+    title: str | None = None,
+    kept: str = "the draws so far are kept",
+    progress: bool = True,
 ) -> None:
     """Do a job to its end, or until someone stops it: the only loop.
 
@@ -120,14 +136,17 @@ def drive(
         checkpoint: where to save it, every half minute and when it stops; if there is something, the job goes on from there.
         unit: what a step is called beside the progress bar.
         title: what stands before the progress bar.
-        progress: whether to show a progress bar on standard error, if it takes over two seconds.
+        kept: what someone who stops it is told to have.
+        progress: whether to show a progress bar on standard error, if it takes over two seconds and someone watches: in a log file there
+            is none.
     """
     if checkpoint is not None:
         job.content()  # what could not be saved is refused now
         if (content := checkpoint.load("cpu")) is not None:
             job.restore(content)
-    quiet = {} if progress else {"disable": True}
-    stop, saved, whole = _Stop(), time.monotonic(), True
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    quiet = {} if progress and watched else {"disable": True}
+    stop, saved, whole, begun = _Stop(), time.monotonic(), True, job.done
     with torch.no_grad(), stop, tqdm(total=total, initial=job.done, delay=2, unit=unit, desc=title, **quiet) as bar:
         try:
             while job.done < total and stop.signal is None:
@@ -143,10 +162,10 @@ def drive(
             stop.signal = stop.signal or signal.SIGINT
         if job.done < total:
             lost = "" if whole else ", but it stopped within a step and is not saved"
-            warnings.warn(f"interrupted after {job.done} of {total} {unit}s: the draws so far are kept{lost}", stacklevel=3)
+            warnings.warn(f"interrupted after {job.done} of {total} {unit}s: {kept}{lost}", stacklevel=3)
         if whole:
             job.check()
-        if whole and checkpoint is not None:
+        if whole and checkpoint is not None and job.done > begun:
             _save(job, checkpoint)
 
 
@@ -197,11 +216,20 @@ class _Sampling:
         self.statistics: dict[str, Tensor] = {}
 
     def settings(self) -> dict[str, object]:
-        names = ("kernel", "potential", "start", "num_samples", "warm_up", "thinning", "seed", "collect")
+        names = ("kernel", "potential", "start", "warm_up", "thinning", "seed", "collect")  # without num_samples: a run may be extended
         return {name: getattr(self, name) for name in names}
 
     def advance(self) -> None:
-        self.state, info = self.kernel.step(self.potential, self.state, self.generator)
+        try:
+            self.state, info = self.kernel.step(self.potential, self.state, self.generator)
+        except (ArithmeticError, ValueError, RuntimeError) as error:
+            if self.num_drawn == 0:
+                raise
+            raise DivergenceError(
+                f"step {self.done + 1} failed with {type(error).__name__}: {error}\nIf it cannot be evaluated where a chain went, "
+                f"the step_size may be too large. The {self.num_drawn} draws before are in this error's attribute draws",
+                self.draws(),
+            ) from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
         if remainder == 0 and drawn > 0:
             self.keep(drawn - 1, info)
@@ -212,7 +240,7 @@ class _Sampling:
     def collected(self) -> dict[str, Tensor]:
         """Take what a draw keeps of the positions; what has no name has the empty one."""
         position = self.state.position
-        kept = position if self.collect is None else self.collect(position)
+        kept = position if self.collect is None else self.collect(position.clone())
         kept = dict(kept) if isinstance(kept, Mapping) else {"": kept}
         for name, value in kept.items():
             if not isinstance(value, Tensor) or value.shape[:1] != position.shape[:1]:
@@ -256,6 +284,15 @@ class _Sampling:
             complete=num_drawn == self.num_samples,
         )
 
+    def remarks(self) -> list[str]:
+        """Say what speaks against the draws."""
+        draws = self.draws()
+        if self.num_drawn == 0:
+            return []
+        samples = draws.samples if isinstance(draws.samples, dict) else {"": draws.samples}
+        found = self.kernel.diagnose(draws.statistics) + remark_stuck(self.start, self.state.position, self.done)
+        return found or remark_disagreement(samples)  # which follows from what was said
+
     def check(self) -> None:
         # A position that is not finite stays so, hence one look now and then finds it, and the draws tell when it began.
         finite = torch.isfinite(self.state.position).all(-1)
@@ -279,8 +316,8 @@ class _Sampling:
             "seconds": self.seconds + time.monotonic() - self.started,
             "state": flatten(self.state),
             "generator": self.generator.get_state(),
-            "samples": self.samples,
-            "statistics": self.statistics,
+            "samples": {name: value[: self.num_drawn].clone() for name, value in self.samples.items()},
+            "statistics": {name: value[: self.num_drawn].clone() for name, value in self.statistics.items()},
         }
 
     def restore(self, content: dict) -> None:
@@ -288,8 +325,15 @@ class _Sampling:
         self.done, self.seconds = content["done"], content["seconds"]
         self.state = unflatten(content["state"], self.state)
         self.generator.set_state(content["generator"].cpu())
-        self.samples = {name: value.to(device) for name, value in content["samples"].items()}
-        self.statistics = {name: value.to(device) for name, value in content["statistics"].items()}
+        drawn, number = self.num_drawn, self.num_samples
+        if drawn > number:
+            raise CheckpointError(f"num_samples is {number}, but the checkpoint holds {drawn} draws: ask for at least {drawn}")
+
+        def room(value: Tensor) -> Tensor:
+            return torch.cat([value, value.new_empty(number - drawn, *value.shape[1:])]).to(device)
+
+        self.samples = {name: room(value) for name, value in content["samples"].items()}
+        self.statistics = {name: room(value) for name, value in content["statistics"].items()}
 
 
 def learned(info: NamedTuple) -> dict[str, Tensor | float]:
@@ -325,32 +369,3 @@ def unflatten(leaves: list, like: NamedTuple) -> NamedTuple:
     device = like.position.device
     leaves = [leaf.to(device) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     return tree_unflatten(leaves, tree_flatten(like)[1])
-
-
-def check_start(kernel: Kernel, potential: Potential, position: Tensor, seed: int) -> None:
-    """Raise a ValueError if chains cannot start at the position, or the potential's gradient there is unusable."""
-    if not isinstance(kernel, Kernel) or isinstance(kernel, type):
-        given = kernel.__name__ if isinstance(kernel, type) else type(kernel).__name__
-        raise ValueError(f"kernel must be an object with init, step and diagnose, such as SGHMC(...), but it is {given}")
-    if not isinstance(potential, Potential):
-        raise ValueError(f"potential must be a Potential, such as one of sgmc.targets, but it is {type(potential).__name__}")
-    if not isinstance(position, Tensor) or position.ndim != 2 or not position.is_floating_point():
-        given = f"{tuple(position.shape)} {position.dtype}" if isinstance(position, Tensor) else type(position).__name__
-        raise ValueError(f"position must be a floating-point tensor (chains, dim), but it is {given}; one chain is (1, dim)")
-    if position.shape[0] == 0 or not torch.isfinite(position).all():
-        raise ValueError(f"position {tuple(position.shape)} must hold at least one chain, all of it finite")
-    if potential.dim is not None and position.shape[1] != potential.dim:
-        raise ValueError(f"position has {position.shape[1]} coordinates, but the potential has dim = {potential.dim}")
-    try:
-        # A generator of its own: a look at the gradient must not change the draws.
-        gradient = potential.stochastic_gradient(position, Generator(position.device).manual_seed(seed), step=0)
-    except RuntimeError as error:
-        raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
-    if gradient.shape != position.shape or gradient.dtype != position.dtype:
-        raise ValueError(
-            f"the potential's gradient is {tuple(gradient.shape)} {gradient.dtype}, but the position is "
-            f"{tuple(position.shape)} {position.dtype}; they must agree"
-        )
-    if not torch.isfinite(gradient).all():
-        chain = int((~torch.isfinite(gradient).all(-1)).nonzero()[0])
-        raise ValueError(f"the gradient at the start is not finite in chain {chain}; start elsewhere, or mend the potential")

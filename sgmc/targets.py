@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_count, check_dims, check_instance, check_number, check_positive, check_tensor
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Kind, Potential
 from sgmc.randomness import normal_block
@@ -18,7 +19,7 @@ class Gaussian(Potential):
         mean: μ, a tensor ``(dim,)``; zero by default.
 
     Raises:
-        ValueError: if the covariance is not a symmetric positive matrix, or the mean's shape does not match.
+        ValueError: if the covariance is not a symmetric positive matrix, or the mean does not suit it.
 
     Example:
         >>> Gaussian.standard(2).energy(torch.tensor([[1.0, 1.0]]))
@@ -26,24 +27,28 @@ class Gaussian(Potential):
     """
 
     def __init__(self, covariance: Tensor, mean: Tensor | None = None):
-        self.covariance = torch.as_tensor(covariance)
-        self._covariance = as_matrix(self.covariance, "covariance", positive=True)
+        self.covariance, self._covariance = covariance, as_matrix(covariance, "covariance", positive=True)
         if not self._covariance.full:
             raise ValueError("covariance must be a tensor (dim, dim); for a diagonal one pass torch.diag(variances)")
         self.dim = len(self.covariance)
         self.mean = torch.zeros(self.dim, dtype=covariance.dtype, device=covariance.device) if mean is None else mean
+        check_tensor("mean", self.mean, "...")
         if self.mean.shape != (self.dim,):
             raise ValueError(f"mean has shape {tuple(self.mean.shape)}, but the covariance needs ({self.dim},)")
+        check_dims(covariance=covariance, mean=self.mean[None])
         self.precision = self._covariance.inverse.value
 
     @classmethod
     def standard(cls, dim: int, dtype: torch.dtype = torch.float32) -> "Gaussian":
         """Make the standard normal distribution in ``dim`` dimensions."""
+        check_count("dim", dim)
+        check_instance("dtype", dtype, torch.dtype, "torch.float64")
         return cls(torch.eye(dim, dtype=dtype))
 
     @classmethod
     def correlated(cls, correlation: float, dtype: torch.dtype = torch.float32) -> "Gaussian":
         """Make the bivariate normal distribution with unit variances and the given correlation."""
+        check_number("correlation", correlation)
         return cls(torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=dtype))
 
     def energy(self, position: Tensor) -> Tensor:
@@ -62,6 +67,7 @@ class Gaussian(Potential):
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
+        _check_draws(num_samples, generator)
         noise = torch.randn(num_samples, self.dim, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
         return self.mean + self._covariance.root @ noise
 
@@ -75,6 +81,7 @@ class DoubleWell(Potential):
     """
 
     def __init__(self, dim: int = 1):
+        check_count("dim", dim)
         self.dim = dim
 
     def energy(self, position: Tensor) -> Tensor:
@@ -102,8 +109,8 @@ class Banana(Potential):
     dim = 2
 
     def __init__(self, variance: float = 4.0, bend: float = 0.5):
-        if variance <= 0:
-            raise ValueError(f"variance must be positive, but it is {variance}")
+        check_positive("variance", variance)
+        check_number("bend", bend)
         self.variance, self.bend = variance, bend
 
     def energy(self, position: Tensor) -> Tensor:
@@ -113,6 +120,7 @@ class Banana(Potential):
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, 2)``."""
+        _check_draws(num_samples, generator)
         first, second = torch.randn(2, num_samples, generator=generator, device=generator.device)
         first = first * math.sqrt(self.variance)
         return torch.stack([first, second + self.bend * (first**2 - self.variance)], -1)
@@ -133,11 +141,11 @@ class GaussianMixture(Potential):
     """
 
     def __init__(self, means: Tensor | None = None, variance: float = 0.03):
-        if variance <= 0:
-            raise ValueError(f"variance must be positive, but it is {variance}")
+        check_positive("variance", variance)
         if means is None:
             grid = torch.arange(-4.0, 5.0, 2.0)
             means = torch.cartesian_prod(grid, grid)
+        check_tensor("means", means, "modes", "dim")
         self.means, self.variance = means, variance
         self.dim = means.shape[-1]
 
@@ -149,6 +157,7 @@ class GaussianMixture(Potential):
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
+        _check_draws(num_samples, generator)
         modes = torch.randint(len(self.means), (num_samples,), generator=generator, device=self.means.device)
         noise = torch.randn(num_samples, self.dim, generator=generator, dtype=self.means.dtype, device=self.means.device)
         return self.means[modes] + math.sqrt(self.variance) * noise
@@ -166,8 +175,7 @@ class Funnel(Potential):
     """
 
     def __init__(self, dim: int = 10):
-        if dim < 2:
-            raise ValueError(f"dim must be at least 2, but it is {dim}")
+        check_count("dim", dim, at_least=2)
         self.dim = dim
 
     def energy(self, position: Tensor) -> Tensor:
@@ -177,6 +185,7 @@ class Funnel(Potential):
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
+        _check_draws(num_samples, generator)
         samples = torch.randn(num_samples, self.dim, generator=generator, device=generator.device)
         samples[:, 0] *= 3
         samples[:, 1:] *= torch.exp(0.5 * samples[:, :1])
@@ -191,7 +200,7 @@ class NoisyGradient(Potential):
         noise_variance: V, a **variance** (never a standard deviation): a number, a tensor ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if the variance is negative or not symmetric.
+        ValueError: if the potential is a noisy one, or the variance is no covariance or has another number of coordinates.
 
     Example:
         >>> noisy = NoisyGradient(DoubleWell(), noise_variance=4.0)
@@ -200,8 +209,15 @@ class NoisyGradient(Potential):
     """
 
     def __init__(self, potential: Potential, noise_variance: float | Tensor):
+        check_instance("potential", potential, Potential, "DoubleWell()")
+        if isinstance(potential, NoisyGradient) or getattr(potential, "batch_size", None) is not None:
+            raise ValueError(
+                "potential must be an exact one, but its gradient is noisy already, and this noise would take that one's place"
+            )
         self.potential, self.dim, self.noise_variance = potential, potential.dim, noise_variance
         self.noise_root = as_matrix(noise_variance, "noise_variance").root
+        if self.dim is not None:
+            check_dims(potential=torch.empty(self.dim), noise_variance=noise_variance)
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute the exact energy: ``(chains, dim)`` → ``(chains,)``."""
@@ -228,3 +244,8 @@ class NoisyGradient(Potential):
         full = Matrix(self.noise_variance).dense(position.shape[1]).to(position)
         variance = {"scalar": full.diagonal().mean(0, keepdim=True), "diagonal": full.diagonal(), "full": full}[kind]
         return self.gradient_given(position, noise), variance.expand(len(position), *variance.shape)
+
+
+def _check_draws(num_samples: int, generator: Generator) -> None:
+    check_count("num_samples", num_samples, at_least=0)
+    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")

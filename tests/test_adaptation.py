@@ -13,6 +13,7 @@ from torch import Tensor
 from sgmc import adapt, sample
 from sgmc.adaptation import DualAveraging, Moments, reasonable_step_size, window_ends
 from sgmc.checkpoints import CheckpointError
+from sgmc.flows import baoab
 from sgmc.kernels import HMC, NUTS, SGHMC, Kernel, Splitting
 from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix
@@ -68,15 +69,27 @@ def test_dual_averaging_finds_the_step_of_a_noisy_acceptance():
     assert averaging.average == pytest.approx(-math.log(0.7), rel=0.05)
 
 
-def test_moments_are_those_of_all_draws_together(generator):
-    draws = [torch.randn(7, 3, generator=generator, dtype=torch.float64) + 1000 * i for i in range(4)]
+def shrunk_variance(draws):
+    n = len(draws)
+    return draws.var(0) * n / (n + 5) + 1e-3 * 5 / (n + 5)
+
+
+def test_moments_are_those_of_all_draws_of_the_chains_that_moved(generator):
+    draws = torch.randn(4, 7, 3, generator=generator, dtype=torch.float64) + 1000 * torch.arange(4.0)[:, None, None]
+    draws[:, 2] = -1e6
     moments = Moments(draws[0])
     for draw in draws:
         moments.update(draw)
-    together = torch.cat(draws)
-    n = len(together)
-    torch.testing.assert_close(moments.mean, together.mean(0))
-    torch.testing.assert_close(moments.variance(), together.var(0) * n / (n + 5) + 1e-3 * 5 / (n + 5))
+    moved = [0, 1, 3, 4, 5, 6]
+    assert moments.moved().nonzero()[:, 0].tolist() == moved
+    torch.testing.assert_close(moments.variance(), shrunk_variance(draws[:, moved].flatten(0, 1)))
+
+
+def test_where_no_chain_moved_all_of_them_count():
+    places = torch.tensor([[1.0], [2.0], [6.0]], dtype=torch.float64)
+    moments = Moments(places)
+    moments.update(places.clone())
+    torch.testing.assert_close(moments.variance(), shrunk_variance(places))
 
 
 @pytest.mark.parametrize("num_steps", [20, 37, 100, 1000])
@@ -135,30 +148,38 @@ def test_every_step_of_a_warm_up_by_hand(num_steps):
     """The step size and the mass of each step, written out beside the schedule.
 
     Draws of the first tenth, and those of earlier windows, do not enter the mass; the search for the step size starts anew with each mass,
-    from the average of the one before; what is returned is the average of the last search.
+    and after the first half, from the average of the one before; what is returned is the average of the last search. Chain 2 accepts
+    nothing in the first steps, nor again in the second half: it leads as long as its averaged acceptance is less than an eighth, but
+    not in the second half.
     """
     places, acceptances = script(num_steps)
+    acceptances[: num_steps // 20, 1] = acceptances[: num_steps // 5, 2] = acceptances[num_steps // 2 :, 2] = 0
     potential, start, seed, seen = Gaussian.standard(2, torch.float64), torch.zeros(4, 2, dtype=torch.float64), 3, []
     tuned, position = adapt(Scripted(7.0, 2.0, places, acceptances, seen), potential, start, num_steps, seed=seed, target_acceptance=0.5)
     assert torch.equal(position, places[-1]) and len(seen) == num_steps
 
     generator = torch.Generator().manual_seed(derived_seed(seed, "warm-up"))
     mass, first = 2.0, num_steps // 10
-    averaging = DualAveraging(reasonable_step_size(potential, start, Matrix(mass), generator), 0.5)
-    ends = window_ends(num_steps)
+    averaging = DualAveraging(reasonable_step_size(potential, start, Matrix(mass), generator, over_chains=torch.amin), 0.5)
+    ends, recent, led = window_ends(num_steps), torch.zeros(4, dtype=torch.float64), []
     assert len(ends) > 1
     for step in range(1, num_steps + 1):
         step_size, used = seen[step - 1]
         assert step_size == pytest.approx(averaging.step_size, rel=1e-12)
         torch.testing.assert_close(torch.as_tensor(used), torch.as_tensor(mass), check_dtype=False, rtol=1e-9, atol=0)
-        averaging.update(float(acceptances[step - 1].mean()))
+        recent = 0.9 * recent + 0.1 * acceptances[step - 1]
+        if step <= num_steps // 2 and recent.min() < 0.5 / 4:
+            led.append(int(recent.argmin()))
+            averaging.update(float(acceptances[step - 1, led[-1]]))
+        else:
+            averaging.update(float(acceptances[step - 1].mean()))
         if step in ends:
-            window = places[first:step].flatten(0, 1)  # steps first + 1 to this one
-            n = len(window)
-            mass, first = 1 / (window.var(0) * n / (n + 5) + 1e-3 * 5 / (n + 5)), step
+            mass, first = 1 / shrunk_variance(places[first:step].flatten(0, 1)), step  # steps first + 1 to this one
+        if step in (*ends, num_steps // 2):
             averaging = DualAveraging(reasonable_step_size(potential, places[step - 1], Matrix(mass), generator, averaging.average), 0.5)
     assert tuned.step_size == pytest.approx(averaging.average, rel=1e-12)
     assert abs(averaging.average / averaging.step_size - 1) > 0.01  # the last step size is another number
+    assert len(set(led)) > 1 and num_steps // 10 < led.count(2) < num_steps // 2
     torch.testing.assert_close(tuned.mass, mass, rtol=1e-9, atol=0)
     assert (tuned.mass * torch.tensor([1.0, 9.0]) - 1).abs().max() < 0.5
 
@@ -251,7 +272,7 @@ def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
         "num_steps": lambda: adapt(NUTS(1.0), TARGET, start, 21, checkpoint=file),
         "seed": lambda: adapt(NUTS(1.0), TARGET, start, 20, seed=1, checkpoint=file),
         "target": lambda: adapt(NUTS(1.0), TARGET, start, 20, target_acceptance=0.9, checkpoint=file),
-        "num_samples, .*": lambda: sample(NUTS(1.0), TARGET, start, 20, checkpoint=file),
+        "warm_up, .*": lambda: sample(NUTS(1.0), TARGET, start, 20, checkpoint=file),
     }
     for name, other in others.items():
         with pytest.raises(CheckpointError, match=f"belongs to a run with another {name}"):
@@ -263,7 +284,7 @@ def test_kernels_without_acceptance_and_bad_arguments_are_refused():
     with pytest.raises(ValueError, match=r"SGHMC has no acceptance to adapt by: give a kernel like NUTS or HMC"):
         adapt(SGHMC(0.1, 1.0), TARGET, start, num_steps=100)
     with pytest.raises(ValueError, match=r"Splitting has no step_size and mass to adapt: give a kernel like NUTS or HMC"):
-        adapt(Splitting([]), TARGET, start, num_steps=100)
+        adapt(Splitting(baoab(0.1, 1.0)), TARGET, start, num_steps=100)
     with pytest.raises(ValueError, match=r"num_steps must be a whole number of at least 20, but it is 10"):
         adapt(NUTS(0.1), TARGET, start, num_steps=10)
     with pytest.raises(ValueError, match=r"target_acceptance must lie between 0 and 1, but it is 1.0"):
@@ -274,6 +295,79 @@ def test_kernels_without_acceptance_and_bad_arguments_are_refused():
         adapt(NUTS(0.1), TARGET, torch.zeros(2, 2), num_steps=100)
     with pytest.raises(ValueError, match=r"kernel must be an object with init, step and diagnose, .* but it is NUTS"):
         adapt(NUTS, TARGET, start, num_steps=100)
+
+
+# Chains that start badly
+
+
+class Regression(Potential):
+    """y ~ N(β₁ + β₂x, σ²) by its sufficient statistics, with flat priors of β and log σ: far from the mode it is steep."""
+
+    dim = 3
+
+    def __init__(self):
+        x = torch.linspace(70, 140, 434, dtype=torch.float64)
+        y = 26 + 0.6 * x + 18 * torch.randn(434, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        rows = torch.stack([torch.ones_like(x), x], 1)
+        self.squares, self.products, self.total = rows.T @ rows, rows.T @ y, y @ y
+
+    def energy(self, position):
+        slopes, log_scale = position[:, :2], position[:, 2]
+        residuals = self.total - 2 * slopes @ self.products + ((slopes @ self.squares) * slopes).sum(-1)
+        return 434 * log_scale + 0.5 * residuals * (-2 * log_scale).exp()
+
+
+def test_a_chain_that_needs_smaller_steps_at_first_is_not_left_behind():
+    """Eight chains near the mode would outvote one at σ = e⁻², where the energy is 10⁸ and the steps that suit are a thousandth of theirs.
+
+    It must come to where the others are: their energies are χ² with 3 degrees of freedom above the least, over 40 once in 10⁸.
+    """
+    potential = Regression()
+    mode = torch.linalg.solve(potential.squares, potential.products)
+    start = torch.cat([mode, torch.tensor([math.log(18.0)], dtype=torch.float64)]).repeat(9, 1)
+    start[4] = torch.tensor([1.0, -1.0, -2.0], dtype=torch.float64)
+    assert potential.energy(start)[4] > 1e8
+    _, position = adapt(NUTS(1.0), potential, start, num_steps=100, seed=1)
+    assert (potential.energy(position) - potential.energy(start[:1])).max() < 20
+
+
+class Pit(Potential):
+    """A Gaussian, with a point far away in which a chain is caught: anywhere near the energy is infinite."""
+
+    dim = 3
+
+    def energy(self, position):
+        caught = torch.where((position == 10_000).all(-1), 0.0, math.inf)
+        return torch.where(position.abs().amax(-1) < 1_000, TARGET.energy(position), caught)
+
+
+def test_a_chain_for_which_no_step_is_small_enough_is_named_and_does_not_spoil_the_others():
+    potential = Pit()
+    start = torch.zeros(200, 3, dtype=torch.float64)
+    start[7] = 10_000
+    with pytest.warns(UserWarning, match="^chain 7 did not move in the last 40 steps of the warm-up.*start elsewhere") as caught:
+        tuned, position = adapt(NUTS(1.0), potential, start, num_steps=200, seed=1)
+    assert [each.filename for each in caught] == [__file__]
+    assert (position[7] == 10_000).all() and position[:7].abs().max() < 100
+    assert (tuned.mass.rsqrt() / SCALES - 1).abs().max() < 0.1
+    others = torch.arange(200) != 7
+    assert abs(sample(tuned, TARGET, position[others], num_samples=20, seed=2).statistics["acceptance"].mean() - 0.8) < 0.06
+
+
+def test_a_kernel_that_accepts_everything_is_refused_when_its_step_is_out_of_all_bounds():
+    kernel = Scripted(1.0, 1.0, torch.rand(200, 4, 2, dtype=torch.float64), torch.ones(200, 4), [])
+    with pytest.raises(ValueError, match=r"the step_size has grown to 1e12, and the acceptance is still above target_acceptance = 0\.8"):
+        adapt(kernel, Gaussian.standard(2, torch.float64), torch.zeros(4, 2, dtype=torch.float64), 200)
+
+
+def test_no_step_is_smaller_than_can_be_used():
+    averaging = DualAveraging(step_size=1.0, target=0.8)
+    for _ in range(10_000):
+        averaging.update(0.0)
+    assert averaging.step_size == pytest.approx(1e-12) and averaging.average > 0
+
+
+# Stops
 
 
 @pytest.mark.parametrize("stop", [lambda: signal.raise_signal(signal.SIGINT), None], ids=["after a step", "within a step"])

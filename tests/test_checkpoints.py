@@ -350,6 +350,7 @@ def posterior(scale=1.0, change=None, batch_size=3, minibatches=None):
         lambda position: -position.pow(2).sum(-1) / scale,
         lambda position, x: -((x - position) ** 2),
         (data,),
+        dim=1,
         batch_size=batch_size,
         minibatches=minibatches,
     )
@@ -601,10 +602,29 @@ def test_settings_that_differ_are_named(tmp_path):
         Checkpoint(path, {"seed": 0, "kernel": SGHMC(0.1, 1.0)}).load("cpu")
 
 
-def test_a_file_that_may_not_be_read_is_not_called_corrupt(tmp_path):
-    (tmp_path / "run.pt").mkdir()
-    with pytest.raises(IsADirectoryError):
+def test_a_file_that_may_not_be_read_is_not_called_corrupt(tmp_path, monkeypatch):
+    Checkpoint(tmp_path / "run.pt", {"seed": 0}).save({})
+
+    def refuse(*_, **__):
+        raise PermissionError
+
+    monkeypatch.setattr(torch, "load", refuse)
+    with pytest.raises(PermissionError):
         Checkpoint(tmp_path / "run.pt", {"seed": 0}).load("cpu")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (5, r'checkpoint must be of type str \| pathlib.Path, such as "run.pt", but it is 5 of type int'),
+        ("", r"checkpoint \. is a folder: name a file in it, such as run.pt"),
+        (Path(__file__).parent, "checkpoint .*tests is a folder: name a file in it, such as .*run.pt"),
+    ],
+    ids=["number", "empty", "folder"],
+)
+def test_what_is_no_file_is_refused(path, message):
+    with pytest.raises(ValueError, match=message):
+        Checkpoint(path, {})
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=lambda error: type(error).__name__)

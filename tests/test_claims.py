@@ -34,8 +34,11 @@ def test_bounds(value, bound, line, capsys):
         (0.0151, {"at_most": 0.015}),
         (0.9, {"at_least": 1}),
         (2.2, {"near": 2.0, "within": 0.1}),
+        (1.8, {"near": 2.0, "within": 0.1}),  # too little is as wrong as too much
         (2.5, {"near": 2.0, "standard_error": 0.1}),
+        (1.5, {"near": 2.0, "standard_error": 0.1}),
         (2.0, {"near": 2.0, "standard_error": 0.0}),
+        (2.0, {"near": 2.0, "standard_error": math.inf}),  # would support anything
         (math.nan, {"at_most": 1}),
         (math.nan, {"near": 1, "within": 1}),
         (False, {}),
@@ -52,3 +55,24 @@ def test_a_false_claim_raises_with_the_measured_value(value, bound):
 def test_a_bound_that_is_missing_or_stated_twice_is_refused(bound):
     with pytest.raises(ValueError, match="exactly one"):
         claim("It", 1.0, **bound, because="of this")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"value": None}, "value must be one number, but it is None"),
+        ({"value": "1"}, "value must be one number, but it is '1'"),
+        ({"value": torch.ones(2)}, r"value must be one number, but it is tensor\(\[1., 1.\]\)"),
+        ({"value": torch.tensor([True, False]), "at_most": None}, "value must be one number, but it is tensor"),
+        ({"at_most": "2"}, "at_most must be one number, but it is '2'"),
+        ({"at_most": math.inf}, "at_most must be finite, but it is inf: a bound that nothing breaks claims nothing"),
+        ({"at_most": None, "near": 1.0, "within": math.inf}, "within must be finite, but it is inf"),
+        ({"at_most": None, "near": 1.0, "standard_error": torch.ones(2)}, "standard_error must be one number"),
+        ({"statement": None}, "statement must be of type str"),
+        ({"because": 3}, "because must be of type str, .* but it is 3 of type int"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else ", ".join(value),
+)
+def test_what_is_no_claim_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        claim(**({"statement": "It", "value": 1.0, "at_most": 2.0, "because": "of this"} | change))

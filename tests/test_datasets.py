@@ -49,7 +49,7 @@ def test_an_idx_file_is_read(tensor, tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"file\.gz is missing: put the file there"):
+    with pytest.raises(FileNotFoundError, match=r"file\.gz is missing, or no file: put the file there"):
         read_idx(tmp_path / "file.gz")
 
 
@@ -186,3 +186,15 @@ def test_notmnist_whose_files_do_not_fit_or_are_missing_is_refused(tmp_path):
 def test_every_set_of_the_module_has_a_test_here():
     public = {name for name, thing in vars(datasets).items() if getattr(thing, "__module__", "") == "sgmc.datasets" and name[0] != "_"}
     assert public == {"Data", "digits", "letters", "mnist", "fashion_mnist", "cifar10", "notmnist", "read_idx"}
+
+
+@pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])
+@pytest.mark.parametrize("place", [None, 5])
+def test_what_is_no_place_is_refused(load, place):
+    with pytest.raises(ValueError, match=r"(root|path) must be of type str \| pathlib.Path, such as "):
+        load(place)
+
+
+def test_a_folder_is_no_idx_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="is missing, or no file: put the file there"):
+        read_idx(str(tmp_path))

@@ -75,3 +75,42 @@ def test_exact_draws_have_the_distribution_function(generator):
 def test_exact_draws_are_those_of_their_generator():
     first, second = (inverse_transform_samples(DoubleWell(), 5, -3, 3, torch.Generator().manual_seed(2)) for _ in range(2))
     assert torch.equal(first, second) and (first.abs() <= 3).all()
+
+
+PLANE = Gaussian.standard(2)
+HALVES = torch.tensor([0.5, 0.5])
+BOUNDS = torch.tensor([0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: bin_probabilities(PLANE, EDGES), "potential must have 1 coordinate, but its dim is 2"),
+        (lambda: bin_probabilities(DoubleWell, EDGES), r"potential must be of type Potential, such as DoubleWell\(\), but it is the class"),
+        (lambda: bin_probabilities(NORMAL, [0.0, 1.0]), r"edges must be a tensor \(bins \+ 1,\), but it is a list"),
+        (lambda: bin_probabilities(NORMAL, EDGES.flip(0)), r"edges must be at least two numbers that increase, but they are \[17.0,"),
+        (lambda: bin_probabilities(NORMAL, EDGES[:1]), "edges must be at least two numbers that increase"),
+        (lambda: bin_probabilities(NORMAL, torch.tensor([0.0, math.inf])), r"edges must be finite, but it is inf at \(1,\)"),
+        (lambda: bin_probabilities(NORMAL, EDGES, 0), "points_per_bin must be a whole number of at least 1"),
+        (lambda: bin_probabilities(DoubleWell(), 500 + BOUNDS), "integrates to 0.0: choose bounds between which the density is"),
+        (lambda: expectation(PLANE, lambda x: x, -3, 3), "potential must have 1 coordinate"),
+        (lambda: expectation(NORMAL, lambda x: x, 3, -3), "low and high must be numbers, the first less than the second, .* 3 and -3"),
+        (lambda: expectation(NORMAL, lambda x: x, -math.inf, 3), "low and high must be numbers"),
+        (lambda: expectation(NORMAL, lambda x: x, -3, 3, num_bins=0), "num_bins must be a whole number of at least 1"),
+        (lambda: expectation(NORMAL, None, -3, 3), "function must be of type Callable"),
+        (lambda: expectation(NORMAL, lambda x: x[:, 0], -3, 3), r"function must keep the shape .* \(200, 16\), but gives \(200,\)"),
+        (lambda: total_variation([0.5], HALVES, BOUNDS), "samples must be a tensor, but it is a list"),
+        (lambda: total_variation(torch.tensor([math.nan]), HALVES, BOUNDS), "samples must be finite"),
+        (lambda: total_variation(torch.ones(0), HALVES, BOUNDS), r"samples \(0,\) is empty"),
+        (lambda: total_variation(HALVES, 2 * HALVES, BOUNDS), "probabilities must be at least 0 with sum 1 over bins"),
+        (lambda: total_variation(HALVES, HALVES, BOUNDS.flip(0)), "edges must be at least two numbers that increase"),
+        (lambda: inverse_transform_samples(PLANE, 3, -3, 3, torch.Generator()), "potential must have 1 coordinate"),
+        (lambda: inverse_transform_samples(NORMAL, 3, 3, -3, torch.Generator()), "low and high must be numbers"),
+        (lambda: inverse_transform_samples(NORMAL, 3, -3, 3, None), "generator must be of type Generator, .* but it is of type NoneType"),
+        (lambda: inverse_transform_samples(NORMAL, 3.0, -3, 3, torch.Generator()), "num_samples must be a whole number of at least 0"),
+        (lambda: inverse_transform_samples(DoubleWell(), 3, 500, 600, torch.Generator()), "integrates to 0.0: choose bounds"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

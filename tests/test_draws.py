@@ -137,3 +137,37 @@ def test_weights_that_the_run_does_not_have_are_refused():
     draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(2, 2), num_samples=3)
     with pytest.raises(ValueError, match=r"weights must be one of the run's statistics \['acceptance', .*but it is 'step_size'"):
         draws.weighted_mean()
+
+
+@pytest.mark.parametrize("samples", [[1.0], np.zeros((2, 3)), torch.zeros(3), {"first": torch.zeros(2, 3), "second": 1.0}], ids=repr)
+def test_what_are_no_draws_is_refused(samples):
+    with pytest.raises(ValueError, match=r"(samples|second) must be a tensor \(num_samples, chains, ...\), but it is"):
+        Draws(samples)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("position", r"function must be of type .*Callable.* but it is 'position' of type str"),
+        (lambda samples: samples.numpy(), r"function must give a tensor \(num_samples, chains, ...\) = \(5, 4, ...\), not a ndarray"),
+        (lambda samples: samples.mean(0), r"\(5, 4, ...\), not \(4, 2\)"),
+        (lambda samples: samples.transpose(0, 1), r"\(5, 4, ...\), not \(4, 5, 2\)"),
+        (lambda samples: 1.0, "not a float"),
+    ],
+)
+def test_a_function_of_the_draws_keeps_their_axes(function, message):
+    """Otherwise it would be averaged over what are no chains."""
+    draws = Draws(torch.zeros(5, 4, 2), {"weight": torch.ones(5, 4)})
+    for average in (draws.mean_and_standard_error, lambda function: draws.weighted_mean("weight", function)):
+        with pytest.raises(ValueError, match=message):
+            average(function)
+
+
+def test_other_draws_that_cannot_be_averaged():
+    draws = Draws(torch.zeros(5, 4, 2), {"hyperparameters": torch.ones(5, 4, 2)})
+    with pytest.raises(ValueError, match=r"weights must be one number for each draw of a chain, but 'hyperparameters' is \(5, 4, 2\)"):
+        draws.weighted_mean("hyperparameters")
+    with pytest.raises(ValueError, match="there are no draws to average"):
+        Draws(torch.zeros(0, 4, 2)).mean_and_standard_error()
+    with pytest.raises(ValueError, match='name must be of type str, such as "position", but it is of type list'):
+        draws.to_arviz(["position"])

@@ -64,3 +64,27 @@ def test_contours_are_not_transposed(axes):
     plot_contours(axes, Gaussian(torch.diag(torch.tensor([1.0, 0.1]))), -3, 3)
     width, height = np.ptp(axes.collections[0].get_paths()[0].vertices, axis=0)
     assert width / height == pytest.approx(10**0.5, rel=0.05)
+
+
+EDGES = torch.tensor([0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (
+            lambda axes: plot_density(plt, DoubleWell(), -3, 3),
+            r"axes must be of type Axes, such as plt.subplots\(\)\[1\], but .* module",
+        ),
+        (lambda axes: plot_density(axes, Gaussian.standard(2), -3, 3), "potential must have 1 coordinate, but its dim is 2"),
+        (lambda axes: plot_density(axes, DoubleWell(), 3, -3), "low and high must be numbers, the first less than the second"),
+        (lambda axes: plot_histogram(axes, [0.5], EDGES), "samples must be a tensor, but it is a list"),
+        (lambda axes: plot_histogram(axes, torch.ones(0), EDGES), r"samples \(0,\) is empty"),
+        (lambda axes: plot_histogram(axes, torch.ones(3), EDGES.flip(0)), "edges must be at least two numbers that increase"),
+        (lambda axes: plot_contours(axes, DoubleWell(), -3, 3), "potential must have 2 coordinates, but its dim is 1"),
+        (lambda axes: plot_contours(axes, Gaussian.standard(2), -3, 3, levels=0), "levels must be a whole number of at least 1"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(draw, message, axes):
+    with pytest.raises(ValueError, match=message):
+        draw(axes)

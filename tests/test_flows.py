@@ -131,7 +131,8 @@ def test_every_flow_and_every_splitting_is_among_those_tested():
     assert classes - met == {flows.Flow}
     makers = {name for name, thing in inspect.getmembers(flows, inspect.isfunction) if thing.__module__ == flows.__name__}
     assert {name for name in makers if name[0] != "_"} == {
-        "advance", "baoab", "explicit_euler_sghmc", "friction_flow", "implicit_friction_flow", "leapfrog", "naive_sghmc", "noise_flow",
+        "advance", "baoab", "check_flows",
+        "explicit_euler_sghmc", "friction_flow", "implicit_friction_flow", "leapfrog", "naive_sghmc", "noise_flow",
         "obabo", "ornstein_uhlenbeck_flow", "palindromic", "refresh_flow", "sghmc", "sgld", "ubu",
     }  # fmt: skip
 
@@ -446,3 +447,61 @@ def test_order_of_the_error_of_the_law(name):
     assert errors.min() > 1e-8  # far above rounding
     away = ((errors[:-1] / errors[1:]).log2() - order).abs()
     assert away[1] < 4 / 128 and away[1] < 0.7 * away[0]
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("maker", [flows.sghmc, flows.palindromic, flows.baoab, flows.obabo, flows.ubu])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(friction=[1.0]),
+        dict(friction=-1.0),
+        dict(friction=math.nan),
+        dict(friction=DIAGONAL, mass=torch.ones(3)),
+        dict(friction=1.0, mass=-1.0),
+        dict(friction=1.0, mass=0.0),
+        dict(friction=1.0, mass=None),
+    ],
+    ids=str,
+)
+def test_bad_frictions_and_masses_are_refused(maker, settings):
+    """Whatever the splitting: otherwise its law is that of another one, or of none."""
+    with pytest.raises(ValueError, match=r"(friction|mass|matrix|coordinates|flow)"):
+        maker(0.1, **settings)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: flows.sghmc(-0.1, 1.0), "time must be a number of at least 0, but it is -0.1"),
+        (lambda: flows.sghmc(0.0, 1.0), "step_size must be a positive number, but it is 0.0"),
+        (lambda: flows.sghmc(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0, but it is -1.0"),
+        (lambda: flows.sghmc(0.1, 1.0, noise_estimate=-1.0), "noise_estimate must be non-negative"),
+        (lambda: flows.sgld(0.1, noise_estimate=2.0), r"temperature \* friction - noise_estimate must be non-negative, .* is -1"),
+        (lambda: flows.sgld(math.nan), "step_size must be a positive number, but it is nan"),
+        (lambda: flows.baoab(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0"),
+        (lambda: flows.ubu(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0"),
+        (lambda: flows.ubu(-0.1, 1.0), "time must be a positive number, but it is -0.05"),
+        (lambda: flows.leapfrog(math.nan), "time must be a finite number, but it is nan"),
+        (lambda: flows.leapfrog(torch.tensor([0.1, 0.2])), "time must be a finite number, but it is tensor"),
+        (lambda: flows.leapfrog(0.1, 0), "num_steps must be a whole number of at least 1, but it is 0"),
+        (lambda: flows.naive_sghmc(0.1, 1, mass=-1.0), "mass must be positive"),
+        (lambda: flows.friction_flow(0.1, -1.0), "friction must be non-negative"),
+        (lambda: flows.friction_flow(-0.1, 1.0), "time must be a number of at least 0"),
+        (lambda: flows.refresh_flow(-1.0), "mass must be positive"),
+        (lambda: flows.noise_flow(1.0), r"covariance must be of type .*Matrix.*, such as Matrix\(0.5\), but it is 1.0 of type float"),
+        (lambda: flows.noise_flow(Matrix(-1.0)), "covariance must be non-negative"),
+        (lambda: flows.Descent(0.1, Matrix(-1.0)), "covariance must be non-negative"),
+        (lambda: flows.MomentumMap(factor=0.5), r"factor must be of type .*Matrix.*, but it is 0.5 of type float"),
+        (lambda: Drift("0.1"), "time must be a finite number, but it is '0.1'"),
+        (lambda: Kick(None), "time must be a finite number, but it is None"),
+        (lambda: AtOnce(Drift(0.1)), r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but it is Drift"),
+        (lambda: AtOnce([]), r"flows must be a list of flows, .* but it is \[\]"),
+        (lambda: AtOnce([Drift]), "flows must be a list of flows"),
+    ],
+)
+def test_bad_parameters_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -13,6 +13,7 @@ from sgmc.kernels import HMC, NUTS, SGHMC, Gibbs, NaiveSGHMC, RandomWalkMetropol
 from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian, Likelihood, NetworkPosterior
 from sgmc.potentials import Potential
+from sgmc.targets import DoubleWell
 from tests.checks import z_bound
 
 DOUBLE = torch.float64
@@ -302,3 +303,14 @@ def test_what_is_wrong_with_the_inner_kernel_is_told():
 def test_a_number_of_steps_is_needed(num_steps):
     with pytest.raises(ValueError, match=f"num_steps must be a whole number of at least 1, but it is {num_steps}"):
         Gibbs(HMC(0.1, 1), num_steps)
+
+
+@pytest.mark.parametrize("kernel", [None, SGHMC, "SGHMC", DoubleWell()], ids=str)
+def test_a_kernel_is_needed(kernel):
+    with pytest.raises(ValueError, match=r"kernel must be of type Kernel, such as SGHMC\(...\), but it is"):
+        Gibbs(kernel)
+
+
+def test_a_potential_without_hyperparameters_is_refused():
+    with pytest.raises(ValueError, match=r"potential must be of type Hierarchical, such as NetworkPosterior\(...\), .* type DoubleWell"):
+        sample(Gibbs(SGHMC(0.1, 1.0)), DoubleWell(), torch.zeros(2, 1), num_samples=3)

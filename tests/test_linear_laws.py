@@ -148,3 +148,37 @@ def test_a_chain_without_stationary_law_is_refused(precision, step_size, size):
     with pytest.raises(ValueError, match=message):
         langevin_chain(one_dimensional(precision), step_size).stationary_covariance()
     assert math.isfinite(langevin_chain(one_dimensional(1.0), 0.1).stationary_covariance())
+
+
+CHAIN = LinearChain(0.5 * torch.eye(2), torch.eye(2))
+PIECES = [Drift(0.3, DIAGONAL), Kick(0.2)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: linear_chain(PIECES, [[1.0]]), r"precision must be a floating-point tensor \(dim, dim\), but it is a list"),
+        (lambda: linear_chain(PIECES, torch.ones(2)), r"precision must be .* but it is \(2,\)"),
+        (lambda: linear_chain(PIECES, torch.ones(2, 3)), r"precision must be a symmetric tensor \(dim, dim\)"),
+        (lambda: linear_chain(PIECES, torch.tensor([[1.0, 2.0], [0.0, 1.0]])), "precision must be a symmetric tensor"),
+        (lambda: linear_chain(PIECES, math.nan * torch.eye(2)), "precision must be finite"),
+        (lambda: linear_chain(PIECES, torch.eye(3)), "the numbers of coordinates do not agree: a matrix has 2, and another 3"),
+        (lambda: linear_chain(PIECES, torch.eye(2), -1.0), "noise_variance must be non-negative"),
+        (lambda: linear_chain(PIECES, torch.eye(2), torch.ones(3)), "the numbers of coordinates do not agree"),
+        (lambda: linear_chain([], torch.eye(2)), r"flows must be a list of flows, .* but it is \[\]"),
+        (lambda: linear_chain(iter(PIECES), torch.eye(2)), "flows must be a list of flows"),
+        (lambda: sghmc_chain(torch.eye(1), 0.1, 1.0, noise_estimate=2.0), "friction - noise_estimate must be non-negative, .* is -1"),
+        (lambda: langevin_chain(torch.eye(1), 0.1, noise_estimate=3.0), "friction - noise_estimate must be non-negative, .* is -2"),
+        (lambda: naive_sghmc_chain(torch.eye(1), 0.1, 0), "num_steps must be a whole number of at least 1"),
+        (lambda: LinearChain([[0.5]], [[1.0]]).stationary_covariance(), "transition must be a floating-point tensor"),
+        (lambda: LinearChain(0.5 * torch.eye(2), torch.eye(3)).stationary_covariance(), r"of one shape .* \(2, 2\) and \(3, 3\)"),
+        (lambda: CHAIN.power(0), "num_steps must be a whole number of at least 1, but it is 0"),
+        (lambda: CHAIN.autocorrelation(torch.ones(2), 0), "num_lags must be a whole number of at least 1"),
+        (lambda: CHAIN.autocorrelation([1.0, 0.0], 3), r"direction must be a tensor \(dim,\), but it is a list"),
+        (lambda: CHAIN.autocorrelation(torch.ones(1), 3), "direction must have 2 entries, not all of them zero, but it is"),
+        (lambda: CHAIN.autocorrelation_time(torch.zeros(2)), "direction must have 2 entries, not all of them zero"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -5,6 +5,7 @@ import itertools
 import math
 import pickle
 
+import numpy as np
 import pytest
 import torch
 
@@ -220,6 +221,14 @@ def test_a_warm_up_factorises_the_mass_once(form, calls):
         (torch.ones(2, 3), r"mass has shape \(2, 3\); give a number"),
         (torch.ones(2, 2, 2), r"mass has shape \(2, 2, 2\); give a number"),
         (torch.ones(0), r"mass has shape \(0,\); give a number"),
+        ([1.0, 2.0], r"mass must be a number, .* but it is \[1.0, 2.0\] of type list: use torch.as_tensor\(mass\)"),
+        (np.ones(2), r"mass must be a number, .* of type ndarray: use torch.as_tensor\(mass\)"),
+        (np.float32(1), "mass must be a number, .* of type float32: use torch.as_tensor"),
+        (None, "mass must be a number, .* but it is None of type NoneType"),
+        ("1", "mass must be a number, .* but it is '1' of type str"),
+        (True, "mass must be a number, .* but it is True of type bool"),
+        (torch.tensor([1, 2]), r"mass is a tensor of torch.int64, but must be one of floating-point numbers: use .float\(\)"),
+        (torch.eye(2, dtype=torch.complex64), "mass is a tensor of torch.complex64, but must be one of floating-point numbers"),
         (Matrix(torch.tensor([1.0, -2.0])), "smallest value or eigenvalue is -2"),
     ],
 )
@@ -228,5 +237,30 @@ def test_bad_matrices_are_refused(value, message):
         as_matrix(value, "mass", positive=True)
 
 
+@pytest.mark.parametrize("value", [[1.0], np.ones(2), None, "1", torch.ones(2, 3), torch.tensor([1, 2])], ids=repr)
+def test_what_has_no_form_of_a_matrix_is_none(value):
+    with pytest.raises(ValueError, match=r"^a matrix (must be|is|has) "):
+        Matrix(value)
+
+
+def test_zero_has_no_inverse():
+    with pytest.raises(ValueError, match="a matrix that is 0 has no inverse"):
+        Matrix(0.0).inverse
+
+
+@pytest.mark.parametrize("form", [torch.ones(2), torch.eye(2)], ids=["diagonal", "full"])
+def test_a_matrix_is_written_out_in_its_own_number_of_coordinates(form):
+    with pytest.raises(ValueError, match="the numbers of coordinates do not agree: a matrix has 2, and another 3"):
+        Matrix(form).dense(3)
+
+
 def test_zero_is_non_negative():
     assert as_matrix(0, "friction").value == 0.0
+
+
+def test_a_covariance_of_fewer_draws_than_coordinates_is_one_in_spite_of_its_rounding(generator):
+    draws = torch.randn(1, 5, generator=generator)
+    covariance = draws.T @ draws
+    assert torch.linalg.eigvalsh(covariance).min() < 0
+    root = as_matrix(covariance, "noise_variance").root
+    torch.testing.assert_close((root @ root).value, covariance)

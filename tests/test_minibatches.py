@@ -187,6 +187,7 @@ def posterior_of(name, **settings):
         lambda position: -position.pow(2).sum(-1),
         lambda position, x: -((x - position) ** 2),
         (torch.arange(float(total)),),
+        dim=1,
         batch_size=size,
         minibatches=rule,
         **settings,
@@ -223,7 +224,7 @@ def test_a_rule_of_the_users_own_is_a_class_with_one_method():
             return (torch.arange(start, start + batch_size) % num_examples).expand(chains, -1)
 
     data = torch.arange(6.0)
-    posterior = Posterior(lambda p: 0 * p.sum(-1), lambda p, x: x * p, (data,), batch_size=2, minibatches=Next())
+    posterior = Posterior(lambda p: 0 * p.sum(-1), lambda p, x: x * p, (data,), dim=1, batch_size=2, minibatches=Next())
     generator, position = torch.Generator().manual_seed(0), torch.ones(2, 1)
     sums = [posterior.stochastic_gradient(position, generator, step=step)[:, 0].tolist() for step in range(4)]
     assert sums == [[-3 * 1.0] * 2, [-3 * 5.0] * 2, [-3 * 9.0] * 2, [-3 * 1.0] * 2]
@@ -239,7 +240,7 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
     """Over one pass each chain's mean stochastic gradient is the gradient; over as many fresh minibatches it has a known variance."""
     total, size, chains = 12, 3, 4_000
     x = torch.linspace(-1, 2, total, dtype=torch.float64)
-    make = lambda rule: Posterior(lambda p: 0 * p.sum(-1), lambda p, x: x * p, (x,), batch_size=size, minibatches=rule)  # noqa: E731
+    make = lambda rule: Posterior(lambda p: 0 * p.sum(-1), lambda p, x: x * p, (x,), 1, size, rule)  # noqa: E731
     position, generator = torch.zeros(chains, 1, dtype=torch.float64), torch.Generator().manual_seed(0)
     errors = {}
     for rule in (Passes(), Fresh()):
@@ -250,3 +251,16 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
     variance = total**2 / size * (1 - size / total) * x.var() / 4  # Cochran (1977), Theorem 2.2
     fourth = (errors[Fresh].pow(2) - variance).std() / math.sqrt(chains)
     assert abs(errors[Fresh].pow(2).mean() - variance) < 4 * fourth  # false alarm 6e-5
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Fresh(replacement="no"), "replacement must be of type bool, such as True, but it is 'no' of type str"),
+        (lambda: Held(2, Passes), r"rule must be of type MinibatchRule, such as Passes\(\), but it is the class Passes"),
+        (lambda: Held(2, "passes"), "rule must be of type MinibatchRule, .* but it is 'passes' of type str"),
+    ],
+)
+def test_what_is_no_rule_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

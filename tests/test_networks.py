@@ -23,14 +23,14 @@ def test_without_hidden_layers_it_is_a_linear_map_and_the_default_is_relu():
     assert set(ACTIVATIONS) == {"relu", "sigmoid", "tanh"}
 
 
-@pytest.mark.parametrize("sizes", [[], [4], [4, 0, 3], [4, -1], [4, 2.5, 3]], ids=str)
+@pytest.mark.parametrize("sizes", [[], [4], [4, 0, 3], [4, -1], [4, 2.5, 3], [4, True], ["4", "3"], 4, None, torch.tensor([4, 3])], ids=str)
 def test_bad_sizes_are_refused(sizes):
     with pytest.raises(ValueError, match="sizes must be at least two positive whole numbers, inputs to classes, but they are "):
         multilayer_perceptron(sizes)
 
 
 def test_an_unknown_activation_is_refused():
-    with pytest.raises(ValueError, match=r"activation must be one of \['relu', 'sigmoid', 'tanh'\], but it is 'gelu'"):
+    with pytest.raises(ValueError, match=r"activation must be one of relu, sigmoid, tanh, but it is 'gelu'"):
         multilayer_perceptron([4, 3], "gelu")
 
 
@@ -62,11 +62,17 @@ def test_a_convolutional_network_is_its_layers_written_out(normalisation, genera
             {"shape": (3, 30, 32)},
             r"shape must be \(channels, height, width\) with height and width multiples of 4, but it is \(3, 30, 32\)",
         ),
+        ({"shape": 32}, r"shape must be \(channels, height, width\) with height and width multiples of 4, but it is 32"),
+        ({"channels": (32, 16, 8)}, r"channels must be two positive whole numbers, but they are \(32, 16, 8\)"),
+        ({"channels": 16}, "channels must be two positive whole numbers, but they are 16"),
+        ({"hidden": 0}, "hidden must be a whole number of at least 1, but it is 0"),
+        ({"classes": 2.5}, "classes must be a whole number of at least 1, but it is 2.5"),
         ({"kernel_size": 4}, "kernel_size must be odd, but it is 4"),
+        ({"kernel_size": -1}, "kernel_size must be a whole number of at least 1, but it is -1"),
         ({"activation": "gelu"}, "activation must be one of"),
         ({"normalisation": "layer"}, "normalisation must be None, 'batch' or 'group', but it is 'layer'"),
     ],
-    ids=["shape", "kernel_size", "activation", "normalisation"],
+    ids=str,
 )
 def test_bad_settings_of_a_convolutional_network_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):

@@ -11,7 +11,7 @@ from sgmc import potentials, sample
 from sgmc.kernels import SGHMC
 from sgmc.linear_laws import sghmc_chain
 from sgmc.matrices import Matrix
-from sgmc.minibatches import Fresh
+from sgmc.minibatches import Fresh, Passes
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for, injected_root
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, Posterior, control_variates
 from sgmc.potentials import Potential
@@ -94,6 +94,31 @@ def test_squares_from_activations_and_signals_are_those_of_per_example_gradients
         torch.testing.assert_close(squares, each.square().sum(1))
 
 
+class Tied(nn.Sequential):
+    """Two layers with one matrix of weights."""
+
+    def __init__(self):
+        super().__init__(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2))
+        self[2].weight = self[0].weight
+
+
+UNCOMMON = {
+    "groups": network(nn.Unflatten(-1, (2, 2, 2)), nn.Conv2d(2, 2, 2, groups=2), nn.Flatten(), features=8),
+    "a torus": network(nn.Unflatten(-1, (1, 2, 2)), nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), nn.Flatten(), features=4),
+    "dilation": network(nn.Unflatten(-1, (1, 4, 4)), nn.Conv2d(1, 2, 2, dilation=2), nn.Flatten(), features=16),
+    "weights of two layers": network(Tied()),
+}
+
+
+@pytest.mark.parametrize("name", UNCOMMON)
+def test_squares_of_uncommon_layers_are_those_of_per_example_gradients(name, generator):
+    posterior = UNCOMMON[name](batch_size=4)
+    position = torch.randn(2, posterior.dim, generator=generator, dtype=DOUBLE)
+    batch = posterior.minibatch(*posterior.draw_noise(position, generator, step=0))
+    expected = posterior.per_example_gradients(position, batch).square().sum(1)
+    torch.testing.assert_close(posterior._moments(position, batch, "diagonal")[1], expected)
+
+
 def test_a_layer_used_twice_is_noticed(generator):
     class Twice(nn.Module):
         def __init__(self):
@@ -143,6 +168,14 @@ def test_control_variates_keep_the_energy_and_have_no_noise_at_the_reference(gen
         _, variance = calm.gradient_and_noise_variance(reference.expand(4, -1).contiguous(), generator, "diagonal")
         assert variance.max() < 1e-20
         torch.testing.assert_close(calm.stochastic_gradient(reference[None], generator), posterior.gradient(reference[None]))
+
+
+@pytest.mark.parametrize("rule", [Fresh(), Passes()], ids=str)
+def test_control_variates_see_the_minibatches_of_their_posterior(rule, generator):
+    posterior = POSTERIORS["logistic"](batch_size=3, minibatches=rule)
+    calm, position = control_variates(posterior, torch.zeros(2, dtype=DOUBLE)), torch.ones(4, 2, dtype=DOUBLE)
+    drawn = [torch.stack(each.draw_noise(position, generator, 0, num_steps=3)) for each in (posterior, calm)]
+    assert torch.equal(*drawn)
 
 
 @pytest.mark.parametrize("friction", [2.0, torch.tensor([2.0, 3.0], dtype=DOUBLE), torch.tensor([[2.0, 0.5], [0.5, 3.0]], dtype=DOUBLE)])
@@ -318,10 +351,14 @@ def run(potential, kind="diagonal", dim=2, **settings):
     [
         (lambda: OnlineNoise("diag"), ValueError, "kind must be one of scalar, diagonal, full, but it is 'diag'"),
         (lambda: OnlineNoise(refresh_every=0), ValueError, "refresh_every must be a whole number of at least 1, but it is 0"),
-        (lambda: OnlineNoise(averaging=1.0), ValueError, "averaging must be at least 0 and less than 1, but it is 1"),
+        (lambda: OnlineNoise(averaging=1.0), ValueError, "averaging must be a number of at least 0 and less than 1, but it is 1"),
         (lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0), ValueError, "temperature is 0"),
-        (lambda: friction_for(4.0, 0.1, multiple=1.0), ValueError, "multiple must be more than 1"),
-        (lambda: friction_for(4.0, 0.1, at_least=-1.0), ValueError, "at_least must be a friction of at least 0, but it is -1"),
+        (lambda: friction_for(4.0, 0.1, multiple=1.0), ValueError, "multiple must be a number of more than 1, but it is 1.0: at 1"),
+        (lambda: friction_for(4.0, 0.1, multiple=math.inf), ValueError, "multiple must be a number of more than 1, but it is inf"),
+        (lambda: friction_for(4.0, -0.1), ValueError, "step_size must be a positive number, but it is -0.1"),
+        (lambda: friction_for([4.0], 0.1), ValueError, "noise_variance must be a number, a tensor"),
+        (lambda: OnlineNoise(averaging="0.5"), ValueError, "averaging must be a number of at least 0 and less than 1, but it is '0.5'"),
+        (lambda: friction_for(4.0, 0.1, at_least=-1.0), ValueError, "at_least must be a number of at least 0, but it is -1"),
         (lambda: SGHMC(0.1, 0.1, noise_estimate=0.2), ValueError, "friction must be at least the noise_estimate"),
         (lambda: SGHMC(0.1, 3.0, noise_estimate=torch.tensor([[1.0, 2.0], [2.0, 1.0]])), ValueError, "noise_estimate must be non-negative"),
         (
@@ -341,6 +378,32 @@ def run(potential, kind="diagonal", dim=2, **settings):
 def test_bad_input_is_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"potential": None}, r"potential must be of type Potential, such as LinearRegression\(...\), but it is of type NoneType"),
+        ({"position": [[0.0, 0.0]]}, r"position must be a floating-point tensor \(chains, dim\), but it is a list"),
+        ({"position": torch.zeros(2, dtype=DOUBLE)}, r"position must be .* but it is \(2,\) of torch.float64"),
+        ({"position": torch.full((1, 2), math.nan, dtype=DOUBLE)}, r"position must be finite, but it is nan at \(0, 0\)"),
+        ({"position": torch.zeros(1, 3, dtype=DOUBLE)}, "position has 3 coordinates, but the potential has dim = 2"),
+        ({"position": torch.zeros(1, 2)}, r"the potential cannot take a position of shape \(1, 2\), torch.float32: .*double"),
+        ({"generator": 0}, r"generator must be of type Generator, such as torch.Generator\(\).manual_seed\(0\), but it is 0 of type int"),
+        ({"kind": "variance"}, "kind must be one of scalar, diagonal, full, but it is 'variance'"),
+        ({"num_batches": 0}, "num_batches must be a whole number of at least 1, but it is 0"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
+)
+def test_what_no_estimate_can_be_made_of_is_refused(change, message, generator):
+    good = dict(potential=POSTERIORS["logistic"](batch_size=3), position=torch.zeros(1, 2, dtype=DOUBLE), generator=generator)
+    with pytest.raises(ValueError, match=message):
+        estimate_noise_variance(**(good | change))
+
+
+def test_a_potential_that_does_not_know_its_noise_says_what_to_write(generator):
+    with pytest.raises(NotImplementedError, match="NoIdea does not know its gradient noise: write its"):
+        estimate_noise_variance(NoIdea(2), torch.zeros(1, 2), generator)
 
 
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size(monkeypatch):

@@ -39,7 +39,7 @@ ROWS = [
     ["minibatches", "potentials"],
     ["flows", "integrators", "targets", "noise", "posteriors"],
     ["linear_laws", "diagnostics", "kernels"],
-    ["draws", "checkpoints"],
+    ["draws", "checkpoints", "starting", "remarks"],
     ["sampling"],
     ["adaptation", "figures"],
 ]

@@ -435,7 +435,7 @@ def test_bad_precisions_are_refused(precisions, generator):
 
 
 def simple(**settings):
-    return Posterior(lambda p: -0.5 * p.pow(2).sum(-1), lambda p, x: -0.5 * (x - p) ** 2, (torch.arange(4.0),), **settings)
+    return Posterior(lambda p: -0.5 * p.pow(2).sum(-1), lambda p, x: -0.5 * (x - p) ** 2, (torch.arange(4.0),), 1, **settings)
 
 
 @pytest.mark.parametrize(
@@ -445,8 +445,8 @@ def simple(**settings):
         (lambda: simple(batch_size=5, minibatches=Held(2, Passes())), "batch_size is 5, but there are only 4 examples"),
         (lambda: simple(batch_size=0), "batch_size must be a whole number of at least 1, but it is 0"),
         (lambda: simple(batch_size=2.0), "batch_size must be a whole number"),
-        (lambda: Posterior(None, None, (torch.zeros(3), torch.zeros(4))), r"same number of examples on their first axis, not \[3, 4\]"),
-        (lambda: Posterior(None, None, ()), "data must be tensors"),
+        (lambda: Posterior(None, None, (torch.zeros(3), torch.zeros(4)), 1), r"same number of examples on their first axis, not \[3, 4\]"),
+        (lambda: Posterior(None, None, (), 1), "data must be tensors"),
         (lambda: LinearRegression(torch.zeros(3, 2), torch.zeros(4)), r"inputs must be \(examples, features\) and targets"),
         (lambda: LinearRegression(torch.zeros(3, 2), torch.zeros(3), noise_variance=-1.0), "noise_variance must be positive, but it is -1"),
         (lambda: LogisticRegression(torch.zeros(3, 2), torch.tensor([0.0, 1.0, 2.0])), "targets must be zeros and ones"),
@@ -483,7 +483,7 @@ def test_a_batch_may_be_larger_than_the_data_only_with_replacement(generator):
 
 
 def test_a_likelihood_of_the_wrong_shape_is_refused():
-    posterior = Posterior(lambda p: p.sum(-1), lambda p, x: (x - p).sum(-1), (torch.zeros(4),))
+    posterior = Posterior(lambda p: p.sum(-1), lambda p, x: (x - p).sum(-1), (torch.zeros(4),), 1)
     with pytest.raises(ValueError, match=r"one value per chain and example, \(2, 4\), but it returned \(2,\)"):
         posterior.gradient(torch.zeros(2, 1))
 

@@ -5,7 +5,7 @@ import torch
 
 from sgmc import sample
 from sgmc.flows import baoab
-from sgmc.kernels import HMC, SGHMC, SGLD, Splitting
+from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC, Splitting
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential, check_fits, differentiate, no_noise
 from sgmc.targets import DoubleWell
@@ -122,6 +122,7 @@ KERNELS = {
     "SGHMC": (SGHMC(1e-2, 1.0, num_steps=3), 3),
     "SGHMC with an online estimate": (SGHMC(1e-2, 1.0, OnlineNoise(), num_steps=3), 3),
     "a splitting": (Splitting(baoab(1e-2, 1.0), num_steps=2), 4),
+    "naive SGHMC": (NaiveSGHMC(1e-2, num_steps=2), 3),
 }
 
 

@@ -8,12 +8,14 @@ import torch
 from torch.nn import functional
 
 from sgmc.prediction import (
+    area_under_roc,
     average_predictions,
     brier_score,
     error_rate,
     expected_calibration_error,
     log_score,
     predictive_entropy,
+    rejection_curve,
     reliability_curve,
 )
 
@@ -103,3 +105,58 @@ def test_entropy_is_that_of_scipy(random):
 def test_wrong_shapes_are_refused(score, shape, number, message):
     with pytest.raises(ValueError, match=r"probabilities must be \(n, classes\) and targets \(n,\).*" + message):
         score(torch.ones(shape) / 3, torch.zeros(number, dtype=torch.int64))
+
+
+LOGITS = torch.tensor([[2.0, -1.0, 0.5], [0.1, 3.0, -0.4], [0.0, 1.0, 1.0], [2.0, 2.0, -3.0]])
+
+
+@pytest.mark.parametrize(
+    "score", [error_rate, log_score, brier_score, reliability_curve, expected_calibration_error, lambda p, y: rejection_curve(p, y, [0.0])]
+)
+@pytest.mark.parametrize(
+    ("probabilities", "targets", "message"),
+    [
+        (PROBABILITIES.tolist(), TARGETS, "probabilities must be a floating-point tensor, but it is a list"),
+        (PROBABILITIES.numpy(), TARGETS, "probabilities must be a floating-point tensor, but it is a ndarray"),
+        (PROBABILITIES, TARGETS.numpy(), "targets must be a tensor, but it is a ndarray"),
+        (PROBABILITIES * math.nan, TARGETS, "probabilities must be finite"),
+        (PROBABILITIES[:0], TARGETS[:0], r"probabilities \(0, 3\) is empty"),
+        (LOGITS, TARGETS, "probabilities must be at least 0 with sum 1 over classes, but go down to -3 .* give no logits or logs"),
+        (LOGITS.log_softmax(-1), TARGETS, "give no logits or logs"),
+        (LOGITS.abs(), TARGETS, "give no logits or logs"),
+        (PROBABILITIES, TARGETS + 1, "targets must be class numbers from 0 to 2, but they go from 1 to 3 as torch.int64"),
+        (PROBABILITIES, TARGETS - 100, "targets must be class numbers from 0 to 2, but they go from -100 to -98"),
+        (PROBABILITIES, TARGETS.float(), "targets must be class numbers from 0 to 2, .* as torch.float32"),
+    ],
+    ids=["list", "NumPy", "NumPy targets", "NaN", "empty", "logits", "logarithms", "sums", "large", "negative", "float targets"],
+)
+def test_what_is_no_prediction_is_refused(score, probabilities, targets, message):
+    with pytest.raises(ValueError, match=message):
+        score(probabilities, targets)
+
+
+def test_class_numbers_may_be_of_any_whole_type():
+    for score in (error_rate, log_score, brier_score):
+        assert score(PROBABILITIES, TARGETS.to(torch.uint8)) == score(PROBABILITIES, TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: average_predictions(PROBABILITIES), r"\(num_samples, chains, n, classes\), but it is \(4, 3\) of torch.float32"),
+        (lambda: average_predictions(PROBABILITIES.expand(5, 4, 3)), r"\(num_samples, chains, n, classes\), but it is \(5, 4, 3\)"),
+        (lambda: average_predictions(LOGITS.expand(5, 2, 4, 3)), "give no logits or logs"),
+        (lambda: predictive_entropy(LOGITS), "give no logits or logs"),
+        (lambda: predictive_entropy(torch.tensor(1.0)), r"probabilities must be a floating-point tensor \(..., classes\), but it is \(\)"),
+        (lambda: reliability_curve(PROBABILITIES, TARGETS, 0), "num_bins must be a whole number of at least 1, but it is 0"),
+        (lambda: area_under_roc(torch.ones(2, 3), torch.ones(2)), r"inside must be a floating-point tensor \(n,\), but it is \(2, 3\)"),
+        (lambda: area_under_roc(torch.ones(2), torch.tensor([1.0, math.nan])), r"outside must be finite, but it is nan at \(1,\)"),
+        (lambda: area_under_roc(torch.ones(0), torch.ones(2)), r"inside \(0,\) is empty"),
+        (lambda: rejection_curve(PROBABILITIES, TARGETS, 0.5), r"shares must be of type Sequence, such as \[0.0, 0.5\], but it is 0.5"),
+        (lambda: rejection_curve(PROBABILITIES, TARGETS, [1.5]), r"shares must be numbers of at least 0 and less than 1, .* \[1.5\]"),
+        (lambda: rejection_curve(PROBABILITIES, TARGETS, [-0.5]), "shares must be numbers of at least 0 and less than 1"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

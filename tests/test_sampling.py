@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
-from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
+from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 NOISY = NoisyGradient(DoubleWell(), 4.0)
 START = torch.tensor([[0.0], [1.0], [-1.0]])
@@ -267,6 +268,32 @@ def test_sigterm_saves_the_run_and_the_process_dies_of_it(tmp_path):
     assert_same_draws(resumed, sample(kernel, NOISY, torch.zeros(3, 1), num_samples=20))
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_a_finished_run_is_extended_by_asking_for_more(name, tmp_path, monkeypatch):
+    """To the draws that a longer run would have had from the start; fewer than there are cannot be asked for."""
+    file, short = tmp_path / "run.pt", {**SETTINGS, "num_samples": 7}
+    first = sample(*RUNS[name], checkpoint=file, **short)
+    with monkeypatch.context() as patch:
+        steps = call_in_steps(patch, RUNS[name][0], {})
+        longer = sample(*RUNS[name], checkpoint=file, **SETTINGS)
+    assert len(steps) == 13 * 2 and longer.complete and torch.equal(longer.samples[:7], first.samples)
+    assert_same_draws(longer, sample(*RUNS[name], **SETTINGS))
+    before = file.read_bytes()
+    with pytest.raises(CheckpointError, match="num_samples is 7, but the checkpoint holds 20 draws: ask for at least 20"):
+        sample(*RUNS[name], checkpoint=file, **short)
+    assert_same_draws(sample(*RUNS[name], checkpoint=file, **SETTINGS), longer)
+    assert file.read_bytes() == before
+
+
+def test_a_run_stopped_within_its_warm_up_may_be_made_shorter(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        call_in_steps(patch, SGHMC_KERNEL, {3: ctrl_c})
+        with pytest.warns(UserWarning, match="interrupted after 4"):
+            sample(SGHMC_KERNEL, NOISY, START, checkpoint=tmp_path / "run.pt", **SETTINGS)
+    draws = sample(SGHMC_KERNEL, NOISY, START, checkpoint=tmp_path / "run.pt", **{**SETTINGS, "num_samples": 2})
+    assert_same_draws(draws, sample(SGHMC_KERNEL, NOISY, START, **{**SETTINGS, "num_samples": 2}))
+
+
 def test_checkpoints_are_written_while_the_run_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     file = tmp_path / "run.pt"
@@ -324,7 +351,6 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         "potential": [(SGHMC_KERNEL, NoisyGradient(DoubleWell(), 4.1), START, {}), (SGHMC_KERNEL, DoubleWell(), START, {})],
         "start": [(SGHMC_KERNEL, NOISY, START + 1, {}), (SGHMC_KERNEL, NOISY, START.double(), {})],
         "seed": [(SGHMC_KERNEL, NOISY, START, {"seed": 1})],
-        "num_samples": [(SGHMC_KERNEL, NOISY, START, {"num_samples": 6})],
         "warm_up": [(SGHMC_KERNEL, NOISY, START, {"warm_up": 1})],
         "thinning": [(SGHMC_KERNEL, NOISY, START, {"thinning": 2})],
         "collect": [(SGHMC_KERNEL, NOISY, START, {"collect": torch.abs})],
@@ -540,7 +566,7 @@ class Wrapping(Preconditioned):
 
 def test_the_statistics_are_what_a_step_declares_to_have_learned():
     """A field of the state is none of them, whatever its name and shape; a number holds for all chains, and None is left out."""
-    draws = sample(Preconditioned(), DoubleWell(2), torch.ones(3, 2), num_samples=4, thinning=2)
+    draws = sample(Preconditioned(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=4, thinning=2)
     assert list(draws.statistics) == ["length", "rate", "per_coordinate"]
     assert {name: tuple(value.shape) for name, value in draws.statistics.items()} == {
         "length": (4, 3),
@@ -552,11 +578,11 @@ def test_the_statistics_are_what_a_step_declares_to_have_learned():
 
 
 def test_the_info_of_an_inner_kernel_is_laid_open():
-    draws = sample(Wrapping(), DoubleWell(2), torch.ones(3, 2), num_samples=4)
+    draws = sample(Wrapping(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=4)
     assert list(draws.statistics) == ["temperature", "length", "rate", "per_coordinate", "among"]
     assert draws.statistics["among"].shape == (4, 3, 2) and draws.statistics["among"].dtype == torch.bool
     assert draws.statistics["temperature"].eq(2.0).all()
-    plain = sample(Preconditioned(), DoubleWell(2), torch.ones(3, 2), num_samples=4)
+    plain = sample(Preconditioned(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=4)
     assert all(torch.equal(draws.statistics[name], value) for name, value in plain.statistics.items())
 
 
@@ -584,7 +610,7 @@ class Twice(NamedTuple):
 def test_statistics_of_one_name_are_refused():
     info = Info(torch.ones(3), 1.0, torch.ones(3, 2))
     with pytest.raises(ValueError, match=r"Twice has \['length'\] of its own and from another kernel: give one another name"):
-        sample(Learning([Twice(1.0, info)] * 3), DoubleWell(2), torch.ones(3, 2), num_samples=3)
+        sample(Learning([Twice(1.0, info)] * 3), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=3)
 
 
 @pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["comes", "goes"])
@@ -592,12 +618,12 @@ def test_a_statistic_that_comes_and_goes_is_refused(order):
     """Otherwise what the memory held before would stand in the draws without it."""
     infos = [Info(torch.ones(3), None, torch.ones(3, 2)), Info(torch.ones(3), 1.0, torch.ones(3, 2))][order]
     with pytest.raises(ValueError, match="a kernel's info must give the same names at every draw, but gave"):
-        sample(Learning(infos), DoubleWell(2), torch.ones(3, 2), num_samples=2)
+        sample(Learning(infos), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=2)
 
 
 def test_a_statistic_that_is_whole_first_and_not_later_keeps_its_digits():
     infos = [Info(torch.ones(3), rate, torch.ones(3, 2)) for rate in (1, 0.5, 2)]
-    draws = sample(Learning(infos), DoubleWell(2), torch.ones(3, 2), num_samples=3)
+    draws = sample(Learning(infos), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=3)
     assert draws.statistics["rate"][:, 0].tolist() == [1.0, 0.5, 2.0]
     draws = sample(SGLD(lambda step: 1 if step == 0 else 0.25), Gaussian.standard(1), START, num_samples=3)
     assert draws.statistics["step_size"][:, 0].tolist() == [1.0, 0.25, 0.25]
@@ -615,25 +641,26 @@ class OddKernel(Preconditioned):
 
 def test_a_state_that_a_checkpoint_cannot_hold_is_refused_before_any_step(tmp_path):
     with pytest.raises(ValueError, match="Odd holds a object, which a checkpoint cannot: use tensors and numbers"):
-        sample(OddKernel(), DoubleWell(2), torch.ones(3, 2), num_samples=3, checkpoint=tmp_path / "run.pt")
+        sample(OddKernel(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=3, checkpoint=tmp_path / "run.pt")
 
 
 def test_a_kernel_of_the_users_own_can_be_resumed(tmp_path, monkeypatch):
     kernel, settings = Preconditioned(), dict(num_samples=6)
-    whole = sample(kernel, DoubleWell(2), torch.ones(3, 2), **settings)
+    start = torch.full((3, 2), 0.5)
+    whole = sample(kernel, DoubleWell(2), start, **settings)
     with monkeypatch.context() as patch:
         gradient, calls = DoubleWell.gradient, []
 
         def stopping(self, position):  # in the potential, for a checkpoint knows the code of a class that is not the package's
             calls.append(None)
-            if len(calls) == 4:  # the first looks at the start
+            if len(calls) == 3 + 3:  # the first three are those of the door
                 ctrl_c()
             return gradient(self, position)
 
         patch.setattr(DoubleWell, "gradient", stopping)
         with pytest.warns(UserWarning, match="interrupted after 3 of 6"):
-            sample(kernel, DoubleWell(2), torch.ones(3, 2), checkpoint=tmp_path / "run.pt", **settings)
-    assert_same_draws(sample(kernel, DoubleWell(2), torch.ones(3, 2), checkpoint=tmp_path / "run.pt", **settings), whole)
+            sample(kernel, DoubleWell(2), start, checkpoint=tmp_path / "run.pt", **settings)
+    assert_same_draws(sample(kernel, DoubleWell(2), start, checkpoint=tmp_path / "run.pt", **settings), whole)
 
 
 def test_a_kernels_warnings_are_given_once_and_point_at_the_call():
@@ -642,12 +669,56 @@ def test_a_kernels_warnings_are_given_once_and_point_at_the_call():
             return [f"the length was {statistics['length'].shape}", "and it rained"]
 
     with pytest.warns(UserWarning) as caught:
-        sample(Complaining(), DoubleWell(2), torch.ones(3, 2), num_samples=5)
+        sample(Complaining(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=5)
     assert [str(each.message) for each in caught] == ["the length was torch.Size([5, 3])", "and it rained"]
     assert {each.filename for each in caught} == {__file__}
 
 
+# What speaks against the draws
+
+
+class Still(Preconditioned):
+    """A kernel that moves the chains but the first."""
+
+    def step(self, potential, state, generator):
+        state, info = super().step(potential, state, generator)
+        state.position[0] = 0.5
+        return state, info
+
+
+def test_a_chain_that_never_moved_is_named_whatever_was_collected():
+    with pytest.warns(UserWarning, match="^chain 0 never moved: a smaller step_size") as caught:
+        sample(Still(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=50, thinning=2, collect=lambda position: position.sum(-1))
+    assert [each.filename for each in caught] == [__file__]
+
+
+def test_chains_in_two_modes_are_named():
+    """Four chains of 200 draws in modes at ±5: neither mixes, and nothing else is wrong with them."""
+    start = torch.tensor([[5.0], [-5.0], [5.0], [5.0]])
+    potential = GaussianMixture(means=start[:2], variance=1.0)
+    message = r"^the chains do not agree: R̂ is \d+\.\d\d in the samples\. Chain 1 stays around -[45][.\d]*, and the others around [45]"
+    with pytest.warns(UserWarning, match=message):
+        sample(SGHMC(0.1, 1.0), potential, start, num_samples=200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sample(SGHMC(0.1, 1.0), potential, start.abs(), num_samples=400, thinning=20)
+
+
+@pytest.mark.parametrize("kernel", [HMC(50.0, 3), RandomWalkMetropolis(1e9)], ids=["HMC", "random walk"])
+def test_proposals_that_are_never_accepted_are_told(kernel):
+    with pytest.warns(UserWarning) as caught:
+        sample(kernel, Gaussian.standard(3), torch.ones(2, 3), num_samples=200)
+    first, second = (str(each.message) for each in caught)  # R̂ would add nothing
+    assert re.match(r"0\.00% of the proposals were accepted.* smaller step_size", first) and "chains 0 and 1 never moved" in second
+
+
 # What a run leaves alone
+
+
+def test_collect_cannot_move_the_chains():
+    """A function that works in place would otherwise write into the state."""
+    draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=5, collect=lambda position: position.mul_(2))
+    assert torch.equal(draws.samples, 2 * sample(SGHMC_KERNEL, NOISY, START, num_samples=5).samples)
 
 
 def test_the_start_is_not_changed():
@@ -708,6 +779,25 @@ class Late(Potential):
         return torch.full_like(position, 0.0 if step < self.last else math.nan)
 
 
+class Failing(Late):
+    """One whose gradient raises an error from some step on, as a distribution does whose scale has underflown."""
+
+    def gradient_given(self, position, step):
+        if step >= self.last:
+            raise ValueError("Expected parameter scale to be positive")
+        return torch.ones_like(position)
+
+
+def test_a_step_that_fails_keeps_the_draws_and_tells_the_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(
+        DivergenceError, match=r"step 9 failed with ValueError: Expected parameter scale .*\n.*step_size .* 8 draws"
+    ) as caught:
+        sample(SGLD(0.1), Failing(), START, num_samples=50, checkpoint=tmp_path / "run.pt")
+    assert len(caught.value.draws.samples) == 8 and not caught.value.draws.complete
+    assert torch.load(tmp_path / "run.pt")["content"]["done"] == 8
+
+
 def test_a_divergence_at_the_very_end_is_found():
     with pytest.raises(DivergenceError):
         sample(SGLD(0.1), Late(), START, num_samples=9)
@@ -747,15 +837,16 @@ class Slow(DoubleWell):
         return super().gradient(position)
 
 
-def test_progress_goes_to_standard_error_only(capsys, monkeypatch):
-    monkeypatch.setattr(sampling, "tqdm", partial(sampling.tqdm, disable=False))  # whatever TQDM_DISABLE says
+@pytest.mark.parametrize("watched", ["terminal", "notebook", None])
+def test_progress_goes_to_standard_error_only_and_not_into_a_log_file(watched, capsys, monkeypatch):
+    bar = sampling.tqdm  # at once, whatever the speed of the machine and its environment
+    monkeypatch.setattr(sampling, "tqdm", lambda **settings: bar(**{"disable": False, **settings, "delay": 0}))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched == "terminal")
+    monkeypatch.setitem(sys.modules, "ipykernel", sys) if watched == "notebook" else monkeypatch.delitem(sys.modules, "ipykernel", False)
     sample(SGHMC_KERNEL, NOISY, START, num_samples=3)
-    assert capsys.readouterr() == ("", "")  # under two seconds
-    sample(SGLD(0.1), Slow(), START, num_samples=5)
     out, error = capsys.readouterr()
-    assert out == "" and "step" in error
-    monkeypatch.undo()
-    sample(SGLD(0.1), Slow(), START, num_samples=5, progress=False)
+    assert out == "" and ("3/3" in error) == (watched is not None) and (error == "") == (watched is None)
+    sample(SGHMC_KERNEL, NOISY, START, num_samples=3, progress=False)
     assert capsys.readouterr() == ("", "")
 
 
@@ -789,8 +880,11 @@ GOOD = dict(kernel=SGHMC_KERNEL, potential=NOISY, position=START, num_samples=5)
         ),
         ({"position": torch.zeros(3, 1, dtype=torch.int64)}, "torch.int64"),
         ({"position": [0.0]}, "but it is list"),
-        ({"position": torch.zeros(0, 1)}, "at least one chain"),
-        ({"position": torch.tensor([[math.nan]])}, "all of it finite"),
+        ({"position": torch.zeros(0, 1)}, r"position \(0, 1\) is empty"),
+        ({"position": torch.tensor([[math.nan]])}, r"position must be finite, but it is nan at \(0, 0\)"),
+        ({"seed": None}, "seed must be a whole number of at least .*, but it is None"),
+        ({"seed": 2**64}, "seed must be less than 2.*64, but it is 18446744073709551616"),
+        ({"collect": 5}, "collect must be a function of the positions, but it is 5"),
         ({"position": torch.zeros(3, 2)}, "position has 2 coordinates, but the potential has dim = 1"),
         ({"num_samples": 0}, "num_samples must be a whole number of at least 1, but it is 0"),
         ({"num_samples": 2.5}, "num_samples must be a whole number of at least 1, but it is 2.5"),

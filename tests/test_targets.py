@@ -5,9 +5,10 @@ import math
 import pytest
 import torch
 
+from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
-from tests.checks import assert_covariance
+from tests.checks import assert_covariance, z_bound
 
 TARGETS = {
     "gaussian": Gaussian(torch.tensor([[2.0, 0.4], [0.4, 1.0]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)),
@@ -60,6 +61,16 @@ def test_gaussian_energy_is_minus_its_log_density():
 def test_a_gaussian_draws_exact_samples_of_its_law(generator):
     target = TARGETS["gaussian"]
     assert_covariance((target.exact_samples(20_000, generator) - target.mean)[None], target.covariance)
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if hasattr(TARGETS[name], "exact_samples")])
+def test_exact_draws_are_of_the_law_that_the_energy_states(name, generator):
+    """By parts, E[∂U/∂θⱼ] = 0 and E[θᵢ ∂U/∂θⱼ] = 1 where i = j and 0 elsewhere; z-tests, false alarms 1 in 10,000."""
+    position = TARGETS[name].exact_samples(20_000, generator).double()
+    force = TARGETS[name].gradient(position)
+    products = torch.cat([force, (position[:, :, None] * force[:, None] - torch.eye(2)).flatten(1)], -1)
+    z = products.mean(0) / (products.std(0) / len(products) ** 0.5)
+    assert z.abs().max() < z_bound(len(z)), f"z = {z.tolist()}"
 
 
 def test_mixture_is_normalised():
@@ -119,9 +130,32 @@ def test_the_noise_of_one_generator_is_the_same_again():
         (lambda: Gaussian(torch.tensor([[1.0, 2.0], [2.0, 1.0]])), "covariance must be positive"),
         (lambda: Gaussian(torch.ones(2)), r"covariance must be a tensor \(dim, dim\)"),
         (lambda: Gaussian(torch.eye(2), torch.zeros(3)), r"mean has shape \(3,\)"),
-        (lambda: Banana(variance=-1.0), "variance must be positive, but it is -1"),
-        (lambda: GaussianMixture(variance=0.0), "variance must be positive"),
-        (lambda: Funnel(1), "dim must be at least 2"),
+        (lambda: Banana(variance=-1.0), "variance must be a positive number, but it is -1.0"),
+        (lambda: Gaussian([[1.0]]), r"covariance must be a number, a tensor .* of type list: use torch.as_tensor\(covariance\)"),
+        (lambda: Gaussian(torch.eye(2, dtype=torch.int64)), "covariance is a tensor of torch.int64"),
+        (
+            lambda: Gaussian(torch.eye(2), [0.0, 0.0]),
+            r"mean must be a floating-point tensor, but it is a list: use ",
+        ),
+        (lambda: Gaussian(torch.eye(2), torch.zeros(2).double()), "covariance is of torch.float32, mean is of torch.float64"),
+        (lambda: Gaussian(torch.eye(2), torch.tensor([0.0, math.nan])), r"mean must be finite, but it is nan at \(1,\)"),
+        (lambda: Gaussian.standard(0), "dim must be a whole number of at least 1, but it is 0"),
+        (lambda: Gaussian.standard(2, "float64"), "dtype must be of type dtype, such as torch.float64, but it is 'float64'"),
+        (lambda: Gaussian.correlated("0.5"), "correlation must be a finite number, but it is '0.5'"),
+        (lambda: DoubleWell(1.5), "dim must be a whole number of at least 1, but it is 1.5"),
+        (lambda: Banana(bend=math.nan), "bend must be a finite number, but it is nan"),
+        (lambda: GaussianMixture(variance=0.0), "variance must be a positive number"),
+        (lambda: GaussianMixture(variance=torch.ones(2)), "variance must be a positive number, but it is tensor"),
+        (lambda: GaussianMixture(torch.zeros(3)), r"means must be a floating-point tensor \(modes, dim\), but it is \(3,\)"),
+        (lambda: GaussianMixture(torch.zeros(0, 2)), r"means \(0, 2\) is empty"),
+        (lambda: Funnel(1), "dim must be a whole number of at least 2, but it is 1"),
+        (
+            lambda: NoisyGradient(DoubleWell, 4.0),
+            "potential must be of type Potential, .* but it is the class DoubleWell",
+        ),
+        (lambda: NoisyGradient(DoubleWell(), torch.ones(2)), "do not agree: potential has 1, noise_variance has 2"),
+        (lambda: NoisyGradient(NoisyGradient(DoubleWell(), 1.0), 4.0), "potential must be an exact one"),
+        (lambda: NoisyGradient(LinearRegression(torch.ones(4, 1), torch.ones(4), batch_size=2), 4.0), "potential must be an exact one"),
         (lambda: NoisyGradient(DoubleWell(), -4.0), "noise_variance must be non-negative"),
         (lambda: NoisyGradient(DoubleWell(), math.nan), "noise_variance has entries that are not finite"),
     ],
@@ -129,3 +163,14 @@ def test_the_noise_of_one_generator_is_the_same_again():
 def test_bad_input_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("target", [Gaussian.standard(2), Banana(), GaussianMixture(), Funnel(3)], ids=lambda target: type(target).__name__)
+def test_exact_samples_need_a_number_and_a_generator(target, generator):
+    """Without one PyTorch would draw from the global generator."""
+    for number in (-1, 2.0, "2"):
+        with pytest.raises(ValueError, match="num_samples must be a whole number of at least 0, but it is "):
+            target.exact_samples(number, generator)
+    for wrong in (0, None):
+        with pytest.raises(ValueError, match=r"generator must be of type Generator, such as torch.Generator\(\)"):
+            target.exact_samples(2, wrong)

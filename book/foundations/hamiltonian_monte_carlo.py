@@ -24,6 +24,8 @@
 # **You will need** {doc}`/book/foundations/markov_chains` and {doc}`/book/foundations/hamiltonian_dynamics`.
 
 # %%
+import warnings
+
 import arviz
 import matplotlib.pyplot as plt
 import torch
@@ -36,6 +38,8 @@ from sgmc.linear_laws import naive_sghmc_chain
 from sgmc.targets import Gaussian
 
 use_style()
+# Bad step sizes are tried on purpose below, and what sample remarks of them is known.
+warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never moved)")
 
 # %% [markdown]
 # ## From a density to a ball

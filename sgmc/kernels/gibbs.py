@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count
+from sgmc.checks import check_count, check_instance
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 
 
+@runtime_checkable
 class Hierarchical(Protocol):
     """A potential that depends on hyperparameters, numbers or ``(chains,)`` by their names, such as a network's prior precisions."""
 
@@ -54,7 +55,7 @@ class Gibbs(Kernel):
         num_steps: number of its steps from one draw of the hyperparameters to the next.
 
     Raises:
-        ValueError: if the number of steps is less than one.
+        ValueError: if the number of steps is less than one, or the potential has no hyperparameters.
 
     Example:
         >>> from sgmc import sample
@@ -70,10 +71,12 @@ class Gibbs(Kernel):
     num_steps: int = 1
 
     def __post_init__(self):
+        check_instance("kernel", self.kernel, Kernel, "SGHMC(...)")
         check_count("num_steps", self.num_steps)
 
     def init(self, potential: Hierarchical, position: Tensor, generator: Generator) -> GibbsState:
         """Start at the given position ``(chains, dim)`` with the hyperparameters of the potential."""
+        check_instance("potential", potential, Hierarchical, "NetworkPosterior(...)")
         ones = torch.ones(len(position), dtype=torch.float64, device=position.device)
         hyperparameters = {name: ones * value for name, value in potential.hyperparameters.items()}
         return GibbsState(self.kernel.init(potential, position, generator), hyperparameters)

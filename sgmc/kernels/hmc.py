@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from sgmc.checks import check_count, check_dims, check_positive
 from sgmc.integrators import leapfrog
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.metropolis import accept
+from sgmc.kernels.metropolis import Guarded, accept, remark_rejections
 from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
@@ -89,6 +89,7 @@ class HMC(Kernel):
 
     def step(self, potential: Potential, state: HMCState, generator: Generator) -> tuple[HMCState, HMCInfo]:
         """Refresh the momentum, follow one trajectory in every chain, and accept or reject its end."""
+        potential = Guarded(potential, state.position) if self.metropolis else potential
         fresh = draw_momentum(state.position, self._mass, generator)
         start = math.sqrt(1 - self.refreshment**2) * state.momentum + self.refreshment * fresh
         num_steps = self.draw_num_steps(generator)
@@ -115,3 +116,7 @@ class HMC(Kernel):
             return self.num_steps
         low, high = self.num_steps - spread, self.num_steps + spread
         return int(torch.randint(low, high + 1, (), generator=generator, device=generator.device))
+
+    def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
+        """Say so if hardly a proposal was accepted."""
+        return remark_rejections(statistics)

@@ -58,7 +58,11 @@ class SGLD(Kernel):
     noise_estimate: float | Tensor | Matrix = 0.0
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size(0) if callable(self.step_size) else self.step_size)
+        try:
+            first = self.step_size(0) if callable(self.step_size) else self.step_size
+        except TypeError as error:
+            raise ValueError(f"step_size must be a number, or a function of the number of steps taken so far: {error}") from error
+        check_positive("step_size", first)
         check_non_negative("temperature", self.temperature)
         as_matrix(self.noise_estimate, "noise_estimate")
         try:

@@ -7,7 +7,7 @@ from itertools import count
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_positive
+from sgmc.checks import check_count, check_dims, check_instance, check_positive
 from sgmc.integrators import leapfrog
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.hmc import HMCInfo, HMCState
@@ -51,6 +51,7 @@ class NaiveSGHMC(Kernel):
         check_positive("step_size", self.step_size)
         check_count("num_steps", self.num_steps)
         self._mass  # refuses what is no mass
+        check_instance("metropolis", self.metropolis, bool, "True")
 
     @cached_property
     def _mass(self) -> Matrix:

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from sgmc.checks import check_count, check_dims, check_positive
 from sgmc.kernels import trees
 from sgmc.kernels.base import Kernel
+from sgmc.kernels.metropolis import Guarded
 from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, as_matrix
@@ -93,6 +94,7 @@ class NUTS(Kernel):
         """Draw a momentum, grow a path from the state until it turns, and move to one of its states."""
         momentum = draw_momentum(state.position, self._mass, generator)
         start_energy = state.energy + kinetic_energy(momentum, self._mass)
+        potential = Guarded(potential, state.position)
         start = Point(state.position, momentum, torch.zeros_like(start_energy), state.energy, state.gradient)
 
         def leapfrog(point: Point) -> Point:

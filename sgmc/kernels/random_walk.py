@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_positive
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.metropolis import accept
+from sgmc.kernels.metropolis import Guarded, accept, remark_rejections
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
@@ -56,7 +56,7 @@ class RandomWalkMetropolis(Kernel):
     def step(self, potential: Potential, state: RandomWalkState, generator: Generator) -> tuple[RandomWalkState, MetropolisInfo]:
         """Propose a move for every chain, and accept or reject it."""
         proposal = state.position + self.step_size * normal_like(state.position, generator)
-        proposed_energy = potential.energy(proposal)
+        proposed_energy = Guarded(potential, state.position).energy(proposal)
         accepted, acceptance = accept(state.energy, proposed_energy, generator)
         position = torch.where(accepted[:, None], proposal, state.position)
         energy = torch.where(accepted, proposed_energy, state.energy)
@@ -65,3 +65,7 @@ class RandomWalkMetropolis(Kernel):
     def retarget(self, potential: Potential, state: RandomWalkState) -> RandomWalkState:
         """Evaluate another potential at the position."""
         return RandomWalkState(state.position, potential.energy(state.position))
+
+    def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
+        """Say so if hardly a proposal was accepted."""
+        return remark_rejections(statistics)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_non_negative, check_positive
+from sgmc.checks import check_count, check_dims, check_instance, check_non_negative, check_positive
 from sgmc.compiling import CompiledInPlace
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.momentum import draw_momentum
@@ -92,6 +92,7 @@ class SGHMC(Kernel):
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
         check_non_negative("temperature", self.temperature)
+        check_instance("compiled", self.compiled, bool, "True")
         as_matrix(self.friction, "friction")
         self._mass  # refuses what is no mass
         if self._online and self.temperature == 0:
@@ -130,10 +131,9 @@ class SGHMC(Kernel):
         """
         check_positive("learning_rate", learning_rate)
         step_size = math.sqrt(learning_rate)
-        as_matrix(momentum_decay, "momentum_decay")
+        momentum_decay = as_matrix(momentum_decay, "momentum_decay").value
         if not isinstance(noise_estimate, OnlineNoise):
-            as_matrix(noise_estimate, "noise_estimate")
-            noise_estimate = noise_estimate / step_size
+            noise_estimate = as_matrix(noise_estimate, "noise_estimate").value / step_size
         return cls(step_size, momentum_decay / step_size, noise_estimate, **settings)
 
     @property

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_dims
-from sgmc.flows import Flow, advance
+from sgmc.flows import Flow, advance, check_flows
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix, as_matrix
@@ -57,12 +57,15 @@ class Splitting(Kernel):
     mass: float | Tensor | Matrix = 1.0
 
     def __post_init__(self):
+        check_flows(self.flows)
         check_count("num_steps", self.num_steps)
         as_matrix(self.mass, "mass", positive=True)
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> SplittingState:
         """Start at the given position ``(chains, dim)`` with a momentum from N(0, M)."""
-        check_dims(position=position, mass=self.mass)
+        pieces = [(type(flow).__name__, name, value) for flow in self.flows for name, value in vars(flow).items()]
+        matrices = {f"{name} of {flow}": value for flow, name, value in pieces if isinstance(value, (Matrix, Tensor))}
+        check_dims(position=position, mass=self.mass, **matrices)
         return SplittingState(position.clone(), draw_momentum(position, Matrix(self.mass), generator), 0)
 
     def step(self, potential: Potential, state: SplittingState, generator: Generator) -> tuple[SplittingState, SplittingInfo]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor
 
+from sgmc.checks import check_count, check_instance, check_tensor
 from sgmc.minibatches import Fresh, MinibatchRule
 from sgmc.potentials import Kind, Potential, check_fits, differentiate, no_noise
 
@@ -23,7 +24,7 @@ class DataPotential(Potential):
         dim: number of coordinates of θ, where it is known.
 
     Raises:
-        ValueError: if the data tensors differ in length, or the batch does not fit them.
+        ValueError: if the data are no tensors or differ in length, or the batch does not fit them.
     """
 
     grad_log_prior: Callable[[Tensor], Tensor] | None = None  # a formula for ∇log p(θ)
@@ -33,11 +34,17 @@ class DataPotential(Potential):
         self, data: Sequence[Tensor], batch_size: int | None = None, minibatches: MinibatchRule | None = None, dim: int | None = None
     ):
         minibatches = Fresh() if minibatches is None else minibatches
+        check_instance("minibatches", minibatches, MinibatchRule, "Passes()")
+        if isinstance(data, Tensor) or not all(isinstance(tensor, Tensor) and tensor.ndim > 0 for tensor in data):
+            given = type(data).__name__ if isinstance(data, Tensor) else [type(tensor).__name__ for tensor in data]
+            raise ValueError(f"data must be a sequence of tensors with the examples on their first axis, such as (x, y), not {given}")
         lengths = [len(tensor) for tensor in data]
         if not lengths or len(set(lengths)) > 1 or lengths[0] == 0:
             raise ValueError(f"data must be tensors with the same number of examples on their first axis, not {lengths}")
-        if batch_size is not None and not (isinstance(batch_size, int) and 1 <= batch_size):
-            raise ValueError(f"batch_size must be a whole number of at least 1, but it is {batch_size!r}")
+        if batch_size is not None:
+            check_count("batch_size", batch_size)
+        if dim is not None:
+            check_count("dim", dim)
         if batch_size is not None and batch_size > lengths[0] and not minibatches.replacement:
             raise ValueError(
                 f"batch_size is {batch_size}, but there are only {lengths[0]} examples: take a smaller batch, or None for all the data"
@@ -139,6 +146,32 @@ class DataPotential(Potential):
         batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
         return torch.func.vmap(over_examples)(position, *batch)
 
+    def of_few_examples(self) -> "HeldMinibatch":
+        """Hold the first three examples, on which a look at the model costs little."""
+        few = torch.arange(min(3, self.num_examples), device=self.data[0].device)
+        return HeldMinibatch(self, few[None])
+
+    def check_examples(self, position: Tensor) -> None:
+        """Raise a ValueError if an example with a NaN or an infinity has a log-likelihood at a position that is not finite.
+
+        Data may hold such numbers where the model knows what to do with them. Of the position ``(chains, dim)`` the first chain is used.
+        """
+        odd = torch.zeros(self.num_examples, dtype=torch.bool)
+        for tensor in self.data:
+            if tensor.is_floating_point():  # in pieces, for a file may be larger than the memory
+                finite = [piece.flatten(1).sum(-1).isfinite() if piece.ndim > 1 else piece.isfinite() for piece in tensor.split(2**14)]
+                odd |= ~torch.cat(finite).cpu()
+        if not odd.any():
+            return
+        rows = odd.nonzero()[:100, 0]
+        batch = self.minibatch(rows[None].to(self.data[0].device))
+        bad = rows[(~self._log_likelihoods(position[:1], batch)[0].isfinite()).cpu()]
+        if len(bad) > 0:
+            raise ValueError(
+                f"data have a NaN or an infinity in example {int(bad[0])} (and in {int(odd.sum()) - 1} more), whose log-likelihood at the "
+                "start is not finite: leave such examples out, or have log_likelihood take care of them"
+            )
+
     @property
     def _takes_all_the_data(self) -> bool:
         return self.batch_size is None or (self.batch_size == self.num_examples and not self.minibatches.replacement)
@@ -194,11 +227,11 @@ class Posterior(DataPotential):
         log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a batch to ``(chains, n)``. The tensors of the batch
             are ``(chains, n, ...)``, or ``(1, N, ...)`` for all the data: write it so that they broadcast.
         data: tensors whose first axis runs over the N examples.
+        dim: number of coordinates of θ, which no broadcasting then stretches in silence.
         batch_size: n; all the data by default.
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh ones without replacement by default.
         grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation, from ``(chains, dim)`` to ``(chains, dim)``.
         grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains, dim)`` and the batch to ``(chains, dim)``.
-        dim: number of coordinates of θ, where it is known.
 
     Raises:
         ValueError: if the data tensors differ in length, the batch does not fit them, or the log-likelihood's shape is wrong.
@@ -209,6 +242,7 @@ class Posterior(DataPotential):
         ...     log_prior=lambda position: -0.5 * position.pow(2).sum(-1),
         ...     log_likelihood=lambda position, x: -0.5 * (x - position).pow(2),
         ...     data=(observations,),
+        ...     dim=1,
         ...     batch_size=2,
         ... )
         >>> posterior.gradient(torch.zeros(1, 1)), posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 2]]))
@@ -220,13 +254,19 @@ class Posterior(DataPotential):
         log_prior: Callable[[Tensor], Tensor],
         log_likelihood: Callable[..., Tensor],
         data: Sequence[Tensor],
+        dim: int,
         batch_size: int | None = None,
         minibatches: MinibatchRule | None = None,
         grad_log_prior: Callable[[Tensor], Tensor] | None = None,
         grad_log_likelihood: Callable[..., Tensor] | None = None,
-        dim: int | None = None,
     ):
+        check_count("dim", dim)
         super().__init__(data, batch_size, minibatches, dim)
+        functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
+        functions |= dict(grad_log_prior=grad_log_prior, grad_log_likelihood=grad_log_likelihood)
+        for name, function in functions.items():
+            if not (callable(function) or (function is None and name.startswith("grad"))):
+                raise ValueError(f"{name} must be a function, but it is {function!r}")
         self.log_prior, self.log_likelihood = log_prior, log_likelihood
         self.grad_log_prior, self.grad_log_likelihood = grad_log_prior, grad_log_likelihood
 
@@ -251,8 +291,15 @@ class HeldMinibatch(Potential):
     """
 
     def __init__(self, posterior: DataPotential, indices: Tensor):
+        check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
         if indices is None:
             raise ValueError("indices is None: a posterior without a batch_size has no minibatch to hold, give it one")
+        check_tensor("indices", indices, "chains", "n", floating=False)
+        if indices.dtype != torch.int64 or not 0 <= int(indices.min()) <= int(indices.max()) < posterior.num_examples:
+            raise ValueError(
+                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but are {indices.dtype} from {int(indices.min())} to "
+                f"{int(indices.max())}"
+            )
         self.posterior, self.dim = posterior, posterior.dim
         self._batch, self._scale = posterior.minibatch(indices), posterior.num_examples / indices.shape[1]
 

@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from sgmc.checks import check_instance, check_tensor
 from sgmc.posteriors.base import DataPotential, Posterior
 from sgmc.posteriors.linear import dot
 from sgmc.potentials import MEMORY
@@ -22,7 +23,7 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
         A posterior with the same batches, which keeps one gradient ``(dim,)`` more with each example.
 
     Raises:
-        ValueError: if the reference's shape is wrong, or N gradients do not fit into memory.
+        ValueError: if the reference does not suit the posterior, or N gradients do not fit into memory.
 
     Example:
         >>> import torch
@@ -33,8 +34,13 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
         >>> calm.stochastic_gradient(posterior.mean[None], Generator()).abs().max() < 1e-6
         tensor(True)
     """
+    check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
+    check_tensor("reference", reference, "...")
     if reference.ndim != 1 or posterior.dim not in (None, len(reference)):
         raise ValueError(f"reference must have shape (dim,) = ({posterior.dim},), but it is {tuple(reference.shape)}")
+    types = {tensor.dtype for tensor in posterior.data if tensor.is_floating_point()}
+    if types and reference.dtype not in types:
+        raise ValueError(f"reference must be of the data's type: use reference.to({types.pop()}), for it is of {reference.dtype}")
     size = posterior.num_examples * len(reference) * reference.element_size()
     if size > MEMORY:
         raise ValueError(f"the gradients of {posterior.num_examples:,} examples at the reference take {size / 2**30:,.1f} GiB: use fewer")
@@ -45,9 +51,9 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
         log_prior=lambda position: posterior.log_prior(position) + position @ total,
         log_likelihood=lambda position, *batch: posterior.log_likelihood(position, *batch[:-1]) - dot(batch[-1], position),
         data=(*posterior.data, at_reference),
+        dim=len(reference),
         batch_size=posterior.batch_size,
         minibatches=posterior.minibatches,
         grad_log_prior=prior and (lambda position: prior(position) + total),
         grad_log_likelihood=likelihood and (lambda position, *batch: likelihood(position, *batch[:-1]) - batch[-1].sum(1)),
-        dim=posterior.dim,
     )

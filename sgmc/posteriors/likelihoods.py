@@ -1,11 +1,13 @@
 """How data depend on what a model computes for them: log p(y | z), z being an output of the model."""
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from sgmc.checks import check_tensor, is_number
 from sgmc.potentials import differentiate
 
 
@@ -46,7 +48,7 @@ class Likelihood:
         """Raise a ValueError unless the targets ``(N, ...)`` of the inputs ``(N, ...)`` are what this likelihood can have."""
 
     def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless a model's outputs ``(1, n, ...)`` for some inputs suit the targets ``(n, ...)``."""
+        """Raise a ValueError unless a model's outputs ``(1, n, ...)`` for parameters of zero suit the targets ``(n, ...)``."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,9 @@ class Gaussian(Likelihood):
     noise_variance: float = 1.0
 
     def __post_init__(self):
-        if not self.noise_variance > 0:
+        if not (is_number(self.noise_variance) and 0 < self.noise_variance < math.inf):
             raise ValueError(
-                f"noise_variance must be positive, but it is {self.noise_variance}; it is a variance, not a standard deviation"
+                f"noise_variance must be positive, but it is {self.noise_variance!r}; it is a variance, not a standard deviation"
             )
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -78,7 +80,8 @@ class Gaussian(Likelihood):
         return (targets - outputs) / self.noise_variance
 
     def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are numbers of the inputs' dtype."""
+        """Raise a ValueError unless the targets are finite numbers of the inputs' dtype."""
+        check_tensor("targets", targets, "...", floating=False)
         if targets.dtype != inputs.dtype:
             raise ValueError(f"targets must be numbers of the inputs' dtype {inputs.dtype}, not {targets.dtype}: use targets.to(inputs)")
 
@@ -114,12 +117,17 @@ class Bernoulli(Likelihood):
 
     def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
         """Raise a ValueError unless the targets are zeros and ones of the inputs' dtype."""
+        check_tensor("targets", targets, "...", floating=False)
         if targets.dtype != inputs.dtype or not ((targets == 0) | (targets == 1)).all():
             raise ValueError(f"targets must be zeros and ones of the inputs' dtype {inputs.dtype}: use targets.to(inputs)")
 
     def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless there is one target for each output."""
+        """Raise a ValueError unless there is one target for each output, and outputs for weights of zero are not a sigmoid's ½."""
         _check_same_shape(outputs, targets)
+        if (outputs == 0.5).all():
+            raise ValueError(
+                "the module seems to end in a sigmoid, which the likelihood has already: leave it out, so that it gives logits"
+            )
 
 
 @dataclass(frozen=True)
@@ -149,15 +157,20 @@ class Softmax(Likelihood):
 
     def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
         """Raise a ValueError unless the targets are class numbers."""
+        check_tensor("targets", targets, "...", floating=False)
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(f"targets must be class numbers, int64 of shape (N,), not {targets.dtype} {tuple(targets.shape)}")
 
     def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless there is one output for each class."""
+        """Raise a ValueError unless there is one output for each class, and outputs for weights of zero are not a softmax's 1/k."""
         if outputs.ndim != 3 or not 0 <= int(targets.min()) <= int(targets.max()) < outputs.shape[-1]:
             raise ValueError(
                 f"the module must give an output for each class, but gives {tuple(outputs.shape[2:])} of an example, "
                 f"and the targets are from {int(targets.min())} to {int(targets.max())}"
+            )
+        if outputs.shape[-1] > 1 and (outputs.sum(-1) - 1).abs().max() < 1e-3:
+            raise ValueError(
+                "the module seems to end in a softmax, which the likelihood has already: leave it out, so that it gives logits"
             )
 
 

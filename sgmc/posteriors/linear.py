@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from sgmc.checks import check_instance, check_tensor, is_number
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import DataPotential
 from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood
@@ -22,7 +23,7 @@ class LinearModel(DataPotential):
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
 
     Raises:
-        ValueError: if shapes do not match, targets do not suit the likelihood, or the variance is not positive.
+        ValueError: if shapes do not match, data are not finite, targets do not suit the likelihood, or the variance is not positive.
 
     Example:
         >>> from sgmc.posteriors import Bernoulli
@@ -39,14 +40,20 @@ class LinearModel(DataPotential):
         batch_size: int | None = None,
         minibatches: MinibatchRule | None = None,
     ):
+        check_tensor("inputs", inputs, "...")
+        check_tensor("targets", targets, "...", floating=False)
         if inputs.ndim != 2 or targets.shape != inputs.shape[:1]:
             shapes = f"{tuple(inputs.shape)} and {tuple(targets.shape)}"
             raise ValueError(f"inputs must be (examples, features) and targets (examples,), but they are {shapes}")
-        if not prior_variance > 0:
-            raise ValueError(f"prior_variance must be positive, but it is {prior_variance}; it is a variance, not a standard deviation")
+        if not (is_number(prior_variance) and prior_variance > 0):
+            raise ValueError(
+                f"prior_variance must be a positive number, but it is {prior_variance!r}; it is a variance, not a standard deviation"
+            )
+        check_instance("likelihood", likelihood, Likelihood, "Bernoulli()")
         likelihood.check_targets(inputs, targets)
         super().__init__((inputs, targets), batch_size, minibatches, dim=inputs.shape[1])
         self.likelihood, self.prior_precision = likelihood, 1 / prior_variance
+        likelihood.check_outputs(inputs[None, :1, 0], targets)  # one number for an example
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute −|θ|²/2τ²: ``(chains, dim)`` → ``(chains,)``."""

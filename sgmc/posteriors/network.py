@@ -8,9 +8,10 @@ import torch
 from torch import Generator, Tensor
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
 from torch.utils._pytree import tree_map
 
-from sgmc.checks import check_positive
+from sgmc.checks import check_count, check_instance, check_non_negative, check_positive, check_tensor
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import DataPotential
@@ -56,10 +57,13 @@ class NetworkPosterior(DataPotential):
         likelihood: Likelihood | None = None,
         hyperprior: tuple[float, float] = (1.0, 1.0),
     ):
+        check_instance("module", module, torch.nn.Module, "torch.nn.Linear(784, 10)")
         parameters = dict(module.named_parameters())
         if not parameters:
             raise ValueError("module has no parameters to sample")
+        check_tensor("inputs", inputs, "...", floating=False)
         self.likelihood = Softmax() if likelihood is None else likelihood
+        check_instance("likelihood", self.likelihood, Likelihood, "Softmax()")
         self.likelihood.check_targets(inputs, targets)
         mixing = [
             name
@@ -71,9 +75,18 @@ class NetworkPosterior(DataPotential):
                 f"module has batch normalisation in {mixing}, which makes an example's likelihood depend on the others of its minibatch: "
                 "there is no posterior. Normalise by nn.GroupNorm, or fix the statistics by module.eval()"
             )
+        if dropped := [name for name, layer in module.named_modules() if isinstance(layer, _DropoutNd) and layer.training and layer.p > 0]:
+            raise ValueError(
+                f"module has dropout in {dropped}, in training mode, which makes the energy random: there is no posterior. Leave it out, "
+                "or turn it off by module.eval()"
+            )
         variances = prior_variance if isinstance(prior_variance, Mapping) else dict.fromkeys(parameters, prior_variance)
-        if set(variances) != set(parameters) or not all(0 < value < math.inf for value in variances.values()):
+        if set(variances) != set(parameters):
             raise ValueError(f"prior_variance must be a positive number, or one for each of {list(parameters)}, not {prior_variance}")
+        for name, variance in variances.items():
+            check_positive("prior_variance" + f" of {name}" * isinstance(prior_variance, Mapping), variance)
+        if not isinstance(hyperprior, tuple) or len(hyperprior) != 2:
+            raise ValueError(f"hyperprior must be two positive numbers, its shape and its rate, but it is {hyperprior!r}")
         for name, value in zip(("shape", "rate"), hyperprior, strict=True):
             check_positive(f"hyperprior's {name}", value)
         self.module, self.hyperprior = module, hyperprior
@@ -81,10 +94,16 @@ class NetworkPosterior(DataPotential):
         self._sizes = [p.numel() for p in parameters.values()]
         super().__init__((inputs, targets), batch_size, minibatches, dim=sum(self._sizes))
         self._set_prior({name: 1 / variance for name, variance in variances.items()})
-        self._find_layers()
         zero = (inputs if inputs.is_floating_point() else next(iter(parameters.values()))).new_zeros(1, self.dim)
-        with torch.no_grad():
-            self.likelihood.check_outputs(self.outputs(zero, inputs[None, :1]), targets)
+        try:
+            with torch.no_grad():
+                outputs = self.outputs(zero, inputs[None, :1])
+            self._find_layers(zero[0])
+        except RuntimeError as error:
+            raise ValueError(
+                f"the module cannot take inputs of shape (n, {', '.join(map(str, inputs.shape[1:]))}) and {inputs.dtype}: {error}"
+            ) from error
+        self.likelihood.check_outputs(outputs, targets)
 
     def given(self, prior_precision: Mapping[str, float | Tensor]) -> "NetworkPosterior":
         """Make the posterior with other prior precisions λ = 1/τ², by the parameters' names: numbers, or ``(chains,)``, one a chain.
@@ -170,6 +189,9 @@ class NetworkPosterior(DataPotential):
 
     def initial_position(self, chains: int, generator: Generator, scale: float = 1.0) -> Tensor:
         """Draw weights N(0, scale²/fan-in) and zero biases for every chain: ``(chains, dim)``."""
+        check_count("chains", chains)
+        check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+        check_non_negative("scale", scale)
         pieces = []
         for shape, size in zip(self._shapes, self._sizes, strict=True):
             noise = torch.randn(chains, size, generator=generator, dtype=self.data[0].dtype, device=generator.device)
@@ -186,6 +208,10 @@ class NetworkPosterior(DataPotential):
         return self._predict(self.likelihood.log_predict, position, inputs)
 
     def _predict(self, predict, position: Tensor, inputs: Tensor) -> Tensor:
+        if not isinstance(position, Tensor) or position.ndim != 2 or position.shape[1] != self.dim:
+            given = tuple(position.shape) if isinstance(position, Tensor) else f"a {type(position).__name__}"
+            raise ValueError(f"position must be a tensor (chains, {self.dim}), but it is {given}: draws are one by draws.flatten(0, 1)")
+        check_tensor("inputs", inputs, "...", floating=False)
         # A few at a time, for what a convolution makes of all inputs at once may not fit into memory.
         return torch.cat([predict(self.outputs(position, few[None])) for few in inputs.split(1_000)], 1)
 
@@ -219,13 +245,13 @@ class NetworkPosterior(DataPotential):
             outputs = self._call(position, inputs)
         return outputs, recorder.inputs
 
-    def _find_layers(self) -> None:
+    def _find_layers(self, zero: Tensor) -> None:
         """Find the layers in the order of their use, with the shapes of their outputs for one example; None if they are not simple."""
         self._layers = simple_layers(self.module)
         if self._layers is None:
             return
         with torch.no_grad(), Recorder(self._layers) as recorder:
-            self.module(self.data[0][:1])
+            self._call(zero, self.data[0][:1])
         if sorted(recorder.names) != sorted(self._layers):  # used twice, or not at all
             self._layers = None
             return

@@ -55,5 +55,5 @@ def run(root, *command):
     if len(command) == 1:
         command = (sys.executable, "tools/book.py", *command)
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    result = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment, timeout=300)
+    result = subprocess.run(command, cwd=root, capture_output=True, text=True, env=environment)
     return result.returncode, result.stdout + result.stderr

@@ -51,6 +51,11 @@ def test_kernels_are_those_of_the_plan():
     assert after == MOMENTUM
 
 
+@pytest.mark.parametrize(("before", "after"), [("held", "fresh"), ("fresh", "fresh"), ("passes", "passes")])
+def test_minibatches_are_held_for_trees_alone(before, after):
+    assert replace(MOMENTUM, trees="uniform", head_start=3, minibatches=before).after_head_start().minibatches == after
+
+
 def test_a_name_changes_nothing():
     for method in ("SGNUTS, as reported", "SGD", "all layers, optimised", "fresh momenta, then SGHMC", "small start"):
         named = replace(MOMENTUM, method=method)

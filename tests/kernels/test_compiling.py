@@ -31,6 +31,7 @@ USERS_POSTERIOR = Posterior(
     log_prior=lambda position: -0.5 * position.pow(2).sum(-1),
     log_likelihood=lambda position, x: -torch.cosh(x - position.sum(-1, keepdim=True)).log(),
     data=(torch.linspace(-3, 3, 40, dtype=DOUBLE),),
+    dim=2,
     batch_size=5,
 )
 CASES = {

@@ -74,6 +74,12 @@ def test_noise_has_the_shape_and_type_of_its_model_in_memory_of_its_own():
     assert torch.equal(noise, normal_like(expanded, generator_of(1)))
 
 
+def test_noise_is_the_same_however_its_model_lies_in_memory():
+    columns = torch.zeros(3, 5, dtype=DOUBLE).T
+    assert not columns.is_contiguous()
+    assert torch.equal(normal_like(columns, generator_of(1)), normal_like(torch.zeros(5, 3, dtype=DOUBLE), generator_of(1)))
+
+
 @pytest.mark.parametrize("value", [0, -1.0, NAN, INF, "0.1", None, torch.tensor(0.1)])
 def test_what_is_not_a_positive_number_is_refused(value):
     with pytest.raises(ValueError, match=r"^step_size must be a positive number, but it is "):

@@ -131,6 +131,7 @@ def test_chains_do_not_interact(metropolis):
         ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
         ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
         ({"num_steps": 2.5}, "num_steps must be a whole number of at least 1, but it is 2.5"),
+        ({"metropolis": "yes"}, "metropolis must be of type bool, such as True, but it is 'yes' of type str"),
         ({"mass": -1.0}, "mass must be positive, but its smallest value or eigenvalue is -1"),
         ({"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])}, "mass is a matrix that is not symmetric"),
     ],

@@ -458,6 +458,14 @@ def test_chains_do_not_interact():
         ({"noise_estimate": torch.tensor([1.0, 2.25])}, "friction must be at least the noise_estimate .* is -0.25"),
         ({"noise_estimate": torch.tensor([[1.5, 1.0], [1.0, 1.5]])}, "friction must be at least the noise_estimate .* is -0.5"),
         ({"noise_estimate": 1.5, "temperature": 0.5}, "times the temperature 0.5.* is -0.5"),
+        ({"noise_estimate": OnlineNoise}, "noise_estimate must be a number, a tensor .* of type type"),
+        ({"friction": [1.0, 2.0]}, r"friction must be a number, .* but it is \[1.0, 2.0\] of type list: use torch.as_tensor\(friction\)"),
+        (
+            {"friction": torch.tensor([1, 2])},
+            r"friction is a tensor of torch.int64, .* floating-point numbers: use .float\(\)",
+        ),
+        ({"mass": None}, "mass must be a number, a tensor"),
+        ({"compiled": "yes"}, "compiled must be of type bool, such as True, but it is 'yes' of type str"),
     ],
 )
 def test_bad_parameters_are_refused(change, message):

@@ -4,13 +4,14 @@ Every z-test is over independent chains, with a Bonferroni correction; false ala
 """
 
 import math
+from functools import partial
 
 import pytest
 import torch
 
 from sgmc import sample
 from sgmc.diagnostics import expectation, inverse_transform_samples
-from sgmc.kernels import SGNUTS
+from sgmc.kernels import NUTS, SGNUTS
 from sgmc.kernels.momentum import draw_momentum
 from sgmc.linear_laws import linear_chain
 from sgmc.matrices import Matrix
@@ -81,6 +82,24 @@ def test_all_forms_of_friction_and_mass_are_one(friction, mass):
         full = sample(SGNUTS(0.3, expand(friction), mass=expand(mass), **settings), TARGET, start, num_samples=2, seed=1)
         # The roots of equal matrices of different form may differ in their last bits only.
         torch.testing.assert_close(given.samples, full.samples)
+
+
+@pytest.mark.parametrize("make", [NUTS, partial(SGNUTS, friction=0.0)], ids=["NUTS", "SGNUTS"])
+def test_a_mass_is_a_change_of_coordinates(make):
+    """In √M θ the mass is one: the same numbers give the same paths, and where they turn is told by velocities, not by momenta."""
+    scales = torch.tensor([0.2, 4.0], dtype=torch.float64)
+    scaled, start = Gaussian(TARGET.covariance * scales * scales[:, None]), torch.ones(200, 2, dtype=torch.float64)
+    given = sample(make(0.2, mass=scales**2), TARGET, start, num_samples=3, seed=1)
+    plain = sample(make(0.2), scaled, start * scales, num_samples=3, seed=1)
+    torch.testing.assert_close(given.samples * scales, plain.samples, rtol=1e-8, atol=1e-8)
+    assert torch.equal(given.statistics["depth"], plain.statistics["depth"])
+
+
+def test_work_is_that_of_exact_gradients():
+    """Those that are seen through noise are not even drawn."""
+    kernel, start = SGNUTS(0.3, 0.7, weights="work"), torch.ones(50, 2, dtype=torch.float64)
+    draws = [sample(kernel, target, start, num_samples=3, seed=1).samples for target in (TARGET, NoisyGradient(TARGET, 4.0))]
+    assert torch.equal(*draws)
 
 
 def test_the_kick_keeps_the_law_of_the_momentum(generator):
@@ -348,10 +367,11 @@ def test_a_start_of_no_finite_energy_is_refused_where_energies_are_used(weights)
 def test_a_path_that_leaves_the_finite_numbers_is_thrown_away_and_counted(weights):
     class Cliff(DoubleWell):
         def gradient(self, position):
-            return torch.where(position > 1.5, math.inf, super().gradient(position))
+            beyond = position > torch.tensor([math.inf, 1.5])  # in the second coordinate alone
+            return torch.where(beyond, math.inf, super().gradient(position))
 
     with pytest.warns(UserWarning, match=r"\d+ of 1000 trees \([\d.]+%\) diverged"):
-        draws = sample(SGNUTS(0.2, 1.0, weights=weights), Cliff(), torch.ones(100, 1), num_samples=10)
+        draws = sample(SGNUTS(0.2, 1.0, weights=weights), Cliff(2), torch.ones(100, 2), num_samples=10)
     assert torch.isfinite(draws.samples).all() and 0 < draws.statistics["diverged"].double().mean() < 1
 
 

@@ -205,8 +205,22 @@ def test_numbers_of_coordinates_that_do_not_agree_are_named(generator):
 
 
 @pytest.mark.parametrize("estimate", [2.5, 1.5 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"])
-def test_an_estimate_above_the_friction_is_no_covariance(estimate, generator):
+def test_an_estimate_above_the_friction_is_no_covariance(estimate):
     """Nothing is clipped without a word."""
-    kernel = Splitting(flows.sghmc(0.1, 2.0, estimate))
-    with pytest.raises(ValueError, match="has no root, and is no covariance"):
-        kernel.step(TARGET, kernel.init(TARGET, START, generator), generator)
+    for maker in (flows.sghmc, flows.palindromic):
+        with pytest.raises(ValueError, match=r"temperature \* friction - noise_estimate must be non-negative, but its smallest .* is -"):
+            maker(0.1, 2.0, estimate)
+
+
+@pytest.mark.parametrize("wrong", [None, [], "baoab", flows.baoab, flows.Drift(0.1), [1, 2], iter(flows.baoab(0.1, 1.0))], ids=str)
+def test_what_is_no_list_of_flows_is_refused(wrong):
+    """An iterator would be empty from the second step on."""
+    with pytest.raises(ValueError, match=r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but it is"):
+        Splitting(wrong)
+
+
+@pytest.mark.parametrize("settings", [dict(friction=torch.ones(3)), dict(friction=1.0, mass=torch.eye(3))], ids=str)
+def test_flows_of_another_number_of_coordinates_are_named(settings, generator):
+    for maker in (flows.baoab, flows.sghmc):
+        with pytest.raises(ValueError, match=r"do not agree: position has 2, (mass of Drift|factor of MomentumMap) has 3"):
+            Splitting(maker(0.1, **settings)).init(TARGET, torch.zeros(1, 2), generator)

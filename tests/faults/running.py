@@ -1,0 +1,196 @@
+"""Faults in the loop and what is around it: sampling, adaptation, draws, diagnostics, predictions, data sets."""
+
+from functools import partial
+
+from tests.faults.planting import Fault
+
+sampling = partial(Fault, file="sgmc/sampling.py", tests="tests/test_sampling.py")
+adaptation = partial(Fault, file="sgmc/adaptation.py", tests="tests/test_adaptation.py")
+draws = partial(Fault, file="sgmc/draws.py", tests="tests/test_draws.py")
+diagnostics = partial(Fault, file="sgmc/diagnostics.py", tests="tests/test_diagnostics.py")
+prediction = partial(Fault, file="sgmc/prediction.py", tests="tests/test_prediction.py tests/experiments/test_uncertainty.py")
+datasets = partial(Fault, file="sgmc/datasets.py", tests="tests/test_datasets.py")
+
+FAULTS = [
+    # the loop
+    sampling("a dead run goes on to its end", "        if self.done % _CHECK_EVERY == 0:\n            self.check()\n", ""),
+    sampling("a run that died in its last steps is taken for sound", "        if whole:\n            job.check()\n", ""),
+    sampling("a dead run is saved", "                    job.check()\n                    _save(", "                    _save("),
+    sampling("a dead run keeps its draws that are not finite", "good = int(bad.nonzero()[0]) if bad.any() else good", "pass"),
+    sampling(
+        "seconds are lost by a resume",
+        'self.done, self.seconds = content["done"], content["seconds"]',
+        'self.done = content["done"]',
+    ),
+    sampling("a resumed run draws other numbers", '        self.generator.set_state(content["generator"].cpu())\n', ""),
+    sampling(
+        "thinning begins one step early",
+        "divmod(self.done + 1 - self.warm_up, self.thinning)",
+        "divmod(self.done + 2 - self.warm_up, self.thinning)",
+    ),
+    sampling(
+        "the warm-up is kept",
+        "drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)",
+        "drawn, remainder = divmod(self.done + 1, self.thinning)\n        drawn = min(drawn, self.num_samples)",
+    ),
+    sampling(
+        "the run ignores the seed",
+        "Generator(position.device).manual_seed(seed)\n        self.done, self.seconds",
+        "Generator(position.device).manual_seed(0)\n        self.done, self.seconds",
+    ),
+    sampling("a checkpoint does not look at the kernel", 'names = ("kernel", "potential",', 'names = ("potential",'),
+    sampling("a checkpoint does not look at the start", '"potential", "start", "warm_up",', '"potential", "warm_up",'),
+    sampling("a checkpoint does not look at the thinning", '"warm_up", "thinning", "seed", "collect")', '"warm_up", "seed", "collect")'),
+    sampling(
+        "a torn state is saved",
+        "if whole and checkpoint is not None and job.done > begun:",
+        "if checkpoint is not None and job.done > begun:",
+    ),
+    sampling("a checkpoint is written at every step", "> CHECKPOINT_SECONDS:", "> 0.0 * CHECKPOINT_SECONDS:"),
+    sampling("SIGTERM is swallowed", "        if self.signal == signal.SIGTERM:\n            signal.raise_signal(signal.SIGTERM)\n", ""),
+    sampling(
+        "a statistic that was whole first is cut to whole numbers",
+        "if isinstance(value, float) and not kept[name].is_floating_point():",
+        "if False:",
+    ),
+    sampling("the look at the start draws from the run's numbers", "with torch.no_grad(), stop,", "with stop,"),
+    sampling("a statistic of an inner kernel takes the outer one's place", "    if len(found) < len(pairs):\n", "    if False:\n"),
+    sampling(
+        "what is None is a statistic",
+        "        elif value is not None:\n            yield name, value",
+        "        else:\n            yield name, value",
+    ),
+    # adaptation
+    adaptation("t₀ is 1, not 10", "weight = 1 / (self.time + 10)", "weight = 1 / (self.time + 1)"),
+    adaptation("κ is ½, not ¾", "forgetting = self.time**-0.75", "forgetting = self.time**-0.5"),
+    adaptation("γ is 0.5, not 0.05", "math.sqrt(self.time) / 0.05 * self.shortfall", "math.sqrt(self.time) / 0.5 * self.shortfall"),
+    adaptation("μ is log ε₁, not log 10ε₁", "math.log(10 * step_size), 0.0, 0", "math.log(step_size), 0.0, 0"),
+    adaptation(
+        "the step size grows as too little is accepted",
+        "self.target - acceptance - self.shortfall",
+        "acceptance - self.target - self.shortfall",
+    ),
+    adaptation(
+        "the last step size is returned, not the average",
+        "step_size=self.averaging.average, mass=self.mass.value",
+        "step_size=self.averaging.step_size, mass=self.mass.value",
+    ),
+    adaptation("the mass is the variance, not its inverse", "Matrix(1 / self.moments.variance())", "Matrix(self.moments.variance())"),
+    adaptation(
+        "the mass is the standard deviation's inverse", "Matrix(1 / self.moments.variance())", "Matrix(1 / self.moments.variance().sqrt())"
+    ),
+    adaptation(
+        "the first tenth enters the moments",
+        "        if self.done in self.ends or self.done == self.first:\n            self.moments",
+        "        if self.done in self.ends:\n            self.moments",
+    ),
+    adaptation(
+        "the moments of a window are those of all before too",
+        "        if self.done in self.ends or self.done == self.first:\n            self.moments",
+        "        if self.done == self.first:\n            self.moments",
+    ),
+    adaptation(
+        "the step size is not searched anew with a new mass",
+        "        if self.done in self.ends or self.done == self.lead:\n            self.averaging",
+        "        if self.done == self.lead:\n            self.averaging",
+    ),
+    adaptation(
+        "the search starts from the step size, not its average",
+        "self.search(self.averaging.average)",
+        "self.search(self.averaging.step_size)",
+    ),
+    adaptation(
+        "the search ignores the mass",
+        "moved, kicked = leapfrog(potential.gradient, position, momentum, step_size, 1, mass)",
+        "moved, kicked = leapfrog(potential.gradient, position, momentum, step_size, 1)",
+    ),
+    adaptation(
+        "the first step size is the one that is too large", "return step_size * min(factor, 1.0)", "return step_size * max(factor, 1.0)"
+    ),
+    adaptation("a warm-up has the seed of the run", 'manual_seed(derived_seed(seed, "warm-up"))', "manual_seed(seed)"),
+    adaptation(
+        "the variance counts the distances of the chains' means once, not with each draw",
+        "self.count * (mean - mean.mean(0)).square().sum(0)",
+        "(mean - mean.mean(0)).square().sum(0)",
+    ),
+    adaptation(
+        "the variance is not drawn towards 0.001",
+        "(n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))",
+        "squares / max(n - 1, 1)",
+    ),
+    adaptation("windows are all of one length", "        length *= 2\n", ""),
+    adaptation("the step size follows the slowest chain for ever", "if self.done <= self.lead and self.recent", "if self.recent"),
+    adaptation(
+        "the step size never follows the slowest chain", "if self.done <= self.lead and self.recent", "if self.done < 0 and self.recent"
+    ),
+    adaptation(
+        "chains that have not moved enter the variances",
+        "        moved = moved if moved.any() else ~moved\n",
+        "        moved = torch.ones_like(moved)\n",
+    ),
+    adaptation("a resumed warm-up forgets its moments", '        vars(self.moments).update(content["moments"])\n', ""),
+    adaptation("a resumed warm-up forgets its averages", '        vars(self.averaging).update(content["averaging"])\n', ""),
+    adaptation(
+        "a resumed warm-up has the first mass",
+        'self.done, self.mass, self.recent = content["done"], Matrix(content["mass"]), content["recent"]',
+        'self.done, self.recent = content["done"], content["recent"]',
+    ),
+    # draws
+    draws(
+        "the standard error is that of one chain", "averages.mean(0), averages.std(0) / chains**0.5", "averages.mean(0), averages.std(0)"
+    ),
+    draws(
+        "the standard error takes all draws for independent",
+        "averages.mean(0), averages.std(0) / chains**0.5",
+        "averages.mean(0), values.double().flatten(0, 1).std(0) / len(values.flatten(0, 1)) ** 0.5",
+    ),
+    draws("weights are divided by their number", "(weight * values).sum(0) / weight.sum(0)", "(weight * values).mean(0)"),
+    draws("ArviZ gets draws for chains", "value.transpose(0, 1).cpu().numpy()", "value.cpu().numpy()"),
+    # diagnostics
+    diagnostics("total variation lacks its half", "return 0.5 * (float(", "return 1.0 * (float("),
+    # predictions
+    prediction("predictions are averaged over draws only", "return probabilities.mean((0, 1))", "return probabilities.mean(0)[0]"),
+    prediction(
+        "the error rate is the accuracy", "(probabilities.argmax(-1) != targets).double()", "(probabilities.argmax(-1) == targets).double()"
+    ),
+    prediction("the log score is a sum", ".double().log().mean())", ".double().log().sum())"),
+    prediction(
+        "the Brier score is that of the right class alone",
+        "(probabilities.double() - one_hot).pow(2).sum(-1).mean()",
+        "((probabilities.double() - one_hot) * one_hot).pow(2).sum(-1).mean()",
+    ),
+    prediction(
+        "bins of confidence are weighed alike",
+        "(count * (accuracy - confidence).abs().nan_to_num()).sum() / count.sum()",
+        "((accuracy - confidence).abs().nan_to_num()).mean()",
+    ),
+    prediction(
+        "calibration errors of opposite sign cancel",
+        "(accuracy - confidence).abs().nan_to_num()).sum()",
+        "(accuracy - confidence).nan_to_num()).sum().abs()",
+    ),
+    prediction("a confidence of one has a bin of its own", ".long().clamp(max=num_bins - 1)", ".long()"),
+    prediction(
+        "entropies are in bits",
+        "-torch.special.xlogy(probabilities, probabilities).sum(-1)",
+        "-torch.special.xlogy(probabilities, probabilities).sum(-1) / 0.6931471805599453",
+    ),
+    prediction(
+        "ties count for nothing in the AUROC",
+        "(below + not_above).double().mean() / (2 * len(ordered))",
+        "below.double().mean() / len(ordered)",
+    ),
+    prediction("the surest are rejected", ".argsort(stable=True)", ".argsort(stable=True, descending=True)"),
+    # data sets
+    datasets("test digits are among those for training", "return Data(inputs[~test], targets[~test])", "return Data(inputs, targets)"),
+    datasets("pixels go up to 255", "torch.from_numpy(inputs / 255).float()", "torch.from_numpy(inputs).float()"),
+    datasets(
+        "colours of CIFAR-10 stay beside each other", "torch.from_numpy(loaded.data).permute(0, 3, 1, 2)", "torch.from_numpy(loaded.data)"
+    ),
+    datasets("a checksum is not looked at", "if md5 is not None and hashlib.md5(content).hexdigest() != md5:", "if False:"),
+    datasets(
+        "training labels go with test images",
+        "in (tensors[:2], tensors[2:]))",
+        "in (tensors[:2], (tensors[2], tensors[1][: len(tensors[2])])))",
+    ),
+]

@@ -1,0 +1,59 @@
+"""Faults in the tools: the chapters' pairs, and the grading of the coursework."""
+
+from functools import partial
+
+from tests.faults.planting import Fault
+
+notebooks = partial(Fault, file="tools/notebooks.py", tests="tests/book/test_pairs.py tests/assignments/test_secrets.py")
+book = partial(Fault, file="tools/book.py", tests="tests/book/test_pairs.py")
+gradebooks = partial(Fault, file="tools/coursework/gradebooks.py", tests="tests/assignments/test_teaching.py")
+submissions = partial(Fault, file="tools/coursework/submissions.py", tests="tests/assignments/test_submissions.py")
+journal = partial(Fault, file="tools/coursework/journal.py", tests="tests/assignments/test_submissions.py")
+edition = partial(Fault, file="tools/coursework/edition.py", tests="tests/assignments/test_secrets.py::test_the_student_edition_has_none")
+
+FAULTS = [
+    # pairs
+    book(
+        "text that changes a chapter's code hash hides that it was not executed",
+        'if cell.cell_type == "code"]\n    return hashlib',
+        "]\n    return hashlib",
+    ),
+    book(
+        "a chapter that was not executed after its last change passes",
+        'if notebook.metadata.get("executed") != code_hash(notebook):',
+        'if "executed" not in notebook.metadata:',
+    ),
+    book("cells may be executed in any order", "!= list(range(1, len(code) + 1)):", "== []:"),
+    book("images are stored", '{key: value for key, value in output.data.items() if key == "text/plain"}', "dict(output.data)"),
+    book("what is printed in pieces stays in pieces", "if kept and output.output_type", "if not kept and output.output_type"),
+    book("stored results do not count for the cache", '        *sorted((root / "book" / "results").glob("*.json")),\n', ""),
+    book("the package does not count for the cache", 'for folder in ("sgmc", "experiments")', 'for folder in ("experiments",)'),
+    # coursework
+    gradebooks(
+        "a grade of another assignment is taken",
+        'if row["assignment"] == assignment and row["timestamp"] and number:',
+        'if row["timestamp"] and number:',
+    ),
+    gradebooks("who handed nothing in gets a nought", 'and row["timestamp"] and number:', "and number:"),
+    gradebooks("answers that wait for a mark are graded by the machine", 'if row["kind"] == "auto" and row', "if row"),
+    submissions("a student's tests count", "if task and cell.metadata.nbgrader.solution:", "if task:"),
+    submissions(
+        "of an answer that is there twice the last one counts", "            continue\n        answers[task]", "        answers[task]"
+    ),
+    submissions("cells that a student added are lost", "        notebook.cells += added.get(task, []) if task else []\n", ""),
+    submissions("an answer that is missing is the instructor's", "answers.get(task, stub.source)", "answers.get(task, cell.source)"),
+    submissions("of two notebooks the oldest counts", "path, cells, has_ids = files[-1]", "path, cells, has_ids = files[0]"),
+    journal(
+        "a cell that never ran passes",
+        'cell.outputs = [error("not executed, for the submission brought its own execution down")]',
+        "cell.outputs = []",
+    ),
+    journal(
+        "an execution that had to be killed is not told", 'if "ended" not in entry:', 'if "begun" not in entry and "ended" not in entry:'
+    ),
+    edition(
+        "the student edition has the instructor's notebooks",
+        'shutil.copytree(Path(folder) / "release", target)',
+        'shutil.copytree(Path(folder) / "source", target)',
+    ),
+]
