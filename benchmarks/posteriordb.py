@@ -137,7 +137,8 @@ class Model(Potential):
 class Regression(Model):
     """y ~ N(Xβ, σ²), seen through n, XᵀX, Xᵀy and yᵀy."""
 
-    def log_density(self, beta, sigma):  # noqa: D102
+    def log_density(self, beta, sigma):
+        """Compute −n log σ − |y − Xβ|²/2σ² + log p(β, σ)."""
         n, xx, xy, yy = (self.data[key] for key in ("n", "xx", "xy", "yy"))
         squares = yy - 2 * beta @ xy + (beta @ xx * beta).sum(-1)
         return (-n * sigma.log() - squares[:, None] / (2 * sigma**2))[:, 0] + self.log_prior(beta, sigma)
@@ -153,7 +154,8 @@ class KidScore(Regression):
     name = "kidiq-kidscore_momiq"
     constraints = {"beta": (real, 2), "sigma": (positive, 1)}
 
-    def log_prior(self, beta, sigma):  # noqa: D102
+    def log_prior(self, beta, sigma):
+        """Compute log p(σ)."""
         return cauchy(sigma, 2.5).sum(-1)
 
 
@@ -177,7 +179,8 @@ class AutoRegression(Regression):
     name = "arK-arK"
     constraints = {"beta": (real, 6), "sigma": (positive, 1)}
 
-    def log_prior(self, beta, sigma):  # noqa: D102
+    def log_prior(self, beta, sigma):
+        """Compute log p(α, β, σ)."""
         return normal(beta, 0, 10.0).sum(-1) + cauchy(sigma, 2.5).sum(-1)
 
 
@@ -187,11 +190,13 @@ class EightSchools(Model):
     name = "eight_schools-eight_schools_noncentered"
     constraints = {"eta": (real, 8), "mu": (real, 1), "tau": (positive, 1)}
 
-    def log_density(self, eta, mu, tau):  # noqa: D102
+    def log_density(self, eta, mu, tau):
+        """Compute log p(y, η, μ, τ)."""
         likelihood = normal(self.data["y"], mu + tau * eta, self.data["sigma"]).sum(-1)
         return likelihood + normal(eta).sum(-1) + normal(mu, 0, 5.0).sum(-1) + cauchy(tau, 5.0).sum(-1)
 
-    def quantities(self, eta, mu, tau):  # noqa: D102
+    def quantities(self, eta, mu, tau):
+        """List θ, μ and τ."""
         return [mu + tau * eta, mu, tau]
 
 
@@ -227,7 +232,8 @@ class MovingAverage(Model):
     half_width = 0.5
     constraints = {"mu": (real, 1), "phi": (real, 1), "theta": (real, 1), "sigma": (positive, 1)}
 
-    def log_density(self, mu, phi, theta, sigma):  # noqa: D102
+    def log_density(self, mu, phi, theta, sigma):
+        """Compute Σ log N(eₜ | 0, σ²) and the prior."""
         y = self.data["y"]
         before = torch.cat([mu, y[:-1].expand(len(mu), -1)], -1)
         errors = recursion(-theta, y - mu - phi * before)
@@ -241,7 +247,8 @@ class Garch(Model):
     name = "garch-garch11"
     constraints = {"mu": (real, 1), "alpha0": (positive, 1), "alpha1_beta1": (below_one, 2)}
 
-    def log_density(self, mu, alpha0, alpha1_beta1):  # noqa: D102
+    def log_density(self, mu, alpha0, alpha1_beta1):
+        """Compute Σ log N(yₜ | μ, vₜ)."""
         y, (alpha1, beta1) = self.data["y"], alpha1_beta1.split(1, -1)
         first = (self.data["sigma1"] ** 2).expand(len(mu), 1)
         variance = recursion(beta1, torch.cat([first, alpha0 + alpha1 * (y[:-1] - mu) ** 2], -1))
@@ -257,14 +264,16 @@ class HiddenMarkov(Model):
     name = "hmm_example-hmm_example"
     constraints = {"theta": (unit, 2), "mu": (positive_ordered, 2)}
 
-    def log_density(self, theta, mu):  # noqa: D102
+    def log_density(self, theta, mu):
+        """Sum over all paths of the states, by a product of matrices."""
         transition = torch.stack([theta, 1 - theta], -1).log()  # (chains, from, to)
         emission = normal(self.data["y"][:, None], mu[:, None])  # (chains, T, state)
         steps = log_product(transition[:, None] + emission[:, 1:, None, :])
         likelihood = (emission[:, 0, :, None] + steps).logsumexp((1, 2))
         return likelihood + normal(mu, torch.tensor([3.0, 10.0], dtype=mu.dtype)).sum(-1)
 
-    def quantities(self, theta, mu):  # noqa: D102
+    def quantities(self, theta, mu):
+        """List the probabilities from either state, and μ."""
         return [torch.stack([theta, 1 - theta], -1).flatten(1), mu]
 
 
@@ -298,7 +307,8 @@ class Mixture(Model):
         weights = 4 * (weight.log() + torch.log1p(-weight))
         return normal(mu, 0, 2.0).sum(-1) + normal(sigma, 0, 2.0).sum(-1) + weights.sum(-1)
 
-    def log_density(self, mu, sigma, weight):  # noqa: D102
+    def log_density(self, mu, sigma, weight):
+        """Compute log p(y, μ, σ, w)."""
         return self.log_likelihood(self.data["y"], mu, sigma, weight).sum(-1) + self.log_prior(mu, sigma, weight)
 
     def with_minibatches(self, batch_size: int) -> Posterior:
@@ -328,7 +338,8 @@ class GaussianProcess(Model):
     name = "gp_pois_regr-gp_regr"
     constraints = {"rho": (positive, 1), "alpha": (positive, 1), "sigma": (positive, 1)}
 
-    def log_density(self, rho, alpha, sigma):  # noqa: D102
+    def log_density(self, rho, alpha, sigma):
+        """Compute log p(y, ρ, α, σ)."""
         factor, exists = cholesky(self.data["x"], alpha, rho, sigma[..., None])
         whitened = torch.linalg.solve_triangular(factor, self.data["y"][:, None], upper=False)[..., 0]
         likelihood = (normal(whitened) - factor.diagonal(dim1=-2, dim2=-1).log()).sum(-1)
@@ -342,14 +353,16 @@ class PoissonProcess(Model):
     name = "gp_pois_regr-gp_pois_regr"
     constraints = {"rho": (positive, 1), "alpha": (positive, 1), "z": (real, 11)}
 
-    def log_density(self, rho, alpha, z):  # noqa: D102
+    def log_density(self, rho, alpha, z):
+        """Compute log p(k, ρ, α, z)."""
         factor, exists = cholesky(self.data["x"], alpha, rho, 1e-10)
         f = (factor @ z[..., None])[..., 0]
         prior = gamma(rho, 25.0, 4.0) + normal(alpha, 0, 2.0)
         log_density = (self.data["k"] * f - f.exp()).sum(-1) + normal(z).sum(-1) + prior.sum(-1)
         return torch.where(exists, log_density, -torch.inf)
 
-    def quantities(self, rho, alpha, z):  # noqa: D102
+    def quantities(self, rho, alpha, z):
+        """List ρ, α and f."""
         return [rho, alpha, (cholesky(self.data["x"], alpha, rho, 1e-10)[0] @ z[..., None])[..., 0]]
 
 

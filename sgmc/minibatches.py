@@ -36,7 +36,7 @@ class MinibatchRule(Protocol):
     replacement: bool  #: whether a minibatch may hold an example twice
 
     def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
-        """Choose the examples of a step for every chain: ``(chains, n)`` int64, on the CPU."""
+        """Choose the examples of a step for every chain: ``(chains, n)`` int64, on the CPU, a tensor that nobody changes in place."""
 
 
 @dataclass(frozen=True)

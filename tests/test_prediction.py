@@ -87,6 +87,12 @@ def test_calibration_error_is_the_sum_over_bins(random):
     assert [len(x) for x in reliability_curve(*random)] == [10, 10, 10]
 
 
+def test_too_little_confidence_does_not_make_up_for_too_much():
+    """One is right at a confidence of 0.6, and one wrong at 0.9: (0.4 + 0.9)/2."""
+    error = expected_calibration_error(torch.tensor([[0.6, 0.4], [0.9, 0.1]]), torch.tensor([0, 1]))
+    assert error == pytest.approx(0.65)
+
+
 def test_entropy_is_that_of_scipy(random):
     torch.testing.assert_close(predictive_entropy(random[0]), torch.from_numpy(scipy.stats.entropy(random[0], axis=-1)), check_dtype=False)
     assert predictive_entropy(torch.full((2, 3, 4), 0.25)).tolist() == [[pytest.approx(math.log(4))] * 3] * 2

@@ -172,6 +172,7 @@ def test_ctrl_c_keeps_what_was_drawn(monkeypatch):
 def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(name, tmp_path, monkeypatch):
     """The chains' tensors may be overwritten by then: the draws come back, and the file stays as the last whole state left it."""
     kernel, file = RUNS[name][0], tmp_path / "run.pt"
+    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", math.inf)
     whole = sample(*RUNS[name], **SETTINGS)
     with monkeypatch.context() as patch:
         call_in_steps(patch, kernel, {9: ctrl_c})
@@ -310,6 +311,7 @@ def test_checkpoints_are_written_while_the_run_goes_on(tmp_path, monkeypatch):
 
 def test_checkpoints_are_not_written_at_every_step(tmp_path, monkeypatch):
     writes = []
+    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", math.inf)  # even if 50 steps should take half a minute
     monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda self, content: writes.append(content["done"]))
     sample(SGHMC_KERNEL, NOISY, START, num_samples=50, checkpoint=tmp_path / "run.pt")
     assert writes == [50]

@@ -20,7 +20,7 @@ import nbformat
 from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parent.parent
-TIMEOUT = 600  # seconds for one chapter
+TIMEOUT = -1  # none: a busy machine must not fail the build
 
 
 def chapters(root: Path = ROOT) -> list[Path]:

@@ -332,7 +332,7 @@ claim(
 # ## Where the chains start
 #
 # The box $U(-2, 2)$ is less harmless than it looks. The intercept of the test scores is about 26 and their residual standard deviation 18, while a chain starts with an intercept below 2 and a standard deviation between $e^{-2}$ and $e^2$.
-# There the energy is larger than at the end by a number of seven or eight digits, and its slope would throw a chain out of the world at any step that suits the middle.
+# There the energy is larger than at the end by a number of up to eight digits, and its slope would throw a chain out of the world at any step that suits the middle.
 # A warm-up that follows the *mean* acceptance of all chains finds a step size for those that have arrived, and the others stay where they are for good, with not a word said. So `adapt` lets the slowest chain lead at first, and names a chain that did not move all the same.
 #
 # Even that has an end. In the moving average the errors obey $e_t = y_t - \mu - \varphi y_{t-1} - \theta e_{t-1}$, and half of the box has $\lvert\theta\rvert > 1$. After 200 times at $\theta = 1.5$ the first error has grown by $1.5^{200} \approx 10^{35}$, and the energy is of the order $10^{70}$.
@@ -436,4 +436,4 @@ claim(
 # ## Further reading
 #
 # {cite:t}`magnusson2024` describe the collection and how to use it; the reference manual of Stan {cite:p}`stanmanual` lists the maps for all kinds of constraints, {cite:t}`vehtari2021` R̂ and the errors of quantiles.
-# Two of the regressions come from the book of {cite:t}`gelman2006data`; {cite:t}`papaspiliopoulos2007` say when to centre. Tests that need no reference are those of {cite:t}`geweke2004`.
+# Three of the regressions come from the book of {cite:t}`gelman2006data`; {cite:t}`papaspiliopoulos2007` say when to centre. Tests that need no reference are those of {cite:t}`geweke2004`.

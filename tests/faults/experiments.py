@@ -61,7 +61,11 @@ FAULTS = [
         tests="tests/experiments/test_fashion.py tests/experiments/test_report.py",
     ),
     plan("fresh momenta go on after the head start", "trees=None, resample_every=None, head_start=None", "trees=None, head_start=None"),
-    plan("minibatches are passes after the head start, whatever they were", '"fresh" if self.minibatches == "held" else self.minibatches', '"passes"'),
+    plan(
+        "minibatches are passes after the head start, whatever they were",
+        '"fresh" if self.minibatches == "held" else self.minibatches',
+        '"passes"',
+    ),
     plan("passes are drawn afresh", '{"passes": Passes(),', '{"passes": Fresh(),'),
     # chains
     walk(

@@ -1,5 +1,7 @@
 """How a fault is planted in a copy of the tree, and how it is told whether the tests see it."""
 
+import ast
+import functools
 import multiprocessing
 import os
 import resource
@@ -8,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -61,8 +63,8 @@ def copy_tree(source: Path, target: Path) -> None:
             shutil.copy2(source / name, target / name)
 
 
-def run_tests(tree: Path, tests: Iterable[str], seconds: int | None = SECONDS) -> str:
-    """Run tests in a tree until one fails, and name that one; an empty name if all passed.
+def run_tests(tree: Path, tests: str, seconds: int | None = SECONDS) -> str:
+    """Run tests, with blanks between them, in a tree until one fails, and name that one; an empty name if all passed.
 
     They run in a process of their own, forked from one that has imported what takes long, such as torch, but nothing of the tree.
     No verdict hangs on the clock on the wall: what computes for ever is ended by its limit of the processor's time, and so seen.
@@ -73,7 +75,7 @@ def run_tests(tree: Path, tests: Iterable[str], seconds: int | None = SECONDS) -
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_run_pytest, args=(tree, list(tests), seconds, sender))
+    process = context.Process(target=_run_pytest, args=(tree, tests.split(), seconds, sender))
     process.start()
     sender.close()
     try:
@@ -129,12 +131,15 @@ def planted(fault: Fault, tree: Path) -> Iterator[None]:
 
     Raises:
         ValueError: if the fault's text is not in the file exactly once.
+        SyntaxError: if what it makes of the file is no Python.
     """
     path = tree / fault.file
     right, times = path.read_text(), path.stat()
     if (number := right.count(fault.text)) != 1:
         raise ValueError(f"{fault.name}: its text is there {number} times, not once; bring it up to date")
-    path.write_text(right.replace(fault.text, fault.instead))
+    wrong = right.replace(fault.text, fault.instead)
+    ast.parse(wrong)  # what is no Python would be seen by any test
+    path.write_text(wrong)
     try:
         yield
     finally:
@@ -143,8 +148,19 @@ def planted(fault: Fault, tree: Path) -> Iterator[None]:
 
 
 def try_fault(fault: Fault, tree: Path) -> Verdict:
-    """Plant a fault in a tree, and run its tests."""
+    """Plant a fault in a tree, and run its tests.
+
+    Raises:
+        NoVerdictError: if the tests cannot be run, or what failed fails without the fault too.
+    """
     started = time.monotonic()
     with planted(fault, tree):
-        seen_by = run_tests(tree, fault.tests.split())
+        seen_by = run_tests(tree, fault.tests)
+    if seen_by and _fails(tree, seen_by if seen_by.partition("::")[0] in fault.tests else fault.tests):
+        raise NoVerdictError(f"{seen_by} fails without the fault too: mend that first")
     return Verdict(seen_by, time.monotonic() - started)
+
+
+@functools.cache
+def _fails(tree: Path, tests: str) -> bool:
+    return bool(run_tests(tree, tests, seconds=None))
