@@ -96,7 +96,8 @@ def test_the_report_saw_scrambled_images_and_its_posterior_does_not(generator, m
     prepared = Prepared(train, train, shape=shape)
     plans = cifar.settings(prepared, small=False)
     for name, expected in {"as reported": cifar.scramble(train, shape).inputs, "its posterior": train.inputs}.items():
-        assert torch.equal(cifar.on(plans[name][0], prepared).train.inputs, expected)
+        on = cifar.on(plans[name][0], prepared)
+        assert torch.equal(on.train.inputs, expected) and torch.equal(on.test.inputs, expected)
 
 
 def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generator):

@@ -8,6 +8,8 @@ import torch
 
 from experiments import graphs, walk
 from experiments.run import Run
+from sgmc.kernels.langevin import SGLDState
+from sgmc.minibatches import Fresh
 from sgmc.networks import multilayer_perceptron
 from sgmc.sampling import drive
 from tests.experiments.test_run import PLANS, assert_same, contents, data, make
@@ -81,6 +83,19 @@ def test_captured_rounds_resume_bit_for_bit(method, minibatches, fake_cuda, tmp_
     resumed.go(progress=False)
     assert whole.walk.captured.graph.replays == 7 and resumed.walk.captured.graph.replays == 4
     assert_same(contents(whole), contents(resumed))
+
+
+def test_what_a_round_comes_to_is_left_where_it_was_read():
+    """Also by a kernel that does not work in place."""
+
+    class Elsewhere:
+        def step(self, potential, state, generator):
+            return state._replace(position=state.position + 1, num_gradients=state.num_gradients + 1), None
+
+    captured = graphs.CapturedRound(Fresh(), 3, 5, torch.device("cpu"))
+    state = SGLDState(torch.zeros(1, 2), 6)
+    captured.steps(Elsewhere(), None, state, None)
+    assert state.position.tolist() == [[3.0, 3.0]]
 
 
 def test_what_looks_at_numbers_as_it_goes_is_not_captured():

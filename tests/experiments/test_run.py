@@ -14,7 +14,7 @@ import torch
 from experiments import run as run_module
 from experiments.options import DivergedError, ExperimentError
 from experiments.plan import Plan
-from experiments.results import write_result
+from experiments.results import score, write_result
 from experiments.run import KIND, Run, read_run
 from sgmc import sampling
 from sgmc.checkpoints import Checkpoint, CheckpointError
@@ -36,8 +36,8 @@ def data(examples, seed=0):
     return Data(torch.rand(examples, 6, generator=generator), torch.randint(10, (examples,), generator=generator))
 
 
-def make(plan, path=None, train=None, activation="sigmoid", **more):
-    return Run(plan, multilayer_perceptron([6, 4, 10], activation), train or data(40), data(30, 1), "cpu", path, **more)
+def make(plan, path=None, train=None, activation="sigmoid", examples=None, **more):
+    return Run(plan, multilayer_perceptron([6, 4, 10], activation), train or data(40), examples or data(30, 1), "cpu", path, **more)
 
 
 def contents(run):
@@ -161,6 +161,9 @@ def test_streaming_averages_are_those_of_the_stored_predictions(monkeypatch):
     assert result["networks_averaged"] == 6 and result["gradient_evaluations"] == 64
     assert len(run.reservoir) == 3 and all(torch.equal(run.reservoir[i], stored[3 + 2 * i][0]) for i in range(3))
     assert result["curve"]["round"] == [3, 6, 8]
+    for use, probabilities in {"last": kept[-1], "average": kept.mean(0)}.items():
+        assert result["curve"][use][-1] == run.scores(probabilities) and result[use] == score(probabilities, run.targets)
+    assert result["last"] != result["average"]
 
 
 def test_the_reservoir_counts_from_the_burn_in(monkeypatch):
@@ -230,6 +233,7 @@ def test_the_prior_changes_once_a_round_and_only_where_it_is_drawn():
         ({"train": data(40, 5)}, r"other settings \(checksum was"),
         ({"train": Data(data(40).inputs, 9 - data(40).targets)}, r"other settings \(checksum was"),  # other labels
         ({"activation": "relu"}, r"other settings \(network was"),
+        ({"examples": data(30, 2)}, r"other settings \(checksum was"),  # what the sum of predictions is of
     ],
 )
 def test_a_resume_with_other_settings_is_refused(changed, message, tmp_path):
