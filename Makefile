@@ -10,6 +10,7 @@ installed := $(VENV)/.installed-$(requirements)
 export OMP_NUM_THREADS ?= 1
 export PYTHONPATH := $(CURDIR)
 export PYTHONHASHSEED := 0
+export PYTHONUTF8 := 1
 export MPLBACKEND := module://matplotlib_inline.backend_inline
 quiet := TQDM_DISABLE=1
 html := _build/html/index.html

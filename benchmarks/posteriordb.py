@@ -1,6 +1,6 @@
 """Eleven posteriors of posteriordb, sampled and compared with their published means and standard deviations.
 
-usage: python -m benchmarks.posteriordb [--only NAME ...] [--chains 10] [--warm-up 500] [--draws 500] [--seed 0]
+usage: python -m benchmarks.posteriordb [--only NAME ...] [--chains 10] [--warm-up 500] [--draws 1000] [--seed 0]
 
 posteriordb (Magnusson et al., 2025) holds posteriors with 10,000 reference draws each. ``posteriordb.json`` beside this file has data and
 what the reference draws say: means, standard deviations, and the Monte Carlo errors of both (ArviZ's, of the draws at the commit that the
@@ -473,7 +473,7 @@ def main():
     """Run, print the table, and store the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=MODELS, metavar="NAME", help=f"some of {', '.join(MODELS)}")
-    for option, default in (("--chains", 10), ("--warm-up", 500), ("--draws", 500), ("--seed", 0)):
+    for option, default in (("--chains", 10), ("--warm-up", 500), ("--draws", 1000), ("--seed", 0)):
         parser.add_argument(option, type=int, default=default)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

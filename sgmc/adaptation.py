@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -13,6 +14,7 @@ from sgmc.checkpoints import Checkpoint
 from sgmc.checks import check_count
 from sgmc.integrators import leapfrog
 from sgmc.kernels.base import Kernel
+from sgmc.kernels.metropolis import Guarded
 from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
@@ -85,8 +87,9 @@ def adapt(
 
     A chain that starts where the potential is steep may need far smaller steps than the others, which would outvote it. Hence in the first
     half of the steps the slowest chain leads: that of the least acceptance, averaged as a ← 0.9a + 0.1aₜ from a = 0, as long as this is
-    less than a quarter of the target. Chains that have not moved in a window have no part in its variances. A chain that does not move in
-    the last fifth either is named in a warning.
+    less than a quarter of the target. A chain that rejects even a step of u^¾ at its start, u being the precision, is beyond help and leads
+    nobody. Chains that have not moved in a window have no part in its variances. A chain that does not move in the last fifth either is
+    named in a warning.
 
     Args:
         kernel: a kernel with a step size and a mass that reports its acceptance: :class:`sgmc.kernels.NUTS`, :class:`sgmc.kernels.HMC`.
@@ -143,17 +146,17 @@ class _WarmUp:
         self.state = self.kernel.init(potential, position, self.generator)
         self.ends = set(window_ends(num_steps))
         self.first, self.lead, self.last = num_steps // 10, num_steps // 2, max(self.ends)
-        self.moments, self.recent = Moments(position), torch.zeros_like(position[:, 0])
-        try:
-            self.averaging = self.search(1.0, torch.amin)
-        except ValueError:  # there is a chain for which no step is small enough, and which must not lead the others
-            self.averaging, self.lead = self.search(1.0), 0
+        self.moments = Moments(position)
+        smallest = torch.finfo(position.dtype).eps ** 0.75  # with which positions still move
+        able = one_step_acceptance(potential, position, self.mass, self.generator)(smallest) > 0.5
+        self.able = able if able.any() else ~able
+        self.recent = torch.zeros_like(position[self.able, 0])
+        self.averaging = self.search(1.0, torch.amin)
 
     def search(self, start: float, over_chains=torch.mean) -> DualAveraging:
         """Start a search for the step size."""
-        position = self.state.position
-        first = reasonable_step_size(self.potential, position, self.mass, self.generator, start, over_chains)
-        return DualAveraging(first, self.target)
+        acceptance = one_step_acceptance(self.potential, self.state.position, self.mass, self.generator)
+        return DualAveraging(reasonable_step_size(lambda step_size: over_chains(acceptance(step_size)[self.able]), start), self.target)
 
     def advance(self) -> None:
         kernel = dataclasses.replace(self.kernel, step_size=self.averaging.step_size, mass=self.mass)
@@ -173,6 +176,7 @@ class _WarmUp:
 
     def followed(self, acceptance: Tensor) -> float:
         """Choose what the step size follows: the slowest chain at first, as long as it is slow, and the mean of all later."""
+        acceptance = acceptance[self.able]
         self.recent = 0.9 * self.recent + 0.1 * acceptance
         slowest = int(self.recent.argmin())
         if self.done <= self.lead and self.recent[slowest] < self.target / 4:
@@ -257,21 +261,27 @@ def window_ends(num_steps: int) -> list[int]:
     return [*ends, last]
 
 
-def reasonable_step_size(
-    potential: Potential, position: Tensor, mass: Matrix, generator: Generator, start: float = 1.0, over_chains=torch.mean
-) -> float:
-    """Double or halve ε until the mean acceptance of one leapfrog step crosses ½ (Hoffman and Gelman, 2014, Algorithm 4).
-
-    In place of the mean over chains, ``over_chains`` may be ``torch.amin``, the slowest chain's.
-    """
+def one_step_acceptance(potential: Potential, position: Tensor, mass: Matrix, generator: Generator) -> Callable[[float], Tensor]:
+    """Draw momenta, and return the acceptance of one leapfrog step with them as a function of ε, ``(chains,)``."""
     momentum = draw_momentum(position, mass, generator)
+    potential = Guarded(potential, position)
     energy = potential.energy(position) + kinetic_energy(momentum, mass)
 
-    def acceptance(step_size: float) -> float:
+    def acceptance(step_size: float) -> Tensor:
         moved, kicked = leapfrog(potential.gradient, position, momentum, step_size, 1, mass)
         error = potential.energy(moved) + kinetic_energy(kicked, mass) - energy
-        return float(over_chains(torch.exp(-error.clamp(min=0)).nan_to_num(nan=0.0)))
+        return torch.exp(-error.clamp(min=0)).nan_to_num(nan=0.0)
 
+    return acceptance
+
+
+def reasonable_step_size(acceptance: Callable[[float], Tensor], start: float = 1.0) -> float:
+    """Double or halve ε until the acceptance of one leapfrog step crosses ½ (Hoffman and Gelman, 2014, Algorithm 4).
+
+    Example:
+        >>> reasonable_step_size(lambda step_size: math.exp(-step_size), start=4.0)
+        0.5
+    """
     step_size = start
     factor = 2.0 if acceptance(start) > 0.5 else 0.5
     while (acceptance(step_size * factor) > 0.5) == (factor > 1):

@@ -241,7 +241,7 @@ plt.show()
 # :pyobject: Regression
 # ```
 #
-# All have the same settings: ten chains from $U(-2, 2)$, a warm-up of 500 steps towards the acceptance 0.9, and 500 draws of each chain. One, the moving average, starts from a smaller box; of this below.
+# All have the same settings: ten chains from $U(-2, 2)$, a warm-up of 500 steps towards the acceptance 0.9, and 1,000 draws of each chain. One, the moving average, starts from a smaller box; of this below.
 
 # %%
 titles = {
@@ -273,7 +273,7 @@ for name, title in titles.items():
     print(f"{title:24} {results[name]['dim']:2} {found} {costs}")
 
 # %% [markdown]
-# Largest $|z|$ of all quantities of a posterior, largest R̂, chains that moved, trees that diverged out of 5,000, gradients a draw, seconds with the warm-up. The clock is that of a machine which other work shared.
+# Largest $|z|$ of all quantities of a posterior, largest R̂, chains that moved, trees that diverged out of 10,000, gradients a draw, seconds with the warm-up. The clock is that of a machine which other work shared.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-reference-z", "caption": "All comparisons: z of each mean (dots) and each standard deviation (rings), NUTS and, on two posteriors, SGHMC. The grey bands hold 68 % and 95 % of standard normal numbers; the dashed lines are the bound of 4."}, "image": {"alt": "Strip plot of z values by posterior; nearly all lie between minus two and two, none beyond the dashed lines at four."}}
 figure, axes = plt.subplots(figsize=(8.6, 4))
@@ -336,7 +336,7 @@ claim(
 # A warm-up that follows the *mean* acceptance of all chains finds a step size for those that have arrived, and the others stay where they are for good, with not a word said. So `adapt` lets the slowest chain lead at first, and names a chain that did not move all the same.
 #
 # Even that has an end. In the moving average the errors obey $e_t = y_t - \mu - \varphi y_{t-1} - \theta e_{t-1}$, and half of the box has $\lvert\theta\rvert > 1$. After 200 times at $\theta = 1.5$ the first error has grown by $1.5^{200} \approx 10^{35}$, and the energy is of the order $10^{70}$.
-# No step suits such a chain and the others too. The reference was made by chains that adapt each for itself; ours share their step size, and four of ten starts were beyond help. We start this posterior from $U(-\tfrac12, \tfrac12)$, and count it as a limit of our warm-up.
+# No step suits such a chain and the others too; `adapt` lets those lead that can be helped, and names the rest. The reference was made by chains that adapt each for itself; ours share their step size, and four of ten starts were beyond help. We start this posterior from $U(-\tfrac12, \tfrac12)$, and count it as a limit of our warm-up.
 
 # %%
 claim(

@@ -5,8 +5,9 @@ import torch
 
 from experiments.options import ExperimentError
 from experiments.provenance import checksum
-from experiments.results import FORMAT, RESULTS, read_result, who_ran, write_result
+from experiments.results import FORMAT, RESULTS, read_result, score, who_ran, write_result
 from sgmc.datasets import Data
+from sgmc.prediction import brier_score, error_rate, expected_calibration_error, log_score
 
 
 def test_results_come_back_as_they_were_written(tmp_path):
@@ -43,6 +44,13 @@ def test_stored_results_are_read_and_say_who_ran_them():
     for path in stored:
         result = read_result(path)
         assert any(command in who_ran(result) for command in (f"run {path.stem} --seeds", f"-m benchmarks.{path.stem} --"))
+
+
+def test_each_score_is_what_it_is_called(generator):
+    probabilities, targets = torch.rand(50, 4, generator=generator).softmax(-1), torch.randint(4, (50,), generator=generator)
+    functions = {"error": error_rate, "log_loss": log_score, "brier": brier_score, "calibration_error": expected_calibration_error}
+    expected = {name: round(function(probabilities, targets), 6) for name, function in functions.items()}
+    assert score(probabilities, targets) == expected and len(set(expected.values())) == 4
 
 
 def test_the_checksum_sees_inputs_and_targets():

@@ -55,14 +55,17 @@ PREPARED = Prepared(TRAIN, TEST, partial(multilayer_perceptron, [6, 4, 10]))
 
 
 def made_up_walk(run, counts):
-    """Let a run take steps that are written down: each leads to a random network after so many gradients, by a tree of depth 2."""
+    """Let a run take steps that are written down: each leads to a random network after so many gradients, by a tree of depth 2.
+
+    The last tree is at its limit, and the first three diverged.
+    """
     generator, walk, at = torch.Generator().manual_seed(5), run.walk, {}
 
     def step():
         count = counts[len(at)]
         at[count] = torch.randn(1, 4 * 7 + 10 * 5, generator=generator)
         walk.state = walk.state._replace(position=at[count])
-        walk.trees.append((2, count == counts[-1], False))
+        walk.trees.append((2, count == counts[-1], count in counts[:3]))
         walk.num_gradients = count
 
     walk.step = step
@@ -75,7 +78,8 @@ def test_a_round_is_so_many_gradients_whatever_the_trees():
     positions = made_up_walk(run, [3, 7, 8, 12, 31, 39, 41, 96])
     result = run.go(progress=False)
     assert result["curve"]["gradients"] == [0, 8, 31, 39, 41, 96] and result["curve"]["trees"] == [0, 3, 5, 6, 7, 8]
-    assert result["trees"] == 8 and result["depths"] == [0, 0, 8] + 8 * [0] and result["depth_limited"] == 1
+    assert result["trees"] == 8 and result["depths"] == [0, 0, 8] + 8 * [0]
+    assert result["depth_limited"] == 1 and result["diverged"] == 3
     # At the ends of the rounds 5 to 12 since the burn-in: once the network at 41, seven times the last.
     posterior = NetworkPosterior(multilayer_perceptron([6, 4, 10]), *TRAIN)
     at = {count: posterior.predict(position, TEST.inputs)[0].double() for count, position in positions.items()}
@@ -157,6 +161,20 @@ def test_finished_runs_are_read_and_others_are_run_again(tmp_path, monkeypatch):
     assert again["runs"]["MNIST"]["SGNUTS"] == whole["runs"]["MNIST"]["SGNUTS"]
     one, other = (result["runs"]["MNIST"]["SGHMC"][0] for result in (whole, again))
     assert one["average"] == other["average"] and one["curve"]["length"] == other["curve"]["length"]
+
+
+def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
+    """With steps that take seven gradients and 14 milliseconds of a clock that is made up."""
+    clock = [0.0]
+
+    def step(walk):
+        walk.num_gradients += 7
+        clock[0] += 0.014
+
+    monkeypatch.setattr(sgnuts.Walk, "step", step)
+    monkeypatch.setattr(sgnuts.time, "process_time", lambda: clock[0])
+    measured = sgnuts.costs([ALL["SGHMC"], PLAN], PREPARED, "cpu", 2)
+    assert measured == {"gradient": [0, 0], "SGHMC": pytest.approx([2, 2]), "SGNUTS": pytest.approx([2, 2])}
 
 
 def test_the_command_line_writes_the_result(tmp_path, monkeypatch):

@@ -6,13 +6,16 @@ import pytest
 import torch
 
 from experiments import uncertainty
-from experiments.options import Prepared
+from experiments.comparison import run_file
+from experiments.options import ExperimentError, Prepared
 from experiments.results import score
 from experiments.uncertainty import turned
 from sgmc.datasets import Data
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import area_under_roc, predictive_entropy, rejection_curve
+from sgmc.sampling import drive
+from tests.experiments.test_run import PLANS, make
 
 
 def test_area_under_roc_counts_pairs(generator):
@@ -32,6 +35,18 @@ def test_rejection_drops_the_least_sure(generator):
     for error, left in zip(errors, (50, 40, 25), strict=True):
         wrong = [int(probabilities[i].argmax()) != int(targets[i]) for i in order[:left]]
         assert abs(error - sum(wrong) / left) < 1e-12
+
+
+def test_what_predicts_is_the_reservoir_or_the_last_network_of_a_run_that_is_finished(tmp_path):
+    plan, path = PLANS["SGD"], run_file(tmp_path, "SGD", 0)
+    part = make(plan, path)
+    drive(part, 5, checkpoint=part.checkpoint, progress=False)
+    with pytest.raises(ExperimentError, match="the run of SGD with seed 0 is not finished"):
+        uncertainty.networks(tmp_path, "SGD", 0, average=True)
+    run = make(plan, path)
+    run.go(progress=False)
+    assert torch.equal(uncertainty.networks(tmp_path, "SGD", 0, average=True), torch.stack(run.reservoir)) and len(run.reservoir) == 3
+    assert torch.equal(uncertainty.networks(tmp_path, "SGD", 0, average=False), run.walk.state.position)
 
 
 def test_a_quarter_turn_is_exact(generator):

@@ -17,7 +17,7 @@ noise = partial(Fault, file="experiments/noise.py", tests="tests/experiments/tes
 steps = partial(Fault, file="experiments/steps.py", tests="tests/experiments/test_steps.py tests/experiments/test_comparison.py")
 sgnuts = partial(Fault, file="experiments/sgnuts.py", tests="tests/experiments/test_sgnuts.py")
 uncertainty = partial(Fault, file="experiments/uncertainty.py", tests="tests/experiments/test_uncertainty.py")
-results = partial(Fault, file="experiments/results.py", tests="tests/experiments/test_results.py tests/experiments/test_command_line.py")
+results = partial(Fault, file="experiments/results.py", tests="tests/experiments/test_results.py")
 provenance = partial(
     Fault, file="experiments/provenance.py", tests="tests/experiments/test_results.py tests/experiments/test_command_line.py"
 )
@@ -337,26 +337,22 @@ FAULTS = [
         "the point estimate is averaged, and the average is a point",
         'torch.stack(content["reservoir"]) if average else content["walk"]["position"]',
         'content["walk"]["position"] if average else torch.stack(content["reservoir"])',
-        tests="tests/experiments/test_command_line.py::test_small_runs_write_results_with_their_provenance",
     ),
     uncertainty(
         "runs that are not finished predict",
         'if content["done"] < content["settings"]["rounds"]:',
         'if content["done"] < 0:',
-        tests="tests/experiments/test_uncertainty.py tests/experiments/test_command_line.py::test_uncertainty_needs_the_runs_of_mnist",
     ),
     # results
     results(
         "a result of another version is read",
         "    if version != FORMAT:\n",
         "    if version is None:\n",
-        tests="tests/experiments/test_results.py",
     ),
     results(
         "a result of another version is written over",
         "    if path.exists():\n        read_result(path)\n",
         "",
-        tests="tests/experiments/test_results.py",
     ),
     results(
         "the Brier score is the log loss",
