@@ -102,7 +102,19 @@ class Tied(nn.Sequential):
         self[2].weight = self[0].weight
 
 
+class Backwards(nn.Module):
+    """Two layers that are used in another order than they are made."""
+
+    def __init__(self):
+        super().__init__()
+        self.last, self.first = nn.Linear(3, 2), nn.Linear(2, 3)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.first(x)))
+
+
 UNCOMMON = {
+    "another order": network(Backwards()),
     "groups": network(nn.Unflatten(-1, (2, 2, 2)), nn.Conv2d(2, 2, 2, groups=2), nn.Flatten(), features=8),
     "a torus": network(nn.Unflatten(-1, (1, 2, 2)), nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"), nn.Flatten(), features=4),
     "dilation": network(nn.Unflatten(-1, (1, 4, 4)), nn.Conv2d(1, 2, 2, dilation=2), nn.Flatten(), features=16),

@@ -41,7 +41,7 @@ ROWS = [
     ["linear_laws", "diagnostics", "kernels"],
     ["draws", "checkpoints", "starting", "remarks"],
     ["sampling"],
-    ["adaptation", "figures"],
+    ["adaptation", "approximations", "figures"],
 ]
 
 

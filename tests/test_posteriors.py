@@ -378,6 +378,14 @@ def test_given_precisions_make_the_posterior_that_would_be_made_with_them(genera
     torch.testing.assert_close(changed.log_prior(position), -new.energy(position) - likelihood)
 
 
+def test_precisions_go_by_their_names_in_whatever_order_they_are_given(generator):
+    posterior = NetworkPosterior(torch.nn.Linear(2, 3), torch.randn(5, 2, generator=generator), torch.arange(5) % 3)
+    position = torch.randn(2, posterior.dim, generator=generator)
+    expected = -0.5 * (9 * position[:, :6].square().sum(-1) + 4 * position[:, 6:].square().sum(-1))
+    for precisions in ({"weight": 9.0, "bias": 4.0}, {"bias": 4.0, "weight": 9.0}):
+        torch.testing.assert_close(posterior.given(precisions).log_prior(position), expected)
+
+
 def test_given_precisions_leave_the_posterior_as_it_was(generator):
     posterior = network(generator, prior_variance=2.0, batch_size=3, minibatches=Passes(), hyperprior=(2.0, 3.0))
     position = start(posterior, generator)

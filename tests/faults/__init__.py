@@ -1,5 +1,13 @@
 """Faults that an expert might make, room by room, to see how sharp the tests are: ``python -m tests.faults`` plants them one at a time."""
 
-from tests.faults import experiments, foundations, kernels, posteriors, running, tools
+from tests.faults import approximations, experiments, foundations, kernels, posteriors, running, tools
 
-FAULTS = [*foundations.FAULTS, *posteriors.FAULTS, *kernels.FAULTS, *running.FAULTS, *experiments.FAULTS, *tools.FAULTS]
+FAULTS = [
+    *foundations.FAULTS,
+    *posteriors.FAULTS,
+    *kernels.FAULTS,
+    *approximations.FAULTS,
+    *running.FAULTS,
+    *experiments.FAULTS,
+    *tools.FAULTS,
+]

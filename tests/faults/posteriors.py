@@ -5,7 +5,7 @@ from functools import partial
 from tests.faults.planting import Fault
 
 potentials = partial(Fault, file="sgmc/potentials.py", tests="tests/test_potentials.py")
-base = partial(Fault, file="sgmc/posteriors/base.py", tests="tests/test_posteriors.py tests/test_noise.py tests/kernels/test_langevin.py")
+base = partial(Fault, file="sgmc/posteriors/base.py", tests="tests/test_posteriors.py tests/test_minibatches.py tests/test_noise.py")
 network = partial(Fault, file="sgmc/posteriors/network.py", tests="tests/test_posteriors.py tests/test_gibbs.py tests/test_noise.py")
 likelihoods = partial(Fault, file="sgmc/posteriors/likelihoods.py", tests="tests/test_likelihoods.py")
 linear = partial(Fault, file="sgmc/posteriors/linear.py", tests="tests/test_posteriors.py tests/test_likelihoods.py tests/test_noise.py")

@@ -4,7 +4,8 @@ from functools import partial
 
 from tests.faults.planting import Fault
 
-sampling = partial(Fault, file="sgmc/sampling.py", tests="tests/test_sampling.py")
+SAMPLING = "tests/test_sampling.py"
+sampling = partial(Fault, file="sgmc/sampling.py")
 adaptation = partial(Fault, file="sgmc/adaptation.py", tests="tests/test_adaptation.py")
 draws = partial(Fault, file="sgmc/draws.py", tests="tests/test_draws.py")
 diagnostics = partial(Fault, file="sgmc/diagnostics.py", tests="tests/test_diagnostics.py")
@@ -13,52 +14,119 @@ datasets = partial(Fault, file="sgmc/datasets.py", tests="tests/test_datasets.py
 
 FAULTS = [
     # the loop
-    sampling("a dead run goes on to its end", "        if self.done % _CHECK_EVERY == 0:\n            self.check()\n", ""),
-    sampling("a run that died in its last steps is taken for sound", "        if whole:\n            job.check()\n", ""),
-    sampling("a dead run is saved", "                    job.check()\n                    _save(", "                    _save("),
-    sampling("a dead run keeps its draws that are not finite", "good = int(bad.nonzero()[0]) if bad.any() else good", "pass"),
+    sampling(
+        "a dead run goes on to its end",
+        "        if self.done % _CHECK_EVERY == 0:\n            self.check()\n",
+        "",
+        tests=f"{SAMPLING}::test_a_dead_run_is_stopped_soon",
+    ),
+    sampling(
+        "a run that died in its last steps is taken for sound",
+        "        if whole:\n            job.check()\n",
+        "",
+        tests=f"{SAMPLING}::test_a_divergence_at_the_very_end_is_found",
+    ),
+    sampling(
+        "a dead run is saved",
+        "                    job.check()\n                    _save(",
+        "                    _save(",
+        tests=f"{SAMPLING}::test_a_dead_run_is_not_saved",
+    ),
+    sampling(
+        "a dead run keeps its draws that are not finite",
+        "good = int(bad.nonzero()[0]) if bad.any() else good",
+        "pass",
+        tests=f"{SAMPLING}::test_divergence_names_step_chain_and_cause_and_keeps_the_draws",
+    ),
     sampling(
         "seconds are lost by a resume",
         'self.done, self.seconds = content["done"], content["seconds"]',
         'self.done = content["done"]',
+        tests=f"{SAMPLING}::test_seconds_are_those_of_all_the_parts_of_a_run",
     ),
-    sampling("a resumed run draws other numbers", '        self.generator.set_state(content["generator"].cpu())\n', ""),
+    sampling(
+        "a resumed run draws other numbers",
+        '        self.generator.set_state(content["generator"].cpu())\n',
+        "",
+        tests=f"{SAMPLING}::test_ctrl_c_ends_the_run_after_its_step_and_resumed_it_draws_what_an_uninterrupted_one_draws",
+    ),
     sampling(
         "thinning begins one step early",
         "divmod(self.done + 1 - self.warm_up, self.thinning)",
         "divmod(self.done + 2 - self.warm_up, self.thinning)",
+        tests=f"{SAMPLING}::test_warm_up_and_thinning_keep_the_steps_they_should",
     ),
     sampling(
         "the warm-up is kept",
         "drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)",
         "drawn, remainder = divmod(self.done + 1, self.thinning)\n        drawn = min(drawn, self.num_samples)",
+        tests=f"{SAMPLING}::test_warm_up_and_thinning_keep_the_steps_they_should",
     ),
     sampling(
         "the run ignores the seed",
         "Generator(position.device).manual_seed(seed)\n        self.done, self.seconds",
         "Generator(position.device).manual_seed(0)\n        self.done, self.seconds",
+        tests=f"{SAMPLING}::test_the_same_seed_gives_the_same_draws_and_another_one_does_not",
     ),
-    sampling("a checkpoint does not look at the kernel", 'names = ("kernel", "potential",', 'names = ("potential",'),
-    sampling("a checkpoint does not look at the start", '"potential", "start", "warm_up",', '"potential", "warm_up",'),
-    sampling("a checkpoint does not look at the thinning", '"warm_up", "thinning", "seed", "collect")', '"warm_up", "seed", "collect")'),
+    sampling(
+        "a checkpoint does not look at the kernel",
+        'names = ("kernel", "potential",',
+        'names = ("potential",',
+        tests=f"{SAMPLING}::test_a_checkpoint_of_another_run_is_refused",
+    ),
+    sampling(
+        "a checkpoint does not look at the start",
+        '"potential", "start", "warm_up",',
+        '"potential", "warm_up",',
+        tests=f"{SAMPLING}::test_a_checkpoint_of_another_run_is_refused",
+    ),
+    sampling(
+        "a checkpoint does not look at the thinning",
+        '"warm_up", "thinning", "seed", "collect")',
+        '"warm_up", "seed", "collect")',
+        tests=f"{SAMPLING}::test_a_checkpoint_of_another_run_is_refused",
+    ),
     sampling(
         "a torn state is saved",
         "if whole and checkpoint is not None and job.done > begun:",
         "if checkpoint is not None and job.done > begun:",
+        tests=f"{SAMPLING}::test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved",
     ),
-    sampling("a checkpoint is written at every step", "> CHECKPOINT_SECONDS:", "> 0.0 * CHECKPOINT_SECONDS:"),
-    sampling("SIGTERM is swallowed", "        if self.signal == signal.SIGTERM:\n            signal.raise_signal(signal.SIGTERM)\n", ""),
+    sampling(
+        "a checkpoint is written at every step",
+        "> CHECKPOINT_SECONDS:",
+        "> 0.0:",
+        tests=f"{SAMPLING}::test_checkpoints_are_not_written_at_every_step",
+    ),
+    sampling(
+        "SIGTERM is swallowed",
+        "        if self.signal == signal.SIGTERM:\n            signal.raise_signal(signal.SIGTERM)\n",
+        "",
+        tests=f"{SAMPLING}::test_sigterm_goes_to_its_own_handler_after_the_run_is_saved",
+    ),
     sampling(
         "a statistic that was whole first is cut to whole numbers",
         "if isinstance(value, float) and not kept[name].is_floating_point():",
         "if False:",
+        tests=f"{SAMPLING}::test_a_statistic_that_is_whole_first_and_not_later_keeps_its_digits",
     ),
-    sampling("the look at the start draws from the run's numbers", "with torch.no_grad(), stop,", "with stop,"),
-    sampling("a statistic of an inner kernel takes the outer one's place", "    if len(found) < len(pairs):\n", "    if False:\n"),
+    sampling(
+        "draws carry gradients",
+        "with torch.no_grad(), stop,",
+        "with stop,",
+        tests=f"{SAMPLING}::test_draws_do_not_carry_gradients",
+    ),
+    sampling(
+        "a statistic of an inner kernel takes the outer one's place",
+        "    if len(found) < len(pairs):\n",
+        "    if False:\n",
+        tests=f"{SAMPLING}::test_statistics_of_one_name_are_refused",
+    ),
     sampling(
         "what is None is a statistic",
         "        elif value is not None:\n            yield name, value",
         "        else:\n            yield name, value",
+        tests=f"{SAMPLING}::test_the_statistics_are_what_a_step_declares_to_have_learned",
     ),
     # adaptation
     adaptation("t₀ is 1, not 10", "weight = 1 / (self.time + 10)", "weight = 1 / (self.time + 1)"),

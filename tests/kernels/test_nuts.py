@@ -59,6 +59,13 @@ def test_the_next_position_lies_on_the_leapfrog_path(mass):
     assert torch.equal(info.energy, moved.energy) and torch.equal(info.num_gradients, moved.num_gradients)
 
 
+def test_the_acceptance_is_a_mean_over_the_steps_of_each_chain_alone():
+    """With small steps nearly all would be accepted; a chain that is done early must not count the steps of the others."""
+    draws = sample(NUTS(0.05), Gaussian.standard(2), torch.randn(50, 2, generator=torch.Generator().manual_seed(0)), num_samples=5)
+    assert len(draws.statistics["depth"].unique()) > 1
+    assert 0.9 < draws.statistics["acceptance"].min() and draws.statistics["acceptance"].max() <= 1 + 1e-6
+
+
 def test_gradients_are_counted_for_each_chain_alone():
     class Counted(DoubleWell):
         calls = 0

@@ -1,0 +1,9 @@
+"""What is not a chain, but yields draws of weights all the same, so that predictions and scores are those of a chain."""
+
+from sgmc.approximations.dropout import dropout
+from sgmc.approximations.ensembles import ensemble
+from sgmc.approximations.laplace import laplace
+from sgmc.approximations.swag import swag
+from sgmc.approximations.variational import prune, variational
+
+__all__ = ["dropout", "ensemble", "laplace", "prune", "swag", "variational"]

@@ -1,0 +1,94 @@
+"""Ensembles: the same network trained again and again."""
+
+import time
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from sgmc.approximations.descent import check_task, descend
+from sgmc.checks import check_instance, check_tensor
+from sgmc.draws import Draws
+from sgmc.posteriors import DataPotential
+from sgmc.potentials import Potential, differentiate
+
+
+def ensemble(
+    potential: Potential,
+    position: Tensor,
+    *,
+    num_steps: int,
+    learning_rate: float = 0.01,
+    anchors: Tensor | None = None,
+    seed: int = 0,
+    progress: bool = True,
+) -> Draws:
+    """Descend to a mode from every start: a deep ensemble, without its adversarial examples (Lakshminarayanan et al., 2017, Algorithm 1).
+
+    All members are trained at once by Adam, as chains, each on minibatches of its own. What spread they have comes from the number of
+    modes alone: on a Gaussian posterior all end in its mean.
+
+    With anchors, member c minimises U(θ) with its prior N(0, Λ⁻¹) moved to N(aᶜ, Λ⁻¹): randomised MAP sampling (Pearce et al., 2020).
+    On a Gaussian posterior of precision A and covariance Σ, anchors of covariance S scatter the modes with the covariance ΣΛSΛΣ about the
+    mean: less than Σ for anchors from the prior, S = Λ⁻¹, and Σ itself, so that members are exact draws, for S = Λ⁻¹AΛ⁻¹.
+
+    Args:
+        potential: the target.
+        position: where the members start, ``(chains, dim)``, such as ``posterior.initial_position(5, generator)``.
+        num_steps: number of Adam's steps.
+        learning_rate: of Adam in the first step; it falls to zero.
+        anchors: a, ``(chains, dim)``, for a posterior whose prior is Gaussian with mean zero.
+        seed: seed of the minibatches.
+        progress: whether to show a progress bar, as :func:`sgmc.sample` does.
+
+    Returns:
+        One draw of each chain, a member: ``samples`` is ``(1, chains, dim)``.
+
+    Raises:
+        ValueError: if there is one member, all start in one place, or the anchors do not suit the potential.
+        DivergenceError: if a member stops being finite.
+
+    Example:
+        >>> from sgmc.targets import DoubleWell
+        >>> ensemble(DoubleWell(), torch.tensor([[-0.5], [0.1], [0.7]]), num_steps=500).samples.round(decimals=2)
+        tensor([[[-1.],
+                 [ 1.],
+                 [ 1.]]])
+    """
+    started = time.monotonic()
+    check_task(potential, position, 1, seed, progress)
+    if len(position) < 2:
+        raise ValueError("position has one chain, but an ensemble has at least two members: give a start for each, (chains, dim)")
+    if (position == position[0]).all():
+        raise ValueError(
+            "position has all members start in one place, from which they find one mode: give each a start of its own, such as "
+            "posterior.initial_position(chains, generator)"
+        )
+    pull = 0.0 if anchors is None else _pull(potential, position, anchors)
+    members = position.detach().clone()
+
+    def gradients(noise: Any) -> tuple[Tensor]:
+        return (potential.gradient_given(members, noise) - pull,)
+
+    complete = descend(potential, [members], gradients, Generator(position.device).manual_seed(seed), num_steps, learning_rate, progress)
+    name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{', anchors' * (anchors is not None)})"
+    return Draws(members[None], kernel=name, seed=seed, seconds=time.monotonic() - started, complete=complete)
+
+
+def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
+    """Compute Λa, by which moving the prior changes the gradient, from ∇log p(θ) = −Λθ."""
+    check_instance("potential", potential, DataPotential, "NetworkPosterior(...), whose prior anchors can move")
+    check_tensor("anchors", anchors, "chains", "dim")
+    if anchors.shape != position.shape or anchors.dtype != position.dtype:
+        given = f"{tuple(anchors.shape)} {anchors.dtype}"
+        raise ValueError(f"anchors must be one for each member, {tuple(position.shape)} {position.dtype}, but they are {given}")
+
+    def slope(place: Tensor) -> Tensor:
+        return potential.grad_log_prior(place) if potential.grad_log_prior else differentiate(potential.log_prior, place)[1]
+
+    pull = -slope(anchors)
+    if not all(torch.allclose(-slope(factor * anchors), factor * pull, rtol=1e-3) for factor in (0, 2)):
+        raise ValueError(
+            "anchors need a prior that is Gaussian with mean zero, but the slope of this log_prior is not linear: leave them out"
+        )
+    return pull
