@@ -16,7 +16,7 @@ _CHECK_EVERY = 32  # steps between two looks for parameters that are not finite
 
 
 def check_task(potential: Potential, position: Tensor, num_samples: int, seed: int, progress: bool) -> None:
-    """Raise a ValueError unless the potential can be followed from the position ``(chains, dim)``, as :func:`sgmc.sample` would."""
+    """Raise a ValueError unless the potential can be followed from a position ``(chains, dim)``, as :func:`sgmc.sampling.sample` would."""
     check_count("num_samples", num_samples)
     if not isinstance(progress, bool):
         raise ValueError(f"progress must be True or False, but it is {progress!r}")
@@ -43,7 +43,7 @@ def descend(
         generator: the source of the noise.
         num_steps: number of steps.
         learning_rate: at the start.
-        progress: whether to show a progress bar, as :func:`sgmc.sample` does.
+        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
         Whether all the steps were taken; Ctrl-C stops after the present one, with a warning.

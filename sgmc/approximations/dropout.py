@@ -40,7 +40,7 @@ def dropout(
         units: the number of the unit that each coordinate belongs to, ``(dim,)`` int64, and −1 where it is never dropped, such as a bias;
             coordinates of one unit are dropped together. Each is a unit of its own by default, as in a linear model.
         seed: seed of the run's generator, the only source of randomness.
-        progress: whether to show a progress bar, as :func:`sgmc.sample` does.
+        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
         Draws with the statistic ``weights``, M of the chain, ``(num_samples, chains, dim)``.

@@ -39,7 +39,7 @@ def ensemble(
         learning_rate: of Adam in the first step; it falls to zero.
         anchors: a, ``(chains, dim)``, for a posterior whose prior is Gaussian with mean zero.
         seed: seed of the minibatches.
-        progress: whether to show a progress bar, as :func:`sgmc.sample` does.
+        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
         One draw of each chain, a member: ``samples`` is ``(1, chains, dim)``.

@@ -50,7 +50,7 @@ def variational(
         alpha: α; 1 for the ordinary bound.
         initial_std: where σ starts.
         seed: seed of the run's generator, the only source of randomness.
-        progress: whether to show a progress bar, as :func:`sgmc.sample` does.
+        progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
         Draws with the statistics ``mean`` and ``std``, μ and σ of the chain, ``(num_samples, chains, dim)``, and ``log_density``,
