@@ -141,7 +141,8 @@ class Regression(Model):
         """Compute −n log σ − |y − Xβ|²/2σ² + log p(β, σ)."""
         n, xx, xy, yy = (self.data[key] for key in ("n", "xx", "xy", "yy"))
         squares = yy - 2 * beta @ xy + (beta @ xx * beta).sum(-1)
-        return (-n * sigma.log() - squares[:, None] / (2 * sigma**2))[:, 0] + self.log_prior(beta, sigma)
+        likelihood = -n * sigma.log()[:, 0] - squares / (2 * sigma[:, 0] ** 2)
+        return likelihood + self.log_prior(beta, sigma)
 
     def log_prior(self, beta, sigma):
         """Compute log p(β, σ): flat, if nothing else is said."""
@@ -242,16 +243,24 @@ class MovingAverage(Model):
 
 
 class Garch(Model):
-    """GARCH(1, 1): yₜ ~ N(μ, vₜ), vₜ = α₀ + α₁(yₜ₋₁ − μ)² + β₁vₜ₋₁ from a known v₁; flat priors, α₁ + β₁ < 1."""
+    """GARCH(1, 1): yₜ ~ N(μ, vₜ), vₜ = α₀ + α₁(yₜ₋₁ − μ)² + β₁vₜ₋₁ from a known v₁.
+
+    Priors are flat, with α₁ + β₁ < 1.
+    """
 
     name = "garch-garch11"
-    constraints = {"mu": (real, 1), "alpha0": (positive, 1), "alpha1_beta1": (below_one, 2)}
+    constraints = {
+        "mu": (real, 1),
+        "alpha0": (positive, 1),
+        "alpha1_beta1": (below_one, 2),
+    }
 
     def log_density(self, mu, alpha0, alpha1_beta1):
         """Compute Σ log N(yₜ | μ, vₜ)."""
         y, (alpha1, beta1) = self.data["y"], alpha1_beta1.split(1, -1)
         first = (self.data["sigma1"] ** 2).expand(len(mu), 1)
-        variance = recursion(beta1, torch.cat([first, alpha0 + alpha1 * (y[:-1] - mu) ** 2], -1))
+        driven = alpha0 + alpha1 * (y[:-1] - mu) ** 2
+        variance = recursion(beta1, torch.cat([first, driven], -1))
         return normal(y, mu, variance.sqrt()).sum(-1)
 
 

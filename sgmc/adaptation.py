@@ -165,8 +165,7 @@ class _WarmUp:
         if not hasattr(info, "acceptance"):
             raise ValueError(f"{type(kernel).__name__} has no acceptance to adapt by: give a kernel like NUTS or HMC")
         self.averaging.update(self.followed(info.acceptance))
-        if self.done > self.first:
-            self.moments.update(self.state.position)
+        self.moments.update(self.state.position)
         if self.done in self.ends:
             self.mass = Matrix(1 / self.moments.variance())
         if self.done in self.ends or self.done == self.first:

@@ -195,6 +195,7 @@ def test_the_stored_facts_fit_together(name):
 
 
 SHORT = Namespace(chains=10, warm_up=200, draws=300, seed=0)
+pytestmark = pytest.mark.filterwarnings("ignore:.*trees .* diverged", "ignore:the chains do not agree")
 
 
 def worst(result):

@@ -263,17 +263,16 @@ def largest(result, key):
     return max(map(abs, result[key]))
 
 
-heads = "d   |z| mean  |z| sd  R-hat  moved  diverged  gradients  seconds"
-print(" " * 26 + heads)
+print(f"{'':22} d |z|mean |z|sd R-hat moved diverged gradients")
 for name, title in titles.items():
     run = results[name]["NUTS"]
-    z = f"{largest(run, 'mean_z'):10.2f} {largest(run, 'sd_z'):7.2f}"
-    found = f"{z} {max(run['r_hat']):6.3f} {run['chains_moved']:6}"
-    costs = f"{run['divergences']:9} {run['gradients_per_draw']:10.1f} {run['seconds']:8.0f}"
-    print(f"{title:24} {results[name]['dim']:2} {found} {costs}")
+    z = f"{largest(run, 'mean_z'):7.2f} {largest(run, 'sd_z'):5.2f}"
+    found = f"{z} {max(run['r_hat']):.3f} {run['chains_moved']:5}"
+    costs = f"{run['divergences']:8} {run['gradients_per_draw']:9.1f}"
+    print(f"{title:22}{results[name]['dim']:2} {found} {costs}")
 
 # %% [markdown]
-# Largest $|z|$ of all quantities of a posterior, largest R̂, chains that moved, trees that diverged out of 10,000, gradients a draw, seconds with the warm-up. The clock is that of a machine which other work shared.
+# Largest $|z|$ of all quantities of a posterior, largest R̂, chains that moved, trees that diverged out of 10,000, gradients a draw.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-reference-z", "caption": "All comparisons: z of each mean (dots) and each standard deviation (rings), NUTS and, on two posteriors, SGHMC. The grey bands hold 68 % and 95 % of standard normal numbers; the dashed lines are the bound of 4."}, "image": {"alt": "Strip plot of z values by posterior; nearly all lie between minus two and two, none beyond the dashed lines at four."}}
 figure, axes = plt.subplots(figsize=(8.6, 4))
@@ -296,6 +295,7 @@ plt.show()
 
 # %% [markdown]
 # {numref}`fig-reference-z` shows all the comparisons at once. A wrong sampler would show as a row off the middle, an error estimate that is too small as a row too wide.
+# The farthest ring, the standard deviation of $\beta_1$ in the changing variance, stays 2.3 to 2.5 errors below the published one in three runs of 40,000 draws each: what remains there is the error of the reference, which is the same in every comparison.
 
 # %%
 runs = {name: results[name]["NUTS"] for name in titles}
