@@ -305,7 +305,7 @@ def test_a_number_of_steps_is_needed(num_steps):
         Gibbs(HMC(0.1, 1), num_steps)
 
 
-@pytest.mark.parametrize("kernel", [None, SGHMC, "SGHMC", DoubleWell()], ids=str)
+@pytest.mark.parametrize("kernel", [None, SGHMC, "SGHMC", DoubleWell()])
 def test_a_kernel_is_needed(kernel):
     with pytest.raises(ValueError, match=r"kernel must be of type Kernel, such as SGHMC\(...\), but it is"):
         Gibbs(kernel)

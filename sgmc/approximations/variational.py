@@ -141,7 +141,7 @@ def bound_gradient(
 
 
 def prune(draws: Draws, share: float) -> Draws:
-    """Set the weights of least signal to noise, |μ|/σ, to zero in all draws of a chain (Blundell et al., 2015, Section 5.1).
+    """Set the weights of least signal to noise, ``|μ|/σ``, to zero in all draws of a chain (Blundell et al., 2015, Section 5.1).
 
     Args:
         draws: from :func:`variational`.

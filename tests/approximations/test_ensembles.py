@@ -100,7 +100,6 @@ def laplace_prior():
         ),
         (laplace_prior(), {"anchors": [1.0]}, "anchors must be a floating-point tensor"),
     ],
-    ids=str,
 )
 def test_bad_input_is_refused(potential, change, message):
     with pytest.raises(ValueError, match=message):
