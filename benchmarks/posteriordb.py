@@ -141,7 +141,8 @@ class Regression(Model):
         """Compute −n log σ − |y − Xβ|²/2σ² + log p(β, σ)."""
         n, xx, xy, yy = (self.data[key] for key in ("n", "xx", "xy", "yy"))
         squares = yy - 2 * beta @ xy + (beta @ xx * beta).sum(-1)
-        likelihood = -n * sigma.log()[:, 0] - squares / (2 * sigma[:, 0] ** 2)
+        scale = sigma[:, 0]
+        likelihood = -n * scale.log() - squares / (2 * scale**2)
         return likelihood + self.log_prior(beta, sigma)
 
     def log_prior(self, beta, sigma):
@@ -243,9 +244,9 @@ class MovingAverage(Model):
 
 
 class Garch(Model):
-    """GARCH(1, 1): yₜ ~ N(μ, vₜ), vₜ = α₀ + α₁(yₜ₋₁ − μ)² + β₁vₜ₋₁ from a known v₁.
+    """GARCH(1, 1): yₜ ~ N(μ, vₜ), vₜ = α₀ + α₁(yₜ₋₁ − μ)² + β₁vₜ₋₁.
 
-    Priors are flat, with α₁ + β₁ < 1.
+    The variance v₁ is known; priors are flat, with α₁ + β₁ < 1.
     """
 
     name = "garch-garch11"
