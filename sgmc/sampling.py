@@ -82,9 +82,9 @@ def sample(
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = SGHMC(step_size=0.1, friction=3.0, noise_estimate=0.2)
-        >>> draws = sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(10, 1), num_samples=100, warm_up=50)
+        >>> draws = sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(10, 1), num_samples=50, warm_up=50)
         >>> draws.samples.shape
-        torch.Size([100, 10, 1])
+        torch.Size([50, 10, 1])
     """
     check_count("num_samples", num_samples)
     check_count("warm_up", warm_up, at_least=0)
