@@ -21,7 +21,7 @@ from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.remarks import name_chains
 from sgmc.sampling import drive, flatten, unflatten
-from sgmc.starting import check_start
+from sgmc.starting import check_kernel, check_start
 
 STEP_SIZES = (1e-12, 1e12)  # beyond these something else is wrong
 
@@ -120,7 +120,8 @@ def adapt(
     check_count("num_steps", num_steps, at_least=20)
     if not 0 < target_acceptance < 1:
         raise ValueError(f"target_acceptance must lie between 0 and 1, but it is {target_acceptance!r}")
-    check_start(kernel, potential, position, seed)
+    check_kernel(kernel)
+    check_start(potential, position, seed)
     if not all(hasattr(kernel, name) for name in ("step_size", "mass")):
         raise ValueError(f"{type(kernel).__name__} has no step_size and mass to adapt: give a kernel like NUTS or HMC")
     warm_up = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)

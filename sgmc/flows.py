@@ -211,25 +211,32 @@ class AtOnce:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """θ ← θ − t∇Ũ(θ) + N(0, S): the step of Langevin dynamics, which has no momentum."""
+    """θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S): the step of Langevin dynamics, which has no momentum."""
 
     time: float
     covariance: Matrix
+    mass: MatrixLike = 1.0
 
     def __post_init__(self):
         check_number("time", self.time)
         check_instance("covariance", self.covariance, Matrix, "Matrix(0.5)")
         as_matrix(self.covariance, "covariance")
+        as_matrix(self.mass, "mass", positive=True)
+
+    @cached_property
+    def _descent(self) -> Matrix:  # −tM⁻¹
+        return -self.time * Matrix(self.mass).inverse
 
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
-        position.sub_(gradient(position), alpha=self.time)
+        self._descent.add_product_(position, gradient(position))
         self.covariance.root.add_product_(position, normal_like(position, generator))
 
     def linear(self, precision, noise_variance):
         """Give F and Q."""
         identity, _ = _identity_and_zero(precision)
-        return identity - self.time * precision, self.time**2 * noise_variance + self.covariance.dense(len(precision))
+        descent = self._descent.dense(len(precision))
+        return identity + descent @ precision, descent @ noise_variance @ descent + self.covariance.dense(len(precision))
 
 
 def friction_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0) -> MomentumMap:
@@ -346,9 +353,10 @@ def ubu(
     return [half, Kick(step_size), half]
 
 
-def sgld(step_size: float, noise_estimate: MatrixLike = 0.0, temperature: float = 1.0) -> list[Flow]:
-    """List the step of SGLD, θ ← θ − η∇Ũ(θ) + N(0, 2η(T − B̂)) (Welling and Teh, 2011, eq. 4)."""
-    return [Descent(step_size, _injected(step_size, 1.0, noise_estimate, temperature))]
+def sgld(step_size: float, noise_estimate: MatrixLike = 0.0, temperature: float = 1.0, mass: MatrixLike = 1.0) -> list[Flow]:
+    """List the step of SGLD, θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1)."""
+    inverse = as_matrix(mass, "mass", positive=True).inverse
+    return [Descent(step_size, inverse @ _injected(step_size, mass, noise_estimate, temperature) @ inverse, mass)]
 
 
 def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:

@@ -93,6 +93,34 @@ class LinearChain(NamedTuple):
         series = torch.linalg.solve(identity - transition, (identity + transition) @ covariance @ c)
         return float(c @ series / (c @ covariance @ c))
 
+    def average_covariance(self, num_steps: int) -> Tensor:
+        """Compute the covariance of the mean of successive states of the stationary chain, for a window of any length.
+
+        With K states it is (S + Sᵀ − KΣ)/K², where S = Σₖ(K − k)FᵏΣ, summed over the lags from 0 to K − 1.
+
+        Args:
+            num_steps: K, the number of states that are averaged.
+
+        Returns:
+            ``(dim, dim)`` float64.
+
+        Raises:
+            ValueError: if the chain has no stationary law, or the number is not positive.
+
+        Example:
+            >>> chain = LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]]))
+            >>> chain.average_covariance(2)  # ½(1 + 0.5) of the variance
+            tensor([[0.7500]], dtype=torch.float64)
+        """
+        check_count("num_steps", num_steps)
+        covariance, transition = self.stationary_covariance(), self.transition.double()
+        powers, total = torch.zeros_like(transition), torch.zeros_like(transition)
+        for _ in range(num_steps):
+            powers = torch.eye(len(transition), dtype=torch.float64) + transition @ powers  # 1 + F + F² + …
+            total += powers
+        lagged = total @ covariance
+        return (lagged + lagged.mT - num_steps * covariance) / num_steps**2
+
     def _direction(self, direction: Tensor) -> Tensor:
         check_tensor("direction", direction, "dim", floating=False)
         if len(direction) != len(self.transition) or not direction.any():
@@ -137,8 +165,9 @@ def langevin_chain(
     noise_variance: MatrixLike = 0.0,
     noise_estimate: MatrixLike = 0.0,
     temperature: float = 1.0,
+    mass: MatrixLike = 1.0,
 ) -> LinearChain:
-    """Write SGLD as a linear chain in θ: F = I − ηA, Q = η²V + 2η(T − B̂).
+    """Write SGLD as a linear chain in θ: F = I − ηM⁻¹A, Q = M⁻¹(η²V + 2η(TM − B̂))M⁻¹.
 
     Args:
         precision: A, ``(dim, dim)``.
@@ -146,12 +175,13 @@ def langevin_chain(
         noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or ``(dim, dim)``.
         noise_estimate: B̂, likewise.
         temperature: T, of the target exp(−U/T).
+        mass: M, likewise.
 
     Example:
         >>> langevin_chain(torch.eye(1), step_size=0.5).stationary_covariance()
         tensor([[1.3333]], dtype=torch.float64)
     """
-    return linear_chain(flows.sgld(step_size, noise_estimate, temperature), precision, noise_variance)
+    return linear_chain(flows.sgld(step_size, noise_estimate, temperature, mass), precision, noise_variance)
 
 
 def sghmc_chain(

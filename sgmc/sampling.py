@@ -20,7 +20,7 @@ from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 from sgmc.remarks import remark_disagreement, remark_stuck
-from sgmc.starting import check_start
+from sgmc.starting import check_kernel, check_start
 
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
 CHECKPOINT_SECONDS = 30.0
@@ -91,7 +91,8 @@ def sample(
     check_count("thinning", thinning)
     if collect is not None and not callable(collect):
         raise ValueError(f"collect must be a function of the positions, but it is {collect!r}")
-    check_start(kernel, potential, position, seed)
+    check_kernel(kernel)
+    check_start(potential, position, seed)
     run = _Sampling(kernel, potential, position, num_samples, warm_up, thinning, seed, collect)
     saved = None if checkpoint is None else Checkpoint(checkpoint, run.settings())
     drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)

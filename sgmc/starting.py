@@ -12,14 +12,18 @@ from sgmc.potentials import Potential, differentiate
 from sgmc.randomness import normal_like
 
 
-def check_start(kernel: Kernel, potential: Potential, position: Tensor, seed: int) -> None:
+def check_kernel(kernel: Kernel) -> None:
+    """Raise a ValueError unless it is a kernel."""
+    if not isinstance(kernel, Kernel) or isinstance(kernel, type):
+        given = kernel.__name__ if isinstance(kernel, type) else type(kernel).__name__
+        raise ValueError(f"kernel must be an object with init, step and diagnose, such as SGHMC(...), but it is {given}")
+
+
+def check_start(potential: Potential, position: Tensor, seed: int) -> None:
     """Raise a ValueError if chains cannot start at the position, or the potential is not what it should be there.
 
     With a generator of its own it looks at the stochastic gradient at the start, and, by :func:`check_model`, at the energy beside it.
     """
-    if not isinstance(kernel, Kernel) or isinstance(kernel, type):
-        given = kernel.__name__ if isinstance(kernel, type) else type(kernel).__name__
-        raise ValueError(f"kernel must be an object with init, step and diagnose, such as SGHMC(...), but it is {given}")
     if not isinstance(potential, Potential):
         raise ValueError(f"potential must be a Potential, such as one of sgmc.targets, but it is {type(potential).__name__}")
     check_count("seed", seed, at_least=-(2**63))

@@ -96,6 +96,7 @@ PIECES = {
     "free, diagonal friction": [Free(0.3, FRICTIONS["diagonal"], 1.7)],
     "free, diagonal mass": [Free(0.3, 1.3, DIAGONAL)],
     "descent": [Descent(0.3, Matrix(FULL_MASS))],
+    **{f"descent, {name} mass": [Descent(0.3, Matrix(DIAGONAL), mass)] for name, mass in MASSES.items()},
     "at once": [AtOnce([Drift(0.3, FULL_MASS), Kick(0.2), flows.friction_flow(0.1, 2.0), flows.noise_flow(Matrix(DIAGONAL))])],
     "at once, twice a kick": [AtOnce([Kick(0.2), Kick(0.3), Drift(0.1)])],
     **{
@@ -112,7 +113,7 @@ PIECES = {
     "BAOAB": flows.baoab(0.2, FULL_FRICTION, FULL_MASS, 0.9),
     "OBABO": flows.obabo(0.2, FULL_FRICTION, FULL_MASS, 0.9),
     "UBU": flows.ubu(0.2, FRICTIONS["diagonal"], DIAGONAL, 0.9),
-    "SGLD": flows.sgld(0.2, 0.1 * FULL_MASS, 0.9),
+    "SGLD": flows.sgld(0.2, 0.1 * FULL_MASS, 0.9, FULL_FRICTION),
 }
 
 
@@ -336,9 +337,23 @@ def test_splittings_with_a_noise_estimate_by_hand(friction, mass, estimate):
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
 @pytest.mark.parametrize("estimate", [0.1, 0.1 * DIAGONAL, 0.1 * FULL_MASS], ids=["number", "diagonal", "full"])
-def test_sgld_by_hand(estimate, temperature):
-    expected = EYE - 0.2 * PRECISION, 0.04 * NOISE + 0.4 * (temperature * EYE - full(estimate))
-    assert_law(flows.sgld(0.2, estimate, temperature), expected)
+@pytest.mark.parametrize("mass", {"one": 1.0} | MASSES)
+def test_sgld_by_hand(mass, estimate, temperature):
+    mass = MASSES.get(mass, 1.0)
+    inverse = torch.linalg.inv(full(mass))
+    noise = 0.04 * inverse @ NOISE @ inverse + 0.4 * (temperature * inverse - inverse @ full(estimate) @ inverse)
+    assert_law(flows.sgld(0.2, estimate, temperature, mass), (EYE - 0.2 * inverse @ PRECISION, noise))
+
+
+@pytest.mark.parametrize("mass", MASSES)
+def test_a_mass_and_the_right_estimate_leave_the_error_of_the_step_alone(mass):
+    """With B̂ = ½ηV the law solves (M − ½ηA)ΣA + AΣ(M − ½ηA) = 2M, whatever V is; and B̂ = ½η(V + A) makes it A⁻¹ at any stable step."""
+    mass, step_size = MASSES[mass], 0.2
+    law = [linear_chain(flows.sgld(step_size, step_size / 2 * noise, 1.0, mass), PRECISION, noise) for noise in (NOISE, 0.1 * NOISE)]
+    torch.testing.assert_close(law[0].stationary_covariance(), law[1].stationary_covariance(), **CLOSE)
+    both = flows.sgld(step_size, step_size / 2 * (0.1 * NOISE + PRECISION), 1.0, mass)
+    covariance = linear_chain(both, PRECISION, 0.1 * NOISE).stationary_covariance()
+    torch.testing.assert_close(covariance, torch.linalg.inv(PRECISION), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("num_steps", [1, 2, 5])
@@ -435,6 +450,7 @@ ORDERS = {
     "SGHMC, no estimate": (lambda step: flows.sghmc(step, FULL_FRICTION, 0.0, FULL_MASS), 1, 1.0, NOISE),
     "explicit Euler": (lambda step: flows.explicit_euler_sghmc(step, FULL_FRICTION, 0.5 * step * NOISE, FULL_MASS), 1, 1.0, NOISE),
     "SGLD": (lambda step: flows.sgld(step, 0.5 * step * NOISE), 1, 1.0, NOISE),
+    "SGLD with a mass": (lambda step: flows.sgld(step, 0.5 * step * NOISE, 0.5, FULL_MASS), 1, 0.5, NOISE),
     "BAOAB, noise not accounted for": (lambda step: flows.baoab(step, FULL_FRICTION, FULL_MASS), 1, 1.0, NOISE),
 }
 
@@ -481,6 +497,8 @@ def test_bad_frictions_and_masses_are_refused(maker, settings):
         (lambda: flows.sghmc(0.1, 1.0, noise_estimate=-1.0), "noise_estimate must be non-negative"),
         (lambda: flows.sgld(0.1, noise_estimate=2.0), r"temperature \* friction - noise_estimate must be non-negative, .* is -1"),
         (lambda: flows.sgld(math.nan), "step_size must be a positive number, but it is nan"),
+        (lambda: flows.sgld(0.1, mass=0.0), "mass must be positive"),
+        (lambda: flows.Descent(0.1, Matrix(1.0), -1.0), "mass must be positive"),
         (lambda: flows.baoab(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0"),
         (lambda: flows.ubu(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0"),
         (lambda: flows.ubu(-0.1, 1.0), "time must be a positive number, but it is -0.05"),

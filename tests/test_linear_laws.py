@@ -30,9 +30,10 @@ def columns(state):
     return torch.cat([state.position, state.momentum], -1).T
 
 
-def test_transition_of_sgld_is_its_step_without_noise():
-    state, _ = SGLD(0.1, temperature=0.0).step(TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0), GENERATOR)
-    torch.testing.assert_close(langevin_chain(TARGET.precision, 0.1).transition, state.position.T)
+@pytest.mark.parametrize("mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
+def test_transition_of_sgld_is_its_step_without_noise(mass):
+    state, _ = SGLD(0.1, temperature=0.0, mass=mass).step(TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0), GENERATOR)
+    torch.testing.assert_close(langevin_chain(TARGET.precision, 0.1, mass=mass).transition, state.position.T)
 
 
 @pytest.mark.parametrize("mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
@@ -142,6 +143,29 @@ def test_autocorrelation_of_an_autoregression():
     assert chain.autocorrelation_time(direction) == pytest.approx(1.8 / 0.2, rel=1e-12)
 
 
+@pytest.mark.parametrize("length", [1, 2, 7, 50])
+def test_covariance_of_an_average_by_writing_out_all_its_states(length):
+    """The states z₁, …, z_K are linear in z₁ and the noises, so that their mean's covariance is read off without any series."""
+    chain = sghmc_chain(TARGET.precision, 0.2, 2 * FULL, FULL, 0.1 * FULL, DIAGONAL)  # F is not symmetric, nor is FΣ
+    weight, covariance = torch.zeros(4, 4, dtype=DOUBLE), torch.zeros(4, 4, dtype=DOUBLE)
+    for state in reversed(range(length)):  # what enters at a state is in all the later ones
+        weight = torch.eye(4, dtype=DOUBLE) + weight @ chain.transition
+        entering = chain.stationary_covariance() if state == 0 else chain.noise_covariance
+        covariance = covariance + weight @ entering @ weight.T / length**2
+    torch.testing.assert_close(chain.average_covariance(length), covariance, rtol=1e-11, atol=1e-13)
+
+
+def test_a_long_average_has_the_autocorrelation_time_in_its_variance():
+    """K·Var tends to τ times the variance, and for gradient descent to A⁻¹VA⁻¹, whatever the step size; the rest falls as 1/K."""
+    chain, inverse = langevin_chain(TARGET.precision, 0.3, FULL, temperature=0.0), torch.linalg.inv(TARGET.precision)
+    torch.testing.assert_close(chain.average_covariance(1), chain.stationary_covariance())
+    errors = [(length * chain.average_covariance(length) - inverse @ FULL @ inverse).norm() for length in (500, 1_000)]
+    assert errors[1] / errors[0] == pytest.approx(0.5, abs=1e-6)
+    direction = torch.tensor([1.0, -2.0], dtype=DOUBLE)
+    limit = chain.autocorrelation_time(direction) * (direction @ chain.stationary_covariance() @ direction)
+    assert float(direction @ inverse @ FULL @ inverse @ direction) == pytest.approx(float(limit), rel=1e-10)
+
+
 @pytest.mark.parametrize("precision, step_size, size", [(1.0, 2.5, "1.5"), (0.0, 0.1, "1")])
 def test_a_chain_without_stationary_law_is_refused(precision, step_size, size):
     message = f"the chain has no stationary law: F has an eigenvalue of size {size}; take a smaller step_size"
@@ -173,6 +197,7 @@ PIECES = [Drift(0.3, DIAGONAL), Kick(0.2)]
         (lambda: LinearChain([[0.5]], [[1.0]]).stationary_covariance(), "transition must be a floating-point tensor"),
         (lambda: LinearChain(0.5 * torch.eye(2), torch.eye(3)).stationary_covariance(), r"of one shape .* \(2, 2\) and \(3, 3\)"),
         (lambda: CHAIN.power(0), "num_steps must be a whole number of at least 1, but it is 0"),
+        (lambda: CHAIN.average_covariance(0), "num_steps must be a whole number of at least 1, but it is 0"),
         (lambda: CHAIN.autocorrelation(torch.ones(2), 0), "num_lags must be a whole number of at least 1"),
         (lambda: CHAIN.autocorrelation([1.0, 0.0], 3), r"direction must be a tensor \(dim,\), but it is a list"),
         (lambda: CHAIN.autocorrelation(torch.ones(1), 3), "direction must have 2 entries, not all of them zero, but it is"),

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.networks import convolutional_network
 from sgmc.posteriors import (
@@ -276,16 +277,16 @@ PRECISIONS = {"0.weight": 1.0, "0.bias": 0.25, "2.weight": 2.0, "2.bias": 1.0}
 
 
 def test_network_energy_is_that_of_the_module(generator):
-    posterior = network(generator, prior_variance={name: 1 / value for name, value in PRECISIONS.items()})
-    inputs, targets = posterior.data
-    position = torch.nn.utils.parameters_to_vector(posterior.module.parameters()).detach()[None]
+    module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+    inputs, targets = torch.randn(7, 3, generator=generator, dtype=DOUBLE), torch.arange(7) % 2
+    posterior = NetworkPosterior(module, inputs, targets, prior_variance={name: 1 / value for name, value in PRECISIONS.items()})
+    position = torch.nn.utils.parameters_to_vector(module.parameters()).detach()[None]
     prior = sum(
-        0.5 * precision * parameter.pow(2).sum()
-        for parameter, precision in zip(posterior.module.parameters(), PRECISIONS.values(), strict=True)
+        0.5 * precision * parameter.pow(2).sum() for parameter, precision in zip(module.parameters(), PRECISIONS.values(), strict=True)
     )
-    energy = prior + functional.cross_entropy(posterior.module(inputs), targets, reduction="sum")
+    energy = prior + functional.cross_entropy(module(inputs), targets, reduction="sum")
     torch.testing.assert_close(posterior.energy(position)[0], energy.detach())
-    torch.testing.assert_close(posterior.predict(position, inputs)[0], posterior.module(inputs).softmax(-1).detach())
+    torch.testing.assert_close(posterior.predict(position, inputs)[0], module(inputs).softmax(-1).detach())
 
 
 @pytest.mark.parametrize("batch_size", [None, 3])
@@ -343,11 +344,19 @@ def test_predictions_for_many_inputs_are_those_one_by_one(generator):
 
 
 def test_a_network_posterior_leaves_its_module_alone(generator):
-    posterior = network(generator)
-    before = [parameter.clone() for parameter in posterior.module.parameters()]
+    module = nn.Linear(3, 2).double()
+    before = [parameter.clone() for parameter in module.parameters()]
+    posterior = NetworkPosterior(module, torch.ones(4, 3, dtype=DOUBLE), torch.arange(4) % 2)
     posterior.gradient(start(posterior, generator))
-    for parameter, old in zip(posterior.module.parameters(), before, strict=True):
-        assert torch.equal(parameter, old) and parameter.grad is None
+    for parameter, old in zip(module.parameters(), before, strict=True):
+        assert torch.equal(parameter, old) and parameter.grad is None and old.any()
+
+
+def test_what_a_module_happens_to_hold_makes_no_other_posterior(generator):
+    """A script that is run again makes its network anew, and its checkpoint is still its own."""
+    one, other = (network(torch.Generator().manual_seed(1)) for _ in range(2))
+    assert fingerprint(one) == fingerprint(other)
+    assert fingerprint(one) != fingerprint(network(torch.Generator().manual_seed(1), prior_variance=2.0))
 
 
 def test_initial_positions_have_the_scale_of_the_fan_in(generator):
@@ -368,7 +377,6 @@ def variance_of(precisions):
 
 def test_given_precisions_make_the_posterior_that_would_be_made_with_them(generator):
     changed, new = network(generator).given(PRECISIONS), network(torch.Generator().manual_seed(0), prior_variance=variance_of(PRECISIONS))
-    changed.module.load_state_dict(new.module.state_dict())
     position = start(new, generator)
     assert torch.equal(changed.gradient(position), new.gradient(position))
     assert torch.equal(changed.energy(position), new.energy(position))

@@ -148,13 +148,13 @@ def test_a_right_model_is_let_through(name, dtype):
         for scale in (0.0, 1.0):
             start = scale * torch.randn(chains, dim, generator=torch.Generator().manual_seed(1), dtype=dtype)
             start = -start.abs() if "support" in name else start
-            check_start(SGLD(1e-3), make(dtype), start, seed=0)
+            check_start(make(dtype), start, seed=0)
 
 
 def test_the_door_neither_reads_nor_moves_the_global_generator():
     torch.manual_seed(0)
     before = torch.get_rng_state()
-    check_start(SGLD(1e-3), POSTERIOR, torch.zeros(4, 3), seed=0)
+    check_start(POSTERIOR, torch.zeros(4, 3), seed=0)
     assert torch.equal(torch.get_rng_state(), before)
 
 

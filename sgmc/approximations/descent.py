@@ -1,13 +1,16 @@
 """What the approximations share: a way down a noisy gradient."""
 
+import math
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_positive
-from sgmc.kernels import SGLD
+from sgmc.checkpoints import Checkpoint
+from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError, drive
 from sgmc.starting import check_start
@@ -20,7 +23,58 @@ def check_task(potential: Potential, position: Tensor, num_samples: int, seed: i
     check_count("num_samples", num_samples)
     if not isinstance(progress, bool):
         raise ValueError(f"progress must be True or False, but it is {progress!r}")
-    check_start(SGLD(1.0), potential, position, seed)  # which stands for all that follows gradients
+    check_start(potential, position, seed)
+
+
+class Settings(NamedTuple):
+    """How to go down.
+
+    With ``momentum_decay`` α it is by stochastic gradient descent with momentum, v ← (1 − α)v + ∇Ũ(θ) and θ ← θ − ηv, which at α = 1 has
+    none; without, by Adam (Kingma and Ba, 2015, Algorithm 1), whose steps do not grow with the scale of the energy.
+    """
+
+    num_steps: int  #: number of steps
+    learning_rate: float  #: η at the start
+    momentum_decay: float | None = None  #: α
+    cycle_length: int | None = None  #: steps from one return to the first learning rate to the next; by default there is none
+
+    def check(self) -> None:
+        """Raise a ValueError if a setting is out of its range."""
+        check_count("num_steps", self.num_steps)
+        check_positive("learning_rate", self.learning_rate)
+        if self.momentum_decay is not None:
+            check_positive("momentum_decay", self.momentum_decay)
+            if self.momentum_decay > 1:
+                raise ValueError(f"momentum_decay must be at most 1, which is no momentum at all, but it is {self.momentum_decay}")
+        if self.cycle_length is not None:
+            check_count("cycle_length", self.cycle_length)
+
+    def rate(self, step: int) -> float:
+        """Compute the learning rate after so many steps, on its way to zero in a line; with cycles, in half a wave of a cosine each.
+
+        A rate that stays leaves parameters in a cloud about the optimum; one that falls lets them settle.
+
+        Example:
+            >>> Settings(10, 1.0).rate(5), round(Settings(10, 1.0, cycle_length=5).rate(6), 4)
+            (0.5, 0.9045)
+        """
+        if self.cycle_length is None:
+            return self.learning_rate * (1 - step / self.num_steps)
+        return 0.5 * self.learning_rate * (1 + math.cos(math.pi * (step % self.cycle_length) / self.cycle_length))
+
+    def optimiser(self, parameters: Sequence[Tensor]) -> torch.optim.Optimizer:
+        """Make the optimiser of some parameters."""
+        if self.momentum_decay is None:
+            return torch.optim.Adam(parameters, lr=self.learning_rate)
+        return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=1 - self.momentum_decay)
+
+
+class Descent(NamedTuple):
+    """What came of going down."""
+
+    complete: bool  #: whether all the steps were taken
+    seconds: float  #: wall-clock time
+    kept: list[Tensor]  #: the first parameter at the end of each cycle
 
 
 def descend(
@@ -28,21 +82,22 @@ def descend(
     parameters: Sequence[Tensor],
     gradients: Callable[[Any], Sequence[Tensor]],
     generator: Generator,
-    num_steps: int,
-    learning_rate: float,
+    settings: Settings,
+    *,
+    checkpoint: str | Path | None = None,
+    what: str = "",
     progress: bool = True,
-) -> bool:
-    """Follow stochastic gradients by Adam (Kingma and Ba, 2015, Algorithm 1), with a learning rate that falls in a line to zero.
-
-    A learning rate that stays leaves parameters in a cloud about the optimum; one that falls lets them settle.
+) -> Descent:
+    """Follow stochastic gradients down, in place.
 
     Args:
         potential: what the gradients' noise is drawn from.
         parameters: what to move, in place; the first is ``(chains, ...)``, as many chains as there are minibatches.
         gradients: from one step's noise ω to the gradient of each parameter, downhill being its negative.
         generator: the source of the noise.
-        num_steps: number of steps.
-        learning_rate: at the start.
+        settings: how to go down.
+        checkpoint: file in which to save the way, as :func:`sgmc.sampling.sample` does, and from which to go on.
+        what: all that the gradients depend on besides the potential and the parameters, in words; another makes it another way.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -51,37 +106,44 @@ def descend(
     Raises:
         ValueError: if a setting is out of its range.
         DivergenceError: if a parameter stops being finite.
+        CheckpointError: if the checkpoint is corrupt or of another way.
 
     Example:
         >>> from sgmc.targets import DoubleWell
         >>> well, position = DoubleWell(), torch.tensor([[0.5]])
-        >>> descend(well, [position], lambda noise: [well.gradient_given(position, noise)], Generator(), 300, 0.1)
-        True
-        >>> position
-        tensor([[1.0000]])
+        >>> way = descend(well, [position], lambda noise: [well.gradient_given(position, noise)], Generator(), Settings(300, 0.1))
+        >>> way.complete, position
+        (True, tensor([[1.0000]]))
     """
-    check_count("num_steps", num_steps)
-    check_positive("learning_rate", learning_rate)
-    job = _Descent(potential, parameters, gradients, generator, num_steps, learning_rate)
-    drive(job, num_steps, kept="what was reached so far is used", progress=progress)
-    return job.done == num_steps
+    settings.check()
+    job = _Descent(potential, parameters, gradients, generator, settings)
+    saved = None
+    if checkpoint is not None:
+        check_instance("checkpoint", checkpoint, str | Path, '"fit.pt"')
+        starts = [parameter.clone() for parameter in parameters]
+        depends = {"potential": potential, "start": starts, "settings": tuple(settings), "seed": generator.initial_seed(), "what": what}
+        saved = Checkpoint(checkpoint, depends)
+    drive(job, settings.num_steps, checkpoint=saved, kept="what was reached so far is used", progress=progress)
+    return Descent(job.done == settings.num_steps, job.elapsed(), job.kept)
 
 
 class _Descent:
-    """A job of :func:`sgmc.sampling.drive`, without a checkpoint."""
+    """A job of :func:`sgmc.sampling.drive`."""
 
-    def __init__(self, potential, parameters, gradients, generator, num_steps, learning_rate):
-        self.potential, self.parameters, self.gradients, self.generator, self.done = potential, parameters, gradients, generator, 0
-        self.adam = torch.optim.Adam(parameters, lr=learning_rate)
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.adam, lambda step: 1 - step / num_steps)
+    def __init__(self, potential, parameters, gradients, generator, settings):
+        self.potential, self.parameters, self.gradients, self.generator = potential, parameters, gradients, generator
+        self.settings, self.optimiser = settings, settings.optimiser(parameters)
+        self.done, self.kept, self.seconds, self.started = 0, [], 0.0, time.monotonic()
 
     def advance(self) -> None:
         (noise,) = self.potential.draw_noise(self.parameters[0], self.generator, self.done)
         for parameter, gradient in zip(self.parameters, self.gradients(noise), strict=True):
             parameter.grad = gradient
-        self.adam.step()
-        self.schedule.step()
+        self.optimiser.param_groups[0]["lr"] = self.settings.rate(self.done)
+        self.optimiser.step()
         self.done += 1
+        if self.settings.cycle_length is not None and self.done % self.settings.cycle_length == 0:
+            self.kept.append(self.parameters[0].clone())
         if self.done % _CHECK_EVERY == 0:
             self.check()
 
@@ -92,3 +154,25 @@ class _Descent:
                 "potential, or the potential's gradient is not finite on the way",
                 None,
             )
+
+    def elapsed(self) -> float:
+        return self.seconds + time.monotonic() - self.started
+
+    def content(self) -> dict:
+        return {
+            "done": self.done,
+            "seconds": self.elapsed(),
+            "parameters": list(self.parameters),
+            "optimiser": self.optimiser.state_dict()["state"],
+            "generator": self.generator.get_state(),
+            "kept": self.kept,
+        }
+
+    def restore(self, content: dict) -> None:
+        device = self.parameters[0].device
+        self.done, self.seconds, self.started = content["done"], content["seconds"], time.monotonic()
+        for parameter, saved in zip(self.parameters, content["parameters"], strict=True):
+            parameter.copy_(saved)
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": content["optimiser"]})
+        self.generator.set_state(content["generator"].cpu())
+        self.kept = [position.to(device) for position in content["kept"]]

@@ -1,15 +1,15 @@
 """Ensembles: the same network trained again and again."""
 
-import time
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.approximations.descent import check_task, descend
-from sgmc.checks import check_instance, check_tensor
+from sgmc.approximations.descent import Settings, check_task, descend
+from sgmc.checks import check_instance, check_non_negative, check_tensor
 from sgmc.draws import Draws
-from sgmc.posteriors import DataPotential
+from sgmc.posteriors import DataPotential, NetworkPosterior
 from sgmc.potentials import Potential, differentiate
 
 
@@ -20,13 +20,18 @@ def ensemble(
     num_steps: int,
     learning_rate: float = 0.01,
     anchors: Tensor | None = None,
+    adversarial: float = 0.0,
     seed: int = 0,
+    checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
-    """Descend to a mode from every start: a deep ensemble, without its adversarial examples (Lakshminarayanan et al., 2017, Algorithm 1).
+    """Descend to a mode from every start: a deep ensemble (Lakshminarayanan et al., 2017, Algorithm 1).
 
     All members are trained at once by Adam, as chains, each on minibatches of its own. What spread they have comes from the number of
     modes alone: on a Gaussian posterior all end in its mean.
+
+    With adversarial training half of each example's log-likelihood is that of x + ϵ·sign(∇ₓ −log p(y | x, θ)), the input nearby that is
+    worst for the member. (The paper adds the two; their mean keeps the weight of the data against the prior.)
 
     With anchors, member c minimises U(θ) with its prior N(0, Λ⁻¹) moved to N(aᶜ, Λ⁻¹): randomised MAP sampling (Pearce et al., 2020).
     On a Gaussian posterior of precision A and covariance Σ, anchors of covariance S scatter the modes with the covariance ΣΛSΛΣ about the
@@ -38,15 +43,18 @@ def ensemble(
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
         anchors: a, ``(chains, dim)``, for a posterior whose prior is Gaussian with mean zero.
+        adversarial: ϵ, in units of the inputs, for a :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
         seed: seed of the minibatches.
+        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample` does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
         One draw of each chain, a member: ``samples`` is ``(1, chains, dim)``.
 
     Raises:
-        ValueError: if there is one member, all start in one place, or the anchors do not suit the potential.
+        ValueError: if there is one member, all start in one place, or anchors or adversarial examples do not suit the potential.
         DivergenceError: if a member stops being finite.
+        CheckpointError: if the checkpoint is corrupt or of another training.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -55,7 +63,9 @@ def ensemble(
                  [ 1.],
                  [ 1.]]])
     """
-    started = time.monotonic()
+    check_non_negative("adversarial", adversarial)
+    if adversarial > 0:
+        check_instance("potential", potential, NetworkPosterior, "NetworkPosterior(...), which has inputs, or leave out adversarial")
     check_task(potential, position, 1, seed, progress)
     if len(position) < 2:
         raise ValueError("position has one chain, but an ensemble has at least two members: give a start for each, (chains, dim)")
@@ -68,11 +78,39 @@ def ensemble(
     members = position.detach().clone()
 
     def gradients(noise: Any) -> tuple[Tensor]:
+        if adversarial > 0:
+            return (adversarial_gradient(potential, members, noise, adversarial) - pull,)
         return (potential.gradient_given(members, noise) - pull,)
 
-    complete = descend(potential, [members], gradients, Generator(position.device).manual_seed(seed), num_steps, learning_rate, progress)
-    name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{', anchors' * (anchors is not None)})"
-    return Draws(members[None], kernel=name, seed=seed, seconds=time.monotonic() - started, complete=complete)
+    generator, settings = Generator(position.device).manual_seed(seed), Settings(num_steps, learning_rate)
+    what = f"{f', adversarial={adversarial}' * (adversarial > 0)}{', anchors' * (anchors is not None)}"
+    depends = what if anchors is None else f"{what} {anchors.tolist()}"
+    way = descend(potential, [members], gradients, generator, settings, checkpoint=checkpoint, what=depends, progress=progress)
+    name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})"
+    return Draws(members[None], kernel=name, seed=seed, seconds=way.seconds, complete=way.complete)
+
+
+def adversarial_gradient(posterior: NetworkPosterior, position: Tensor, noise: Tensor | None, size: float) -> Tensor:
+    """Compute ∇Ũ(θ; S), half of each log-likelihood being that of the example's worst neighbour: a pure function.
+
+    Args:
+        posterior: the target.
+        position: θ, ``(chains, dim)``.
+        noise: the indices of a minibatch ``(chains, n)``, or None for all the data.
+        size: ϵ; the neighbour is x + ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al., 2015).
+
+    Returns:
+        ``(chains, dim)``.
+    """
+    inputs, targets = posterior.minibatch(noise)
+    with torch.enable_grad():
+        variable, inputs = position.detach().requires_grad_(), inputs.expand(len(position), *inputs.shape[1:]).detach().requires_grad_()
+        loss = posterior.likelihood.loss(posterior.outputs(variable, inputs), targets)
+        slope, uphill = torch.autograd.grad(loss, (variable, inputs))
+        worse = inputs.detach() + size * uphill.sign()
+        loss = posterior.likelihood.loss(posterior.outputs(variable, worse), targets)
+        slope = slope + torch.autograd.grad(loss, variable)[0]
+    return slope.mul_(0.5 * posterior.num_examples / inputs.shape[1]).sub_(posterior.grad_log_prior(position))
 
 
 def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from sgmc.randomness import normal_block
 
 
 def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Draws:
-    """Draw from a Gaussian fitted to a chain's iterates: half their variances, half their covariance (Maddox et al., 2019, eq. 1).
+    """Draw from a Gaussian fitted to a chain's iterates: half their variances, half their covariance (Maddox et al., 2019, Section 3).
 
     θ = θ̄ + S^½z/√2 + Dz′/√(2(K − 1)) with standard normal z and z′, S the iterates' variances and D the deviations of the last K of them
     from the mean θ̄ of all, which is known here, where its authors keep a running one. The iterates are a run of stochastic gradient descent
@@ -55,4 +55,4 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
     shared = (normal_block(deviations[..., 0], num_samples, generator)[..., None, :] @ deviations)[..., 0, :]
     samples = mean + independent / 2**0.5 + shared / (2 * (rank - 1)) ** 0.5
     statistics = {"mean": mean.expand_as(samples), "std": std.expand_as(samples)}
-    return Draws(samples, statistics, kernel=f"swag(rank={rank}) of {draws.kernel}", seed=seed, complete=draws.complete)
+    return Draws(samples, statistics, kernel=f"swag(rank={rank}) of {draws.kernel}", seed=seed, seconds=draws.seconds, complete=draws.complete)

@@ -30,19 +30,20 @@ class SGLDInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SGLD(Kernel):
-    """Stochastic-gradient Langevin dynamics: θ ← θ − η∇Ũ(θ) + N(0, 2η(T − B̂)) (Welling and Teh, 2011, eq. 4).
+    """Stochastic-gradient Langevin dynamics: θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1).
 
-    Their ε is 2η. With T = 0 it is stochastic gradient descent. A noise estimate B̂ = ½ηV̂ takes the gradient's own noise
-    out of what is injected.
+    Their ε is 2η. With T = 0 it is stochastic gradient descent. The mass is the inverse of a preconditioner. A noise estimate B̂ = ½ηV̂
+    takes the gradient's own noise out of what is injected: that has covariance η²M⁻¹VM⁻¹ = 2ηM⁻¹BM⁻¹ in a step, and both together 2ηTM⁻¹.
 
     Args:
         step_size: η, a number or a schedule t → η_t of the number of steps taken so far, such as
             ``lambda t: a * (b + t) ** -gamma``.
         temperature: T, of the target exp(−U/T).
         noise_estimate: B̂, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
+        mass: M, likewise; the target does not depend on it.
 
     Raises:
-        ValueError: if a parameter is out of its range, or the noise estimate exceeds the temperature.
+        ValueError: if a parameter is out of its range, or the noise estimate exceeds temperature times mass.
 
     Example:
         >>> import torch
@@ -56,6 +57,7 @@ class SGLD(Kernel):
     step_size: float | Callable[[int], float]
     temperature: float = 1.0
     noise_estimate: float | Tensor | Matrix = 0.0
+    mass: float | Tensor | Matrix = 1.0
 
     def __post_init__(self):
         try:
@@ -65,18 +67,34 @@ class SGLD(Kernel):
         check_positive("step_size", first)
         check_non_negative("temperature", self.temperature)
         as_matrix(self.noise_estimate, "noise_estimate")
+        as_matrix(self.mass, "mass", positive=True)
+        check_dims(noise_estimate=self.noise_estimate, mass=self.mass)
         try:
-            as_matrix(self._injected, "temperature - noise_estimate")
+            as_matrix(self._spare, "temperature * mass - noise_estimate")
         except ValueError as error:
-            raise ValueError(f"noise_estimate exceeds the temperature {self.temperature}: take a smaller step_size") from error
+            raise ValueError(
+                f"noise_estimate exceeds the temperature {self.temperature} times the mass: take a smaller step_size"
+            ) from error
 
     @cached_property
-    def _injected(self) -> Matrix:
-        return Matrix(self.temperature) - Matrix(self.noise_estimate)
+    def _velocity(self) -> Matrix:  # M⁻¹
+        return Matrix(self.mass).inverse
+
+    @cached_property
+    def _preconditioned(self) -> bool:
+        return isinstance(self._velocity.value, Tensor) or self._velocity.value != 1
+
+    @cached_property
+    def _spare(self) -> Matrix:  # TM − B̂
+        return self.temperature * Matrix(self.mass) - Matrix(self.noise_estimate)
+
+    @cached_property
+    def _injected(self) -> Matrix:  # M⁻¹(TM − B̂)M⁻¹
+        return self._velocity @ self._spare @ self._velocity
 
     def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGLDState:
         """Start at the given position ``(chains, dim)``."""
-        check_dims(position=position, noise_estimate=self.noise_estimate)
+        check_dims(position=position, noise_estimate=self.noise_estimate, mass=self.mass)
         return SGLDState(position.clone(), 0)
 
     def step(self, potential: Potential, state: SGLDState, generator: Generator) -> tuple[SGLDState, SGLDInfo]:
@@ -84,6 +102,8 @@ class SGLD(Kernel):
         position, num_gradients = state
         step_size = self.step_size(num_gradients) if callable(self.step_size) else self.step_size
         gradient = potential.stochastic_gradient(position, generator, num_gradients)
+        if self._preconditioned:
+            gradient = self._velocity @ gradient
         position.sub_(gradient, alpha=step_size)
         if self.temperature > 0:
             noise_root = (2 * step_size) ** 0.5 * self._injected.root

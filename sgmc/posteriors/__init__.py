@@ -5,6 +5,7 @@ from sgmc.posteriors.control_variates import control_variates
 from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
 from sgmc.posteriors.network import NetworkPosterior
+from sgmc.posteriors.scale_mixture import ScaleMixtureNetwork
 
 __all__ = [
     "Bernoulli",
@@ -17,6 +18,7 @@ __all__ = [
     "LogisticRegression",
     "NetworkPosterior",
     "Posterior",
+    "ScaleMixtureNetwork",
     "Softmax",
     "control_variates",
 ]

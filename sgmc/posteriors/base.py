@@ -62,11 +62,11 @@ class DataPotential(Potential):
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) from all the data: ``(chains, dim)`` → ``(chains,)``."""
-        return self._energy(position, self._all_data(), 1.0)
+        return self._energy(position, self.minibatch(None), 1.0)
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ) from all the data: ``(chains, dim)`` → ``(chains, dim)``."""
-        return self._gradient(position, self._all_data(), 1.0)
+        return self._gradient(position, self.minibatch(None), 1.0)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
         """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains, dim)``."""
@@ -82,8 +82,10 @@ class DataPotential(Potential):
         steps = range(step, step + num_steps)
         return [indices(self.num_examples, self.batch_size, chains, seed, each).to(position.device) for each in steps]
 
-    def minibatch(self, indices: Tensor) -> tuple[Tensor, ...]:
-        """Gather the examples with the given indices ``(chains, n)``: tensors ``(chains, n, ...)``."""
+    def minibatch(self, indices: Tensor | None) -> tuple[Tensor, ...]:
+        """Gather the examples with the given indices ``(chains, n)``, tensors ``(chains, n, ...)``; or all of them, ``(1, N, ...)``."""
+        if indices is None:
+            return tuple(x[None] for x in self.data)
         return tuple(x.index_select(0, indices.flatten()).unflatten(0, indices.shape) for x in self.data)
 
     def energy_given(self, position: Tensor, noise: Tensor | None) -> Tensor:
@@ -175,9 +177,6 @@ class DataPotential(Potential):
     @property
     def _takes_all_the_data(self) -> bool:
         return self.batch_size is None or (self.batch_size == self.num_examples and not self.minibatches.replacement)
-
-    def _all_data(self) -> tuple[Tensor, ...]:
-        return tuple(x[None] for x in self.data)
 
     def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer products, ``(chains, dim, dim)``.

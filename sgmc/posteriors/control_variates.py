@@ -44,7 +44,7 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
     size = posterior.num_examples * len(reference) * reference.element_size()
     if size > MEMORY:
         raise ValueError(f"the gradients of {posterior.num_examples:,} examples at the reference take {size / 2**30:,.1f} GiB: use fewer")
-    at_reference = posterior.per_example_gradients(reference[None], posterior._all_data())[0]
+    at_reference = posterior.per_example_gradients(reference[None], posterior.minibatch(None))[0]
     total = at_reference.sum(0)
     prior, likelihood = posterior.grad_log_prior, posterior.grad_log_likelihood
     return Posterior(

@@ -2,11 +2,12 @@
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 from torch.func import functional_call
+from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.utils._pytree import tree_map
@@ -89,7 +90,9 @@ class NetworkPosterior(DataPotential):
             raise ValueError(f"hyperprior must be two positive numbers, its shape and its rate, but it is {hyperprior!r}")
         for name, value in zip(("shape", "rate"), hyperprior, strict=True):
             check_positive(f"hyperprior's {name}", value)
-        self.module, self.hyperprior = module, hyperprior
+        self.module, self.hyperprior = copy.deepcopy(module), hyperprior
+        for parameter in self.module.parameters():  # they say nothing, and a checkpoint must not tell posteriors apart by them
+            parameter.detach().zero_()
         self._names, self._shapes = list(parameters), [p.shape for p in parameters.values()]
         self._sizes = [p.numel() for p in parameters.values()]
         super().__init__((inputs, targets), batch_size, minibatches, dim=sum(self._sizes))
@@ -183,6 +186,48 @@ class NetworkPosterior(DataPotential):
         """
         return self._over_chains(self._call, position, inputs)
 
+    def linear_layers(self) -> dict[str, nn.Linear]:
+        """Name the linear layers of the network in the order of their use.
+
+        Raises:
+            ValueError: if it has parameters that belong to no layer, or layers that are used twice or with several inputs an example.
+        """
+        if self._layers is None or any(len(shape) != 1 for name, shape in self._output_shapes.items() if self._is_linear(name)):
+            raise ValueError(
+                "module must be made of linear layers and convolutions, each used once, and the linear ones on one vector of each example, "
+                f"but it is {type(self.module).__name__} with {', '.join(self._names)}"
+            )
+        return {name: layer for name, layer in self._layers.items() if self._is_linear(name)}
+
+    def outputs_of_masked(self, position: Tensor, inputs: Tensor, masks: Sequence[Tensor]) -> Tensor:
+        """Evaluate the network as :meth:`outputs` does, what enters a linear layer being multiplied by a mask.
+
+        Args:
+            position: ``(chains, dim)``.
+            inputs: ``(chains, n, ...)``.
+            masks: for each of the linear layers, ``(chains, n, features)``.
+        """
+        return self._over_chains(self._call_masked, position, inputs, *masks)
+
+    def outputs_of_law(self, mean: Tensor, std: Tensor, inputs: Tensor, normals: Sequence[Tensor]) -> Tensor:
+        """Draw outputs of weights N(μ, diag σ²), other weights for each example, layer by layer (Kingma et al., 2015).
+
+        What leaves a linear layer with the input x is N(x·μ, x²·σ²), of which one number an output is drawn, not one a weight.
+
+        Args:
+            mean: μ, ``(chains, dim)``.
+            std: σ, ``(chains, dim)``.
+            inputs: ``(chains, n, ...)``.
+            normals: standard normal numbers for each of the linear layers, ``(chains, n, outputs)``.
+
+        Example:
+            >>> posterior = NetworkPosterior(nn.Linear(4, 3), torch.ones(20, 4), torch.arange(20) % 3)
+            >>> zero, one = torch.zeros(1, 15), torch.ones(1, 15)
+            >>> posterior.outputs_of_law(zero, one, torch.ones(1, 1, 4), [torch.ones(1, 1, 3)])  # √5, with the bias
+            tensor([[[2.2361, 2.2361, 2.2361]]])
+        """
+        return self._over_chains(self._call_law, mean, inputs, std, *normals)
+
     def parameters_of(self, position: Tensor) -> dict[str, Tensor]:
         """Cut a position ``(chains, dim)`` into the parameters of the module, by name: each ``(chains, size)``, a view."""
         return dict(zip(self._names, position.split(self._sizes, -1), strict=True))
@@ -231,7 +276,7 @@ class NetworkPosterior(DataPotential):
         chains, examples = batch[0].shape[:2]
         with torch.enable_grad():
             position = position.detach().requires_grad_()
-            probes = [position.new_zeros(chains, examples, *shape, requires_grad=True) for shape in self._output_shapes]
+            probes = [position.new_zeros(chains, examples, *shape, requires_grad=True) for shape in self._output_shapes.values()]
             outputs, inputs = self._over_chains(self._call_and_record, position, batch[0], *probes)
             gradient, *signals = torch.autograd.grad(self.likelihood.loss(outputs, batch[1]), [position, *probes])
         squares = {}
@@ -256,7 +301,42 @@ class NetworkPosterior(DataPotential):
             self._layers = None
             return
         self._layers = {name: self._layers[name] for name in recorder.names}
-        self._output_shapes = [shape[1:] for shape in recorder.output_shapes]
+        self._output_shapes = {name: shape[1:] for name, shape in zip(recorder.names, recorder.output_shapes, strict=True)}
+
+    def _is_linear(self, name: str) -> bool:
+        return isinstance(self._layers[name], nn.Linear)
+
+    def _call_masked(self, position: Tensor, inputs: Tensor, *masks: Tensor) -> Tensor:
+        def hide(mask: Tensor):
+            return lambda layer, arguments: (arguments[0] * mask,)
+
+        handles = [layer.register_forward_pre_hook(hide(mask)) for layer, mask in zip(self.linear_layers().values(), masks, strict=True)]
+        return self._call_and_remove(handles, position, inputs)
+
+    def _call_law(self, mean: Tensor, inputs: Tensor, std: Tensor, *normals: Tensor) -> Tensor:
+        variance = self._named(std.square())
+
+        def blur(name: str, normal: Tensor):
+            weight, bias = (variance.get(f"{name}.{key}".lstrip(".")) for key in ("weight", "bias"))
+
+            def hook(layer: nn.Module, arguments: tuple[Tensor], output: Tensor) -> Tensor:
+                spread = (
+                    functional.linear(arguments[0].square(), weight, bias) + torch.finfo(output.dtype).tiny
+                )  # a root has no slope at zero
+                return torch.addcmul(output, spread.sqrt(), normal)
+
+            return hook
+
+        layers = self.linear_layers()
+        handles = [layer.register_forward_hook(blur(name, z)) for (name, layer), z in zip(layers.items(), normals, strict=True)]
+        return self._call_and_remove(handles, mean, inputs)
+
+    def _call_and_remove(self, handles: list, position: Tensor, inputs: Tensor) -> Tensor:
+        try:
+            return self._call(position, inputs)
+        finally:
+            for handle in handles:
+                handle.remove()
 
     @staticmethod
     def _over_chains(function, position: Tensor, inputs: Tensor, *more: Tensor):
@@ -267,7 +347,10 @@ class NetworkPosterior(DataPotential):
         return torch.func.vmap(function, in_dims, randomness="different")(position, inputs[0] if shared else inputs, *more)
 
     def _call(self, position: Tensor, inputs: Tensor) -> Tensor:
-        pieces = position.split(self._sizes)
-        parameters = {name: p.view(shape) for name, p, shape in zip(self._names, pieces, self._shapes, strict=True)}
-        outputs = functional_call(self.module, parameters, (inputs,))
+        outputs = functional_call(self.module, self._named(position), (inputs,))
         return outputs[..., 0] if outputs.shape[-1] == 1 and self.data[1].ndim == 1 else outputs
+
+    def _named(self, position: Tensor) -> dict[str, Tensor]:
+        """Cut the position ``(dim,)`` of a chain into the parameters of the module, in their shapes."""
+        pieces = position.split(self._sizes)
+        return {name: piece.view(shape) for name, piece, shape in zip(self._names, pieces, self._shapes, strict=True)}

@@ -1,11 +1,13 @@
 """Monte Carlo dropout, against its closed form in linear regression."""
 
+import itertools
 import math
 
 import pytest
 import torch
 
 from sgmc.approximations import dropout
+from sgmc.approximations.dropout import _units_of_network, masked_gradient
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
@@ -60,16 +62,61 @@ def test_the_variance_of_a_prediction_does_not_shrink_with_the_data(regression):
     assert variances[1] > 0.7 * variances[0] and exact[1] < 0.1 * exact[0]
 
 
-def test_units_are_dropped_as_one_and_biases_never(generator):
-    inputs = torch.randn(60, 4, generator=generator)
-    posterior = NetworkPosterior(torch.nn.Linear(4, 3), inputs, inputs[:, :3].argmax(-1), prior_variance=10.0, batch_size=20)
-    units = torch.cat([torch.arange(4).repeat(3), torch.full((3,), -1)])  # a column of the matrix belongs to an input
-    draws = dropout(posterior, torch.full((2, 15), 0.1), 50, rate=0.5, num_steps=200, learning_rate=0.05, units=units)
+def network(batch_size=20, **settings):
+    """Make the posterior of a network of two layers, the second one without biases, on twenty examples of two inputs."""
+    generator = torch.Generator().manual_seed(2)
+    inputs = torch.randn(20, 2, generator=generator).double()
+    module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 2, bias=False))
+    return NetworkPosterior(module.double(), inputs, (inputs[:, 0] > 0).long(), batch_size=batch_size, **settings)
+
+
+def test_what_enters_a_layer_is_dropped_with_all_its_weights_and_biases_never():
+    posterior = network()
+    draws = dropout(posterior, torch.full((2, 15), 0.1).double(), 200, rate=[0.25, 0.5], num_steps=20)
     there = draws.samples != 0
-    columns = there[..., :12].unflatten(-1, (3, 4))
-    assert there[..., 12:].all() and (columns == columns[..., :1, :]).all() and not columns.all()
-    assert 0.3 < columns.double().mean() < 0.7
-    assert (columns[:, 0] != columns[:, 1]).any()  # chains have masks of their own
+    first, biases, second = there.split([6, 3, 6], -1)
+    first, second = first.unflatten(-1, (3, 2)), second.unflatten(-1, (2, 3))
+    assert biases.all()
+    assert (first == first[..., :1, :]).all() and (second == second[..., :1, :]).all()
+    units = torch.cat([first[..., 0, :], second[..., 0, :]], -1).double().flatten(0, 1)
+    z = z_of_mean(units, torch.tensor([0.75, 0.75, 0.5, 0.5, 0.5]))
+    pairs = torch.stack([units[:, i] * units[:, j] for i in range(5) for j in range(i)], -1)
+    means = units.mean(0)
+    expected = torch.stack([means[i] * means[j] for i in range(5) for j in range(i)])
+    assert z.abs().max() < z_bound(5), z
+    assert (pairs.mean(0) - expected).abs().max() < 5 * 0.25 / 400**0.5  # a covariance of independent zeros and ones
+    assert (first[:, 0] != first[:, 1]).any()  # chains have masks of their own
+
+
+@pytest.mark.parametrize("prior", ["one", "another for each tensor"])
+def test_the_gradient_of_a_network_is_that_of_the_mean_over_all_masks(prior):
+    """Enumerated: 2⁵ masks of a draw for all examples have the mean gradient of masks for each example, which is what is drawn."""
+    settings = {} if prior == "one" else {"prior_variance": {"0.weight": 0.5, "0.bias": 2.0, "2.weight": 3.0}}
+    posterior, generator = network(None, **settings), torch.Generator().manual_seed(0)
+    weights = torch.randn(1, 15, generator=generator).double()
+    units, rates = _units_of_network(posterior, [0.25, 0.5])
+    assert rates.tolist() == [0.25, 0.25, 0.5, 0.5, 0.5, 0.0]
+    expected = torch.zeros(1, 15).double()
+    for kept in itertools.product([0.0, 1.0], repeat=5):
+        unit_mask = torch.tensor([*kept, 1.0]).double()
+        probability = torch.where(unit_mask[:-1] > 0, 1 - rates[:-1], rates[:-1]).prod()
+        mask = unit_mask[units]
+        expected += probability * mask * posterior.gradient(mask * weights)
+    number = 4000
+    masks = (torch.rand(number, 1, 20, 6, generator=generator).double() >= rates).double()
+    drawn = torch.cat([masked_gradient(posterior, weights, mask, rates, units, None) for mask in masks])
+    z = z_of_mean(drawn, expected[0])
+    assert z.abs().max() < z_bound(15), z
+
+
+def test_minibatches_of_a_network_are_scaled_to_all_the_data():
+    """The mean over all pairs of examples is the gradient of all of them."""
+    posterior, weights = network(), torch.linspace(-1, 1, 15)[None].double()
+    units, rates = _units_of_network(posterior, [0.25, 0.5])
+    mask = torch.ones(1, 20, 6).double()
+    pairs = torch.combinations(torch.arange(20))[:, None]
+    each = torch.stack([masked_gradient(posterior, weights, mask[:, :2], rates, units, pair) for pair in pairs])
+    torch.testing.assert_close(each.mean(0), masked_gradient(posterior, weights, mask, rates, units, None))
 
 
 def test_a_divergence_is_told():
@@ -86,11 +133,13 @@ def test_a_divergence_is_told():
         ({"num_samples": 0}, "num_samples must be a whole number of at least 1"),
         ({"num_steps": 0}, "num_steps must be a whole number of at least 1"),
         ({"potential": None}, "potential must be a Potential"),
-        ({"units": [0, 1]}, r"units must be a tensor \(dim,\), but it is a list"),
-        ({"units": torch.tensor([0])}, r"units must be the numbers of 2 coordinates' units, int64 from -1 to 1, but are \(1,\)"),
-        ({"units": torch.tensor([0, -2])}, "units must be the numbers .* torch.int64 from -2 to 0"),
-        ({"units": torch.tensor([0.0, 1.0])}, "units must be the numbers .* torch.float32"),
-        ({"units": torch.tensor([-1, -1])}, "units are all -1, so that no coordinate is ever dropped"),
+        ({"rate": [0.5, 0.5]}, r"rate must be one number for a potential that is no network with layers, but it is \[0.5, 0.5\]"),
+        ({"rate": [0.0, 0.0]}, "rate must be more than 0"),
+        ({"rate": "0.5"}, "rate must be more than 0 and less than 1"),
+        (
+            {"potential": network(), "position": torch.zeros(1, 15).double(), "rate": [0.5, 0.5, 0.5]},
+            "rate must be a number, or one for each of the 2 linear layers",
+        ),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )

@@ -2,8 +2,11 @@
 
 import pytest
 import torch
+from scipy.optimize import minimize_scalar
 
 from sgmc.approximations import ensemble
+from sgmc.approximations.ensembles import adversarial_gradient
+from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import NetworkPosterior, Posterior
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian
@@ -74,6 +77,28 @@ def test_anchors_move_the_prior_whether_its_slope_is_a_formula_or_not(regression
         torch.testing.assert_close(draws.samples[0], torch.tensor([[1.0], [-1.0]]))
 
 
+def test_adversarial_training_has_the_closed_form_of_a_worse_residual():
+    """In one dimension the worst neighbour of x has the residual r(1 + ϵ|θ|/|r|), so that the energy is ½θ²/τ² + ¼Σ[r² + (|r| + ϵ|θ|)²]."""
+    generator, size = torch.Generator().manual_seed(3), 0.3
+    inputs = torch.randn(50, 1, generator=generator).double()
+    targets = (2 * inputs + torch.randn(50, 1, generator=generator))[:, 0]
+    posterior = NetworkPosterior(torch.nn.Linear(1, 1, bias=False).double(), inputs, targets, 2.0, likelihood=Normal(0.5))
+
+    def energy(weight):
+        residual = (targets - inputs[:, 0] * weight).abs()
+        return 0.5 * weight**2 / 2 + 0.25 * (residual**2 + (residual + size * weight.abs()) ** 2).sum() / 0.5
+
+    position = torch.tensor([[0.7], [-1.3]]).double()
+    expected = torch.stack([torch.func.grad(energy)(weight[0]) for weight in position])[:, None]
+    torch.testing.assert_close(adversarial_gradient(posterior, position, None, size), expected)
+    pairs = torch.combinations(torch.arange(50))[:, None].expand(-1, 2, -1)
+    each = torch.stack([adversarial_gradient(posterior, position, pair, size) for pair in pairs])
+    torch.testing.assert_close(each.mean(0), expected)
+    best = minimize_scalar(lambda weight: float(energy(torch.tensor(weight).double())), bounds=(0.5, 3), method="bounded").x
+    draws = ensemble(posterior, position, num_steps=2000, learning_rate=0.05, adversarial=size)
+    assert (draws.samples - best).abs().max() < 1e-4 < abs(best - float(targets @ inputs[:, 0] / (inputs.square().sum() + 0.25)))
+
+
 def test_a_divergence_is_told():
     with pytest.raises(DivergenceError, match="the learning_rate is too large"):
         ensemble(DoubleWell(), torch.tensor([[0.5], [-0.5]]), num_steps=40, learning_rate=1e30)
@@ -90,6 +115,8 @@ def laplace_prior():
         (DoubleWell(), {"position": torch.ones(3, 1)}, "position has all members start in one place, from which they find one mode"),
         (DoubleWell(2), {}, "position has 1 coordinates, but the potential has dim = 2"),
         (DoubleWell(), {"num_steps": 0}, "num_steps must be a whole number of at least 1"),
+        (DoubleWell(), {"adversarial": -0.1}, "adversarial must be a number of at least 0"),
+        (DoubleWell(), {"adversarial": 0.1}, "potential must be of type NetworkPosterior, .* which has inputs, or leave out adversarial"),
         (DoubleWell(), {"learning_rate": -1.0}, "learning_rate must be a positive number"),
         (Gaussian.standard(1), {"anchors": torch.zeros(2, 1)}, "potential must be of type DataPotential, .* whose prior anchors can move"),
         (laplace_prior(), {"anchors": torch.ones(2, 1)}, "anchors need a prior that is Gaussian with mean zero"),

@@ -10,6 +10,7 @@ descent = partial(Fault, file="sgmc/approximations/descent.py", tests=f"{TESTS}v
 ensembles = partial(Fault, file="sgmc/approximations/ensembles.py", tests=f"{TESTS}ensembles.py")
 laplace = partial(Fault, file="sgmc/approximations/laplace.py", tests=f"{TESTS}laplace.py")
 dropout = partial(Fault, file="sgmc/approximations/dropout.py", tests=f"{TESTS}dropout.py")
+constant_sgd = partial(Fault, file="sgmc/approximations/constant_sgd.py", tests=f"{TESTS}constant_sgd.py")
 swag = partial(Fault, file="sgmc/approximations/swag.py", tests=f"{TESTS}swag.py")
 
 FAULTS = [
@@ -67,6 +68,13 @@ FAULTS = [
     dropout("all draws have one mask", "masks(num_samples) * weights", "masks(1).expand(num_samples, -1, -1) * weights"),
     dropout("biases are dropped", "uniform[..., -1] = 1.0", "uniform[..., -1] += 0.0"),
     dropout("all chains have one mask", "torch.rand(number, len(weights),", "torch.rand(number, 1,"),
+    # constant gradient descent
+    constant_sgd("the rate is 1/V", "mass=0.5 * value", "mass=1.0 * value"),
+    constant_sgd("the rate is V", "mass=0.5 * value", "mass=Matrix(0.5 * value).inverse"),
+    constant_sgd("it is hot", "temperature=0.0, mass", "temperature=1.0, mass"),
+    constant_sgd("a number's rate goes by the largest variance", "float(value.mean())", "float(value.max())"),
+    constant_sgd("the full rate is the diagonal one", 'value.ndim == 2 and kind != "full"', "value.ndim == 2"),
+    constant_sgd("what has hardly an inverse has one", "if min(noise.eigenvalues) <= resolution:", "if min(noise.eigenvalues) <= 0:"),
     # SWAG
     swag("K is taken for K − 1", "(2 * (rank - 1)) ** 0.5", "(2 * rank) ** 0.5"),
     swag("the variances count in full", "independent / 2**0.5", "independent"),

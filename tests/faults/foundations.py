@@ -254,8 +254,14 @@ FAULTS = [
     ),
     flows(
         "the law of a descent takes the noise once, not with the square of the step",
-        "self.time**2 * noise_variance + self",
-        "self.time * noise_variance + self",
+        "descent @ noise_variance @ descent + self",
+        "-descent @ noise_variance + self",
+    ),
+    flows("a descent ignores the mass", "return -self.time * Matrix(self.mass).inverse", "return -self.time * Matrix(1.0)"),
+    flows(
+        "Langevin's noise is not preconditioned",
+        "inverse @ _injected(step_size, mass, noise_estimate, temperature) @ inverse",
+        "_injected(step_size, mass, noise_estimate, temperature)",
     ),
     # linear laws
     laws("the noise of a first move is not carried on by the second", "f2 @ q1 @ f2.T + q2", "q1 + q2"),
@@ -270,6 +276,8 @@ FAULTS = [
         "solve_discrete_lyapunov(transition, self",
         "solve_discrete_lyapunov(transition.T, self",
     ),
+    laws("an average counts its variances twice", "(lagged + lagged.mT - num_steps * covariance)", "(lagged + lagged.mT)"),
+    laws("an average looks one way in time", "(lagged + lagged.mT - num_steps * covariance)", "(2 * lagged - num_steps * covariance)"),
     # integrators
     integrators(
         "explicit Euler takes the gradient at the new position",

@@ -155,8 +155,12 @@ FAULTS = [
     # SGLD
     langevin("the noise has its variance as standard deviation", "(2 * step_size) ** 0.5 * self", "(2 * step_size) * self"),
     langevin("the noise lacks the factor 2", "(2 * step_size) ** 0.5 * self", "step_size**0.5 * self"),
-    langevin("the noise estimate is ignored", "Matrix(self.temperature) - Matrix(self.noise_estimate)", "Matrix(self.temperature)"),
-    langevin("the temperature is ignored", "Matrix(self.temperature) - Matrix(", "Matrix(float(self.temperature > 0)) - Matrix("),
+    langevin(
+        "the noise estimate is ignored",
+        "self.temperature * Matrix(self.mass) - Matrix(self.noise_estimate)",
+        "self.temperature * Matrix(self.mass)",
+    ),
+    langevin("the temperature is ignored", "return self.temperature * Matrix(", "return float(self.temperature > 0) * Matrix("),
     langevin("the schedule is asked for the next step", "self.step_size(num_gradients) if", "self.step_size(num_gradients + 1) if"),
     langevin(
         "the schedule stays at its start",
@@ -168,6 +172,12 @@ FAULTS = [
         "potential.stochastic_gradient(position, generator, num_gradients)",
         "potential.stochastic_gradient(position, generator, 0)",
         tests="tests/kernels/test_langevin.py tests/experiments/test_walk.py",
+    ),
+    langevin("the gradient is not preconditioned", "gradient = self._velocity @ gradient", "pass"),
+    langevin("the noise is that of the mass, not of its inverse", "self._velocity @ self._spare @ self._velocity", "self._spare"),
+    langevin("the estimate is taken for one of the preconditioned noise", "@ self._spare @ self._velocity", "@ self._spare"),
+    langevin(
+        "an estimate above T, but not TM, is refused", "self.temperature * Matrix(self.mass) - M", "self.temperature * Matrix(1.0) - M"
     ),
     langevin("the start is changed", "return SGLDState(position.clone(), 0)", "return SGLDState(position, 0)"),
     # momenta

@@ -87,7 +87,19 @@ def test_explicit_euler_has_another_law_which_the_test_tells_apart():
         assert_covariance(draws.samples, position_first)
 
 
-@pytest.mark.parametrize("settings", [{}, {"noise_estimate": full_noise_estimate(0.1)}, {"temperature": 0.5}], ids=str)
+SGLD_CASES = {
+    "no estimate": {},
+    "right estimate": {"noise_estimate": full_noise_estimate(0.1)},
+    "half temperature": {"temperature": 0.5},
+    "right estimate and a full mass": {
+        "noise_estimate": full_noise_estimate(0.1),
+        "mass": torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=torch.float64),
+    },
+    "descent with a diagonal mass": {"temperature": 0.0, "mass": torch.tensor([0.5, 2.0], dtype=torch.float64)},
+}
+
+
+@pytest.mark.parametrize("settings", SGLD_CASES.values(), ids=SGLD_CASES)
 def test_sgld_has_the_law_of_its_linear_chain(settings):
     law = langevin_chain(TARGET.precision, 0.1, NOISE, **settings).stationary_covariance()
     draws = sample(SGLD(0.1, **settings), NOISY, START, num_samples=20, warm_up=200, thinning=10, seed=4)

@@ -1,0 +1,154 @@
+"""The neighbours of SGHMC on MNIST: one network, one posterior, one budget, and each method's settings chosen on validation digits.
+
+The network is 784–100–10 with rectified linear units, the prior N(0, 1), a minibatch 500 digits, and every method may take as many
+gradients of minibatches as 60 rounds through the 50,000 digits do; one ensemble may take five times as many, and adversarial examples cost
+one gradient more each. All but the point estimate, the ensembles and the snapshots predict with 30 networks. The small version is on the
+5,000 digits.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Generator, Tensor
+
+from experiments import mnist
+from experiments.fits import Method, Task, compare, summary
+from experiments.options import Options, Prepared
+from sgmc import sample
+from sgmc.approximations import constant_sgd, dropout, ensemble, laplace, snapshots, swag, variational
+from sgmc.datasets import fashion_mnist, letters, notmnist
+from sgmc.draws import Draws
+from sgmc.kernels import SGHMC, SGLD, Kernel
+from sgmc.minibatches import Passes
+from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import NetworkPosterior
+
+__all__ = ["methods", "prepare", "run", "summary"]
+
+ROUNDS, NETWORKS, MEMBERS, CYCLES = 60, 30, 5, 6
+DECAY = 0.1  # α of all descents with momentum
+
+
+def prepare(options: Options) -> Prepared:
+    """Load the data of the experiment mnist, and what is no digit."""
+    network = partial(multilayer_perceptron, mnist.LAYERS, "relu")
+    others = {"letters": letters()} if options.small else {"letters": notmnist(options.data), "clothes": fashion_mnist(options.data)[1]}
+    return mnist.prepare(options)._replace(folder=options.folder("neighbours"), network=network, others=others)
+
+
+def chain(task: Task, kernel: Kernel, position: Tensor | None = None, part: str = "") -> Draws:
+    """Sample for all rounds, the first half of them burn-in, and keep a network a round."""
+    kept = task.rounds // 2
+    start = task.start() if position is None else position
+    warm_up = (task.rounds - kept) * task.round_length
+    return sample(kernel, task.posterior, start, kept, warm_up=warm_up, thinning=task.round_length, **task.run(part))
+
+
+def sghmc(task: Task, rate: float, decay: float) -> Draws:
+    """Sample by SGHMC; rates are for a mean over the data."""
+    return chain(task, SGHMC.from_learning_rate(rate / task.posterior.num_examples, decay))
+
+
+def sgld(task: Task, rate: float) -> Draws:
+    """Sample by SGLD."""
+    return chain(task, SGLD(rate / task.posterior.num_examples))
+
+
+def descend(task: Task, rate: float) -> Draws:
+    """Descend with momentum and a falling rate to one network."""
+    return cycles(task, rate, DECAY, 1)
+
+
+def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws:
+    """Descend again and again, and keep the snapshots."""
+    rate, length = rate / task.posterior.num_examples, task.num_steps // number
+    return snapshots(
+        task.posterior, task.start(), number, cycle_length=length, learning_rate=rate, momentum_decay=decay, **task.run(f"-{number}")
+    )
+
+
+def constant(task: Task, rate: float, share: float) -> Draws:
+    """Descend for half of the rounds, estimate the noise there, and go on at a share of the rate that is optimal for it."""
+    half = replace(task, rounds=task.rounds // 2)
+    first = descend(half, rate)
+    mode = first.samples[-1]
+    apart = Generator().manual_seed(task.seed)
+    variances = [task.posterior.gradient_and_noise_variance(mode, apart, "scalar")[1] for _ in range(10)]
+    draws = chain(half, constant_sgd(float(torch.cat(variances).mean()) / share), mode, "-constant")
+    return replace(draws, seconds=first.seconds + draws.seconds)
+
+
+def vary(task: Task, rate: float, initial_std: float) -> Draws:
+    """Fit a Gaussian by Bayes by Backprop, its layers' outputs being drawn."""
+    fit = {"num_steps": task.num_steps, "learning_rate": rate, "initial_std": initial_std, "local": True}
+    return variational(task.posterior, task.start(), task.num_networks, **fit, **task.run())
+
+
+def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
+    """Train by dropout."""
+    return dropout(
+        task.posterior, task.start(), task.num_networks, rate=dropped, num_steps=task.num_steps, learning_rate=rate, **task.run()
+    )
+
+
+def members(task: Task, rate: float, share: int = MEMBERS, adversarial: float = 0.0) -> Draws:
+    """Train members that share the rounds, or have them all."""
+    steps = task.num_steps // share
+    return ensemble(
+        task.posterior, task.start(MEMBERS), num_steps=steps, learning_rate=rate, adversarial=adversarial, **task.run(f"-{share}")
+    )
+
+
+def average(task: Task, rate: float) -> Draws:
+    """Follow descent with momentum at a rate that stays, and put a Gaussian through the second half of it."""
+    kernel = SGHMC.from_learning_rate(rate / task.posterior.num_examples, DECAY, temperature=0.0)
+    return swag(chain(task, kernel), task.num_networks, rank=min(20, task.rounds // 2), seed=task.seed)
+
+
+def curve(task: Task, rate: float) -> Draws:
+    """Descend, and put Laplace's approximation on the last layer, whose posterior given the others is that of a linear model."""
+    draws = descend(task, rate)
+    mode, posterior = draws.samples[-1], task.posterior
+    pieces = posterior.parameters_of(mode)
+    body = posterior.module[:-1]
+    weights = {name: pieces[name].view(parameter.shape) for name, parameter in body.named_parameters()}
+    features = torch.func.functional_call(body, weights, (posterior.data[0],))
+    last = NetworkPosterior(posterior.module[-1], features, posterior.data[1])
+    size = last.dim
+    head = laplace(last, mode[:, -size:].clone(), task.num_networks, seed=task.seed)
+    samples = torch.cat([mode[:, :-size].expand(task.num_networks, 1, -1), head.samples], -1)
+    return Draws(samples, kernel=f"{head.kernel} after {draws.kernel}", seed=task.seed, seconds=draws.seconds + head.seconds)
+
+
+def methods() -> dict[str, tuple[Method, list[dict]]]:
+    """List the methods, each with the settings to choose from."""
+    momentum = [{"rate": rate} for rate in (0.05, 0.15, 0.5)]
+    adam = [{"rate": rate} for rate in (3e-3, 1e-2, 3e-2)]
+    return {
+        "SGHMC": (sghmc, [{"rate": rate, "decay": decay} for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))]),
+        "SGLD": (sgld, [{"rate": rate} for rate in (0.25, 0.5, 1.0, 2.0)]),
+        "SGD with momentum": (descend, momentum),
+        "constant SGD": (constant, [{"rate": 0.15, "share": share} for share in (1.0, 0.1, 0.01, 1e-3, 1e-4)]),
+        "snapshots of SGD": (cycles, [{"rate": rate, "decay": 1.0} for rate in (0.3, 1.0, 3.0)]),
+        "snapshots with momentum": (cycles, [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.5)]),
+        "Bayes by Backprop": (vary, [{"rate": rate, "initial_std": std} for rate in (3e-3, 1e-2) for std in (0.01, 0.05)]),
+        "dropout": (drop, [{"rate": rate, "dropped": p} for rate in (3e-3, 1e-2) for p in ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])]),
+        "ensemble": (members, adam),
+        "ensemble, adversarial": (members, [{**each, "adversarial": 0.01} for each in adam]),
+        "ensemble, five times the budget": (members, [{**each, "share": 1} for each in adam]),
+        "SWAG": (average, momentum),
+        "Laplace, last layer": (curve, momentum),
+    }
+
+
+def run(options: Options, prepared: Prepared) -> Iterator[dict]:
+    """Compare the methods."""
+    rounds, size = (12, 100) if options.small else (ROUNDS, 500)
+
+    def task(rounds: int, seed: int, path) -> Task:
+        posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=size, minibatches=Passes())
+        return Task(posterior, rounds, min(NETWORKS, rounds // 2), seed, path, options.progress)
+
+    return compare(methods(), task, prepared, options, rounds)
