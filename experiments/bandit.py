@@ -1,17 +1,22 @@
-"""A contextual bandit: to eat a mushroom or to leave it, by Thompson sampling and by ε-greedy rules.
+"""A contextual bandit: eat a mushroom or leave it, by Thompson sampling and by ε-greedy rules.
 
-Eating an edible mushroom earns 5, and a poisonous one −35 or 5 by the toss of a coin; leaving it earns 0 (Blundell et al., 2015, Section 5.3).
-An agent is shown mushrooms drawn with replacement from a table. It has a network with two hidden layers of 100 rectified linear units, whose
-inputs are the mushroom and the action and whose output is the expected reward, and keeps the last 4,096 interactions. Agents differ in how they
-act: by the network at the mode of the posterior, by that but now and then at random, or by a network drawn from an approximate posterior.
+Eating an edible mushroom earns 5, and a poisonous one −35 or 5 by the toss of a coin; leaving it earns 0 (Blundell et al., 2015, Section
+5.3). An agent meets mushrooms drawn with replacement from a table. It has a network with two hidden layers of 100 rectified linear units,
+whose inputs are mushroom and action and whose output is the expected reward, and it keeps the last 4,096 interactions. Agents differ in how
+they act: by the network at the mode of the posterior, by that but now and then at random, or by a draw from an approximate posterior. The
+settings of each are chosen by half as long runs on mushrooms that no result is from.
 
-The paper has 64 minibatches of 64 after each of 50,000 interactions. Here an agent meets 8 mushrooms, then takes 16 minibatches of 64, and so on
-for 5,000 interactions. The table is ``agaricus-lepiota.data`` if it lies in the folder of the data, and otherwise a made-up one of the same
-shape. The small version has 240 interactions.
+The paper has 64 minibatches of 64 after each of 50,000 interactions. Here an agent meets 20 mushrooms, then takes 20 minibatches of 64, and
+so on for 5,000 interactions. One table is made up; if ``agaricus-lepiota.data`` lies in the folder of the data, that is another. The small
+version has 500 interactions with the first.
 """
 
+import itertools
+import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +30,7 @@ from sgmc.approximations.variational import bound_gradient
 from sgmc.checkpoints import Checkpoint
 from sgmc.datasets import Data, mushrooms, synthetic_mushrooms
 from sgmc.kernels import SGHMC
+from sgmc.kernels.sghmc import SGHMCState
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.randomness import derived_seed, normal_block
@@ -34,35 +40,35 @@ FILE = "agaricus-lepiota.data"
 LEAVE, EAT = 0, 1
 GOOD, BAD = 5.0, -35.0  # what eating may earn
 UNIT = 10.0  # networks are trained on rewards in this unit, in which their prior and their noise are of order one
-BLOCK, BUFFER, BATCH = 8, 4096, 64
+BLOCK, BUFFER, BATCH = 20, 4096, 64
 DECAY = 0.1  # α of SGHMC
 INITIAL_STD = 0.05  # σ of Bayes by Backprop at the start
 TUNING_SEED = 1_000  # a sequence of mushrooms that no result is from
-POINTS = 100  # of a stored curve
+EVERY = 50  # interactions from one point of a stored curve to the next
 
 
-class Mushrooms(NamedTuple):
-    """A table, and what is to be done with it."""
+class Tables(NamedTuple):
+    """What agents meet."""
 
-    table: Data  #: mushrooms, 1 for poisonous
-    name: str  #: where they are from
+    tables: dict[str, Data]  #: mushrooms by the name of their table, 1 for poisonous
     folder: Path  #: where runs are saved
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run: an agent, its learning rate, a sequence of mushrooms."""
+    """The settings of a run."""
 
     agent: str
-    rate: float
-    seed: int
     interactions: int
-    steps: int = 16  #: minibatches after each block of interactions
+    seed: int
+    rate: float = 1e-3  #: learning rate of Adam; of SGHMC in units of σ²/4096
+    noise_variance: float = 0.1  #: σ² of a reward in units of 10, as the model has it
+    steps: int = 20  #: minibatches after each block of interactions
 
     @property
     def blocks(self) -> int:
         """Number of blocks of interactions."""
-        return self.interactions // BLOCK
+        return -(-self.interactions // BLOCK)
 
 
 def rewards(actions: Tensor, poisonous: Tensor, harmed: Tensor) -> Tensor:
@@ -104,36 +110,36 @@ def with_actions(contexts: Tensor) -> Tensor:
     return torch.cat([contexts[:, None].expand(-1, 2, -1), actions], -1)
 
 
-def make_posterior(inputs: Tensor, targets: Tensor) -> NetworkPosterior:
+def make_posterior(inputs: Tensor, targets: Tensor, noise_variance: float) -> NetworkPosterior:
     """Make the posterior of a network's weights given inputs with actions, and rewards in units of 10.
 
-    The reward is N(f(x), 10²), the weights into a layer are N(0, 2/fan-in) and the biases N(0, 1).
+    The reward is N(f(x), σ²), the weights into a layer are N(0, 2/fan-in) and the biases N(0, 1).
     """
     network = multilayer_perceptron([inputs.shape[1], 100, 100, 1])
     variances = {name: 2 / weights.shape[1] if weights.ndim > 1 else 1.0 for name, weights in network.named_parameters()}
-    return NetworkPosterior(network, inputs, targets, variances, min(BATCH, len(inputs)), likelihood=Gaussian(1.0))
+    return NetworkPosterior(network, inputs, targets, variances, min(BATCH, len(inputs)), likelihood=Gaussian(noise_variance))
 
 
-class Agent:
-    """What an agent is: networks to act by, and how it learns.
+class Greedy:
+    """Acts by the network that Adam has found at the mode of the posterior, but now and then by chance.
 
     Args:
-        position: the weights at the start, ``(1, dim)``.
-        rate: its learning rate.
+        network: the posterior, of whatever data.
+        plan: the settings.
         generator: the source of randomness.
+        exploration: ε, the share of actions that are by chance.
     """
 
-    exploration = 0.0  # share of the actions that are by chance
     averaged = 1  # networks of which an action takes the mean
 
-    def __init__(self, position: Tensor, rate: float, generator: Generator):
-        self.generator = generator
-        self.parameters = self.begin(position)
-        self.optimiser = torch.optim.Adam(self.parameters, lr=rate)
+    def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator, exploration: float = 0.0):
+        self.generator, self.exploration = generator, exploration
+        self.parameters = self.begin(network.initial_position(1, generator, scale=2**0.5))
+        self.optimiser = torch.optim.Adam(self.parameters, lr=plan.rate)
 
     def begin(self, position: Tensor) -> list[Tensor]:
-        """List what Adam moves."""
-        return [position.clone()]
+        """List what Adam moves, given where the weights start, ``(1, dim)``."""
+        return [position]
 
     def gradients(self, posterior: NetworkPosterior, noise: Tensor) -> tuple[Tensor, ...]:
         """Compute the gradient in each parameter from a minibatch."""
@@ -161,28 +167,16 @@ class Agent:
         self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": content["optimiser"]})
 
 
-class Greedy(Agent):
-    """Acts by the network that Adam has found."""
+class BayesByBackprop(Greedy):
+    """Acts for each mushroom by a network drawn from N(μ, diag σ²), which Adam brings close to the posterior, or by the mean of several."""
 
-
-class Greedy1(Agent):
-    """The same, but one action in a hundred is by chance."""
-
-    exploration = 0.01
-
-
-class Greedy5(Agent):
-    """The same, but five in a hundred are by chance."""
-
-    exploration = 0.05
-
-
-class BayesByBackprop(Agent):
-    """Acts by a network drawn from N(μ, diag σ²) for each mushroom, the nearest such law to the posterior."""
+    def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator, averaged: int = 1):
+        super().__init__(network, plan, generator)
+        self.averaged = averaged
 
     def begin(self, position: Tensor) -> list[Tensor]:
         """List μ and ρ, with σ = log(1 + e^ρ)."""
-        return [position.clone(), torch.full_like(position, INITIAL_STD).expm1().log()]
+        return [position, torch.full_like(position, INITIAL_STD).expm1().log()]
 
     def gradients(self, posterior: NetworkPosterior, noise: Tensor) -> tuple[Tensor, ...]:
         """Compute the gradients in μ and ρ from a minibatch and one draw of the weights."""
@@ -196,35 +190,195 @@ class BayesByBackprop(Agent):
         return mean + functional.softplus(rho) * normal_block(mean[0], number, self.generator)
 
 
-class TwoAveraged(BayesByBackprop):
-    """The same, but acts by the mean of two networks."""
+class Chain:
+    """Acts by the network at which a chain of SGHMC stands; the chain goes on when the posterior changes."""
 
-    averaged = 2
+    exploration, averaged = 0.0, 1
 
+    def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator):
+        self.generator = generator
+        self.kernel = SGHMC.from_learning_rate(plan.rate * plan.noise_variance / BUFFER, DECAY, num_steps=plan.steps)
+        self.state = self.kernel.init(network, network.initial_position(1, generator, scale=2**0.5), generator)
 
-class Chain(Agent):
-    """Acts by the network at which a chain of SGHMC stands, whose posterior changes as data come."""
-
-    def __init__(self, position: Tensor, rate: float, generator: Generator):
-        self.generator, self.rate, self.state = generator, rate / BUFFER, None
-        self.position = position
+    @property
+    def parameters(self) -> list[Tensor]:
+        """List what moves."""
+        return [self.state.position]
 
     def draw(self, number: int) -> Tensor:
-        """Give the present network, ``(number, dim)``."""
-        return self.position.expand(number, -1)
+        """Give the present network so many times, ``(number, dim)``."""
+        return self.state.position.expand(number, -1)
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
-        """Take so many steps."""
-        kernel = SGHMC.from_learning_rate(self.rate, DECAY, num_steps=number)
-        state = kernel.init(posterior, self.position, self.generator) if self.state is None else self.state
-        self.state, _ = kernel.step(posterior, state, self.generator)
-        self.position = self.state.position
+        """Take a step of the kernel, whose minibatches are counted by the state."""
+        self.state, _ = self.kernel.step(posterior, self.state, self.generator)
 
     def content(self) -> dict:
         """Give all that is needed to go on."""
-        return {"position": self.position, "state": None if self.state is None else tuple(self.state)}
+        return {"state": tuple(self.state)}
 
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
-        self.position, state = content["position"], content["state"]
-        self.state = None if state is None else SGHMCState(*state)
+        self.state = SGHMCState(*content["state"])
+
+
+def settings(*rates: float) -> list[dict]:
+    """List the settings to choose from."""
+    return [{"rate": rate, "noise_variance": variance} for rate in rates for variance in (0.1, 0.03, 0.01)]
+
+
+# Each agent with its settings.
+AGENTS = {
+    "greedy": (Greedy, settings(1e-3, 3e-3)),
+    "ε-greedy, 1 %": (partial(Greedy, exploration=0.01), settings(1e-3, 3e-3)),
+    "ε-greedy, 5 %": (partial(Greedy, exploration=0.05), settings(1e-3, 3e-3)),
+    "Bayes by Backprop": (BayesByBackprop, settings(1e-3, 3e-3)),
+    "Bayes by Backprop, two averaged": (partial(BayesByBackprop, averaged=2), settings(1e-3, 3e-3)),
+    "SGHMC": (Chain, settings(0.1, 0.3)),
+}
+
+
+class Run:
+    """One agent, one sequence of mushrooms: a job of :func:`sgmc.sampling.drive` whose steps are blocks of interactions.
+
+    Mushrooms and coins depend on the seed alone, so that all agents meet the same.
+
+    Args:
+        plan: the settings.
+        table: the mushrooms.
+        path: file to save the run in, and from which to go on; the result is that of an uninterrupted run, bit for bit.
+    """
+
+    def __init__(self, plan: Plan, table: Data, path: Path | None = None):
+        self.plan, self.table = plan, table
+        self.checkpoint = None if path is None else Checkpoint(path, {"plan": asdict(plan), "table": tuple(table)})
+        world = Generator().manual_seed(derived_seed(plan.seed, "mushrooms"))
+        self.met = torch.randint(len(table.targets), (plan.interactions,), generator=world)
+        self.harmed = torch.rand(plan.interactions, generator=world) < 0.5
+        self.network = make_posterior(with_actions(table.inputs[:1])[:, LEAVE], torch.zeros(1), plan.noise_variance)
+        self.generator = Generator().manual_seed(plan.seed)
+        self.agent = AGENTS[plan.agent][0](self.network, plan, self.generator)
+        self.actions = torch.empty(0, dtype=torch.int64)
+        self.done, self.seconds, self.made = 0, 0.0, {}
+
+    def go(self, progress: bool = True) -> dict:
+        """Meet the mushrooms that are left and return :meth:`result`."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "interrupted after")
+            title = f"{self.plan.agent}, seed {self.plan.seed}"
+            drive(self, self.plan.blocks, checkpoint=self.checkpoint, unit="block", title=title, progress=progress)
+        if self.done < self.plan.blocks:
+            raise KeyboardInterrupt
+        return self.result()
+
+    def advance(self) -> None:
+        """Meet the mushrooms of a block, and learn."""
+        started = time.process_time()
+        self.made = self.made or circumstances("cpu")
+        block = self.met[self.done * BLOCK : (self.done + 1) * BLOCK]
+        self.actions = torch.cat([self.actions, self.act(self.table.inputs[block])])
+        self.agent.learn(self.posterior(), self.done * self.plan.steps, self.plan.steps)
+        self.done += 1
+        self.seconds += time.process_time() - started
+        self.check()
+
+    def act(self, contexts: Tensor) -> Tensor:
+        """Choose an action for each context ``(n, features)``: ``(n,)``."""
+        agent, number = self.agent, len(contexts)
+        values = self.network.outputs(agent.draw(number * agent.averaged), with_actions(contexts).repeat_interleave(agent.averaged, 0))
+        best = values.view(number, agent.averaged, 2).mean(1).argmax(-1)
+        by_chance = torch.rand(number, generator=self.generator) < agent.exploration
+        return torch.where(by_chance, torch.randint(2, (number,), generator=self.generator), best)
+
+    def posterior(self) -> NetworkPosterior:
+        """Make the posterior given the last interactions."""
+        kept = slice(max(0, len(self.actions) - BUFFER), len(self.actions))
+        met, actions = self.met[kept], self.actions[kept]
+        inputs = with_actions(self.table.inputs[met])[torch.arange(len(met)), actions]
+        return make_posterior(inputs, rewards(actions, self.table.targets[met], self.harmed[kept]) / UNIT, self.plan.noise_variance)
+
+    def check(self) -> None:
+        """Raise an error if the agent left the finite numbers."""
+        if not all(parameter.isfinite().all() for parameter in self.agent.parameters):
+            raise DivergedError(f"{self.plan.agent} left the finite numbers in block {self.done}: lower its learning rate")
+
+    def result(self) -> dict:
+        """Return the cumulative regret, and what it consists of."""
+        poisonous = self.table.targets[self.met]
+        regret = regrets(self.actions, poisonous)
+        return {
+            "seed": self.plan.seed,
+            "made": self.made,
+            "seconds": round(self.seconds, 1),
+            "regret": regret.cumsum(0)[EVERY - 1 :: EVERY].int().tolist(),
+            "poisonous_eaten": int(((self.actions == EAT) & (poisonous == 1)).sum()),
+            "edible_left": int(((self.actions == LEAVE) & (poisonous == 0)).sum()),
+        }
+
+    def content(self) -> dict:
+        """Give all that is needed to go on."""
+        own = {name: getattr(self, name) for name in ("actions", "done", "seconds", "made")}
+        return {**own, "generator": self.generator.get_state(), "agent": self.agent.content()}
+
+    def restore(self, content: dict) -> None:
+        """Go back to what ``content`` gave."""
+        self.generator.set_state(content["generator"])
+        self.agent.restore(content["agent"])
+        for name in ("actions", "done", "seconds", "made"):
+            setattr(self, name, content[name])
+
+
+def prepare(options: Options) -> Tables:
+    """Make up mushrooms, and load those of the UCI Machine Learning Repository where they lie among the data."""
+    tables = {"made up": synthetic_mushrooms()}
+    if not options.small and (options.data / FILE).is_file():
+        tables[FILE] = mushrooms(options.data / FILE)
+    return Tables(tables, options.folder("bandit"))
+
+
+def run(options: Options, prepared: Tables) -> Iterator[dict]:
+    """Let each agent meet the mushrooms, one seed after the other, and yield the result after each run; first its settings are chosen."""
+    interactions = 500 if options.small else 5_000
+    result = {
+        "data_checksum": {name: checksum(table) for name, table in prepared.tables.items()},
+        "interactions": interactions,
+        "every": EVERY,
+        "tables": {name: {agent: {"runs": []} for agent in AGENTS} for name in prepared.tables},
+    }
+    for (name, agents), seed in itertools.product(result["tables"].items(), range(options.seeds)):
+        table, folder = prepared.tables[name], prepared.folder / name.replace(" ", "-")
+        for agent, (_, choices) in AGENTS.items():
+            words, content = agent.replace(",", "").replace(" ", "-"), agents[agent]
+            if seed == 0:
+                plans = [Plan(agent, interactions // 2, TUNING_SEED, **choice) for choice in choices]
+                content["tuning"] = [_try(plan, table, folder / f"tuning-{i}-{words}.pt", options) for i, plan in enumerate(plans)]
+                finite = [i for i, row in enumerate(content["tuning"]) if row["regret"] is not None]
+                if not finite:
+                    raise DivergedError(f"every setting of {agent} left the finite numbers: lower its learning rates")
+                content["settings"] = choices[min(finite, key=lambda i: content["tuning"][i]["regret"])]
+            plan = Plan(agent, interactions, seed, **content["settings"])
+            content["runs"].append(Run(plan, table, folder / f"{words}-{seed}.pt").go(options.progress))
+            yield result
+
+
+def _try(plan: Plan, table: Data, path: Path, options: Options) -> dict:
+    """Run with some settings, and tell the regret; None if they left the finite numbers."""
+    try:
+        regret = Run(plan, table, path).go(options.progress)["regret"][-1]
+    except DivergedError:
+        regret = None
+    return {"rate": plan.rate, "noise_variance": plan.noise_variance, "regret": regret}
+
+
+def summary(result: dict) -> list[str]:
+    """Write one line for each table and agent, averaged over the seeds."""
+    width = max(len(agent) for agents in result["tables"].values() for agent in agents)
+    lines = []
+    for name, agents in result["tables"].items():
+        lines += [f"table: {name}", f"{'agent':{width}} {'regret':>8} {'poisonous eaten':>16} {'edible left':>12} {'seconds':>8}"]
+        for agent, content in agents.items():
+            runs = content["runs"]
+            regret = sum(run["regret"][-1] for run in runs) / len(runs)
+            eaten, left, seconds = (sum(run[key] for run in runs) / len(runs) for key in ("poisonous_eaten", "edible_left", "seconds"))
+            lines.append(f"{agent:{width}} {regret:8.0f} {eaten:16.1f} {left:12.1f} {seconds:8.1f}")
+    return lines

@@ -7,6 +7,11 @@ from tests.faults.planting import Fault
 TESTS = "tests/approximations/test_"
 variational = partial(Fault, file="sgmc/approximations/variational.py", tests=f"{TESTS}variational.py")
 descent = partial(Fault, file="sgmc/approximations/descent.py", tests=f"{TESTS}variational.py")
+going_on = partial(Fault, file="sgmc/approximations/descent.py", tests=f"{TESTS}descent.py {TESTS}snapshots.py")
+local = partial(Fault, file="sgmc/approximations/variational.py", tests=f"{TESTS}local.py")
+layers = partial(Fault, file="sgmc/posteriors/network.py", tests=f"{TESTS}local.py {TESTS}dropout.py")
+mixture = partial(Fault, file="sgmc/posteriors/scale_mixture.py", tests=f"{TESTS}local.py")
+snapshots = partial(Fault, file="sgmc/approximations/snapshots.py", tests=f"{TESTS}snapshots.py")
 ensembles = partial(Fault, file="sgmc/approximations/ensembles.py", tests=f"{TESTS}ensembles.py")
 laplace = partial(Fault, file="sgmc/approximations/laplace.py", tests=f"{TESTS}laplace.py")
 dropout = partial(Fault, file="sgmc/approximations/dropout.py", tests=f"{TESTS}dropout.py")
@@ -33,16 +38,48 @@ FAULTS = [
     variational("the density is of an average coordinate", "law.log_prob(samples).sum(-1)", "law.log_prob(samples).mean(-1)"),
     variational("what is clear is pruned", ".argsort(-1)[:,", ".argsort(-1, descending=True)[:,"),
     variational("negative weights have no signal", '["std"])[0].abs()', '["std"])[0]'),
-    variational("a fit that was stopped is complete", "complete=complete", "complete=True"),
+    variational("a fit that was stopped is complete", "complete=way.complete", "complete=True"),
     variational("large spreads overflow", "start + (-torch.expm1(-start)).log()", "start.expm1().log()"),
     descent("every step sees the minibatch of the first", "self.generator, self.done)", "self.generator, 0)"),
-    descent("the learning rate stays", "1 - step / num_steps", "1.0"),
+    descent("the learning rate stays", "(1 - step / self.num_steps)", "1.0"),
     descent("a divergence is told at the end", "if self.done % _CHECK_EVERY == 0:", "if False:"),
+    going_on("a fit that goes on forgets its optimiser", '"state": content["optimiser"]', '"state": {}'),
+    going_on("a fit that goes on has other noise", 'self.generator.set_state(content["generator"].cpu())', "pass"),
+    going_on("a fit that goes on forgets its cycles", 'for position in content["kept"]]', "for position in []]"),
+    going_on("what was fitted does not tell files apart", '"what": what}', "}"),
+    going_on("the seed does not tell files apart", '"seed": generator.initial_seed(), ', ""),
+    going_on("cycles begin anew a step late", "step % self.cycle_length", "(step - 1) % self.cycle_length"),
+    going_on("the momentum is α", "momentum=1 - self.momentum_decay", "momentum=self.momentum_decay"),
+    going_on("the rate falls to zero in a line", "0.5 * self.learning_rate * (1 + math.cos(", "self.learning_rate * (1 - 0.318 * ("),
+    # drawn outputs
+    local("the prior's draw counts twice", "slopes[1].mul_(scale).add_(pull * normals)", "slopes[1].mul_(scale).add_(2 * pull * normals)"),
+    local("the prior's draw says nothing of σ", ".add_(pull * normals).sub_(1 / std)", ".sub_(1 / std)"),
+    local("a minibatch stands for itself", "posterior.num_examples / batch[0].shape[1]\n    pull", "1.0\n    pull"),
+    local("the entropy counts twice in a local fit", "add_(pull * normals).sub_(1 / std)", "add_(pull * normals).sub_(2 / std)"),
+    layers("variances add up as deviations", "variance = self._named(std.square())", "variance = self._named(std)"),
+    layers(
+        "inputs are not squared", "functional.linear(arguments[0].square(), weight, bias)", "functional.linear(arguments[0], weight, bias)"
+    ),
+    layers(
+        "biases are certain", "functional.linear(arguments[0].square(), weight, bias)", "functional.linear(arguments[0].square(), weight)"
+    ),
+    layers("a variance is taken for a deviation", "spread.sqrt(), normal", "spread, normal"),
+    layers("a root of zero has a slope that is none", " + torch.finfo(output.dtype).tiny", ""),
+    layers("hooks stay", "            for handle in handles:\n                handle.remove()", "            pass"),
+    layers("masks hide what leaves a layer's neighbour", "(arguments[0] * mask,)", "(arguments[0] * mask.flip(-1),)"),
+    layers("a module's own numbers tell posteriors apart", "parameter.detach().zero_()", "pass", tests="tests/test_posteriors.py"),
+    mixture("shares are swapped", "math.log(self.share / one)", "math.log((1 - self.share) / one)"),
+    mixture("the slope has the odds of shares alone", "self.share * other / ((1 - self.share) * one)", "self.share / (1 - self.share)"),
+    mixture("the prior of a single Gaussian is used", "    _with_prior = DataPotential._with_prior\n", ""),
+    snapshots("a cycle too many", "Settings(num_samples * cycle_length,", "Settings((num_samples + 1) * cycle_length,"),
     # ensembles
     ensembles("anchors push", "noise) - pull", "noise) + pull"),
     ensembles("anchors are left out", "noise) - pull", "noise)"),
     ensembles("the prior's precision is forgotten", "    pull = -slope(anchors)", "    pull = anchors"),
     ensembles("members may start in one place", "if (position == position[0]).all():", "if False:"),
+    ensembles("adversaries help", "inputs.detach() + size * uphill.sign()", "inputs.detach() - size * uphill.sign()"),
+    ensembles("adversaries count in full", "0.5 * posterior.num_examples / inputs.shape[1]", "posterior.num_examples / inputs.shape[1]"),
+    ensembles("the prior is left out beside adversaries", ".sub_(posterior.grad_log_prior(position))", ""),
     # Laplace's approximation
     laplace("the covariance is H", "solve_triangular(roots.mT, normal", "solve_triangular(torch.linalg.inv(roots).mT, normal"),
     laplace(
@@ -63,18 +100,19 @@ FAULTS = [
     dropout(
         "nothing is dropped in the energy", "mask * potential.gradient_given(mask * weights", "mask * potential.gradient_given(weights"
     ),
-    dropout("the rate is that of what stays", "uniform >= rate", "uniform < rate"),
-    dropout("what stays is scaled up", "masks(num_samples) * weights", "masks(num_samples) * weights / (1 - rate)"),
-    dropout("all draws have one mask", "masks(num_samples) * weights", "masks(1).expand(num_samples, -1, -1) * weights"),
-    dropout("biases are dropped", "uniform[..., -1] = 1.0", "uniform[..., -1] += 0.0"),
-    dropout("all chains have one mask", "torch.rand(number, len(weights),", "torch.rand(number, 1,"),
-    # constant gradient descent
-    constant_sgd("the rate is 1/V", "mass=0.5 * value", "mass=1.0 * value"),
-    constant_sgd("the rate is V", "mass=0.5 * value", "mass=Matrix(0.5 * value).inverse"),
-    constant_sgd("it is hot", "temperature=0.0, mass", "temperature=1.0, mass"),
-    constant_sgd("a number's rate goes by the largest variance", "float(value.mean())", "float(value.max())"),
-    constant_sgd("the full rate is the diagonal one", 'value.ndim == 2 and kind != "full"', "value.ndim == 2"),
-    constant_sgd("what has hardly an inverse has one", "if min(noise.eigenvalues) <= resolution:", "if min(noise.eigenvalues) <= 0:"),
+    dropout("the rate is that of what stays", "device=weights.device) >= rates)", "device=weights.device) < rates)"),
+    dropout("what stays is scaled up", "[..., units] * weights\n", "[..., units] * weights / (1 - rates[units])\n"),
+    dropout("all draws have one mask", "masks(num_samples, len(weights))[", "masks(1, len(weights)).expand(num_samples, -1, -1)["),
+    dropout("biases are dropped", "torch.tensor([*rates, 0.0])", "torch.tensor([*rates, 0.5])"),
+    dropout("all chains have one mask", "masks(num_samples, len(weights))[", "masks(num_samples, 1)["),
+    dropout("the prior is not masked", "- kept * posterior.grad_log_prior", "- posterior.grad_log_prior"),
+    dropout("a minibatch of a network stands for itself", "posterior.num_examples / batch[0].shape[1]", "1.0"),
+    dropout(
+        "what leaves a layer is dropped",
+        "] = begin + torch.arange(layer.in_features)",
+        "] = begin + torch.arange(layer.out_features)[:, None] % layer.in_features",
+    ),
+    dropout("every layer has the rate of the first", "torch.tensor([*rates, 0.0])", "torch.tensor([*[rates[0]] * len(rates), 0.0])"),
     # SWAG
     swag("K is taken for K − 1", "(2 * (rank - 1)) ** 0.5", "(2 * rank) ** 0.5"),
     swag("the variances count in full", "independent / 2**0.5", "independent"),

@@ -1,0 +1,30 @@
+"""Tables: the same text everywhere, and a real table on a page."""
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from sgmc.tables import show_table
+
+
+def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
+    shell = InteractiveShell.instance()
+    try:
+        with capture_output() as captured:
+            shell.run_cell("from sgmc.tables import show_table; show_table(['a <b>', 'x'], [['p & q', '1'], ['r', '22']])")
+    finally:
+        InteractiveShell.clear_instance()
+    (output,) = captured.outputs
+    assert output.data["text/plain"] == "a <b>   x\np & q   1\nr      22"
+    page = output.data["text/html"]
+    assert page.count("<tr>") == 3 and "<th>a &lt;b&gt;</th>" in page and "<th>p &amp; q</th><td>1</td>" in page
+
+
+def test_elsewhere_it_is_printed(capsys):
+    show_table(["name", "x"], [["long name", 3]])
+    assert capsys.readouterr().out == "name       x\nlong name  3\n"
+
+
+def test_a_row_of_another_length_is_refused():
+    with pytest.raises(ValueError, match=r"rows must have 2 entries, one for each of heads, but one is \['1'\]"):
+        show_table(["a", "b"], [["1"]])
