@@ -61,7 +61,7 @@ class Plan:
     agent: str
     interactions: int
     seed: int
-    rate: float = 1e-3  #: learning rate of Adam; of SGHMC in units of σ²/4096
+    rate: float = 1e-3  #: learning rate of Adam; of SGHMC in units of σ²/N
     noise_variance: float = 0.1  #: σ² of a reward in units of 10, as the model has it
     steps: int = 20  #: minibatches after each block of interactions
 
@@ -196,9 +196,8 @@ class Chain:
     exploration, averaged = 0.0, 1
 
     def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator):
-        self.generator = generator
-        self.kernel = SGHMC.from_learning_rate(plan.rate * plan.noise_variance / BUFFER, DECAY, num_steps=plan.steps)
-        self.state = self.kernel.init(network, network.initial_position(1, generator, scale=2**0.5), generator)
+        self.plan, self.generator = plan, generator
+        self.state = self.kernel(1).init(network, network.initial_position(1, generator, scale=2**0.5), generator)
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -210,8 +209,12 @@ class Chain:
         return self.state.position.expand(number, -1)
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
-        """Take a step of the kernel, whose minibatches are counted by the state."""
-        self.state, _ = self.kernel.step(posterior, self.state, self.generator)
+        """Take so many steps, which the state counts."""
+        self.state, _ = self.kernel(posterior.num_examples, number).step(posterior, self.state, self.generator)
+
+    def kernel(self, num_examples: int, num_steps: int = 1) -> SGHMC:
+        """Make the kernel for a number of data, of which the curvature is a multiple; so η falls as they come."""
+        return SGHMC.from_learning_rate(self.plan.rate * self.plan.noise_variance / num_examples, DECAY, num_steps=num_steps)
 
     def content(self) -> dict:
         """Give all that is needed to go on."""
@@ -309,7 +312,7 @@ class Run:
         return {
             "seed": self.plan.seed,
             "made": self.made,
-            "seconds": round(self.seconds, 1),
+            "processor_seconds": round(self.seconds, 1),
             "regret": regret.cumsum(0)[EVERY - 1 :: EVERY].int().tolist(),
             "poisonous_eaten": int(((self.actions == EAT) & (poisonous == 1)).sum()),
             "edible_left": int(((self.actions == LEAVE) & (poisonous == 0)).sum()),
@@ -379,6 +382,8 @@ def summary(result: dict) -> list[str]:
         for agent, content in agents.items():
             runs = content["runs"]
             regret = sum(run["regret"][-1] for run in runs) / len(runs)
-            eaten, left, seconds = (sum(run[key] for run in runs) / len(runs) for key in ("poisonous_eaten", "edible_left", "seconds"))
+            eaten, left, seconds = (
+                sum(run[key] for run in runs) / len(runs) for key in ("poisonous_eaten", "edible_left", "processor_seconds")
+            )
             lines.append(f"{agent:{width}} {regret:8.0f} {eaten:16.1f} {left:12.1f} {seconds:8.1f}")
     return lines

@@ -4,6 +4,7 @@ A method is a function from a task and its settings to :class:`sgmc.draws.Draws`
 fits with one seed; then it is fitted with several seeds, and its averaged predictions are scored on the test examples.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from experiments.options import DivergedError, Options, Prepared
+from experiments.options import DivergedError, ExperimentError, Options, Prepared
 from experiments.provenance import checksum, circumstances
 from experiments.results import score
+from sgmc.checkpoints import replace_file
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import area_under_roc, predictive_entropy
@@ -83,34 +85,68 @@ def compare(
         shorter: by which factor the fits of the tuning are shorter.
         look: what else to put into a result.
     """
-    result = {"data_checksum": checksum(prepared.train, prepared.validation, prepared.test, *prepared.others.values()), "methods": {}}
+    data = checksum(prepared.train, prepared.validation, prepared.test, *prepared.others.values())
+    result = {"data_checksum": data, "methods": {}}
     prepared.folder.mkdir(parents=True, exist_ok=True)
     chosen = {}
+
+    def once(name: str, number: int | None, settings: dict, seed: int, rounds: int, assessment: Callable[[Task], dict]) -> dict:
+        words = ("" if number is None else f"tuning-{number}-") + f"{name.replace(',', '').replace(' ', '-')}-{seed}"
+        given = task(rounds, seed, prepared.folder / words)
+        return _once(given.path, {"settings": settings, "rounds": rounds, "data": data}, lambda: assessment(given))
+
     for seed in range(options.seeds):
         for name, (method, settings) in methods.items():
-            words = name.replace(",", "").replace(" ", "-")
             if seed == 0:
-                chosen[name], tuning = settings[0], []
-                if len(settings) > 1:
-                    tuning = [
-                        _try(method, each, task(rounds // shorter, 0, prepared.folder / f"tuning-{number}-{words}-0"), prepared)
-                        for number, each in enumerate(settings)
-                    ]
-                    tried = [i for i, row in enumerate(tuning) if "diverged" not in row]
-                    if not tried:
-                        raise DivergedError(f"every setting of {name} left the finite numbers: lower its learning rates")
-                    chosen[name] = settings[min(tried, key=lambda i: (tuning[i]["error"], tuning[i]["log_loss"]))]
+                tuning = [
+                    once(
+                        name,
+                        number,
+                        each,
+                        0,
+                        rounds // shorter,
+                        lambda given, each=each, method=method: _try(method, each, given, prepared),
+                    )
+                    for number, each in enumerate(settings)
+                    if len(settings) > 1
+                ]
+                tried = [i for i, row in enumerate(tuning) if "diverged" not in row]
+                if tuning and not tried:
+                    raise DivergedError(f"every setting of {name} left the finite numbers: lower its learning rates")
+                best = min(tried, key=lambda i: (tuning[i]["error"], tuning[i]["log_loss"])) if tuning else 0
+                chosen[name] = settings[best]
                 result["methods"][name] = {"settings": chosen[name], "tuning": tuning, "runs": []}
-            given = task(rounds, seed, prepared.folder / f"{words}-{seed}")
-            started = time.process_time()
-            draws = method(given, **chosen[name])
-            spent = time.process_time() - started  # nothing where the fit was finished before
-            if not draws.complete:
-                raise KeyboardInterrupt
-            run = {"seed": seed, "made": circumstances("cpu"), "seconds": round(draws.seconds, 1), "processor_seconds": round(spent, 1)}
-            run |= assess(draws, given, prepared) | look(name, draws, given)
-            result["methods"][name]["runs"].append(run)
+
+            def fit(given: Task, name=name, method=method) -> dict:
+                started = time.process_time()
+                draws = method(given, **chosen[name])
+                if not draws.complete:
+                    raise KeyboardInterrupt
+                spent = {"seconds": round(draws.seconds, 1), "processor_seconds": round(time.process_time() - started, 1)}
+                found = assess(draws, given, prepared) | look(name, draws, given)
+                return {"seed": given.seed, "made": circumstances("cpu"), **spent, **found}
+
+            result["methods"][name]["runs"].append(once(name, None, chosen[name], seed, rounds, fit))
             yield result
+
+
+def _once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
+    """Do something, or read what came of it when it was done before."""
+    path = path.with_name(f"{path.name}.json")
+    if path.exists():
+        try:
+            saved = json.loads(path.read_text())
+            before, found = saved["depends"], saved["found"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ExperimentError(f"{path} is corrupt ({error}): delete it to have it made anew") from error
+        if before != json.loads(json.dumps(depends)):
+            raise ExperimentError(
+                f"{path} is of a fit with other settings, {before} and not {depends}: undo the change, or delete the file"
+            )
+        return found
+    found = make()
+    replace_file(path, lambda unfinished: unfinished.write_text(json.dumps({"depends": depends, "found": found})))
+    return found
 
 
 def _try(method: Method, settings: dict, task: Task, prepared: Prepared) -> dict:

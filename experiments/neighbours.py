@@ -18,6 +18,8 @@ from experiments.fits import Method, Task, compare, summary
 from experiments.options import Options, Prepared
 from sgmc import sample
 from sgmc.approximations import constant_sgd, dropout, ensemble, laplace, snapshots, swag, variational
+from sgmc.approximations.descent import Settings
+from sgmc.approximations.descent import descend as go_down
 from sgmc.datasets import fashion_mnist, letters, notmnist
 from sgmc.draws import Draws
 from sgmc.kernels import SGHMC, SGLD, Kernel
@@ -108,7 +110,7 @@ def average(task: Task, rate: float) -> Draws:
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, and put Laplace's approximation on the last layer, whose posterior given the others is that of a linear model."""
+    """Descend, then to the mode of the last layer, whose posterior given the others is that of a linear model, and approximate that."""
     draws = descend(task, rate)
     mode, posterior = draws.samples[-1], task.posterior
     pieces = posterior.parameters_of(mode)
@@ -117,9 +119,12 @@ def curve(task: Task, rate: float) -> Draws:
     features = torch.func.functional_call(body, weights, (posterior.data[0],))
     last = NetworkPosterior(posterior.module[-1], features, posterior.data[1])
     size = last.dim
-    head = laplace(last, mode[:, -size:].clone(), task.num_networks, seed=task.seed)
-    samples = torch.cat([mode[:, :-size].expand(task.num_networks, 1, -1), head.samples], -1)
-    return Draws(samples, kernel=f"{head.kernel} after {draws.kernel}", seed=task.seed, seconds=draws.seconds + head.seconds)
+    head = mode[:, -size:].clone()
+    way = go_down(last, [head], lambda noise: [last.gradient(head)], Generator(), Settings(500, 0.003), progress=task.progress)
+    about = laplace(last, head, task.num_networks, seed=task.seed)
+    samples = torch.cat([mode[:, :-size].expand(task.num_networks, 1, -1), about.samples], -1)
+    seconds = draws.seconds + way.seconds + about.seconds
+    return Draws(samples, kernel=f"{about.kernel} after {draws.kernel}", seed=task.seed, seconds=seconds)
 
 
 def methods() -> dict[str, tuple[Method, list[dict]]]:

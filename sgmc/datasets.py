@@ -213,17 +213,21 @@ def _missing(file: str, root: str | Path, error: Exception) -> str:
     return f"{file} is not in {Path(root).resolve()}, whole, and cannot be downloaded ({error}): put it there"
 
 
+# How many values the attributes of mushrooms have in the file of the UCI Machine Learning Repository, in its order; "?" is one.
+MUSHROOM_VALUES = (6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7)
+
+
 def mushrooms(file: str | Path) -> Data:
     """Load the mushrooms of the UCI Machine Learning Repository (1987; Schlimmer, 1987) from a file of your own: edible or poisonous?
 
-    The original ``agaricus-lepiota.data`` has 8,124 lines of 23 letters with commas between them, the class e or p first; it is not fetched.
-    Each of the 22 attributes becomes as many columns as it has values in the file, in the order of the letters, "?" being a value: 117 in all.
+    The original ``agaricus-lepiota.data`` has 8,124 lines of 23 letters with commas between them, the first of which is the class, e or p.
+    It is not fetched. An attribute becomes as many columns as it has values in the file, in the order of the letters; "?" is a value too.
 
     Args:
         file: the file.
 
     Returns:
-        Inputs ``(n, columns)``, of which each row has 22 ones; targets 1 for poisonous and 0 for edible.
+        Inputs ``(n, columns)`` with 22 ones in each row; targets 1 for poisonous and 0 for edible.
 
     Raises:
         FileNotFoundError: if the file is missing.
@@ -237,8 +241,8 @@ def mushrooms(file: str | Path) -> Data:
     path = Path(file)
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} is missing, or no file: it is agaricus-lepiota.data of the data set Mushroom, from the UCI Machine Learning Repository "
-            "(https://archive.ics.uci.edu/dataset/73/mushroom): put it there"
+            f"{path} is missing, or no file: it is agaricus-lepiota.data of the data set Mushroom of the UCI Machine Learning Repository "
+            "(https://archive.ics.uci.edu/dataset/73/mushroom): put the file there"
         )
     lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
     rows = [(number, line.split(",")) for number, line in enumerate(lines, 1) if line]
@@ -259,23 +263,19 @@ def mushrooms(file: str | Path) -> Data:
     return Data(_one_hot(numbers, [int(column.max()) + 1 for column in numbers]), poisonous.long())
 
 
-# How many values the attributes have in the file of the UCI Machine Learning Repository, in its order; a missing value is one.
-MUSHROOM_VALUES = (6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7)
-
-
 def synthetic_mushrooms(num_examples: int = 8_124, seed: int = 0) -> Data:
-    """Make up a table of the shape of :func:`mushrooms`: no mushroom of it exists, and nothing in it is from the real table but its shape.
+    """Make up a table of the shape of :func:`mushrooms`: no such mushrooms exist, and nothing but the shape is from the real table.
 
-    There are 23 kinds, 11 of them poisonous, each of which has its own law for each attribute. Then the fifth attribute, as if it were the
-    odour, has one of its first three values in an edible mushroom, and one of the other six in a poisonous one, but for three poisonous ones
-    in a hundred, which smell like edible ones; these alone have the first value of the twentieth, as if it were the colour of the spores.
+    There are 23 kinds, 11 of them poisonous, and each has its own law for each attribute. Then the fifth attribute, as if it were an odour,
+    takes one of its first three values in an edible mushroom and one of the other six in a poisonous one, but for three poisonous ones in a
+    hundred, which smell edible; these alone take the first value of the twentieth, as if it were the colour of the spores.
 
     Args:
         num_examples: number of mushrooms.
         seed: seed of the generator, the only source of randomness.
 
     Returns:
-        Inputs ``(num_examples, 117)``, of which each row has 22 ones; targets 1 for poisonous and 0 for edible.
+        Inputs ``(num_examples, 117)`` with 22 ones in each row; targets 1 for poisonous and 0 for edible.
 
     Raises:
         ValueError: if an argument is out of its range.

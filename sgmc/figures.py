@@ -27,12 +27,7 @@ COLOURS = {
     "explicit Euler": "#D55E00",
     "symplectic Euler": "#009E73",
     "leapfrog": "#0072B2",
-    "variational": "#0072B2",
-    "dropout": "#D55E00",
-    "ensemble": "#000000",
-    "snapshots": "#E69F00",
-    "SWAG": "#009E73",
-    "Laplace": "#CC79A7",
+    "variational": "#D55E00",
 }
 TRUTH = "0.55"  # the grey of a true density
 

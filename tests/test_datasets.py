@@ -9,7 +9,8 @@ import torch
 import torchvision
 
 from sgmc import datasets
-from sgmc.datasets import cifar10, digits, fashion_mnist, letters, mnist, notmnist, read_idx
+from sgmc.datasets import cifar10, digits, fashion_mnist, letters, mnist, mushrooms, notmnist, read_idx, synthetic_mushrooms
+from tests.checks import z_bound
 
 IMAGES = torch.arange(3 * 4 * 2, dtype=torch.uint8).reshape(3, 4, 2) * 10
 LABELS = torch.tensor([2, 0, 1], dtype=torch.uint8)
@@ -187,7 +188,18 @@ def test_notmnist_whose_files_do_not_fit_or_are_missing_is_refused(tmp_path):
 
 def test_every_set_of_the_module_has_a_test_here():
     public = {name for name, thing in vars(datasets).items() if getattr(thing, "__module__", "") == "sgmc.datasets" and name[0] != "_"}
-    assert public == {"Data", "digits", "letters", "mnist", "fashion_mnist", "cifar10", "notmnist", "read_idx"}
+    assert public == {
+        "Data",
+        "digits",
+        "letters",
+        "mnist",
+        "fashion_mnist",
+        "cifar10",
+        "notmnist",
+        "read_idx",
+        "mushrooms",
+        "synthetic_mushrooms",
+    }
 
 
 @pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])
@@ -200,3 +212,76 @@ def test_what_is_no_place_is_refused(load, place):
 def test_a_folder_is_no_idx_file(tmp_path):
     with pytest.raises(FileNotFoundError, match="is missing, or no file: put the file there"):
         read_idx(str(tmp_path))
+
+
+def mushroom(first, *changes):
+    """Write a line of a table in which all attributes are a, but those that are given as pairs of a place and a letter."""
+    letters = [first] + ["a"] * 22
+    for place, letter in changes:
+        letters[place] = letter
+    return ",".join(letters)
+
+
+def write_mushrooms(folder, *lines):
+    file = folder / "agaricus-lepiota.data"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    return file
+
+
+def test_mushrooms_become_columns_of_the_values_in_the_file(tmp_path):
+    """The fifth attribute has the values ?, a and b here, in this order; all others one, and the last two."""
+    file = write_mushrooms(tmp_path, mushroom("p"), mushroom("e", (5, "b")), mushroom("e", (5, "?"), (22, "c")))
+    data = mushrooms(file)
+    assert data.targets.tolist() == [1, 0, 0] and data.targets.dtype == torch.int64 and data.inputs.dtype == torch.float32
+    assert data.inputs.shape == (3, 20 + 3 + 2) and (data.inputs.sum(-1) == 22).all()
+    assert data.inputs[:, 4:7].tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert data.inputs[:, -2:].tolist() == [[1, 0], [1, 0], [0, 1]]
+    other = mushrooms(str(write_mushrooms(tmp_path, mushroom("e", (5, "?"), (22, "c")), mushroom("e", (5, "b")), "", mushroom("p"))))
+    assert torch.equal(other.inputs, data.inputs.flip(0))  # the order of the columns is not that of the lines; empty lines are none
+
+
+FAULTY = {
+    "no line": ((), "is empty: fetch it again"),
+    "a short line": ((mushroom("e"), "e,a,a"), "must have 23 columns, but line 2 has 3"),
+    "a long line": ((mushroom("e") + ",a",), "must have 23 columns, but line 1 has 24"),
+    "a header": ((mushroom("class"), mushroom("e")), "line 1 begins with 'class', which looks like a header: delete that line"),
+    "no class": ((mushroom("e"), mushroom("p"), mushroom("x")), "line 3 begins with 'x': is the class the first"),
+}
+
+
+@pytest.mark.parametrize("lines, message", FAULTY.values(), ids=FAULTY)
+def test_what_is_no_table_of_mushrooms_is_refused(lines, message, tmp_path):
+    with pytest.raises(ValueError, match=rf"agaricus-lepiota\.data .*{message}"):
+        mushrooms(write_mushrooms(tmp_path, *lines))
+
+
+def test_a_missing_table_says_where_it_is_from(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere is missing.*agaricus-lepiota\.data of the data set Mushroom of the UCI"):
+        mushrooms(tmp_path / "nowhere")
+
+
+def test_made_up_mushrooms_have_the_shape_of_the_real_ones_and_the_law_that_they_say():
+    data = synthetic_mushrooms()
+    assert data.inputs.shape == (8_124, 117) and data.inputs.dtype == torch.float32 and data.targets.dtype == torch.int64
+    attributes = [columns.argmax(-1) for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)]
+    assert all((columns.sum(-1) == 1).all() for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)) and len(attributes) == 22
+    poisonous, smells, spores = data.targets == 1, attributes[4] >= 3, attributes[19] == 0
+    assert not (smells & ~poisonous).any() and torch.equal(smells | spores, poisonous)
+    deceiving = (spores & poisonous).sum() / poisonous.sum()
+    for share, expected, number in ((poisonous.double().mean(), 11 / 23, 8_124), (deceiving, 0.03, int(poisonous.sum()))):
+        assert abs(share - expected) < z_bound(2) * (expected * (1 - expected) / number) ** 0.5
+
+
+def test_made_up_mushrooms_depend_on_the_seed_alone():
+    torch.manual_seed(1)
+    first = synthetic_mushrooms(50, seed=3)
+    torch.manual_seed(2)
+    again, other = synthetic_mushrooms(50, seed=3), synthetic_mushrooms(50, seed=4)
+    assert torch.equal(first.inputs, again.inputs) and torch.equal(first.targets, again.targets)
+    assert not torch.equal(first.inputs, other.inputs)
+
+
+@pytest.mark.parametrize("arguments, name", [((0,), "num_examples"), ((5, -1), "seed"), ((2.0,), "num_examples")])
+def test_made_up_mushrooms_refuse_what_is_no_count(arguments, name):
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least"):
+        synthetic_mushrooms(*arguments)

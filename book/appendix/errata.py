@@ -569,16 +569,12 @@ shares = {"scaled": 1.0, "not scaled": 10 / 1000}
 for name, share in shares.items():
     wanted = Posterior(
         log_prior=lambda position: -0.5 * position.square().sum(-1),
-        log_likelihood=lambda position, x, y, share=share: (
-            share * whole.log_likelihood(position, x, y)
-        ),
+        log_likelihood=lambda position, x, y, share=share: share * whole.log_likelihood(position, x, y),
         data=(features, outcomes),
         dim=1,
         batch_size=10,
     )
-    fit = variational(
-        wanted, torch.zeros(20, 1).double(), 1, num_steps=2000, num_draws=4, progress=False
-    )
+    fit = variational(wanted, torch.zeros(20, 1).double(), 1, num_steps=2000, num_draws=4, progress=False)
     stds = fit.statistics["std"][0, :, 0]
     precision = 1 + share * features.square().sum()
     claim(

@@ -55,4 +55,5 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
     shared = (normal_block(deviations[..., 0], num_samples, generator)[..., None, :] @ deviations)[..., 0, :]
     samples = mean + independent / 2**0.5 + shared / (2 * (rank - 1)) ** 0.5
     statistics = {"mean": mean.expand_as(samples), "std": std.expand_as(samples)}
-    return Draws(samples, statistics, kernel=f"swag(rank={rank}) of {draws.kernel}", seed=seed, seconds=draws.seconds, complete=draws.complete)
+    name = f"swag(rank={rank}) of {draws.kernel}"
+    return Draws(samples, statistics, kernel=name, seed=seed, seconds=draws.seconds, complete=draws.complete)

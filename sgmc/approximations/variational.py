@@ -209,8 +209,8 @@ def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
         raise ValueError("local is for networks of linear layers alone, but this one has others with parameters: leave it out")
     if num_draws != 1 or alpha != 1:
         raise ValueError(
-            f"local gives every example a draw of its own, for which num_draws and alpha are 1, but they are {num_draws} and {alpha}: leave "
-            "one or the other out"
+            f"local gives every example a draw of its own, for which num_draws and alpha are 1, but they are {num_draws} and {alpha}: "
+            "leave one or the other out"
         )
 
 

@@ -40,7 +40,8 @@ def test_outputs_of_one_layer_have_the_law_that_drawn_weights_give(generator):
     last = NetworkPosterior(nn.Linear(2, 3).double(), posterior.data[0], posterior.data[1])
     mean, std = torch.randn(1, 9, generator=generator).double(), torch.rand(1, 9, generator=generator).double()
     number, x = 4000, posterior.data[0][:2]
-    drawn = last.outputs_of_law(mean.expand(number, 9), std.expand(number, 9), x.expand(number, 2, 2), normals_for(last, number, 2, generator))
+    many = mean.expand(number, 9), std.expand(number, 9), x.expand(number, 2, 2)
+    drawn = last.outputs_of_law(*many, normals_for(last, number, 2, generator))
     with_one = torch.cat([x, torch.ones(2, 1).double()], 1)
     weights, spreads = (torch.cat([value[0, :6].view(3, 2), value[0, 6:, None]], 1) for value in (mean, std))
     expected, variance = with_one @ weights.mT, with_one**2 @ (spreads**2).mT

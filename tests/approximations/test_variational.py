@@ -92,7 +92,7 @@ def best_of_renyi(precision, alpha):
     return variance
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.3])
+@pytest.mark.parametrize("alpha", [0.25, 0.5, 1.3])  # at 0 the bound is the evidence whatever q is
 def test_renyis_bound_is_best_where_theory_says(generator, alpha):
     """With many draws a step: the expected gradient is zero there, while the ordinary bound's is not."""
     target = Gaussian(torch.tensor([[1.0, 0.5], [0.5, 2.0]], dtype=torch.float64))
@@ -107,7 +107,7 @@ def test_renyis_bound_is_best_where_theory_says(generator, alpha):
 
 
 def test_renyis_bound_fits_wider_laws_with_minibatches(regression):
-    """With α = 0 and many draws σ² nears the marginal variance; energies of minibatches, shared within a chain, are what is compared."""
+    """With α = 0 and a few draws q is wider than by the ordinary bound; energies of minibatches, shared within a chain, are compared."""
     posterior = regression(batch_size=20)
     settings = dict(num_steps=600, learning_rate=0.03, num_draws=16)
     narrow, wide = (variational(posterior, torch.zeros(32, 3).double(), 1, alpha=alpha, **settings) for alpha in (1.0, 0.0))

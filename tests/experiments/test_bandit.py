@@ -130,20 +130,20 @@ def test_a_resumed_run_is_the_uninterrupted_one(agent, tmp_path):
     resumed = last.go(progress=False)
     again = Run(plan(agent), TABLE)
     again.go(progress=False)
-    assert {**resumed, "seconds": 0} == {**whole, "seconds": 0}
+    assert {**resumed, "processor_seconds": 0} == {**whole, "processor_seconds": 0}
     assert torch.equal(last.agent.draw(3), again.agent.draw(3))  # the generator too is where it was
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_learning_fits_the_rewards(agent):
-    """After 300 minibatches of 20 interactions each the predictions are nearer to the rewards than zero is."""
-    run = Run(plan(agent, steps=300), TABLE)
+    """After 300 minibatches of 20 interactions the mean prediction is nearer to the rewards than zero: three seeds give 0.01 to 0.2."""
+    run = Run(plan(agent, steps=300, noise_variance=0.01), TABLE)
     run.actions = torch.arange(BLOCK) % 2
     run.harmed[:] = False
     posterior = run.posterior()
     inputs, targets = posterior.data
     run.agent.learn(posterior, 0, 300)
-    predicted = run.network.outputs(run.agent.draw(1), inputs[None])[0]
+    predicted = run.network.outputs(run.agent.draw(100), inputs[None]).mean(0)
     assert (predicted - targets).square().mean() < 0.7 * targets.square().mean()
 
 
