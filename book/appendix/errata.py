@@ -564,17 +564,22 @@ for name, picture, right in (("moved", as_stored.permute(2, 0, 1), [1.0, 0.0, 0.
 generator = torch.Generator().manual_seed(0)
 features = torch.randn(1000, 1, generator=generator, dtype=torch.float64)
 outcomes = features[:, 0] + torch.randn(1000, generator=generator, dtype=torch.float64)
-whole = LinearRegression(features, outcomes, batch_size=10)
-shares = {"scaled": 1.0, "not scaled": 10 / 1000}
+whole = LinearRegression(features, outcomes)
+shares = {"scaled": 1.0, "not scaled": 100 / 1000}
 for name, share in shares.items():
+
+    def log_likelihood(position, x, y, share=share):
+        return share * whole.log_likelihood(position, x, y)
+
     wanted = Posterior(
         log_prior=lambda position: -0.5 * position.square().sum(-1),
-        log_likelihood=lambda position, x, y, share=share: share * whole.log_likelihood(position, x, y),
+        log_likelihood=log_likelihood,
         data=(features, outcomes),
         dim=1,
-        batch_size=10,
+        batch_size=100,
     )
-    fit = variational(wanted, torch.zeros(20, 1).double(), 1, num_steps=2000, num_draws=4, progress=False)
+    start = torch.zeros(20, 1, dtype=torch.float64)
+    fit = variational(wanted, start, 1, num_steps=4000, num_draws=8)
     stds = fit.statistics["std"][0, :, 0]
     precision = 1 + share * features.square().sum()
     claim(

@@ -1065,7 +1065,7 @@ rows = []
 for method, theirs in published.items():
     error = entry(method, lambda run: run["scores"]["error"], 100)
     log_loss = entry(method, lambda run: run["scores"]["log_loss"], 1, 4)
-    median = over_seeds(method, lambda run: run["median_std"])[0]
+    median = over_seeds(method, lambda run: run.get("median_std", math.nan))[0]
     wide = f"{median:.4f}" if "Bayes" in method else ""
     rows.append([method, error, f"{theirs:.2f}", log_loss, wide])
 show_table(["method", "error, %", "published", "log score", "median σ"], rows)
@@ -1089,16 +1089,51 @@ for method in published:
 rows.append(["published, 1,200 units", "1.24", "1.24", "1.24", "1.29", "1.39"])
 show_table(["removed", *(f"{share:.0%}" for share in SHARES)], rows)
 
-# %%
-for method in ("Bayes by Backprop", "Bayes by Backprop, scale mixture"):
+# %% tags=["hide-input"]
+gaussian, mixture = "Bayes by Backprop", "Bayes by Backprop, scale mixture"
+error = [100 * run["scores"]["error"] for run in methods[gaussian]["runs"]]
+claim(
+    "Test error of Bayes by Backprop with the prior N(0, 1), mean over the seeds, per cent",
+    sum(error) / len(error),
+    at_most=1.6,
+    because="the stored result; the paper has 1.82 for this prior and these units",
+)
+steps = 50 * 50_000 // 250
+claim(
+    "Median σ with the prior N(0, 1) over what its schedule makes of it",
+    over_seeds(gaussian, lambda run: run["median_std"])[0] / (0.003 * math.exp(0.5 * 5e-4 * steps)),
+    near=1,
+    within=0.05,
+    because="σ ≈ 0.003·exp(½·0.0005·10,000): set by rate and steps, as above, and not by the bound",
+)
+claim(
+    "Median σ with the mixture over that of its narrow part",
+    over_seeds(mixture, lambda run: run["median_std"])[0] / 0.0025,
+    near=1,
+    within=0.1,
+    because="most weights have been given up",
+)
+claim(
+    "Test error of the mixture with 95 % of the weights removed less that with all, per cent",
+    error_without(mixture, 0.95) - error_without(mixture, 0.0),
+    at_most=0.15,
+    because="the stored result",
+)
+for method in ("SGD with momentum", "dropout", gaussian):
     claim(
-        f"Test error with half of the weights less that with all, per cent, {method}",
-        error_without(method, 0.5) - error_without(method, 0.0),
-        at_most=1.0,
+        f"The same for {method}",
+        error_without(method, 0.95) - error_without(method, 0.0),
+        at_least=5,
         because="the stored result",
     )
 
 # %% [markdown]
+# Three things stand in these tables.
+#
+# * *The error is that of a fit that was stopped.* With $N(0, 1)$ our error is below the published one, at a twelfth of its 600 passes. But the widths are those of the schedule and not of the bound: to go on would make the bound better and the error worse, as on the small network.
+# * *The mixture is no better than the Gaussian here*, 1.36 and 1.82 in the paper. The repetition by Clarke, Mak and Lee (`report.pdf` of [samsarana/bayes-by-backprop](https://github.com/samsarana/bayes-by-backprop)) did not find it better either.
+# * *What prunes is the prior.* With the mixture 95 per cent of the weights can go for a tenth of a point, as published. With $N(0, 1)$ the same signal-to-noise cuts as badly as size does. The narrow part has put most weights to rest, at its own width; there the ratio $\lvert\mu\rvert/\sigma$ tells those that work from those that do not.
+#
 # ## The report's comparison
 #
 # {cite:t}`adamday` set SGHMC beside variational inference on MNIST (p. 11–12, Figure 6b): Rényi's bound with $\alpha = 0.01$, two draws a step, and the predictions of 80,000 draws averaged.
@@ -1187,13 +1222,35 @@ def least_gap(better, worse):
 
 fits = ("Rényi's bound", "evidence bound", "drawn outputs")
 because = "stored runs: every seed against every seed"
-for rounds in (10, 80):
+claim(
+    "Test error of every fit less that of every run of SGHMC, 10 rounds, in points",
+    min(least_gap("SGHMC, 10 rounds", f"{fit}, 10 rounds") for fit in fits),
+    at_least=0,
+    because=because,
+)
+
+
+def less_sghmc(fit):
+    """Test error of a fit less that of SGHMC after 80 rounds, in points, by seeds."""
+    pairs = zip(*(renyi[f"{name}, 80 rounds"]["runs"] for name in (fit, "SGHMC")), strict=True)
+    values = torch.tensor([100 * (a["scores"]["error"] - b["scores"]["error"]) for a, b in pairs])
+    return float(values.mean()), float(values.std()) / len(values) ** 0.5
+
+
+for fit, least in (("Rényi's bound", 0.5), ("evidence bound", 0.15)):
     claim(
-        f"Test error of every fit less that of every run of SGHMC, {rounds} rounds, in points",
-        min(least_gap(f"SGHMC, {rounds} rounds", f"{fit}, {rounds} rounds") for fit in fits),
-        at_least=0,
-        because=because,
+        f"Test error by {fit} less that of SGHMC, 80 rounds, in points",
+        less_sghmc(fit)[0],
+        at_least=least,
+        because="mean over the seeds of the stored runs",
     )
+mean_gap, its_error = less_sghmc("drawn outputs")
+claim(
+    "Test error with drawn outputs less that of SGHMC, 80 rounds, in standard errors",
+    abs(mean_gap / its_error),
+    at_most=3,
+    because="stored runs: five pairs show no difference",
+)
 claim(
     "Test error as reported less that of the same bound, scaled, with 80 rounds, in points",
     least_gap("Rényi's bound, 80 rounds", "as reported"),
@@ -1202,22 +1259,21 @@ claim(
 )
 claim(
     "Test error by Rényi's bound less that by the ordinary one, 80 rounds, in points",
-    renyi_mean("Rényi's bound, 80 rounds", lambda run: 100 * run["scores"]["error"])[0]
-    - renyi_mean("evidence bound, 80 rounds", lambda run: 100 * run["scores"]["error"])[0],
-    at_least=0,
-    because="mean over the seeds",
+    less_sghmc("Rényi's bound")[0] - less_sghmc("evidence bound")[0],
+    at_least=0.1,
+    because="means over the seeds of the stored runs",
 )
 claim(
-    "Most draws that any run needed to come within 0.2 points of its final error",
-    max(draws_needed(run) for content in renyi.values() for run in content["runs"]),
+    "Most draws that any run after 80 rounds needed to come within 0.2 points of its final error",
+    max(draws_needed(run) for name, content in renyi.items() if name.endswith("80 rounds") for run in content["runs"]),
     at_most=100,
-    because="stored runs, all methods, lengths and seeds",
+    because="stored runs, all methods and seeds",
 )
 
 # %% [markdown]
 # So, of the three:
 #
-# * **SGHMC is better over many epochs**: yes in this setting, at every seed. It owes part of its lead to the settings: where both are tuned on validation digits, {doc}`/book/bayesian_networks/neighbours` finds them close after 60 rounds; and 850 rounds bring SGHMC to 1.74 per cent on this network and prior ({doc}`/book/bayesian_networks/reproduction_report`).
+# * **SGHMC is better over many epochs**: yes in this setting, against their bound and against the ordinary one, but not against the fit that draws outputs, which is level with it after 80 rounds. The order hangs on the settings, too: where both are tuned on validation digits, {doc}`/book/bayesian_networks/neighbours` finds them level after 60 rounds; and 850 rounds bring SGHMC to 1.74 per cent on this network and prior ({doc}`/book/bayesian_networks/reproduction_report`).
 # * **Variational inference converges faster**: no. After ten rounds SGHMC is ahead of every fit. The fits begin at $\sigma = 0.1$, where a network hardly sees the digits, and have to shrink the widths that matter first. What looked like fast convergence was a fit that stopped early.
 # * **A fit needs hundreds of draws and SGHMC many more**: tens are enough for both. A fit's draws are independent and cost two numbers a weight to keep, however many; a chain's networks must all be kept, and that remains a real advantage of the fit.
 #

@@ -23,7 +23,59 @@ provenance = partial(
 )
 command_line = partial(Fault, file="experiments/__main__.py", tests="tests/experiments/test_command_line.py")
 
+fits = partial(Fault, file="experiments/fits.py", tests="tests/experiments/test_fits.py")
+neighbours = partial(Fault, file="experiments/neighbours.py", tests="tests/experiments/test_fits.py")
+weights = partial(Fault, file="experiments/weights.py", tests="tests/experiments/test_fits.py")
+renyi = partial(Fault, file="experiments/renyi.py", tests="tests/experiments/test_fits.py")
+bandit = partial(Fault, file="experiments/bandit.py", tests="tests/experiments/test_bandit.py")
+
 FAULTS = [
+    fits(
+        "settings are chosen on the test digits",
+        "networks(draws, task.num_networks), prepared.validation.inputs)",
+        "networks(draws, task.num_networks), prepared.test.inputs)",
+    ),
+    fits("the worst setting is chosen", "best = min(tried,", "best = max(tried,"),
+    fits(
+        "only the first networks predict",
+        "torch.linspace(0, len(positions) - 1, min(number, len(positions))).long()",
+        ": min(number, len(positions))",
+    ),
+    fits("what is finished is taken for something else", "if before != json.loads(json.dumps(depends)):", "if False:"),
+    fits(
+        "letters are scored by single networks",
+        "predict(task.posterior, positions, other.inputs).mean(0)",
+        "predict(task.posterior, positions, other.inputs)[0]",
+    ),
+    neighbours("members of an ensemble have five budgets", "steps = task.num_steps // share", "steps = task.num_steps"),
+    neighbours("constant SGD forgets its descent's share", "half = replace(task, rounds=task.rounds // 2)", "half = task"),
+    neighbours(
+        "the last layer is where the descent left it",
+        "head = mode[:, -size:].clone()\n    way",
+        "head = mode[:, -size:].clone() + 0.5\n    way",
+    ),
+    weights(
+        "what is pruned are large weights", 'replace(draws, statistics={"mean": weights,', 'replace(draws, statistics={"mean": 1 / weights,'
+    ),
+    weights(
+        "the mixture is fitted to N(0, 1)", "return vary(replace(task, posterior=posterior), **settings)", "return vary(task, **settings)"
+    ),
+    renyi(
+        "the reported energy is scaled",
+        "return super()._energy(position, batch, scale * self.batch_size / self.num_examples)",
+        "return super()._energy(position, batch, scale)",
+    ),
+    renyi(
+        "the reported gradient is scaled",
+        "return super()._gradient(position, batch, scale * self.batch_size / self.num_examples)",
+        "return super()._gradient(position, batch, scale)",
+    ),
+    renyi("two draws count as one gradient", "steps = max(1, task.num_steps // num_draws)", "steps = task.num_steps"),
+    bandit("the oracle eats what is poisonous", "torch.where(poisonous == 1, LEAVE, EAT)", "torch.where(poisonous == 1, EAT, LEAVE)"),
+    bandit("harm comes always", "(poisonous == 1) & harmed, BAD, GOOD", "poisonous == 1, BAD, GOOD"),
+    bandit(
+        "explorers leave", "torch.randint(2, (number,), generator=self.generator), best)", "torch.zeros(number, dtype=torch.int64), best)"
+    ),
     # plans
     plan("the optimiser SGD samples: its temperature is not passed on", "SGLD(step_size, temperature=self.temperature)", "SGLD(step_size)"),
     plan(
