@@ -95,6 +95,7 @@ use_style()
 #
 # This is the algorithm of {cite:t}`welling2011`, who write $\epsilon_t = 2\eta_t$.
 # The code adds a temperature $T$, which makes $e^{-U/T}$ the target, and a noise estimate $\hat B = \tfrac12\eta\hat V$, which takes the gradient's own noise out of what is injected; the defaults are $1$ and $0$.
+# It also knows a mass $M$, which is $1$ here: steps are then $\eta M^{-1}\nabla\tilde U$ and the noise has the covariance $2\eta M^{-1}$, as {doc}`/book/stochastic_gradients/constant_sgd` derives.
 #
 # ```{literalinclude} ../../sgmc/kernels/langevin.py
 # :language: python
@@ -412,7 +413,7 @@ claim(
 # Without injected noise {eq}`eq-sgld-variance` becomes $\eta V/(a(2 - \eta a))$.
 # So SGD samples too, for small $\eta$ at the temperature $\tfrac12\eta V$, provided that the noise is the same in all directions {cite:p}`mandt2017`.
 # It is not: by {eq}`eq-noise-curvature` it has the shape of the curvature, $V = \frac Nna$, and then the variance is $\frac Nn\cdot\frac\eta2$ in every direction, stiff or soft.
-# That is a ball, not the posterior.
+# That is a ball, not the posterior; {doc}`/book/stochastic_gradients/constant_sgd` goes on from here.
 # ```
 #
 # ```{exercise}

@@ -51,10 +51,10 @@ def snapshots(
 
     Example:
         >>> from sgmc.targets import DoubleWell
-        >>> snapshots(DoubleWell(), torch.tensor([[0.5]]), 2, cycle_length=100, learning_rate=0.05).samples.round(decimals=3)
-        tensor([[[1.0000]],
+        >>> snapshots(DoubleWell(), torch.tensor([[0.5]]), 2, cycle_length=100, learning_rate=0.05).samples.round(decimals=2)
+        tensor([[[1.]],
         <BLANKLINE>
-                [[1.0000]]])
+                [[1.]]])
     """
     check_task(potential, position, num_samples, seed, progress)
     check_count("cycle_length", cycle_length)

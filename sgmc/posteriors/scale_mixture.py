@@ -36,7 +36,7 @@ class ScaleMixtureNetwork(NetworkPosterior):
     Example:
         >>> posterior = ScaleMixtureNetwork(torch.nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3, share=0.5, stds=(1.0, 0.01))
         >>> posterior.grad_log_prior(torch.tensor([[0.001] * 15, [1.0] * 15]))[:, 0]
-        tensor([-9.9009, -1.0000])
+        tensor([-9.9005, -1.0000])
     """
 
     def __init__(
