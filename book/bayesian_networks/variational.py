@@ -196,7 +196,7 @@ show_table(
 )
 
 
-# %%
+# %% tags=["hide-input"]
 def z(values, truth):
     """Distance of a mean over fits (fits, ...) from the truth, in standard errors."""
     return (values.mean(0) - truth) / (values.std(0) / len(values) ** 0.5)
@@ -320,7 +320,7 @@ for i in (1, 2, 3, 4, 5, 10):
     rows.append([str(i), f"{M * float(shares[i - 1]):.3f}", f"{bias:.2f}"])
 show_table(["step i", "Mπ_i", "expected slope in σ₁"], rows)
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Largest mean slope of steps with the whole divergence, at the best q",
     each.mean(0).abs().max(),
@@ -440,7 +440,7 @@ panels[0].legend()
 plt.show()
 
 
-# %%
+# %% tags=["hide-input"]
 def fall(way, part):
     """By what factor the variance falls from n = 10 to n = 1,000."""
     return measured[10][way][part] / measured[1_000][way][part]
@@ -592,7 +592,7 @@ panels[0].set_ylabel("$y$")
 plt.show()
 
 
-# %%
+# %% tags=["hide-input"]
 gap = (grid > 0.3) & (grid < 0.4)
 at_data = ((grid > -0.1) & (grid < 0.2)) | ((grid > 0.5) & (grid < 0.8))
 
@@ -770,7 +770,7 @@ axes.set(xlabel=r"order $\alpha$", ylabel=r"variance $\sigma^2$ of $q$")
 axes.legend()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 for alpha in (0.5, 0.75, 2.0):
     claim(
         f"Variance fitted with α = {alpha:g} and 64 draws over the best",
@@ -800,7 +800,7 @@ claim(
 # The excess is the larger, the more the errors $\delta(\theta)$ differ from one $\theta$ to the other, that is, the wider $q$ is. So the fit comes out too wide, for a reason that has nothing to do with the posterior.
 
 
-# %%
+# %% tags=["hide-input"]
 def fitted_std(batch_size, alpha):
     """Mean fitted standard deviation over the best of the ordinary bound."""
     model = LinearRegression(inputs, targets, batch_size=batch_size)
@@ -923,7 +923,7 @@ panels[1].plot(lengths[:-1], rising, "--", color="black", zorder=3)
 panels[1].set_yscale("log")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 bounds = torch.stack([row["bound"] for row in table.values()])
 claim(
     "Smallest gain in the bound per digit from one length to the next, three fits",
@@ -1005,7 +1005,7 @@ axes.minorticks_off()
 axes.legend()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 for name, errors in pruned.items():
     claim(
         f"Test error with half of the weights less that with all, {name}",
