@@ -69,9 +69,30 @@ for t, poisonous in enumerate(table.targets):
         paid = int(rewards(torch.tensor(action), poisonous, harmed[t]))
         if action == chosen:
             axes.add_patch(plt.Rectangle((t - 0.45, row - 0.42), 0.9, 0.84, fill=False, lw=1.2))
-        axes.text(t, row, f"{paid}", ha="center", va="center", color="black" if action == chosen else "0.75")
-    axes.text(t, 2, "poisonous" if poisonous else "edible", ha="center", va="center", size=7, color="0.6")
-axes.set(xlim=(-0.6, 11.6), ylim=(2.5, -0.6), xticks=range(12), xticklabels=range(1, 13), xlabel="round $t$")
+        axes.text(
+            t,
+            row,
+            f"{paid}",
+            ha="center",
+            va="center",
+            color="black" if action == chosen else "0.75",
+        )
+    axes.text(
+        t,
+        2,
+        "poisonous" if poisonous else "edible",
+        ha="center",
+        va="center",
+        size=7,
+        color="0.6",
+    )
+axes.set(
+    xlim=(-0.6, 11.6),
+    ylim=(2.5, -0.6),
+    xticks=range(12),
+    xticklabels=range(1, 13),
+    xlabel="round $t$",
+)
 axes.set(yticks=range(3), yticklabels=["eat", "leave", "truth"])
 axes.spines[:].set_visible(False)
 axes.tick_params(length=0)
@@ -365,8 +386,21 @@ for axes, c in zip(panels, levels, strict=True):
     for rule, colour in rules.items():
         total = regret[c, rule].cumsum(0)
         mean, error = total.mean(1), total.std(1) / total.shape[1] ** 0.5
-        axes.plot(range(1, len(mean) + 1), mean, color=colour, ls="--" if rule == "mean field" else "-", label=rule)
-        axes.fill_between(range(1, len(mean) + 1), mean - 2 * error, mean + 2 * error, color=colour, alpha=0.2, lw=0)
+        axes.plot(
+            range(1, len(mean) + 1),
+            mean,
+            color=colour,
+            ls="--" if rule == "mean field" else "-",
+            label=rule,
+        )
+        axes.fill_between(
+            range(1, len(mean) + 1),
+            mean - 2 * error,
+            mean + 2 * error,
+            color=colour,
+            alpha=0.2,
+            lw=0,
+        )
     axes.set(title=f"$c = {c:g}$", xlabel="rounds $T$")
 panels[0].set_ylabel("$E[R_T]$")
 panels[0].legend()
@@ -376,7 +410,10 @@ plt.show()
 _, meals, (A, b) = played[3.0, "exact"]
 inputs, targets = (torch.stack(list(part)) for part in zip(*meals, strict=True))
 regression = LinearRegression(inputs, targets)
-difference = max((torch.linalg.solve(A, b) - regression.mean).abs().max(), (A.inverse() - regression.covariance).abs().max())
+difference = max(
+    (torch.linalg.solve(A, b) - regression.mean).abs().max(),
+    (A.inverse() - regression.covariance).abs().max(),
+)
 claim(
     "Largest difference of the posterior of a kitchen from that of LinearRegression",
     difference,
@@ -461,19 +498,24 @@ claim(
 # %%
 stored = read_result(RESULTS / "bandit.json")
 titles = {"made up": "made-up", "agaricus-lepiota.data": "UCI"}
-rounds = torch.arange(1, stored["interactions"] // stored["every"] + 1) * stored["every"]
+every = stored["every"]
+rounds = torch.arange(every, stored["interactions"] + 1, every)
 
 
 def final(table, agent):
     """Regrets at the end, one a run."""
-    return torch.tensor([float(run["regret"][-1]) for run in stored["tables"][table][agent]["runs"]], dtype=DOUBLE)
+    return torch.tensor(
+        [float(run["regret"][-1]) for run in stored["tables"][table][agent]["runs"]],
+        dtype=DOUBLE,
+    )
 
 
 for table, agents in stored["tables"].items():
     rows = []
     for agent, content in agents.items():
         total, runs = final(table, agent), content["runs"]
-        counts = (sum(run[key] for run in runs) / len(runs) for key in ("poisonous_eaten", "edible_left"))
+        keys = ("poisonous_eaten", "edible_left")
+        counts = (sum(run[key] for run in runs) / len(runs) for key in keys)
         numbers = [total.mean(), total.std(), total.min(), total.max(), *counts]
         rows.append([agent, *(f"{float(number):.0f}" for number in numbers)])
     heads = ["regret", "sd", "least", "most", "eaten", "left"]
@@ -496,7 +538,14 @@ for axes, (table, agents) in zip(panels, stored["tables"].items(), strict=True):
     for agent, (colour, line) in styles.items():
         curves = torch.tensor([run["regret"] for run in agents[agent]["runs"]], dtype=DOUBLE)
         axes.plot(rounds, curves.mean(0), color=colour, ls=line, label=agent)
-        axes.fill_between(rounds, curves.min(0).values, curves.max(0).values, color=colour, alpha=0.1, lw=0)
+        axes.fill_between(
+            rounds,
+            curves.min(0).values,
+            curves.max(0).values,
+            color=colour,
+            alpha=0.1,
+            lw=0,
+        )
     axes.plot(rounds, 5 * 0.5165 * rounds, color=TRUTH, lw=1, zorder=0, label="leaves all")
     axes.set(title=f"{titles[table]} mushrooms", xlabel="interactions $T$", ylim=(0, 13_000))
 panels[0].set_ylabel("regret $R_T$")

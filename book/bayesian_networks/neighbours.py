@@ -92,11 +92,22 @@ mass = (-one_unit.energy(plane).double()).softmax(0)
 exact = plane[mass.multinomial(300, True, generator=generator)]
 figure, panels = plt.subplots(2, 3, figsize=(8.8, 6), sharex=True, sharey=True)
 for axes, (name, places) in zip(
-    panels.flat, {"exact": exact, **{name: run.samples.flatten(0, 1) for name, run in drawn.items()}}.items(), strict=True
+    panels.flat,
+    {
+        "exact": exact,
+        **{name: run.samples.flatten(0, 1) for name, run in drawn.items()},
+    }.items(),
+    strict=True,
 ):
     plot_contours(axes, one_unit, -3, 3)
     few = name in ("dropout", "ensemble", "snapshots")
-    axes.plot(*places.T, "o" if few else ".", ms=6 if few else 3, alpha=0.7, color=TRUTH if name == "exact" else COLOURS["HMC"])
+    axes.plot(
+        *places.T,
+        "o" if few else ".",
+        ms=6 if few else 3,
+        alpha=0.7,
+        color=TRUTH if name == "exact" else COLOURS["HMC"],
+    )
     axes.set(title=name, xlim=(-3, 3), ylim=(-3, 3))
 for axes in panels[1]:
     axes.set_xlabel("$w$")
@@ -296,7 +307,13 @@ sized = {number: regression_of_size(number) for number in numbers}
 exact_spread = {number: float((where @ posterior.covariance @ where).sqrt()) for number, posterior in sized.items()}
 figure, axes = plt.subplots()
 for p, style in ((0.05, ":"), (0.2, "-"), (0.5, "--")):
-    axes.loglog(numbers, [spread(sized[number], p) for number in numbers], style, color=COLOURS["HMC"], label=f"dropout, $p$ = {p}")
+    axes.loglog(
+        numbers,
+        [spread(sized[number], p) for number in numbers],
+        style,
+        color=COLOURS["HMC"],
+        label=f"dropout, $p$ = {p}",
+    )
 for number, run in trained.items():
     axes.plot(number, (run.samples.flatten(0, 1) @ where).std(), "o", color=COLOURS["HMC"])
 axes.loglog(numbers, list(exact_spread.values()), color=TRUTH, lw=3, label="posterior")
@@ -469,7 +486,13 @@ hardened = {e: ensemble(few, two, adversarial=e, **slowly) for e in (0.1, 0.4, 0
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-adversarial", "caption": "The best weight of a regression with one input, trained with adversarial examples of size ϵ: the minimum of the closed form with 50 and 500 examples (lines), and ensembles of two members on the 50 (points). The weight that made the data is 1 (grey)."}, "image": {"alt": "Two lines that fall from about one at epsilon zero to zero before epsilon is two; three pairs of points lie on the line of 50 examples."}}
 figure, axes = plt.subplots()
 for number, style in ((50, "-"), (500, "--")):
-    axes.plot(sizes, [least(one_input(number), size) for size in sizes], style, color=COLOURS["SGD"], label=f"$N$ = {number:,}")
+    axes.plot(
+        sizes,
+        [least(one_input(number), size) for size in sizes],
+        style,
+        color=COLOURS["SGD"],
+        label=f"$N$ = {number:,}",
+    )
 for size, run in hardened.items():
     axes.plot([size] * 2, run.samples[0, :, 0], "o", ms=4, color=COLOURS["SGD"])
 axes.axhline(1, color=TRUTH, zorder=0)
@@ -707,7 +730,14 @@ for axis, (name, style) in enumerate((("long axis", "-"), ("short axis", "--")))
     axes.loglog(multiples, exact_widths[:, axis], style, color=COLOURS["SGD"], label=name)
     for multiple, run in swags.items():
         value, error = (each[axis] for each in measured_widths(run))
-        axes.errorbar(multiple, float(value), 2 * float(error), fmt="o", ms=4, color=COLOURS["SGD"])
+        axes.errorbar(
+            multiple,
+            float(value),
+            2 * float(error),
+            fmt="o",
+            ms=4,
+            color=COLOURS["SGD"],
+        )
 axes.axhline(1, color=TRUTH, zorder=0)
 axes.set(xlabel=r"step size $\eta/\eta^*$", ylabel="width over the posterior's")
 axes.legend()
@@ -716,7 +746,10 @@ plt.show()
 # %% tags=["hide-input"]
 for multiple, run in swags.items():
     for axis, value, error, expected in zip(
-        ("long", "short"), *measured_widths(run), widths(law_of_swag(multiple * best_rate, thinning, length)), strict=True
+        ("long", "short"),
+        *measured_widths(run),
+        widths(law_of_swag(multiple * best_rate, thinning, length)),
+        strict=True,
     ):
         claim(
             f"Width of SWAG at {multiple:g} times the best rate, {axis} axis",
@@ -836,8 +869,17 @@ covariances = {
 # %% tags=["hide-input"]
 for name, run in runs.items():
     centre = (1 - rate) * weights if name == "dropout" else run.statistics["mean"][0] if name == "mean field" else mean
-    for axis, value, error, expected in zip(("long", "short"), *measured_widths(run, centre), widths(covariances[name]), strict=True):
-        if name not in ("anchors, prior", "anchors, right", "SWAG"):  # of which the claims are above
+    for axis, value, error, expected in zip(
+        ("long", "short"),
+        *measured_widths(run, centre),
+        widths(covariances[name]),
+        strict=True,
+    ):
+        if name not in (
+            "anchors, prior",
+            "anchors, right",
+            "SWAG",
+        ):  # of which the claims are above
             claim(
                 f"Width along the {axis} axis, {name}",
                 value,
@@ -845,7 +887,12 @@ for name, run in runs.items():
                 standard_error=error,
                 because="the closed form",
             )
-claim("Largest width of snapshots with cycles of 1,000 steps", widths(cool(1_000)).max(), at_most=0.6, because="the recursion")
+claim(
+    "Largest width of snapshots with cycles of 1,000 steps",
+    widths(cool(1_000)).max(),
+    at_most=0.6,
+    because="the recursion",
+)
 table = {
     "mean field": (0.45, 1.34),
     "dropout": (1.49, 4.41),
@@ -909,7 +956,14 @@ figure, panels = plt.subplots(2, 4, figsize=(10.4, 5), sharex=True, sharey=True)
 for axes, (name, values) in zip(panels.flat, functions.items(), strict=True):
     middle, spread_of_it = values.mean(0), values.std(0)
     colour = TRUTH if name == "HMC" else COLOURS["HMC"]
-    axes.fill_between(lines[:, 0], middle - 2 * spread_of_it, middle + 2 * spread_of_it, color=colour, alpha=0.4, lw=0)
+    axes.fill_between(
+        lines[:, 0],
+        middle - 2 * spread_of_it,
+        middle + 2 * spread_of_it,
+        color=colour,
+        alpha=0.4,
+        lw=0,
+    )
     axes.plot(lines[:, 0], middle, color=colour)
     axes.plot(*curve.data[0].T, curve.data[1], ".", ms=3, color="black")
     axes.set(title=name, ylim=(-4, 4))
@@ -920,22 +974,54 @@ for axes in panels[:, 0]:
 plt.show()
 
 # %% tags=["hide-input"]
-at = {"in the gap": lines[:, 0].abs() < 0.3, "on the data": (lines[:, 0].abs() > 1.1) & (lines[:, 0].abs() < 1.9)}
+at = {
+    "in the gap": lines[:, 0].abs() < 0.3,
+    "on the data": (lines[:, 0].abs() > 1.1) & (lines[:, 0].abs() < 1.9),
+}
 stds = {name: {place: float(values.std(0)[where].mean()) for place, where in at.items()} for name, values in functions.items()}
 gap, data = ({name: each[place] for name, each in stds.items()} for place in at)
 four = "with four seeds of data, starts and runs it was "
-claim("HMC: spread in the gap over that on the data", gap["HMC"] / data["HMC"], at_least=4, because=four + "7 to 10")
-claim("Dropout: spread in the gap over that on the data", gap["dropout"] / data["dropout"], at_most=2, because=four + "0.2 to 0.9")
+claim(
+    "HMC: spread in the gap over that on the data",
+    gap["HMC"] / data["HMC"],
+    at_least=4,
+    because=four + "7 to 10",
+)
+claim(
+    "Dropout: spread in the gap over that on the data",
+    gap["dropout"] / data["dropout"],
+    at_most=2,
+    because=four + "0.2 to 0.9",
+)
 claim(
     "Laplace, last layer: spread in the gap over that on the data",
     gap["Laplace, last layer"] / data["Laplace, last layer"],
     at_most=3.5,
     because=four + "0.9 to 2.2",
 )
-for name, bound, range_seen in (("ensemble", 0.3, "0.03 to 0.1"), ("SWAG", 0.2, "0.02 to 0.04"), ("snapshots", 0.7, "0.1 to 0.4")):
-    claim(f"Spread in the gap over HMC's, {name}", gap[name] / gap["HMC"], at_most=bound, because=four + range_seen)
-claim("Spread in the gap over HMC's, anchored ensemble", gap["anchored ensemble"] / gap["HMC"], at_least=0.2, because=four + "0.5 to 1")
-claim("Spread on the data over HMC's, anchored ensemble", data["anchored ensemble"] / data["HMC"], at_most=0.6, because=four + "0.1 to 0.3")
+for name, bound, range_seen in (
+    ("ensemble", 0.3, "0.03 to 0.1"),
+    ("SWAG", 0.2, "0.02 to 0.04"),
+    ("snapshots", 0.7, "0.1 to 0.4"),
+):
+    claim(
+        f"Spread in the gap over HMC's, {name}",
+        gap[name] / gap["HMC"],
+        at_most=bound,
+        because=four + range_seen,
+    )
+claim(
+    "Spread in the gap over HMC's, anchored ensemble",
+    gap["anchored ensemble"] / gap["HMC"],
+    at_least=0.2,
+    because=four + "0.5 to 1",
+)
+claim(
+    "Spread on the data over HMC's, anchored ensemble",
+    data["anchored ensemble"] / data["HMC"],
+    at_most=0.6,
+    because=four + "0.1 to 0.3",
+)
 claim(
     "Spread on the data over HMC's, last layer of Laplace",
     data["Laplace, last layer"] / data["HMC"],
@@ -943,7 +1029,12 @@ claim(
     within=0.25,
     because=four + "0.92 to 0.96",
 )
-claim("Spread on the data over HMC's, Laplace for all weights", data["Laplace"] / data["HMC"], at_least=8, because=four + "18 to 21")
+claim(
+    "Spread on the data over HMC's, Laplace for all weights",
+    data["Laplace"] / data["HMC"],
+    at_least=8,
+    because=four + "18 to 21",
+)
 
 # %% [markdown]
 # {numref}`fig-neighbours-gap` is what the table says, with modes.
@@ -1025,12 +1116,27 @@ live = {name: live_scores(networks) for name, networks in train_all(0).items()}
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-live", "caption": "Seven methods on 4,000 digits at 40 passes each: test error, log loss of the average (dots) and of its networks singly (rings), and the area that tells letters from digits. Grey: the one network of SGD with momentum."}, "image": {"alt": "Three panels with a row for each method. The one network has nearly the least error and log loss; dropout and Laplace's last layer lie to the right of it in the area for letters; SGHMC has the largest log loss."}}
 figure, panels = plt.subplots(1, 3, figsize=(9, 2.9), sharey=True)
-columns = {"error": "test error", "log loss": "log loss (nats)", "letters": "area, letters"}
+columns = {
+    "error": "test error",
+    "log loss": "log loss (nats)",
+    "letters": "area, letters",
+}
 for axes, (column, label) in zip(panels, columns.items(), strict=True):
     axes.axvline(live["SGD with momentum"][column], color=TRUTH, zorder=0)
-    axes.plot([scores[column] for scores in live.values()], range(len(live)), "o", color=COLOURS["HMC"])
+    axes.plot(
+        [scores[column] for scores in live.values()],
+        range(len(live)),
+        "o",
+        color=COLOURS["HMC"],
+    )
     axes.set(xlabel=label)
-panels[1].plot([scores["singly"] for scores in live.values()], range(len(live)), "o", mfc="none", color=COLOURS["HMC"])
+panels[1].plot(
+    [scores["singly"] for scores in live.values()],
+    range(len(live)),
+    "o",
+    mfc="none",
+    color=COLOURS["HMC"],
+)
 panels[0].set_yticks(range(len(live)), list(live))
 panels[0].invert_yaxis()
 plt.show()
@@ -1067,7 +1173,12 @@ claim(
     because="40 passes are no burn-in; " + because,
 )
 for name in ("dropout", "Laplace, last layer"):
-    claim(f"Area for letters, {name} less the one network", live[name]["letters"] - optimised["letters"], at_least=0.004, because=because)
+    claim(
+        f"Area for letters, {name} less the one network",
+        live[name]["letters"] - optimised["letters"],
+        at_least=0.004,
+        because=because,
+    )
 
 # %% [markdown]
 # At so small a budget one well-trained network is hard to beat on the test digits.
@@ -1134,7 +1245,12 @@ for name, of_seeds in methods.items():
     losses = torch.tensor([[run["curve"][str(count)][1] for count in counts] for run in of_seeds])
     axes.loglog(counts, losses.mean(0), line, color=colour, marker=marker, ms=4, label=name)
     if len(of_seeds) > 1:
-        axes.errorbar(counts[-1], float(losses.mean(0)[-1]), float(losses.std(0)[-1]), color=colour)
+        axes.errorbar(
+            counts[-1],
+            float(losses.mean(0)[-1]),
+            float(losses.std(0)[-1]),
+            color=colour,
+        )
 axes.set(xlabel="networks averaged", ylabel="log loss (nats)")
 axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5))
 figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
@@ -1171,7 +1287,12 @@ for lower, higher, column in (
 ):
     value, error = difference(lower, higher, column)
     name = {"letters": "area for letters"}.get(column, column.removesuffix(" %"))
-    claim(f"MNIST, {name}: {lower} less {higher}, in standard errors", value / error, at_most=-3, because=stored)
+    claim(
+        f"MNIST, {name}: {lower} less {higher}, in standard errors",
+        value / error,
+        at_most=-3,
+        because=stored,
+    )
 for name in ("snapshots of SGD", "snapshots with momentum"):
     claim(
         f"MNIST, error: {name} less SGD with momentum, in points",
@@ -1180,7 +1301,12 @@ for name in ("snapshots of SGD", "snapshots with momentum"):
         because="the stored result; mean over the seeds",
     )
 value, error = difference("SGHMC", "Bayes by Backprop", "error %")
-claim("MNIST, error: SGHMC less Bayes by Backprop, in standard errors", abs(value / error), at_most=2, because=stored)
+claim(
+    "MNIST, error: SGHMC less Bayes by Backprop, in standard errors",
+    abs(value / error),
+    at_most=2,
+    because=stored,
+)
 least = min(COLUMNS["letters"](run) for run in methods["Bayes by Backprop"])
 claim(
     "Area for letters, the least of Bayes by Backprop less the largest of all others",

@@ -83,13 +83,22 @@ for variance, curve, colour, label in (
     (1 - correlation**2, forward, FITTED, r"$\mathrm{KL}(q\,\|\,\pi)$"),
     (1.0, backward, COLOURS["HMC"], r"$\mathrm{KL}(\pi\,\|\,q)$"),
 ):
-    left.plot(variance**0.5 * angle.cos(), variance**0.5 * angle.sin(), color=colour, label=label)
+    left.plot(
+        variance**0.5 * angle.cos(),
+        variance**0.5 * angle.sin(),
+        color=colour,
+        label=label,
+    )
     right.semilogx(v, curve, color=colour, label=label)
     right.plot(variance, curve.min(), "o", color=colour)
 right.axvline(1, color=TRUTH, zorder=0)
 left.set(xlabel=r"$\theta_1$", ylabel=r"$\theta_2$")
 left.legend(loc="upper left")
-right.set(xlabel=r"variance $\sigma^2$ of both coordinates of $q$", ylabel="divergence", ylim=(0, 6))
+right.set(
+    xlabel=r"variance $\sigma^2$ of both coordinates of $q$",
+    ylabel="divergence",
+    ylim=(0, 6),
+)
 right.legend()
 plt.show()
 
@@ -500,7 +509,12 @@ log_mixture = torch.logaddexp(*log_parts)
 from_wide = (log_parts[0] - log_mixture).exp()
 force = theta * (from_wide / wide**2 + (1 - from_wide) / narrow**2)
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.2))
-left.plot(theta, torch.distributions.Normal(0.0, 1.0).log_prob(theta), color=COLOURS["HMC"], label="$N(0, 1)$")
+left.plot(
+    theta,
+    torch.distributions.Normal(0.0, 1.0).log_prob(theta),
+    color=COLOURS["HMC"],
+    label="$N(0, 1)$",
+)
 left.plot(theta, log_mixture, color=FITTED, label="mixture")
 right.plot(theta, theta, color=COLOURS["HMC"])
 right.plot(theta, force, color=FITTED)
@@ -583,7 +597,14 @@ for axes, (name, values) in zip(panels, functions.items(), strict=True):
     middle, spread_here = shown.mean((0, 1)), shown.flatten(0, 1).std(0)
     colour = COLOURS["HMC"] if name == "HMC" else FITTED
     axes.axvspan(0.2, 0.5, color="0.95", lw=0, zorder=0)
-    axes.fill_between(grid, middle - 2 * spread_here, middle + 2 * spread_here, color=colour, alpha=0.3, lw=0)
+    axes.fill_between(
+        grid,
+        middle - 2 * spread_here,
+        middle + 2 * spread_here,
+        color=colour,
+        alpha=0.3,
+        lw=0,
+    )
     axes.plot(grid, middle, color=colour)
     axes.plot(grid, curve(grid), color=TRUTH, zorder=1)
     axes.plot(x, curve(x, epsilon), ".", color="black", ms=3)
@@ -762,10 +783,21 @@ variance_of = {(a, s): fitted_variance(a, s) for a in orders for s in counts}
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-renyi", "caption": "Variance of the fitted coordinates against Rényi's order α, two coordinates of variance 1 with correlation 0.8. Line: the best q. Dots: mean over 64 fits with S draws a step. At α = 0 (grey ring: the limit of the line) the bound does not care, and what is fitted is its bias."}, "image": {"alt": "A falling curve from one at alpha zero to 0.36 at alpha one and below; dots for 64 draws lie on it except at zero, where they lie above; dots for 2 draws lie below it for small alpha."}}
 figure, axes = plt.subplots(figsize=(6.4, 3.4))
 line = torch.linspace(0, 2, 200)
-axes.plot(line, [best_variance(float(a) if abs(a - 1) > 1e-6 else 1) for a in line], color=TRUTH)
+axes.plot(
+    line,
+    [best_variance(float(a) if abs(a - 1) > 1e-6 else 1) for a in line],
+    color=TRUTH,
+)
 axes.plot(0, 1, "o", mfc="none", color=TRUTH, ms=9)
 for count, marker, colour in zip(counts, "sDo", ("#56B4E9", COLOURS["HMC"], FITTED), strict=True):
-    axes.plot(orders, [variance_of[a, count][0] for a in orders], marker, ms=5, color=colour, label=f"$S = {count}$")
+    axes.plot(
+        orders,
+        [variance_of[a, count][0] for a in orders],
+        marker,
+        ms=5,
+        color=colour,
+        label=f"$S = {count}$",
+    )
 axes.set(xlabel=r"order $\alpha$", ylabel=r"variance $\sigma^2$ of $q$")
 axes.legend()
 plt.show()
@@ -845,7 +877,8 @@ def log_ratios(draws):
     return -energy - draws.statistics["log_density"]
 
 
-log_w = torch.stack([log_ratios(draws) for draws in fitted.values()])  # (lengths, draws, fits)
+# (lengths, draws, fits)
+log_w = torch.stack([log_ratios(draws) for draws in fitted.values()])
 pairs = log_w.view(len(lengths), 5, 2, 3)
 largest = torch.softmax((1 - 0.01) * pairs, 2).amax(2)
 claim(
@@ -908,7 +941,11 @@ for length, draws in fitted.items():
     }
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-arrival", "caption": "Three fits (dots) and their mean (line) for each number of Adam's steps, network 784–50–50–10 and prior N(0, 1). From left: the evidence bound divided by the number of digits; the median of σ, with what the learning rate alone makes of it (dashed); hidden units with an outgoing weight of |μ| > 2σ; test error; log score. The bound gets better all the way, the predictions do not."}, "image": {"alt": "Five panels against the number of steps from 100 to 800: the bound rises, the median width rises on the dashed line, the units in use fall, the error and the log score fall first and then rise."}}
-labels = {"bound": "bound / N (nats)", "median σ": r"median $\sigma$", "units": "units in use, of 100"}
+labels = {
+    "bound": "bound / N (nats)",
+    "median σ": r"median $\sigma$",
+    "units": "units in use, of 100",
+}
 labels |= {"error": "test error", "log score": "log score (nats)"}
 figure, panels = plt.subplots(1, 5, figsize=(12, 2.7), layout="constrained")
 for axes, (key, label) in zip(panels, labels.items(), strict=True):
@@ -1177,7 +1214,14 @@ for method, content in renyi.items():
     numbers = "one a draw" if "SGHMC" in method else "2"
     columns = [f"{error:.2f} ± {spread:.2f}", f"{loss:.3f}", f"{seconds:.0f}"]
     rows.append([method, *columns, f"{needed[0]} to {needed[-1]}", numbers])
-heads = ["method", "test error, %", "log loss", "processor s", "draws needed", "numbers kept a weight"]
+heads = [
+    "method",
+    "test error, %",
+    "log loss",
+    "processor s",
+    "draws needed",
+    "numbers kept a weight",
+]
 show_table(heads, rows)
 
 # %% [markdown]
@@ -1203,7 +1247,14 @@ for name, look in looks.items():
     numbers = [int(n) for n in curves[0]]
     falling = torch.tensor([[100 * curve[n][0] for n in curves[0]] for curve in curves])
     right.plot(numbers, falling.mean(0), **look, ms=4, label=name)
-    right.fill_between(numbers, falling.min(0).values, falling.max(0).values, color=look["color"], alpha=0.15, lw=0)
+    right.fill_between(
+        numbers,
+        falling.min(0).values,
+        falling.max(0).values,
+        color=look["color"],
+        alpha=0.15,
+        lw=0,
+    )
 left.set(xlabel="processor seconds", ylabel="test error, %", xscale="log", yscale="log")
 right.set(xlabel="draws averaged", xscale="log")
 left.set_yticks([3, 5, 10, 20], ["3", "5", "10", "20"])

@@ -370,7 +370,13 @@ claim(
     at_most=0.0006,
     because="exact law, rounded to three digits",
 )
-claim("Divergence of averages", divergence(exact_average), near=0.0061, within=0.0001, because="exact law, rounded")
+claim(
+    "Divergence of averages",
+    divergence(exact_average),
+    near=0.0061,
+    within=0.0001,
+    because="exact law, rounded",
+)
 
 
 def squares(x):
@@ -381,9 +387,23 @@ def squares(x):
 start = posterior.mean.expand(500, -1).contiguous()
 for name, kernel in kernels.items():
     tau = table[name][3]
-    run = sample(kernel, posterior, start, num_samples=10, warm_up=4 * tau, thinning=tau // 2, seed=1)
+    run = sample(
+        kernel,
+        posterior,
+        start,
+        num_samples=10,
+        warm_up=4 * tau,
+        thinning=tau // 2,
+        seed=1,
+    )
     values, errors = run.mean_and_standard_error(squares)
-    for axis, value, error, width in zip(("longest", "shortest"), values, errors, widths(laws[name].stationary_covariance()), strict=True):
+    for axis, value, error, width in zip(
+        ("longest", "shortest"),
+        values,
+        errors,
+        widths(laws[name].stationary_covariance()),
+        strict=True,
+    ):
         claim(
             f"Width of {name} in the {axis} direction",
             value.sqrt(),
@@ -425,7 +445,10 @@ claim(
     at_least=5,
     because="exact law: 5.66",
 )
-crossed = torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE), 1e4 * torch.tensor([[4.0, -5.0], [-5.0, 8.0]], dtype=DOUBLE)
+crossed = (
+    torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE),
+    1e4 * torch.tensor([[4.0, -5.0], [-5.0, 8.0]], dtype=DOUBLE),
+)
 for kind, value in (("scalar", 0.506), ("diagonal", 0.760)):
     kernel = constant_sgd(crossed[1], kind)
     covariance = langevin_chain(crossed[0], 1.0, crossed[1], temperature=0.0, mass=kernel.mass).stationary_covariance()
@@ -483,13 +506,30 @@ for place, (name, ratio) in enumerate(ratios.items()):
     hollow = "none" if name in ("scalar", "diagonal") else COLOURS["SGD"]
     across = torch.arange(4) + 0.12 * (place - 1.5)
     axes.plot(across, ratio, markers[name], color=COLOURS["SGD"], mfc=hollow, label=name)
-axes.set(xticks=range(4), xticklabels=[rf"$\theta_{k}$" for k in range(1, 5)], ylabel="standard deviation over NUTS's", ylim=(0, 1.4))
+axes.set(
+    xticks=range(4),
+    xticklabels=[rf"$\theta_{k}$" for k in range(1, 5)],
+    ylabel="standard deviation over NUTS's",
+    ylim=(0, 1.4),
+)
 axes.legend(ncols=2)
 plt.show()
 
 # %% tags=["hide-input"]
-claim("Smallest of the four ratios, scalar rate", ratios["scalar"].min(), near=0.53, within=0.06, because="a ball; seeds differ by 0.01")
-claim("Largest of the four ratios, scalar rate", ratios["scalar"].max(), near=1.13, within=0.08, because="a ball; seeds differ by 0.02")
+claim(
+    "Smallest of the four ratios, scalar rate",
+    ratios["scalar"].min(),
+    near=0.53,
+    within=0.06,
+    because="a ball; seeds differ by 0.01",
+)
+claim(
+    "Largest of the four ratios, scalar rate",
+    ratios["scalar"].max(),
+    near=1.13,
+    within=0.08,
+    because="a ball; seeds differ by 0.02",
+)
 claim(
     "Ratios of the two correlated coefficients, diagonal rate, the larger one",
     ratios["diagonal"][:2].max(),
@@ -526,7 +566,26 @@ claim(
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-csgd-batch", "caption": "Width in the shortest direction against the share of the data in a minibatch: exact laws (lines) and 500 chains (points, two standard errors); the truth is 1 (grey). The rates that theory for small steps recommends make the chain explode before a minibatch holds half of the data."}, "image": {"alt": "Width against n over N. The scalar rate's line starts at 1.3 and rises steeply before 0.4, that of the full rate starts at 1 and rises steeply before one half, and that of the full rate with the curvature stays at 1."}}
 figure, axes = plt.subplots()
-sizes = [5, 10, 20, 50, 100, 150, 200, 250, 300, 330, 350, 380, 400, 420, 440, 460, 600, 800]
+sizes = [
+    5,
+    10,
+    20,
+    50,
+    100,
+    150,
+    200,
+    250,
+    300,
+    330,
+    350,
+    380,
+    400,
+    420,
+    440,
+    460,
+    600,
+    800,
+]
 styles = {"scalar": ":", "full": "--", "full, V + A": "-"}
 lines, points = {name: {} for name in styles}, {}
 for size in sizes:
@@ -552,7 +611,11 @@ for name, style in styles.items():
 for (_, size), (value, error) in points.items():
     axes.errorbar(size / N, float(value), 2 * float(error), fmt="o", ms=4, color=COLOURS["SGD"])
 axes.axhline(1, color=TRUTH, zorder=0)
-axes.set(xlabel="share of the data in a minibatch, $n/N$", ylabel="width, shortest direction", ylim=(0, 4))
+axes.set(
+    xlabel="share of the data in a minibatch, $n/N$",
+    ylabel="width, shortest direction",
+    ylim=(0, 4),
+)
 axes.legend()
 plt.show()
 
@@ -565,7 +628,12 @@ for (name, size), (value, error) in points.items():
         standard_error=error,
         because="exact law; 500 chains",
     )
-claim("Largest batch in the figure with a stationary law, full rate", max(lines["full"]), at_most=499, because="V must exceed A: c > 1")
+claim(
+    "Largest batch in the figure with a stationary law, full rate",
+    max(lines["full"]),
+    at_most=499,
+    because="V must exceed A: c > 1",
+)
 claim(
     "Largest batch in the figure with a stationary law, full rate with the curvature",
     max(lines["full, V + A"]),
@@ -590,7 +658,11 @@ claim(
 # The averages are then far too narrow, and so are the iterates.
 
 # %% tags=["hide-input"]
-misfit = LinearRegression(posterior.data[0], targets + (targets - posterior.data[0] @ posterior.mean), batch_size=n)
+misfit = LinearRegression(
+    posterior.data[0],
+    targets + (targets - posterior.data[0] @ posterior.mean),
+    batch_size=n,
+)
 wide = widths(law(averaged, misfit).average_covariance(window), misfit)
 claim(
     "Width of averages where the noise has twice the standard deviation, longest direction",
@@ -599,7 +671,13 @@ claim(
     within=0.01,
     because="exact law",
 )
-claim("Width of averages there, shortest direction", wide[1], near=1.96, within=0.01, because="exact law; 2 in the limit of long windows")
+claim(
+    "Width of averages there, shortest direction",
+    wide[1],
+    near=1.96,
+    within=0.01,
+    because="exact law; 2 in the limit of long windows",
+)
 full_rate = constant_sgd(noise_variance(misfit, exact) + A, "full")
 claim(
     "Distance of the widths of full P = 2(V + A)⁻¹ there from 1",
@@ -607,15 +685,30 @@ claim(
     at_most=1e-6,
     because="exact law",
 )
-blind = LinearRegression(torch.cat([posterior.data[0], torch.zeros(N, 1, dtype=DOUBLE)], 1), targets, batch_size=n)
+blind = LinearRegression(
+    torch.cat([posterior.data[0], torch.zeros(N, 1, dtype=DOUBLE)], 1),
+    targets,
+    batch_size=n,
+)
 V_blind = noise_variance(blind, blind.covariance)
 try:
     constant_sgd(V_blind, "full")
     refused = False
 except ValueError:
     refused = True
-claim("The full rate is refused where a direction has no noise", refused, because="V has no inverse")
-run = sample(constant_sgd(V_blind, "scalar"), blind, blind.mean.expand(100, -1).contiguous(), num_samples=1, warm_up=199, seed=5)
+claim(
+    "The full rate is refused where a direction has no noise",
+    refused,
+    because="V has no inverse",
+)
+run = sample(
+    constant_sgd(V_blind, "scalar"),
+    blind,
+    blind.mean.expand(100, -1).contiguous(),
+    num_samples=1,
+    warm_up=199,
+    seed=5,
+)
 claim(
     "SGD leaves the third coefficient where it is",
     bool((run.samples[..., 2] == blind.mean[2]).all()),
@@ -640,7 +733,15 @@ claim(
     at_most=0.5,
     because="0.35 and 0.27, with standard errors below 0.01",
 )
-run = sample(kernels["full, V + A"], shuffled, start, num_samples=10, warm_up=300, thinning=50, seed=7)
+run = sample(
+    kernels["full, V + A"],
+    shuffled,
+    start,
+    num_samples=10,
+    warm_up=300,
+    thinning=50,
+    seed=7,
+)
 value = squares(run.samples).mean((0, 1)).sqrt().max()
 claim(
     "Width of full P = 2(V + A)⁻¹ with shuffled passes, the larger direction",
