@@ -15,10 +15,10 @@ import torch
 
 from experiments import mnist
 from experiments.fits import Method, Task, compare, networks, predict, summary
-from experiments.neighbours import descend, drop
+from experiments.neighbours import descend, drop, vary
 from experiments.options import Options, Prepared
 from experiments.results import score
-from sgmc.approximations import prune, variational
+from sgmc.approximations import prune
 from sgmc.datasets import Data
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
@@ -39,12 +39,6 @@ def prepare(options: Options, units: int = 400, name: str = "weights") -> Prepar
     prepared = mnist.prepare(options)
     brighter = {part: Data(BRIGHTEST * data.inputs, data.targets) for part, data in prepared._asdict().items() if isinstance(data, Data)}
     return prepared._replace(folder=options.folder(name), network=network, **brighter)
-
-
-def vary(task: Task, rate: float, initial_std: float) -> Draws:
-    """Fit a Gaussian to the weights."""
-    fit = {"num_steps": task.num_steps, "learning_rate": rate, "initial_std": initial_std, "local": True}
-    return variational(task.posterior, task.start(), task.num_networks, **fit, **task.run())
 
 
 def mixture(task: Task, share: float, narrow: float, **settings) -> Draws:

@@ -85,7 +85,7 @@ def descend(
     settings: Settings,
     *,
     checkpoint: str | Path | None = None,
-    what: str = "",
+    what: object = None,
     progress: bool = True,
 ) -> Descent:
     """Follow stochastic gradients down, in place.
@@ -97,7 +97,7 @@ def descend(
         generator: the source of the noise.
         settings: how to go down.
         checkpoint: file in which to save the way, as :func:`sgmc.sampling.sample` does, and from which to go on.
-        what: all that the gradients depend on besides the potential and the parameters, in words; another makes it another way.
+        what: all that the gradients depend on besides the potential and the parameters; another makes it another way.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:

@@ -84,8 +84,7 @@ def ensemble(
 
     generator, settings = Generator(position.device).manual_seed(seed), Settings(num_steps, learning_rate)
     what = f"{f', adversarial={adversarial}' * (adversarial > 0)}{', anchors' * (anchors is not None)}"
-    depends = what if anchors is None else f"{what} {anchors.tolist()}"
-    way = descend(potential, [members], gradients, generator, settings, checkpoint=checkpoint, what=depends, progress=progress)
+    way = descend(potential, [members], gradients, generator, settings, checkpoint=checkpoint, what=(what, anchors), progress=progress)
     name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})"
     return Draws(members[None], kernel=name, seed=seed, seconds=way.seconds, complete=way.complete)
 
