@@ -2,13 +2,15 @@
 
 The network is 784–100–10 with rectified linear units, the prior N(0, 1), a minibatch 500 digits, and every method may take as many
 gradients of minibatches as 60 rounds through the 50,000 digits do; one ensemble may take five times as many, and adversarial examples cost
-one gradient more each. All but the point estimate, the ensembles and the snapshots predict with 30 networks. The small version is on the
+one gradient more each. All but the point estimates, the ensembles and the snapshots predict with 30 networks. The small version is on the
 5,000 digits.
 """
 
+import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -22,15 +24,18 @@ from sgmc.approximations.descent import Settings
 from sgmc.approximations.descent import descend as go_down
 from sgmc.datasets import fashion_mnist, letters, notmnist
 from sgmc.draws import Draws
-from sgmc.kernels import SGHMC, SGLD, Kernel
+from sgmc.kernels import SGHMC, SGLD, SGNUTS, Cyclical, Kernel
 from sgmc.minibatches import Passes
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
+from sgmc.potentials import Potential
 
 __all__ = ["methods", "prepare", "run", "summary"]
 
 ROUNDS, NETWORKS, MEMBERS, CYCLES = 60, 30, 5, 6
 DECAY = 0.1  # α of all descents with momentum
+EXPLORATION = 0.8  # the share of a cycle without noise
+DEPTH = 5  # a path has at most 2⁵ states, so that three paths fit into a round
 
 
 def prepare(options: Options) -> Prepared:
@@ -38,6 +43,18 @@ def prepare(options: Options) -> Prepared:
     network = partial(multilayer_perceptron, mnist.LAYERS, "relu")
     others = {"letters": letters()} if options.small else {"letters": notmnist(options.data), "clothes": fashion_mnist(options.data)[1]}
     return mnist.prepare(options)._replace(folder=options.folder("neighbours"), network=network, others=others)
+
+
+class RoundsState(NamedTuple):
+    """A state of :class:`Rounds`."""
+
+    inner: NamedTuple  #: the state of SGNUTS
+    rounds: int  #: rounds so far
+
+    @property
+    def position(self) -> Tensor:
+        """The position ``(1, dim)``."""
+        return self.inner.position
 
 
 def chain(task: Task, kernel: Kernel, position: Tensor | None = None, part: str = "") -> Draws:
@@ -48,14 +65,63 @@ def chain(task: Task, kernel: Kernel, position: Tensor | None = None, part: str 
     return sample(kernel, task.posterior, start, kept, warm_up=warm_up, thinning=task.round_length, **task.run(part))
 
 
-def sghmc(task: Task, rate: float, decay: float) -> Draws:
+def sghmc(task: Task, rate: float, decay: float, temperature: float = 1.0) -> Draws:
     """Sample by SGHMC; rates are for a mean over the data."""
-    return chain(task, SGHMC.from_learning_rate(rate / task.posterior.num_examples, decay))
+    return chain(task, SGHMC.from_learning_rate(rate / task.posterior.num_examples, decay, temperature=temperature))
 
 
-def sgld(task: Task, rate: float) -> Draws:
+def sgld(task: Task, rate: float, temperature: float = 1.0) -> Draws:
     """Sample by SGLD."""
-    return chain(task, SGLD(rate / task.posterior.num_examples))
+    return chain(task, SGLD(rate / task.posterior.num_examples, temperature))
+
+
+def cyclical(task: Task, rate: float, decay: float | None = None, temperature: float = 1.0) -> Draws:
+    """Sample by SGHMC, or by SGLD where there is no decay, at the end of each of several cycles of the rate, the rest without noise."""
+    kernel = SGLD if decay is None else partial(SGHMC.from_learning_rate, momentum_decay=decay)
+    length = task.num_steps // CYCLES
+    number = max(1, min(task.num_networks // CYCLES, int(length * (1 - EXPLORATION))))
+    cycles = Cyclical(
+        partial(kernel, temperature=temperature),
+        rate / task.posterior.num_examples,
+        length,
+        number,
+        EXPLORATION,
+        explorer=partial(kernel, temperature=0.0),
+    )
+    return sample(cycles, task.posterior, task.start(), CYCLES * number, **task.run())
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds(Kernel):
+    """Trees of SGNUTS as long as the next one cannot take more gradients than a round is due, so that all rounds together take theirs."""
+
+    kernel: SGNUTS
+    num_gradients: int  #: of a round
+
+    def init(self, potential: Potential, position: Tensor, generator: Generator) -> RoundsState:
+        """Start at a position ``(1, dim)``."""
+        return RoundsState(self.kernel.init(potential, position, generator), 0)
+
+    def step(self, potential: Potential, state: RoundsState, generator: Generator) -> tuple[RoundsState, NamedTuple]:
+        """Take the trees of a round."""
+        inner, rounds = state.inner, state.rounds + 1
+        while True:
+            inner, info = self.kernel.step(potential, inner, generator)
+            if int(inner.num_gradients) + 2**self.kernel.max_depth > rounds * self.num_gradients:
+                return RoundsState(inner, rounds), info
+
+
+def trees(task: Task, rate: float, decay: float) -> Draws:
+    """Sample by SGNUTS."""
+    step_size = math.sqrt(rate / task.posterior.num_examples)
+    depth = max(1, min(DEPTH, int(math.log2(task.round_length)) - 1))
+    kept, kernel = task.rounds // 2, Rounds(SGNUTS(step_size, decay / step_size, max_depth=depth), task.round_length)
+    return sample(kernel, task.posterior, task.start(), kept, warm_up=task.rounds - kept, **task.run())
+
+
+def path(task: Task, rate: float) -> Draws:
+    """Follow descent with momentum at a rate that stays, and keep its second half."""
+    return chain(task, SGHMC.from_learning_rate(rate / task.posterior.num_examples, DECAY, temperature=0.0))
 
 
 def descend(task: Task, rate: float) -> Draws:
@@ -104,9 +170,8 @@ def members(task: Task, rate: float, share: int = MEMBERS, adversarial: float = 
 
 
 def average(task: Task, rate: float) -> Draws:
-    """Follow descent with momentum at a rate that stays, and put a Gaussian through the second half of it."""
-    kernel = SGHMC.from_learning_rate(rate / task.posterior.num_examples, DECAY, temperature=0.0)
-    return swag(chain(task, kernel), task.num_networks, rank=min(20, task.rounds // 2), seed=task.seed)
+    """Put a Gaussian through the path of descent."""
+    return swag(path(task, rate), task.num_networks, rank=min(20, task.rounds // 2), seed=task.seed)
 
 
 def curve(task: Task, rate: float) -> Draws:
@@ -134,7 +199,20 @@ def methods() -> dict[str, tuple[Method, list[dict]]]:
     return {
         "SGHMC": (sghmc, [{"rate": rate, "decay": decay} for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))]),
         "SGLD": (sgld, [{"rate": rate} for rate in (0.25, 0.5, 1.0, 2.0)]),
+        "SGHMC, cold": (
+            sghmc,
+            [{"rate": rate, "decay": DECAY, "temperature": temperature} for rate in (0.15, 0.4) for temperature in (0.1, 0.01)],
+        ),
+        "cSGLD": (cyclical, [{"rate": rate} for rate in (0.5, 1.0, 2.0, 4.0)]),
+        "cSGHMC": (cyclical, [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.0, 2.0)]),
+        "cSGHMC, cold": (
+            cyclical,
+            [{"rate": rate, "decay": DECAY, "temperature": temperature} for rate in (0.15, 0.5) for temperature in (0.1, 0.01)],
+        ),
+        "SGNUTS": (trees, [{"rate": rate, "decay": decay} for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))]),
+        "SGD": (cycles, [{"rate": rate, "decay": 1.0, "number": 1} for rate in (0.3, 1.0, 3.0)]),
         "SGD with momentum": (descend, momentum),
+        "path of SGD with momentum": (path, momentum),
         "constant SGD": (constant, [{"rate": 0.15, "share": share} for share in (1.0, 0.1, 0.01, 1e-3, 1e-4)]),
         "snapshots of SGD": (cycles, [{"rate": rate, "decay": 1.0} for rate in (0.3, 1.0, 3.0)]),
         "snapshots with momentum": (cycles, [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.5)]),

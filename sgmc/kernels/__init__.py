@@ -1,6 +1,7 @@
 """How to move: one Markov kernel a file, each a :class:`sgmc.kernels.base.Kernel`."""
 
 from sgmc.kernels.base import Kernel
+from sgmc.kernels.cyclical import Cyclical
 from sgmc.kernels.gibbs import Gibbs
 from sgmc.kernels.hmc import HMC
 from sgmc.kernels.langevin import SGLD
@@ -11,4 +12,4 @@ from sgmc.kernels.sghmc import SGHMC
 from sgmc.kernels.sgnuts import SGNUTS
 from sgmc.kernels.splitting import Splitting
 
-__all__ = ["HMC", "NUTS", "SGHMC", "SGLD", "SGNUTS", "Gibbs", "Kernel", "NaiveSGHMC", "RandomWalkMetropolis", "Splitting"]
+__all__ = ["HMC", "NUTS", "SGHMC", "SGLD", "SGNUTS", "Cyclical", "Gibbs", "Kernel", "NaiveSGHMC", "RandomWalkMetropolis", "Splitting"]
