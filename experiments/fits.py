@@ -4,7 +4,6 @@ A method is a function from a task and its settings to :class:`sgmc.draws.Draws`
 fits with one seed; then it is fitted with several seeds, and its averaged predictions are scored on the test examples.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,10 +12,9 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from experiments.options import DivergedError, ExperimentError, Options, Prepared
+from experiments.options import DivergedError, Options, Prepared
 from experiments.provenance import checksum, circumstances
-from experiments.results import score
-from sgmc.checkpoints import replace_file
+from experiments.results import do_once, score
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import area_under_roc, predictive_entropy
@@ -64,102 +62,6 @@ class Task:
         return {"seed": self.seed, "checkpoint": self.path.with_name(f"{self.path.name}{part}.pt"), "progress": self.progress}
 
 
-def compare(
-    methods: Mapping[str, tuple[Method, list[dict]]],
-    task: Callable[[int, int, Path], Task],
-    prepared: Prepared,
-    options: Options,
-    rounds: int,
-    *,
-    shorter: int = 3,
-    look: Callable[[str, Draws, Task], dict] = lambda method, draws, task: {},
-) -> Iterator[dict]:
-    """Fit all methods, one seed after the other, and yield the result after each fit; a method is tuned before its first.
-
-    Args:
-        methods: by name, the method and the settings to choose from.
-        task: makes the task from a number of rounds, a seed and a file.
-        prepared: the data.
-        options: what the command line says.
-        rounds: number of rounds of a fit.
-        shorter: by which factor the fits of the tuning are shorter.
-        look: what else to put into a result.
-    """
-    data = checksum(prepared.train, prepared.validation, prepared.test, *prepared.others.values())
-    result = {"data_checksum": data, "methods": {}}
-    prepared.folder.mkdir(parents=True, exist_ok=True)
-    chosen = {}
-
-    def once(name: str, number: int | None, settings: dict, seed: int, rounds: int, assessment: Callable[[Task], dict]) -> dict:
-        words = ("" if number is None else f"tuning-{number}-") + f"{name.replace(',', '').replace(' ', '-')}-{seed}"
-        given = task(rounds, seed, prepared.folder / words)
-        return _once(given.path, {"settings": settings, "rounds": rounds, "data": data}, lambda: assessment(given))
-
-    for seed in range(options.seeds):
-        for name, (method, settings) in methods.items():
-            if seed == 0:
-                tuning = [
-                    once(
-                        name,
-                        number,
-                        each,
-                        0,
-                        rounds // shorter,
-                        lambda given, each=each, method=method: _try(method, each, given, prepared),
-                    )
-                    for number, each in enumerate(settings)
-                    if len(settings) > 1
-                ]
-                tried = [i for i, row in enumerate(tuning) if "diverged" not in row]
-                if tuning and not tried:
-                    raise DivergedError(f"every setting of {name} left the finite numbers: lower its learning rates")
-                best = min(tried, key=lambda i: (tuning[i]["error"], tuning[i]["log_loss"])) if tuning else 0
-                chosen[name] = settings[best]
-                result["methods"][name] = {"settings": chosen[name], "tuning": tuning, "runs": []}
-
-            def fit(given: Task, name=name, method=method) -> dict:
-                started = time.process_time()
-                draws = method(given, **chosen[name])
-                if not draws.complete:
-                    raise KeyboardInterrupt
-                spent = {"seconds": round(draws.seconds, 1), "processor_seconds": round(time.process_time() - started, 1)}
-                found = assess(draws, given, prepared) | look(name, draws, given)
-                return {"seed": given.seed, "made": circumstances("cpu"), **spent, **found}
-
-            result["methods"][name]["runs"].append(once(name, None, chosen[name], seed, rounds, fit))
-            yield result
-
-
-def _once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
-    """Do something, or read what came of it when it was done before."""
-    path = path.with_name(f"{path.name}.json")
-    if path.exists():
-        try:
-            saved = json.loads(path.read_text())
-            before, found = saved["depends"], saved["found"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ExperimentError(f"{path} is corrupt ({error}): delete it to have it made anew") from error
-        if before != json.loads(json.dumps(depends)):
-            raise ExperimentError(
-                f"{path} is of a fit with other settings, {before} and not {depends}: undo the change, or delete the file"
-            )
-        return found
-    found = make()
-    replace_file(path, lambda unfinished: unfinished.write_text(json.dumps({"depends": depends, "found": found})))
-    return found
-
-
-def _try(method: Method, settings: dict, task: Task, prepared: Prepared) -> dict:
-    try:
-        draws = method(task, **settings)
-    except DivergenceError:
-        return {"settings": settings, "rounds": task.rounds, "diverged": True}
-    if not draws.complete:
-        raise KeyboardInterrupt
-    probabilities = predict(task.posterior, networks(draws, task.num_networks), prepared.validation.inputs)
-    return {"settings": settings, "rounds": task.rounds, **score(probabilities.mean(0), prepared.validation.targets)}
-
-
 def networks(draws: Draws, number: int) -> Tensor:
     """Take so many networks from draws, or all if there are fewer, evenly from first to last and from all chains: ``(number, dim)``.
 
@@ -187,6 +89,12 @@ def powers(number: int) -> list[int]:
     return [count for count in counts if count < number] + [number]
 
 
+def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
+    """Score averaged predictions of all networks on the validation examples."""
+    probabilities = predict(task.posterior, networks(draws, task.num_networks), prepared.validation.inputs)
+    return score(probabilities.mean(0), prepared.validation.targets)
+
+
 def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
     """Score averaged predictions, of all networks and of the first few in a shuffled order, and how entropy tells what is no digit."""
     positions, started = networks(draws, task.num_networks), time.process_time()
@@ -209,6 +117,94 @@ def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
 
 def _short(scores: dict) -> list[float]:
     return [scores["error"], scores["log_loss"]]
+
+
+def compare(
+    methods: Mapping[str, tuple[Method, list[dict]]],
+    task: Callable[[int, int, Path], Task],
+    prepared: Prepared,
+    options: Options,
+    rounds: int,
+    *,
+    shorter: int = 3,
+    look: Callable[[str, Draws, Task], dict] = lambda method, draws, task: {},
+    assess: Callable[[Draws, Task, Prepared], dict] = assess,
+    validate: Callable[[Draws, Task, Prepared], dict] = validate,
+    prefer: Callable[[dict], object] = lambda found: (found["error"], found["log_loss"]),
+    depends: Mapping[str, object] = {},
+) -> Iterator[dict]:
+    """Fit all methods, one seed after the other, and yield the result after each fit; a method is tuned before its first.
+
+    Args:
+        methods: by name, the method and the settings to choose from.
+        task: makes the task from a number of rounds, a seed and a file.
+        prepared: the data.
+        options: what the command line says.
+        rounds: number of rounds of a fit.
+        shorter: by which factor the fits of the tuning are shorter.
+        look: what else to put into a result.
+        assess: scores a fit on the test examples.
+        validate: scores a fit of the tuning on the validation examples.
+        prefer: from these scores to what is least for the best setting.
+        depends: what else a fit that is finished depends on.
+    """
+    data = checksum(prepared.train, prepared.validation, prepared.test, *prepared.others.values())
+    result = {"data_checksum": data, "methods": {}}
+    prepared.folder.mkdir(parents=True, exist_ok=True)
+    chosen = {}
+
+    def once(name: str, number: int | None, settings: dict, seed: int, rounds: int, assessment: Callable[[Task], dict]) -> dict:
+        words = ("" if number is None else f"tuning-{number}-") + f"{name.replace(',', '').replace(' ', '-')}-{seed}"
+        given = task(rounds, seed, prepared.folder / words)
+        return do_once(
+            given.path.with_name(f"{given.path.name}.json"),
+            {"settings": settings, "rounds": rounds, "data": data, **depends},
+            lambda: assessment(given),
+        )
+
+    for seed in range(options.seeds):
+        for name, (method, settings) in methods.items():
+            if seed == 0:
+                tuning = [
+                    once(
+                        name,
+                        number,
+                        each,
+                        0,
+                        rounds // shorter,
+                        lambda given, each=each, method=method: _try(method, each, given, prepared, validate),
+                    )
+                    for number, each in enumerate(settings)
+                    if len(settings) > 1
+                ]
+                tried = [i for i, row in enumerate(tuning) if "diverged" not in row]
+                if tuning and not tried:
+                    raise DivergedError(f"every setting of {name} left the finite numbers: lower its learning rates")
+                best = min(tried, key=lambda i: prefer(tuning[i])) if tuning else 0
+                chosen[name] = settings[best]
+                result["methods"][name] = {"settings": chosen[name], "tuning": tuning, "runs": []}
+
+            def fit(given: Task, name=name, method=method) -> dict:
+                started = time.process_time()
+                draws = method(given, **chosen[name])
+                if not draws.complete:
+                    raise KeyboardInterrupt
+                spent = {"seconds": round(draws.seconds, 1), "processor_seconds": round(time.process_time() - started, 1)}
+                found = assess(draws, given, prepared) | look(name, draws, given)
+                return {"seed": given.seed, "made": circumstances("cpu"), **spent, **found}
+
+            result["methods"][name]["runs"].append(once(name, None, chosen[name], seed, rounds, fit))
+            yield result
+
+
+def _try(method: Method, settings: dict, task: Task, prepared: Prepared, validate: Callable[[Draws, Task, Prepared], dict]) -> dict:
+    try:
+        draws = method(task, **settings)
+    except DivergenceError:
+        return {"settings": settings, "rounds": task.rounds, "diverged": True}
+    if not draws.complete:
+        raise KeyboardInterrupt
+    return {"settings": settings, "rounds": task.rounds, **validate(draws, task, prepared)}
 
 
 def summary(result: dict) -> list[str]:

@@ -1,7 +1,7 @@
 """Result files: where they are, how they are written and read, and the scores that they hold."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from torch import Tensor
@@ -55,6 +55,31 @@ def read_result(path: Path) -> dict:
     if version != FORMAT:
         raise ExperimentError(f"{path} has format {version}, and this version reads {FORMAT}: move it away and run {name} again")
     return result
+
+
+def do_once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
+    """Do something, or read what came of it when it was done before.
+
+    Args:
+        path: where to keep it.
+        depends: what it depends on, in what JSON has.
+        make: does it, and returns what JSON has.
+
+    Raises:
+        ExperimentError: if the file is corrupt, or of something that depends on other things.
+    """
+    if path.exists():
+        try:
+            saved = json.loads(path.read_text())
+            before, found = saved["depends"], saved["found"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ExperimentError(f"{path} is corrupt ({error}): delete it to have it made anew") from error
+        if before != json.loads(json.dumps(depends)):
+            raise ExperimentError(f"{path} is of other settings, {before} and not {depends}: undo the change, or delete the file")
+        return found
+    found = make()
+    replace_file(path, lambda unfinished: unfinished.write_text(json.dumps({"depends": depends, "found": found})))
+    return found
 
 
 def who_ran(result: dict) -> str:

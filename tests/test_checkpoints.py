@@ -25,7 +25,7 @@ from torch import nn
 
 from sgmc.checkpoints import Checkpoint, CheckpointError, fingerprint, replace_file
 from sgmc.flows import baoab
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, Gibbs, Splitting
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, Cyclical, Gibbs, Splitting
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.noise import OnlineNoise
@@ -323,6 +323,7 @@ PAIRS = {
     "the closure of a schedule": (SGLD(falling(0.1)), SGLD(falling(0.2))),
     "online estimates": (SGHMC(0.1, 1.0, OnlineNoise()), SGHMC(0.1, 1.0, OnlineNoise(averaging=0.5))),
     "inner kernels": (Gibbs(SGHMC(0.1, 1.0)), Gibbs(SGHMC(0.2, 1.0))),
+    "what makes inner kernels": (Cyclical(lambda rate: SGLD(rate), 0.1, 9), Cyclical(lambda rate: SGLD(rate / 2), 0.1, 9)),
     "flows": (Splitting(baoab(0.1, 1.0)), Splitting(baoab(0.1, 2.0))),
     "compiled or not": (SGHMC(0.1, 1.0), SGHMC(0.1, 1.0, compiled=True)),
     "noise": (NoisyGradient(DoubleWell(), 4.0), NoisyGradient(DoubleWell(), 4.1)),
@@ -461,6 +462,7 @@ def test_what_is_only_derived_does_not_count():
         lambda: NUTS(0.1),
         lambda: Splitting(baoab(0.1, torch.tensor([1.0, 4.0]))),
         lambda: SGLD(0.01, noise_estimate=torch.tensor([0.5, 0.1])),
+        lambda: Cyclical(SGLD, 0.01, 9),
     ):
         used, fresh = make(), make()
         state = used.init(DoubleWell(2), torch.zeros(1, 2), torch.Generator().manual_seed(0))

@@ -38,8 +38,8 @@ ROWS = [
     ["checks", "compiling", "claims", "tables", "randomness", "matrices", "networks", "datasets", "prediction"],
     ["minibatches", "potentials"],
     ["flows", "integrators", "targets", "noise", "posteriors"],
-    ["linear_laws", "diagnostics", "kernels"],
-    ["draws", "checkpoints", "starting", "remarks"],
+    ["linear_laws", "diagnostics", "fidelity", "kernels"],
+    ["draws", "thinning", "checkpoints", "starting", "remarks"],
     ["sampling"],
     ["adaptation", "approximations", "figures"],
 ]

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from sgmc import checkpoints, sample, sampling
 from sgmc.checkpoints import CheckpointError
 from sgmc.flows import baoab, ubu
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Gibbs, Kernel, NaiveSGHMC, RandomWalkMetropolis, Splitting
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Cyclical, Gibbs, Kernel, NaiveSGHMC, RandomWalkMetropolis, Splitting
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
@@ -47,6 +47,7 @@ def network():
         return NetworkPosterior(nn.Linear(1, 2), inputs, (inputs[:, 0] > 0).long(), batch_size=3, hyperprior=(2.0, 1.0))
 
 
+cyclical_sghmc = partial(SGHMC.from_learning_rate, momentum_decay=0.3)
 SGHMC_KERNEL = SGHMC(0.1, 3.0, noise_estimate=0.2, num_steps=2, resample_every=3)
 RUNS = {  # a kernel, its target, and where its chains start
     "random walk": (RandomWalkMetropolis(1.0), NOISY, START),
@@ -61,6 +62,12 @@ RUNS = {  # a kernel, its target, and where its chains start
     "SGNUTS": (SGNUTS(0.1, 3.0, max_depth=4), regression(Held(2**4)), START),
     "a splitting": (Splitting(baoab(0.1, 1.0), num_steps=2), NOISY, START),
     "a splitting on minibatches": (Splitting(ubu(0.1, 1.0)), regression(Fresh(replacement=True)), START),
+    "cyclical SGLD": (Cyclical(SGLD, 0.1, cycle_length=7, num_draws=2, exploration=0.3), NOISY, START),
+    "cyclical SGHMC on minibatches": (
+        Cyclical(cyclical_sghmc, 0.01, 7, num_draws=2, exploration=0.3, explorer=partial(cyclical_sghmc, temperature=0.0)),
+        regression(Passes()),
+        START,
+    ),
     "Gibbs": (Gibbs(SGHMC(0.1, 1.0), num_steps=3), network(), torch.zeros(3, 4)),
     "Gibbs with NUTS": (Gibbs(NUTS(0.3)), network(), torch.zeros(3, 4)),
 }

@@ -40,7 +40,7 @@ from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
 from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, sghmc_chain
 from sgmc.posteriors import LinearRegression, Posterior
-from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
+from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 use_style()
 
@@ -78,7 +78,10 @@ def variance(chain):
 # %%
 def heat(splitting, num_steps):
     """The growth of E[θ² + r²] through noise N(0, 4) in every kick, over so many steps of a list of flows."""
-    step, covariance = linear_chain(splitting, one, noise_variance=4.0), torch.zeros(2, 2, dtype=torch.float64)
+    step, covariance = (
+        linear_chain(splitting, one, noise_variance=4.0),
+        torch.zeros(2, 2, dtype=torch.float64),
+    )
     for _ in range(num_steps):
         covariance = step.transition @ covariance @ step.transition.T + step.noise_covariance
     return float(covariance.trace())
@@ -114,10 +117,21 @@ claim(
 
 
 # %%
-def hmc_mean_square(kinetic_energy, mass=1.0, overshoot=0.0, num_steps=15, seed=0, num_chains=20_000, num_draws=60):
+def hmc_mean_square(
+    kinetic_energy,
+    mass=1.0,
+    overshoot=0.0,
+    num_steps=15,
+    seed=0,
+    num_chains=20_000,
+    num_draws=60,
+):
     """Run HMC with the given kinetic energy and an extra kick before the test; return E[θ²] and its standard error."""
     generator = torch.Generator().manual_seed(seed)
-    position, squares = torch.randn(num_chains, 1, generator=generator), torch.zeros(num_chains)
+    position, squares = (
+        torch.randn(num_chains, 1, generator=generator),
+        torch.zeros(num_chains),
+    )
     for draw in range(-20, num_draws):
         start = mass**0.5 * torch.randn(num_chains, 1, generator=generator)
         end, momentum = leapfrog(bowl.gradient, position, start, 0.1, num_steps, mass)
@@ -169,7 +183,15 @@ mass, friction = 4.0, 3.0
 claim(
     "Variance with friction Cr instead of CM⁻¹r, M = 4",
     # Friction CM, and injected noise 2Cε = 2(CM − B̂)ε.
-    variance(sghmc_chain(one, 0.1, friction * mass, noise_estimate=friction * mass - friction, mass=mass)),
+    variance(
+        sghmc_chain(
+            one,
+            0.1,
+            friction * mass,
+            noise_estimate=friction * mass - friction,
+            mass=mass,
+        )
+    ),
     near=1 / mass,
     within=0.001,
     because="temperature 1/M; exact law, with the step's own bias of order ε²",
@@ -199,10 +221,25 @@ claim(
 
 
 # %%
-def sghmc_mean_square(potential, noise_scale, noise_variance=0.0, old_position=False, seed=0, num_chains=4_000, num_steps=1_500):
+def sghmc_mean_square(
+    potential,
+    noise_scale,
+    noise_variance=0.0,
+    old_position=False,
+    seed=0,
+    num_chains=4_000,
+    num_steps=1_500,
+):
     """Run SGHMC with ε = 0.1 and C = 3, written out; ``noise_scale`` multiplies a standard normal variable. Return E[θ²] and its error."""
-    noisy, generator = NoisyGradient(potential, noise_variance), torch.Generator().manual_seed(seed)
-    position, momentum, squares = torch.zeros(num_chains, 1), torch.zeros(num_chains, 1), torch.zeros(num_chains, 1)
+    noisy, generator = (
+        NoisyGradient(potential, noise_variance),
+        torch.Generator().manual_seed(seed),
+    )
+    position, momentum, squares = (
+        torch.zeros(num_chains, 1),
+        torch.zeros(num_chains, 1),
+        torch.zeros(num_chains, 1),
+    )
     for step in range(-200, num_steps):
         moved = position + 0.1 * momentum
         gradient = noisy.stochastic_gradient(position if old_position else moved, generator)
@@ -254,7 +291,10 @@ claim(
 # **Check.** $C = 3$, $\varepsilon = 0.1$, no gradient noise: $T_{\text{eff}} = 0.6$.
 
 # %%
-print("variance of Normal(0, 0.6):", round(torch.distributions.Normal(0.0, 0.6).variance.item(), 6))
+print(
+    "variance of Normal(0, 0.6):",
+    round(torch.distributions.Normal(0.0, 0.6).variance.item(), 6),
+)
 wrong_scale_square, wrong_scale_error = sghmc_mean_square(bowl, noise_scale=2 * 3 * 0.1, seed=7)
 claim(
     "Variance when 2Cε is passed as the standard deviation",
@@ -289,9 +329,15 @@ claim(
 def equation_fifteen(precision, learning_rate, momentum_decay, noise_estimate, noise_variance):
     """θ ← θ + v, v ← (1 − α)v − η(Aθ + N(0, V)) + N(0, 2(α − β̂)η), as a linear chain in (θ, v)."""
     identity = torch.eye(len(precision), dtype=torch.float64)
-    pull, injected = learning_rate @ precision, 2 * (momentum_decay - noise_estimate) @ learning_rate
+    pull, injected = (
+        learning_rate @ precision,
+        2 * (momentum_decay - noise_estimate) @ learning_rate,
+    )
     noise = torch.block_diag(0 * identity, injected + learning_rate @ noise_variance @ learning_rate)
-    rows = [torch.cat([identity, identity], 1), torch.cat([-pull, identity - momentum_decay - pull], 1)]
+    rows = [
+        torch.cat([identity, identity], 1),
+        torch.cat([-pull, identity - momentum_decay - pull], 1),
+    ]
     return LinearChain(torch.cat(rows), noise)
 
 
@@ -300,12 +346,27 @@ def matrix(*rows):
 
 
 precision, noise_variance = matrix([2, 0.5], [0.5, 1]), matrix([4, 1], [1, 2])
-mass, friction, step_size = matrix([1.5, 0.3], [0.3, 0.8]), matrix([2, 0.5], [0.5, 3]), 0.2
+mass, friction, step_size = (
+    matrix([1.5, 0.3], [0.3, 0.8]),
+    matrix([2, 0.5], [0.5, 3]),
+    0.2,
+)
 velocity = step_size * torch.linalg.inv(mass)
 in_letters_of_15 = equation_fifteen(
-    precision, step_size * velocity, velocity @ friction, 0.5 * step_size * velocity @ noise_variance, noise_variance
+    precision,
+    step_size * velocity,
+    velocity @ friction,
+    0.5 * step_size * velocity @ noise_variance,
+    noise_variance,
 )
-in_letters_of_algorithm_two = sghmc_chain(precision, step_size, friction, noise_variance, 0.5 * step_size * noise_variance, mass)
+in_letters_of_algorithm_two = sghmc_chain(
+    precision,
+    step_size,
+    friction,
+    noise_variance,
+    0.5 * step_size * noise_variance,
+    mass,
+)
 difference = in_letters_of_15.stationary_covariance()[:2, :2] - in_letters_of_algorithm_two.stationary_covariance()[:2, :2]
 
 kernel = SGHMC.from_learning_rate(0.03, 0.3, noise_estimate=0.5 * 0.03 * 4.0)
@@ -381,7 +442,13 @@ claim(
 
 # %%
 kept = variance(sghmc_chain(one, 0.01, 1.0, noise_variance=4.0, noise_estimate=0.2))
-claim("Variance at ε = 0.01 with the estimate B̂ of ε = 0.1", kept, near=0.82, within=0.001, because="1 − 0.09 · 4/2; exact law")
+claim(
+    "Variance at ε = 0.01 with the estimate B̂ of ε = 0.1",
+    kept,
+    near=0.82,
+    within=0.001,
+    because="1 − 0.09 · 4/2; exact law",
+)
 
 # %% [markdown]
 # ## Algorithm 2: how often a minibatch is drawn
@@ -403,7 +470,10 @@ def held_minibatch_chain(num_steps, step_size=0.1, friction=3.0, noise_variance=
     step = sghmc_chain(one, step_size, friction, noise_estimate=0.5 * step_size * noise_variance)
     transition = torch.block_diag(step.transition, one)
     transition[1, 2] = -step_size
-    fresh = LinearChain(matrix([1, 0, 0], [0, 1, 0], [0, 0, 0]), torch.diag(matrix(0, 0, noise_variance)))
+    fresh = LinearChain(
+        matrix([1, 0, 0], [0, 1, 0], [0, 0, 0]),
+        torch.diag(matrix(0, 0, noise_variance)),
+    )
     return fresh.then(LinearChain(transition, torch.block_diag(step.noise_covariance, 0 * one)).power(num_steps))
 
 
@@ -511,12 +581,20 @@ print(f"{'':20} {'τ':>5} {'code':>5} {'code, lags right':>17}")
 for name, chain in settings.items():
     first = torch.zeros(len(chain.transition), dtype=torch.float64)
     first[0] = 1
-    time, correlations = chain.autocorrelation_time(first), chain.autocorrelation(first, 500)
+    time, correlations = (
+        chain.autocorrelation_time(first),
+        chain.autocorrelation(first, 500),
+    )
     shifted = 0.5 * (correlations[:-2] + correlations[2:])  # what the code takes for lags 1, 2, …
     counted = [1 + 2 * int((values < 0.05).nonzero()[0]) for values in (shifted, correlations[1:])]
     ratios.append(counted[0] / time)
     print(f"{name:20} {time:5.1f} {counted[0]:5} {counted[1]:17}")
-claim("The published code's sum over τ, smallest of the ten settings", min(ratios), at_least=3, because="exact autocorrelations")
+claim(
+    "The published code's sum over τ, smallest of the ten settings",
+    min(ratios),
+    at_least=3,
+    because="exact autocorrelations",
+)
 
 # %% [markdown]
 # ## Bayesian networks: better than SGD?
@@ -539,7 +617,10 @@ claim("The published code's sum over τ, smallest of the ten settings", min(rati
 red = torch.stack([torch.ones(32, 32), torch.zeros(32, 32), torch.zeros(32, 32)])
 as_stored = red.permute(1, 2, 0)  # row, column, colour
 as_read = as_stored.reshape(3, 32, 32)
-for name, picture, right in (("moved", as_stored.permute(2, 0, 1), [1.0, 0.0, 0.0]), ("reshaped", as_read, [1 / 3, 1 / 3, 1 / 3])):
+for name, picture, right in (
+    ("moved", as_stored.permute(2, 0, 1), [1.0, 0.0, 0.0]),
+    ("reshaped", as_read, [1 / 3, 1 / 3, 1 / 3]),
+):
     for colour, channel, expected in zip(("red", "green", "blue"), picture, right, strict=True):
         claim(
             f"Mean {colour} of a red picture, axis {name}",
@@ -591,6 +672,53 @@ for name, share in shares.items():
     )
 
 # %% [markdown]
+# ## The mixture of 25 Gaussians: a wide target, and a gradient of 0/0
+#
+# **Says.** {cite:t}`zhang2020` show a mixture with the covariance $0.03\,I$ in each mode beside the draws of their sampler; the authors' notebook (`experiments/plot_density.ipynb` of [ruqizhang/csgmcmc](https://github.com/ruqizhang/csgmcmc)) draws the target with `[[std, 0], [0, std]]` and `std = sqrt(0.03)`.
+# Their sampler (`experiments/mog25.m`) starts anywhere in $[-10, 10]^2$ and divides a sum of densities times distances by a sum of densities.
+#
+# **Right.** The variance is 0.03, as in `mog25.m`; what is drawn as the target is wider by $1/\sqrt{0.03} = 5.8$. Beside it draws that are five times too wide look right, and those of the published setting are ({doc}`/book/stochastic_gradients/cyclical`).
+# Far from all modes both sums are zero in floating point, and the gradient is no number; with the largest exponent taken out, as every softmax does it, it is finite everywhere.
+#
+# **Check.** A density far out, computed as it stands, and the package's gradient there.
+
+# %%
+mixture = GaussianMixture()
+far = torch.tensor([[10.0, 10.0]])
+square_distances = (far.double() - mixture.means.double()).square().sum(-1)
+density = 0.04 * torch.exp(-square_distances / 0.06) / (2 * torch.pi * 0.03)
+claim(
+    "Density of the mixture at (10, 10), summed as it stands",
+    float(density.sum()),
+    near=0,
+    within=0,
+    because="e⁻¹²⁰⁰ has no double",
+)
+claim(
+    "Gradient of the energy there, first coordinate",
+    float(mixture.gradient(far)[0, 0]),
+    near=200,
+    within=0.01,
+    because="6/0.03, from the mode at (4, 4)",
+)
+claim(
+    "Factor by which the drawn target's variance is too large",
+    0.03**0.5 / 0.03,
+    near=5.77,
+    within=0.01,
+    because="a standard deviation for a variance",
+)
+
+# %% [markdown]
+# ## Cyclical SGHMC: a velocity kept while the step falls
+#
+# **Says.** In the program for CIFAR-10 of the same authors (`experiments/cifar_csghmc.py`) the buffer of SGD with momentum is kept from step to step while the learning rate falls, as `torch.optim.SGD` keeps it.
+#
+# **Right.** That buffer is the velocity $v = \varepsilon r$. The law $N(0, M)$ that no step size enters is that of the momentum $r$; a velocity that is kept while $\varepsilon$ falls is a momentum that grows.
+# At their settings, a decay of $\alpha = 0.9$ and cycles of 39,000 steps, it is of no weight; at $\alpha = 0.1$ and cycles of 100 steps the variance of a standard Gaussian comes out as 1.77.
+#
+# **Check.** The exact laws of both, in {doc}`/book/stochastic_gradients/cyclical`.
+#
 # ## What each error does
 #
 # All of these samplers run, converge, and give smooth histograms.
@@ -616,7 +744,13 @@ everything = sorted((exact_variances | measured_variances).items(), key=lambda i
 for height, (name, value) in enumerate(everything):
     measured = name in measured_variances
     axes.plot([1, value], [height, height], color=COLOURS["SGHMC"], lw=1)
-    axes.plot(value, height, "o", color=COLOURS["SGHMC"], fillstyle="none" if measured else "full")
+    axes.plot(
+        value,
+        height,
+        "o",
+        color=COLOURS["SGHMC"],
+        fillstyle="none" if measured else "full",
+    )
 axes.axvline(1, color=TRUTH)
 axes.set_xscale("log")
 axes.set_xticks([0.25, 0.5, 0.75, 1, 1.5, 2], ["0.25", "0.5", "0.75", "1", "1.5", "2"])
@@ -655,4 +789,6 @@ plt.show()
 # | authors' code | Figure 3 | a sum without $\rho_k$ | $1 + 2\sum_k\rho_k$ | exact autocorrelations |
 # | {cite:t}`chen2014` | networks | SGHMC ahead of SGD | not significant, say the authors | their note; five seeds of each |
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |
+# | authors' code, {cite:t}`zhang2020` | 25 Gaussians | target drawn with $\sqrt{0.03}$ for 0.03; gradient 0/0 far out | 0.03; a softmax | one point |
+# | authors' code, {cite:t}`zhang2020` | cyclical SGHMC | the velocity is kept | the momentum | exact laws |
 # | a reproduction | CIFAR-10 | a Bayesian convolutional network | random convolutions of scrambled images | an image of one colour |

@@ -1,6 +1,7 @@
 """What is not a chain, but yields draws of weights all the same, so that predictions and scores are those of a chain."""
 
 from sgmc.approximations.constant_sgd import constant_sgd
+from sgmc.approximations.distillation import lessons
 from sgmc.approximations.dropout import dropout
 from sgmc.approximations.ensembles import ensemble
 from sgmc.approximations.laplace import laplace
@@ -8,4 +9,4 @@ from sgmc.approximations.snapshots import snapshots
 from sgmc.approximations.swag import swag
 from sgmc.approximations.variational import prune, variational
 
-__all__ = ["constant_sgd", "dropout", "ensemble", "laplace", "prune", "snapshots", "swag", "variational"]
+__all__ = ["constant_sgd", "dropout", "ensemble", "laplace", "lessons", "prune", "snapshots", "swag", "variational"]

@@ -35,9 +35,9 @@ class CyclicalInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Cyclical(Kernel):
-    """Another kernel with a step size that falls from α₀ to almost nothing, again and again (Zhang et al., 2020, eq. 1 and Algorithm 1).
+    """Another kernel with a step size that falls from η₀ to almost nothing, again and again (Zhang et al., 2020, Algorithm 1).
 
-    In a cycle of L steps the one after j others has the step size α = ½α₀(cos(πj/L) + 1). The first βL steps of a cycle explore: nothing
+    In a cycle of ℓ steps the one after j others has the step size η = ½η₀(cos(πj/ℓ) + 1). The first βℓ steps of a cycle explore: nothing
     of them is kept. The others sample: draws are taken at equal distances among them, the last one at the end of the cycle. One call of
     ``step`` goes from one draw to the next.
 
@@ -47,8 +47,8 @@ class Cyclical(Kernel):
     Args:
         kernel: from a step size to the kernel that samples, such as ``SGLD`` or ``lambda rate: SGHMC.from_learning_rate(rate, 0.1)``. Each
             step size of a cycle has its kernel, which is made once.
-        step_size: α₀, the largest step size.
-        cycle_length: L, number of steps of a cycle; with M cycles in K steps, ⌈K/M⌉.
+        step_size: η₀, the largest step size.
+        cycle_length: ℓ, number of steps of a cycle; with M cycles in K steps, ⌈K/M⌉.
         num_draws: number of draws of each cycle.
         exploration: β, the share of a cycle that explores.
         explorer: likewise, the kernel that explores, such as ``lambda rate: SGLD(rate, temperature=0.0)``, which is stochastic gradient

@@ -2,7 +2,7 @@
 
 from sgmc.posteriors.base import DataPotential, HeldMinibatch, Posterior
 from sgmc.posteriors.control_variates import control_variates
-from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
+from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax, SoftTargets
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
 from sgmc.posteriors.network import NetworkPosterior
 from sgmc.posteriors.scale_mixture import ScaleMixtureNetwork
@@ -19,6 +19,7 @@ __all__ = [
     "NetworkPosterior",
     "Posterior",
     "ScaleMixtureNetwork",
+    "SoftTargets",
     "Softmax",
     "control_variates",
 ]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sgmc.checks import check_tensor, is_number
+from sgmc.checks import check_probabilities, check_tensor, is_number
 from sgmc.potentials import differentiate
 
 
@@ -172,6 +172,37 @@ class Softmax(Likelihood):
             raise ValueError(
                 "the module seems to end in a softmax, which the likelihood has already: leave it out, so that it gives logits"
             )
+
+
+@dataclass(frozen=True)
+class SoftTargets(Softmax):
+    """Σₖ pₖ log P(y = k), P being that of :class:`Softmax`, for targets p that are probabilities of the classes (Hinton et al., 2015).
+
+    Up to the entropies of the targets, its loss is Σ KL(p ∥ P): what a network has to make small to predict p itself.
+
+    Example:
+        >>> SoftTargets().loss(torch.zeros(1, 1, 4), torch.tensor([[[0.7, 0.1, 0.1, 0.1]]]))  # log 4
+        tensor(1.3863)
+    """
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute Σₖ pₖzₖ − log Σⱼe^{zⱼ}."""
+        return (targets * self.log_predict(outputs)).sum(-1)
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute −ΣΣₖ pₖ log P(k) in one pass."""
+        return functional.cross_entropy(outputs.flatten(0, 1), targets.expand(outputs.shape).flatten(0, 1), reduction="sum")
+
+    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are probabilities of the inputs' dtype."""
+        check_probabilities("targets", targets, "N", "classes")
+        if targets.dtype != inputs.dtype:
+            raise ValueError(f"targets must be of the inputs' dtype {inputs.dtype}, not {targets.dtype}: use targets.to(inputs)")
+
+    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless there is one output for each class, and outputs for weights of zero are not a softmax's 1/k."""
+        _check_same_shape(outputs, targets)
+        super().check_outputs(outputs, targets.argmax(-1))
 
 
 def _over_outputs(density: Tensor) -> Tensor:

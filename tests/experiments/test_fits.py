@@ -136,7 +136,7 @@ def test_what_is_finished_is_not_done_again_nor_taken_for_something_else(tmp_pat
     again = results([0.5, 2.0], 2)
     assert fitted[3:] == [(9, 1, 2.0)] and again["methods"]["one"]["runs"][0] == first["methods"]["one"]["runs"][0]
     for change in (([0.7, 2.0], 1, 9), ([0.5, 2.0], 1, 12)):
-        with pytest.raises(ExperimentError, match="is of a fit with other settings"):
+        with pytest.raises(ExperimentError, match="is of other settings"):
             results(*change)
     (tmp_path / "one-0.json").write_text("{")
     with pytest.raises(ExperimentError, match=r"one-0\.json is corrupt .* delete it to have it made anew"):

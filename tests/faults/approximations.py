@@ -17,6 +17,8 @@ laplace = partial(Fault, file="sgmc/approximations/laplace.py", tests=f"{TESTS}l
 dropout = partial(Fault, file="sgmc/approximations/dropout.py", tests=f"{TESTS}dropout.py")
 constant_sgd = partial(Fault, file="sgmc/approximations/constant_sgd.py", tests=f"{TESTS}constant_sgd.py")
 swag = partial(Fault, file="sgmc/approximations/swag.py", tests=f"{TESTS}swag.py")
+distillation = partial(Fault, file="sgmc/approximations/distillation.py", tests=f"{TESTS}distillation.py")
+soft = partial(Fault, file="sgmc/posteriors/likelihoods.py", tests=f"{TESTS}distillation.py")
 
 FAULTS = [
     # variational inference
@@ -119,4 +121,24 @@ FAULTS = [
     swag("deviations are the first ones", "iterates[-rank:]", "iterates[:rank]"),
     swag("deviations are from zero", "(iterates[-rank:] - mean)", "iterates[-rank:]"),
     swag("chains share their noise", "normal_block(mean, num_samples, generator)", "normal_block(mean[:1], num_samples, generator)"),
+    # distillation
+    distillation("the teacher is the first chain alone", "positions = samples.flatten(0, 1)", "positions = samples[:, 0]"),
+    distillation(
+        "copies say what their originals do",
+        "teacher.predict(position[None], everything)[0]",
+        "teacher.predict(position[None], inputs)[0].repeat(1 + copies, 1)",
+    ),
+    distillation("the noise has the root of its deviation", "noise_std * noise", "noise_std**0.5 * noise"),
+    distillation("all copies are the same", "torch.randn(copies, *inputs.shape", "torch.randn(min(copies, 1), *inputs.shape"),
+    distillation("averages are sums", "(total / len(positions))", "(total / len(samples))"),
+    soft(
+        "targets are made hard",
+        "return (targets * self.log_predict(outputs)).sum(-1)",
+        "return self.log_predict(outputs).gather(-1, targets.argmax(-1, keepdim=True).expand(outputs.shape[:2] + (1,)))[..., 0]",
+    ),
+    soft(
+        "the loss of soft targets is a mean",
+        'targets.expand(outputs.shape).flatten(0, 1), reduction="sum")',
+        'targets.expand(outputs.shape).flatten(0, 1), reduction="mean")',
+    ),
 ]

@@ -24,10 +24,14 @@ provenance = partial(
 command_line = partial(Fault, file="experiments/__main__.py", tests="tests/experiments/test_command_line.py")
 
 fits = partial(Fault, file="experiments/fits.py", tests="tests/experiments/test_fits.py")
+ORDERING = "tests/experiments/test_ordering.py"
+ordering = partial(Fault, file="experiments/ordering.py", tests=ORDERING)
 neighbours = partial(Fault, file="experiments/neighbours.py", tests="tests/experiments/test_fits.py")
 weights = partial(Fault, file="experiments/weights.py", tests="tests/experiments/test_fits.py")
 renyi = partial(Fault, file="experiments/renyi.py", tests="tests/experiments/test_fits.py")
 bandit = partial(Fault, file="experiments/bandit.py", tests="tests/experiments/test_bandit.py")
+fidelity = partial(Fault, file="experiments/fidelity.py", tests="tests/experiments/test_fidelity.py")
+few = partial(Fault, file="experiments/few.py", tests="tests/experiments/test_few.py")
 
 FAULTS = [
     fits(
@@ -48,6 +52,28 @@ FAULTS = [
         "predict(task.posterior, positions, other.inputs)[0]",
     ),
     neighbours("members of an ensemble have five budgets", "steps = task.num_steps // share", "steps = task.num_steps"),
+    neighbours(
+        "cycles explore with noise",
+        "explorer=partial(kernel, temperature=0.0)",
+        "explorer=partial(kernel, temperature=temperature)",
+        tests=ORDERING,
+    ),
+    neighbours(
+        "cycles sample without noise",
+        "        partial(kernel, temperature=temperature),\n",
+        "        partial(kernel, temperature=0.0),\n",
+        tests=ORDERING,
+    ),
+    neighbours("a round of trees takes one too many", "+ 2**self.kernel.max_depth > rounds", "> rounds", tests=ORDERING),
+    neighbours("a round of trees is due again", "RoundsState(inner, rounds), info", "RoundsState(inner, rounds - 1), info", tests=ORDERING),
+    ordering("validation images are trained on", "x[TRAINING : TRAINING + VALIDATION]", "x[:VALIDATION]"),
+    ordering(
+        "images are thinned out in place of averaged",
+        "functional.avg_pool2d(x.view(-1, 3, 32, 32), 2)",
+        "x.view(-1, 3, 32, 32)[..., ::2, ::2]",
+    ),
+    ordering("cold is not the authors' temperature", "1 / num_examples", "0.1"),
+    ordering("all weights have one prior", "1.0 if parameter.ndim == 1 else 1 / math.prod(parameter.shape[1:])", "1.0"),
     neighbours("constant SGD forgets its descent's share", "half = replace(task, rounds=task.rounds // 2)", "half = task"),
     neighbours(
         "the last layer is where the descent left it",
@@ -451,5 +477,57 @@ FAULTS = [
         "    if seeds < 1:\n",
         "    if seeds < -1:\n",
         tests="tests/experiments/test_command_line.py::test_bad_options_are_refused",
+    ),
+    few(
+        "networks are herded by the test digits",
+        "posterior, draws.samples[:, 0], prepared.validation.inputs).flatten(1)",
+        "posterior, draws.samples[:, 0], prepared.test.inputs).flatten(1)",
+    ),
+    few("the other chain is the same", "replace(task, seed=task.seed + OTHER_CHAIN)", "task"),
+    few("the last networks are the first", "torch.arange(total - number, total)", "torch.arange(number)"),
+    few("a student with a copy has twice the budget", "task.rounds // (1 + copies)", "task.rounds"),
+    few(
+        "students are tuned by the labels",
+        "if name == LABELS else predictive_distance(predicted, teacher)",
+        "if True else predictive_distance(predicted, teacher)",
+    ),
+    few("disagreement is that of one network", "alone = [predictive_entropy(each).mean(0)", "alone = [predictive_entropy(each)[0]"),
+    few("other rates go on with old results", '"run", seed, {"rates": rates},', '"run", seed, {},'),
+    # fidelity
+    fidelity("patients are scaled by all of them", "((x - x[:280].mean(0)) / x[:280].std(0))", "((x - x.mean(0)) / x.std(0))"),
+    fidelity("a patient is in two parts", "slice(280, 342), slice(342, 442)", "slice(270, 332), slice(342, 442)"),
+    fidelity(
+        "settings are chosen by fidelity's own error", 'prefer=lambda found: found["log_loss"],', 'prefer=lambda found: -found["log_loss"],'
+    ),
+    fidelity(
+        "settings are chosen on the test examples",
+        "predict(task.posterior, draws.samples.flatten(0, 1), prepared.validation.inputs)\n        return problem.scores(singles, "
+        "prepared.validation.targets)",
+        "predict(task.posterior, draws.samples.flatten(0, 1), prepared.test.inputs)\n        return problem.scores(singles, "
+        "prepared.test.targets)",
+    ),
+    fidelity("a reference that has not mixed is used", "        refuse_unmixed(rhat, problem.largest_rhat)\n", "        pass\n"),
+    fidelity("fits of another reference are taken for finished", 'depends={"reference": ', 'depends={} and {"reference": '),
+    fidelity(
+        "the log loss is of the mean and not of the mixture",
+        "densities.logsumexp(0).mean()",
+        "(densities.mean(0) + math.log(len(singles))).mean()",
+    ),
+    fidelity("the curvature leaves out the likelihood's", "(jacobian.mT @ (middle @ jacobian))", "(jacobian.mT @ jacobian)"),
+    fidelity(
+        "the curvature leaves out the prior",
+        "(posterior.prior @ torch.eye(len(position)).to(position))",
+        "torch.zeros(len(position), len(position))",
+    ),
+    fidelity(
+        "draws have the covariance H", "torch.linalg.solve_triangular(root.mT, normal[..., None], upper=True)", "(root @ normal[..., None])"
+    ),
+    fidelity("trajectories are counted as gradients", "task.rounds // (num_steps + 1)", "task.rounds"),
+    fidelity("ten times the rounds are one time", "rounds=LONGER * task.rounds", "rounds=task.rounds"),
+    fits(
+        "a fit depends on nothing else",
+        '"data": data, **depends}, lambda',
+        '"data": data}, lambda',
+        tests="tests/experiments/test_fidelity.py",
     ),
 ]

@@ -15,6 +15,7 @@ compiling = partial(Fault, file="sgmc/compiling.py", tests="tests/kernels/test_c
 claims = partial(Fault, file="sgmc/claims.py", tests="tests/test_claims.py")
 networks = partial(Fault, file="sgmc/networks.py", tests="tests/test_networks.py")
 checkpoints = partial(Fault, file="sgmc/checkpoints.py", tests="tests/test_checkpoints.py")
+fidelity = partial(Fault, file="sgmc/fidelity.py", tests="tests/test_fidelity.py")
 
 FAULTS = [
     # randomness
@@ -397,4 +398,15 @@ FAULTS = [
         "        except OSError:\n            raise  # the file may be whole\n",
         "",
     ),
+    # fidelity
+    fidelity("total variation is not halved", "0.5 * (first.double() - second.double())", "1.0 * (first.double() - second.double())"),
+    fidelity("agreement is of the least probable class", "first.argmax(-1) == second.argmax(-1)", "first.argmin(-1) == second.argmin(-1)"),
+    fidelity("a variance is taken for a standard deviation", "/ math.sqrt(noise_variance)", "/ noise_variance"),
+    fidelity("bins leave out what is below the first edge", "below / len(outputs), (1, 0))", "below / len(outputs), (0, 0))"),
+    fidelity("chains are taken for draws", "values.transpose(0, 1).double()", "values.double()"),
+    fidelity("chains that do not agree are a reference", "    if largest.max() > at_most:\n", "    if largest.max() < at_most:\n"),
+    fidelity("halves are counted twice", "        half = [0, *rest]\n", "        half = list(rest)\n"),
+    fidelity("only the first half's chains are compared", "predictions[other].mean(0)", "predictions.mean(0)"),
+    fidelity("the mean of |z| is taken to be one", "math.sqrt(2 / math.pi) * ", ""),
+    fidelity("variances of the averages are not added", "sum(1 / number for number in numbers)", "max(1 / number for number in numbers)"),
 ]

@@ -15,6 +15,7 @@ naive = partial(Fault, file="sgmc/kernels/naive_sghmc.py", tests="tests/kernels/
 sghmc = partial(Fault, file="sgmc/kernels/sghmc.py", tests="tests/kernels/test_sghmc.py")
 sgnuts = partial(Fault, file="sgmc/kernels/sgnuts.py", tests="tests/kernels/test_sgnuts.py")
 splitting = partial(Fault, file="sgmc/kernels/splitting.py", tests="tests/kernels/test_splitting.py")
+cyclical = partial(Fault, file="sgmc/kernels/cyclical.py", tests="tests/kernels/test_cyclical.py")
 gibbs = partial(Fault, file="sgmc/kernels/gibbs.py", tests="tests/test_gibbs.py")
 noise = partial(Fault, file="sgmc/noise.py", tests="tests/test_noise.py tests/kernels/test_sghmc.py")
 
@@ -366,4 +367,54 @@ FAULTS = [
     ),
     noise("a friction for a full V suits its smallest direction", "* max(variance.eigenvalues), 12)", "* min(variance.eigenvalues), 12)"),
     noise("a friction has no floor", ".clamp(min=at_least)", ""),
+    # cyclical step sizes
+    cyclical(
+        "the step size falls along a line",
+        "0.5 * self.step_size * (1 + math.cos(math.pi * phase / self.cycle_length))",
+        "self.step_size * (1 - phase / self.cycle_length)",
+    ),
+    cyclical("the wave is a whole one, which rises again", "math.cos(math.pi * phase", "math.cos(2 * math.pi * (phase + 0.5)"),
+    cyclical("a cycle begins twice as high", "make(0.5 * self.step_size", "make(self.step_size"),
+    cyclical("every step has the size of the one before", "math.pi * phase / self", "math.pi * max(0, phase - 1) / self"),
+    cyclical("a step that begins to sample still explores", "phase < self._num_exploring\n", "phase <= self._num_exploring\n"),
+    cyclical("the explorer does nothing", "explores = self.explorer is not None and", "explores = False and"),
+    cyclical("a share of the steps is rounded down", "math.ceil(round(self", "math.floor(round(self"),
+    cyclical(
+        "what rounding adds to a share explores a step more",
+        "math.ceil(round(self.exploration * self.cycle_length, 9))",
+        "math.ceil(self.exploration * self.cycle_length)",
+    ),
+    cyclical("the exploration is left out", "first = 0 if number == 0 else", "first ="),
+    cyclical("every draw begins the cycle anew", "first = 0 if number == 0 else", "first = 0 and"),
+    cyclical("the exploration counts as part of the way to the first draw", "sampling * (number + 1) // self", "sampling * number // self"),
+    cyclical("draws are those of the whole cycle", "sampling, inner = self._num_exploring, self", "sampling, inner = 0, self"),
+    cyclical("draws are not counted", "CyclicalState(inner, state.num_draws + 1)", "CyclicalState(inner, state.num_draws)"),
+    cyclical("the draw of a cycle is the number of the cycle", "CyclicalInfo(cycle, number, info)", "CyclicalInfo(cycle, cycle, info)"),
+    cyclical("kernels are made anew at every step", "if phase not in self._kernels:", "if True:"),
+    cyclical("as many draws as steps are refused", "if self.num_draws > sampling:", "if self.num_draws >= sampling:"),
+    cyclical("more draws than steps are asked for in silence", "if self.num_draws > sampling:", "if False:"),
+    cyclical("an explorer without steps is taken in silence", "is not None and self._num_exploring == 0:", "is not None and False:"),
+    cyclical("kernels of different kinds are mixed", "if [type(inner), *map(", "if False and [type(inner), *map("),
+    cyclical(
+        "states are told apart by their class alone",
+        "if [type(inner), *map(type, inner)] != [type(sampling), *map(type, sampling)]:",
+        "if type(inner) is not type(sampling):",
+    ),
+    cyclical(
+        "the look at the states draws from the chain's numbers",
+        ".init(potential, position, apart)",
+        ".init(potential, position, generator)",
+    ),
+    cyclical(
+        "the inner state is not brought up to date",
+        "return state._replace(inner=self._kernel_of(0).retarget",
+        "return state or (self._kernel_of(0).retarget",
+    ),
+    cyclical("what the inner kernel says is lost", "found = self._kernel_of(self.cycle_length - 1).diagnose(statistics)", "found = []"),
+    cyclical(
+        "a run is judged by the number of draws that it kept",
+        "(int(statistics[name][-1, 0]) for name",
+        "(len(statistics[name]) - 1 - (name == 'cycle') * (len(statistics[name]) - 1) for name",
+    ),
+    cyclical("every run that ends within a cycle is told so", "if cycle == 0 and draw <", "if draw <"),
 ]

@@ -135,7 +135,7 @@ FAULTS = [
     likelihoods(
         "the softmax runs over the examples", "return functional.log_softmax(outputs, -1)", "return functional.log_softmax(outputs, 1)"
     ),
-    likelihoods("the loss of classes is a mean", 'reduction="sum")', 'reduction="mean")'),
+    likelihoods("the loss of classes is a mean", '.flatten(), reduction="sum")', '.flatten(), reduction="mean")'),
     likelihoods("several outputs are averaged", "density.flatten(2).sum(-1)", "density.flatten(2).mean(-1)"),
     # models that see x·θ alone
     linear("N/n is forgotten", "log_likelihood_gradient, alpha=-scale)", "log_likelihood_gradient, alpha=-1)"),

