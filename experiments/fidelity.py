@@ -229,7 +229,8 @@ def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
         return posterior.outputs(position[None], inputs[None, None])[0, 0]
 
     def curvature(output: Tensor, target: Tensor) -> Tensor:
-        return torch.func.hessian(lambda z: posterior.likelihood.loss(z[None, None], target[None]))(output)
+        jacobian = torch.func.jacrev  # of a Jacobian; forwards it would warn of what is deprecated inside of PyTorch
+        return jacobian(jacobian(lambda z: posterior.likelihood.loss(z[None, None], target[None])))(output)
 
     total = (posterior.prior @ torch.eye(len(position)).to(position)).double()
     for inputs, targets in zip(*(values.split(100) for values in posterior.data), strict=True):
