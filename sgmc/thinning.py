@@ -35,9 +35,9 @@ def thin(draws: Draws, number: int) -> Draws:
 def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
     """Choose draws one by one so that their mean feature stays as near to that of all as it can (Chen, Welling and Smola, 2010).
 
-    With features φ and their mean μ over all draws, the next draw is the one of those left that makes |Σ(φ − μ)|² over the chosen least.
-    Any first few of the chosen are what a herd of so many would be. Averages over them are plain means, without weights. They keep what
-    the features hold, and of what they do not hold they may keep less than draws taken at random.
+    With features φ and their mean μ over all draws, the next draw is the one of those left that makes the squared length of Σ(φ − μ) over
+    the chosen least. Any first few of the chosen are what a herd of so many would be. Averages over them are plain means, without weights.
+    They keep what the features hold, and of what they do not hold they may keep less than draws taken at random.
 
     Args:
         draws: the draws, ``samples`` being ``(num_samples, chains, ...)``.
