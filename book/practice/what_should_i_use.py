@@ -172,7 +172,7 @@ for place, ((question, score, _), leaf) in enumerate(zip(ladder, leaves, strict=
     axes.text(x, y - 0.3, gain(leaf, score), ha="center", va="center", size=7)
 axes.set(xlim=(-0.65, 2.15), ylim=(-5.4, 0.4))
 axes.axis("off")
-figure.text(0.01, 0.0, who_ran(result), size=6, color="0.4")
+figure.text(0.01, -0.03, who_ran(result), size=6, color="0.4")
 plt.show()
 
 # %% tags=["hide-input"]
@@ -300,7 +300,7 @@ def sgnuts():
     return sample(kernel, posterior, start, 10, warm_up=10)
 
 
-# %%
+# %% tags=["hide-input"]
 RECIPES = {
     "SGD with momentum": sgd_with_momentum,
     "path of SGD with momentum": path_of_sgd,

@@ -45,7 +45,12 @@ FAULTS = [
         "torch.linspace(0, len(positions) - 1, min(number, len(positions))).long()",
         ": min(number, len(positions))",
     ),
-    fits("what is finished is taken for something else", "if before != json.loads(json.dumps(depends)):", "if False:"),
+    results(
+        "what is finished is taken for something else",
+        "if before != json.loads(json.dumps(depends)):",
+        "if False:",
+        tests="tests/experiments/test_fits.py",
+    ),
     fits(
         "letters are scored by single networks",
         "predict(task.posterior, positions, other.inputs).mean(0)",
@@ -526,8 +531,8 @@ FAULTS = [
     fidelity("ten times the rounds are one time", "rounds=LONGER * task.rounds", "rounds=task.rounds"),
     fits(
         "a fit depends on nothing else",
-        '"data": data, **depends}, lambda',
-        '"data": data}, lambda',
+        '"data": data, **depends},',
+        '"data": data},',
         tests="tests/experiments/test_fidelity.py",
     ),
 ]
