@@ -83,7 +83,9 @@ def heat(splitting, num_steps):
         torch.zeros(2, 2, dtype=torch.float64),
     )
     for _ in range(num_steps):
-        covariance = step.transition @ covariance @ step.transition.T + step.noise_covariance
+        covariance = (
+            step.transition @ covariance @ step.transition.T + step.noise_covariance
+        )
     return float(covariance.trace())
 
 
@@ -136,7 +138,12 @@ def hmc_mean_square(
         start = mass**0.5 * torch.randn(num_chains, 1, generator=generator)
         end, momentum = leapfrog(bowl.gradient, position, start, 0.1, num_steps, mass)
         momentum = momentum - overshoot * bowl.gradient(end)
-        growth = bowl.energy(end) + kinetic_energy(momentum) - bowl.energy(position) - kinetic_energy(start)
+        growth = (
+            bowl.energy(end)
+            + kinetic_energy(momentum)
+            - bowl.energy(position)
+            - kinetic_energy(start)
+        )
         accepted = torch.rand(num_chains, generator=generator) < torch.exp(-growth)
         position = torch.where(accepted[:, None], end, position)
         if draw >= 0:
@@ -148,7 +155,12 @@ def unit_kinetic_energy(momentum):
     return 0.5 * momentum[:, 0] ** 2
 
 
-overshot = {steps: hmc_mean_square(unit_kinetic_energy, overshoot=0.1, num_steps=steps, seed=steps)[0] for steps in (8, 24)}
+overshot = {
+    steps: hmc_mean_square(
+        unit_kinetic_energy, overshoot=0.1, num_steps=steps, seed=steps
+    )[0]
+    for steps in (8, 24)
+}
 claim(
     "E[θ²] with one and a half kicks at the end, 8 steps over 24",
     overshot[8] / overshot[24],
@@ -196,7 +208,9 @@ claim(
     within=0.001,
     because="temperature 1/M; exact law, with the step's own bias of order ε²",
 )
-wrong_mass_square, _ = hmc_mean_square(lambda r: 0.5 * 0.5 * r[:, 0] ** 2, mass=0.5, seed=4)
+wrong_mass_square, _ = hmc_mean_square(
+    lambda r: 0.5 * 0.5 * r[:, 0] ** 2, mass=0.5, seed=4
+)
 claim(
     "Variance by HMC with kinetic energy ½rᵀMr, M = ½",
     wrong_mass_square,
@@ -242,7 +256,9 @@ def sghmc_mean_square(
     )
     for step in range(-200, num_steps):
         moved = position + 0.1 * momentum
-        gradient = noisy.stochastic_gradient(position if old_position else moved, generator)
+        gradient = noisy.stochastic_gradient(
+            position if old_position else moved, generator
+        )
         noise = noise_scale * torch.randn(num_chains, 1, generator=generator)
         position, momentum = moved, 0.7 * momentum - 0.1 * gradient + noise
         if step >= 0:
@@ -259,7 +275,9 @@ claim(
     because="exact laws: 3.8 % against 0.3 %",
 )
 right_scale = math.sqrt(2 * (3 - 0.2) * 0.1)
-old_square, _ = sghmc_mean_square(DoubleWell(), right_scale, 4.0, old_position=True, seed=5)
+old_square, _ = sghmc_mean_square(
+    DoubleWell(), right_scale, 4.0, old_position=True, seed=5
+)
 new_square, _ = sghmc_mean_square(DoubleWell(), right_scale, 4.0, seed=6)
 claim(
     "E[θ²] in the double well with the old position, over that with the new one",
@@ -295,7 +313,9 @@ print(
     "variance of Normal(0, 0.6):",
     round(torch.distributions.Normal(0.0, 0.6).variance.item(), 6),
 )
-wrong_scale_square, wrong_scale_error = sghmc_mean_square(bowl, noise_scale=2 * 3 * 0.1, seed=7)
+wrong_scale_square, wrong_scale_error = sghmc_mean_square(
+    bowl, noise_scale=2 * 3 * 0.1, seed=7
+)
 claim(
     "Variance when 2Cε is passed as the standard deviation",
     wrong_scale_square,
@@ -326,14 +346,18 @@ claim(
 
 
 # %%
-def equation_fifteen(precision, learning_rate, momentum_decay, noise_estimate, noise_variance):
+def equation_fifteen(
+    precision, learning_rate, momentum_decay, noise_estimate, noise_variance
+):
     """θ ← θ + v, v ← (1 − α)v − η(Aθ + N(0, V)) + N(0, 2(α − β̂)η), as a linear chain in (θ, v)."""
     identity = torch.eye(len(precision), dtype=torch.float64)
     pull, injected = (
         learning_rate @ precision,
         2 * (momentum_decay - noise_estimate) @ learning_rate,
     )
-    noise = torch.block_diag(0 * identity, injected + learning_rate @ noise_variance @ learning_rate)
+    noise = torch.block_diag(
+        0 * identity, injected + learning_rate @ noise_variance @ learning_rate
+    )
     rows = [
         torch.cat([identity, identity], 1),
         torch.cat([-pull, identity - momentum_decay - pull], 1),
@@ -367,10 +391,15 @@ in_letters_of_algorithm_two = sghmc_chain(
     0.5 * step_size * noise_variance,
     mass,
 )
-difference = in_letters_of_15.stationary_covariance()[:2, :2] - in_letters_of_algorithm_two.stationary_covariance()[:2, :2]
+difference = (
+    in_letters_of_15.stationary_covariance()[:2, :2]
+    - in_letters_of_algorithm_two.stationary_covariance()[:2, :2]
+)
 
 kernel = SGHMC.from_learning_rate(0.03, 0.3, noise_estimate=0.5 * 0.03 * 4.0)
-translated = sghmc_chain(one, kernel.step_size, kernel.friction, 4.0, kernel.noise_estimate)
+translated = sghmc_chain(
+    one, kernel.step_size, kernel.friction, 4.0, kernel.noise_estimate
+)
 scalar = equation_fifteen(one, 0.03 * one, 0.3 * one, 0.5 * 0.03 * 4.0 * one, 4.0 * one)
 claim(
     "Largest difference between the laws of equation (15) and of Algorithm 2, matrices and kernel",
@@ -401,13 +430,17 @@ claim(
 
 # %%
 N, n = 6, 3
-examples = torch.randn(N, 2, generator=torch.Generator().manual_seed(7), dtype=torch.float64)  # their gradients at some θ
+examples = torch.randn(
+    N, 2, generator=torch.Generator().manual_seed(7), dtype=torch.float64
+)  # their gradients at some θ
 sigma, sample_covariance = torch.cov(examples.T, correction=0), torch.cov(examples.T)
 
 
 def covariance_over(minibatches):
     """The covariance of (N/n) Σ g over the given minibatches, all equally likely."""
-    return torch.cov((N / n * examples[torch.tensor(list(minibatches))].sum(1)).T, correction=0)
+    return torch.cov(
+        (N / n * examples[torch.tensor(list(minibatches))].sum(1)).T, correction=0
+    )
 
 
 with_replacement = covariance_over(itertools.product(range(N), repeat=n))
@@ -467,14 +500,20 @@ claim(
 # %%
 def held_minibatch_chain(num_steps, step_size=0.1, friction=3.0, noise_variance=4.0):
     """Draw ξ ~ N(0, V), then take so many steps of SGHMC with the gradient θ + ξ, as a linear chain in (θ, r, ξ)."""
-    step = sghmc_chain(one, step_size, friction, noise_estimate=0.5 * step_size * noise_variance)
+    step = sghmc_chain(
+        one, step_size, friction, noise_estimate=0.5 * step_size * noise_variance
+    )
     transition = torch.block_diag(step.transition, one)
     transition[1, 2] = -step_size
     fresh = LinearChain(
         matrix([1, 0, 0], [0, 1, 0], [0, 0, 0]),
         torch.diag(matrix(0, 0, noise_variance)),
     )
-    return fresh.then(LinearChain(transition, torch.block_diag(step.noise_covariance, 0 * one)).power(num_steps))
+    return fresh.then(
+        LinearChain(transition, torch.block_diag(step.noise_covariance, 0 * one)).power(
+            num_steps
+        )
+    )
 
 
 held = variance(held_minibatch_chain(10))
@@ -486,7 +525,9 @@ claim(
     because="exact laws",
 )
 for num_steps in (1, 10, 100, 1_000):
-    print(f"one minibatch for {num_steps:5} steps: variance {variance(held_minibatch_chain(num_steps)):.2f}")
+    print(
+        f"one minibatch for {num_steps:5} steps: variance {variance(held_minibatch_chain(num_steps)):.2f}"
+    )
 
 # %% [markdown]
 # ## Minibatches in a fixed order
@@ -515,12 +556,18 @@ def heat_of_fixed_order(num_minibatches, momentum_decay, period):
     step_size = 2 * math.pi / period
     chain = sghmc_chain(one, step_size, momentum_decay / step_size)
     state, response = matrix(0, 1), []
-    for _ in range(num_minibatches * math.ceil(40 / momentum_decay / num_minibatches)):  # until it has died away
+    for _ in range(
+        num_minibatches * math.ceil(40 / momentum_decay / num_minibatches)
+    ):  # until it has died away
         response.append(float(state[0]))
         state = chain.transition @ state
     response = torch.tensor(response, dtype=torch.float64)
     folded = response.reshape(-1, num_minibatches).sum(0)
-    in_order = num_minibatches / (num_minibatches - 1) * (folded.square().sum() - folded.sum() ** 2 / num_minibatches)
+    in_order = (
+        num_minibatches
+        / (num_minibatches - 1)
+        * (folded.square().sum() - folded.sum() ** 2 / num_minibatches)
+    )
     return float(in_order / response.square().sum())
 
 
@@ -546,7 +593,9 @@ print("the same, a swing in one pass:", round(heat_of_fixed_order(100, 0.01, 100
 # %%
 alpha = 0.05
 effective_decay = 1 - math.exp(-alpha)
-exponential = variance(sghmc_chain(one, 0.1, effective_decay / 0.1, temperature=alpha / effective_decay))
+exponential = variance(
+    sghmc_chain(one, 0.1, effective_decay / 0.1, temperature=alpha / effective_decay)
+)
 claim(
     "Variance with momentum factor e^{−α} over that with 1 − α, α = 0.05",
     exponential / variance(sghmc_chain(one, 0.1, alpha / 0.1)),
@@ -571,10 +620,14 @@ claim(
 covariance = matrix([1, 0.9], [0.9, 1])
 settings = {}
 for step in (0.18 * 0.8**i for i in range(5)):
-    settings[f"SGLD, η = {step:.3g}"] = langevin_chain(torch.linalg.inv(covariance), step, 1.0, 0.5 * step)
+    settings[f"SGLD, η = {step:.3g}"] = langevin_chain(
+        torch.linalg.inv(covariance), step, 1.0, 0.5 * step
+    )
 for rate, decay in ((0.05 * 0.36**i, 0.05 * 0.6**i) for i in range(5)):
     step = rate**0.5
-    settings[f"SGHMC, η = {rate:.3g}"] = sghmc_chain(torch.linalg.inv(covariance), step, decay / step, 1.0, 0.5 * step)
+    settings[f"SGHMC, η = {rate:.3g}"] = sghmc_chain(
+        torch.linalg.inv(covariance), step, decay / step, 1.0, 0.5 * step
+    )
 
 ratios = []
 print(f"{'':20} {'τ':>5} {'code':>5} {'code, lags right':>17}")
@@ -585,8 +638,13 @@ for name, chain in settings.items():
         chain.autocorrelation_time(first),
         chain.autocorrelation(first, 500),
     )
-    shifted = 0.5 * (correlations[:-2] + correlations[2:])  # what the code takes for lags 1, 2, …
-    counted = [1 + 2 * int((values < 0.05).nonzero()[0]) for values in (shifted, correlations[1:])]
+    shifted = 0.5 * (
+        correlations[:-2] + correlations[2:]
+    )  # what the code takes for lags 1, 2, …
+    counted = [
+        1 + 2 * int((values < 0.05).nonzero()[0])
+        for values in (shifted, correlations[1:])
+    ]
     ratios.append(counted[0] / time)
     print(f"{name:20} {time:5.1f} {counted[0]:5} {counted[1]:17}")
 claim(
@@ -621,7 +679,9 @@ for name, picture, right in (
     ("moved", as_stored.permute(2, 0, 1), [1.0, 0.0, 0.0]),
     ("reshaped", as_read, [1 / 3, 1 / 3, 1 / 3]),
 ):
-    for colour, channel, expected in zip(("red", "green", "blue"), picture, right, strict=True):
+    for colour, channel, expected in zip(
+        ("red", "green", "blue"), picture, right, strict=True
+    ):
         claim(
             f"Mean {colour} of a red picture, axis {name}",
             float(channel.mean()),
@@ -726,12 +786,18 @@ claim(
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-errata", "caption": "The variance that each error gives to a standard Gaussian, whose variance is 1 (grey line), at the settings of its section. Dots: exact laws; circles: measured."}}
 exact_variances = {
-    "friction $Cr$, $M = 4$": variance(sghmc_chain(one, 0.1, 12.0, noise_estimate=9.0, mass=4.0)),
-    "variance as scale, $2C\\varepsilon = 0.6$": variance(sghmc_chain(one, 0.1, 3.0, temperature=0.6)),
+    "friction $Cr$, $M = 4$": variance(
+        sghmc_chain(one, 0.1, 12.0, noise_estimate=9.0, mass=4.0)
+    ),
+    "variance as scale, $2C\\varepsilon = 0.6$": variance(
+        sghmc_chain(one, 0.1, 3.0, temperature=0.6)
+    ),
     "$\\hat B$ kept at a tenth of the step": kept,
     "$e^{-\\alpha}$ for $1 - \\alpha$, $\\alpha = 0.05$": exponential,
     "gradient at the old position": variance(old_law),
-    "$\\hat V$ too small by $(N/n)^2$, $N/n = 100$": variance(sghmc_chain(one, 0.1, 3.0, 4.0, 0.2 / 100**2)),
+    "$\\hat V$ too small by $(N/n)^2$, $N/n = 100$": variance(
+        sghmc_chain(one, 0.1, 3.0, 4.0, 0.2 / 100**2)
+    ),
     "one minibatch for 10 steps": held,
 }
 measured_variances = {
@@ -740,7 +806,9 @@ measured_variances = {
     "momentum overshoots, 24 steps": overshot[24],
 }
 figure, axes = plt.subplots(figsize=(7, 3.4))
-everything = sorted((exact_variances | measured_variances).items(), key=lambda item: item[1])
+everything = sorted(
+    (exact_variances | measured_variances).items(), key=lambda item: item[1]
+)
 for height, (name, value) in enumerate(everything):
     measured = name in measured_variances
     axes.plot([1, value], [height, height], color=COLOURS["SGHMC"], lw=1)

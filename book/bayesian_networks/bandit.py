@@ -68,7 +68,9 @@ for t, poisonous in enumerate(table.targets):
     for row, action in enumerate((EAT, LEAVE)):
         paid = int(rewards(torch.tensor(action), poisonous, harmed[t]))
         if action == chosen:
-            axes.add_patch(plt.Rectangle((t - 0.45, row - 0.42), 0.9, 0.84, fill=False, lw=1.2))
+            axes.add_patch(
+                plt.Rectangle((t - 0.45, row - 0.42), 0.9, 0.84, fill=False, lw=1.2)
+            )
         axes.text(
             t,
             row,
@@ -118,7 +120,9 @@ plt.show()
 # A rule that goes on making the same mistake has a regret that grows in a line; one that learns has a regret that bends.
 
 # %% tags=["hide-input"]
-actions, poisonous = (torch.tensor(case) for case in ((LEAVE, LEAVE, EAT, EAT), (0, 1, 0, 1)))
+actions, poisonous = (
+    torch.tensor(case) for case in ((LEAVE, LEAVE, EAT, EAT), (0, 1, 0, 1))
+)
 claim(
     "Expected reward of eating a poisonous mushroom",
     expected_rewards(actions, poisonous)[3],
@@ -242,7 +246,10 @@ claim(
     standard_error=error,
     because="the integral in the proof; 20,000 walks",
 )
-late = {name: mean_and_error(each[-100:].mean(0)) for name, each in (("greedy", greedy), ("Thompson", thompson))}
+late = {
+    name: mean_and_error(each[-100:].mean(0))
+    for name, each in (("greedy", greedy), ("Thompson", thompson))
+}
 claim(
     "Regret a round of the greedy rule, rounds 101 to 200",
     late["greedy"][0],
@@ -265,10 +272,16 @@ left.fill_between(grid, density, where=grid > 0, color=EXACT, alpha=0.3, lw=0)
 left.axvline(0, color="black", lw=0.8)
 left.text(0.05, 0.58, "leaving", size=8)
 left.plot([-0.5, -0.5], [0, float(density.max())], ls=":", color=EXACT)
-left.set(xlabel=r"reward of eating, $\mu$", ylabel=r"$p(\mu \mid r_1 = -1)$", ylim=(0, 0.63))
+left.set(
+    xlabel=r"reward of eating, $\mu$", ylabel=r"$p(\mu \mid r_1 = -1)$", ylim=(0, 0.63)
+)
 right.plot(range(1, 201), greedy.mean(1).cumsum(0), color=GREEDY, label="greedy")
-right.plot(range(1, 201), thompson.mean(1).cumsum(0), color=EXACT, label="Thompson sampling")
-right.plot([1, 200], [0, 199 * bound], color=TRUTH, zorder=0, label="bound for the greedy rule")
+right.plot(
+    range(1, 201), thompson.mean(1).cumsum(0), color=EXACT, label="Thompson sampling"
+)
+right.plot(
+    [1, 200], [0, 199 * bound], color=TRUTH, zorder=0, label="bound for the greedy rule"
+)
 right.set(xlabel="rounds $T$", ylabel="$E[R_T]$")
 right.legend()
 plt.show()
@@ -422,7 +435,9 @@ claim(
 )
 claim(
     "With c = 0 draws from the independent Gaussian and exact draws give regrets that differ by",
-    (regret[0.0, "exact"].sum(0).mean() - regret[0.0, "mean field"].sum(0).mean()).abs(),
+    (
+        regret[0.0, "exact"].sum(0).mean() - regret[0.0, "mean field"].sum(0).mean()
+    ).abs(),
     at_most=0.5,
     because="A is diagonal, and the draws are the same but for rounding",
 )
@@ -449,7 +464,9 @@ for c in levels:
         at_most=0.05,
         because="it is near 0.03 and falls",
     )
-value, error = mean_and_error((regret[3.0, "greedy"] - regret[3.0, "mean field"]).sum(0))
+value, error = mean_and_error(
+    (regret[3.0, "greedy"] - regret[3.0, "mean field"]).sum(0)
+)
 claim(
     "With c = 3 the greedy rule has more regret than mean field, in standard errors",
     value / error,
@@ -536,7 +553,9 @@ styles = {
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.8), sharey=True)
 for axes, (table, agents) in zip(panels, stored["tables"].items(), strict=True):
     for agent, (colour, line) in styles.items():
-        curves = torch.tensor([run["regret"] for run in agents[agent]["runs"]], dtype=DOUBLE)
+        curves = torch.tensor(
+            [run["regret"] for run in agents[agent]["runs"]], dtype=DOUBLE
+        )
         axes.plot(rounds, curves.mean(0), color=colour, ls=line, label=agent)
         axes.fill_between(
             rounds,
@@ -546,8 +565,12 @@ for axes, (table, agents) in zip(panels, stored["tables"].items(), strict=True):
             alpha=0.1,
             lw=0,
         )
-    axes.plot(rounds, 5 * 0.5165 * rounds, color=TRUTH, lw=1, zorder=0, label="leaves all")
-    axes.set(title=f"{titles[table]} mushrooms", xlabel="interactions $T$", ylim=(0, 13_000))
+    axes.plot(
+        rounds, 5 * 0.5165 * rounds, color=TRUTH, lw=1, zorder=0, label="leaves all"
+    )
+    axes.set(
+        title=f"{titles[table]} mushrooms", xlabel="interactions $T$", ylim=(0, 13_000)
+    )
 panels[0].set_ylabel("regret $R_T$")
 panels[0].legend(fontsize=7)
 figure.text(0.01, -0.04, who_ran(stored), size=6, color="0.4")
@@ -570,7 +593,9 @@ show_table([f"regret less that of {reference}", *titles.values()], rows)
 
 # %% tags=["hide-input"]
 uci, made_up = "agaricus-lepiota.data", "made up"
-trapped = max(stored["tables"][uci]["greedy"]["runs"], key=lambda run: run["regret"][-1])
+trapped = max(
+    stored["tables"][uci]["greedy"]["runs"], key=lambda run: run["regret"][-1]
+)
 claim(
     "Edible mushrooms of about 2,590 that the worst greedy run on the UCI table left",
     trapped["edible_left"],
@@ -607,7 +632,11 @@ claim(
     at_least=4,
     because="the stored result: in each of five pairs it lost more",
 )
-finite = [row["regret"] is not None for table in titles for row in stored["tables"][table]["SGHMC"]["tuning"]]
+finite = [
+    row["regret"] is not None
+    for table in titles
+    for row in stored["tables"][table]["SGHMC"]["tuning"]
+]
 claim(
     "Settings of SGHMC, of six on each of two tables, that left the finite numbers",
     len(finite) - sum(finite),
@@ -624,7 +653,11 @@ claim(
 )
 claim(
     "Agents and tables of twelve for which the smallest of three σ² was chosen",
-    sum(content["settings"]["noise_variance"] == 0.01 for agents in stored["tables"].values() for content in agents.values()),
+    sum(
+        content["settings"]["noise_variance"] == 0.01
+        for agents in stored["tables"].values()
+        for content in agents.values()
+    ),
     near=8,
     within=0,
     because="the stored result",

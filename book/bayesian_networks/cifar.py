@@ -86,16 +86,27 @@ DOUBLE = torch.float64
 
 # %%
 generator = torch.Generator().manual_seed(0)
-images, labels = torch.randn(6, 16, generator=generator, dtype=DOUBLE), torch.arange(6) % 3
+images, labels = (
+    torch.randn(6, 16, generator=generator, dtype=DOUBLE),
+    torch.arange(6) % 3,
+)
 
 
 def tiny(normalisation):
     """A network of 79 weights for 4×4 images; all normalisations get the same weights, and scale by one and shift by zero."""
-    torch_network = convolutional_network((1, 4, 4), (2, 2), hidden=3, normalisation=normalisation, classes=3).double()
+    torch_network = convolutional_network(
+        (1, 4, 4), (2, 2), hidden=3, normalisation=normalisation, classes=3
+    ).double()
     weights = torch.Generator().manual_seed(1)
     return torch_network, {
-        name: torch.randn(p.shape, generator=weights, dtype=DOUBLE) for name, p in torch_network.named_parameters() if p.ndim > 1
-    } | {name: torch.ones_like(p) * ("weight" in name) for name, p in torch_network.named_parameters() if p.ndim == 1}
+        name: torch.randn(p.shape, generator=weights, dtype=DOUBLE)
+        for name, p in torch_network.named_parameters()
+        if p.ndim > 1
+    } | {
+        name: torch.ones_like(p) * ("weight" in name)
+        for name, p in torch_network.named_parameters()
+        if p.ndim == 1
+    }
 
 
 def likelihood_gradient(network, weights, batch):
@@ -103,8 +114,14 @@ def likelihood_gradient(network, weights, batch):
 
     weights = {name: w.clone().requires_grad_() for name, w in weights.items()}
     logits = functional_call(network, weights, (images[batch],))
-    energy = functional.cross_entropy(logits, labels[batch], reduction="sum") * len(images) / len(batch)
-    return torch.cat([part.flatten() for part in torch.autograd.grad(energy, list(weights.values()))])
+    energy = (
+        functional.cross_entropy(logits, labels[batch], reduction="sum")
+        * len(images)
+        / len(batch)
+    )
+    return torch.cat(
+        [part.flatten() for part in torch.autograd.grad(energy, list(weights.values()))]
+    )
 
 
 sizes = range(2, 7)
@@ -115,9 +132,14 @@ for normalisation in (None, "group", "batch"):
     bias[normalisation] = []
     for n in sizes:
         batches = [torch.tensor(batch) for batch in itertools.combinations(range(6), n)]
-        average = sum(likelihood_gradient(network, weights, batch) for batch in batches) / len(batches)
+        average = sum(
+            likelihood_gradient(network, weights, batch) for batch in batches
+        ) / len(batches)
         bias[normalisation].append(float((average - whole).norm() / whole.norm()))
-for normalisation, name in ((None, "without normalisation"), ("group", "with group normalisation")):
+for normalisation, name in (
+    (None, "without normalisation"),
+    ("group", "with group normalisation"),
+):
     claim(
         f"Largest relative bias of the minibatch gradient, {name}",
         max(bias[normalisation]),
@@ -133,10 +155,33 @@ claim(
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-bias", "caption": "Length of the minibatch gradient's bias over that of the full gradient, by enumeration of all minibatches of $n$ of six images. Without normalisation and with group normalisation it is rounding error. At $n = 6$ there is one minibatch only."}}
 figure, axes = plt.subplots(figsize=(5.6, 3.2))
-axes.semilogy(sizes, [max(b, 1e-17) for b in bias["batch"]], "o-", color=COLOURS["naive SGHMC"], label="batch normalisation")
-axes.semilogy(sizes, [max(b, 1e-17) for b in bias["group"]], "s--", color=COLOURS["HMC"], label="group normalisation")
-axes.semilogy(sizes, [max(b, 1e-17) for b in bias[None]], "^:", color=COLOURS["SGHMC"], label="none")
-axes.set(xlabel="minibatch size $n$", ylabel="relative bias", xticks=list(sizes), ylim=(3e-18, 10))
+axes.semilogy(
+    sizes,
+    [max(b, 1e-17) for b in bias["batch"]],
+    "o-",
+    color=COLOURS["naive SGHMC"],
+    label="batch normalisation",
+)
+axes.semilogy(
+    sizes,
+    [max(b, 1e-17) for b in bias["group"]],
+    "s--",
+    color=COLOURS["HMC"],
+    label="group normalisation",
+)
+axes.semilogy(
+    sizes,
+    [max(b, 1e-17) for b in bias[None]],
+    "^:",
+    color=COLOURS["SGHMC"],
+    label="none",
+)
+axes.set(
+    xlabel="minibatch size $n$",
+    ylabel="relative bias",
+    xticks=list(sizes),
+    ylim=(3e-18, 10),
+)
 axes.legend(fontsize=8, loc="center left")
 plt.show()
 
@@ -146,7 +191,9 @@ plt.show()
 
 # %%
 try:
-    NetworkPosterior(convolutional_network((1, 4, 4), normalisation="batch"), images.float(), labels)
+    NetworkPosterior(
+        convolutional_network((1, 4, 4), normalisation="batch"), images.float(), labels
+    )
 except ValueError as error:
     print(error)
 
@@ -187,7 +234,11 @@ def gradient_in(weights, name):
     """The gradient of the negative log-likelihood in one tensor of weights."""
 
     def energy(w):
-        return functional.cross_entropy(functional_call(network, {**weights, name: w}, (images,)), labels, reduction="sum")
+        return functional.cross_entropy(
+            functional_call(network, {**weights, name: w}, (images,)),
+            labels,
+            reduction="sum",
+        )
 
     return torch.func.grad(energy)(weights[name])
 
@@ -196,13 +247,19 @@ first = gradient_in(weights, "1.weight")
 wider = gradient_in({**weights, "1.weight": 3 * weights["1.weight"]}, "1.weight")
 claim(
     "Cosine between the first convolution's weights and their gradient, behind a group normalisation",
-    float((first * weights["1.weight"]).sum() / first.norm() / weights["1.weight"].norm()),
+    float(
+        (first * weights["1.weight"]).sum() / first.norm() / weights["1.weight"].norm()
+    ),
     near=0,
     within=1e-10,
     because="the length of these weights does not matter to the likelihood",
 )
 claim(
-    "Gradient at three times the weights, over the gradient", float(wider.norm() / first.norm()), near=1 / 3, within=1e-10, because="part 1"
+    "Gradient at three times the weights, over the gradient",
+    float(wider.norm() / first.norm()),
+    near=1 / 3,
+    within=1e-10,
+    because="part 1",
 )
 
 # %% [markdown]
@@ -231,10 +288,20 @@ claim(
 # Besides, the likelihood is normalised by the minibatch, and the prediction by running averages.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-scramble", "caption": "A made-up picture of 32×32 pixels, and the same numbers read as the notebook reads its images: each of its colours is a third of the picture, with the three colours of a pixel side by side and each row of pixels cut into three lines."}}
-rows, columns = torch.meshgrid(torch.linspace(-1, 1, 32), torch.linspace(-1, 1, 32), indexing="ij")
+rows, columns = torch.meshgrid(
+    torch.linspace(-1, 1, 32), torch.linspace(-1, 1, 32), indexing="ij"
+)
 disc = ((rows - 0.1) ** 2 + columns**2 < 0.3).float()
-picture = torch.stack([0.9 * disc + 0.2 * (1 - disc), 0.5 * disc + (0.5 - 0.3 * rows) * (1 - disc), 0.1 * disc + 0.9 * (1 - disc)])
-scrambled = cifar.scramble(Data(picture.flatten()[None], torch.tensor([0])), (3, 32, 32)).inputs.view(3, 32, 32)
+picture = torch.stack(
+    [
+        0.9 * disc + 0.2 * (1 - disc),
+        0.5 * disc + (0.5 - 0.3 * rows) * (1 - disc),
+        0.1 * disc + 0.9 * (1 - disc),
+    ]
+)
+scrambled = cifar.scramble(
+    Data(picture.flatten()[None], torch.tensor([0])), (3, 32, 32)
+).inputs.view(3, 32, 32)
 figure, panels = plt.subplots(1, 2, figsize=(6, 3))
 for axes, image in zip(panels, (picture, scrambled), strict=True):
     axes.imshow(image.permute(1, 2, 0))
@@ -267,7 +334,11 @@ def mean(values):
 
 
 def cell(values, factor=1.0, digits=3):
-    spread = f" ± {factor * torch.tensor(values).std():.{digits}f}" if len(values) > 1 else ""
+    spread = (
+        f" ± {factor * torch.tensor(values).std():.{digits}f}"
+        if len(values) > 1
+        else ""
+    )
     return f"{factor * mean(values):.{digits}f}{spread}"
 
 
@@ -281,9 +352,15 @@ for name, content in runs.items():
             cell([run[use]["log_loss"] for run in content]),
             cell([run[use]["calibration_error"] for run in content]),
         ]
-        seen = mean([run["gradient_evaluations"] * run["plan"]["batch_size"] for run in content])
+        seen = mean(
+            [run["gradient_evaluations"] * run["plan"]["batch_size"] for run in content]
+        )
         costs = f"{mean([run['gradient_evaluations'] for run in content]):10.0f} {seen / 1e6:11.2f} M {mean([run['processor_seconds'] for run in content]):8.0f}"
-        print(f"{name:22} {len(content):5} {use:8} " + " ".join(f"{entry:>14}" for entry in row) + f" {costs}")
+        print(
+            f"{name:22} {len(content):5} {use:8} "
+            + " ".join(f"{entry:>14}" for entry in row)
+            + f" {costs}"
+        )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen (left, middle) and processor time, as a share of the run's (right). Thin: last network; thick: average since the burn-in."}}
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.6))
@@ -297,19 +374,47 @@ for name, content in runs.items():
     colour, style = looks[name]
     for number, run in enumerate(content):
         curve = run["curve"]
-        examples = run["gradient_evaluations"] * run["plan"]["batch_size"] / run["plan"]["rounds"]
+        examples = (
+            run["gradient_evaluations"]
+            * run["plan"]["batch_size"]
+            / run["plan"]["rounds"]
+        )
         at = [examples * r / 1e6 for r in curve["round"]]
-        seconds = [run["processor_seconds"] * r / run["plan"]["rounds"] / 60 for r in curve["round"]]
-        for axes, xs, row in ((panels[0], at, 0), (panels[1], at, 1), (panels[2], seconds, 1)):
+        seconds = [
+            run["processor_seconds"] * r / run["plan"]["rounds"] / 60
+            for r in curve["round"]
+        ]
+        for axes, xs, row in (
+            (panels[0], at, 0),
+            (panels[1], at, 1),
+            (panels[2], seconds, 1),
+        ):
             shown = [100 * (1 - p[0]) if row == 0 else p[1] for p in curve["last"]]
             axes.plot(xs, shown, style, lw=0.7, color=colour)
             if uses[name] == "average":
-                points = [(x, 100 * (1 - p[0]) if row == 0 else p[1]) for x, p in zip(xs, curve["average"], strict=True) if p is not None]
-                axes.plot(*zip(*points, strict=True), style, lw=2.4, color=colour, label=name if number == 0 else None)
+                points = [
+                    (x, 100 * (1 - p[0]) if row == 0 else p[1])
+                    for x, p in zip(xs, curve["average"], strict=True)
+                    if p is not None
+                ]
+                axes.plot(
+                    *zip(*points, strict=True),
+                    style,
+                    lw=2.4,
+                    color=colour,
+                    label=name if number == 0 else None,
+                )
             elif number == 0:
                 axes.lines[-1].set_label(name)
-panels[0].set(xlabel="training images seen (millions)", ylabel="accuracy (%)", xscale="log")
-panels[1].set(xlabel="training images seen (millions)", ylabel="log loss (nats)", xscale="log", ylim=(0.8, 3))
+panels[0].set(
+    xlabel="training images seen (millions)", ylabel="accuracy (%)", xscale="log"
+)
+panels[1].set(
+    xlabel="training images seen (millions)",
+    ylabel="log loss (nats)",
+    xscale="log",
+    ylim=(0.8, 3),
+)
 panels[2].set(xlabel="processor minutes", ylabel="log loss (nats)", ylim=(0.8, 3))
 panels[0].legend(fontsize=7)
 figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
@@ -336,10 +441,20 @@ claim(
     at_least=0.02,
     because="the stored result: right colours and the right noise",
 )
-claim("Accuracy of the average when all layers are sampled", accuracy("all layers"), at_least=0.64, because="the stored result")
+claim(
+    "Accuracy of the average when all layers are sampled",
+    accuracy("all layers"),
+    at_least=0.64,
+    because="the stored result",
+)
 claim(
     "Log loss of the average less that of the last network, all layers",
-    mean([run["average"]["log_loss"] - run["last"]["log_loss"] for run in runs["all layers"]]),
+    mean(
+        [
+            run["average"]["log_loss"] - run["last"]["log_loss"]
+            for run in runs["all layers"]
+        ]
+    ),
     at_most=-0.05,
     because="the stored result: networks a pass apart differ enough to be worth averaging",
 )
@@ -424,9 +539,20 @@ figure, axes = plt.subplots(figsize=(6.4, 3.4))
 for name, run in live.items():
     curve, style = run["curve"], "--" if "group" in name else "-"
     colour = COLOURS[name.split(",")[0]]
-    axes.plot(curve["round"], [100 * error for error, _ in curve["last"]], style, lw=0.8, color=colour, label=name)
+    axes.plot(
+        curve["round"],
+        [100 * error for error, _ in curve["last"]],
+        style,
+        lw=0.8,
+        color=colour,
+        label=name,
+    )
     if "SGHMC" in name:
-        points = [(r, 100 * p[0]) for r, p in zip(curve["round"], curve["average"], strict=True) if p is not None]
+        points = [
+            (r, 100 * p[0])
+            for r, p in zip(curve["round"], curve["average"], strict=True)
+            if p is not None
+        ]
         axes.plot(*zip(*points, strict=True), style, lw=2.4, color=colour)
 axes.set(xlabel="pass", ylabel="test error (%)", yscale="log")
 axes.legend(fontsize=8)
@@ -434,10 +560,16 @@ plt.show()
 
 # %%
 for name in ("SGHMC", "SGHMC, group normalisation"):
-    claim(f"Live: test error of {name}", live[name]["average"]["error"], at_most=0.09, because="it was 0.044 to 0.055 with three seeds")
+    claim(
+        f"Live: test error of {name}",
+        live[name]["average"]["error"],
+        at_most=0.09,
+        because="it was 0.044 to 0.055 with three seeds",
+    )
 claim(
     "Live: log loss with group normalisation less that without",
-    live["SGHMC, group normalisation"]["average"]["log_loss"] - live["SGHMC"]["average"]["log_loss"],
+    live["SGHMC, group normalisation"]["average"]["log_loss"]
+    - live["SGHMC"]["average"]["log_loss"],
     near=0,
     within=0.1,
     because="it was -0.03 to -0.01 with three seeds: four layers do not need a normalisation",

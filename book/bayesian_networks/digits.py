@@ -58,7 +58,9 @@ use_style()
 # %%
 train, test = digits()
 network = multilayer_perceptron([784, 100, 10])
-posterior = NetworkPosterior(network, train.inputs, train.targets, prior_variance=1.0, batch_size=500)
+posterior = NetworkPosterior(
+    network, train.inputs, train.targets, prior_variance=1.0, batch_size=500
+)
 steps_per_epoch = len(train.targets) // posterior.batch_size
 
 # %% [markdown]
@@ -100,7 +102,15 @@ def keep(position):
 
 start = posterior.initial_position(1, torch.Generator().manual_seed(0))
 runs = {
-    name: sample(kernel, posterior, start, num_samples=num_epochs, thinning=steps_per_epoch, seed=1, collect=keep)
+    name: sample(
+        kernel,
+        posterior,
+        start,
+        num_samples=num_epochs,
+        thinning=steps_per_epoch,
+        seed=1,
+        collect=keep,
+    )
     for name, kernel in kernels.items()
 }
 
@@ -142,7 +152,8 @@ claim(
 )
 claim(
     "The optimisers' |θ|², relative to 79,510",
-    max(float(lengths[name].max()) for name in ("SGD", "SGD with momentum")) / posterior.dim,
+    max(float(lengths[name].max()) for name in ("SGD", "SGD with momentum"))
+    / posterior.dim,
     at_most=0.01,
     because="they go to the mode, where the prior wants every weight at zero",
 )
@@ -151,7 +162,14 @@ claim(
 figure, axes = plt.subplots(figsize=(6.4, 3.3))
 epochs = torch.arange(1, num_epochs + 1)
 for name, values in lengths.items():
-    axes.semilogy(epochs, values, "--" if name == "SGD" else "-", zorder=3 if name == "SGD" else 2, color=COLOURS[name], label=name)
+    axes.semilogy(
+        epochs,
+        values,
+        "--" if name == "SGD" else "-",
+        zorder=3 if name == "SGD" else 2,
+        color=COLOURS[name],
+        label=name,
+    )
 axes.axhline(posterior.dim, color=TRUTH, zorder=0)
 axes.set(xlabel="epoch", ylabel=r"$|\theta|^2$")
 axes.legend(loc="center right")
@@ -174,24 +192,40 @@ plt.show()
 # %%
 def learning_curve(probabilities):
     """Error and log score on the test digits of predictions (epochs, n, 10)."""
-    return torch.tensor([(error_rate(p, test.targets), log_score(p, test.targets)) for p in probabilities])
+    return torch.tensor(
+        [
+            (error_rate(p, test.targets), log_score(p, test.targets))
+            for p in probabilities
+        ]
+    )
 
 
 last = {name: learning_curve(p) for name, p in on_digits.items()}
 counts = torch.arange(1, num_epochs - warm_up + 1)[:, None, None]
-averaged = {name: learning_curve(on_digits[name][warm_up:].cumsum(0) / counts) for name in ("SGLD", "SGHMC")}
+averaged = {
+    name: learning_curve(on_digits[name][warm_up:].cumsum(0) / counts)
+    for name in ("SGLD", "SGHMC")
+}
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-curves", "caption": "Error (above) and log score (below) on the test digits, one run each. Thin: the last network. Thick: the average over all networks since epoch 100. Left against epochs, right against seconds on the machine that built this page, the predictions after each epoch included."}}
 figure, panels = plt.subplots(2, 2, figsize=(7.4, 5.4), sharex="col", sharey="row")
 for name, curve in last.items():
     for column, time in enumerate((epochs, epochs * runs[name].seconds / num_epochs)):
         for row in range(2):
-            style = {"color": COLOURS[name], "ls": "--" if name == "SGD" else "-", "zorder": 3 if name == "SGD" else 2}
+            style = {
+                "color": COLOURS[name],
+                "ls": "--" if name == "SGD" else "-",
+                "zorder": 3 if name == "SGD" else 2,
+            }
             panels[row, column].plot(time, curve[:, row], lw=0.9, label=name, **style)
             if name in averaged:
-                panels[row, column].plot(time[warm_up:], averaged[name][:, row], lw=2.8, **style)
+                panels[row, column].plot(
+                    time[warm_up:], averaged[name][:, row], lw=2.8, **style
+                )
 panels[0, 0].set(ylabel="error", ylim=(0.02, 0.2))
-panels[1, 0].set(xlabel="epoch", ylabel="log score (nats)", ylim=(0.1, 10), yscale="log")
+panels[1, 0].set(
+    xlabel="epoch", ylabel="log score (nats)", ylim=(0.1, 10), yscale="log"
+)
 panels[1, 1].set(xlabel="seconds")
 panels[1, 0].legend(loc="upper right", ncols=2)
 plt.show()
@@ -259,10 +293,19 @@ claim(
 
 # %%
 chosen = {
-    "SGD with momentum": (on_digits["SGD with momentum"][-1], on_letters["SGD with momentum"][-1]),
-    "SGHMC": (on_digits["SGHMC"][warm_up:].mean(0), on_letters["SGHMC"][warm_up:].mean(0)),
+    "SGD with momentum": (
+        on_digits["SGD with momentum"][-1],
+        on_letters["SGD with momentum"][-1],
+    ),
+    "SGHMC": (
+        on_digits["SGHMC"][warm_up:].mean(0),
+        on_letters["SGHMC"][warm_up:].mean(0),
+    ),
 }
-overconfidence = {name: float(p.max(-1).values.mean()) - (1 - error_rate(p, test.targets)) for name, (p, _) in chosen.items()}
+overconfidence = {
+    name: float(p.max(-1).values.mean()) - (1 - error_rate(p, test.targets))
+    for name, (p, _) in chosen.items()
+}
 claim(
     "Mean confidence less accuracy on digits, SGHMC's average",
     overconfidence["SGHMC"],
@@ -286,12 +329,15 @@ for name, (p, _) in chosen.items():
 
 def share_let_through(p, q):
     """Share of letters on which the entropy is below that of 80 % of the digits."""
-    return float((predictive_entropy(q) < predictive_entropy(p).quantile(0.8)).double().mean())
+    return float(
+        (predictive_entropy(q) < predictive_entropy(p).quantile(0.8)).double().mean()
+    )
 
 
 claim(
     "Share of letters let through where 80 % of the digits are answered, SGHMC's average over the optimised network",
-    share_let_through(*chosen["SGHMC"]) / share_let_through(*chosen["SGD with momentum"]),
+    share_let_through(*chosen["SGHMC"])
+    / share_let_through(*chosen["SGD with momentum"]),
     at_most=0.9,
     because="it was 0.50 to 0.67 in runs with four seeds",
 )
@@ -299,13 +345,41 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-calibration", "caption": "Left: accuracy against confidence on the test digits, in bins with at least ten digits, with two standard errors; on the grey line a network is right as often as it says. Right: the entropy of the predictions on letters, which are no digits at all."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4))
 left.plot([0.2, 1], [0.2, 1], color=TRUTH, zorder=0)
-for (name, (p, q)), label, shift in zip(chosen.items(), ("SGD with momentum, last", "SGHMC, average"), (-0.006, 0.006), strict=True):
+for (name, (p, q)), label, shift in zip(
+    chosen.items(),
+    ("SGD with momentum, last", "SGHMC, average"),
+    (-0.006, 0.006),
+    strict=True,
+):
     confidence, accuracy, count = reliability_curve(p, test.targets)
     error = 2 * (accuracy * (1 - accuracy) / count).sqrt()
     shown = count >= 10
-    left.errorbar((confidence + shift)[shown], accuracy[shown], error[shown], fmt="o-", ms=4, lw=1.2, color=COLOURS[name], label=label)
-    right.hist(predictive_entropy(q).numpy(), bins=25, range=(0, 2.31), histtype="step", lw=1.6, color=COLOURS[name], label=label)
-left.set(xlabel="confidence", ylabel="accuracy", xlim=(0.2, 1.03), ylim=(0, 1.35), yticks=[0, 0.25, 0.5, 0.75, 1])
+    left.errorbar(
+        (confidence + shift)[shown],
+        accuracy[shown],
+        error[shown],
+        fmt="o-",
+        ms=4,
+        lw=1.2,
+        color=COLOURS[name],
+        label=label,
+    )
+    right.hist(
+        predictive_entropy(q).numpy(),
+        bins=25,
+        range=(0, 2.31),
+        histtype="step",
+        lw=1.6,
+        color=COLOURS[name],
+        label=label,
+    )
+left.set(
+    xlabel="confidence",
+    ylabel="accuracy",
+    xlim=(0.2, 1.03),
+    ylim=(0, 1.35),
+    yticks=[0, 0.25, 0.5, 0.75, 1],
+)
 left.legend(loc="upper left")
 right.set(xlabel="entropy on a letter (nats)", ylabel="letters")
 plt.show()

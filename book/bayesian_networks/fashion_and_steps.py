@@ -73,7 +73,13 @@ use_style()
 
 # %%
 reported = Plan(learning_rate=1e-6, momentum_decay=0.01).variance_as_scale()
-claim("Temperature of the reported SGHMC", reported.temperature, near=2e-8, within=1e-12, because="T = 2αη with α = 0.01, η = 10⁻⁶")
+claim(
+    "Temperature of the reported SGHMC",
+    reported.temperature,
+    near=2e-8,
+    within=1e-12,
+    because="T = 2αη with α = 0.01, η = 10⁻⁶",
+)
 
 # %% [markdown]
 # ## How far will a chain get?
@@ -92,20 +98,34 @@ def growth(chain, momentum_variance=None, num_rounds=num_rounds):
         now[1, 1] = momentum_variance
     one_round, variances = chain.power(per_round), []
     for _ in range(num_rounds):
-        now = one_round.transition @ now @ one_round.transition.T + one_round.noise_covariance
+        now = (
+            one_round.transition @ now @ one_round.transition.T
+            + one_round.noise_covariance
+        )
         variances.append(float(now[0, 0]))
     return variances
 
 
 step_size = math.sqrt(1e-6)
 share = {
-    "SGHMC": growth(sghmc_chain(torch.eye(1), step_size, friction=0.01 / step_size), momentum_variance=1.0),
+    "SGHMC": growth(
+        sghmc_chain(torch.eye(1), step_size, friction=0.01 / step_size),
+        momentum_variance=1.0,
+    ),
     "SGLD": growth(langevin_chain(torch.eye(1), 1e-5)),
 }
 claim(
-    "SGHMC's share of the prior's variance after 200 rounds", share["SGHMC"][-1], at_least=0.95, because="the exact law of a linear chain"
+    "SGHMC's share of the prior's variance after 200 rounds",
+    share["SGHMC"][-1],
+    at_least=0.95,
+    because="the exact law of a linear chain",
 )
-claim("SGLD's share of the prior's variance after 200 rounds", share["SGLD"][-1], at_most=0.35, because="the exact law of a linear chain")
+claim(
+    "SGLD's share of the prior's variance after 200 rounds",
+    share["SGLD"][-1],
+    at_most=0.35,
+    because="the exact law of a linear chain",
+)
 
 # %% [markdown]
 # SGHMC will have arrived where the prior alone pulls; SGLD, at a tenth of the effective rate $\eta/\alpha$, will have gone a third of the way. Whatever SGLD averages after 100 epochs, it is no posterior yet.
@@ -122,7 +142,10 @@ runs = {method: content["runs"] for method, content in result["methods"].items()
 styles = {method: "--" if "reported" in method else "-" for method in runs}
 colours = {method: COLOURS[method.split(",")[0]] for method in runs}
 uses = {
-    method: "average" if content[0]["plan"]["temperature"] > 1e-3 or "reported" in method else "last" for method, content in runs.items()
+    method: "average"
+    if content[0]["plan"]["temperature"] > 1e-3 or "reported" in method
+    else "last"
+    for method, content in runs.items()
 }
 
 
@@ -136,21 +159,42 @@ def mean(values):
 
 
 def cell(values, factor=1.0, digits=4):
-    spread = f" ± {factor * torch.tensor(values).std():.{digits}f}" if len(values) > 1 else ""
+    spread = (
+        f" ± {factor * torch.tensor(values).std():.{digits}f}"
+        if len(values) > 1
+        else ""
+    )
     return f"{factor * mean(values):.{digits}f}{spread}"
 
 
 def table(runs, columns=("error", "log_loss", "calibration_error")):
     """Print scores of the average and of the last network with their costs, means and standard deviations over the seeds."""
-    heads = {"error": "error %", "log_loss": "log loss", "calibration_error": "calibration"}
-    print(f"{'':26} {'seeds':5} {'':8} " + " ".join(f"{heads[name]:>15}" for name in columns) + f" {'gradients':>10} {'proc. s':>8}")
+    heads = {
+        "error": "error %",
+        "log_loss": "log loss",
+        "calibration_error": "calibration",
+    }
+    print(
+        f"{'':26} {'seeds':5} {'':8} "
+        + " ".join(f"{heads[name]:>15}" for name in columns)
+        + f" {'gradients':>10} {'proc. s':>8}"
+    )
     for method, content in runs.items():
         for use in ("average", "last"):
-            row = [cell(scores(runs, method, s, use), 100 if s == "error" else 1, 2 if s == "error" else 3) for s in columns]
-            costs = (
-                f"{mean([run['gradient_evaluations'] for run in content]):10.0f} {mean([run['processor_seconds'] for run in content]):8.0f}"
+            row = [
+                cell(
+                    scores(runs, method, s, use),
+                    100 if s == "error" else 1,
+                    2 if s == "error" else 3,
+                )
+                for s in columns
+            ]
+            costs = f"{mean([run['gradient_evaluations'] for run in content]):10.0f} {mean([run['processor_seconds'] for run in content]):8.0f}"
+            print(
+                f"{method:26} {len(content):5} {use:8} "
+                + " ".join(f"{entry:>15}" for entry in row)
+                + f" {costs}"
             )
-            print(f"{method:26} {len(content):5} {use:8} " + " ".join(f"{entry:>15}" for entry in row) + f" {costs}")
 
 
 table(runs)
@@ -160,10 +204,21 @@ figure, panels = plt.subplots(1, 3, figsize=(11, 3.6))
 for method, content in runs.items():
     for number, run in enumerate(content):
         curve, use = run["curve"], uses[method]
-        points = [(r, p) for r, p in zip(curve["round"], curve[use], strict=True) if p is not None and r > warm_up]
+        points = [
+            (r, p)
+            for r, p in zip(curve["round"], curve[use], strict=True)
+            if p is not None and r > warm_up
+        ]
         at, values = zip(*points, strict=True)
-        minutes = [run["processor_seconds"] / 60 * r / run["plan"]["rounds"] for r in at]
-        look = {"color": colours[method], "ls": styles[method], "lw": 1, "label": method if number == 0 else None}
+        minutes = [
+            run["processor_seconds"] / 60 * r / run["plan"]["rounds"] for r in at
+        ]
+        look = {
+            "color": colours[method],
+            "ls": styles[method],
+            "lw": 1,
+            "label": method if number == 0 else None,
+        }
         panels[0].plot(at, [100 * error for error, _ in values], **look)
         panels[1].plot(at, [loss for _, loss in values], **look)
         panels[2].plot(minutes, [loss for _, loss in values], **look)
@@ -183,7 +238,12 @@ axes.plot(rounds, share["SGLD"], "--", color=TRUTH, lw=4, alpha=0.5)
 for method, content in runs.items():
     for number, run in enumerate(content):
         curve = run["curve"]
-        look = {"color": colours[method], "ls": styles[method], "lw": 1, "label": method if number == 0 else None}
+        look = {
+            "color": colours[method],
+            "ls": styles[method],
+            "lw": 1,
+            "label": method if number == 0 else None,
+        }
         axes.plot(curve["round"], [length / dim for length in curve["length"]], **look)
 axes.set(xlabel="round", ylabel=r"$|\theta|^2/d$", yscale="log")
 axes.legend(fontsize=7)
@@ -196,46 +256,57 @@ plt.show()
 # %%
 claim(
     "SGHMC's |θ|²/d at the end of the stored runs, less the exact share",
-    mean([run["curve"]["length"][-1] / dim for run in runs["SGHMC"]]) - share["SGHMC"][-1],
+    mean([run["curve"]["length"][-1] / dim for run in runs["SGHMC"]])
+    - share["SGHMC"][-1],
     near=0,
     within=0.05,
     because="most of the 79,510 weights are little informed; those that are move it by a few per cent",
 )
 claim(
     "SGLD's |θ|²/d at the end of the stored runs, less the exact share",
-    mean([run["curve"]["length"][-1] / dim for run in runs["SGLD"]]) - share["SGLD"][-1],
+    mean([run["curve"]["length"][-1] / dim for run in runs["SGLD"]])
+    - share["SGLD"][-1],
     near=0,
     within=0.03,
     because="the same",
 )
 claim(
     "Largest |θ|²/d of the optimisers and of SGHMC as reported",
-    max(run["curve"]["length"][-1] / dim for method in runs if method not in ("SGHMC", "SGLD") for run in runs[method]),
+    max(
+        run["curve"]["length"][-1] / dim
+        for method in runs
+        if method not in ("SGHMC", "SGLD")
+        for run in runs[method]
+    ),
     at_most=0.15,
     because="the stored result: these walks stay near a mode",
 )
 claim(
     "Test error of SGHMC's average less that of SGD's last network",
-    mean(scores(runs, "SGHMC", "error", "average")) - mean(scores(runs, "SGD", "error", "last")),
+    mean(scores(runs, "SGHMC", "error", "average"))
+    - mean(scores(runs, "SGD", "error", "last")),
     near=0,
     within=0.015,
     because="the stored result; an optimiser's last network jumps by as much from round to round",
 )
 claim(
     "Test error of SGHMC's average over that of its last network",
-    mean(scores(runs, "SGHMC", "error", "average")) / mean(scores(runs, "SGHMC", "error", "last")),
+    mean(scores(runs, "SGHMC", "error", "average"))
+    / mean(scores(runs, "SGHMC", "error", "last")),
     at_most=0.95,
     because="the stored result: averaging helps a sampler",
 )
 claim(
     "Test error of SGLD's average less that of SGHMC's",
-    mean(scores(runs, "SGLD", "error", "average")) - mean(scores(runs, "SGHMC", "error", "average")),
+    mean(scores(runs, "SGLD", "error", "average"))
+    - mean(scores(runs, "SGHMC", "error", "average")),
     at_most=-0.003,
     because="the stored result: to have arrived is no advantage here",
 )
 claim(
     "Test error of SGD's average less that of SGHMC's",
-    mean(scores(runs, "SGD", "error", "average")) - mean(scores(runs, "SGHMC", "error", "average")),
+    mean(scores(runs, "SGD", "error", "average"))
+    - mean(scores(runs, "SGHMC", "error", "average")),
     at_most=-0.005,
     because="the stored result: averaging helps an optimiser too, and here more than sampling",
 )
@@ -303,7 +374,13 @@ claim(
     because="the steps are the same, and only the calls are counted differently",
 )
 coarse, fine = plans["m = 1"].kernel(), plans["m = 5, equal samples"].kernel()
-claim("Friction of m = 5 over that of m = 1", fine.friction / coarse.friction, near=1, within=1e-6, because="C is held fixed")
+claim(
+    "Friction of m = 5 over that of m = 1",
+    fine.friction / coarse.friction,
+    near=1,
+    within=1e-6,
+    because="C is held fixed",
+)
 
 # %% [markdown]
 # ## What a finer step buys, exactly
@@ -341,9 +418,13 @@ def held(precision, m, variance):
     """The chain of whole samples of m steps, each sample with one gradient error."""
     silent = sghmc_chain(precision, step_size / m, friction)
     kick = torch.tensor([0.0, -step_size / m], dtype=torch.float64)
-    total = sum(torch.linalg.matrix_power(silent.transition, k) @ kick for k in range(m))
+    total = sum(
+        torch.linalg.matrix_power(silent.transition, k) @ kick for k in range(m)
+    )
     whole = silent.power(m)
-    return LinearChain(whole.transition, whole.noise_covariance + variance * torch.outer(total, total))
+    return LinearChain(
+        whole.transition, whole.noise_covariance + variance * torch.outer(total, total)
+    )
 
 
 temperature = {m: [] for m in steps.STEPS} | {"held": []}
@@ -351,15 +432,35 @@ gradients = {m: [] for m in steps.STEPS}
 for h in curvatures:
     precision = h.reshape(1, 1)
     for m in steps.STEPS:
-        chain = sghmc_chain(precision, step_size / m, friction, noise_variance=noise * float(h)).power(m)
+        chain = sghmc_chain(
+            precision, step_size / m, friction, noise_variance=noise * float(h)
+        ).power(m)
         temperature[m].append(float(h * chain.stationary_covariance()[0, 0]))
         gradients[m].append(m * chain.autocorrelation_time(torch.tensor([1.0, 0.0])))
-    temperature["held"].append(float(h * held(precision, 5, noise * float(h)).stationary_covariance()[0, 0]))
+    temperature["held"].append(
+        float(h * held(precision, 5, noise * float(h)).stationary_covariance()[0, 0])
+    )
 middle = 20  # h = 100
-claim("Temperature at h = 100, m = 1", temperature[1][middle], near=2, within=0.01, because="1 + ηV/2α = 1 + 0.01h")
-claim("Temperature at h = 100, m = 5", temperature[5][middle], near=1.2, within=0.01, because="the heat falls by the factor m")
 claim(
-    "Temperature at h = 100, m = 5, minibatch held", temperature["held"][middle], near=2, within=0.01, because="holding gives it all back"
+    "Temperature at h = 100, m = 1",
+    temperature[1][middle],
+    near=2,
+    within=0.01,
+    because="1 + ηV/2α = 1 + 0.01h",
+)
+claim(
+    "Temperature at h = 100, m = 5",
+    temperature[5][middle],
+    near=1.2,
+    within=0.01,
+    because="the heat falls by the factor m",
+)
+claim(
+    "Temperature at h = 100, m = 5, minibatch held",
+    temperature["held"][middle],
+    near=2,
+    within=0.01,
+    because="holding gives it all back",
 )
 claim(
     "Gradients for an independent draw at h = 1, m = 5 over m = 1",
@@ -372,9 +473,19 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-exact", "caption": "Exact results for a Gaussian direction of curvature $h$, with $\\varepsilon m$ fixed, $\\eta = 2\\cdot10^{-6}$ and $\\alpha = 0.01$ at $m = 1$, and $V = 100\\,h$. Left: the temperature at which the chain samples that direction; right would be 1. Right: gradient evaluations for one independent draw."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.4))
 for m, style in zip(steps.STEPS, ("-", "--", ":"), strict=True):
-    left.loglog(curvatures, temperature[m], style, color=COLOURS["SGHMC"], label=f"m = {m}")
-    right.loglog(curvatures, gradients[m], style, color=COLOURS["SGHMC"], label=f"m = {m}")
-left.loglog(curvatures[::4], temperature["held"][::4], "x", color=COLOURS["naive SGHMC"], label="m = 5, minibatch held")
+    left.loglog(
+        curvatures, temperature[m], style, color=COLOURS["SGHMC"], label=f"m = {m}"
+    )
+    right.loglog(
+        curvatures, gradients[m], style, color=COLOURS["SGHMC"], label=f"m = {m}"
+    )
+left.loglog(
+    curvatures[::4],
+    temperature["held"][::4],
+    "x",
+    color=COLOURS["naive SGHMC"],
+    label="m = 5, minibatch held",
+)
 left.axhline(1, color=TRUTH, zorder=0)
 left.set(xlabel="curvature $h$", ylabel="temperature")
 right.set(xlabel="curvature $h$", ylabel="gradients a draw")
@@ -393,12 +504,18 @@ plt.show()
 
 # %%
 steps_result = read_result(RESULTS / "steps.json")
-steps_runs = {name: content["runs"] for name, content in steps_result["methods"].items()}
+steps_runs = {
+    name: content["runs"] for name, content in steps_result["methods"].items()
+}
 table(steps_runs)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-curves", "caption": "MNIST with $m$ steps a sample, $\\varepsilon m$ fixed: log loss of the last network (thin) and of the average since the warm-up (thick). Left: against samples; right: against gradient evaluations."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.6), sharey=True)
-looks = {1: ("-", COLOURS["SGHMC"]), 3: ("--", "#8f5577"), 5: (":", "#4a2c3e")}  # darker with m
+looks = {
+    1: ("-", COLOURS["SGHMC"]),
+    3: ("--", "#8f5577"),
+    5: (":", "#4a2c3e"),
+}  # darker with m
 for name, content in steps_runs.items():
     for number, run in enumerate(content):
         m, curve = int(name.split(",")[0][-1]), run["curve"]
@@ -409,9 +526,17 @@ for name, content in steps_runs.items():
                 continue
             at = [scale * r for r in curve["round"]]
             label = f"m = {m}" if number == 0 else None
-            axes.plot(at, [loss for _, loss in curve["last"]], style, lw=0.7, color=colour)
-            points = [(a, p[1]) for a, p in zip(at, curve["average"], strict=True) if p is not None]
-            axes.plot(*zip(*points, strict=True), style, lw=2.4, color=colour, label=label)
+            axes.plot(
+                at, [loss for _, loss in curve["last"]], style, lw=0.7, color=colour
+            )
+            points = [
+                (a, p[1])
+                for a, p in zip(at, curve["average"], strict=True)
+                if p is not None
+            ]
+            axes.plot(
+                *zip(*points, strict=True), style, lw=2.4, color=colour, label=label
+            )
 left.set(xlabel="samples", ylabel="log loss (nats)", yscale="log")
 right.set(xlabel="gradient evaluations")
 left.legend()
@@ -437,7 +562,9 @@ for m, name in fair.items():
 
 def recent(name):
     """Log loss of the last network, mean over the last six points of the curve and over the seeds."""
-    return mean([loss for run in steps_runs[name] for _, loss in run["curve"]["last"][-6:]])
+    return mean(
+        [loss for run in steps_runs[name] for _, loss in run["curve"]["last"][-6:]]
+    )
 
 
 claim(
@@ -448,13 +575,15 @@ claim(
 )
 claim(
     "Log loss of the average at equal gradients, m = 5 less m = 1",
-    mean(scores(steps_runs, fair[5], "log_loss", "average")) - mean(scores(steps_runs, fair[1], "log_loss", "average")),
+    mean(scores(steps_runs, fair[5], "log_loss", "average"))
+    - mean(scores(steps_runs, fair[1], "log_loss", "average")),
     at_least=0.03,
     because="the stored result",
 )
 claim(
     "Log loss of the average at equal gradients, m = 3 less m = 1",
-    mean(scores(steps_runs, fair[3], "log_loss", "average")) - mean(scores(steps_runs, fair[1], "log_loss", "average")),
+    mean(scores(steps_runs, fair[3], "log_loss", "average"))
+    - mean(scores(steps_runs, fair[1], "log_loss", "average")),
     at_least=0.015,
     because="the stored result",
 )
@@ -463,13 +592,15 @@ for m in (3, 5):
     name = f"m = {m}, equal samples"
     claim(
         f"Error of the average with m = {m} at equal samples over that with m = 1",
-        mean(scores(steps_runs, name, "error", "average")) / mean(scores(steps_runs, "m = 1", "error", "average")),
+        mean(scores(steps_runs, name, "error", "average"))
+        / mean(scores(steps_runs, "m = 1", "error", "average")),
         at_most=1.0,
         because=f"the stored result: cooler, and for {m} times the gradients",
     )
     claim(
         f"Log loss of the average with m = {m} at equal samples less that with m = 1",
-        mean(scores(steps_runs, name, "log_loss", "average")) - mean(scores(steps_runs, "m = 1", "log_loss", "average")),
+        mean(scores(steps_runs, name, "log_loss", "average"))
+        - mean(scores(steps_runs, "m = 1", "log_loss", "average")),
         at_least=0.02,
         because="the stored result",
     )
@@ -493,7 +624,9 @@ chosen = ("SGHMC", "SGHMC, as reported", "SGD with momentum")
 live = {}
 for method in chosen:
     plan = fashion.settings(clothes, small=True)[method][0]
-    live[method] = Run(plan, clothes.network(), clothes.train, clothes.test).go(progress=False)
+    live[method] = Run(plan, clothes.network(), clothes.train, clothes.test).go(
+        progress=False
+    )
 live_steps = {}
 for name in ("m = 1", "m = 5, equal gradients", "m = 5, equal samples"):
     run = Run(plans[name], prepared.network(), prepared.train, prepared.test)
@@ -502,8 +635,16 @@ for name in ("m = 1", "m = 5, equal gradients", "m = 5, equal samples"):
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fashion-live", "caption": "Run while this page was built, on 4,000 digits. Left: squared length of the weights over their number, for the settings of the first experiment. Right: log loss of the last network for those of the second, against gradient evaluations."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.4))
 for method, run in live.items():
-    look = {"color": COLOURS[method.split(",")[0]], "ls": "--" if "reported" in method else "-", "label": method}
-    left.semilogy(run["curve"]["round"], [length / dim for length in run["curve"]["length"]], **look)
+    look = {
+        "color": COLOURS[method.split(",")[0]],
+        "ls": "--" if "reported" in method else "-",
+        "label": method,
+    }
+    left.semilogy(
+        run["curve"]["round"],
+        [length / dim for length in run["curve"]["length"]],
+        **look,
+    )
 for name, run in live_steps.items():
     style, colour = looks[int(name.split(",")[0][-1])]
     per_round = run["gradient_evaluations"] / run["plan"]["rounds"]
@@ -529,7 +670,12 @@ def size(run):
     return run["curve"]["length"][-1] / dim
 
 
-claim("Live: |θ|²/d of SGHMC", size(live["SGHMC"]), at_least=0.9, because="it goes where the prior sends it: near 1.03 over several seeds")
+claim(
+    "Live: |θ|²/d of SGHMC",
+    size(live["SGHMC"]),
+    at_least=0.9,
+    because="it goes where the prior sends it: near 1.03 over several seeds",
+)
 claim(
     "Live: |θ|²/d of SGHMC as reported",
     size(live["SGHMC, as reported"]),
@@ -550,13 +696,15 @@ claim(
 )
 claim(
     "Live: error of the last network with m = 1 over that with m = 5 at equal gradients",
-    live_steps["m = 1"]["last"]["error"] / live_steps["m = 5, equal gradients"]["last"]["error"],
+    live_steps["m = 1"]["last"]["error"]
+    / live_steps["m = 5, equal gradients"]["last"]["error"],
     at_least=1.2,
     because="the stiff directions are five times less heated; the ratio is 2.1 to 3.2 over five seeds",
 )
 claim(
     "Live: error of the average with m = 1 less that with m = 5 at equal gradients",
-    live_steps["m = 1"]["average"]["error"] - live_steps["m = 5, equal gradients"]["average"]["error"],
+    live_steps["m = 1"]["average"]["error"]
+    - live_steps["m = 5, equal gradients"]["average"]["error"],
     at_least=0.005,
     because="it was 0.02 to 0.05 over four seeds: so much heat does not average out",
 )

@@ -114,7 +114,10 @@ use_style()
 # %%
 with TemporaryDirectory() as folder:
     prepared = mnist.prepare(Options(data=Path(), runs=Path(folder), small=True))
-plans = {method: choices[0] for method, choices in mnist.settings(prepared, small=True).items()}
+plans = {
+    method: choices[0]
+    for method, choices in mnist.settings(prepared, small=True).items()
+}
 
 
 def new_run(plan, path=None):
@@ -129,7 +132,9 @@ chains = position.expand(40, -1)
 draws = [posterior.draw_hyperparameters(chains, generator) for _ in range(100)]
 drawn = torch.cat([precisions["2.bias"] for precisions in draws])
 biases = posterior.parameters_of(position)["2.bias"]
-law = stats.gamma(1 + biases.numel() / 2, scale=1 / (1 + 0.5 * float(biases.square().sum())))
+law = stats.gamma(
+    1 + biases.numel() / 2, scale=1 / (1 + 0.5 * float(biases.square().sum()))
+)
 claim(
     "Mean of 4,000 precisions drawn for the ten output biases",
     drawn.mean(),
@@ -178,7 +183,9 @@ claim(
 # %%
 K, rounds, alpha = 100, 10, 0.01
 T = K * rounds
-correlation = torch.block_diag(*[(torch.eye(K, dtype=torch.float64) * K - 1) / (K - 1)] * rounds)
+correlation = torch.block_diag(
+    *[(torch.eye(K, dtype=torch.float64) * K - 1) / (K - 1)] * rounds
+)
 displacement = {"fresh": [], "passes": []}
 for end in range(K, T + 1, K):
     weights = 1 - (1 - alpha) ** torch.arange(end, 0, -1, dtype=torch.float64)
@@ -194,7 +201,13 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-passes", "caption": "Variance of the displacement that the gradient noise causes, in units of $(\\eta/\\alpha)^2V$, with $\\alpha = 0.01$ and 100 steps a round, when the gradient is frozen."}}
 figure, axes = plt.subplots()
 for name, style in (("fresh", "--"), ("passes", "-")):
-    axes.semilogy(range(1, rounds + 1), displacement[name], style, color=COLOURS["SGHMC"], label=name)
+    axes.semilogy(
+        range(1, rounds + 1),
+        displacement[name],
+        style,
+        color=COLOURS["SGHMC"],
+        label=name,
+    )
 axes.set(xlabel="rounds", ylabel=r"variance / $(\eta/\alpha)^2V$")
 axes.legend()
 plt.show()
@@ -241,7 +254,10 @@ runs = {method: content["runs"] for method, content in result["methods"].items()
 styles = {method: "--" if "fresh" in method else "-" for method in runs}
 colours = {method: COLOURS[method.split(",")[0]] for method in runs}
 # What each method predicts with: samplers with the average, optimisers with the last network.
-uses = {method: "average" if content[0]["plan"]["temperature"] > 0 else "last" for method, content in runs.items()}
+uses = {
+    method: "average" if content[0]["plan"]["temperature"] > 0 else "last"
+    for method, content in runs.items()
+}
 
 
 def scores(method, score, use=None):
@@ -256,9 +272,14 @@ def mean(values):
 for method, content in runs.items():
     plan = content[0]["plan"]
     decay = "" if plan["momentum_decay"] is None else f", α = {plan['momentum_decay']}"
-    prior = "drawn" if plan["prior_precision"] is None else f"{plan['prior_precision']:g}"
+    prior = (
+        "drawn" if plan["prior_precision"] is None else f"{plan['prior_precision']:g}"
+    )
     tried = len(result["methods"][method]["tuning"])
-    print(f"{method:25} {len(content)} seeds, η = {plan['learning_rate']:.1e}{decay}, λ {prior}" + (f", best of {tried}" if tried else ""))
+    print(
+        f"{method:25} {len(content)} seeds, η = {plan['learning_rate']:.1e}{decay}, λ {prior}"
+        + (f", best of {tried}" if tried else "")
+    )
 
 # %%
 for method, names in {
@@ -266,7 +287,10 @@ for method, names in {
     "SGD": ("learning_rate", "prior_precision"),
     "SGLD": ("learning_rate",),
 }.items():
-    plan, tried = runs[method][0]["plan"], [row["plan"] for row in result["methods"][method]["tuning"]]
+    plan, tried = (
+        runs[method][0]["plan"],
+        [row["plan"] for row in result["methods"][method]["tuning"]],
+    )
     for name in names:
         values = [row[name] for row in tried]
         claim(
@@ -280,16 +304,35 @@ figure, panels = plt.subplots(1, 3, figsize=(11, 3.6))
 for method, content in runs.items():
     for number, run in enumerate(content):
         curve, use = run["curve"], uses[method]
-        points = [(r, s, p) for r, s, p in zip(curve["round"], curve["seconds"], curve[use], strict=True) if p is not None and r > 50]
+        points = [
+            (r, s, p)
+            for r, s, p in zip(
+                curve["round"], curve["seconds"], curve[use], strict=True
+            )
+            if p is not None and r > 50
+        ]
         at, seconds, values = zip(*points, strict=True)
-        look = {"color": colours[method], "ls": styles[method], "lw": 1, "label": method if number == 0 else None}
+        look = {
+            "color": colours[method],
+            "ls": styles[method],
+            "lw": 1,
+            "label": method if number == 0 else None,
+        }
         panels[0].plot(at, [100 * error for error, _ in values], **look)
         panels[1].plot(at, [loss for _, loss in values], **look)
         # The machine was shared, and wall time is mostly waiting; processor time grows as evenly with the rounds.
         minute = run["processor_seconds"] / run["seconds"] / 60
-        panels[2].plot([s * minute for s in seconds], [loss for _, loss in values], **look)
-panels[0].set(xlabel="round (100 gradient evaluations)", ylabel="test error (%)", ylim=(1.4, 2.6))
-panels[1].set(xlabel="round (100 gradient evaluations)", ylabel="log loss (nats)", ylim=(0.055, 0.095))
+        panels[2].plot(
+            [s * minute for s in seconds], [loss for _, loss in values], **look
+        )
+panels[0].set(
+    xlabel="round (100 gradient evaluations)", ylabel="test error (%)", ylim=(1.4, 2.6)
+)
+panels[1].set(
+    xlabel="round (100 gradient evaluations)",
+    ylabel="log loss (nats)",
+    ylim=(0.055, 0.095),
+)
 panels[2].set(xlabel="minutes of processor time", ylim=(0.055, 0.095))
 panels[0].legend(fontsize=7)
 figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
@@ -300,27 +343,57 @@ plt.show()
 # The minutes are processor time on one core of a machine that other jobs shared, which makes a core slower too; on a quiet core a run takes about two and a quarter.
 
 # %%
-names = {"error": "error %", "log_loss": "log loss", "brier": "Brier", "calibration_error": "calibration"}
+names = {
+    "error": "error %",
+    "log_loss": "log loss",
+    "brier": "Brier",
+    "calibration_error": "calibration",
+}
 
 
 def cell(values, factor=1.0, digits=4):
-    spread = f" ± {factor * torch.tensor(values).std():.{digits}f}" if len(values) > 1 else ""
+    spread = (
+        f" ± {factor * torch.tensor(values).std():.{digits}f}"
+        if len(values) > 1
+        else ""
+    )
     return f"{factor * mean(values):.{digits}f}{spread}"
 
 
-print(f"{'method':25} {'predicts with':13} " + " ".join(f"{name:>17}" for name in names.values()) + f" {'minutes':>8}")
+print(
+    f"{'method':25} {'predicts with':13} "
+    + " ".join(f"{name:>17}" for name in names.values())
+    + f" {'minutes':>8}"
+)
 for method in runs:
     for use in ("average", "last"):
-        row = [cell(scores(method, s, use), 100 if s == "error" else 1, 2 if s == "error" else 4) for s in names]
+        row = [
+            cell(
+                scores(method, s, use),
+                100 if s == "error" else 1,
+                2 if s == "error" else 4,
+            )
+            for s in names
+        ]
         minutes = mean([run["processor_seconds"] / 60 for run in runs[method]])
-        print(f"{method:25} {use:13} " + " ".join(f"{entry:>17}" for entry in row) + f" {minutes:8.1f}")
+        print(
+            f"{method:25} {use:13} "
+            + " ".join(f"{entry:>17}" for entry in row)
+            + f" {minutes:8.1f}"
+        )
 
 # %%
 kept = runs["SGHMC"][0]["networks_kept"]
 dim = posterior.dim
-print(f"largest memory of the process: {result['provenance']['peak_memory_megabytes'] / 1000:.1f} GB, most of it the data and PyTorch")
-print(f"reservoir of a run: {kept} networks of {dim:,} numbers, {kept * dim * 4 / 2**20:.1f} MB")
-print(f"sum of the averaged predictions: {10_000 * 10 * 8 / 2**20:.1f} MB, whatever the number of networks")
+print(
+    f"largest memory of the process: {result['provenance']['peak_memory_megabytes'] / 1000:.1f} GB, most of it the data and PyTorch"
+)
+print(
+    f"reservoir of a run: {kept} networks of {dim:,} numbers, {kept * dim * 4 / 2**20:.1f} MB"
+)
+print(
+    f"sum of the averaged predictions: {10_000 * 10 * 8 / 2**20:.1f} MB, whatever the number of networks"
+)
 sghmc, momentum = "SGHMC", "SGD with momentum"
 claim(
     "Test error of SGHMC's average, mean over the seeds",
@@ -336,7 +409,8 @@ claim(
 )
 claim(
     "Log loss of SGHMC's average, passes less fresh minibatches",
-    mean(scores(sghmc, "log_loss")) - mean(scores("SGHMC, fresh minibatches", "log_loss")),
+    mean(scores(sghmc, "log_loss"))
+    - mean(scores("SGHMC, fresh minibatches", "log_loss")),
     at_most=-0.001,
     because="the stored result: what the fresh minibatches heat, the passes do not",
 )
@@ -367,14 +441,26 @@ claim(
 # %%
 binomial = (0.017 * 0.983 / 10_000) ** 0.5
 verdicts = {}
-print(f"SGHMC less the other method; standard error of one error rate from 10,000 digits: {100 * binomial:.2f} %")
+print(
+    f"SGHMC less the other method; standard error of one error rate from 10,000 digits: {100 * binomial:.2f} %"
+)
 for method in runs:
     if method != sghmc:
         for score in ("error", "log_loss", "calibration_error"):
             ours, theirs = scores(sghmc, score), scores(method, score)
-            difference = f"{100 * (mean(ours) - mean(theirs)):+.2f} %" if score == "error" else f"{mean(ours) - mean(theirs):+.4f}"
+            difference = (
+                f"{100 * (mean(ours) - mean(theirs)):+.2f} %"
+                if score == "error"
+                else f"{mean(ours) - mean(theirs):+.4f}"
+            )
             p = stats.ttest_ind(ours, theirs, equal_var=False).pvalue
-            verdict = "undecided" if p > 0.05 / 12 else "better" if mean(ours) < mean(theirs) else "worse"
+            verdict = (
+                "undecided"
+                if p > 0.05 / 12
+                else "better"
+                if mean(ours) < mean(theirs)
+                else "worse"
+            )
             verdicts.setdefault(verdict, []).append((method, score))
             print(f"{method:25} {score:17} {difference:>8}   p = {p:.1g}, {verdict}")
 claim(
@@ -384,26 +470,40 @@ claim(
 )
 claim(
     "The seeds decide against SGHMC in calibration, against both optimisers, and in nothing else",
-    verdicts["worse"] == [(momentum, "calibration_error"), ("SGD", "calibration_error")],
+    verdicts["worse"]
+    == [(momentum, "calibration_error"), ("SGD", "calibration_error")],
     because="Welch's test of the stored results at 0.05/12",
 )
 
 # %%
-wobble = {method: torch.tensor([error for error, _ in runs[method][0]["curve"][uses[method]][60:]]).std() for method in (sghmc, momentum)}
+wobble = {
+    method: torch.tensor(
+        [error for error, _ in runs[method][0]["curve"][uses[method]][60:]]
+    ).std()
+    for method in (sghmc, momentum)
+}
 claim(
     "Standard deviation of the test error over rounds 600 to 800, SGD with momentum over SGHMC",
     wobble[momentum] / wobble[sghmc],
     at_least=1.5,
     because="the stored result, seed 0: an average over hundreds of rounds cannot jump, the last network can",
 )
-print("digits that only SGHMC gets wrong, against those that only the other gets wrong; p by McNemar's test; each seed with the same seed")
+print(
+    "digits that only SGHMC gets wrong, against those that only the other gets wrong; p by McNemar's test; each seed with the same seed"
+)
 for method in runs:
     if method != sghmc:
         words = []
         for ours, theirs in zip(runs[sghmc], runs[method], strict=False):
-            only_ours = len(set(ours["wrong"]["average"]) - set(theirs["wrong"][uses[method]]))
-            only_theirs = len(set(theirs["wrong"][uses[method]]) - set(ours["wrong"]["average"]))
-            words.append(f"{only_ours}:{only_theirs} p = {stats.binomtest(only_ours, only_ours + only_theirs).pvalue:.1g}")
+            only_ours = len(
+                set(ours["wrong"]["average"]) - set(theirs["wrong"][uses[method]])
+            )
+            only_theirs = len(
+                set(theirs["wrong"][uses[method]]) - set(ours["wrong"]["average"])
+            )
+            words.append(
+                f"{only_ours}:{only_theirs} p = {stats.binomtest(only_ours, only_ours + only_theirs).pvalue:.1g}"
+            )
         print(f"{method:25} " + ", ".join(words))
 
 # %%
@@ -442,7 +542,8 @@ claim(
 )
 claim(
     "Calibration error of SGHMC's average less that of the last network of SGD with momentum",
-    mean(scores(sghmc, "calibration_error")) - mean(scores(momentum, "calibration_error")),
+    mean(scores(sghmc, "calibration_error"))
+    - mean(scores(momentum, "calibration_error")),
     at_least=0.005,
     because="the stored result: the average is too cautious by about two per cent",
 )
@@ -466,12 +567,21 @@ claim(
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.4))
 curve = runs[sghmc][0]["curve"]
 for name, values, style in zip(
-    ("$W_1$", "$b_1$", "$W_2$", "$b_2$"), zip(*curve["precisions"], strict=True), ("-", "--", "-.", ":"), strict=True
+    ("$W_1$", "$b_1$", "$W_2$", "$b_2$"),
+    zip(*curve["precisions"], strict=True),
+    ("-", "--", "-.", ":"),
+    strict=True,
 ):
     left.semilogy(curve["round"], values, style, label=name, color=COLOURS[sghmc])
 for method in runs:
     curve = runs[method][0]["curve"]
-    right.semilogy(curve["round"], curve["length"], styles[method], color=colours[method], label=method)
+    right.semilogy(
+        curve["round"],
+        curve["length"],
+        styles[method],
+        color=colours[method],
+        label=method,
+    )
 left.set(xlabel="round", ylabel=r"precision $\lambda_k$")
 right.set(xlabel="round", ylabel=r"$|\theta|^2$")
 left.legend()
@@ -500,18 +610,33 @@ claim(
 # %%
 live = {}
 for method in (sghmc, "SGHMC, fresh minibatches", momentum):
-    live[method] = [new_run(replace(plans[method], seed=seed)).go(progress=False) for seed in range(2)]
+    live[method] = [
+        new_run(replace(plans[method], seed=seed)).go(progress=False)
+        for seed in range(2)
+    ]
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-live", "caption": "The small experiment, run while this page was built: log loss on 1,000 test digits, of the average (thick) and of the last network (thin), two seeds."}}
 figure, axes = plt.subplots()
 for method, content in live.items():
     for number, run in enumerate(content):
         curve = run["curve"]
-        look = {"color": COLOURS[method.split(",")[0]], "ls": "--" if "fresh" in method else "-"}
+        look = {
+            "color": COLOURS[method.split(",")[0]],
+            "ls": "--" if "fresh" in method else "-",
+        }
         axes.plot(curve["round"], [loss for _, loss in curve["last"]], lw=0.8, **look)
         if method != momentum:
-            points = [(r, p[1]) for r, p in zip(curve["round"], curve["average"], strict=True) if p is not None]
-            axes.plot(*zip(*points, strict=True), lw=2.4, label=method if number == 0 else None, **look)
+            points = [
+                (r, p[1])
+                for r, p in zip(curve["round"], curve["average"], strict=True)
+                if p is not None
+            ]
+            axes.plot(
+                *zip(*points, strict=True),
+                lw=2.4,
+                label=method if number == 0 else None,
+                **look,
+            )
         elif number == 0:
             axes.lines[-1].set_label(method)
 axes.set(xlabel="round", ylabel="log loss (nats)", ylim=(0, 1))
@@ -527,7 +652,8 @@ claim(
 )
 claim(
     "Live: log loss of SGHMC's average less that of SGD with momentum",
-    mean([run["average"]["log_loss"] for run in live[sghmc]]) - mean([run["last"]["log_loss"] for run in live[momentum]]),
+    mean([run["average"]["log_loss"] for run in live[sghmc]])
+    - mean([run["last"]["log_loss"] for run in live[momentum]]),
     at_least=0.03,
     because="with 3,200 digits the sampler loses on this score, by about 0.1: its average is too cautious",
 )

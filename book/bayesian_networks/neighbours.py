@@ -300,11 +300,18 @@ numbers = [30, 100, 300, 1_000, 3_000, 10_000]
 
 def spread(posterior, rate):
     """The exact standard deviation of dropout's prediction."""
-    return float((rate * (1 - rate) * (where * best_weights(posterior, rate)).square().sum()).sqrt())
+    return float(
+        (
+            rate * (1 - rate) * (where * best_weights(posterior, rate)).square().sum()
+        ).sqrt()
+    )
 
 
 sized = {number: regression_of_size(number) for number in numbers}
-exact_spread = {number: float((where @ posterior.covariance @ where).sqrt()) for number, posterior in sized.items()}
+exact_spread = {
+    number: float((where @ posterior.covariance @ where).sqrt())
+    for number, posterior in sized.items()
+}
 figure, axes = plt.subplots()
 for p, style in ((0.05, ":"), (0.2, "-"), (0.5, "--")):
     axes.loglog(
@@ -315,9 +322,13 @@ for p, style in ((0.05, ":"), (0.2, "-"), (0.5, "--")):
         label=f"dropout, $p$ = {p}",
     )
 for number, run in trained.items():
-    axes.plot(number, (run.samples.flatten(0, 1) @ where).std(), "o", color=COLOURS["HMC"])
+    axes.plot(
+        number, (run.samples.flatten(0, 1) @ where).std(), "o", color=COLOURS["HMC"]
+    )
 axes.loglog(numbers, list(exact_spread.values()), color=TRUTH, lw=3, label="posterior")
-axes.set(xlabel="number of examples $N$", ylabel=r"standard deviation of $x^\top\theta$")
+axes.set(
+    xlabel="number of examples $N$", ylabel=r"standard deviation of $x^\top\theta$"
+)
 axes.legend()
 plt.show()
 
@@ -496,12 +507,17 @@ for number, style in ((50, "-"), (500, "--")):
 for size, run in hardened.items():
     axes.plot([size] * 2, run.samples[0, :, 0], "o", ms=4, color=COLOURS["SGD"])
 axes.axhline(1, color=TRUTH, zorder=0)
-axes.set(xlabel=r"size of the adversarial step $\epsilon$", ylabel=r"best weight $\theta$")
+axes.set(
+    xlabel=r"size of the adversarial step $\epsilon$", ylabel=r"best weight $\theta$"
+)
 axes.legend()
 plt.show()
 
 # %% tags=["hide-input"]
-gaps = [float((run.samples[0] - least(few, size)).abs().max()) for size, run in hardened.items()]
+gaps = [
+    float((run.samples[0] - least(few, size)).abs().max())
+    for size, run in hardened.items()
+]
 claim(
     "Largest distance of adversarially trained members from the closed form",
     max(gaps),
@@ -525,7 +541,9 @@ for name, run, covariance in (
     ("from the prior", from_prior, A.inverse() @ A.inverse()),
     ("of covariance A", from_wider, A.inverse()),
 ):
-    for axis, value, error, expected in zip(("long", "short"), *measured_widths(run), widths(covariance), strict=True):
+    for axis, value, error, expected in zip(
+        ("long", "short"), *measured_widths(run), widths(covariance), strict=True
+    ):
         claim(
             f"Width of 300 members with anchors {name}, {axis} axis",
             value,
@@ -588,7 +606,9 @@ cycles = dict(cycle_length=200, learning_rate=6e-5)
 one_descent = snapshots(curve_batches, first, 4, **cycles)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-cycles", "caption": "Two snapshot ensembles of a small network. Above: the learning rate, over its largest value. Below: the energy, with dots at the snapshots. The energy jumps up where the rate returns, and every cycle ends a little lower than the one before; with momentum the descent comes lower."}, "image": {"alt": "Above, four cosine arcs falling from one to zero. Below, two ragged energy curves that jump at each return of the rate and settle at its end."}}
-figure, (above, below) = plt.subplots(2, 1, figsize=(7, 4.6), sharex=True, height_ratios=(1, 2.2))
+figure, (above, below) = plt.subplots(
+    2, 1, figsize=(7, 4.6), sharex=True, height_ratios=(1, 2.2)
+)
 above.plot([rate / runs["SGD"][0][0] for rate in runs["SGD"][0]], color="black")
 above.set(ylabel=r"$\eta_t/\eta_0$")
 for name, (_, energies, _) in runs.items():
@@ -724,10 +744,17 @@ for multiple in (0.25, 1, 4):
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-swag", "caption": "Width of SWAG's predictions against the step size of the descent, over the best single rate of constant SGD: exact laws (lines) and 400 runs (points, two standard errors) along the long and the short axis of the posterior, whose own width is 1 (grey). No step size is right for both."}, "image": {"alt": "Two rising lines on a log-log plot. That of the short axis crosses one at about a half, that of the long axis at about five."}}
 multiples = torch.logspace(-1.3, 1, 24).tolist()
-exact_widths = torch.stack([widths(law_of_swag(multiple * best_rate, thinning, length)) for multiple in multiples])
+exact_widths = torch.stack(
+    [
+        widths(law_of_swag(multiple * best_rate, thinning, length))
+        for multiple in multiples
+    ]
+)
 figure, axes = plt.subplots()
 for axis, (name, style) in enumerate((("long axis", "-"), ("short axis", "--"))):
-    axes.loglog(multiples, exact_widths[:, axis], style, color=COLOURS["SGD"], label=name)
+    axes.loglog(
+        multiples, exact_widths[:, axis], style, color=COLOURS["SGD"], label=name
+    )
     for multiple, run in swags.items():
         value, error = (each[axis] for each in measured_widths(run))
         axes.errorbar(
@@ -758,7 +785,9 @@ for multiple, run in swags.items():
             standard_error=error,
             because="exact law; 400 runs",
         )
-crossing = [multiples[int((exact_widths[:, axis] > 1).double().argmax())] for axis in (0, 1)]
+crossing = [
+    multiples[int((exact_widths[:, axis] > 1).double().argmax())] for axis in (0, 1)
+]
 claim(
     "Step size at which the long axis is right over that for the short one",
     crossing[0] / crossing[1],
@@ -848,7 +877,10 @@ def cool(cycle_length, num_cycles=2):
     """The covariance of the last snapshot, from a start at the mean."""
     covariance = torch.zeros(2, 2, dtype=DOUBLE)
     for step in range(num_cycles * cycle_length):
-        eta = 0.5e-3 * (1 + float(torch.tensor(torch.pi * (step % cycle_length) / cycle_length).cos()))
+        eta = 0.5e-3 * (
+            1
+            + float(torch.tensor(torch.pi * (step % cycle_length) / cycle_length).cos())
+        )
         F = identity - eta * A
         covariance = F @ covariance @ F + eta**2 * noise_variance(covariance)
     return covariance
@@ -868,7 +900,13 @@ covariances = {
 
 # %% tags=["hide-input"]
 for name, run in runs.items():
-    centre = (1 - rate) * weights if name == "dropout" else run.statistics["mean"][0] if name == "mean field" else mean
+    centre = (
+        (1 - rate) * weights
+        if name == "dropout"
+        else run.statistics["mean"][0]
+        if name == "mean field"
+        else mean
+    )
     for axis, value, error, expected in zip(
         ("long", "short"),
         *measured_widths(run, centre),
@@ -904,7 +942,10 @@ table = {
 }
 claim(
     "Largest difference between the table and the exact widths",
-    max(float((widths(covariances[name]) - torch.tensor(row)).abs().max()) for name, row in table.items()),
+    max(
+        float((widths(covariances[name]) - torch.tensor(row)).abs().max())
+        for name, row in table.items()
+    ),
     at_most=0.0051,
     because="two digits",
 )
@@ -978,7 +1019,10 @@ at = {
     "in the gap": lines[:, 0].abs() < 0.3,
     "on the data": (lines[:, 0].abs() > 1.1) & (lines[:, 0].abs() < 1.9),
 }
-stds = {name: {place: float(values.std(0)[where].mean()) for place, where in at.items()} for name, values in functions.items()}
+stds = {
+    name: {place: float(values.std(0)[where].mean()) for place, where in at.items()}
+    for name, values in functions.items()
+}
 gap, data = ({name: each[place] for name, each in stds.items()} for place in at)
 four = "with four seeds of data, starts and runs it was "
 claim(
@@ -1197,7 +1241,9 @@ for name in ("dropout", "Laplace, last layer"):
 result = read_result(RESULTS / "neighbours.json")
 OTHERS = ("cold", "cSG", "SGNUTS", "path")  # of another chapter
 methods = {
-    name: content["runs"] for name, content in result["methods"].items() if name != "SGD" and not any(word in name for word in OTHERS)
+    name: content["runs"]
+    for name, content in result["methods"].items()
+    if name != "SGD" and not any(word in name for word in OTHERS)
 }
 COLUMNS = {
     "error %": lambda run: 100 * run["scores"]["error"],
@@ -1246,8 +1292,12 @@ figure, axes = plt.subplots(figsize=(8, 4.6))
 for name, of_seeds in methods.items():
     colour, line, marker = LOOKS[name]
     counts = [int(count) for count in of_seeds[0]["curve"]]
-    losses = torch.tensor([[run["curve"][str(count)][1] for count in counts] for run in of_seeds])
-    axes.loglog(counts, losses.mean(0), line, color=colour, marker=marker, ms=4, label=name)
+    losses = torch.tensor(
+        [[run["curve"][str(count)][1] for count in counts] for run in of_seeds]
+    )
+    axes.loglog(
+        counts, losses.mean(0), line, color=colour, marker=marker, ms=4, label=name
+    )
     if len(of_seeds) > 1:
         axes.errorbar(
             counts[-1],
@@ -1265,7 +1315,9 @@ plt.show()
 def difference(first, second, column):
     """The mean difference of two methods over the seeds, and its standard error."""
     pairs = zip(methods[first], methods[second], strict=True)
-    values = torch.tensor([COLUMNS[column](one) - COLUMNS[column](other) for one, other in pairs])
+    values = torch.tensor(
+        [COLUMNS[column](one) - COLUMNS[column](other) for one, other in pairs]
+    )
     return float(values.mean()), float(values.std() / len(values) ** 0.5)
 
 
@@ -1273,7 +1325,9 @@ stored = "the stored result; mean over the seeds, and its standard error"
 claim(
     "Largest log loss of an average over that of one of its networks, mean over the seeds",
     max(
-        sum(run["scores"]["log_loss"] for run in of_seeds) / sum(run["curve"]["1"][1] for run in of_seeds) for of_seeds in methods.values()
+        sum(run["scores"]["log_loss"] for run in of_seeds)
+        / sum(run["curve"]["1"][1] for run in of_seeds)
+        for of_seeds in methods.values()
     ),
     at_most=1.01,
     because="−log is convex, and one network is drawn at random",
@@ -1313,7 +1367,13 @@ claim(
 least = min(COLUMNS["letters"](run) for run in methods["Bayes by Backprop"])
 claim(
     "Area for letters, the least of Bayes by Backprop less the largest of all others",
-    least - max(COLUMNS["letters"](run) for name in methods if name != "Bayes by Backprop" for run in methods[name]),
+    least
+    - max(
+        COLUMNS["letters"](run)
+        for name in methods
+        if name != "Bayes by Backprop"
+        for run in methods[name]
+    ),
     at_least=0,
     because="the stored result, every run",
 )

@@ -50,7 +50,11 @@ STYLES = {
     "SGLD, annealed": {"color": COLOURS["SGLD"], "ls": ":"},
     "SGD": {"color": COLOURS["SGD"]},
 }
-labels = {"error": "error %", "log_loss": "log loss", "calibration_error": "calibration"}
+labels = {
+    "error": "error %",
+    "log_loss": "log loss",
+    "calibration_error": "calibration",
+}
 
 
 def mean(values):
@@ -88,7 +92,9 @@ def mean(values):
 # %%
 eta, alpha = 2e-6, 0.01
 temperature = 2 * alpha * eta
-print(f"T = {temperature:.0e}; the injected noise is {math.sqrt(temperature):.0e} times as large as it should be")
+print(
+    f"T = {temperature:.0e}; the injected noise is {math.sqrt(temperature):.0e} times as large as it should be"
+)
 claim(
     "Temperature at which the wrong noise samples, at η = 2·10⁻⁶ and α = 0.01",
     temperature,
@@ -119,7 +125,11 @@ settings = report.settings(prepared, small=True)
 def plan_of(method, rate, decay, **changes):
     """The plan of a method with η = rate/N and α = decay, and a prior N(0, 1)."""
     total = len(prepared.train.targets)
-    chosen = [p for p in settings[method] if abs(p.learning_rate * total - rate) < 1e-9 and p.momentum_decay == decay]
+    chosen = [
+        p
+        for p in settings[method]
+        if abs(p.learning_rate * total - rate) < 1e-9 and p.momentum_decay == decay
+    ]
     return replace(next(p for p in chosen if p.prior_precision == 1), **changes)
 
 
@@ -156,17 +166,37 @@ left.axhline(dim, color=TRUTH)
 edges = torch.linspace(0, math.log(10), report.BINS + 1)
 names = {"0.weight": "$W_1$", "0.bias": "$b_1$", "2.weight": "$W_2$", "2.bias": "$b_2$"}
 for number, (method, run) in enumerate(live.items()):
-    left.semilogy(run.curve["round"], run.curve["length"], **STYLES[method], label=method)
+    left.semilogy(
+        run.curve["round"], run.curve["length"], **STYLES[method], label=method
+    )
     at = [i + 0.25 * (number - 1) for i in range(4)]
-    middle.bar(at, [run.kept["spread"][name] for name in names], 0.25, color=STYLES[method]["color"])
-    right.stairs(torch.tensor(run.kept["histogram"]) / len(prepared.test.targets), edges, **STYLES[method], lw=1.4)
-    shown = [(c, a) for c, a, n in zip(*reliability_curve(run.average, prepared.test.targets), strict=True) if n >= 20]
+    middle.bar(
+        at,
+        [run.kept["spread"][name] for name in names],
+        0.25,
+        color=STYLES[method]["color"],
+    )
+    right.stairs(
+        torch.tensor(run.kept["histogram"]) / len(prepared.test.targets),
+        edges,
+        **STYLES[method],
+        lw=1.4,
+    )
+    shown = [
+        (c, a)
+        for c, a, n in zip(
+            *reliability_curve(run.average, prepared.test.targets), strict=True
+        )
+        if n >= 20
+    ]
     corner.plot(*zip(*shown, strict=True), marker="o", ms=3, **STYLES[method])
 left.set(xlabel="round", ylabel=r"$|\theta|^2$")
 left.legend(fontsize=7)
 middle.set_xticks(range(4), names.values())
 middle.set(ylabel="standard deviation over networks")
-right.set(xlabel=r"$\mathcal{H}(\bar P)$ (nats)", ylabel="share of the digits", yscale="log")
+right.set(
+    xlabel=r"$\mathcal{H}(\bar P)$ (nats)", ylabel="share of the digits", yscale="log"
+)
 corner.plot([0.2, 1], [0.2, 1], color=TRUTH, zorder=0)
 corner.set(xlabel="confidence", ylabel="accuracy")
 plt.show()
@@ -231,7 +261,8 @@ claim(
 )
 claim(
     "Calibration error of SGHMC's average less that with the wrong noise",
-    live[sghmc].result["average"]["calibration_error"] - live[wrong].result["average"]["calibration_error"],
+    live[sghmc].result["average"]["calibration_error"]
+    - live[wrong].result["average"]["calibration_error"],
     at_least=0.02,
     because="it is 0.04 to 0.08 over five seeds",
 )
@@ -279,7 +310,10 @@ claim(
 # %%
 result = read_result(RESULTS / "report.json")
 runs = {method: content["runs"] for method, content in result["methods"].items()}
-uses = {method: "average" if content[0]["plan"]["temperature"] > 0 else "last" for method, content in runs.items()}
+uses = {
+    method: "average" if content[0]["plan"]["temperature"] > 0 else "last"
+    for method, content in runs.items()
+}
 
 
 def scores(method, score, use=None):
@@ -293,20 +327,30 @@ for method, content in runs.items():
     tried = len(result["methods"][method]["tuning"])
     lost = sum("diverged" in row for row in result["methods"][method]["tuning"])
     words = f"η = {plan['learning_rate']:.0e}{decay}, λ = {plan['prior_precision']:g}"
-    print(f"{method:25} {len(content)} seeds, {words}, best of {tried}" + (f", {lost} diverged" if lost else ""))
+    print(
+        f"{method:25} {len(content)} seeds, {words}, best of {tried}"
+        + (f", {lost} diverged" if lost else "")
+    )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-report-grid", "caption": "The report's grid: error on 10,000 validation digits after 42 rounds with one seed, against the learning rate, a line for each momentum decay. Samplers: the average since round 21; SGD with momentum: the last network, with the best of three precisions."}}
 figure, panels = plt.subplots(1, 3, figsize=(10.8, 3.2), sharey=True)
 for axes, method in zip(panels, (sghmc, wrong, momentum), strict=True):
-    table = [row for row in result["methods"][method]["tuning"] if "diverged" not in row]
+    table = [
+        row for row in result["methods"][method]["tuning"] if "diverged" not in row
+    ]
     for decay, style in ((0.1, "o-"), (0.01, "s--"), (0.001, "^:")):
         best = {}
         for row in table:
             if row["plan"]["momentum_decay"] == decay:
                 rate = row["plan"]["learning_rate"]
                 best[rate] = min(best.get(rate, 1.0), row["error"])
-        rates, values = [1e6 * rate for rate in best], [100 * error for error in best.values()]
-        axes.loglog(rates, values, style, color=STYLES[method]["color"], label=f"α = {decay}")
+        rates, values = (
+            [1e6 * rate for rate in best],
+            [100 * error for error in best.values()],
+        )
+        axes.loglog(
+            rates, values, style, color=STYLES[method]["color"], label=f"α = {decay}"
+        )
     axes.set_xticks(rates, [f"{rate:.0f}" for rate in rates])
     axes.minorticks_off()
     axes.set(title=method, xlabel=r"learning rate $10^6\eta$")
@@ -321,7 +365,10 @@ plt.show()
 
 # %%
 errors = {
-    method: {(row["plan"]["learning_rate"], row["plan"]["momentum_decay"]): row["error"] for row in result["methods"][method]["tuning"]}
+    method: {
+        (row["plan"]["learning_rate"], row["plan"]["momentum_decay"]): row["error"]
+        for row in result["methods"][method]["tuning"]
+    }
     for method in (sghmc, wrong)
 }
 claim(
@@ -340,14 +387,29 @@ for method, content in runs.items():
         curve = run["curve"]
         # Wall time grows evenly with the rounds, but the machine was shared: the axis is processor time.
         minute = run["processor_seconds"] / run["seconds"] / 60
-        points = [(r, s, p) for r, s, p in zip(curve["round"], curve["seconds"], curve[uses[method]], strict=True) if p and r > 50]
+        points = [
+            (r, s, p)
+            for r, s, p in zip(
+                curve["round"], curve["seconds"], curve[uses[method]], strict=True
+            )
+            if p and r > 50
+        ]
         at, seconds, values = zip(*points, strict=True)
         look = {**STYLES[method], "lw": 1}
         left.plot(at, [100 * error for error, _ in values], **look)
         middle.plot([minute * s for s in seconds], [loss for _, loss in values], **look)
-        right.semilogy(curve["round"], curve["length"], **look, label=method if number == 0 else None)
-left.set(xlabel="round (100 gradient evaluations)", ylabel="test error (%)", ylim=(1.2, 5))
-middle.set(xlabel="minutes of processor time", ylabel="log loss (nats)", ylim=(0.04, 0.25))
+        right.semilogy(
+            curve["round"],
+            curve["length"],
+            **look,
+            label=method if number == 0 else None,
+        )
+left.set(
+    xlabel="round (100 gradient evaluations)", ylabel="test error (%)", ylim=(1.2, 5)
+)
+middle.set(
+    xlabel="minutes of processor time", ylabel="log loss (nats)", ylim=(0.04, 0.25)
+)
 right.set(xlabel="round", ylabel=r"$|\theta|^2$")
 right.legend(fontsize=6)
 figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
@@ -356,28 +418,48 @@ plt.show()
 
 # %%
 def cell(values, factor=1.0, digits=4):
-    spread = f" ± {factor * torch.tensor(values).std():.{digits}f}" if len(values) > 1 else ""
+    spread = (
+        f" ± {factor * torch.tensor(values).std():.{digits}f}"
+        if len(values) > 1
+        else ""
+    )
     return f"{factor * mean(values):.{digits}f}{spread}"
 
 
-print(f"{'method':25} " + " ".join(f"{label:>17}" for label in labels.values()) + "   spread of W₁  entropy  processor s")
+print(
+    f"{'method':25} "
+    + " ".join(f"{label:>17}" for label in labels.values())
+    + "   spread of W₁  entropy  processor s"
+)
 for method in runs:
-    row = [cell(scores(method, s), 100 if s == "error" else 1, 2 if s == "error" else 4) for s in labels]
+    row = [
+        cell(scores(method, s), 100 if s == "error" else 1, 2 if s == "error" else 4)
+        for s in labels
+    ]
     kept = [run["kept"] for run in runs[method]]
-    rest = (mean([k["spread"]["0.weight"] for k in kept]), mean([k["entropy"] for k in kept]))
+    rest = (
+        mean([k["spread"]["0.weight"] for k in kept]),
+        mean([k["entropy"] for k in kept]),
+    )
     seconds = mean([run["processor_seconds"] for run in runs[method]])
-    print(f"{method:25} " + " ".join(f"{entry:>17}" for entry in row) + f"   {rest[0]:12.3f} {rest[1]:8.3f} {seconds:12.0f}")
+    print(
+        f"{method:25} "
+        + " ".join(f"{entry:>17}" for entry in row)
+        + f"   {rest[0]:12.3f} {rest[1]:8.3f} {seconds:12.0f}"
+    )
 
 # %%
 claim(
     "Squared length of the weights at full scale with the wrong noise, over that of SGHMC",
-    mean([run["curve"]["length"][-1] for run in runs[wrong]]) / mean([run["curve"]["length"][-1] for run in runs[sghmc]]),
+    mean([run["curve"]["length"][-1] for run in runs[wrong]])
+    / mean([run["curve"]["length"][-1] for run in runs[sghmc]]),
     at_most=0.5,
     because="the stored result",
 )
 claim(
     "Spread of W₁ at full scale with the wrong noise, over that of SGHMC",
-    mean([run["kept"]["spread"]["0.weight"] for run in runs[wrong]]) / mean([run["kept"]["spread"]["0.weight"] for run in runs[sghmc]]),
+    mean([run["kept"]["spread"]["0.weight"] for run in runs[wrong]])
+    / mean([run["kept"]["spread"]["0.weight"] for run in runs[sghmc]]),
     at_most=0.5,
     because="the stored result",
 )
@@ -395,14 +477,33 @@ verdicts = {}
 for method in runs:
     if method != sghmc:
         for score in labels:
-            p = stats.ttest_ind(scores(sghmc, score), scores(method, score), equal_var=False).pvalue
+            p = stats.ttest_ind(
+                scores(sghmc, score), scores(method, score), equal_var=False
+            ).pvalue
             difference = mean(scores(sghmc, score)) - mean(scores(method, score))
-            verdicts[method, score] = "undecided" if p > 0.05 / 15 else "better" if difference < 0 else "worse"
-            shown = f"{100 * difference:+.2f} %" if score == "error" else f"{difference:+.4f}"
-            print(f"SGHMC less {method:25} {score:17} {shown:>8}   p = {p:.1g}, {verdicts[method, score]}")
+            verdicts[method, score] = (
+                "undecided"
+                if p > 0.05 / 15
+                else "better"
+                if difference < 0
+                else "worse"
+            )
+            shown = (
+                f"{100 * difference:+.2f} %"
+                if score == "error"
+                else f"{difference:+.4f}"
+            )
+            print(
+                f"SGHMC less {method:25} {score:17} {shown:>8}   p = {p:.1g}, {verdicts[method, score]}"
+            )
 claim(
     "The seeds decide that SGHMC errs less often than every method but the one with the wrong noise",
-    [method for method in runs if method != sghmc and verdicts[method, "error"] != "better"] == [wrong],
+    [
+        method
+        for method in runs
+        if method != sghmc and verdicts[method, "error"] != "better"
+    ]
+    == [wrong],
     because="Welch's test of the stored results at 0.05/15",
 )
 claim(
@@ -460,9 +561,18 @@ clipped = {
 figure, panels = plt.subplots(1, 2, figsize=(8.8, 3.3), sharey=True)
 for axes, decay in zip(panels, (0.01, 0.1), strict=True):
     axes.axhline(1, color=TRUTH)
-    for refresh, marker, label in ((None, "o", r"$\hat B = 0$"), (1, "x", r"online $\hat B$")):
+    for refresh, marker, label in (
+        (None, "o", r"$\hat B = 0$"),
+        (1, "x", r"online $\hat B$"),
+    ):
         heat = estimates[decay, refresh].temperature
-        axes.semilogy(range(4), [heat[name] for name in names], marker, color=COLOURS["SGHMC"], label=label)
+        axes.semilogy(
+            range(4),
+            [heat[name] for name in names],
+            marker,
+            color=COLOURS["SGHMC"],
+            label=label,
+        )
     axes.set_xticks(range(4), names.values())
     axes.set(title=rf"$\alpha = {decay}$")
 panels[0].set_ylabel("temperature")
@@ -478,7 +588,8 @@ claim(
 )
 claim(
     "What the estimate leaves of the heat in the hidden biases with α = 0.1",
-    (estimates[0.1, 1].temperature["0.bias"] - 1) / (estimates[0.1, None].temperature["0.bias"] - 1),
+    (estimates[0.1, 1].temperature["0.bias"] - 1)
+    / (estimates[0.1, None].temperature["0.bias"] - 1),
     at_most=0.75,
     because="there is room, and the estimate uses it; it is 0.2 to 0.5 over five seeds",
 )
@@ -507,18 +618,41 @@ def of_runs(runs, value, digits=4, factor=1.0):
 for name, content in noise["methods"].items():
     runs_of_it = content["runs"]
     print(f"{name}, {len(runs_of_it)} seeds")
-    print(f"    average: error {of_runs(runs_of_it, lambda run: run['average']['error'], 2, 100)} %", end=", ")
-    print(", ".join(f"{label} {of_runs(runs_of_it, lambda run, s=s: run['average'][s])}" for s, label in list(labels.items())[1:]))
-    print(f"    last network: log loss {of_runs(runs_of_it, lambda run: run['last']['log_loss'], 3)}", end=", ")
-    print(f"|θ|² {of_runs(runs_of_it, lambda run: run['curve']['length'][-1], 0)}", end=", ")
-    print(f"λ of W₁ {of_runs(runs_of_it, lambda run: run['curve']['precisions'][-1][0], 2)}")
+    print(
+        f"    average: error {of_runs(runs_of_it, lambda run: run['average']['error'], 2, 100)} %",
+        end=", ",
+    )
+    print(
+        ", ".join(
+            f"{label} {of_runs(runs_of_it, lambda run, s=s: run['average'][s])}"
+            for s, label in list(labels.items())[1:]
+        )
+    )
+    print(
+        f"    last network: log loss {of_runs(runs_of_it, lambda run: run['last']['log_loss'], 3)}",
+        end=", ",
+    )
+    print(
+        f"|θ|² {of_runs(runs_of_it, lambda run: run['curve']['length'][-1], 0)}",
+        end=", ",
+    )
+    print(
+        f"λ of W₁ {of_runs(runs_of_it, lambda run: run['curve']['precisions'][-1][0], 2)}"
+    )
     print(
         "    temperature",
-        ", ".join(f"{label} {of_runs(runs_of_it, lambda run, t=t: run['temperature'][t], 2)}" for t, label in names.items()),
+        ", ".join(
+            f"{label} {of_runs(runs_of_it, lambda run, t=t: run['temperature'][t], 2)}"
+            for t, label in names.items()
+        ),
     )
-print(f"share of the coordinates in which the estimate was clipped: {of_runs(online, lambda run: run['clipped'], 2, 100)} %")
+print(
+    f"share of the coordinates in which the estimate was clipped: {of_runs(online, lambda run: run['clipped'], 2, 100)} %"
+)
 per_round = mean([run["processor_seconds"] / run["plan"]["rounds"] for run in online])
-print(f"seconds of processor time a round with the estimate, predictions included: {per_round:.2f}; the report: 415")
+print(
+    f"seconds of processor time a round with the estimate, predictions included: {per_round:.2f}; the report: 415"
+)
 print(who_ran(noise))
 
 # %%
@@ -530,25 +664,29 @@ claim(
 )
 claim(
     "Temperature of W₁ less one with the estimate, over that with B̂ = 0, at full scale",
-    (mean([run["temperature"]["0.weight"] for run in online]) - 1) / (mean([run["temperature"]["0.weight"] for run in zero]) - 1),
+    (mean([run["temperature"]["0.weight"] for run in online]) - 1)
+    / (mean([run["temperature"]["0.weight"] for run in zero]) - 1),
     at_most=0.7,
     because="the stored result: the estimate takes about half of the heat",
 )
 claim(
     "|θ|² with the estimate over that with B̂ = 0, at full scale",
-    mean([run["curve"]["length"][-1] for run in online]) / mean([run["curve"]["length"][-1] for run in zero]),
+    mean([run["curve"]["length"][-1] for run in online])
+    / mean([run["curve"]["length"][-1] for run in zero]),
     at_most=0.5,
     because="the stored result: a little heat drives the weights and their precision apart",
 )
 claim(
     "Log loss of the last network with the estimate less that with B̂ = 0",
-    mean([run["last"]["log_loss"] for run in online]) - mean([run["last"]["log_loss"] for run in zero]),
+    mean([run["last"]["log_loss"] for run in online])
+    - mean([run["last"]["log_loss"] for run in zero]),
     at_most=-0.02,
     because="the stored result: a single network is the better for it",
 )
 claim(
     "Log loss of the average with the estimate less that with B̂ = 0",
-    mean([run["average"]["log_loss"] for run in online]) - mean([run["average"]["log_loss"] for run in zero]),
+    mean([run["average"]["log_loss"] for run in online])
+    - mean([run["average"]["log_loss"] for run in zero]),
     near=0.003,
     within=0.002,
     because="the stored result: the average is not",
@@ -567,12 +705,19 @@ claim(
 # A sampler that is three per cent too hot is three per cent too wide where a prior holds it; where the prior's width is itself drawn, the error adds up. Much of the widening in {doc}`/book/bayesian_networks/mnist` must be this error too, for passes take away the slow part of the noise only.
 
 # %%
-growth = mean([1 / run["curve"]["precisions"][-1][0] - 1 / run["curve"]["precisions"][39][0] for run in zero])
+growth = mean(
+    [
+        1 / run["curve"]["precisions"][-1][0] - 1 / run["curve"]["precisions"][39][0]
+        for run in zero
+    ]
+)
 num_steps = 100 * (zero[0]["curve"]["round"][-1] - zero[0]["curve"]["round"][39])
 decay, rate = zero[0]["plan"]["momentum_decay"], zero[0]["plan"]["learning_rate"]
 # Without any noise of minibatches the mean square of the momentum is 1 + α/2.
 heat = mean([run["temperature"]["0.weight"] for run in zero]) - 1 - decay / 2
-print(f"growth of 1/λ of W₁ from round 400 to 800: {growth:.2f}, by the formula {2 * rate / decay * heat * num_steps:.2f}")
+print(
+    f"growth of 1/λ of W₁ from round 400 to 800: {growth:.2f}, by the formula {2 * rate / decay * heat * num_steps:.2f}"
+)
 claim(
     "Growth of 1/λ of W₁ with B̂ = 0 over that of free weights at the temperature measured",
     growth / (2 * rate / decay * heat * num_steps),

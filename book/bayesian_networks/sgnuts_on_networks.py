@@ -44,7 +44,9 @@ from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 
 use_style()
-warnings.filterwarnings("ignore", message=".*max_depth")  # that trees reach their largest depth is what this chapter is about
+warnings.filterwarnings(
+    "ignore", message=".*max_depth"
+)  # that trees reach their largest depth is what this chapter is about
 styles = {
     "SGNUTS": (COLOURS["SGNUTS"], "-"),
     "SGNUTS, as reported": (COLOURS["naive SGHMC"], "--"),
@@ -96,7 +98,13 @@ prepared = sgnuts.prepare(Options(data=Path(), runs=Path(), small=True))["MNIST"
 plans = {plan.method: plan for plan in sgnuts.settings(small=True)}
 posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=100)
 empty = (prepared.train.inputs == 0).all(0)
-claim("Pixels that are empty in 4,000 digits", int(empty.sum()), near=124, within=0, because="counted")
+claim(
+    "Pixels that are empty in 4,000 digits",
+    int(empty.sum()),
+    near=124,
+    within=0,
+    because="counted",
+)
 
 generator = torch.Generator().manual_seed(0)
 position = torch.randn(1, posterior.dim, generator=generator)
@@ -140,8 +148,12 @@ class Bowl(Potential):
 
 
 step_size = 0.002
-on_the_wall = torch.full((2_000, 1_000), math.sqrt(6) / step_size)  # ε²|g|² = 6d, and |r|² is near d
-first_trees = sample(SGNUTS(step_size, 1.0, max_depth=5), Bowl(), on_the_wall, num_samples=1, seed=1).statistics["depth"][0]
+on_the_wall = torch.full(
+    (2_000, 1_000), math.sqrt(6) / step_size
+)  # ε²|g|² = 6d, and |r|² is near d
+first_trees = sample(
+    SGNUTS(step_size, 1.0, max_depth=5), Bowl(), on_the_wall, num_samples=1, seed=1
+).statistics["depth"][0]
 for depth in (2, 3):
     claim(
         f"Share of the first trees on the wall of a bowl in 1,000 dimensions that have depth {depth}",
@@ -184,8 +196,18 @@ frictions = {"overdamped, $C = 3$": (3.0, 0.1), "underdamped, $C = 0.5$": (0.5, 
 depths = {name: [] for name in frictions}
 for name, (friction, step_size) in frictions.items():
     for dim in dims:
-        position = torch.randn(max(4, min(200, 10_000 // dim)), dim, generator=torch.Generator().manual_seed(2))
-        draws = sample(SGNUTS(step_size, friction, max_depth=8), Bowl(), position, num_samples=6, seed=3)
+        position = torch.randn(
+            max(4, min(200, 10_000 // dim)),
+            dim,
+            generator=torch.Generator().manual_seed(2),
+        )
+        draws = sample(
+            SGNUTS(step_size, friction, max_depth=8),
+            Bowl(),
+            position,
+            num_samples=6,
+            seed=3,
+        )
         depths[name].append(float(draws.statistics["depth"].double().mean()))
 claim(
     "Mean depth of the trees in 10,000 dimensions, overdamped, of at most 8",
@@ -244,7 +266,12 @@ def palindromic_step(learning_rate, momentum_decay):
 
 def contraction(learning_rate, momentum_decay, depth):
     """ϱ of a tree of the given depth."""
-    step, power, total, half = palindromic_step(learning_rate, momentum_decay), torch.eye(2, dtype=torch.float64), 0.0, 2 ** (depth - 1)
+    step, power, total, half = (
+        palindromic_step(learning_rate, momentum_decay),
+        torch.eye(2, dtype=torch.float64),
+        0.0,
+        2 ** (depth - 1),
+    )
     for k in range(1, 2 * half):
         power = step @ power
         total += min(k, 2 * half - k) / half**2 * float(power[0, 0]) ** 2
@@ -254,18 +281,37 @@ def contraction(learning_rate, momentum_decay, depth):
 def one_weight(learning_rate, momentum_decay):
     """SGHMC on a standard normal law as a linear chain in (θ, r)."""
     step_size = math.sqrt(learning_rate)
-    return sghmc_chain(torch.eye(1, dtype=torch.float64), step_size, momentum_decay / step_size, 0.0, 0.0)
+    return sghmc_chain(
+        torch.eye(1, dtype=torch.float64),
+        step_size,
+        momentum_decay / step_size,
+        0.0,
+        0.0,
+    )
 
 
 def sghmc_rate(learning_rate, momentum_decay):
     """−log μ², per step of SGHMC."""
-    return -2 * math.log(float(torch.linalg.eigvals(one_weight(learning_rate, momentum_decay).transition).abs().max()))
+    return -2 * math.log(
+        float(
+            torch.linalg.eigvals(one_weight(learning_rate, momentum_decay).transition)
+            .abs()
+            .max()
+        )
+    )
 
 
-settings = {"MNIST": (2e-6, 0.01), "Fashion-MNIST": (1e-6, 0.01), "digits, live": (0.1 / 4000, 0.02)}
+settings = {
+    "MNIST": (2e-6, 0.01),
+    "Fashion-MNIST": (1e-6, 0.01),
+    "digits, live": (0.1 / 4000, 0.02),
+}
 tree_depths = range(3, 13)
 worth = {
-    name: [-math.log(contraction(*pair, depth)) / ((2**depth - 1) * sghmc_rate(*pair)) for depth in tree_depths]
+    name: [
+        -math.log(contraction(*pair, depth)) / ((2**depth - 1) * sghmc_rate(*pair))
+        for depth in tree_depths
+    ]
     for name, pair in settings.items()
 }
 for name in ("MNIST", "Fashion-MNIST"):
@@ -277,13 +323,25 @@ for name in ("MNIST", "Fashion-MNIST"):
         because="exact law of a linear chain",
     )
 claim(
-    "Worth at depth 6, with the settings of MNIST", worth["MNIST"][6 - 3], near=0.0814, within=0.001, because="exact law of a linear chain"
+    "Worth at depth 6, with the settings of MNIST",
+    worth["MNIST"][6 - 3],
+    near=0.0814,
+    within=0.001,
+    because="exact law of a linear chain",
 )
 
 learning_rate, momentum_decay = settings["digits, live"]
 step_size = math.sqrt(learning_rate)
-cold = sample(SGNUTS(step_size, momentum_decay / step_size, max_depth=8), Bowl(), torch.zeros(300, 100), num_samples=4, seed=4)
-left = 1 - cold.samples.square().mean(-1)  # distance from the limit, which starts at one: (draws, chains)
+cold = sample(
+    SGNUTS(step_size, momentum_decay / step_size, max_depth=8),
+    Bowl(),
+    torch.zeros(300, 100),
+    num_samples=4,
+    seed=4,
+)
+left = 1 - cold.samples.square().mean(
+    -1
+)  # distance from the limit, which starts at one: (draws, chains)
 for number in (1, 3):
     claim(
         f"Distance of the mean square from one after {number} trees of depth 8 at most, from zero",
@@ -327,12 +385,29 @@ plt.show()
 variances = {"energy": [], "uniform": []}
 for dim in dims:
     for weights, values in variances.items():
-        position = torch.randn(max(1, 8_000 // dim), dim, generator=torch.Generator().manual_seed(5))
-        draws = sample(SGNUTS(0.1, 3.0, max_depth=6, weights=weights), Bowl(), position, num_samples=25, warm_up=8, seed=6)
+        position = torch.randn(
+            max(1, 8_000 // dim), dim, generator=torch.Generator().manual_seed(5)
+        )
+        draws = sample(
+            SGNUTS(0.1, 3.0, max_depth=6, weights=weights),
+            Bowl(),
+            position,
+            num_samples=25,
+            warm_up=8,
+            seed=6,
+        )
         values.append(float(draws.samples.square().mean()))
-claim("Variance with energy weights on the line", variances["energy"][0], at_most=0.75, because="near 0.67 over several seeds")
 claim(
-    "Variance with energy weights in 10,000 dimensions", variances["energy"][-1], at_least=0.95, because="0.98 to 0.99 over several seeds"
+    "Variance with energy weights on the line",
+    variances["energy"][0],
+    at_most=0.75,
+    because="near 0.67 over several seeds",
+)
+claim(
+    "Variance with energy weights in 10,000 dimensions",
+    variances["energy"][-1],
+    at_least=0.95,
+    because="0.98 to 0.99 over several seeds",
 )
 claim(
     "Largest error of the variance with equal weights, over the five dimensions",
@@ -343,8 +418,16 @@ claim(
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-dimensions", "caption": "Variance of a coordinate of a standard normal law under SGNUTS with trees of depth 6 at most, against the number of dimensions."}}
 figure, axes = plt.subplots(figsize=(6, 3))
-axes.semilogx(dims, variances["energy"], "v--", color=COLOURS["naive SGHMC"], label="weights $e^{-H}$")
-axes.semilogx(dims, variances["uniform"], "o-", color=COLOURS["SGNUTS"], label="equal weights")
+axes.semilogx(
+    dims,
+    variances["energy"],
+    "v--",
+    color=COLOURS["naive SGHMC"],
+    label="weights $e^{-H}$",
+)
+axes.semilogx(
+    dims, variances["uniform"], "o-", color=COLOURS["SGNUTS"], label="equal weights"
+)
 axes.axhline(1, color=TRUTH, lw=1)
 axes.set(xlabel="dimensions", ylabel=r"variance of $\theta$", ylim=(0.5, 1.1))
 axes.legend(loc="lower right")
@@ -364,24 +447,50 @@ for method, plan in plans.items():
     if method == "SGNUTS, small start":
         plan = replace(plan, rounds=76)  # three trees of depth 10 end just after that
     live[method] = sgnuts.TreeRun(replace(plan, seed=1), prepared).go(progress=False)
-chain, expected = one_weight(*settings["digits, live"]).power(40), [0.0]  # E[θ²] of SGHMC, from θ = 0 and r ~ N(0, 1)
+chain, expected = (
+    one_weight(*settings["digits, live"]).power(40),
+    [0.0],
+)  # E[θ²] of SGHMC, from θ = 0 and r ~ N(0, 1)
 covariance = torch.diag(torch.tensor([0.0, 1.0], dtype=torch.float64))
 for _ in range(30):
-    covariance = chain.transition @ covariance @ chain.transition.T + chain.noise_covariance
+    covariance = (
+        chain.transition @ covariance @ chain.transition.T + chain.noise_covariance
+    )
     expected.append(float(covariance[0, 0]))
-longest = {method: max(run["curve"]["length"]) / posterior.dim for method, run in live.items()}
-potential_energy = float(posterior.energy(position := torch.randn(1, posterior.dim, generator=torch.Generator().manual_seed(7))))
+longest = {
+    method: max(run["curve"]["length"]) / posterior.dim for method, run in live.items()
+}
+potential_energy = float(
+    posterior.energy(
+        position := torch.randn(
+            1, posterior.dim, generator=torch.Generator().manual_seed(7)
+        )
+    )
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-live", "caption": "Runs on 4,000 digits. Left: accuracy of the last network on 1,000 test digits, from a draw from the prior. Middle: squared length of the weights over their number. Right: the thermometer from a small start, with the exact expectations in grey; a tree moves by leaps, and three of them are shown."}}
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.5))
 for method, run in live.items():
     curve, (colour, dashes) = run["curve"], styles[method]
-    look = {"color": colour, "ls": dashes, "marker": "o", "ms": 2, "lw": 1.2, "label": method}
+    look = {
+        "color": colour,
+        "ls": dashes,
+        "marker": "o",
+        "ms": 2,
+        "lw": 1.2,
+        "label": method,
+    }
     if "small" in method:
         panels[2].plot(curve["gradients"], curve["temperature"], **look)
     else:
-        panels[0].plot(curve["gradients"], [1 - error for error in curve["error"]], **look)
-        panels[1].plot(curve["gradients"], [length / posterior.dim for length in curve["length"]], **look)
+        panels[0].plot(
+            curve["gradients"], [1 - error for error in curve["error"]], **look
+        )
+        panels[1].plot(
+            curve["gradients"],
+            [length / posterior.dim for length in curve["length"]],
+            **look,
+        )
 panels[2].plot(range(0, 1_201, 40), expected, color=TRUTH, lw=3, zorder=0)
 leaps = 1 - contraction(*settings["digits, live"], 10) ** torch.arange(4.0)
 panels[2].plot([0, 1_023, 2_046, 3_069], leaps, "s", color=TRUTH, zorder=0)
@@ -404,7 +513,12 @@ claim(
     at_least=5,
     because="about 10; nearly all of it is what 4,000 digits say of random weights",
 )
-claim("Largest |θ|²/d of SGHMC from the prior", longest["SGHMC"], at_least=1.4, because="1.7 to 2.2 over several seeds")
+claim(
+    "Largest |θ|²/d of SGHMC from the prior",
+    longest["SGHMC"],
+    at_least=1.4,
+    because="1.7 to 2.2 over several seeds",
+)
 claim(
     "Largest |θ|²/d of SGHMC with a fresh momentum every ten steps in its head start",
     longest["fresh momenta, then SGHMC"],
@@ -413,7 +527,8 @@ claim(
 )
 claim(
     "Error of the last networks over epochs 3 to 10: fresh momenta over plain SGHMC",
-    sum(live["fresh momenta, then SGHMC"]["curve"]["error"][3:11]) / sum(live["SGHMC"]["curve"]["error"][3:11]),
+    sum(live["fresh momenta, then SGHMC"]["curve"]["error"][3:11])
+    / sum(live["SGHMC"]["curve"]["error"][3:11]),
     at_most=0.85,
     because="0.3 to 0.5 over several seeds",
 )
@@ -432,7 +547,8 @@ claim(
 )
 claim(
     "Log loss of the average over the networks of SGNUTS as reported, over that of SGNUTS",
-    live["SGNUTS, as reported"]["average"]["log_loss"] / live["SGNUTS"]["average"]["log_loss"],
+    live["SGNUTS, as reported"]["average"]["log_loss"]
+    / live["SGNUTS"]["average"]["log_loss"],
     at_least=2,
     because="a thousand steps with one minibatch; 5 and more over several seeds",
 )
@@ -471,7 +587,13 @@ def table(columns, datasets):
     print(f"{'':41}" + "".join(f"{name:>16}" for name in columns))
     for data in datasets:
         for method in runs[data]:
-            print(f"{data + ', ' + method:41}" + "".join(f"{cell(values(data, method, f), digits):>16}" for f, digits in columns.values()))
+            print(
+                f"{data + ', ' + method:41}"
+                + "".join(
+                    f"{cell(values(data, method, f), digits):>16}"
+                    for f, digits in columns.values()
+                )
+            )
 
 
 print(f"{seeds} seeds, means and standard deviations")
@@ -484,11 +606,26 @@ for column, (data, methods) in enumerate(runs.items()):
         colour, dashes = styles[method]
         for number, run in enumerate(series):
             curve, marker = run["curve"], "o" if run["trees"] > 5 else None
-            look = {"color": colour, "ls": dashes, "lw": 1, "marker": marker, "ms": 2.5, "label": method if number == 0 else None}
-            panels[0, column].plot(curve["gradients"], [1 - error for error in curve["error"]], **look)
-            panels[1, column].semilogy(curve["gradients"], [length / posterior.dim for length in curve["length"]], **look)
+            look = {
+                "color": colour,
+                "ls": dashes,
+                "lw": 1,
+                "marker": marker,
+                "ms": 2.5,
+                "label": method if number == 0 else None,
+            }
+            panels[0, column].plot(
+                curve["gradients"], [1 - error for error in curve["error"]], **look
+            )
+            panels[1, column].semilogy(
+                curve["gradients"],
+                [length / posterior.dim for length in curve["length"]],
+                **look,
+            )
     panels[0, column].set(title=data, ylim=(0.4, 1))
-    panels[1, column].set(xlabel="gradients", yticks=[1, 2, 3, 4], yticklabels=[1, 2, 3, 4])
+    panels[1, column].set(
+        xlabel="gradients", yticks=[1, 2, 3, 4], yticklabels=[1, 2, 3, 4]
+    )
     panels[1, column].minorticks_off()
 panels[0, 0].set(ylabel="accuracy of the last network")
 panels[1, 0].set(ylabel=r"$|\theta|^2/d$")
@@ -503,7 +640,10 @@ plt.show()
 
 # %%
 for data, methods in runs.items():
-    print(f"{data:28}{'warm-up, epochs:':>18}" + "".join(f"{burn_in:>9}" for burn_in in sgnuts.BURN_INS))
+    print(
+        f"{data:28}{'warm-up, epochs:':>18}"
+        + "".join(f"{burn_in:>9}" for burn_in in sgnuts.BURN_INS)
+    )
     for method in methods:
         rows = {
             "last network": lambda line: f"{1 - line['error']:.3f}",
@@ -515,8 +655,13 @@ for data, methods in runs.items():
             entries = []
             for index in range(len(sgnuts.BURN_INS)):
                 lines = [run["after"][index] for run in methods[method]]
-                line = {key: sum(one[key] for one in lines) / seeds for key in ("error", "gradients", "processor_seconds")}
-                line["average"] = {"error": sum(one["average"]["error"] for one in lines) / seeds}
+                line = {
+                    key: sum(one[key] for one in lines) / seeds
+                    for key in ("error", "gradients", "processor_seconds")
+                }
+                line["average"] = {
+                    "error": sum(one["average"]["error"] for one in lines) / seeds
+                }
                 entries.append(f"{entry(line):>9}")
             print(f"{method if row == 0 else '':28}{name:>18}" + "".join(entries))
 
@@ -543,7 +688,10 @@ claim(
 )
 claim(
     "Log loss of SGNUTS as reported less that of SGNUTS on MNIST, mean over the seeds",
-    (values("MNIST", "SGNUTS, as reported", columns["log loss"][0]) - values("MNIST", "SGNUTS", columns["log loss"][0])).mean(),
+    (
+        values("MNIST", "SGNUTS, as reported", columns["log loss"][0])
+        - values("MNIST", "SGNUTS", columns["log loss"][0])
+    ).mean(),
     at_least=0.1,
     because="the stored result",
 )
@@ -558,22 +706,36 @@ claim(
 # %%
 for data, methods in runs.items():
     for method in ("SGNUTS", "SGNUTS, as reported"):
-        counts = torch.stack([torch.tensor(run["depths"]) for run in methods[method]]).sum(0)
-        total, limited = int(counts.sum()), sum(run["depth_limited"] for run in methods[method])
+        counts = torch.stack(
+            [torch.tensor(run["depths"]) for run in methods[method]]
+        ).sum(0)
+        total, limited = (
+            int(counts.sum()),
+            sum(run["depth_limited"] for run in methods[method]),
+        )
         print(f"{data}, {method}: {total} trees, depths 0 to 10: {counts.tolist()},")
         share = limited * 1_023 / sum(run["gradients"] for run in methods[method])
-        print(f"    {limited / total:.0%} of them at the depth limit, with {share:.0%} of all gradients; ", end="")
+        print(
+            f"    {limited / total:.0%} of them at the depth limit, with {share:.0%} of all gradients; ",
+            end="",
+        )
         print(f"{sum(run['diverged'] for run in methods[method])} divergences")
 
 claim(
     "Share of the gradients of SGNUTS on MNIST that went into trees at the depth limit",
-    sum(run["depth_limited"] * 1_023 for run in runs["MNIST"]["SGNUTS"]) / sum(run["gradients"] for run in runs["MNIST"]["SGNUTS"]),
+    sum(run["depth_limited"] * 1_023 for run in runs["MNIST"]["SGNUTS"])
+    / sum(run["gradients"] for run in runs["MNIST"]["SGNUTS"]),
     at_least=0.85,
     because="the stored result; friction forbids the U-turn",
 )
 claim(
     "Divergences of all trees",
-    sum(run["diverged"] for methods in runs.values() for series in methods.values() for run in series),
+    sum(
+        run["diverged"]
+        for methods in runs.values()
+        for series in methods.values()
+        for run in series
+    ),
     at_most=0,
     because="the stored result",
 )
@@ -590,10 +752,14 @@ claim(
 # %%
 costs = {name: torch.tensor(measured) for name, measured in result["costs"].items()}
 for name, measured in costs.items():
-    print(f"{name:22} {measured.mean():.2f} ms, {measured.mean() / costs['gradient'].mean():.2f} of the gradient alone")
+    print(
+        f"{name:22} {measured.mean():.2f} ms, {measured.mean() / costs['gradient'].mean():.2f} of the gradient alone"
+    )
 per_tree = [run["gradients"] / run["trees"] for run in runs["MNIST"]["SGNUTS"]]
 hours = 70 * 100 * 1_023 * float(costs["SGNUTS"].mean()) / 3.6e6
-print(f"70 epochs as the report counts them, of 100 trees of depth 10: {70 * 100 * 1_023:,} gradients, {hours:.1f} hours of the processor")
+print(
+    f"70 epochs as the report counts them, of 100 trees of depth 10: {70 * 100 * 1_023:,} gradients, {hours:.1f} hours of the processor"
+)
 claim(
     "Cost of a gradient in a tree over that of a step of SGHMC",
     costs["SGNUTS"].mean() / costs["SGHMC"].mean(),
@@ -626,12 +792,21 @@ claim(
 # %%
 comparisons = {
     "trees or not: SGNUTS less SGHMC": ("SGNUTS", "SGHMC"),
-    "the report's hybrid: SGNUTS, then SGHMC, less SGHMC": ("SGNUTS, then SGHMC", "SGHMC"),
+    "the report's hybrid: SGNUTS, then SGHMC, less SGHMC": (
+        "SGNUTS, then SGHMC",
+        "SGHMC",
+    ),
     "a head start without trees less SGHMC": ("fresh momenta, then SGHMC", "SGHMC"),
-    "a head start without trees less one with trees": ("fresh momenta, then SGHMC", "SGNUTS, then SGHMC"),
+    "a head start without trees less one with trees": (
+        "fresh momenta, then SGHMC",
+        "SGNUTS, then SGHMC",
+    ),
 }
 for name, pair in comparisons.items():
-    ours, theirs = (values("MNIST", method, lambda run: 1 - run["average"]["error"]) for method in pair)
+    ours, theirs = (
+        values("MNIST", method, lambda run: 1 - run["average"]["error"])
+        for method in pair
+    )
     difference = ours - theirs
     print(
         f"{name:54} accuracy {difference.mean():+.3f} ± {difference.std() / seeds**0.5:.3f}, ahead with {int((difference > 0).sum())} of {seeds} seeds"
@@ -639,14 +814,18 @@ for name, pair in comparisons.items():
 
 claim(
     "Accuracy on MNIST with a head start without trees, less that of SGHMC, mean over the seeds",
-    (values("MNIST", "fresh momenta, then SGHMC", columns["accuracy"][0]) - values("MNIST", "SGHMC", columns["accuracy"][0])).mean(),
+    (
+        values("MNIST", "fresh momenta, then SGHMC", columns["accuracy"][0])
+        - values("MNIST", "SGHMC", columns["accuracy"][0])
+    ).mean(),
     at_least=0.02,
     because="the stored result; ahead with each of the seeds",
 )
 claim(
     "Accuracy on MNIST with a head start without trees, less that of the report's hybrid, mean over the seeds",
     (
-        values("MNIST", "fresh momenta, then SGHMC", columns["accuracy"][0]) - values("MNIST", "SGNUTS, then SGHMC", columns["accuracy"][0])
+        values("MNIST", "fresh momenta, then SGHMC", columns["accuracy"][0])
+        - values("MNIST", "SGNUTS, then SGHMC", columns["accuracy"][0])
     ).mean(),
     at_least=0.0,
     because="the stored result",

@@ -95,7 +95,9 @@ def mean(method, value):
 
 def cell(method, value, digits=3, factor=1.0):
     """Mean and standard deviation over the seeds."""
-    spread = torch.tensor([value(run) for run in methods[method]], dtype=torch.float64).std()
+    spread = torch.tensor(
+        [value(run) for run in methods[method]], dtype=torch.float64
+    ).std()
     return f"{factor * mean(method, value):.{digits}f} ± {factor * spread:.{digits}f}"
 
 
@@ -103,13 +105,26 @@ print(f"AUROC, mean and standard deviation over {len(methods[sghmc])} seeds")
 print(f"{'':28} {'by entropy':^31} {'by disagreement':^31}")
 print(f"{'':28} " + " ".join(f"{thing:>15}" for thing in ("letters", "clothes") * 2))
 for method in methods:
-    pairs = [(t, s) for s in ("auroc", "auroc_disagreement") for t in ("letters", "clothes")]
-    print(f"{method:28} " + " ".join(f"{cell(method, lambda run, t=t, s=s: run['entropy'][t][s]):>15}" for t, s in pairs))
+    pairs = [
+        (t, s) for s in ("auroc", "auroc_disagreement") for t in ("letters", "clothes")
+    ]
+    print(
+        f"{method:28} "
+        + " ".join(
+            f"{cell(method, lambda run, t=t, s=s: run['entropy'][t][s]):>15}"
+            for t, s in pairs
+        )
+    )
 
 print("\nmean entropy")
-print(f"{'':28} " + " ".join(f"{thing:>15}" for thing in ("digits", "letters", "clothes")))
+print(
+    f"{'':28} " + " ".join(f"{thing:>15}" for thing in ("digits", "letters", "clothes"))
+)
 for method in methods:
-    texts = [cell(method, lambda run, t=thing: run["entropy"][t]["mean"]) for thing in ("digits", "letters", "clothes")]
+    texts = [
+        cell(method, lambda run, t=thing: run["entropy"][t]["mean"])
+        for thing in ("digits", "letters", "clothes")
+    ]
     print(f"{method:28} " + " ".join(f"{text:>15}" for text in texts))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-entropy", "caption": "Entropy of the predictions on digits, letters and clothes; a line for each seed. The largest possible entropy is log 10."}}
@@ -119,8 +134,19 @@ for axes, thing in zip(panels, ("digits", "letters", "clothes"), strict=True):
     for method, runs in methods.items():
         for number, run in enumerate(runs):
             counts = torch.tensor(run["entropy"][thing]["histogram"]).float()
-            axes.stairs(counts / counts.sum(), edges, **style(method), lw=1.4, label=method if number == 0 else None)
-    axes.set(title=thing, xlabel=r"$\mathcal{H}(\bar P)$ (nats)", yscale="log", ylim=(1e-4, 1))
+            axes.stairs(
+                counts / counts.sum(),
+                edges,
+                **style(method),
+                lw=1.4,
+                label=method if number == 0 else None,
+            )
+    axes.set(
+        title=thing,
+        xlabel=r"$\mathcal{H}(\bar P)$ (nats)",
+        yscale="log",
+        ylim=(1e-4, 1),
+    )
 panels[0].set_ylabel("share of the images")
 panels[0].legend(fontsize=8)
 figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
@@ -130,20 +156,29 @@ plt.show()
 for thing in ("letters", "clothes"):
     claim(
         f"Area under the ROC curve for {thing}, by entropy, SGHMC less the optimised network",
-        mean(sghmc, lambda run, t=thing: run["entropy"][t]["auroc"]) - mean(point, lambda run, t=thing: run["entropy"][t]["auroc"]),
+        mean(sghmc, lambda run, t=thing: run["entropy"][t]["auroc"])
+        - mean(point, lambda run, t=thing: run["entropy"][t]["auroc"]),
         at_least=0.02,
         because="the stored result; with 10,000 images on each side such an area has a standard error below 0.005",
     )
 claim(
     "Area under the ROC curve for letters, by entropy, SGHMC less the average along the optimiser's path",
     mean(sghmc, lambda run: run["entropy"]["letters"]["auroc"])
-    - mean("SGD with momentum, averaged", lambda run: run["entropy"]["letters"]["auroc"]),
+    - mean(
+        "SGD with momentum, averaged", lambda run: run["entropy"]["letters"]["auroc"]
+    ),
     at_least=0.02,
     because="the stored result; an optimiser's networks are too much alike for their average to be unsure",
 )
 claim(
     "Share of SGHMC's entropy on letters that is disagreement",
-    mean(sghmc, lambda run: run["entropy"]["letters"]["disagreement"] / run["entropy"]["letters"]["mean"]),
+    mean(
+        sghmc,
+        lambda run: (
+            run["entropy"]["letters"]["disagreement"]
+            / run["entropy"]["letters"]["mean"]
+        ),
+    ),
     at_least=0.6,
     because="the stored result: single networks are sure of themselves, and not of one mind",
 )
@@ -162,8 +197,18 @@ right.plot([0, 1], [0, 1], color=TRUTH)
 for method, runs in methods.items():
     for number, run in enumerate(runs):
         look = {**style(method), "lw": 1.4, "label": method if number == 0 else None}
-        left.plot([100 * share for share in result["shares"]], [100 * error for error in run["rejection"]], marker="o", ms=3, **look)
-        shown = [(confidence, accuracy) for confidence, accuracy, count in run["reliability"] if count >= 20]
+        left.plot(
+            [100 * share for share in result["shares"]],
+            [100 * error for error in run["rejection"]],
+            marker="o",
+            ms=3,
+            **look,
+        )
+        shown = [
+            (confidence, accuracy)
+            for confidence, accuracy, count in run["reliability"]
+            if count >= 20
+        ]
         right.plot(*zip(*shown, strict=True), marker="o", ms=3, **look)
 left.set(xlabel="digits rejected (%)", ylabel="error on the rest (%)")
 right.set(xlabel="confidence", ylabel="accuracy", xlim=(0.2, 1.02), ylim=(0.2, 1.02))
@@ -178,31 +223,58 @@ plt.show()
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-turned", "caption": "Error, log loss and calibration error on the test digits, turned by an angle."}}
 figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.2))
-labels = {"error": "error", "log_loss": "log loss (nats)", "calibration_error": "calibration error"}
+labels = {
+    "error": "error",
+    "log_loss": "log loss (nats)",
+    "calibration_error": "calibration error",
+}
 for axes, (score, label) in zip(panels, labels.items(), strict=True):
     for method, runs in methods.items():
         for number, run in enumerate(runs):
             values = [turned[score] for turned in run["turned"]]
-            axes.plot(result["angles"], values, marker="o", ms=3, **style(method), label=method if number == 0 else None)
+            axes.plot(
+                result["angles"],
+                values,
+                marker="o",
+                ms=3,
+                **style(method),
+                label=method if number == 0 else None,
+            )
     axes.set(xlabel="angle (degrees)", ylabel=label)
 panels[1].legend(fontsize=7)
 figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
 plt.show()
 
 # %%
-print(f"{'':28} {'angle':>6} {'error %':>15} {'log loss':>15} {'Brier':>15} {'calibration':>15}")
+print(
+    f"{'':28} {'angle':>6} {'error %':>15} {'log loss':>15} {'Brier':>15} {'calibration':>15}"
+)
 for method in methods:
     for number in (0, 3, 6):
         texts = [
-            cell(method, lambda run, n=number, s=score: run["turned"][n][s], digits, factor)
-            for score, digits, factor in (("error", 2, 100), ("log_loss", 3, 1), ("brier", 3, 1), ("calibration_error", 4, 1))
+            cell(
+                method,
+                lambda run, n=number, s=score: run["turned"][n][s],
+                digits,
+                factor,
+            )
+            for score, digits, factor in (
+                ("error", 2, 100),
+                ("log_loss", 3, 1),
+                ("brier", 3, 1),
+                ("calibration_error", 4, 1),
+            )
         ]
-        print(f"{method:28} {result['angles'][number]:5}° " + " ".join(f"{text:>15}" for text in texts))
+        print(
+            f"{method:28} {result['angles'][number]:5}° "
+            + " ".join(f"{text:>15}" for text in texts)
+        )
 
 # %%
 claim(
     "Calibration error at 45 degrees, SGHMC less the optimised network",
-    mean(sghmc, lambda run: run["turned"][3]["calibration_error"]) - mean(point, lambda run: run["turned"][3]["calibration_error"]),
+    mean(sghmc, lambda run: run["turned"][3]["calibration_error"])
+    - mean(point, lambda run: run["turned"][3]["calibration_error"]),
     at_most=-0.04,
     because="the stored result; it has a standard error below 0.01",
 )
@@ -224,7 +296,9 @@ claim(
 
 # %%
 with TemporaryDirectory() as folder:
-    options = Options(data=Path(folder), runs=Path(folder), small=True, seeds=1, progress=False)
+    options = Options(
+        data=Path(folder), runs=Path(folder), small=True, seeds=1, progress=False
+    )
     prepared = mnist.prepare(options)
     for method in (sghmc, point):
         plan = mnist.settings(prepared, small=True)[method][0]
@@ -239,7 +313,8 @@ claim(
 )
 claim(
     "Live: disagreement of SGHMC's networks, letters over digits",
-    live[sghmc]["entropy"]["letters"]["disagreement"] / live[sghmc]["entropy"]["digits"]["disagreement"],
+    live[sghmc]["entropy"]["letters"]["disagreement"]
+    / live[sghmc]["entropy"]["digits"]["disagreement"],
     at_least=1.8,
     because="nothing in the data told the networks what to say about letters; it is near 2.8 over several seeds",
 )

@@ -442,7 +442,9 @@ for axes, part, name in zip(panels, range(2), (r"$\mu$", r"$\sigma$"), strict=Tr
     for way, colour in (("weights", COLOURS["HMC"]), ("outputs", FITTED)):
         values = [measured[size][way][part] for size in sizes]
         axes.loglog(sizes, values, "o-", color=colour, label=f"drawn {way}")
-    axes.loglog(sizes, [values[0] * sizes[0] / size for size in sizes], color=TRUTH, zorder=0)
+    axes.loglog(
+        sizes, [values[0] * sizes[0] / size for size in sizes], color=TRUTH, zorder=0
+    )
     axes.set(xlabel="minibatch $n$", title=f"slope in {name}")
 panels[0].set_ylabel("variance")
 panels[0].legend()
@@ -504,7 +506,10 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-priors", "caption": "Log density of a weight (left) and the force towards zero (right) for N(0, 1) and for the mixture with w = ½, σ₁ = 1, σ₂ = 0.05. The mixture draws small weights to zero strongly and lets large ones be."}, "image": {"alt": "Left, a parabola and a curve with a sharp peak at zero; right, a straight line and a curve that rises steeply near zero, falls back and joins the line."}}
 wide, narrow = 1.0, 0.05
 theta = torch.linspace(-1, 1, 801, dtype=DOUBLE)
-log_parts = [torch.distributions.Normal(0.0, std).log_prob(theta) + math.log(0.5) for std in (wide, narrow)]
+log_parts = [
+    torch.distributions.Normal(0.0, std).log_prob(theta) + math.log(0.5)
+    for std in (wide, narrow)
+]
 log_mixture = torch.logaddexp(*log_parts)
 from_wide = (log_parts[0] - log_mixture).exp()
 force = theta * (from_wide / wide**2 + (1 - from_wide) / narrow**2)
@@ -628,7 +633,9 @@ def width(name, where):
 
 def distance(name):
     """Of the curve without noise from the mean, in the middle of the gap, in deviations."""
-    values = functions[name][..., 60] if name == "HMC" else functions[name][:, best_fit, 60]
+    values = (
+        functions[name][..., 60] if name == "HMC" else functions[name][:, best_fit, 60]
+    )
     return abs(float(values.mean() - curve(grid[60])) / float(values.std()))
 
 
@@ -789,7 +796,9 @@ axes.plot(
     color=TRUTH,
 )
 axes.plot(0, 1, "o", mfc="none", color=TRUTH, ms=9)
-for count, marker, colour in zip(counts, "sDo", ("#56B4E9", COLOURS["HMC"], FITTED), strict=True):
+for count, marker, colour in zip(
+    counts, "sDo", ("#56B4E9", COLOURS["HMC"], FITTED), strict=True
+):
     axes.plot(
         orders,
         [variance_of[a, count][0] for a in orders],
@@ -1138,7 +1147,8 @@ claim(
 steps = 50 * 50_000 // 250
 claim(
     "Median σ with the prior N(0, 1) over what its schedule makes of it",
-    over_seeds(gaussian, lambda run: run["median_std"])[0] / (0.003 * math.exp(0.5 * 5e-4 * steps)),
+    over_seeds(gaussian, lambda run: run["median_std"])[0]
+    / (0.003 * math.exp(0.5 * 5e-4 * steps)),
     near=1,
     within=0.05,
     because="σ ≈ 0.003·exp(½·0.0005·10,000): set by rate and steps, as above, and not by the bound",
@@ -1238,10 +1248,20 @@ looks = {
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.6), sharey=True)
 for name, look in looks.items():
     names = [method for method in renyi if method.startswith(name)]
-    at = [renyi_mean(method, lambda run: run["processor_seconds"])[0] for method in names]
-    errors = [torch.tensor([100 * run["scores"]["error"] for run in renyi[method]["runs"]]) for method in names]
+    at = [
+        renyi_mean(method, lambda run: run["processor_seconds"])[0] for method in names
+    ]
+    errors = [
+        torch.tensor([100 * run["scores"]["error"] for run in renyi[method]["runs"]])
+        for method in names
+    ]
     middle = torch.stack([values.mean() for values in errors])
-    bars = torch.stack([torch.stack([m - v.min(), v.max() - m]) for m, v in zip(middle, errors, strict=True)]).T
+    bars = torch.stack(
+        [
+            torch.stack([m - v.min(), v.max() - m])
+            for m, v in zip(middle, errors, strict=True)
+        ]
+    ).T
     left.errorbar(at, middle, bars, **look, ms=5, capsize=2)
     curves = [run["curve"] for run in renyi[names[-1]]["runs"]]
     numbers = [int(n) for n in curves[0]]
@@ -1283,8 +1303,12 @@ claim(
 
 def less_sghmc(fit):
     """Test error of a fit less that of SGHMC after 80 rounds, in points, by seeds."""
-    pairs = zip(*(renyi[f"{name}, 80 rounds"]["runs"] for name in (fit, "SGHMC")), strict=True)
-    values = torch.tensor([100 * (a["scores"]["error"] - b["scores"]["error"]) for a, b in pairs])
+    pairs = zip(
+        *(renyi[f"{name}, 80 rounds"]["runs"] for name in (fit, "SGHMC")), strict=True
+    )
+    values = torch.tensor(
+        [100 * (a["scores"]["error"] - b["scores"]["error"]) for a, b in pairs]
+    )
     return float(values.mean()), float(values.std()) / len(values) ** 0.5
 
 
@@ -1316,7 +1340,12 @@ claim(
 )
 claim(
     "Most draws that any run after 80 rounds needed to come within 0.2 points of its final error",
-    max(draws_needed(run) for name, content in renyi.items() if name.endswith("80 rounds") for run in content["runs"]),
+    max(
+        draws_needed(run)
+        for name, content in renyi.items()
+        if name.endswith("80 rounds")
+        for run in content["runs"]
+    ),
     at_most=100,
     because="stored runs, all methods and seeds",
 )

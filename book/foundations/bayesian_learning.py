@@ -32,7 +32,12 @@ from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGHMC
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import LinearRegression, NetworkPosterior
-from sgmc.prediction import average_predictions, error_rate, log_score, predictive_entropy
+from sgmc.prediction import (
+    average_predictions,
+    error_rate,
+    log_score,
+    predictive_entropy,
+)
 
 use_style()
 
@@ -95,7 +100,12 @@ def features(x):
     return x[:, None] ** torch.arange(4)
 
 
-x = torch.cat([-1 + 0.8 * torch.rand(4, generator=generator), 0.3 + 0.6 * torch.rand(4, generator=generator)]).double()
+x = torch.cat(
+    [
+        -1 + 0.8 * torch.rand(4, generator=generator),
+        0.3 + 0.6 * torch.rand(4, generator=generator),
+    ]
+).double()
 y = torch.sin(2.5 * x) + 0.2 * torch.randn(8, generator=generator)
 regression = LinearRegression(features(x), y, noise_variance=0.04, prior_variance=4.0)
 grid = torch.linspace(-2, 2, 201, dtype=torch.float64)
@@ -118,13 +128,33 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-regression", "caption": "The exact posterior of a cubic after eight observations: mean plus and minus two standard deviations of the curve (band), and five curves drawn from it (thin). The point estimate is the posterior's mean (thick); it knows nothing of the band. Dotted: the curve that made the data."}}
 figure, axes = plt.subplots()
 width = 2 * variance.sqrt()
-axes.fill_between(grid, mean - width, mean + width, color=COLOURS["SGHMC"], alpha=0.2, lw=0, label="posterior, two standard deviations")
+axes.fill_between(
+    grid,
+    mean - width,
+    mean + width,
+    color=COLOURS["SGHMC"],
+    alpha=0.2,
+    lw=0,
+    label="posterior, two standard deviations",
+)
 factor = torch.linalg.cholesky(regression.covariance)
 for i in range(5):
-    theta = regression.mean + factor @ torch.randn(4, generator=generator, dtype=torch.float64)
-    axes.plot(grid, features(grid) @ theta, color=COLOURS["SGHMC"], lw=0.8, label=None if i else "draws from the posterior")
-axes.plot(grid, mean, color=COLOURS["SGD with momentum"], lw=2.4, label="point estimate")
-axes.plot(grid, torch.sin(2.5 * grid), ":", color="black", lw=1.2, label=r"$\sin(2.5\,x)$")
+    theta = regression.mean + factor @ torch.randn(
+        4, generator=generator, dtype=torch.float64
+    )
+    axes.plot(
+        grid,
+        features(grid) @ theta,
+        color=COLOURS["SGHMC"],
+        lw=0.8,
+        label=None if i else "draws from the posterior",
+    )
+axes.plot(
+    grid, mean, color=COLOURS["SGD with momentum"], lw=2.4, label="point estimate"
+)
+axes.plot(
+    grid, torch.sin(2.5 * grid), ":", color="black", lw=1.2, label=r"$\sin(2.5\,x)$"
+)
 axes.plot(x, y, "ko", ms=5, label="data")
 axes.set(xlabel="$x$", ylabel="$y$", ylim=(-6, 6))
 axes.legend(loc="upper center", ncols=2)
@@ -148,7 +178,13 @@ plt.show()
 # %%
 train, test = digits()
 strange = letters()
-posterior = NetworkPosterior(multilayer_perceptron([784, 50, 10]), train.inputs, train.targets, prior_variance=0.1, batch_size=200)
+posterior = NetworkPosterior(
+    multilayer_perceptron([784, 50, 10]),
+    train.inputs,
+    train.targets,
+    prior_variance=0.1,
+    batch_size=200,
+)
 start = posterior.initial_position(1, torch.Generator().manual_seed(0))
 everything = torch.cat([test.inputs, strange.inputs])
 
@@ -168,11 +204,16 @@ def predictions(kernel, num_samples, warm_up, thinning, seed=1):
     return draws.samples
 
 
-point = average_predictions(predictions(SGHMC.from_learning_rate(1e-5, 0.1, temperature=0.0), 1, 2_000, 1))
+point = average_predictions(
+    predictions(SGHMC.from_learning_rate(1e-5, 0.1, temperature=0.0), 1, 2_000, 1)
+)
 networks = predictions(SGHMC.from_learning_rate(1e-5, 0.01), 150, 2_000, 20)
 average = average_predictions(networks)
 split = [len(test.targets), len(strange.targets)]
-(point_digits, point_letters), (average_digits, average_letters) = point.split(split), average.split(split)
+(point_digits, point_letters), (average_digits, average_letters) = (
+    point.split(split),
+    average.split(split),
+)
 
 sure = (point_letters.max(-1).values > 0.9).double().mean()
 claim(
@@ -205,12 +246,19 @@ claim(
 
 # %%
 doubt = {
-    "point estimate": (predictive_entropy(point_digits).double(), predictive_entropy(point_letters).double()),
-    "average of 150 networks": (predictive_entropy(average_digits).double(), predictive_entropy(average_letters).double()),
+    "point estimate": (
+        predictive_entropy(point_digits).double(),
+        predictive_entropy(point_letters).double(),
+    ),
+    "average of 150 networks": (
+        predictive_entropy(average_digits).double(),
+        predictive_entropy(average_letters).double(),
+    ),
 }
 answered = torch.linspace(0, 1, 201, dtype=torch.float64)
 let_through = {
-    name: (on_letters <= on_digits.quantile(answered)[:, None]).double().mean(-1) for name, (on_digits, on_letters) in doubt.items()
+    name: (on_letters <= on_digits.quantile(answered)[:, None]).double().mean(-1)
+    for name, (on_digits, on_letters) in doubt.items()
 }
 claim(
     "Share of letters let through where 80 % of the digits are answered, average over point estimate",
@@ -230,18 +278,37 @@ claim(
 figure = plt.figure(figsize=(7.2, 4.9))
 above, below = figure.subfigures(2, 1, height_ratios=(1.75, 1))
 left, right = above.subplots(1, 2)
-for (name, (_, on_letters)), colour in zip(doubt.items(), (COLOURS["SGD with momentum"], COLOURS["SGHMC"]), strict=True):
-    left.hist(on_letters.numpy(), bins=25, range=(0, 2.31), histtype="step", lw=1.6, color=colour, label=name)
+for (name, (_, on_letters)), colour in zip(
+    doubt.items(), (COLOURS["SGD with momentum"], COLOURS["SGHMC"]), strict=True
+):
+    left.hist(
+        on_letters.numpy(),
+        bins=25,
+        range=(0, 2.31),
+        histtype="step",
+        lw=1.6,
+        color=colour,
+        label=name,
+    )
     right.plot(answered, let_through[name], color=colour, label=name)
 left.set(xlabel="entropy (nats)", ylabel="letters", ylim=(0, 165))
 left.legend(loc="upper left")
 right.axvline(0.8, color=TRUTH, lw=1, zorder=0)
-right.set(xlabel="share of digits answered", ylabel="share of letters let through", xlim=(0.3, 1.01))
+right.set(
+    xlabel="share of digits answered",
+    ylabel="share of letters let through",
+    xlim=(0.3, 1.01),
+)
 confidence, named = point_letters.max(-1)
-chosen = torch.stack([torch.where(strange.targets == k, confidence, 0).argmax() for k in range(10)])
+chosen = torch.stack(
+    [torch.where(strange.targets == k, confidence, 0).argmax() for k in range(10)]
+)
 for axes, i in zip(below.subplots(1, 10), chosen.tolist(), strict=True):
     axes.imshow(strange.inputs[i].view(28, 28), cmap="gray_r")
-    axes.set_title(f"{int(named[i])}: {confidence[i]:.2f}\n{average_letters[i, named[i]]:.2f}", fontsize=9)
+    axes.set_title(
+        f"{int(named[i])}: {confidence[i]:.2f}\n{average_letters[i, named[i]]:.2f}",
+        fontsize=9,
+    )
     axes.axis("off")
 plt.show()
 
@@ -255,7 +322,9 @@ plt.show()
 
 # %%
 single = predictive_entropy(networks[:, 0, split[0] :]).mean()
-single_error = sum(error_rate(p, test.targets) for p in networks[:, 0, : split[0]]) / len(networks)
+single_error = sum(
+    error_rate(p, test.targets) for p in networks[:, 0, : split[0]]
+) / len(networks)
 claim(
     "Mean entropy on letters of single sampled networks, over that of the point estimate",
     single / predictive_entropy(point_letters).mean(),

@@ -119,7 +119,11 @@ use_style()
 
 # %%
 bowl = Gaussian.standard(1, dtype=torch.float64)
-integrators = {"explicit Euler": explicit_euler, "symplectic Euler": symplectic_euler, "leapfrog": leapfrog}
+integrators = {
+    "explicit Euler": explicit_euler,
+    "symplectic Euler": symplectic_euler,
+    "leapfrog": leapfrog,
+}
 
 
 def path(integrator, step_size, num_steps, potential=bowl, start=(0.0, 1.0)):
@@ -127,7 +131,9 @@ def path(integrator, step_size, num_steps, potential=bowl, start=(0.0, 1.0)):
     position, momentum = (torch.tensor([[x]], dtype=torch.float64) for x in start)
     points = [torch.cat([position, momentum], -1)]
     for _ in range(num_steps):
-        position, momentum = integrator(potential.gradient, position, momentum, step_size)
+        position, momentum = integrator(
+            potential.gradient, position, momentum, step_size
+        )
         points.append(torch.cat([position, momentum], -1))
     return torch.cat(points)
 
@@ -230,8 +236,18 @@ left.axhline(1, color=TRUTH, zorder=0)
 left.set(xlabel="step", ylabel=r"energy $H / H_0$", ylim=(0.7, 1e5))
 left.legend(loc="upper left")
 last = torch.arange(2_940, 3_001)
-for name, bounds in (("symplectic Euler", (1 / 1.15, 1 / 0.85)), ("leapfrog", (1, 1 / (1 - 0.3**2 / 4)))):
-    right.plot(last, energy[name][last] / energy[name][0], "o-", ms=2.5, lw=1, color=COLOURS[name])
+for name, bounds in (
+    ("symplectic Euler", (1 / 1.15, 1 / 0.85)),
+    ("leapfrog", (1, 1 / (1 - 0.3**2 / 4))),
+):
+    right.plot(
+        last,
+        energy[name][last] / energy[name][0],
+        "o-",
+        ms=2.5,
+        lw=1,
+        color=COLOURS[name],
+    )
     for bound in bounds:
         right.axhline(bound, color=COLOURS[name], ls="--", lw=0.8)
 right.set(xlabel="step")
@@ -275,21 +291,44 @@ def determinant(integrator, step_size=0.1):
     """Compute det DΨ at one state by forward automatic differentiation."""
 
     def step(state):
-        moved = integrator(lambda x: 4 * x**3 - 4 * x, state[:1, None], state[1:, None], step_size)
+        moved = integrator(
+            lambda x: 4 * x**3 - 4 * x, state[:1, None], state[1:, None], step_size
+        )
         return torch.cat(moved).flatten()
 
-    return float(torch.linalg.det(torch.func.jacfwd(step)(torch.tensor([0.7, -0.4], dtype=torch.float64))))
+    return float(
+        torch.linalg.det(
+            torch.func.jacfwd(step)(torch.tensor([0.7, -0.4], dtype=torch.float64))
+        )
+    )
 
 
-claim("Leapfrog there and back misses the start by", return_error(leapfrog), at_most=1e-11, because="rounding of 50 steps")
+claim(
+    "Leapfrog there and back misses the start by",
+    return_error(leapfrog),
+    at_most=1e-11,
+    because="rounding of 50 steps",
+)
 claim(
     "Symplectic Euler there and back misses the start by",
     return_error(symplectic_euler),
     at_least=1e-2,
     because="its error is of the first order in ε = 0.1",
 )
-claim("Leapfrog's Jacobian has determinant", determinant(leapfrog), near=1, within=1e-13, because="a product of shears")
-claim("Symplectic Euler's Jacobian has determinant", determinant(symplectic_euler), near=1, within=1e-13, because="a product of shears")
+claim(
+    "Leapfrog's Jacobian has determinant",
+    determinant(leapfrog),
+    near=1,
+    within=1e-13,
+    because="a product of shears",
+)
+claim(
+    "Symplectic Euler's Jacobian has determinant",
+    determinant(symplectic_euler),
+    near=1,
+    within=1e-13,
+    because="a product of shears",
+)
 claim(
     "Explicit Euler's Jacobian has determinant",
     determinant(explicit_euler),
@@ -313,7 +352,11 @@ def area(points):
 
 
 snapshots = {
-    name: [torch.cat(disc, -1)] + [torch.cat(integrator(well.gradient, *disc, 0.05, steps), -1) for steps in (12, 24, 36)]
+    name: [torch.cat(disc, -1)]
+    + [
+        torch.cat(integrator(well.gradient, *disc, 0.05, steps), -1)
+        for steps in (12, 24, 36)
+    ]
     for name, integrator in integrators.items()
 }
 grown = {name: area(shots[-1]) / area(shots[0]) for name, shots in snapshots.items()}
@@ -334,10 +377,20 @@ claim(
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-area", "caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of H, on which the exact dynamics runs."}}
 figure, panels = plt.subplots(1, 3, figsize=(7.4, 2.7), sharex=True, sharey=True)
-theta, r = torch.meshgrid(torch.linspace(0.1, 1.7, 120), torch.linspace(-1.7, 1.7, 120), indexing="ij")
+theta, r = torch.meshgrid(
+    torch.linspace(0.1, 1.7, 120), torch.linspace(-1.7, 1.7, 120), indexing="ij"
+)
 levels = well.energy(theta.reshape(-1, 1)).reshape(theta.shape) + 0.5 * r**2
 for axes, (name, shots) in zip(panels, snapshots.items(), strict=True):
-    axes.contour(theta, r, levels, levels=[-0.9, -0.7, -0.5, -0.3, -0.1], colors=TRUTH, linestyles="solid", linewidths=0.5)
+    axes.contour(
+        theta,
+        r,
+        levels,
+        levels=[-0.9, -0.7, -0.5, -0.3, -0.1],
+        colors=TRUTH,
+        linestyles="solid",
+        linewidths=0.5,
+    )
     axes.fill(*shots[0].T, color="black", alpha=0.6, lw=0)
     for shot in shots[1:]:
         axes.fill(*shot.T, color=COLOURS[name], alpha=0.7, lw=0)
@@ -363,8 +416,14 @@ def energy_error(integrator, step_size):
     return (values - values[0]).abs().max()
 
 
-errors = {name: torch.stack([energy_error(f, float(h)) for h in step_sizes]) for name, f in integrators.items()}
-slopes = {name: float((e[-1] / e[-3]).log() / (step_sizes[-1] / step_sizes[-3]).log()) for name, e in errors.items()}
+errors = {
+    name: torch.stack([energy_error(f, float(h)) for h in step_sizes])
+    for name, f in integrators.items()
+}
+slopes = {
+    name: float((e[-1] / e[-3]).log() / (step_sizes[-1] / step_sizes[-3]).log())
+    for name, e in errors.items()
+}
 for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog", 2)):
     claim(
         f"The energy error of {name} has order",

@@ -108,11 +108,16 @@ position = start
 for _ in range(20):
     position, momentum = leapfrog(target.gradient, position, momentum, 0.15)
     trajectory.append(position)
-walk = sample(RandomWalkMetropolis(0.25), target, start, num_samples=20, seed=1).samples[:, 0]
+walk = sample(
+    RandomWalkMetropolis(0.25), target, start, num_samples=20, seed=1
+).samples[:, 0]
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-trajectory", "caption": "Left: one trajectory of 20 leapfrog steps on a Gaussian with correlation 0.95. It bounces between the walls of the valley, and all the while goes along it. Right: 20 steps of random-walk Metropolis from the same place, with a step size of 0.25, about the valley's width."}}
 figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.8), sharey=True)
-for axes, points, name in ((panels[0], torch.cat(trajectory), "HMC"), (panels[1], torch.cat([start, walk]), "random walk")):
+for axes, points, name in (
+    (panels[0], torch.cat(trajectory), "HMC"),
+    (panels[1], torch.cat([start, walk]), "random walk"),
+):
     plot_contours(axes, target, -3.2, 3.2)
     axes.plot(*points.T, "o-", ms=3, lw=1, color=COLOURS[name])
     axes.set(title=name, xlabel=r"$\theta_1$")
@@ -134,7 +139,10 @@ plt.show()
 
 # %%
 bowl = Gaussian.standard(1, dtype=torch.float64)
-law = {h: float(naive_sghmc_chain(torch.eye(1), h, 2).stationary_covariance()[0, 0]) for h in (0.5, 1.0, 1.5)}
+law = {
+    h: float(naive_sghmc_chain(torch.eye(1), h, 2).stationary_covariance()[0, 0])
+    for h in (0.5, 1.0, 1.5)
+}
 claim(
     "Largest relative distance of uncorrected HMC's exact variance from 1/(1 − ε²/4), at ε = 0.5, 1 and 1.5",
     max(abs(v * (1 - h**2 / 4) - 1) for h, v in law.items()),
@@ -145,8 +153,20 @@ start = bowl.exact_samples(10_000, torch.Generator().manual_seed(1))
 sizes = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 measured = {}
 for metropolis in (False, True):
-    runs = [sample(HMC(h, round(1.6 / h), metropolis=metropolis), bowl, start, num_samples=10, warm_up=20, seed=2) for h in sizes]
-    measured[metropolis] = torch.tensor([run.mean_and_standard_error(lambda x: x**2) for run in runs])
+    runs = [
+        sample(
+            HMC(h, round(1.6 / h), metropolis=metropolis),
+            bowl,
+            start,
+            num_samples=10,
+            warm_up=20,
+            seed=2,
+        )
+        for h in sizes
+    ]
+    measured[metropolis] = torch.tensor(
+        [run.mean_and_standard_error(lambda x: x**2) for run in runs]
+    )
     value, error = measured[metropolis][sizes.index(1.0)]
     claim(
         f"Measured variance at ε = 1 {'with' if metropolis else 'without'} the correction step",
@@ -160,9 +180,16 @@ for metropolis in (False, True):
 figure, axes = plt.subplots(figsize=(6.4, 3.2))
 axes.axhline(1, color=TRUTH, zorder=0)
 fine = torch.linspace(0.02, 1.78, 200)
-axes.plot(fine, 1 / (1 - fine**2 / 4), "--", lw=1, color=COLOURS["HMC without correction"])
-for metropolis, name, marker in ((False, "HMC without correction", "s"), (True, "HMC", "o")):
-    axes.plot(sizes, measured[metropolis][:, 0], marker, color=COLOURS[name], label=name)
+axes.plot(
+    fine, 1 / (1 - fine**2 / 4), "--", lw=1, color=COLOURS["HMC without correction"]
+)
+for metropolis, name, marker in (
+    (False, "HMC without correction", "s"),
+    (True, "HMC", "o"),
+):
+    axes.plot(
+        sizes, measured[metropolis][:, 0], marker, color=COLOURS[name], label=name
+    )
 axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"variance of $\theta$", ylim=(0, 5))
 axes.legend(loc="upper left")
 plt.show()
@@ -186,14 +213,25 @@ def efficiency(kernel, potential, num_samples=1_000, chains=20, seed=0):
     def moments(position):
         return torch.cat([position[:, :2], position[:, :2] ** 2], -1).double()
 
-    draws = sample(kernel, potential, start, num_samples=num_samples, seed=seed, collect=moments)
-    gradients = draws.statistics["num_gradients"][-1, 0] if "num_gradients" in draws.statistics else num_samples
+    draws = sample(
+        kernel, potential, start, num_samples=num_samples, seed=seed, collect=moments
+    )
+    gradients = (
+        draws.statistics["num_gradients"][-1, 0]
+        if "num_gradients" in draws.statistics
+        else num_samples
+    )
     sizes = arviz.ess(draws.to_arviz(), method="mean")["position"]
-    return float(sizes.min()) / (chains * float(gradients)), float(draws.statistics["acceptance"].mean())
+    return float(sizes.min()) / (chains * float(gradients)), float(
+        draws.statistics["acceptance"].mean()
+    )
 
 
 steps = [1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20]
-by_steps = {jitter: [efficiency(HMC(0.196, L, jitter=jitter), bowl)[0] for L in steps] for jitter in (0.0, 0.5)}
+by_steps = {
+    jitter: [efficiency(HMC(0.196, L, jitter=jitter), bowl)[0] for L in steps]
+    for jitter in (0.0, 0.5)
+}
 resonance = steps.index(16)  # 16 × 0.196 ≈ π
 claim(
     "Effective samples per gradient at the resonance, with jitter over without",
@@ -203,18 +241,35 @@ claim(
 )
 
 step_sizes = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-by_step_size = [efficiency(HMC(h, max(1, round(1.5 / h)), jitter=0.5), target) for h in step_sizes]
+by_step_size = [
+    efficiency(HMC(h, max(1, round(1.5 / h)), jitter=0.5), target) for h in step_sizes
+]
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning", "caption": "Effective samples per gradient. Left: in the bowl, with ε = 0.196, against the number of steps; at εL = π (grey) the fixed number resonates. Right: on the Gaussian with correlation 0.95, trajectories of length 1.5, against the step size, with the acceptance (dashed) and the limit of stability (grey)."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.3))
 for jitter, style in ((0.0, "o-"), (0.5, "s--")):
     left.semilogy(
-        steps, by_steps[jitter], style, ms=4, color=COLOURS["HMC"], label="random number of steps" if jitter else "fixed number of steps"
+        steps,
+        by_steps[jitter],
+        style,
+        ms=4,
+        color=COLOURS["HMC"],
+        label="random number of steps" if jitter else "fixed number of steps",
     )
 left.axvline(torch.pi / 0.196, color=TRUTH, lw=1, zorder=0)
-left.set(xlabel="leapfrog steps $L$", ylabel="effective samples per gradient", xticks=range(0, 21, 4))
+left.set(
+    xlabel="leapfrog steps $L$",
+    ylabel="effective samples per gradient",
+    xticks=range(0, 21, 4),
+)
 left.legend(loc="lower left")
-right.plot(step_sizes, [e for e, _ in by_step_size], "o-", color=COLOURS["HMC"], label="efficiency")
+right.plot(
+    step_sizes,
+    [e for e, _ in by_step_size],
+    "o-",
+    color=COLOURS["HMC"],
+    label="efficiency",
+)
 right.plot([], [], "--", color="black", label="acceptance")
 right.axvline(2 * 0.05**0.5, color=TRUTH, lw=1, zorder=0)
 right.set(xlabel=r"step size $\varepsilon$", ylim=(0, 0.07))
@@ -234,11 +289,26 @@ plt.show()
 # %%
 # The coordinates M^{1/2}θ turn one problem into the other, so the acceptances of the two chains have one law.
 generator = torch.Generator().manual_seed(3)
-with_mass = sample(HMC(0.8, 3, mass=target.precision), target, target.exact_samples(20_000, generator), num_samples=5, seed=5)
-standard = sample(HMC(0.8, 3), Gaussian.standard(2), Gaussian.standard(2).exact_samples(20_000, generator), num_samples=5, seed=6)
+with_mass = sample(
+    HMC(0.8, 3, mass=target.precision),
+    target,
+    target.exact_samples(20_000, generator),
+    num_samples=5,
+    seed=5,
+)
+standard = sample(
+    HMC(0.8, 3),
+    Gaussian.standard(2),
+    Gaussian.standard(2).exact_samples(20_000, generator),
+    num_samples=5,
+    seed=6,
+)
 (a, a_error), (b, b_error) = (
     (m.mean(0).mean(), m.mean(0).std() / 20_000**0.5)
-    for m in (with_mass.statistics["acceptance"].double(), standard.statistics["acceptance"].double())
+    for m in (
+        with_mass.statistics["acceptance"].double(),
+        standard.statistics["acceptance"].double(),
+    )
 )
 claim(
     "Acceptance with the ideal mass on correlation 0.95, less that on a standard Gaussian",
@@ -270,12 +340,32 @@ noise = torch.tensor([[0.4, 1.1]], dtype=torch.float64)
 precise = Gaussian.correlated(0.95, dtype=torch.float64)
 one_step = leapfrog(precise.gradient, position, noise, step)[0]
 langevin = position - step**2 / 2 * precise.gradient(position) + step * noise
-claim("One leapfrog step and the Langevin proposal differ by", (one_step - langevin).abs().max(), at_most=1e-14, because="the same algebra")
+claim(
+    "One leapfrog step and the Langevin proposal differ by",
+    (one_step - langevin).abs().max(),
+    at_most=1e-14,
+    because="the same algebra",
+)
 
-refreshed = sample(HMC(0.3, 1, refreshment=0.3), target, target.exact_samples(4_000, generator), num_samples=50, warm_up=20, seed=7)
+refreshed = sample(
+    HMC(0.3, 1, refreshment=0.3),
+    target,
+    target.exact_samples(4_000, generator),
+    num_samples=50,
+    warm_up=20,
+    seed=7,
+)
 value, error = refreshed.mean_and_standard_error(lambda x: x[..., 0] * x[..., 1])
-claim("E[θ₁θ₂] with partial refreshment", value, near=0.95, standard_error=error, because="4,000 independent chains")
-keeping, forgetting = (efficiency(HMC(0.2, 1, refreshment=phi), target, 4_000)[0] for phi in (0.5, 1.0))
+claim(
+    "E[θ₁θ₂] with partial refreshment",
+    value,
+    near=0.95,
+    standard_error=error,
+    because="4,000 independent chains",
+)
+keeping, forgetting = (
+    efficiency(HMC(0.2, 1, refreshment=phi), target, 4_000)[0] for phi in (0.5, 1.0)
+)
 claim(
     "Effective samples per gradient of single leapfrog steps of 0.2, momentum refreshed by φ = 0.5 over refreshed wholly",
     keeping / forgetting,
@@ -299,21 +389,29 @@ claim(
 # %%
 def compare(correlation, dim, num_samples):
     """Effective samples per gradient of random walk, Langevin and HMC on equally correlated variables."""
-    potential = Gaussian((1 - correlation) * torch.eye(dim) + correlation * torch.ones(dim, dim))
+    potential = Gaussian(
+        (1 - correlation) * torch.eye(dim) + correlation * torch.ones(dim, dim)
+    )
     narrow, wide = (1 - correlation) ** 0.5, (1 + (dim - 1) * correlation) ** 0.5
-    walks = [RandomWalkMetropolis(c * narrow / (dim - 1) ** 0.5) for c in (3.0, 7.0, 20.0)]
+    walks = [
+        RandomWalkMetropolis(c * narrow / (dim - 1) ** 0.5) for c in (3.0, 7.0, 20.0)
+    ]
     langevin = HMC(1.5 * narrow * (2 / dim) ** (1 / 6), 1)
     steps = [c * narrow * (2 / dim) ** 0.25 for c in (0.7, 1.0, 1.3)]
     trajectories = [HMC(h, round(1.5 * wide / h), jitter=0.5) for h in steps]
     return {
-        "random walk": max(efficiency(kernel, potential, num_samples)[0] for kernel in walks),
+        "random walk": max(
+            efficiency(kernel, potential, num_samples)[0] for kernel in walks
+        ),
         "Langevin": efficiency(langevin, potential, num_samples)[0],
         "HMC": max(efficiency(kernel, potential, 500)[0] for kernel in trajectories),
     }
 
 
 by_correlation = {rho: compare(rho, 2, 4_000) for rho in (0.0, 0.9, 0.99)}
-by_dimension = {2: by_correlation[0.9]} | {dim: compare(0.9, dim, 8_000) for dim in (4, 8)}
+by_dimension = {2: by_correlation[0.9]} | {
+    dim: compare(0.9, dim, 8_000) for dim in (4, 8)
+}
 claim(
     "HMC over random walk in effective samples per gradient, 2 dimensions, correlation 0.99",
     by_correlation[0.99]["HMC"] / by_correlation[0.99]["random walk"],
@@ -336,10 +434,20 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-hmc-gain", "caption": "Effective samples per gradient (per energy for the random walk) on equally correlated Gaussians, each method at a good setting. Left: two dimensions, against the correlation. Right: correlation 0.9, against the dimension."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3), sharey=True)
 for name, marker, colour in zip(
-    ("random walk", "Langevin", "HMC"), "so^", (COLOURS["random walk"], COLOURS["SGLD"], COLOURS["HMC"]), strict=True
+    ("random walk", "Langevin", "HMC"),
+    "so^",
+    (COLOURS["random walk"], COLOURS["SGLD"], COLOURS["HMC"]),
+    strict=True,
 ):
     for axes, results in ((left, by_correlation), (right, by_dimension)):
-        axes.semilogy([f"{x:g}" for x in results], [best[name] for best in results.values()], marker + "-", ms=5, color=colour, label=name)
+        axes.semilogy(
+            [f"{x:g}" for x in results],
+            [best[name] for best in results.values()],
+            marker + "-",
+            ms=5,
+            color=colour,
+            label=name,
+        )
 left.set(xlabel=r"correlation $\rho$", ylabel="effective samples per gradient")
 left.legend(loc="lower left")
 right.set(xlabel="dimension $d$")

@@ -77,11 +77,18 @@ use_style()
 
 # %%
 pi = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
-P = 0.5 * torch.minimum(torch.ones(3, 3, dtype=torch.float64), pi[None, :] / pi[:, None])
+P = 0.5 * torch.minimum(
+    torch.ones(3, 3, dtype=torch.float64), pi[None, :] / pi[:, None]
+)
 P -= torch.diag(P.sum(1) - 1)
 flow = pi[:, None] * P
 distance = [(torch.linalg.matrix_power(P, t)[0] - pi).abs().max() for t in (10, 11)]
-claim("Largest violation of detailed balance", (flow - flow.T).abs().max(), at_most=1e-14, because="exact algebra; rounding")
+claim(
+    "Largest violation of detailed balance",
+    (flow - flow.T).abs().max(),
+    at_most=1e-14,
+    because="exact algebra; rounding",
+)
 claim(
     "Distance from π after 11 steps from the first state, over the distance after 10",
     distance[1] / distance[0],
@@ -135,11 +142,22 @@ claim(
 
 # %%
 well = DoubleWell()
-good = sample(RandomWalkMetropolis(1.5), well, torch.zeros(1_000, 1), num_samples=1_000, warm_up=100, seed=1)
+good = sample(
+    RandomWalkMetropolis(1.5),
+    well,
+    torch.zeros(1_000, 1),
+    num_samples=1_000,
+    warm_up=100,
+    seed=1,
+)
 exact = expectation(well, lambda x: x**2, -4, 4)
 value, error = good.mean_and_standard_error(lambda x: x**2)
 claim(
-    "E[θ²] of the double well", value, near=round(exact, 5), standard_error=error, because="quadrature, and the spread between 1,000 chains"
+    "E[θ²] of the double well",
+    value,
+    near=round(exact, 5),
+    standard_error=error,
+    because="quadrature, and the spread between 1,000 chains",
 )
 
 grid = torch.linspace(-3, 3, 601, dtype=torch.float64)
@@ -261,8 +279,17 @@ claim(
 # Do the two ways agree? Take 400 chains in 100 groups of four.
 
 # %%
-run = sample(RandomWalkMetropolis(1.5), well, torch.zeros(400, 1), num_samples=2_000, warm_up=100, seed=2)
-draws = run.to_arviz().posterior["position"].values.astype(float)  # chains first, as ArviZ has them
+run = sample(
+    RandomWalkMetropolis(1.5),
+    well,
+    torch.zeros(400, 1),
+    num_samples=2_000,
+    warm_up=100,
+    seed=2,
+)
+draws = (
+    run.to_arviz().posterior["position"].values.astype(float)
+)  # chains first, as ArviZ has them
 groups = draws.reshape(100, 4, 2_000)
 estimated = sum(float(arviz.mcse(chains)) for chains in groups) / len(groups)
 ratio = estimated / groups.mean((1, 2)).std(ddof=1)
@@ -282,8 +309,16 @@ claim(
 # %%
 step_sizes = torch.logspace(-1, 1, 13).tolist()
 start = torch.randn(50, 1, generator=torch.Generator().manual_seed(0))
-runs = [sample(RandomWalkMetropolis(e), Gaussian.standard(1), start, num_samples=4_000, seed=2) for e in step_sizes]
-effective = [arviz.ess(run.to_arviz(), method="mean")["position"].item() / run.samples.numel() for run in runs]
+runs = [
+    sample(
+        RandomWalkMetropolis(e), Gaussian.standard(1), start, num_samples=4_000, seed=2
+    )
+    for e in step_sizes
+]
+effective = [
+    arviz.ess(run.to_arviz(), method="mean")["position"].item() / run.samples.numel()
+    for run in runs
+]
 of_chains = torch.stack([run.statistics["acceptance"].double().mean(0) for run in runs])
 acceptance = of_chains.mean(1)
 theory = 2 / torch.pi * torch.atan(2 / torch.tensor(step_sizes, dtype=torch.float64))
@@ -305,21 +340,35 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-step-size", "caption": "Random-walk Metropolis on a standard Gaussian. Left: autocorrelation of θ for a step that is too small, good, and too large. Right: acceptance (grey: exact) and effective samples per draw. Too small a step crawls, too large a step is refused."}}
 def autocorrelation(draws, num_lags):
     """Autocorrelation at lags 0, 1, … of draws (S, chains) with mean zero."""
-    products = torch.stack([(draws[: len(draws) - k] * draws[k:]).mean() for k in range(num_lags)])
+    products = torch.stack(
+        [(draws[: len(draws) - k] * draws[k:]).mean() for k in range(num_lags)]
+    )
     return products / products[0]
 
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
 for i, style in ((3, "--"), (8, "-"), (12, ":")):
     left.plot(
-        autocorrelation(runs[i].samples[..., 0], 41), style, color=COLOURS["random walk"], label=rf"$\varepsilon$ = {step_sizes[i]:.2g}"
+        autocorrelation(runs[i].samples[..., 0], 41),
+        style,
+        color=COLOURS["random walk"],
+        label=rf"$\varepsilon$ = {step_sizes[i]:.2g}",
     )
 left.axhline(0, color=TRUTH, lw=0.8, zorder=0)
 left.set(xlabel="lag $k$", ylabel=r"autocorrelation $\rho_k$", ylim=(-0.05, 1.02))
 left.legend(loc="upper right", bbox_to_anchor=(1, 0.85))
 right.semilogx(step_sizes, theory, color=TRUTH)
-right.semilogx(step_sizes, acceptance, "x", color=COLOURS["random walk"], label="acceptance")
-right.semilogx(step_sizes, effective, "o-", ms=4, color=COLOURS["random walk"], label="effective samples per draw")
+right.semilogx(
+    step_sizes, acceptance, "x", color=COLOURS["random walk"], label="acceptance"
+)
+right.semilogx(
+    step_sizes,
+    effective,
+    "o-",
+    ms=4,
+    color=COLOURS["random walk"],
+    label="effective samples per draw",
+)
 right.set(xlabel=r"step size $\varepsilon$", ylim=(0, 1.25))
 right.legend()
 plt.show()
@@ -354,7 +403,12 @@ settings = {
     "short steps": (RandomWalkMetropolis(0.05), normal, spread, 0),
     "stuck": (RandomWalkMetropolis(0.7), two_modes, spread.sign() * 3, 200),
     "drift": (RandomWalkMetropolis(0.3), normal, spread * 10, 0),
-    "missing mode": (RandomWalkMetropolis(0.7), two_modes, torch.full((4, 1), 3.0), 200),
+    "missing mode": (
+        RandomWalkMetropolis(0.7),
+        two_modes,
+        torch.full((4, 1), 3.0),
+        200,
+    ),
 }
 runs = {}
 for name, (kernel, potential, start, warm_up) in settings.items():
@@ -362,8 +416,15 @@ for name, (kernel, potential, start, warm_up) in settings.items():
         runs[name] = sample(kernel, potential, start, 1_000, warm_up=warm_up, seed=3)
     said = [str(remark.message).partition(": ")[0] for remark in remarks]
     print(f"{name:12} {'; '.join(said) or 'nothing remarked'}")
-r_hat = {name: arviz.rhat(run.to_arviz())["position"].item() for name, run in runs.items()}
-claim("R̂ of the good chains", r_hat["good"], at_most=1.02, because="it was 1.003 to 1.010 in runs with five seeds")
+r_hat = {
+    name: arviz.rhat(run.to_arviz())["position"].item() for name, run in runs.items()
+}
+claim(
+    "R̂ of the good chains",
+    r_hat["good"],
+    at_most=1.02,
+    because="it was 1.003 to 1.010 in runs with five seeds",
+)
 claim(
     "R̂ with short steps",
     r_hat["short steps"],
@@ -377,9 +438,24 @@ claim(
     within=0.06,
     because="all ranks of two chains lie below those of the others: √(1 + (8/7)(2/π)/(1 − 2/π)) for eight half chains",
 )
-claim("R̂ of the drifting chains", r_hat["drift"], at_least=1.15, because="it was 1.30 to 1.38 in runs with five seeds")
-claim("R̂ where all chains miss the same mode", r_hat["missing mode"], at_most=1.1, because="no diagnostic sees what no chain visited")
-claim("The mean that those chains report, where 0 is right", runs["missing mode"].samples.mean(), at_least=2.5, because="they sit at 3")
+claim(
+    "R̂ of the drifting chains",
+    r_hat["drift"],
+    at_least=1.15,
+    because="it was 1.30 to 1.38 in runs with five seeds",
+)
+claim(
+    "R̂ where all chains miss the same mode",
+    r_hat["missing mode"],
+    at_most=1.1,
+    because="no diagnostic sees what no chain visited",
+)
+claim(
+    "The mean that those chains report, where 0 is right",
+    runs["missing mode"].samples.mean(),
+    at_least=2.5,
+    because="they sit at 3",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bad-chains", "caption": "Five runs of four chains each, with their R̂. Left: the chains, one colour each. Right: all draws together (line) against the true density (grey)."}}
 figure, panels = plt.subplots(5, 2, figsize=(7.2, 7.6), width_ratios=(3, 1))
@@ -391,7 +467,15 @@ for (axes, side), (name, run) in zip(panels, runs.items(), strict=True):
     axes.set_ylabel(r"$\theta$")
     limit = max(4.5, float(values.abs().max()))
     plot_density(side, settings[name][1], -limit, limit)
-    side.hist(values.flatten().numpy(), bins=60, range=(-limit, limit), density=True, histtype="step", color=COLOURS["random walk"], lw=1)
+    side.hist(
+        values.flatten().numpy(),
+        bins=60,
+        range=(-limit, limit),
+        density=True,
+        histtype="step",
+        color=COLOURS["random walk"],
+        lw=1,
+    )
     side.set_yticks([])
 panels[-1, 0].set_xlabel("step")
 panels[-1, 1].set_xlabel(r"$\theta$")

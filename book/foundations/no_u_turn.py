@@ -80,7 +80,9 @@ for chain in range(6):
     until = time <= turn_time[chain]
     (line,) = left.plot(time[until], distances[until, chain])
     left.plot(time, distances[:, chain], lw=0.7, alpha=0.4, color=line.get_color())
-    left.plot(turn_time[chain], distances[until, chain][-1], "o", color=line.get_color())
+    left.plot(
+        turn_time[chain], distances[until, chain][-1], "o", color=line.get_color()
+    )
 left.set(xlabel="time $t$", ylabel=r"$\|\theta - \theta_0\|$")
 right.hist(turn_time.numpy(), bins=40, color=COLOURS["NUTS"])
 right.set(xlabel="time of the first turn", ylabel="trajectories")
@@ -115,7 +117,11 @@ def draw_until_turn(position, num_draws, step_size, uniform, generator):
         while going.any():
             position, momentum = leapfrog(bowl.gradient, position, momentum, step_size)
             num_points += 1
-            take = torch.rand(len(start), generator=generator) * num_points < 1 if uniform else going
+            take = (
+                torch.rand(len(start), generator=generator) * num_points < 1
+                if uniform
+                else going
+            )
             chosen = torch.where((going & take)[:, None], position, chosen)
             going &= ((position - start) * momentum).sum(-1) >= 0
         position = chosen
@@ -125,7 +131,11 @@ def draw_until_turn(position, num_draws, step_size, uniform, generator):
 
 bowl = Gaussian.standard(1)
 naive = {
-    uniform: draw_until_turn(bowl.exact_samples(10_000, generator), 30, 0.1, uniform, generator).square().mean(-1)
+    uniform: draw_until_turn(
+        bowl.exact_samples(10_000, generator), 30, 0.1, uniform, generator
+    )
+    .square()
+    .mean(-1)
     for uniform in (False, True)
 }
 claim(
@@ -167,7 +177,9 @@ step_size = 0.22
 
 
 def forward(point):
-    position, momentum = leapfrog(ridge.gradient, point.position, point.momentum, step_size)
+    position, momentum = leapfrog(
+        ridge.gradient, point.position, point.momentum, step_size
+    )
     record.append((point.position[0], position[0]))
     return Point(position, momentum, torch.zeros(1))
 
@@ -181,12 +193,25 @@ path, born = [first.position[0]], [-1]
 depth, right_end, left_end = int(tree.depth), first.position[0], first.position[0]
 for number, (parent, child) in enumerate(record):
     to_right = torch.equal(parent, right_end)
-    path, born = ([*path, child], [*born, number]) if to_right else ([child, *path], [number, *born])
+    path, born = (
+        ([*path, child], [*born, number])
+        if to_right
+        else ([child, *path], [number, *born])
+    )
     right_end, left_end = path[-1], path[0]
-path, generation = torch.stack(path), torch.tensor(born).add(1).float().log2().floor().int() + 1
+path, generation = (
+    torch.stack(path),
+    torch.tensor(born).add(1).float().log2().floor().int() + 1,
+)
 generation[torch.tensor(born) == -1] = 0
 kept = generation <= depth
-claim("The number of states of the finished path", float(kept.sum()), near=2**depth, within=0, because="each doubling doubles it")
+claim(
+    "The number of states of the finished path",
+    float(kept.sum()),
+    near=2**depth,
+    within=0,
+    because="each doubling doubles it",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tree", "caption": "A path grown by doubling on the ridge. Above: its states, coloured by the doubling in which they came; the black dot is the start, hollow states were thrown away, and their growth given up at the first sub-tree that turned. Below: the tree. Each bracket is an aligned sub-tree, and every one of them is checked for a U-turn."}}
 figure, (above, below) = plt.subplots(2, 1, figsize=(6.4, 7.2), height_ratios=(2.4, 1))
@@ -194,18 +219,46 @@ plot_contours(above, ridge, -3, 3)
 palette = ["black", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7"]
 colours = [palette[g] for g in generation]
 above.plot(*path.T, lw=0.7, color="0.6")
-above.scatter(*path[kept].T, c=[c for c, k in zip(colours, kept, strict=True) if k], s=26, zorder=3)
+above.scatter(
+    *path[kept].T,
+    c=[c for c, k in zip(colours, kept, strict=True) if k],
+    s=26,
+    zorder=3,
+)
 if not kept.all():
-    above.scatter(*path[~kept].T, facecolors="none", edgecolors=[c for c, k in zip(colours, kept, strict=True) if not k], s=26, zorder=3)
+    above.scatter(
+        *path[~kept].T,
+        facecolors="none",
+        edgecolors=[c for c, k in zip(colours, kept, strict=True) if not k],
+        s=26,
+        zorder=3,
+    )
 above.set(xlabel=r"$\theta_1$", ylabel=r"$\theta_2$")
 offset = int(kept.float().argmax())
 for index in range(len(path)):
-    below.plot(index - offset, 0, "o", ms=5, color=colours[index], mfc=colours[index] if kept[index] else "none")
+    below.plot(
+        index - offset,
+        0,
+        "o",
+        ms=5,
+        color=colours[index],
+        mfc=colours[index] if kept[index] else "none",
+    )
 for level in range(1, depth + 1):
     for block in range(2 ** (depth - level)):
         low, high = block * 2**level, (block + 1) * 2**level - 1
-        below.plot([low, low, high, high], [level - 0.35, level, level, level - 0.35], color="0.4", lw=1)
-below.set(xlabel="place in the path, from left to right", ylabel="depth", yticks=range(depth + 1), xticks=range(0, len(path), 4))
+        below.plot(
+            [low, low, high, high],
+            [level - 0.35, level, level, level - 0.35],
+            color="0.4",
+            lw=1,
+        )
+below.set(
+    xlabel="place in the path, from left to right",
+    ylabel="depth",
+    yticks=range(depth + 1),
+    xticks=range(0, len(path), 4),
+)
 plt.show()
 
 # %% [markdown]
@@ -252,7 +305,9 @@ plt.show()
 def careless(near, forward, inverse_mass, num_states, growing, *rest):
     """Grow a new half as ever, but look at none of its sub-trees."""
     join = trees.join
-    with patch.object(trees, "join", lambda *spans: (join(*spans)[0], torch.ones_like(growing))):
+    with patch.object(
+        trees, "join", lambda *spans: (join(*spans)[0], torch.ones_like(growing))
+    ):
         return grow_branch(near, forward, inverse_mass, num_states, growing, *rest)
 
 
@@ -263,9 +318,21 @@ nuts = sample(kernel, bowl, exact, num_samples=30, seed=5)
 with patch.object(trees, "grow_branch", careless):
     unchecked = sample(kernel, bowl, exact, num_samples=30, seed=5)
 value, error = nuts.mean_and_standard_error(lambda x: x**2)
-claim("Variance of the bowl with NUTS", value, near=1, standard_error=error, because="10,000 independent chains")
+claim(
+    "Variance of the bowl with NUTS",
+    value,
+    near=1,
+    standard_error=error,
+    because="10,000 independent chains",
+)
 value, error = nuts.mean_and_standard_error(lambda x: x**4)
-claim("E[θ⁴] of the bowl with NUTS", value, near=3, standard_error=error, because="10,000 independent chains")
+claim(
+    "E[θ⁴] of the bowl with NUTS",
+    value,
+    near=3,
+    standard_error=error,
+    because="10,000 independent chains",
+)
 claim(
     "Variance of the bowl's last draw, without the checks of the sub-trees",
     unchecked.samples[-1].square().mean(),
@@ -276,10 +343,28 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive", "caption": "Variance of the draws in the bowl, 10,000 chains that start from the true law, whose variance is 1 (grey). Only the sampler with all its checks keeps it."}}
 figure, axes = plt.subplots()
 axes.axhline(1, color=TRUTH)
-axes.plot(naive[False], color=COLOURS["naive SGHMC"], label="stop at the turn, take the end")
-axes.plot(naive[True], "--", color=COLOURS["naive SGHMC"], label="stop at the turn, take any point")
-axes.plot(range(1, 31), unchecked.samples.square().mean((1, 2)), ":", color=COLOURS["NUTS"], label="doubling, sub-trees not checked")
-axes.plot(range(1, 31), nuts.samples.square().mean((1, 2)), color=COLOURS["NUTS"], label="NUTS")
+axes.plot(
+    naive[False], color=COLOURS["naive SGHMC"], label="stop at the turn, take the end"
+)
+axes.plot(
+    naive[True],
+    "--",
+    color=COLOURS["naive SGHMC"],
+    label="stop at the turn, take any point",
+)
+axes.plot(
+    range(1, 31),
+    unchecked.samples.square().mean((1, 2)),
+    ":",
+    color=COLOURS["NUTS"],
+    label="doubling, sub-trees not checked",
+)
+axes.plot(
+    range(1, 31),
+    nuts.samples.square().mean((1, 2)),
+    color=COLOURS["NUTS"],
+    label="NUTS",
+)
 axes.set(xlabel="draw", ylabel="variance", yscale="log")
 axes.legend()
 plt.show()
@@ -308,9 +393,13 @@ state = NUTS(1.0).init(target, target.exact_samples(50, generator), generator)
 for _ in range(60):
     state, info = NUTS(averaging.step_size, max_depth=8).step(target, state, generator)
     averaging.update(float(info.acceptance.mean()))
-    trace.append((averaging.step_size, averaging.average, float(info.acceptance.mean())))
+    trace.append(
+        (averaging.step_size, averaging.average, float(info.acceptance.mean()))
+    )
 
-tuned, position = adapt(NUTS(step_size=1.0), target, torch.zeros(100, 10), num_steps=100, seed=7)
+tuned, position = adapt(
+    NUTS(step_size=1.0), target, torch.zeros(100, 10), num_steps=100, seed=7
+)
 adapted = sample(tuned, target, position, num_samples=50, seed=8)
 claim(
     "The adapted mass against the inverse variances, largest relative error of a scale",
@@ -326,12 +415,24 @@ claim(
     because="100 steps of dual averaging over 100 chains; seeds differ by 0.02",
 )
 value, error = adapted.mean_and_standard_error(lambda x: (x / scales).square().mean(-1))
-claim("Mean of (θ/scale)² over 10 coordinates, from the adapted kernel", value, near=1, standard_error=error, because="100 chains")
+claim(
+    "Mean of (θ/scale)² over 10 coordinates, from the adapted kernel",
+    value,
+    near=1,
+    standard_error=error,
+    because="100 chains",
+)
 untuned = replace(tuned, mass=1.0, step_size=averaging.average)
 cost = (
-    sample(untuned, target, target.exact_samples(50, generator), num_samples=10, seed=9).statistics["num_gradients"][-1].float().mean() / 10
+    sample(untuned, target, target.exact_samples(50, generator), num_samples=10, seed=9)
+    .statistics["num_gradients"][-1]
+    .float()
+    .mean()
+    / 10
 )
-tuned_cost = (adapted.statistics["num_gradients"][-1] - adapted.statistics["num_gradients"][0]).float().mean() / 49
+tuned_cost = (
+    adapted.statistics["num_gradients"][-1] - adapted.statistics["num_gradients"][0]
+).float().mean() / 49
 claim(
     "Gradients of a draw with unit mass over those with the adapted mass",
     cost / tuned_cost,
@@ -363,7 +464,13 @@ generator = torch.Generator().manual_seed(10)
 
 def efficiency(kernel, chains=400, num_samples=60, seed=11):
     """Effective draws per gradient, the smallest over coordinates and over θ and θ²."""
-    draws = sample(kernel, target, target.exact_samples(chains, generator), num_samples=num_samples, seed=seed)
+    draws = sample(
+        kernel,
+        target,
+        target.exact_samples(chains, generator),
+        num_samples=num_samples,
+        seed=seed,
+    )
     values = torch.cat([draws.samples / scales, (draws.samples / scales).square()], -1)
     times = num_samples * values.mean(0).var(0) / values.var((0, 1))
     gradients = draws.statistics["num_gradients"][-1].float().mean() / num_samples
@@ -371,21 +478,46 @@ def efficiency(kernel, chains=400, num_samples=60, seed=11):
 
 
 step_size, lengths = 0.9, [1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32]
-by_length = {jitter: [efficiency(HMC(step_size, L, jitter=jitter)) for L in lengths] for jitter in (0.0, 0.5)}
+by_length = {
+    jitter: [efficiency(HMC(step_size, L, jitter=jitter)) for L in lengths]
+    for jitter in (0.0, 0.5)
+}
 by_nuts = efficiency(NUTS(step_size))
-best, worst = max(max(v) for v in by_length.values()), min(min(v) for v in by_length.values())
+best, worst = (
+    max(max(v) for v in by_length.values()),
+    min(min(v) for v in by_length.values()),
+)
 claim(
     "NUTS over the best of HMC's settings, effective draws per gradient",
     by_nuts / best,
     at_least=0.3,
     because="half of the measured ratio; an effective number has an error of about 10 %",
 )
-claim("NUTS over the worst of HMC's settings", by_nuts / worst, at_least=5, because="a fifth of the measured ratio")
+claim(
+    "NUTS over the worst of HMC's settings",
+    by_nuts / worst,
+    at_least=5,
+    because="a fifth of the measured ratio",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-nuts-hmc", "caption": "Effective draws per gradient on a Gaussian with scales from 1 to 6: HMC at every length, with a fixed and with a random number of steps, and NUTS, which has no such setting. All use the same step size."}}
 figure, axes = plt.subplots()
-axes.semilogy(lengths, by_length[0.0], "o-", ms=4, color=COLOURS["HMC"], label="HMC, fixed number of steps")
-axes.semilogy(lengths, by_length[0.5], "s--", ms=4, color=COLOURS["HMC"], label="HMC, random number of steps")
+axes.semilogy(
+    lengths,
+    by_length[0.0],
+    "o-",
+    ms=4,
+    color=COLOURS["HMC"],
+    label="HMC, fixed number of steps",
+)
+axes.semilogy(
+    lengths,
+    by_length[0.5],
+    "s--",
+    ms=4,
+    color=COLOURS["HMC"],
+    label="HMC, random number of steps",
+)
 axes.axhline(by_nuts, color=COLOURS["NUTS"], label="NUTS")
 axes.set(xlabel="leapfrog steps $L$", ylabel="effective draws per gradient")
 axes.legend()

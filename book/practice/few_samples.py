@@ -104,7 +104,9 @@ def off(places):
 
 def spread(places):
     """Total variance over that of all the draws."""
-    return float(whiten(places).var(0, correction=0).sum() / z.var(0, correction=0).sum())
+    return float(
+        whiten(places).var(0, correction=0).sum() / z.var(0, correction=0).sum()
+    )
 
 
 for name, most, seen in (
@@ -204,7 +206,9 @@ for K, square in squares.items():
             f"{float(scale):.2f}",
         ]
     )
-show_table(["kept", "per effective draw", "variance, measured", "exact", "h coth h"], rows)
+show_table(
+    ["kept", "per effective draw", "variance, measured", "exact", "h coth h"], rows
+)
 for K, square in squares.items():
     claim(
         f"Variance of the mean of {K} evenly thinned draws of 1,000",
@@ -335,10 +339,16 @@ expected = (sigma2 / K_axis * (S - K_axis) / (S - 1)).sqrt()
 for power in (0.5, 1.0):
     left.loglog(counts, 2.2 * K_axis**-power, color=TRUTH, lw=0.8)
 left.loglog(counts, expected, color="black", lw=1)
-left.loglog(counts, chance.square().mean(0).sqrt(), "o", color="black", ms=4, label="random")
+left.loglog(
+    counts, chance.square().mean(0).sqrt(), "o", color="black", ms=4, label="random"
+)
 right.semilogx(counts, 1 - 1 / K_axis, color="black", lw=1)
-right.semilogx(counts, chance_variances.mean(0), "o", color="black", ms=4, label="random")
-for (name, order), colour in zip(places.items(), (COLOURS["SGD"], COLOURS["HMC"]), strict=True):
+right.semilogx(
+    counts, chance_variances.mean(0), "o", color="black", ms=4, label="random"
+)
+for (name, order), colour in zip(
+    places.items(), (COLOURS["SGD"], COLOURS["HMC"]), strict=True
+):
     left.loglog(counts, distances(order), "o-", color=colour, ms=4, label=name)
     right.semilogx(counts, variances(order), "o-", color=colour, ms=4, label=name)
 left.set(xlabel="draws kept, $K$", ylabel="$e_K$")
@@ -375,7 +385,10 @@ claim(
 bound = float((features - centre).square().sum(-1).max())
 claim(
     "Largest squared distance over the bound of the theorem, first part",
-    max(float(value**2 / (bound / K * (S - K) / (S - 1))) for K, value in zip(counts, steep, strict=True)),
+    max(
+        float(value**2 / (bound / K * (S - K) / (S - 1)))
+        for K, value in zip(counts, steep, strict=True)
+    ),
     at_most=1,
     because="proved",
 )
@@ -555,7 +568,9 @@ def mean_disagreement(way, K):
 for way, (colour, marker) in WAYS.items():
     look = dict(color=colour, marker=marker, ms=4, label=way)
     left.loglog(small_counts, [mean_distance(way, K) for K in small_counts], **look)
-    right.semilogx(small_counts, [mean_disagreement(way, K) for K in small_counts], **look)
+    right.semilogx(
+        small_counts, [mean_disagreement(way, K) for K in small_counts], **look
+    )
 left.axhline(predictive_distance(said, teacher), color=COLOURS["SGHMC"], ls=":")
 left.axhline(predictive_distance(other, teacher), color="0.3", ls="--")
 right.axhline(disagreement(outside), color=TRUTH)
@@ -592,7 +607,8 @@ claim(
 )
 claim(
     "Largest distance of any choice over that of another chain",
-    max(mean_distance(way, K) for way in ways for K in small_counts) / predictive_distance(other, teacher),
+    max(mean_distance(way, K) for way in ways for K in small_counts)
+    / predictive_distance(other, teacher),
     at_most=1,
     because="0.78 with the seed of the page",
 )
@@ -668,7 +684,11 @@ one = result["sizes"]["network"]
 rows = []
 for name, K in [
     ("all", None),
-    *((way, K) for K in (1, 5, 10, 20, 100) for way in ("last", "even", "random", "herded")),
+    *(
+        (way, K)
+        for K in (1, 5, 10, 20, 100)
+        for way in ("last", "even", "random", "herded")
+    ),
     *((name, None) for name in seeds[0]["students"]),
 ]:
     means = {column: mean_of(column, name, K) for column in COLUMNS}
@@ -694,12 +714,18 @@ show_table([*heads, "MB", "time"], rows)
 figure, axes = plt.subplots(figsize=(8, 4.2))
 axis = [int(K) for K in seeds[0]["ways"]["even"]]
 for way, (colour, marker) in WAYS.items():
-    axes.loglog(axis, [mean_of("distance", way, K) for K in axis], color=colour, label=way)
+    axes.loglog(
+        axis, [mean_of("distance", way, K) for K in axis], color=colour, label=way
+    )
     for run in seeds:
         dots = [run["ways"][way][str(K)]["distance"] for K in axis]
         axes.loglog(axis, dots, marker, color=colour, ms=3, alpha=0.6)
-axes.axhline(mean_of("distance_to_other", "all"), color="0.3", ls="--", label="another chain")
-for name, shade in zip(seeds[0]["students"], ("0.75", "0.6", "0.45", "0.3", "0.1"), strict=True):
+axes.axhline(
+    mean_of("distance_to_other", "all"), color="0.3", ls="--", label="another chain"
+)
+for name, shade in zip(
+    seeds[0]["students"], ("0.75", "0.6", "0.45", "0.3", "0.1"), strict=True
+):
     axes.axhline(mean_of("distance", name), color=shade, ls=":", label=name)
 axes.set(xlabel="networks kept, $K$", ylabel="distance from the average over 300")
 axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.01, 0.5))
@@ -798,11 +824,15 @@ claim(
 )
 claim(
     "MNIST: disagreement on letters that ten evenly thinned networks keep, as a share",
-    mean_of("disagreement_on_letters", "even", 10) / mean_of("disagreement_on_letters", "all"),
+    mean_of("disagreement_on_letters", "even", 10)
+    / mean_of("disagreement_on_letters", "all"),
     at_least=0.8,
     because=because,
 )
-effective = {way: sum(run["effective_number"][way] for run in seeds) / len(seeds) for way in ("autocorrelation", "other_chain")}
+effective = {
+    way: sum(run["effective_number"][way] for run in seeds) / len(seeds)
+    for way in ("autocorrelation", "other_chain")
+}
 claim(
     "MNIST: effective number of 300 networks by their autocorrelation",
     effective["autocorrelation"],
@@ -854,7 +884,10 @@ rows = [
         f"{networks_kept * 100_000:,}",
         f"{seconds('lessons'):.0f}",
     ],
-    *([name, f"{500 * steps:,}", "0", f"{training(name):.0f}"] for name in seeds[0]["students"]),
+    *(
+        [name, f"{500 * steps:,}", "0", f"{training(name):.0f}"]
+        for name in seeds[0]["students"]
+    ),
 ]
 show_table(["", "gradients of an example", "predictions", "processor s"], rows)
 claim(
@@ -866,7 +899,11 @@ claim(
 
 claim(
     "MNIST: processor seconds of a gradient over those of a prediction",
-    training("student 100") / seconds("lessons") * networks_kept * 100_000 / (500 * steps),
+    training("student 100")
+    / seconds("lessons")
+    * networks_kept
+    * 100_000
+    / (500 * steps),
     near=2.8,
     within=1,
     because=because,

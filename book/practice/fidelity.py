@@ -70,7 +70,9 @@ x = torch.linspace(-2, 2, 200)
 middle = torch.tanh(2 * x)
 wide, narrow = 0.3 + 0.35 * x.square(), torch.full_like(x, 0.25)
 left.fill_between(x, middle - 2 * wide, middle + 2 * wide, color=TRUTH, alpha=0.4, lw=0)
-left.fill_between(x, middle - 2 * narrow, middle + 2 * narrow, color=COLOURS["HMC"], alpha=0.4, lw=0)
+left.fill_between(
+    x, middle - 2 * narrow, middle + 2 * narrow, color=COLOURS["HMC"], alpha=0.4, lw=0
+)
 left.plot(x, middle, color="black")
 left.set(xlabel="input $x$", ylabel="target $y$", ylim=(-4, 4))
 places = torch.arange(3)
@@ -305,7 +307,9 @@ claim(
     within=0.2,
     because="the 35 halves hang together: their mean varies by about 5 %",
 )
-for number, found, wanted in zip(counts[1:4], measured[1:4], expected[1:4], strict=True):
+for number, found, wanted in zip(
+    counts[1:4], measured[1:4], expected[1:4], strict=True
+):
     claim(
         f"Distance of {number} draws over what the proposition expects",
         found / wanted,
@@ -504,11 +508,15 @@ show_table(["digits", *heads, "chance", "networks"], rows_of("digits", columns))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-methods", "caption": "Distance from the reference in floors, five seeds (dots), and what as many exact and independent draws would be expected at (bars). Grey: one floor."}, "image": {"alt": "Two strips of dots, methods one below the other, on a logarithmic axis from one to several hundred floors; almost all methods lie between ten and a hundred, those with many draws right of their bars."}}
 figure, panels = plt.subplots(1, 2, figsize=(8.8, 6), sharex=True)
-for axes, problem, title in zip(panels, ("diabetes", "digits"), ("patients", "digits"), strict=True):
+for axes, problem, title in zip(
+    panels, ("diabetes", "digits"), ("patients", "digits"), strict=True
+):
     names = nearest_first(problem)
     for row, name in enumerate(names):
         family = name.split(",")[0]
-        colour = COLOURS.get(family, COLOURS["variational"] if family == "Bayes by Backprop" else "black")
+        colour = COLOURS.get(
+            family, COLOURS["variational"] if family == "Bayes by Backprop" else "black"
+        )
         found = values(problem, name, "floors")
         axes.semilogx(found, [row] * len(found), "o", ms=4, color=colour, alpha=0.7)
         axes.plot(by_chance(problem, name), row, "|", ms=10, color=colour)
@@ -590,7 +598,8 @@ for problem, data_set in (("diabetes", "patients"), ("digits", "digits")):
     ten = [f"{name}, ten times the budget" for name in ("SGHMC", "SGLD", "HMC")]
     claim(
         f"Largest mean distance of three chains with ten times the budget less the least of all others, {data_set}",
-        max(mean(problem, name, "floors") for name in ten) - min(mean(problem, name, "floors") for name in names if name not in ten),
+        max(mean(problem, name, "floors") for name in ten)
+        - min(mean(problem, name, "floors") for name in names if name not in ten),
         at_most=0,
         because=stored,
     )
@@ -609,12 +618,18 @@ for name in ("ensemble", "SGD with momentum"):
     )
 claim(
     "Distance of SGD with momentum over that of one exact draw, digits",
-    mean("digits", "SGD with momentum", "floors") / by_chance("digits", "SGD with momentum"),
+    mean("digits", "SGD with momentum", "floors")
+    / by_chance("digits", "SGD with momentum"),
     at_most=0.6,
     because=stored,
 )
 seconds = {
-    name: sum(run["processor_seconds"] for run in problems["diabetes"]["methods"][f"{name}, ten times the budget"]["runs"])
+    name: sum(
+        run["processor_seconds"]
+        for run in problems["diabetes"]["methods"][f"{name}, ten times the budget"][
+            "runs"
+        ]
+    )
     for name in ("SGHMC", "HMC")
 }
 claim(
@@ -625,7 +640,10 @@ claim(
 )
 for problem, title in (("diabetes", "patients"), ("digits", "digits")):
     times = {
-        name: sum(run["processor_seconds"] for run in problems[problem]["methods"][name]["runs"])
+        name: sum(
+            run["processor_seconds"]
+            for run in problems[problem]["methods"][name]["runs"]
+        )
         for name in ("HMC, ten times the budget", "SGHMC")
     }
     claim(
@@ -660,7 +678,11 @@ claim(
 )
 claim(
     "Share of the methods whose log loss is smaller than the reference's, digits",
-    sum(mean("digits", name, "log_loss") < problems["digits"]["reference"]["scores"]["log_loss"] for name in problems["digits"]["methods"])
+    sum(
+        mean("digits", name, "log_loss")
+        < problems["digits"]["reference"]["scores"]["log_loss"]
+        for name in problems["digits"]["methods"]
+    )
     / len(problems["digits"]["methods"]),
     at_least=0.4,
     because=stored,
@@ -669,7 +691,8 @@ more = "ensemble, five times the budget"
 for key in ("log_loss", "error"):
     claim(
         f"Least {key.replace('_', ' ')} of all methods less that of the ensemble with five times the budget, digits",
-        min(mean("digits", name, key) for name in problems["digits"]["methods"]) - mean("digits", more, key),
+        min(mean("digits", name, key) for name in problems["digits"]["methods"])
+        - mean("digits", more, key),
         near=0,
         within=1e-6,
         because=stored + ": it is that one",
@@ -682,7 +705,8 @@ claim(
 )
 claim(
     "Log loss of SGD with momentum less that of the reference, digits",
-    mean("digits", "SGD with momentum", "log_loss") - problems["digits"]["reference"]["scores"]["log_loss"],
+    mean("digits", "SGD with momentum", "log_loss")
+    - problems["digits"]["reference"]["scores"]["log_loss"],
     at_most=-0.015,
     because=stored,
 )

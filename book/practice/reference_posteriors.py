@@ -206,12 +206,29 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-reference-schools", "caption": "Eight schools. Left: published means and standard deviations (grey bars: one standard deviation either way), ours (dots and thin lines), and what the schools reported (crosses): the model draws all effects together. Right: histograms of log₁₀ τ with the Jacobian and without it; the second has no end on the left."}, "image": {"alt": "Left, eight estimates drawn towards their common mean, where dots and grey bars agree; right, two histograms, one peaked near three, the other spread over many orders of magnitude below."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.2))
 places = torch.arange(10)
-left.errorbar(places, published["mean"], published["sd"], fmt="none", ecolor=TRUTH, elinewidth=7, alpha=0.5)
+left.errorbar(
+    places,
+    published["mean"],
+    published["sd"],
+    fmt="none",
+    ecolor=TRUTH,
+    elinewidth=7,
+    alpha=0.5,
+)
 pooled = draws.samples.flatten(0, 1)
-left.errorbar(places, pooled.mean(0), pooled.std(0), fmt="o", ms=4, lw=1, color=COLOURS["NUTS"])
+left.errorbar(
+    places, pooled.mean(0), pooled.std(0), fmt="o", ms=4, lw=1, color=COLOURS["NUTS"]
+)
 left.plot(places[:8], effect, "x", color="black")
-left.set(ylabel="effect", xticks=places, xticklabels=[*(rf"$\theta_{j}$" for j in range(1, 9)), r"$\mu$", r"$\tau$"])
-for label, found, colour in (("with the Jacobian", draws, COLOURS["NUTS"]), ("without", wrong, COLOURS["HMC"])):
+left.set(
+    ylabel="effect",
+    xticks=places,
+    xticklabels=[*(rf"$\theta_{j}$" for j in range(1, 9)), r"$\mu$", r"$\tau$"],
+)
+for label, found, colour in (
+    ("with the Jacobian", draws, COLOURS["NUTS"]),
+    ("without", wrong, COLOURS["HMC"]),
+):
     logs = found.samples[..., 9].clamp(min=1e-300).log10().flatten()
     right.hist(
         logs.clamp(min=-12).numpy(),
@@ -290,9 +307,28 @@ for row, name in enumerate(titles):
         if run := results[name].get(kernel_name):
             colour = COLOURS[kernel_name]
             label = kernel_name if name.startswith("eight") else None
-            axes.plot(run["mean_z"], [row + shift] * len(run["names"]), "o", ms=4, color=colour, label=label)
-            axes.plot(run["sd_z"], [row + shift + 0.12] * len(run["names"]), "o", ms=4, mfc="none", color=colour)
-axes.set(xlabel="$z$", yticks=range(len(titles)), yticklabels=titles.values(), xlim=(-4.6, 4.6))
+            axes.plot(
+                run["mean_z"],
+                [row + shift] * len(run["names"]),
+                "o",
+                ms=4,
+                color=colour,
+                label=label,
+            )
+            axes.plot(
+                run["sd_z"],
+                [row + shift + 0.12] * len(run["names"]),
+                "o",
+                ms=4,
+                mfc="none",
+                color=colour,
+            )
+axes.set(
+    xlabel="$z$",
+    yticks=range(len(titles)),
+    yticklabels=titles.values(),
+    xlim=(-4.6, 4.6),
+)
 axes.invert_yaxis()
 axes.legend(loc="lower right")
 figure.text(0.01, -0.03, who_ran(stored), size=6, color="0.4")

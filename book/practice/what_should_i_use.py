@@ -52,7 +52,9 @@ from sgmc.tables import show_table
 
 use_style()
 
-result, close = (read_result(RESULTS / f"{name}.json") for name in ("neighbours", "fidelity"))
+result, close = (
+    read_result(RESULTS / f"{name}.json") for name in ("neighbours", "fidelity")
+)
 METHODS = {  # what is kept, in networks, and how many are evaluated for a prediction
     "SGD": (1, 1),
     "SGD with momentum": (1, 1),
@@ -83,12 +85,21 @@ SCORES = {
 }
 small = close["problems"]["digits"]  # with a reference
 floor = small["reference"]["floor"]["total_variation"]
-distances = {name: np.array([run["total_variation"] for run in content["runs"]]) / floor for name, content in small["methods"].items()}
-scores = {name: {score: np.array([of(run) for run in seeds]) for score, of in SCORES.items()} for name, seeds in runs.items()}
+distances = {
+    name: np.array([run["total_variation"] for run in content["runs"]]) / floor
+    for name, content in small["methods"].items()
+}
+scores = {
+    name: {score: np.array([of(run) for run in seeds]) for score, of in SCORES.items()}
+    for name, seeds in runs.items()
+}
 for name, of in scores.items():
     of["other inputs"] = (of["letters"] + of["clothes"]) / 2
     of["distance"] = distances[name]
-    of["training"] = runs[name][0]["processor_seconds"] / runs["SGD with momentum"][0]["processor_seconds"]
+    of["training"] = (
+        runs[name][0]["processor_seconds"]
+        / runs["SGD with momentum"][0]["processor_seconds"]
+    )
 LARGE = ("letters", "clothes", "other inputs")  # of these the largest is best
 
 
@@ -103,7 +114,9 @@ def choose(score, allowed):
     sign = -1 if score in LARGE else 1
     best = min(allowed, key=lambda name: sign * scores[name][score].mean())
     equal = [name for name in allowed if p_value(name, best, score) > 0.05]
-    return min(equal, key=lambda name: (METHODS[name][::-1], sign * scores[name][score].mean()))
+    return min(
+        equal, key=lambda name: (METHODS[name][::-1], sign * scores[name][score].mean())
+    )
 
 
 # %% [markdown]
@@ -118,7 +131,9 @@ def choose(score, allowed):
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-decide-chart", "caption": "From a need to a method. The first box is the nearest to the posterior on the small network, with ten times the budget of the table below. Every other box has the best mean of those that answer the need at one budget, or, of those that the paired test at five per cent, not corrected, cannot tell from the best, it is the cheapest to predict with. Under the name stands what it reaches, beside one network trained by SGD with momentum."}, "image": {"alt": "A ladder of five questions, each with an arrow to the right, yes, to a method, and an arrow down, no, to the next question. The same as a table stands below."}}
 ONE = "SGD with momentum"
-EQUAL = [name for name in METHODS if "five times" not in name and "adversarial" not in name]  # one budget
+EQUAL = [
+    name for name in METHODS if "five times" not in name and "adversarial" not in name
+]  # one budget
 AFTERWARDS = ["SWAG", "Laplace, last layer"]  # made of a trained network
 ladder = [
     (
@@ -162,7 +177,9 @@ for place, ((question, score, _), leaf) in enumerate(zip(ladder, leaves, strict=
     y = -place
     answer = dict(boxstyle="round,pad=0.5", fc=COLOURS["SGD"], ec="none", alpha=0.5)
     if question:
-        axes.text(0, y, question, ha="center", va="center", bbox=box | {"ec": COLOURS["HMC"]})
+        axes.text(
+            0, y, question, ha="center", va="center", bbox=box | {"ec": COLOURS["HMC"]}
+        )
         axes.annotate("", (0.86, y), (0.62, y), arrowprops={"arrowstyle": "->"})
         axes.text(0.73, y + 0.08, "yes", ha="center")
         axes.annotate("", (0, y - 0.72), (0, y - 0.3), arrowprops={"arrowstyle": "->"})
@@ -188,7 +205,10 @@ needs += [
 ]
 show_table(
     ["what you need", "take", "what it gives"],
-    [[need, leaf, gain(leaf, score)] for need, leaf, (_, score, _) in zip(needs, leaves, ladder, strict=True)],
+    [
+        [need, leaf, gain(leaf, score)]
+        for need, leaf, (_, score, _) in zip(needs, leaves, ladder, strict=True)
+    ],
 )
 
 # %% [markdown]
@@ -402,7 +422,9 @@ show_table(["method", "use it when"], [[name, words] for name, words in WHEN.ite
 def holm(p_values):
     """Adjust p-values for their number."""
     order = np.argsort(p_values)
-    raised = np.minimum(1, np.arange(len(p_values), 0, -1) * np.asarray(p_values)[order])
+    raised = np.minimum(
+        1, np.arange(len(p_values), 0, -1) * np.asarray(p_values)[order]
+    )
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.maximum.accumulate(raised)
     return adjusted
@@ -410,7 +432,12 @@ def holm(p_values):
 
 COMPARED = ["error %", "log loss", "calibration", "letters", "clothes", "distance"]
 others = [name for name in METHODS if name != ONE]
-adjusted = {score: dict(zip(others, holm([p_value(name, ONE, score) for name in others]), strict=True)) for score in COMPARED}
+adjusted = {
+    score: dict(
+        zip(others, holm([p_value(name, ONE, score) for name in others]), strict=True)
+    )
+    for score in COMPARED
+}
 
 
 def difference(name, score):
@@ -418,7 +445,9 @@ def difference(name, score):
     values = scores[name][score] - scores[ONE][score]
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
     places = {"error %": 2, "distance": 1}.get(score, 3)
-    return f"{values.mean():+.{places}f} ± {half:.{places}f}" + " *" * bool(adjusted[score][name] < 0.05)
+    return f"{values.mean():+.{places}f} ± {half:.{places}f}" + " *" * bool(
+        adjusted[score][name] < 0.05
+    )
 
 
 show_table(
@@ -436,7 +465,10 @@ for axes, score in zip(panels, ("error %", "log loss"), strict=True):
     matrix = np.full((len(order), len(order), 3), 1.0)
     for (i, j), p in zip(pairs, p_values, strict=True):
         if p < 0.05:
-            matrix[i, j], matrix[j, i] = (plt.matplotlib.colors.to_rgb(COLOURS[name]) for name in ("HMC", "SGD with momentum"))
+            matrix[i, j], matrix[j, i] = (
+                plt.matplotlib.colors.to_rgb(COLOURS[name])
+                for name in ("HMC", "SGD with momentum")
+            )
     seen[score] = (p_values < 0.05).mean()
     axes.imshow(matrix)
     axes.set_xticks(range(len(order)), order, rotation=90, size=6)
@@ -449,7 +481,12 @@ plt.show()
 # %% tags=["hide-input"]
 def claim_differences(statement, score, sign, names):
     """Claim that the corrected test sees a difference of that sign from one network, for all of some methods."""
-    signed = {name: adjusted[score][name] if sign * (scores[name][score] - scores[ONE][score]).mean() > 0 else 1.0 for name in names}
+    signed = {
+        name: adjusted[score][name]
+        if sign * (scores[name][score] - scores[ONE][score]).mean() > 0
+        else 1.0
+        for name in names
+    }
     claim(
         f"{statement} than {ONE}: {'; '.join(names)}: the largest corrected p-value",
         max(signed.values()),
@@ -462,8 +499,12 @@ ENSEMBLES = ["ensemble", "ensemble, adversarial", "ensemble, five times the budg
 claim_differences("Less error", "error %", -1, ENSEMBLES)
 claim_differences("Less log loss", "log loss", -1, [*ENSEMBLES, "dropout"])
 claim_differences("More error", "error %", 1, ["SGLD", "SGNUTS", "Bayes by Backprop"])
-claim_differences("More log loss", "log loss", 1, ["SGLD", "SGHMC", "SGNUTS", "Bayes by Backprop"])
-claim_differences("Better calibrated", "calibration", -1, ["cSGHMC", "cSGHMC, cold", "SGLD", "SGNUTS"])
+claim_differences(
+    "More log loss", "log loss", 1, ["SGLD", "SGHMC", "SGNUTS", "Bayes by Backprop"]
+)
+claim_differences(
+    "Better calibrated", "calibration", -1, ["cSGHMC", "cSGHMC, cold", "SGLD", "SGNUTS"]
+)
 claim_differences("Worse calibrated", "calibration", 1, ["Bayes by Backprop"])
 claim_differences(
     "Letters told better",
@@ -487,7 +528,9 @@ CLOSE = [
 ]
 claim(
     f"Largest difference in error, in points, from {ONE}: {'; '.join(CLOSE)}",
-    max(abs((scores[name]["error %"] - scores[ONE]["error %"]).mean()) for name in CLOSE),
+    max(
+        abs((scores[name]["error %"] - scores[ONE]["error %"]).mean()) for name in CLOSE
+    ),
     at_most=0.1,
     because="the stored result, means over five seeds; a tenth of a point is ten digits",
 )
@@ -556,7 +599,8 @@ samplers = ["SGLD", "SGHMC", "SGHMC, cold", "cSGLD", "cSGHMC", "cSGHMC, cold", "
 for score in ("error %", "log loss"):
     claim(
         f"Least {score} of the seven samplers less that of the ensemble",
-        min(scores[name][score].mean() for name in samplers) - scores["ensemble"][score].mean(),
+        min(scores[name][score].mean() for name in samplers)
+        - scores["ensemble"][score].mean(),
         at_least=0.01,
         because=stored,
     )
@@ -570,7 +614,12 @@ for score, name in (
     sign = -1 if score in LARGE else 1
     claim(
         f"Methods better than {name}: {score}",
-        float(sum(sign * (of[score].mean() - scores[name][score].mean()) < 0 for of in scores.values())),
+        float(
+            sum(
+                sign * (of[score].mean() - scores[name][score].mean()) < 0
+                for of in scores.values()
+            )
+        ),
         near=0,
         within=0,
         because=stored,
@@ -650,7 +699,9 @@ claim(
 def power(seeds, level, effect=0.1 / 0.15):
     """The probability that a two-sided t-test sees the effect."""
     bound, shift = stats.t.ppf(1 - level / 2, seeds - 1), effect * seeds**0.5
-    return stats.nct.sf(bound, seeds - 1, shift) + stats.nct.cdf(-bound, seeds - 1, shift)
+    return stats.nct.sf(bound, seeds - 1, shift) + stats.nct.cdf(
+        -bound, seeds - 1, shift
+    )
 
 
 for level, name, expected in (
@@ -706,7 +757,8 @@ claim(
     because="quantiles of Student's distribution",
 )
 correlations = {
-    pair: np.corrcoef(*(scores[name]["error %"] for name in pair))[0, 1] for pair in (("ensemble", "ensemble, adversarial"), (ONE, "SWAG"))
+    pair: np.corrcoef(*(scores[name]["error %"] for name in pair))[0, 1]
+    for pair in (("ensemble", "ensemble, adversarial"), (ONE, "SWAG"))
 }
 for (first, second), expected in zip(correlations, (0.55, 0.91), strict=True):
     claim(

@@ -334,20 +334,34 @@ laws = {name: law(kernel) for name, kernel in kernels.items()}
 claim(
     "Largest error of the table's widths",
     max(
-        float((widths(laws[name].stationary_covariance()) - torch.tensor(row[:2], dtype=DOUBLE)).abs().max()) for name, row in table.items()
+        float(
+            (
+                widths(laws[name].stationary_covariance())
+                - torch.tensor(row[:2], dtype=DOUBLE)
+            )
+            .abs()
+            .max()
+        )
+        for name, row in table.items()
     ),
     at_most=0.0006,
     because="exact laws, rounded to three digits",
 )
 claim(
     "Largest error of the table's divergences",
-    max(abs(divergence(laws[name].stationary_covariance()) - row[2]) for name, row in table.items()),
+    max(
+        abs(divergence(laws[name].stationary_covariance()) - row[2])
+        for name, row in table.items()
+    ),
     at_most=0.0006,
     because="exact laws, rounded",
 )
 claim(
     "Largest error of the table's autocorrelation times",
-    max(abs(laws[name].autocorrelation_time(directions[:, 0]) - row[3]) for name, row in table.items()),
+    max(
+        abs(laws[name].autocorrelation_time(directions[:, 0]) - row[3])
+        for name, row in table.items()
+    ),
     at_most=0.6,
     because="exact laws, rounded",
 )
@@ -412,8 +426,12 @@ for name, kernel in kernels.items():
             because="exact law; 500 chains with real minibatches",
         )
 run = sample(averaged, posterior, start, num_samples=10 * window, warm_up=200, seed=2)
-averages = squares(run.samples.unflatten(0, (10, window)).mean(1)).mean(0)  # of each chain
-for axis, chains, width in zip(("longest", "shortest"), averages.T, widths(exact_average), strict=True):
+averages = squares(run.samples.unflatten(0, (10, window)).mean(1)).mean(
+    0
+)  # of each chain
+for axis, chains, width in zip(
+    ("longest", "shortest"), averages.T, widths(exact_average), strict=True
+):
     claim(
         f"Width of averages in the {axis} direction",
         chains.mean().sqrt(),
@@ -431,7 +449,10 @@ for axis, chains, width in zip(("longest", "shortest"), averages.T, widths(exact
 
 # %% tags=["hide-input"]
 multiples = torch.logspace(-0.5, 0.5, 201, dtype=DOUBLE).tolist()
-curve = [divergence(law(SGLD(m * best, temperature=0.0)).stationary_covariance()) for m in multiples[50:151]]
+curve = [
+    divergence(law(SGLD(m * best, temperature=0.0)).stationary_covariance())
+    for m in multiples[50:151]
+]
 claim(
     "Rate with the least exact divergence over the recommended one",
     multiples[50 + curve.index(min(curve))],
@@ -451,7 +472,9 @@ crossed = (
 )
 for kind, value in (("scalar", 0.506), ("diagonal", 0.760)):
     kernel = constant_sgd(crossed[1], kind)
-    covariance = langevin_chain(crossed[0], 1.0, crossed[1], temperature=0.0, mass=kernel.mass).stationary_covariance()
+    covariance = langevin_chain(
+        crossed[0], 1.0, crossed[1], temperature=0.0, mass=kernel.mass
+    ).stationary_covariance()
     claim(
         f"Divergence of the {kind} rate for a noise across the curvature",
         divergence(covariance, crossed[0]),
@@ -501,11 +524,15 @@ figure, axes = plt.subplots()
 axes.axhline(1, color=TRUTH)
 markers = {"scalar": "o", "diagonal": "s", "full": "^", "full, V + A": "D"}
 spread = reference.samples.flatten(0, 1).std(0)
-ratios = {name: run.samples.flatten(0, 1).std(0) / spread for name, run in draws.items()}
+ratios = {
+    name: run.samples.flatten(0, 1).std(0) / spread for name, run in draws.items()
+}
 for place, (name, ratio) in enumerate(ratios.items()):
     hollow = "none" if name in ("scalar", "diagonal") else COLOURS["SGD"]
     across = torch.arange(4) + 0.12 * (place - 1.5)
-    axes.plot(across, ratio, markers[name], color=COLOURS["SGD"], mfc=hollow, label=name)
+    axes.plot(
+        across, ratio, markers[name], color=COLOURS["SGD"], mfc=hollow, label=name
+    )
 axes.set(
     xticks=range(4),
     xticklabels=[rf"$\theta_{k}$" for k in range(1, 5)],
@@ -543,7 +570,10 @@ claim(
     at_most=0.05,
     because="20,000 draws each know a standard deviation to about 1 per cent, and the posterior is nearly Gaussian",
 )
-means = (draws["full, V + A"].samples.flatten(0, 1).mean(0) - reference.samples.flatten(0, 1).mean(0)) / spread
+means = (
+    draws["full, V + A"].samples.flatten(0, 1).mean(0)
+    - reference.samples.flatten(0, 1).mean(0)
+) / spread
 claim(
     "Largest distance of a mean from NUTS's, in standard deviations",
     means.abs().max(),
@@ -597,19 +627,27 @@ for size in sizes:
         "full, V + A": constant_sgd(V_sized + A, "full"),
     }.items():
         try:
-            lines[name][size] = float(widths(law(rates, sized).stationary_covariance())[1])
+            lines[name][size] = float(
+                widths(law(rates, sized).stationary_covariance())[1]
+            )
         except ValueError:  # no stationary law
             continue
         if size in (100, 300) and name != "scalar":
             copies = posterior.mean.expand(500, -1).contiguous()
-            run = sample(rates, sized, copies, num_samples=6, warm_up=40, thinning=5, seed=size)
+            run = sample(
+                rates, sized, copies, num_samples=6, warm_up=40, thinning=5, seed=size
+            )
             value, error = (x[1] for x in run.mean_and_standard_error(squares))
             points[name, size] = value.sqrt(), error / (2 * value.sqrt())
 for name, style in styles.items():
     share = [size / N for size in lines[name]]
-    axes.plot(share, list(lines[name].values()), style, color=COLOURS["SGD"], label=name)
+    axes.plot(
+        share, list(lines[name].values()), style, color=COLOURS["SGD"], label=name
+    )
 for (_, size), (value, error) in points.items():
-    axes.errorbar(size / N, float(value), 2 * float(error), fmt="o", ms=4, color=COLOURS["SGD"])
+    axes.errorbar(
+        size / N, float(value), 2 * float(error), fmt="o", ms=4, color=COLOURS["SGD"]
+    )
 axes.axhline(1, color=TRUTH, zorder=0)
 axes.set(
     xlabel="share of the data in a minibatch, $n/N$",
@@ -715,7 +753,9 @@ claim(
     because="its gradient is zero in every minibatch",
 )
 mass = 0.5001 * float(torch.linalg.eigvalsh(V_blind)[-1])
-spread_out = law(SGLD(1.0, noise_estimate=V_blind / 2, mass=mass), blind).stationary_covariance()
+spread_out = law(
+    SGLD(1.0, noise_estimate=V_blind / 2, mass=mass), blind
+).stationary_covariance()
 claim(
     "Width of SGLD in the third coefficient",
     spread_out[2, 2].sqrt(),
@@ -725,8 +765,12 @@ claim(
 )
 shuffled = LinearRegression(*posterior.data, batch_size=n, minibatches=Passes())
 start = posterior.mean.expand(500, -1).contiguous()
-run = sample(averaged, shuffled, start, num_samples=10 * (N // n), warm_up=2 * N // n, seed=6)
-value = squares(run.samples.unflatten(0, (10, N // n)).mean(1)).mean((0, 1)).sqrt().max()
+run = sample(
+    averaged, shuffled, start, num_samples=10 * (N // n), warm_up=2 * N // n, seed=6
+)
+value = (
+    squares(run.samples.unflatten(0, (10, N // n)).mean(1)).mean((0, 1)).sqrt().max()
+)
 claim(
     "Width of averages over shuffled passes, the larger direction",
     value,
@@ -827,11 +871,14 @@ claim(
 wanted = crossed[0]
 friction = torch.tensor([[4.0, -5.0], [-5.0, 8.0]], dtype=DOUBLE)
 for step in (0.1, 0.01):
-    chain = sghmc_chain(wanted, step, friction, noise_variance=2 / step * friction, temperature=0.0)
+    chain = sghmc_chain(
+        wanted, step, friction, noise_variance=2 / step * friction, temperature=0.0
+    )
     covariance = chain.stationary_covariance()[:2, :2]
     claim(
         f"Error of the covariance of SGD with momentum at C = ½εV, relative to the posterior's, ε = {step:g}",
-        (covariance - torch.linalg.inv(wanted)).norm() / torch.linalg.inv(wanted).norm(),
+        (covariance - torch.linalg.inv(wanted)).norm()
+        / torch.linalg.inv(wanted).norm(),
         at_most=step**2,
         because="exact law; the error is of the order of ε²",
     )

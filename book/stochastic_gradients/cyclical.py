@@ -82,7 +82,9 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 #
 # ```{literalinclude} ../../sgmc/kernels/cyclical.py
 # :language: python
-# :pyobject: Cyclical.step
+# :start-at: cycle, number = divmod
+# :end-at: return CyclicalState(inner, state.num_draws
+# :dedent: 8
 # ```
 #
 # The target of this chapter is theirs: 25 Gaussians with means on the grid $\{-4, -2, 0, 2, 4\}^2$, equal weights, and the variance $\sigma^2 = 0.03$ in every direction.
@@ -152,7 +154,12 @@ plt.show()
 steps = path.statistics["step_size"][:, 0]
 claim(
     "Largest difference between the kernel's step sizes and the schedule, four cycles",
-    (steps.double() - torch.tensor([rate(step) for step in range(len(steps))], dtype=torch.float64)).abs().max(),
+    (
+        steps.double()
+        - torch.tensor([rate(step) for step in range(len(steps))], dtype=torch.float64)
+    )
+    .abs()
+    .max(),
     at_most=1e-8,
     because="single precision of the statistics",
 )
@@ -250,9 +257,13 @@ panels[0].semilogy(grid, [leaving(eta) for eta in grid], color=COLOURS["SGLD"])
 for eta, (value, error) in left_modes.items():
     panels[0].errorbar(eta, value, 2 * error, fmt="o", ms=4, color="black")
 etas = [row["settings"]["rate"] for row in sweep]
-panels[1].plot(etas, [row["found"]["any"] for row in sweep], "o-", ms=4, color=COLOURS["SGLD"])
+panels[1].plot(
+    etas, [row["found"]["any"] for row in sweep], "o-", ms=4, color=COLOURS["SGLD"]
+)
 panels[1].axhline(25, color=TRUTH, zorder=0)
-panels[2].plot(etas, [row["variance"] for row in sweep], "o", ms=4, color=COLOURS["SGLD"])
+panels[2].plot(
+    etas, [row["variance"] for row in sweep], "o", ms=4, color=COLOURS["SGLD"]
+)
 panels[2].plot(
     grid[:70],
     [0.03 / (1 - eta / 0.06) for eta in grid[:70]],
@@ -260,7 +271,9 @@ panels[2].plot(
     lw=1,
 )
 panels[2].axhline(0.03, color=TRUTH, zorder=0)
-for axes, label in zip(panels, ("probability of leaving", "modes found", "variance in a mode"), strict=True):
+for axes, label in zip(
+    panels, ("probability of leaving", "modes found", "variance in a mode"), strict=True
+):
     axes.axvline(0.06, color="black", ls=":", lw=1)
     axes.set(xlabel=r"$\eta$", ylabel=label)
 figure.text(0.01, -0.04, who_ran(stored), size=6, color="0.4")
@@ -499,7 +512,10 @@ parts = (("the nine inner modes", ~edge, 9 / 25), ("the four corners", corner, 4
 over = {name: pooled[:, these].sum(1) / expected for name, these, expected in parts}
 show_table(
     ["cSGLD, last fifths of 1,000 cycles, four chains", "share over the exact one"],
-    [[name, f"{each.mean():.2f} ± {each.std() / len(each) ** 0.5:.2f}"] for name, each in over.items()],
+    [
+        [name, f"{each.mean():.2f} ± {each.std() / len(each) ** 0.5:.2f}"]
+        for name, each in over.items()
+    ],
 )
 claim(
     "Share of the nine inner modes over the exact one",
@@ -546,7 +562,9 @@ def mean_of(name, chains, *keys):
 
 
 def told(name, chains):
-    found = (mean_of(name, chains, "found", share)[0] for share in ("any", "0.1 %", "1 %"))
+    found = (
+        mean_of(name, chains, "found", share)[0] for share in ("any", "0.1 %", "1 %")
+    )
     variations = (mean_of(name, chains, key)[0] for key in ("modes_tv", "cells_tv"))
     width = mean_of(name, chains, "variance")[0]
     counts, distances = (
@@ -584,7 +602,9 @@ for row, name in enumerate(methods):
     colour = COLOURS["SGHMC" if "HMC" in name else "SGLD"]
     left.plot([one["found"]["1 %"] for one in runs], jitter, "o", ms=3, color=colour)
     right.plot([one["modes_tv"] for one in runs], jitter, "o", ms=3, color=colour)
-    right.plot([one["cells_tv"] for one in runs], jitter, "o", ms=4, mfc="none", color=colour)
+    right.plot(
+        [one["cells_tv"] for one in runs], jitter, "o", ms=4, mfc="none", color=colour
+    )
 left.axvline(4, color=TRUTH, zorder=0)
 right.axvline(choices(120)[1], color=TRUTH, zorder=0)
 left.set(
@@ -617,7 +637,10 @@ claim(
 for chains in ("one chain", "four chains"):
     claim(
         f"Fewest modes with any draw, cSGLD with the published settings, {chains}",
-        min(one["found"]["any"] for one in (run_[chains] for run_ in methods["cSGLD"]["runs"])),
+        min(
+            one["found"]["any"]
+            for one in (run_[chains] for run_ in methods["cSGLD"]["runs"])
+        ),
         near=25,
         within=0,
         because="the stored result; published: all",
@@ -637,7 +660,8 @@ claim(
 )
 claim(
     "Total variation over the cells, cSGLD with the published settings less SGLD restarted, four chains",
-    mean_of("cSGLD", "four chains", "cells_tv")[0] - mean_of("SGLD, restarted", "four chains", "cells_tv")[0],
+    mean_of("cSGLD", "four chains", "cells_tv")[0]
+    - mean_of("SGLD, restarted", "four chains", "cells_tv")[0],
     at_least=0.1,
     because="the stored result; standard errors are below 0.01",
 )
@@ -651,7 +675,8 @@ for number in (100, 300, 1_000):
     alike = {"rate": 0.07, "cycles": number, "exploration": 0.8}
     claim(
         f"Total variation over the cells, {number} cycles of cSGLD less fresh cycles, the same settings",
-        tuning_of("cSGLD, tuned", **alike)["cells_tv"] - tuning_of("fresh cycles, tuned", **alike)["cells_tv"],
+        tuning_of("cSGLD, tuned", **alike)["cells_tv"]
+        - tuning_of("fresh cycles, tuned", **alike)["cells_tv"],
         near=0,
         within=0.03,
         because="the stored result; 20 chains each, with a standard error below 0.01",
@@ -659,19 +684,22 @@ for number in (100, 300, 1_000):
 for name in ("SGLD, constant", "SGLD, tuned", "SGHMC"):
     claim(
         f"Total variation over the cells, {name}, over that of tuned cSGLD, four chains",
-        mean_of(name, "four chains", "cells_tv")[0] / mean_of("cSGLD, tuned", "four chains", "cells_tv")[0],
+        mean_of(name, "four chains", "cells_tv")[0]
+        / mean_of("cSGLD, tuned", "four chains", "cells_tv")[0],
         at_least=2,
         because="the stored result",
     )
 claim(
     "Total variation over the cells, tuned cSGHMC over tuned cSGLD, four chains",
-    mean_of("cSGHMC, tuned", "four chains", "cells_tv")[0] / mean_of("cSGLD, tuned", "four chains", "cells_tv")[0],
+    mean_of("cSGHMC, tuned", "four chains", "cells_tv")[0]
+    / mean_of("cSGLD, tuned", "four chains", "cells_tv")[0],
     at_most=0.95,
     because="the stored result: 0.116 over 0.138, each with a standard error below 0.005",
 )
 claim(
     "Total variation of the masses, SGHMC at its best constant step over tuned cSGLD, four chains",
-    mean_of("SGHMC", "four chains", "modes_tv")[0] / mean_of("cSGLD, tuned", "four chains", "modes_tv")[0],
+    mean_of("SGHMC", "four chains", "modes_tv")[0]
+    / mean_of("cSGLD, tuned", "four chains", "modes_tv")[0],
     at_most=0.9,
     because="the stored result: 0.09 over 0.13",
 )
@@ -1042,7 +1070,10 @@ def told_errors(name):
 # %% tags=["hide-input"]
 show_table(
     ["method", "published", "ours, T = 1", "ours, cold"],
-    [[name, f"{error:.2f}", told_errors(name), told_errors(f"{name}, cold")] for name, error in published.items()],
+    [
+        [name, f"{error:.2f}", told_errors(name), told_errors(f"{name}, cold")]
+        for name, error in published.items()
+    ],
 )
 
 
@@ -1067,7 +1098,9 @@ show_table(
 correlations = {}
 for temperature, named in (("T = 1", lambda name: name), ("cold", cold)):
     ours = [float(errors_of(ordering, named(name)).mean()) for name in published]
-    correlations[temperature] = stats.spearmanr(list(published.values()), ours).statistic
+    correlations[temperature] = stats.spearmanr(
+        list(published.values()), ours
+    ).statistic
 show_table(
     ["", *correlations],
     [

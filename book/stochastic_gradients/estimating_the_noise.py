@@ -41,14 +41,25 @@ from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.networks import multilayer_perceptron
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
-from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, control_variates
+from sgmc.posteriors import (
+    LinearRegression,
+    LogisticRegression,
+    NetworkPosterior,
+    control_variates,
+)
 from sgmc.prediction import expected_calibration_error, log_score
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
 # Several runs below take too little friction on purpose, and the kernel would warn each time.
 warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
-KINDS = {"zero": "#D55E00", "scalar": "#E69F00", "diagonal": "#0072B2", "full": "#009E73", "fixed": "#56B4E9"}
+KINDS = {
+    "zero": "#D55E00",
+    "scalar": "#E69F00",
+    "diagonal": "#0072B2",
+    "full": "#009E73",
+    "fixed": "#56B4E9",
+}
 
 # %% [markdown]
 # ## What a wrong estimate does
@@ -93,23 +104,42 @@ step_factor = 1 / (1 - step_size**2 / (4 - 2 * step_size * friction))
 multiples = {"none": 0.0, "half": 0.5, "right": 1.0, "twice": 2.0}
 largest_error = max(
     abs(
-        sghmc_chain(one, step_size, friction, 2 * noise / step_size, multiple * noise).stationary_covariance()[0, 0]
+        sghmc_chain(
+            one, step_size, friction, 2 * noise / step_size, multiple * noise
+        ).stationary_covariance()[0, 0]
         - (1 + (1 - multiple) * noise / friction) * step_factor
     )
     for noise in (0.1, 0.2, 0.4)
     for multiple in multiples.values()
 )
-claim("Largest error of the formula against the discrete Lyapunov equation, twelve cases", largest_error, at_most=1e-9, because="rounding")
+claim(
+    "Largest error of the formula against the discrete Lyapunov equation, twelve cases",
+    largest_error,
+    at_most=1e-9,
+    because="rounding",
+)
 
 measured = []
-for number, (noise, (name, multiple)) in enumerate(itertools.product((0.1, 0.25, 0.45, 0.8), multiples.items())):
+for number, (noise, (name, multiple)) in enumerate(
+    itertools.product((0.1, 0.25, 0.45, 0.8), multiples.items())
+):
     if multiple * noise > friction:
         continue  # more than the friction cannot be subtracted
     target = NoisyGradient(Gaussian.standard(1), 2 * noise / step_size)
     kernel = SGHMC(step_size, friction, noise_estimate=multiple * noise, num_steps=10)
-    run = sample(kernel, target, torch.zeros(4_000, 1), num_samples=40, warm_up=12, seed=number)
+    run = sample(
+        kernel, target, torch.zeros(4_000, 1), num_samples=40, warm_up=12, seed=number
+    )
     variance, error = run.mean_and_standard_error(lambda x: x**2)
-    measured.append((name, noise, float(variance), float(error), (1 + (1 - multiple) * noise / friction) * step_factor))
+    measured.append(
+        (
+            name,
+            noise,
+            float(variance),
+            float(error),
+            (1 + (1 - multiple) * noise / friction) * step_factor,
+        )
+    )
 claim(
     "Largest distance of fifteen measured variances from the formula, in standard errors",
     max(abs(variance - exact) / error for _, _, variance, error, exact in measured),
@@ -120,14 +150,33 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-temperature", "caption": "Stationary variance on a standard Gaussian with gradient noise B, for four estimates of it (C = 1, ε = 0.1): the formula (lines) and measured values (points; their standard errors are smaller than they are). Twice the noise can be subtracted only while it is at most the friction."}}
 figure, axes = plt.subplots()
 axes.axhline(1, color=TRUTH, zorder=0)
-colours = {"none": KINDS["zero"], "half": KINDS["scalar"], "right": KINDS["diagonal"], "twice": "black"}
+colours = {
+    "none": KINDS["zero"],
+    "half": KINDS["scalar"],
+    "right": KINDS["diagonal"],
+    "twice": "black",
+}
 for name, multiple in multiples.items():
     ratios = torch.linspace(0, min(1, 1 / max(multiple, 1)), 50)
-    label = {"none": r"$\hat B = 0$", "half": r"$\hat B = B/2$", "right": r"$\hat B = B$", "twice": r"$\hat B = 2B$"}[name]
-    axes.plot(ratios, (1 + (1 - multiple) * ratios) * step_factor, color=colours[name], label=label)
+    label = {
+        "none": r"$\hat B = 0$",
+        "half": r"$\hat B = B/2$",
+        "right": r"$\hat B = B$",
+        "twice": r"$\hat B = 2B$",
+    }[name]
+    axes.plot(
+        ratios,
+        (1 + (1 - multiple) * ratios) * step_factor,
+        color=colours[name],
+        label=label,
+    )
 for name, noise, variance, error, _ in measured:
     axes.errorbar(noise, variance, 2 * error, fmt="o", ms=4.5, color=colours[name])
-axes.set(xlabel=r"gradient noise over friction, $B/C$", ylabel=r"variance of $\theta$; the target's is 1", ylim=(0.4, 2.1))
+axes.set(
+    xlabel=r"gradient noise over friction, $B/C$",
+    ylabel=r"variance of $\theta$; the target's is 1",
+    ylim=(0.4, 2.1),
+)
 axes.legend()
 plt.show()
 
@@ -168,9 +217,13 @@ all_minibatches = {
     True: torch.tensor(list(itertools.product(range(12), repeat=4))),
 }
 for replacement, minibatches in all_minibatches.items():
-    few = LogisticRegression(few_inputs, few_targets, batch_size=4, minibatches=Fresh(replacement))
+    few = LogisticRegression(
+        few_inputs, few_targets, batch_size=4, minibatches=Fresh(replacement)
+    )
     everywhere = position.expand(len(minibatches), -1)
-    gradients, estimates = few.gradient_and_variance_given(everywhere, minibatches, "full")
+    gradients, estimates = few.gradient_and_variance_given(
+        everywhere, minibatches, "full"
+    )
     covariance = torch.cov(gradients.T, correction=0)
     claim(
         f"Largest error of the mean of V̂ over all {len(minibatches):,} minibatches {'with' if replacement else 'without'} replacement",
@@ -232,13 +285,25 @@ for replacement, minibatches in all_minibatches.items():
 
 # %%
 coins, with_replacement = torch.tensor([-1.0, 1.0]).repeat(50), Fresh(replacement=True)
-coin = LinearRegression(torch.ones(100, 1), coins, noise_variance=100.0, prior_variance=1e6, batch_size=2, minibatches=with_replacement)
+coin = LinearRegression(
+    torch.ones(100, 1),
+    coins,
+    noise_variance=100.0,
+    prior_variance=1e6,
+    batch_size=2,
+    minibatches=with_replacement,
+)
 step_size = 0.3
-noise = 0.5 * step_size * 100**2 / 2 * 1 / 100**2  # B = ½εV, and V = N²/n times the variance of yᵢ/σ², 1/σ⁴
+noise = (
+    0.5 * step_size * 100**2 / 2 * 1 / 100**2
+)  # B = ½εV, and V = N²/n times the variance of yᵢ/σ², 1/σ⁴
 
 
 throws = 2 * torch.randint(2, (100_000, 100), generator=generator).float()
-histories = {0.0: torch.tensor([0.0, 2.0]), 0.9: throws @ (0.1 * 0.9 ** torch.arange(100))}  # the values that B̂/B takes
+histories = {
+    0.0: torch.tensor([0.0, 2.0]),
+    0.9: throws @ (0.1 * 0.9 ** torch.arange(100)),
+}  # the values that B̂/B takes
 
 
 def clipped_temperature(multiple, averaging):
@@ -248,14 +313,30 @@ def clipped_temperature(multiple, averaging):
 
 coin_runs = {}
 for multiple, averaging in itertools.product((0.7, 1.0, 1.5, 2.5), (0.0, 0.9)):
-    kernel = SGHMC(step_size, multiple * noise, noise_estimate=OnlineNoise(averaging=averaging), num_steps=10)
-    run = sample(
-        kernel, coin, torch.randn(4_000, 1, generator=generator), num_samples=60, warm_up=40, seed=round(10 * (multiple + averaging))
+    kernel = SGHMC(
+        step_size,
+        multiple * noise,
+        noise_estimate=OnlineNoise(averaging=averaging),
+        num_steps=10,
     )
-    factor = 1 / (1 - step_size**2 * float(coin.precision) / (4 - 2 * step_size * multiple * noise))
+    run = sample(
+        kernel,
+        coin,
+        torch.randn(4_000, 1, generator=generator),
+        num_samples=60,
+        warm_up=40,
+        seed=round(10 * (multiple + averaging)),
+    )
+    factor = 1 / (
+        1
+        - step_size**2 * float(coin.precision) / (4 - 2 * step_size * multiple * noise)
+    )
     variance, error = run.mean_and_standard_error(lambda x: (x - coin.mean) ** 2)
     temperature = variance * float(coin.precision) / factor
-    coin_runs[multiple, averaging] = float(temperature), float(temperature * error / variance)
+    coin_runs[multiple, averaging] = (
+        float(temperature),
+        float(temperature * error / variance),
+    )
 for multiple, averaging, statement in (
     (2.5, 0.0, "nothing is clipped, and the estimate is zero or twice too much"),
     (1.5, 0.0, "clipped half the time"),
@@ -276,12 +357,33 @@ figure, axes = plt.subplots()
 grid = torch.linspace(0.6, 3, 100)
 axes.axhline(1, color=TRUTH, zorder=0)
 axes.plot(grid, 1 + 1 / grid, color=KINDS["zero"], label=r"$\hat B = 0$")
-axes.plot(grid, [max(1, 1 / m) for m in grid.tolist()], ":", color="black", label=r"$\hat B = B$, clipped at $C$")
-for averaging, colour, label in ((0.0, KINDS["diagonal"], "online, last minibatch"), (0.9, KINDS["full"], r"online, $\lambda = 0.9$")):
-    axes.plot(grid, [clipped_temperature(m, averaging) for m in grid.tolist()], color=colour, label=label)
+axes.plot(
+    grid,
+    [max(1, 1 / m) for m in grid.tolist()],
+    ":",
+    color="black",
+    label=r"$\hat B = B$, clipped at $C$",
+)
+for averaging, colour, label in (
+    (0.0, KINDS["diagonal"], "online, last minibatch"),
+    (0.9, KINDS["full"], r"online, $\lambda = 0.9$"),
+):
+    axes.plot(
+        grid,
+        [clipped_temperature(m, averaging) for m in grid.tolist()],
+        color=colour,
+        label=label,
+    )
     points = [(m, *result) for (m, a), result in coin_runs.items() if a == averaging]
-    axes.errorbar(*zip(*[(m, t, 2 * e) for m, t, e in points], strict=True), fmt="o", ms=4.5, color=colour)
-axes.set(xlabel=r"friction over noise, $C/B$", ylabel=r"temperature $T$", ylim=(0.9, 2.1))
+    axes.errorbar(
+        *zip(*[(m, t, 2 * e) for m, t, e in points], strict=True),
+        fmt="o",
+        ms=4.5,
+        color=colour,
+    )
+axes.set(
+    xlabel=r"friction over noise, $C/B$", ylabel=r"temperature $T$", ylim=(0.9, 2.1)
+)
 axes.legend()
 plt.show()
 
@@ -298,33 +400,71 @@ plt.show()
 # %%
 N, d, n, step_size = 10_000, 50, 500, 0.003
 generator = torch.Generator().manual_seed(0)
-uncorrelated = torch.linalg.qr(torch.randn(N, d, generator=generator, dtype=torch.float64)).Q * N**0.5
-inputs = uncorrelated.contiguous() * (0.668 - 0.21 * torch.linspace(0, 1, d, dtype=torch.float64) ** 3).sqrt()
+uncorrelated = (
+    torch.linalg.qr(torch.randn(N, d, generator=generator, dtype=torch.float64)).Q
+    * N**0.5
+)
+inputs = (
+    uncorrelated.contiguous()
+    * (0.668 - 0.21 * torch.linspace(0, 1, d, dtype=torch.float64) ** 3).sqrt()
+)
 truth = 0.08 * torch.randn(d, generator=generator, dtype=torch.float64)
-targets = (torch.rand(N, generator=generator, dtype=torch.float64) < torch.sigmoid(inputs @ truth)).double()
+targets = (
+    torch.rand(N, generator=generator, dtype=torch.float64)
+    < torch.sigmoid(inputs @ truth)
+).double()
 
 
 def regression(batch_size=None, kind=LogisticRegression, minibatches=with_replacement):
-    return kind(inputs.float(), targets.float(), batch_size=batch_size, minibatches=minibatches)
+    return kind(
+        inputs.float(), targets.float(), batch_size=batch_size, minibatches=minibatches
+    )
 
 
 def curvature(position):
     """The matrix of second derivatives of U; the prior N(0, I) adds I."""
     probability = torch.sigmoid(inputs @ position)
-    return (inputs.T * (probability * (1 - probability))) @ inputs + torch.eye(d, dtype=torch.float64)
+    return (inputs.T * (probability * (1 - probability))) @ inputs + torch.eye(
+        d, dtype=torch.float64
+    )
 
 
 mode = torch.zeros(d, dtype=torch.float64)
 for _ in range(20):  # Newton's method
-    mode = mode - torch.linalg.solve(curvature(mode), inputs.T @ (torch.sigmoid(inputs @ mode) - targets) + mode)
+    mode = mode - torch.linalg.solve(
+        curvature(mode), inputs.T @ (torch.sigmoid(inputs @ mode) - targets) + mode
+    )
 hessian = curvature(mode)
-at_mode = N**2 / n * torch.cov((inputs * (torch.sigmoid(inputs @ mode) - targets)[:, None]).T, correction=0)  # V, (d, d)
+at_mode = (
+    N**2
+    / n
+    * torch.cov(
+        (inputs * (torch.sigmoid(inputs @ mode) - targets)[:, None]).T, correction=0
+    )
+)  # V, (d, d)
 noise = 0.5 * step_size * at_mode  # B
-claim("Mean of the diagonal of B at the mode", noise.diagonal().mean(), near=44, within=0.5, because="exact; the data are made so")
-print(f"Entries of the diagonal of B from {noise.diagonal().min():.0f} to {noise.diagonal().max():.0f}")
+claim(
+    "Mean of the diagonal of B at the mode",
+    noise.diagonal().mean(),
+    near=44,
+    within=0.5,
+    because="exact; the data are made so",
+)
+print(
+    f"Entries of the diagonal of B from {noise.diagonal().min():.0f} to {noise.diagonal().max():.0f}"
+)
 
-approximation = mode + torch.randn(100, d, generator=generator, dtype=torch.float64) @ torch.linalg.inv(torch.linalg.cholesky(hessian))
-long_run = sample(HMC(0.5, 3, mass=hessian.float(), jitter=0.4), regression(), approximation.float(), num_samples=200, warm_up=5, seed=1)
+approximation = mode + torch.randn(
+    100, d, generator=generator, dtype=torch.float64
+) @ torch.linalg.inv(torch.linalg.cholesky(hessian))
+long_run = sample(
+    HMC(0.5, 3, mass=hessian.float(), jitter=0.4),
+    regression(),
+    approximation.float(),
+    num_samples=200,
+    warm_up=5,
+    seed=1,
+)
 reference_mean = long_run.samples.double().mean((0, 1))
 reference_variance = (long_run.samples.double() - reference_mean).pow(2).mean((0, 1))
 start = long_run.samples[-1]  # the runs below start in the posterior
@@ -332,7 +472,9 @@ start = long_run.samples[-1]  # the runs below start in the posterior
 
 def spread(run):
     """Posterior standard deviations over the reference's, by coordinate, with what they owe to each chain, (chains, d)."""
-    squares = (run.samples.double() - reference_mean).pow(2).mean(0) / reference_variance
+    squares = (run.samples.double() - reference_mean).pow(2).mean(
+        0
+    ) / reference_variance
     ratio = squares.mean(0).sqrt()
     return ratio, squares / (2 * ratio)
 
@@ -346,7 +488,9 @@ def mean_spread(run):
 
 def formula(friction, estimate):
     """The ratio by the exact law of the chain on the Gaussian approximation, for a given B̂, by coordinate."""
-    law = sghmc_chain(hessian, step_size, friction, at_mode, estimate).stationary_covariance()[:d, :d]
+    law = sghmc_chain(
+        hessian, step_size, friction, at_mode, estimate
+    ).stationary_covariance()[:d, :d]
     return (law.diagonal() / torch.linalg.inv(hessian).diagonal()).sqrt()
 
 
@@ -358,7 +502,13 @@ def formula(friction, estimate):
 # %%
 posterior = regression(n)
 pilot = mode.float().expand(50, -1).contiguous()
-fixed = 0.5 * step_size * estimate_noise_variance(posterior, pilot, torch.Generator().manual_seed(1), "diagonal", num_batches=20)
+fixed = (
+    0.5
+    * step_size
+    * estimate_noise_variance(
+        posterior, pilot, torch.Generator().manual_seed(1), "diagonal", num_batches=20
+    )
+)
 estimates = {
     "zero": 0.0,
     "scalar": OnlineNoise("scalar"),
@@ -368,18 +518,30 @@ estimates = {
 }
 
 
-def sghmc(friction, noise_estimate, target=posterior, chains=100, num_samples=240, warm_up=60):
+def sghmc(
+    friction, noise_estimate, target=posterior, chains=100, num_samples=240, warm_up=60
+):
     kernel = SGHMC(step_size, friction, noise_estimate)
-    return sample(kernel, target, start[:chains], num_samples=num_samples, warm_up=warm_up, seed=2)
+    return sample(
+        kernel, target, start[:chains], num_samples=num_samples, warm_up=warm_up, seed=2
+    )
 
 
 runs = {}
 for kind, estimate in estimates.items():
     chains = 80 if kind == "full" else 100
     runs[50.0, kind] = sghmc(50.0, estimate, chains=chains)
-    runs[200.0, kind] = sghmc(200.0, estimate, chains=30 if kind == "full" else 100, num_samples=300, warm_up=100)
+    runs[200.0, kind] = sghmc(
+        200.0,
+        estimate,
+        chains=30 if kind == "full" else 100,
+        num_samples=300,
+        warm_up=100,
+    )
     if kind != "fixed":  # it exceeds a friction of 10, and the kernel refuses it
-        runs[10.0, kind] = sghmc(10.0, estimate, chains=20, num_samples=100, warm_up=150)
+        runs[10.0, kind] = sghmc(
+            10.0, estimate, chains=20, num_samples=100, warm_up=150
+        )
 ratios = {key: mean_spread(run) for key, run in runs.items()}
 for friction in (50.0, 200.0):
     expected = float(formula(friction, 0.0).mean())
@@ -390,7 +552,9 @@ for friction in (50.0, 200.0):
         within=0.03,
         because=f"the formula gives {expected:.3f}; standard errors are below 0.005, and other seeds agree to 0.01",
     )
-    for kind in ("diagonal", "full", "fixed") if friction == 50 else ("diagonal", "fixed"):
+    for kind in (
+        ("diagonal", "full", "fixed") if friction == 50 else ("diagonal", "fixed")
+    ):
         claim(
             f"Standard deviation over the reference's, {kind} estimate and C = {friction:g}",
             ratios[friction, kind][0],
@@ -410,21 +574,43 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.8))
 for shift, kind in enumerate(estimates):
     for friction in (10.0, 50.0, 200.0):
         if (friction, kind) in ratios:
-            left.plot(friction * 1.06**shift, ratios[friction, kind][0], "o", ms=5, color=KINDS[kind])
+            left.plot(
+                friction * 1.06**shift,
+                ratios[friction, kind][0],
+                "o",
+                ms=5,
+                color=KINDS[kind],
+            )
     left.plot([], [], "o", color=KINDS[kind], label=kind)
 frictions = torch.logspace(1, 2.4, 30).tolist()
-left.plot(frictions, [formula(c, 0.0).mean() for c in frictions], color=KINDS["zero"], lw=1, zorder=0)
+left.plot(
+    frictions,
+    [formula(c, 0.0).mean() for c in frictions],
+    color=KINDS["zero"],
+    lw=1,
+    zorder=0,
+)
 left.axhline(1, color=TRUTH, zorder=0)
 left.set(xscale="log", xlabel="friction $C$", ylabel="standard deviation / reference")
 left.legend()
 own = noise.diagonal()
 order = own.argsort()
 right.axhline(1, color=TRUTH, zorder=0)
-for kind, subtracted in (("zero", 0.0), ("scalar", float(own.mean())), ("diagonal", None)):
-    right.plot(own, spread(runs[50.0, kind])[0], "o", ms=3.5, color=KINDS[kind], label=kind)
+for kind, subtracted in (
+    ("zero", 0.0),
+    ("scalar", float(own.mean())),
+    ("diagonal", None),
+):
+    right.plot(
+        own, spread(runs[50.0, kind])[0], "o", ms=3.5, color=KINDS[kind], label=kind
+    )
     if subtracted is not None:
-        right.plot(own[order], formula(50.0, subtracted)[order], color=KINDS[kind], lw=1)
-right.set(xlabel="noise of the coordinate $B_{jj}$", ylabel="standard deviation / reference")
+        right.plot(
+            own[order], formula(50.0, subtracted)[order], color=KINDS[kind], lw=1
+        )
+right.set(
+    xlabel="noise of the coordinate $B_{jj}$", ylabel="standard deviation / reference"
+)
 right.legend()
 plt.show()
 
@@ -440,15 +626,24 @@ plt.show()
 def error_of(run):
     """Root mean square over ten groups of the ratio less one, net of Monte Carlo variance; and the smallest that the run can tell from zero."""
     ratio, by_chain = spread(run)
-    parts = [x.unflatten(-1, (10, 5)).mean(-1) for x in (by_chain, spread(long_run)[1])]  # neighbours have similar noise
+    parts = [
+        x.unflatten(-1, (10, 5)).mean(-1) for x in (by_chain, spread(long_run)[1])
+    ]  # neighbours have similar noise
     variance = sum(x.var(0) / len(x) for x in parts).mean()
     square = (ratio.unflatten(-1, (10, 5)).mean(-1) - 1).square().mean() - variance
-    resolution = (2 * (2 / 10) ** 0.5 * variance).sqrt()  # a mean of ten squares has a relative standard error of √(2/10)
+    resolution = (
+        2 * (2 / 10) ** 0.5 * variance
+    ).sqrt()  # a mean of ten squares has a relative standard error of √(2/10)
     return float(square.clamp(min=0).sqrt()), float(resolution)
 
 
 unaveraged = sghmc(50.0, OnlineNoise("full"), chains=50, num_samples=150)
-claim("Error of the scalar estimate at C = 50", error_of(runs[50.0, "scalar"])[0], at_least=0.03, because="other seeds give 0.037 to 0.048")
+claim(
+    "Error of the scalar estimate at C = 50",
+    error_of(runs[50.0, "scalar"])[0],
+    at_least=0.03,
+    because="other seeds give 0.037 to 0.048",
+)
 claim(
     "Error of the diagonal estimate at C = 50",
     error_of(runs[50.0, "diagonal"])[0],
@@ -473,16 +668,26 @@ claim(
 
 # %%
 by_size = {}
-for size, chains, num_samples in ((50, 20, 100), (150, 20, 100), (500, None, None), (1_500, 30, 200), (5_000, 20, 140)):
+for size, chains, num_samples in (
+    (50, 20, 100),
+    (150, 20, 100),
+    (500, None, None),
+    (1_500, 30, 200),
+    (5_000, 20, 140),
+):
     for kind, estimate in estimates.items():
         if size == 5_000 and kind not in ("zero", "diagonal"):
             continue  # long, and like the diagonal
         if size == n:
             by_size[size, kind] = runs[50.0, kind]
         elif kind != "fixed":
-            by_size[size, kind] = sghmc(50.0, estimate, regression(size), chains, num_samples)
+            by_size[size, kind] = sghmc(
+                50.0, estimate, regression(size), chains, num_samples
+            )
         elif size > n:  # below, it exceeds the friction
-            by_size[size, kind] = sghmc(50.0, fixed * n / size, regression(size), chains, num_samples)
+            by_size[size, kind] = sghmc(
+                50.0, fixed * n / size, regression(size), chains, num_samples
+            )
 errors = {key: error_of(run) for key, run in by_size.items()}
 claim(
     "Error with the diagonal estimate and n = 500 over that with B̂ = 0 and n = 5,000",
@@ -504,12 +709,16 @@ for kind in estimates:
     for (_, which), run in by_size.items():
         if which == kind:
             error, resolution = error_of(run)
-            times.append(run.seconds / (run.warm_up + len(run.samples)) / run.samples.shape[1])
+            times.append(
+                run.seconds / (run.warm_up + len(run.samples)) / run.samples.shape[1]
+            )
             values.append(max(error, resolution))
             fills.append(KINDS[kind] if error > resolution else "white")
     axes.loglog(times, values, lw=1, color=KINDS[kind], label=kind, zorder=1)
     axes.scatter(times, values, s=28, c=fills, edgecolors=KINDS[kind], zorder=2)
-axes.set(xlabel="seconds of a step of one chain", ylabel="error of the standard deviations")
+axes.set(
+    xlabel="seconds of a step of one chain", ylabel="error of the standard deviations"
+)
 axes.legend()
 plt.show()
 
@@ -529,14 +738,28 @@ plt.show()
 # %%
 def clipped_share(run):
     """Share of coordinates that were clipped in a step, on average over the run."""
-    return float((run.statistics["clipped"][-1] / run.statistics["num_gradients"][-1]).mean())
+    return float(
+        (run.statistics["clipped"][-1] / run.statistics["num_gradients"][-1]).mean()
+    )
 
 
-claim("Share of coordinates clipped, diagonal, C = 50", clipped_share(runs[50.0, "diagonal"]), at_least=0.05, because="it is near 0.13")
-claim("Share of coordinates clipped, diagonal, C = 10", clipped_share(runs[10.0, "diagonal"]), at_least=0.99, because="B̂ is never below 10")
+claim(
+    "Share of coordinates clipped, diagonal, C = 50",
+    clipped_share(runs[50.0, "diagonal"]),
+    at_least=0.05,
+    because="it is near 0.13",
+)
+claim(
+    "Share of coordinates clipped, diagonal, C = 10",
+    clipped_share(runs[10.0, "diagonal"]),
+    at_least=0.99,
+    because="B̂ is never below 10",
+)
 chosen = friction_for(at_mode, step_size)
 times = {
-    c: sghmc_chain(one * float(hessian.diagonal().mean()), step_size, c).autocorrelation_time(torch.tensor([1.0, 0.0]))
+    c: sghmc_chain(
+        one * float(hessian.diagonal().mean()), step_size, c
+    ).autocorrelation_time(torch.tensor([1.0, 0.0]))
     for c in (50.0, chosen, 200.0)
 }
 print(f"friction_for chooses C = {chosen:.0f}")
@@ -552,20 +775,39 @@ for c, time in times.items():
 
 # %%
 generator = torch.Generator().manual_seed(4)
-pair = torch.linalg.qr(torch.randn(2_000, 2, generator=generator, dtype=torch.float64)).Q * 2_000**0.5
-pair = pair @ torch.linalg.cholesky(torch.tensor([[1, 0.8], [0.8, 1]], dtype=torch.float64)).T
+pair = (
+    torch.linalg.qr(torch.randn(2_000, 2, generator=generator, dtype=torch.float64)).Q
+    * 2_000**0.5
+)
+pair = (
+    pair
+    @ torch.linalg.cholesky(torch.tensor([[1, 0.8], [0.8, 1]], dtype=torch.float64)).T
+)
 answers = pair.sum(-1) + torch.randn(2_000, generator=generator, dtype=torch.float64)
-twins = LinearRegression(pair, answers, noise_variance=1.0, prior_variance=1e6, batch_size=400, minibatches=with_replacement)
+twins = LinearRegression(
+    pair,
+    answers,
+    noise_variance=1.0,
+    prior_variance=1e6,
+    batch_size=400,
+    minibatches=with_replacement,
+)
 twin_step = 0.004
 residual = pair * (answers - pair @ twins.mean)[:, None]
-twin_noise = 0.5 * twin_step * 2_000**2 / 400 * torch.cov(residual.T, correction=0)  # B, (2, 2)
+twin_noise = (
+    0.5 * twin_step * 2_000**2 / 400 * torch.cov(residual.T, correction=0)
+)  # B, (2, 2)
 twin_friction = round(2 * float(twin_noise.diagonal().mean()))
-values, directions = torch.linalg.eigh(twins.precision)  # the last direction is (1, 1)/√2
+values, directions = torch.linalg.eigh(
+    twins.precision
+)  # the last direction is (1, 1)/√2
 
 
 def temperatures(run):
     """Temperature of each direction, its variance over the exact one, with standard errors: (2,), (2,)."""
-    variance, error = run.mean_and_standard_error(lambda x: ((x - twins.mean) @ directions) ** 2)
+    variance, error = run.mean_and_standard_error(
+        lambda x: ((x - twins.mean) @ directions) ** 2
+    )
     factor = 1 / (1 - twin_step**2 * values / (4 - 2 * twin_step * twin_friction))
     return variance * values / factor, error * values / factor
 
@@ -574,15 +816,22 @@ twin_runs = {
     kind: sample(
         SGHMC(twin_step, float(twin_friction), noise_estimate=estimate, num_steps=5),
         twins,
-        twins.mean + torch.randn(600, 2, generator=generator, dtype=torch.float64) @ torch.linalg.cholesky(twins.covariance).T,
+        twins.mean
+        + torch.randn(600, 2, generator=generator, dtype=torch.float64)
+        @ torch.linalg.cholesky(twins.covariance).T,
         num_samples=60,
         warm_up=40,
         seed=1,
     )
-    for kind, estimate in (("diagonal", OnlineNoise("diagonal")), ("full", OnlineNoise("full", averaging=0.95)))
+    for kind, estimate in (
+        ("diagonal", OnlineNoise("diagonal")),
+        ("full", OnlineNoise("full", averaging=0.95)),
+    )
 }
 left_over = twin_noise - torch.diag(twin_noise.diagonal())
-expected = 1 + torch.einsum("ji,jk,ki->i", directions, left_over, directions) / twin_friction
+expected = (
+    1 + torch.einsum("ji,jk,ki->i", directions, left_over, directions) / twin_friction
+)
 for kind, run in twin_runs.items():
     measured, error = temperatures(run)
     for direction, name in enumerate(("(1, −1)", "(1, 1)")):
@@ -599,13 +848,34 @@ for kind, run in twin_runs.items():
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.0, 3.8))
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
 circle = torch.stack([angle.cos(), angle.sin()])
-for kind, matrix in (("diagonal", torch.diag(twin_noise.diagonal())), ("full", twin_noise)):
+for kind, matrix in (
+    ("diagonal", torch.diag(twin_noise.diagonal())),
+    ("full", twin_noise),
+):
     left.plot(*(torch.linalg.cholesky(matrix) @ circle), color=KINDS[kind], label=kind)
     samples = twin_runs[kind].samples.flatten(0, 1) - twins.mean
-    right.plot(*(2 * torch.linalg.cholesky(samples.T @ samples / len(samples)) @ circle), color=KINDS[kind], label=kind)
-right.fill(*(2 * torch.linalg.cholesky(twins.covariance) @ circle), color=TRUTH, alpha=0.35, lw=0, label="exact")
-left.set(xlabel="kick in $r_1$", ylabel="kick in $r_2$", aspect="equal", xlim=(-7, 7), ylim=(-7, 7))
-right.set(xlabel=r"$\theta_1 - E\theta_1$", ylabel=r"$\theta_2 - E\theta_2$", aspect="equal")
+    right.plot(
+        *(2 * torch.linalg.cholesky(samples.T @ samples / len(samples)) @ circle),
+        color=KINDS[kind],
+        label=kind,
+    )
+right.fill(
+    *(2 * torch.linalg.cholesky(twins.covariance) @ circle),
+    color=TRUTH,
+    alpha=0.35,
+    lw=0,
+    label="exact",
+)
+left.set(
+    xlabel="kick in $r_1$",
+    ylabel="kick in $r_2$",
+    aspect="equal",
+    xlim=(-7, 7),
+    ylim=(-7, 7),
+)
+right.set(
+    xlabel=r"$\theta_1 - E\theta_1$", ylabel=r"$\theta_2 - E\theta_2$", aspect="equal"
+)
 left.legend(loc="upper left")
 right.legend(loc="upper right")
 plt.show()
@@ -662,19 +932,32 @@ claim(
 
 # %%
 train, test = digits()
-halved = [avg_pool2d(data.inputs.view(-1, 1, 28, 28), 2).flatten(1) for data in (train, test)]
+halved = [
+    avg_pool2d(data.inputs.view(-1, 1, 28, 28), 2).flatten(1) for data in (train, test)
+]
 
 
 def network_posterior(batch_size):
-    return NetworkPosterior(multilayer_perceptron([196, 30, 10]), halved[0], train.targets, batch_size=batch_size)
+    return NetworkPosterior(
+        multilayer_perceptron([196, 30, 10]),
+        halved[0],
+        train.targets,
+        batch_size=batch_size,
+    )
 
 
 digit_posterior = network_posterior(100)
 weights = digit_posterior.initial_position(8, torch.Generator().manual_seed(0))
 with torch.no_grad():
-    (indices,) = digit_posterior.draw_noise(weights, torch.Generator().manual_seed(1), step=0)
-    _, squares = digit_posterior.gradient_and_variance_given(weights, indices, "diagonal")
-    each = digit_posterior.per_example_gradients(weights, digit_posterior.minibatch(indices))
+    (indices,) = digit_posterior.draw_noise(
+        weights, torch.Generator().manual_seed(1), step=0
+    )
+    _, squares = digit_posterior.gradient_and_variance_given(
+        weights, indices, "diagonal"
+    )
+    each = digit_posterior.per_example_gradients(
+        weights, digit_posterior.minibatch(indices)
+    )
     explicit = 4_000**2 / 100 * (1 - 100 / 4_000) * each.var(1)
 claim(
     "Largest difference between V̂ from signals and V̂ from per-example gradients, relative to the largest entry",
@@ -706,12 +989,23 @@ def follow(batch_size, chains, momentum_decay, noise_estimate, num_steps=1_000):
             state, _ = kernel.step(target, state, generator)
             seconds += (perf_counter() - started) / num_steps / chains
             if step >= num_steps // 2:
-                temperature += state.momentum.square().mean(0) * (1 - 0.5 * momentum_decay) / (num_steps // 2)
+                temperature += (
+                    state.momentum.square().mean(0)
+                    * (1 - 0.5 * momentum_decay)
+                    / (num_steps // 2)
+                )
                 if step % 20 == 0:
-                    variance += estimate_noise_variance(target, state.position, generator) / (num_steps // 40)
+                    variance += estimate_noise_variance(
+                        target, state.position, generator
+                    ) / (num_steps // 40)
                     probabilities.append(target.predict(state.position, halved[1]))
     average = torch.stack(probabilities).mean(0)
-    scores = torch.tensor([(log_score(p, test.targets), expected_calibration_error(p, test.targets)) for p in average])
+    scores = torch.tensor(
+        [
+            (log_score(p, test.targets), expected_calibration_error(p, test.targets))
+            for p in average
+        ]
+    )
     return temperature, 0.5 * learning_rate * variance, scores, seconds
 
 
@@ -722,12 +1016,23 @@ network_runs = {
     ("n = 100", "zero"): follow(100, 8, decay, 0.0),
     ("n = 100", "online"): follow(100, 8, decay, online),
 }
-met = network_runs["n = 100", "online"][1] / (0.5 * learning_rate)  # the variance V of each weight's gradient
-more_friction = friction_for(met, learning_rate, at_least=decay).clamp(max=0.5)  # α of each weight, three times its noise or 0.01
+met = network_runs["n = 100", "online"][1] / (
+    0.5 * learning_rate
+)  # the variance V of each weight's gradient
+more_friction = friction_for(met, learning_rate, at_least=decay).clamp(
+    max=0.5
+)  # α of each weight, three times its noise or 0.01
 network_runs["n = 100, friction by weight", "zero"] = follow(100, 8, more_friction, 0.0)
-network_runs["n = 100, friction by weight", "online"] = follow(100, 8, more_friction, online)
-temperatures_of = {key: float(temperature.mean()) for key, (temperature, *_) in network_runs.items()}
-noises_of = {key: float((network_noise / decay).mean()) for key, (_, network_noise, *_) in network_runs.items()}
+network_runs["n = 100, friction by weight", "online"] = follow(
+    100, 8, more_friction, online
+)
+temperatures_of = {
+    key: float(temperature.mean()) for key, (temperature, *_) in network_runs.items()
+}
+noises_of = {
+    key: float((network_noise / decay).mean())
+    for key, (_, network_noise, *_) in network_runs.items()
+}
 scores_of = {key: scores.mean(0) for key, (_, _, scores, _) in network_runs.items()}
 claim(
     "n = 500: mean noise over friction",
@@ -762,10 +1067,18 @@ for setting, kind, bound in (
     ("n = 100, friction by weight", "online", 1.06),
 ):
     claim(
-        f"{setting}: mean temperature with the estimate", temperatures_of[setting, kind], at_most=bound, because="other seeds agree to 0.03"
+        f"{setting}: mean temperature with the estimate",
+        temperatures_of[setting, kind],
+        at_most=bound,
+        because="other seeds agree to 0.03",
     )
 for setting, bound in (("n = 500", 1.03), ("n = 100", 1.25)):
-    claim(f"{setting}: mean temperature with B̂ = 0", temperatures_of[setting, "zero"], at_least=bound, because="other seeds agree to 0.03")
+    claim(
+        f"{setting}: mean temperature with B̂ = 0",
+        temperatures_of[setting, "zero"],
+        at_least=bound,
+        because="other seeds agree to 0.03",
+    )
 for setting, kind, change, bound in (
     ("n = 100", "online", "the estimate alone", 0.97),
     ("n = 100, friction by weight", "zero", "friction by weight alone", 0.92),
@@ -774,14 +1087,19 @@ for setting, kind, change, bound in (
         f"n = 100: log score with {change}, over that with neither",
         scores_of[setting, kind][0] / scores_of["n = 100", "zero"][0],
         at_most=bound,
-        because="other seeds give 0.86 to 0.90" if kind == "online" else "other seeds give 0.75 to 0.83",
+        because="other seeds give 0.86 to 0.90"
+        if kind == "online"
+        else "other seeds give 0.75 to 0.83",
     )
 for measure, name in enumerate(("log score", "calibration error")):
     claim(
         f"n = 100: {name} with friction by weight and the estimate, over that with neither",
-        scores_of["n = 100, friction by weight", "online"][measure] / scores_of["n = 100", "zero"][measure],
+        scores_of["n = 100, friction by weight", "online"][measure]
+        / scores_of["n = 100", "zero"][measure],
         at_most=0.9,
-        because="other seeds give 0.72 to 0.81" if measure == 0 else "other seeds give 0.31 to 0.46",
+        because="other seeds give 0.72 to 0.81"
+        if measure == 0
+        else "other seeds give 0.31 to 0.46",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-network", "caption": "The digits' network. Left: temperature of the weights against their noise over friction, in bins, with 1 + β/α (solid: nothing subtracted) and max(1, β/α) (dashed: all that can be). Right: log score of a chain's averaged prediction, with two standard errors over chains, against the time of a step on the machine that built this page."}}
@@ -793,17 +1111,37 @@ grid = torch.logspace(-3, 1, 200)
 left.plot(grid, 1 + grid, color="black", lw=1)
 left.plot(grid, grid.clamp(min=1), "--", color="black", lw=1)
 markers = {"n = 500": "s", "n = 100": "o", "n = 100, friction by weight": "^"}
-for (setting, kind), (temperature, network_noise, scores, seconds) in network_runs.items():
+for (setting, kind), (
+    temperature,
+    network_noise,
+    scores,
+    seconds,
+) in network_runs.items():
     colour = KINDS["zero"] if kind == "zero" else KINDS["diagonal"]
     label = f"{setting}, " + (r"$\hat B = 0$" if kind == "zero" else "online")
     score, error = scores[:, 0].mean(), scores[:, 0].std() / len(scores) ** 0.5
-    right.errorbar(1e6 * seconds, score, 2 * error, fmt=markers[setting], color=colour, label=label)
+    right.errorbar(
+        1e6 * seconds, score, 2 * error, fmt=markers[setting], color=colour, label=label
+    )
     if "friction" not in setting:
         bins = torch.bucketize(network_noise / decay, edges)
-        points = [(float(middles[i - 1]), float(temperature[bins == i].mean())) for i in range(1, 13) if (bins == i).sum() >= 20]
+        points = [
+            (float(middles[i - 1]), float(temperature[bins == i].mean()))
+            for i in range(1, 13)
+            if (bins == i).sum() >= 20
+        ]
         left.plot(*zip(*points, strict=True), markers[setting], ms=4.5, color=colour)
-left.set(xscale="log", xlabel=r"noise over friction, $\beta_j/\alpha$", ylabel="temperature", ylim=(0.8, 4))
-right.set(xlabel="time of a step of one chain (µs)", ylabel="log score (nats, smaller is better)", xlim=(0, None))
+left.set(
+    xscale="log",
+    xlabel=r"noise over friction, $\beta_j/\alpha$",
+    ylabel="temperature",
+    ylim=(0.8, 4),
+)
+right.set(
+    xlabel="time of a step of one chain (µs)",
+    ylabel="log score (nats, smaller is better)",
+    xlim=(0, None),
+)
 figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()
 
@@ -828,18 +1166,36 @@ plt.show()
 # Such an estimate is cheap, and it knows correlations. Is it good? The output layer has 1,000 weights, few enough to compute the covariance over all 4,000 examples.
 
 # %%
-larger = NetworkPosterior(multilayer_perceptron([784, 100, 10]), train.inputs.flatten(1), train.targets, batch_size=500)
+larger = NetworkPosterior(
+    multilayer_perceptron([784, 100, 10]),
+    train.inputs.flatten(1),
+    train.targets,
+    batch_size=500,
+)
 generator = torch.Generator().manual_seed(0)
 kernel = SGHMC.from_learning_rate(learning_rate, decay)
 with torch.no_grad():
     state = kernel.init(larger, larger.initial_position(1, generator), generator)
     for _ in range(400):
         state, _ = kernel.step(larger, state, generator)
-found = estimate_noise_variance(larger, state.position.expand(4, -1).contiguous(), generator, num_batches=2)
+found = estimate_noise_variance(
+    larger, state.position.expand(4, -1).contiguous(), generator, num_batches=2
+)
 over_friction = 0.5 * learning_rate * found / decay
 parts = over_friction.split([100 * 784, 100, 10 * 100, 10])
-by_layer = dict(zip(("hidden weights", "hidden biases", "output weights", "output biases"), parts, strict=True))
-claim("784–100–10, n = 500: mean noise over friction", over_friction.mean(), at_most=0.15, because="other seeds give 0.02 to 0.04")
+by_layer = dict(
+    zip(
+        ("hidden weights", "hidden biases", "output weights", "output biases"),
+        parts,
+        strict=True,
+    )
+)
+claim(
+    "784–100–10, n = 500: mean noise over friction",
+    over_friction.mean(),
+    at_most=0.15,
+    because="other seeds give 0.02 to 0.04",
+)
 claim(
     "784–100–10, n = 500: mean noise of the output weights over that of the hidden weights",
     by_layer["output weights"].mean() / by_layer["hidden weights"].mean(),
@@ -859,12 +1215,18 @@ claim(
     because="other seeds give 12 to 37",
 )
 
-first, first_bias, second, second_bias = state.position[0].split([100 * 784, 100, 10 * 100, 10])
+first, first_bias, second, second_bias = state.position[0].split(
+    [100 * 784, 100, 10 * 100, 10]
+)
 activations = torch.relu(train.inputs.flatten(1) @ first.view(100, 784).T + first_bias)
 signals = torch.softmax(activations @ second.view(10, 100).T + second_bias, -1)
 signals[torch.arange(len(signals)), train.targets] -= 1
-exact = torch.cov((signals[:, :, None] * activations[:, None, :]).flatten(1).T, correction=0)
-kronecker = torch.kron(signals.T @ signals / len(signals), activations.T @ activations / len(signals))
+exact = torch.cov(
+    (signals[:, :, None] * activations[:, None, :]).flatten(1).T, correction=0
+)
+kronecker = torch.kron(
+    signals.T @ signals / len(signals), activations.T @ activations / len(signals)
+)
 claim(
     "Kronecker product, output layer: distance from the covariance, relative to its norm",
     torch.linalg.norm(kronecker - exact) / torch.linalg.norm(exact),
@@ -888,10 +1250,23 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-layers", "caption": "The 784–100–10 network with n = 500, after 400 steps: share of a layer's weights whose noise is more than so many times the friction. Weights of pixels that are never inked have no noise at all."}}
 figure, axes = plt.subplots()
 axes.axvline(1, color=TRUTH, zorder=0)
-for (layer, values), style in zip(by_layer.items(), ("-", "--", "-", "--"), strict=True):
+for (layer, values), style in zip(
+    by_layer.items(), ("-", "--", "-", "--"), strict=True
+):
     colour = KINDS["diagonal"] if layer.startswith("hidden") else KINDS["zero"]
-    axes.plot(values.sort().values, 1 - torch.arange(len(values)) / len(values), style, color=colour, label=layer)
-axes.set(xscale="log", xlim=(1e-4, 1e2), xlabel=r"noise over friction, $\beta_j/\alpha$", ylabel="share of weights with more")
+    axes.plot(
+        values.sort().values,
+        1 - torch.arange(len(values)) / len(values),
+        style,
+        color=colour,
+        label=layer,
+    )
+axes.set(
+    xscale="log",
+    xlim=(1e-4, 1e2),
+    xlabel=r"noise over friction, $\beta_j/\alpha$",
+    ylabel="share of weights with more",
+)
 axes.legend()
 plt.show()
 
@@ -936,8 +1311,12 @@ class MissingFactor(LogisticRegression):
 
 
 *moves, _ = flows.sghmc(step_size, 50.0, fixed)
-scale = 2 * step_size * (50 - fixed)  # wrong: it is a variance, and is passed as a standard deviation
-variance_for_standard_deviation = Splitting([*moves, flows.noise_flow(Matrix(scale**2))])
+scale = (
+    2 * step_size * (50 - fixed)
+)  # wrong: it is a variance, and is passed as a standard deviation
+variance_for_standard_deviation = Splitting(
+    [*moves, flows.noise_flow(Matrix(scale**2))]
+)
 
 held_for_five = Held(5, with_replacement)  # wrong: one minibatch for five steps
 
@@ -946,15 +1325,29 @@ diagonal = noise.diagonal()
 
 def held_law(num_steps=5):
     """The covariance of (θ, r), averaged over the steps of a trajectory that share one draw of the gradient noise."""
-    chain = sghmc_chain(hessian, step_size, 50.0, 0.0, diagonal)  # its own noise is the injected one, fresh at each step
-    push = torch.cat([torch.zeros(d, d), -step_size * torch.eye(d)]).double()  # what the shared noise adds to (θ, r) in a step
+    chain = sghmc_chain(
+        hessian, step_size, 50.0, 0.0, diagonal
+    )  # its own noise is the injected one, fresh at each step
+    push = torch.cat(
+        [torch.zeros(d, d), -step_size * torch.eye(d)]
+    ).double()  # what the shared noise adds to (θ, r) in a step
     pushed, after = push, []
     for k in range(1, num_steps + 1):
         power = chain.power(k)
-        after.append(LinearChain(power.transition, power.noise_covariance + pushed @ at_mode @ pushed.T))
+        after.append(
+            LinearChain(
+                power.transition, power.noise_covariance + pushed @ at_mode @ pushed.T
+            )
+        )
         pushed = push + chain.transition @ pushed
     at_start = after[-1].stationary_covariance()
-    return sum(transition @ at_start @ transition.T + covariance for transition, covariance in after) / num_steps
+    return (
+        sum(
+            transition @ at_start @ transition.T + covariance
+            for transition, covariance in after
+        )
+        / num_steps
+    )
 
 
 wrong = {
@@ -962,9 +1355,19 @@ wrong = {
         sghmc(50.0, OnlineNoise(), regression(n, HessianForCovariance), chains=50),
         formula(50.0, 0.5 * step_size * (hessian.diagonal() - 1)),
     ),
-    "N/n for N²/n": (sghmc(50.0, OnlineNoise(), regression(n, MissingFactor), chains=50), formula(50.0, diagonal / N)),
+    "N/n for N²/n": (
+        sghmc(50.0, OnlineNoise(), regression(n, MissingFactor), chains=50),
+        formula(50.0, diagonal / N),
+    ),
     "variance for\nstandard deviation": (
-        sample(variance_for_standard_deviation, posterior, start[:50], num_samples=240, warm_up=60, seed=3),
+        sample(
+            variance_for_standard_deviation,
+            posterior,
+            start[:50],
+            num_samples=240,
+            warm_up=60,
+            seed=3,
+        ),
         formula(50.0, 50 - 2 * step_size * (50 - diagonal) ** 2),
     ),
     "minibatch held\nfor five steps": (
@@ -990,7 +1393,9 @@ shown = {
 } | wrong
 for i, (run, expected) in enumerate(shown.values()):
     axes.hlines(expected.mean(), i - 0.25, i + 0.25, color="black")
-    axes.plot(i, mean_spread(run)[0], "o", color=KINDS["zero"] if i else KINDS["diagonal"])
+    axes.plot(
+        i, mean_spread(run)[0], "o", color=KINDS["zero"] if i else KINDS["diagonal"]
+    )
 axes.set_xticks(range(len(shown)), shown, fontsize=8)
 axes.set(ylabel="standard deviation / reference", ylim=(0.8, None))
 plt.show()
@@ -1009,7 +1414,9 @@ plt.show()
 
 # %%
 calm = control_variates(posterior, mode.float())
-directions = reference_variance.sqrt() * torch.randn(20, d, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+directions = reference_variance.sqrt() * torch.randn(
+    20, d, generator=torch.Generator().manual_seed(5), dtype=torch.float64
+)
 distances = torch.logspace(-1, 2, 13)
 
 
@@ -1017,7 +1424,14 @@ def traces(target):
     """The trace of V̂ at growing distances from the mode, averaged over twenty directions, each with a minibatch."""
     generator = torch.Generator().manual_seed(6)
     positions = [(mode + distance * directions).float() for distance in distances]
-    return torch.stack([target.gradient_and_noise_variance(p, generator, "diagonal")[1].sum(-1).mean() for p in positions])
+    return torch.stack(
+        [
+            target.gradient_and_noise_variance(p, generator, "diagonal")[1]
+            .sum(-1)
+            .mean()
+            for p in positions
+        ]
+    )
 
 
 plain_traces, calm_traces = traces(posterior), traces(calm)
@@ -1048,7 +1462,10 @@ figure, axes = plt.subplots()
 axes.axvspan(0.8, 1.2, color=TRUTH, alpha=0.35, lw=0)
 axes.loglog(distances, plain_traces, color=KINDS["zero"], label="plain minibatch")
 axes.loglog(distances, calm_traces, color=KINDS["full"], label="control variate")
-axes.set(xlabel="distance from the mode (posterior standard deviations)", ylabel=r"tr $\hat V$")
+axes.set(
+    xlabel="distance from the mode (posterior standard deviations)",
+    ylabel=r"tr $\hat V$",
+)
 axes.legend()
 plt.show()
 

@@ -26,11 +26,27 @@ import matplotlib.pyplot as plt
 import torch
 
 from sgmc import claim, flows, sample
-from sgmc.diagnostics import bin_probabilities, inverse_transform_samples, total_variation
-from sgmc.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, use_style
+from sgmc.diagnostics import (
+    bin_probabilities,
+    inverse_transform_samples,
+    total_variation,
+)
+from sgmc.figures import (
+    COLOURS,
+    TRUTH,
+    plot_contours,
+    plot_density,
+    plot_histogram,
+    use_style,
+)
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
-from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.linear_laws import (
+    langevin_chain,
+    linear_chain,
+    naive_sghmc_chain,
+    sghmc_chain,
+)
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
@@ -56,20 +72,37 @@ samplers = {
     "HMC without correction": HMC(0.1, 50, metropolis=False),
     "naive SGHMC with correction": NaiveSGHMC(0.1, 50, metropolis=True),
     "naive SGHMC": NaiveSGHMC(0.1, 50),
-    "SGHMC": SGHMC(0.1, friction=3.0, noise_estimate=0.2, num_steps=50, resample_every=1),
+    "SGHMC": SGHMC(
+        0.1, friction=3.0, noise_estimate=0.2, num_steps=50, resample_every=1
+    ),
 }
 
 
 def figure_one(potential, name):
     """Draw 16 times 80,000 samples, from chains 0 to 799, 800 to 1,599 and so on."""
-    return sample(samplers[name], NoisyGradient(potential, 4.0), torch.zeros(12_800, 1), num_samples=100, warm_up=10, seed=0)
+    return sample(
+        samplers[name],
+        NoisyGradient(potential, 4.0),
+        torch.zeros(12_800, 1),
+        num_samples=100,
+        warm_up=10,
+        seed=0,
+    )
 
 
 well, bowl = DoubleWell(), Gaussian.standard(1)
 probabilities = bin_probabilities(well, edges)
 exact = inverse_transform_samples(well, 80_000, -3, 3, torch.Generator().manual_seed(0))
-floor = float((2 * probabilities * (1 - probabilities) / (torch.pi * 80_000)).sqrt().sum() / 2)
-claim("The expected floor ½ Σ √(2p(1−p)/(πN)) for 80,000 exact draws", floor, near=0.0079, within=5e-5, because="exact probabilities")
+floor = float(
+    (2 * probabilities * (1 - probabilities) / (torch.pi * 80_000)).sqrt().sum() / 2
+)
+claim(
+    "The expected floor ½ Σ √(2p(1−p)/(πN)) for 80,000 exact draws",
+    floor,
+    near=0.0079,
+    within=5e-5,
+    because="exact probabilities",
+)
 claim(
     "Total variation of 80,000 exact draws from their own density, over that floor",
     total_variation(exact, probabilities, edges) / floor,
@@ -78,9 +111,16 @@ claim(
     because="some 30 bins matter, each with a relative spread of 0.76: four times 0.76/√30 is 0.55",
 )
 
-runs = {"double well": {name: figure_one(well, name) for name in samplers}, "bowl": {name: figure_one(bowl, name) for name in samplers}}
+runs = {
+    "double well": {name: figure_one(well, name) for name in samplers},
+    "bowl": {name: figure_one(bowl, name) for name in samplers},
+}
 distance = {
-    name: sum(total_variation(one_run, probabilities, edges) for one_run in run.samples.split(800, dim=1)) / 16
+    name: sum(
+        total_variation(one_run, probabilities, edges)
+        for one_run in run.samples.split(800, dim=1)
+    )
+    / 16
     for name, run in runs["double well"].items()
 }
 claim(
@@ -118,10 +158,17 @@ claim(
 # In the bowl everything is linear, and the variances of the two noisy samplers are known exactly: {eq}`eq-naive-variance` was the one, and SGHMC's, with a fresh momentum every 50 steps, is that of a list: the fresh momentum, and 50 times the flows of a step.
 
 # %%
-one_draw = [flows.refresh_flow(), *flows.sghmc(0.1, friction=3.0, noise_estimate=0.2) * 50]
+one_draw = [
+    flows.refresh_flow(),
+    *flows.sghmc(0.1, friction=3.0, noise_estimate=0.2) * 50,
+]
 exact_variance = {
-    "naive SGHMC": naive_sghmc_chain(torch.eye(1), 0.1, 50, noise_variance=4.0).stationary_covariance()[0, 0],
-    "SGHMC": linear_chain(one_draw, torch.eye(1), noise_variance=4.0).stationary_covariance()[0, 0],
+    "naive SGHMC": naive_sghmc_chain(
+        torch.eye(1), 0.1, 50, noise_variance=4.0
+    ).stationary_covariance()[0, 0],
+    "SGHMC": linear_chain(
+        one_draw, torch.eye(1), noise_variance=4.0
+    ).stationary_covariance()[0, 0],
 }
 for name, variance in exact_variance.items():
     value, error = runs["bowl"][name].mean_and_standard_error(lambda x: x**2)
@@ -134,9 +181,13 @@ for name, variance in exact_variance.items():
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-1", "caption": "Figure 1 of Chen et al. (2014), computed anew; 80,000 samples each. Left: the double well of the paper. Right: the bowl. Top: densities; naive SGHMC is far too flat. Bottom: histogram less density, with the band in which two thirds of exact draws would lie, for the four samplers that the eye cannot tell apart above."}}
-figure, panels = plt.subplots(2, 2, figsize=(8.8, 5.8), height_ratios=(2, 1), sharex="col")
+figure, panels = plt.subplots(
+    2, 2, figsize=(8.8, 5.8), height_ratios=(2, 1), sharex="col"
+)
 styles = dict(zip(samplers, ("-", "--", "-.", "-", "-"), strict=True))
-for column, (title, potential, reach) in enumerate((("double well", well, 2.2), ("bowl", bowl, 4.0))):
+for column, (title, potential, reach) in enumerate(
+    (("double well", well, 2.2), ("bowl", bowl, 4.0))
+):
     top, bottom = panels[:, column]
     bins = torch.linspace(-reach, reach, 45)
     width = float(bins[1] - bins[0])
@@ -146,15 +197,25 @@ for column, (title, potential, reach) in enumerate((("double well", well, 2.2), 
     plot_density(top, potential, -reach, reach)
     for name, run in runs[title].items():
         draws = run.samples[:, :800]
-        plot_histogram(top, draws, bins, color=COLOURS[name], ls=styles[name], label=name, lw=1.2)
+        plot_histogram(
+            top, draws, bins, color=COLOURS[name], ls=styles[name], label=name, lw=1.2
+        )
         if name != "naive SGHMC":
             frequencies = torch.histogram(draws.flatten(), bins).hist / 80_000
-            bottom.plot(middles, (frequencies - share) / width, color=COLOURS[name], ls=styles[name], lw=1.2)
+            bottom.plot(
+                middles,
+                (frequencies - share) / width,
+                color=COLOURS[name],
+                ls=styles[name],
+                lw=1.2,
+            )
     top.set(title=title, ylim=(0, None))
     bottom.set(xlabel=r"$\theta$")
 panels[0, 0].set_ylabel("density")
 panels[1, 0].set_ylabel("difference")
-figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+figure.legend(
+    *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3
+)
 plt.show()
 
 # %% [markdown]
@@ -184,7 +245,13 @@ def noisy_trajectory(noisy, position, momentum, generator, fresh_half_kicks=Fals
 noisy_well, generator = NoisyGradient(well, 4.0), torch.Generator().manual_seed(0)
 position, published = torch.zeros(8_000, 1), []
 for _ in range(20):
-    position, _ = noisy_trajectory(noisy_well, position, torch.randn(8_000, 1, generator=generator), generator, fresh_half_kicks=True)
+    position, _ = noisy_trajectory(
+        noisy_well,
+        position,
+        torch.randn(8_000, 1, generator=generator),
+        generator,
+        fresh_half_kicks=True,
+    )
     published.append(position)
 halved = total_variation(torch.stack(published[10:]), probabilities, edges)
 claim(
@@ -229,23 +296,42 @@ claim(
 
 
 # %%
-def phase_path(noise_variance, chains=1, resample=False, fresh_half_kicks=False, num_points=300, seed=0):
+def phase_path(
+    noise_variance,
+    chains=1,
+    resample=False,
+    fresh_half_kicks=False,
+    num_points=300,
+    seed=0,
+):
     """Follow noisy leapfrog from (1, 0); return the points (num_points, chains, 2)."""
-    noisy, generator = NoisyGradient(bowl, noise_variance), torch.Generator().manual_seed(seed)
+    noisy, generator = (
+        NoisyGradient(bowl, noise_variance),
+        torch.Generator().manual_seed(seed),
+    )
     position, momentum, points = torch.ones(chains, 1), torch.zeros(chains, 1), []
     for _ in range(num_points):
         if resample:
             momentum = torch.randn(chains, 1, generator=generator)
-        position, momentum = noisy_trajectory(noisy, position, momentum, generator, fresh_half_kicks)
+        position, momentum = noisy_trajectory(
+            noisy, position, momentum, generator, fresh_half_kicks
+        )
         points.append(torch.cat([position, momentum], -1))
     return torch.stack(points)
 
 
 def phase_path_with_friction(noise_variance, chains=1, num_points=300, seed=0):
     """The same with friction, by SGHMC."""
-    noisy, generator = NoisyGradient(bowl, noise_variance), torch.Generator().manual_seed(seed)
-    kernel = SGHMC(0.1, friction=3.0, noise_estimate=0.05 * noise_variance, num_steps=50)
-    state = kernel.init(noisy, torch.ones(chains, 1), generator)._replace(momentum=torch.zeros(chains, 1))
+    noisy, generator = (
+        NoisyGradient(bowl, noise_variance),
+        torch.Generator().manual_seed(seed),
+    )
+    kernel = SGHMC(
+        0.1, friction=3.0, noise_estimate=0.05 * noise_variance, num_steps=50
+    )
+    state = kernel.init(noisy, torch.ones(chains, 1), generator)._replace(
+        momentum=torch.zeros(chains, 1)
+    )
     points = []
     for _ in range(num_points):
         state, _ = kernel.step(noisy, state, generator)
@@ -262,7 +348,11 @@ claim(
 )
 for label, path, expected in (
     ("V = 4", phase_path(4.0, 10_000, num_points=30), 1 + 0.99 * 1_500 * 0.01 * 4),
-    ("the noise of the published code", phase_path(0.25, 10_000, fresh_half_kicks=True, num_points=30), 1 + 0.5 * 1_500 * 0.01 * 0.25),
+    (
+        "the noise of the published code",
+        phase_path(0.25, 10_000, fresh_half_kicks=True, num_points=30),
+        1 + 0.5 * 1_500 * 0.01 * 0.25,
+    ),
 ):
     claim(
         f"Mean of θ² + r² after 1,500 noisy steps over its formula, {label}",
@@ -271,10 +361,18 @@ for label, path, expected in (
         within=0.06,
         because="1 + kε²V, less what half kicks lack; 10,000 paths have a standard error of 0.01",
     )
-kept_momentum = sghmc_chain(torch.eye(1), 0.1, 3.0, noise_variance=4.0, noise_estimate=0.2)
+kept_momentum = sghmc_chain(
+    torch.eye(1), 0.1, 3.0, noise_variance=4.0, noise_estimate=0.2
+)
 settled = {
-    "momentum resampled": (phase_path(4.0, 10_000, resample=True, num_points=20)[-1, :, 0], float(exact_variance["naive SGHMC"])),
-    "with friction": (phase_path_with_friction(4.0, 10_000, num_points=20)[-1, :, 0], float(kept_momentum.stationary_covariance()[0, 0])),
+    "momentum resampled": (
+        phase_path(4.0, 10_000, resample=True, num_points=20)[-1, :, 0],
+        float(exact_variance["naive SGHMC"]),
+    ),
+    "with friction": (
+        phase_path_with_friction(4.0, 10_000, num_points=20)[-1, :, 0],
+        float(kept_momentum.stationary_covariance()[0, 0]),
+    ),
 }
 for label, (theta, variance) in settled.items():
     squares = theta.double() ** 2
@@ -289,19 +387,37 @@ for label, (theta, variance) in settled.items():
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-2", "caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Left: with the variance 4 of its caption. Middle: the same, its centre enlarged. Right: with the noise of the published code, which drew the printed figure. Without friction the path leaves; resampling the momentum holds it, too wide; friction keeps it where it belongs."}}
 figure, panels = plt.subplots(1, 3, figsize=(9.4, 4.0))
 circle = torch.linspace(0, 2 * torch.pi, 200)
-for axes, variance, fresh, reach in zip(panels, (4.0, 4.0, 0.25), (False, False, True), (36, 6, 9), strict=True):
+for axes, variance, fresh, reach in zip(
+    panels, (4.0, 4.0, 0.25), (False, False, True), (36, 6, 9), strict=True
+):
     for name, points, colour, marker in (
         ("noisy", phase_path(variance, fresh_half_kicks=fresh), "black", "v"),
-        ("noisy, momentum resampled", phase_path(variance, resample=True, fresh_half_kicks=fresh), COLOURS["naive SGHMC"], "o"),
-        ("noisy, with friction", phase_path_with_friction(variance), COLOURS["SGHMC"], "s"),
+        (
+            "noisy, momentum resampled",
+            phase_path(variance, resample=True, fresh_half_kicks=fresh),
+            COLOURS["naive SGHMC"],
+            "o",
+        ),
+        (
+            "noisy, with friction",
+            phase_path_with_friction(variance),
+            COLOURS["SGHMC"],
+            "s",
+        ),
     ):
         axes.plot(*points[:, 0].T, marker, ms=2.5, lw=0, color=colour, label=name)
     axes.plot(circle.cos(), circle.sin(), color=COLOURS["HMC"], label="exact")
-    axes.set(xlabel=r"$\theta$", aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
-for axes, title in zip(panels, ("$V = 4$", "$V = 4$, enlarged", "published code"), strict=True):
+    axes.set(
+        xlabel=r"$\theta$", aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach)
+    )
+for axes, title in zip(
+    panels, ("$V = 4$", "$V = 4$, enlarged", "published code"), strict=True
+):
     axes.set_title(title)
 panels[0].set_ylabel("$r$")
-figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+figure.legend(
+    *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4
+)
 plt.show()
 
 # %% [markdown]
@@ -323,15 +439,25 @@ gaussian = Gaussian.correlated(0.9)
 noisy = NoisyGradient(gaussian, 1.0)
 truth = torch.tensor([[1.0, 0.9], [0.9, 1.0]], dtype=torch.float64)
 sgld_settings = [0.18 * 0.8**i for i in range(5)]
-sghmc_settings = [(0.05, 0.05), (0.018, 0.03), (0.00648, 0.018), (0.0023328, 0.0108), (0.000839808, 0.00648)]
+sghmc_settings = [
+    (0.05, 0.05),
+    (0.018, 0.03),
+    (0.00648, 0.018),
+    (0.0023328, 0.0108),
+    (0.000839808, 0.00648),
+]
 
 
 def measure(kernel, seed):
     """Draw ten million samples; return the mean absolute error of the covariance and the autocovariances (lags,)."""
     start = gaussian.exact_samples(1_000, torch.Generator().manual_seed(seed))
-    draws = sample(kernel, noisy, start, num_samples=10_000, warm_up=2_000, seed=seed).samples
+    draws = sample(
+        kernel, noisy, start, num_samples=10_000, warm_up=2_000, seed=seed
+    ).samples
     # Summed chain by chain: a sum of ten million numbers in single precision would lose the third digit.
-    covariance = (torch.einsum("tci,tcj->cij", draws, draws).double() / len(draws)).mean(0)
+    covariance = (
+        torch.einsum("tci,tcj->cij", draws, draws).double() / len(draws)
+    ).mean(0)
     spectrum = torch.fft.rfft(draws.movedim(0, -1), n=2 * len(draws))
     lagged = torch.fft.irfft(spectrum.abs().pow(2).mean((0, 1)))[: len(draws)].double()
     lagged /= torch.arange(len(draws), 0, -1)  # as many products as each lag has
@@ -341,7 +467,9 @@ def measure(kernel, seed):
 def usual_time(autocovariances, chain):
     """1 + 2 Σ ρ over eight times the memory of the chain, the number of steps in which a bad start falls by 1/e."""
     memory = -1 / torch.linalg.eigvals(chain.transition.double()).abs().max().log()
-    return float(2 * autocovariances[: round(8 * float(memory))].sum() / autocovariances[0] - 1)
+    return float(
+        2 * autocovariances[: round(8 * float(memory))].sum() / autocovariances[0] - 1
+    )
 
 
 def time_of_published_code(autocovariances):
@@ -351,7 +479,10 @@ def time_of_published_code(autocovariances):
     return float(1 + 2 * (1 - lags / 10_000_000).sum())
 
 
-precision, first = gaussian.precision.double(), torch.tensor([1.0, 0.0], dtype=torch.float64)
+precision, first = (
+    gaussian.precision.double(),
+    torch.tensor([1.0, 0.0], dtype=torch.float64),
+)
 
 
 def exact_chain(kernel_name, learning_rate, momentum_decay=None):
@@ -359,7 +490,9 @@ def exact_chain(kernel_name, learning_rate, momentum_decay=None):
     if kernel_name == "SGLD":
         return langevin_chain(precision, learning_rate, 1.0, 0.5 * learning_rate), first
     step = learning_rate**0.5
-    chain = sghmc_chain(precision, step, momentum_decay / step, 1.0, 0.5 * learning_rate / step)
+    chain = sghmc_chain(
+        precision, step, momentum_decay / step, 1.0, 0.5 * learning_rate / step
+    )
     return chain, torch.cat([first, torch.zeros(2, dtype=torch.float64)])
 
 
@@ -370,29 +503,58 @@ def exact_error(chain):
 
 kernels = {
     "SGLD": [SGLD(step, noise_estimate=0.5 * step) for step in sgld_settings],
-    "SGHMC": [SGHMC.from_learning_rate(rate, decay, noise_estimate=0.5 * rate) for rate, decay in sghmc_settings],
+    "SGHMC": [
+        SGHMC.from_learning_rate(rate, decay, noise_estimate=0.5 * rate)
+        for rate, decay in sghmc_settings
+    ],
 }
 exact_chains = {
     "SGLD": [exact_chain("SGLD", step) for step in sgld_settings],
     "SGHMC": [exact_chain("SGHMC", rate, decay) for rate, decay in sghmc_settings],
 }
-measured = {name: [measure(kernel, seed) for seed, kernel in enumerate(settings)] for name, settings in kernels.items()}
+measured = {
+    name: [measure(kernel, seed) for seed, kernel in enumerate(settings)]
+    for name, settings in kernels.items()
+}
 errors = {name: [error for error, _ in results] for name, results in measured.items()}
 times = {
-    name: [usual_time(c, chain) for (_, c), (chain, _) in zip(results, exact_chains[name], strict=True)]
+    name: [
+        usual_time(c, chain)
+        for (_, c), (chain, _) in zip(results, exact_chains[name], strict=True)
+    ]
     for name, results in measured.items()
 }
-published_times = {name: [time_of_published_code(c) for _, c in results] for name, results in measured.items()}
-exact_errors = {name: [exact_error(chain) for chain, _ in chains] for name, chains in exact_chains.items()}
-exact_times = {name: [chain.autocorrelation_time(direction) for chain, direction in chains] for name, chains in exact_chains.items()}
+published_times = {
+    name: [time_of_published_code(c) for _, c in results]
+    for name, results in measured.items()
+}
+exact_errors = {
+    name: [exact_error(chain) for chain, _ in chains]
+    for name, chains in exact_chains.items()
+}
+exact_times = {
+    name: [chain.autocorrelation_time(direction) for chain, direction in chains]
+    for name, chains in exact_chains.items()
+}
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-3a", "caption": "Figure 3a of Chen et al. (2014): error of the covariance against autocorrelation time, ten million samples a point. Lines: the exact laws of the two discrete chains. Left with the usual definition of the autocorrelation time, right with the sum of the published code, which counts lags instead of weighting them."}}
 figure, panels = plt.subplots(1, 2, figsize=(8.8, 3.5), sharey=True)
 for name, marker in zip(kernels, "so", strict=True):
     panels[0].loglog(times[name], errors[name], marker, ms=5, color=COLOURS[name])
     panels[0].loglog(exact_times[name], exact_errors[name], color=COLOURS[name], lw=1)
-    panels[1].loglog(published_times[name], errors[name], marker, ms=5, color=COLOURS[name], label=name)
-panels[0].set(title=r"$\tau = 1 + 2\sum\rho_k$", xlabel="autocorrelation time", ylabel="mean absolute error of the covariance")
+    panels[1].loglog(
+        published_times[name],
+        errors[name],
+        marker,
+        ms=5,
+        color=COLOURS[name],
+        label=name,
+    )
+panels[0].set(
+    title=r"$\tau = 1 + 2\sum\rho_k$",
+    xlabel="autocorrelation time",
+    ylabel="mean absolute error of the covariance",
+)
 panels[1].set(title="sum of the published code", xlabel="autocorrelation time")
 for axes, ticks in zip(panels, ((3, 5, 10, 20, 50), (20, 50, 100, 200)), strict=True):
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -403,11 +565,18 @@ plt.show()
 # %%
 for name, bound, reason in (
     ("SGLD", 0.05, "ten million samples know it to about 1 %"),
-    ("SGHMC", 0.15, "ten million samples know it to about 5 %, because swings that cancel in the sum do not cancel in its error"),
+    (
+        "SGHMC",
+        0.15,
+        "ten million samples know it to about 5 %, because swings that cancel in the sum do not cancel in its error",
+    ),
 ):
     claim(
         f"Largest relative difference between measured and exact autocorrelation times of {name}",
-        max(abs(time / exact - 1) for time, exact in zip(times[name], exact_times[name], strict=True)),
+        max(
+            abs(time / exact - 1)
+            for time, exact in zip(times[name], exact_times[name], strict=True)
+        ),
         at_most=bound,
         because=reason,
     )
@@ -418,7 +587,11 @@ def sgld_with_error(error):
     low, high = 1e-6, 0.18
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if exact_error(exact_chain("SGLD", middle)[0]) < error else (low, middle)
+        low, high = (
+            (middle, high)
+            if exact_error(exact_chain("SGLD", middle)[0]) < error
+            else (low, middle)
+        )
     return exact_chain("SGLD", low)[0]
 
 
@@ -426,13 +599,19 @@ rivals = [sgld_with_error(error) for error in exact_errors["SGHMC"]]
 rival_times = [chain.autocorrelation_time(first) for chain in rivals]
 claim(
     "At equal error, SGHMC's autocorrelation time over SGLD's, at all five settings",
-    max(time / rival for time, rival in zip(exact_times["SGHMC"], rival_times, strict=True)),
+    max(
+        time / rival
+        for time, rival in zip(exact_times["SGHMC"], rival_times, strict=True)
+    ),
     at_most=0.1,
     because="exact laws of both chains: 0.026 at the largest step, less at the others",
 )
 claim(
     "The same, with the published code's longer sum for SGHMC alone",
-    max(time / rival for time, rival in zip(published_times["SGHMC"], rival_times, strict=True)),
+    max(
+        time / rival
+        for time, rival in zip(published_times["SGHMC"], rival_times, strict=True)
+    ),
     at_most=0.5,
     because="the figure's conclusion does not hang on the definition: other seeds give 0.15",
 )
@@ -443,7 +622,10 @@ def time_of_square(chain, direction):
     return float(2 * chain.autocorrelation(direction, 20_000).pow(2).sum() - 1)
 
 
-ratios = [time_of_square(*chain) / time_of_square(rival, first) for chain, rival in zip(exact_chains["SGHMC"], rivals, strict=True)]
+ratios = [
+    time_of_square(*chain) / time_of_square(rival, first)
+    for chain, rival in zip(exact_chains["SGHMC"], rivals, strict=True)
+]
 claim(
     "The same for the autocorrelation time of θ₁², which the error of a covariance feels",
     max(ratios),
@@ -452,7 +634,10 @@ claim(
 )
 claim(
     "Largest difference between measured and exact errors of SGLD",
-    max(abs(error - exact) for error, exact in zip(errors["SGLD"], exact_errors["SGLD"], strict=True)),
+    max(
+        abs(error - exact)
+        for error, exact in zip(errors["SGLD"], exact_errors["SGLD"], strict=True)
+    ),
     at_most=0.005,
     because="other seeds stay below 0.001",
 )
@@ -468,8 +653,17 @@ claim(
     at_least=3,
     because="a lag counts as 1 instead of ρ < 1 until ρ falls below 0.05; other seeds give 4.4 to 4.6",
 )
-lowest = min(float(chain.autocorrelation(direction, 500).min()) for chain, direction in exact_chains["SGHMC"])
-claim("Smallest autocorrelation of SGHMC, over all lags and settings", lowest, near=-0.587, within=0.001, because="exact law")
+lowest = min(
+    float(chain.autocorrelation(direction, 500).min())
+    for chain, direction in exact_chains["SGHMC"]
+)
+claim(
+    "Smallest autocorrelation of SGHMC, over all lags and settings",
+    lowest,
+    near=-0.587,
+    within=0.001,
+    because="exact law",
+)
 
 # %% [markdown]
 # The published sum makes all chains look slower than they are, and SGHMC more than SGLD: it stops before the autocorrelation of a swinging chain turns negative, down to $-0.59$.
@@ -491,7 +685,9 @@ short = {
     "SGHMC": SGHMC.from_learning_rate(0.05, 0.035, noise_estimate=0.025),
 }
 for axes, (name, kernel) in zip(panels, short.items(), strict=True):
-    trace = sample(kernel, noisy, torch.zeros(1, 2), num_samples=50, seed=4).samples[:, 0]
+    trace = sample(kernel, noisy, torch.zeros(1, 2), num_samples=50, seed=4).samples[
+        :, 0
+    ]
     plot_contours(axes, gaussian, -3.2, 3.2)
     axes.plot(*trace.T, "o-", ms=3, lw=0.8, color=COLOURS[name])
     axes.set(title=name, xlabel=r"$\theta_1$")
@@ -499,8 +695,13 @@ panels[0].set_ylabel(r"$\theta_2$")
 plt.show()
 
 # %%
-many = {name: sample(kernel, noisy, torch.zeros(4_000, 2), num_samples=50, seed=5).samples for name, kernel in short.items()}
-reach = {name: draws[..., 0].amax(0) - draws[..., 0].amin(0) for name, draws in many.items()}
+many = {
+    name: sample(kernel, noisy, torch.zeros(4_000, 2), num_samples=50, seed=5).samples
+    for name, kernel in short.items()
+}
+reach = {
+    name: draws[..., 0].amax(0) - draws[..., 0].amin(0) for name, draws in many.items()
+}
 difference = reach["SGHMC"] - reach["SGLD"]
 claim(
     "Over 50 steps SGHMC covers more of the first axis than SGLD, on average by at least",

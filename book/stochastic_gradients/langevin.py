@@ -138,14 +138,21 @@ one = torch.eye(1, dtype=torch.float64)
 
 
 def exact_variance(step_size, noise_variance=4.0, noise_estimate=0.0):
-    return float(langevin_chain(one, step_size, noise_variance, noise_estimate).stationary_covariance()[0, 0])
+    return float(
+        langevin_chain(
+            one, step_size, noise_variance, noise_estimate
+        ).stationary_covariance()[0, 0]
+    )
 
 
 noisy = NoisyGradient(Gaussian.standard(1), 4.0)
 formula = [(1 + 2 * h) / (1 - h / 2) for h in step_sizes.tolist()]
 claim(
     "Largest error of the formula against the discrete Lyapunov equation, 40 step sizes",
-    max(abs(f - exact_variance(h)) for f, h in zip(formula, step_sizes.tolist(), strict=True)),
+    max(
+        abs(f - exact_variance(h))
+        for f, h in zip(formula, step_sizes.tolist(), strict=True)
+    ),
     at_most=1e-10,
     because="rounding",
 )
@@ -182,7 +189,14 @@ axes.semilogx(
     label=r"$\hat B = \frac{1}{2}\eta V$, which needs $\hat B \leq 1$",
 )
 for (h, label), (value, error) in measured.items():
-    axes.errorbar(h, float(value), 2 * float(error), fmt="o" if label == "no estimate" else "s", ms=4, color=COLOURS["SGLD"])
+    axes.errorbar(
+        h,
+        float(value),
+        2 * float(error),
+        fmt="o" if label == "no estimate" else "s",
+        ms=4,
+        color=COLOURS["SGLD"],
+    )
 axes.axhline(1, color=TRUTH, zorder=0)
 axes.set(xlabel=r"step size $\eta$", ylabel="stationary variance")
 axes.legend()
@@ -208,9 +222,16 @@ generator = torch.Generator().manual_seed(0)
 N, d, n = 1_000, 3, 20
 inputs = torch.randn(N, d, generator=generator)
 targets = inputs @ torch.tensor([1.0, -2.0, 0.5]) + torch.randn(N, generator=generator)
-regression, full = LinearRegression(inputs, targets, batch_size=n), LinearRegression(inputs, targets)
+regression, full = (
+    LinearRegression(inputs, targets, batch_size=n),
+    LinearRegression(inputs, targets),
+)
 
-x, A, identity = inputs.double(), regression.precision.double(), torch.eye(d, dtype=torch.float64)
+x, A, identity = (
+    inputs.double(),
+    regression.precision.double(),
+    torch.eye(d, dtype=torch.float64),
+)
 residuals = targets.double() - x @ regression.mean.double()
 squares = x[:, :, None] * x[:, None, :]
 squares = squares - squares.mean(0)
@@ -223,7 +244,11 @@ def exact_width(step_size):
     transition, covariance = identity - step_size * A, torch.linalg.inv(A)
     for _ in range(round(20 / (step_size * N))):
         noise = noise_at_mean + factor * (squares @ covariance @ squares).mean(0)
-        covariance = transition @ covariance @ transition.T + 2 * step_size * identity + step_size**2 * noise
+        covariance = (
+            transition @ covariance @ transition.T
+            + 2 * step_size * identity
+            + step_size**2 * noise
+        )
     return float((covariance.diagonal() / torch.linalg.inv(A).diagonal()).mean())
 
 
@@ -231,8 +256,20 @@ def measured_width(potential, step_size):
     """The same from 1,000 chains, with its standard error."""
     start = regression.mean.expand(1_000, -1).contiguous()
     pause = round(0.5 / (step_size * N))
-    run = sample(SGLD(step_size), potential, start, num_samples=20, warm_up=8 * pause, thinning=pause, seed=2)
-    return run.mean_and_standard_error(lambda x: ((x - regression.mean) ** 2 / regression.covariance.diagonal()).mean(-1))
+    run = sample(
+        SGLD(step_size),
+        potential,
+        start,
+        num_samples=20,
+        warm_up=8 * pause,
+        thinning=pause,
+        seed=2,
+    )
+    return run.mean_and_standard_error(
+        lambda x: ((x - regression.mean) ** 2 / regression.covariance.diagonal()).mean(
+            -1
+        )
+    )
 
 
 for h in (1e-5, 3e-5, 1e-4):
@@ -248,7 +285,15 @@ value, error = measured_width(full, 1e-4)
 claim(
     "Variance over the posterior's, all the data and η = 1e-4",
     value,
-    near=round(float((langevin_chain(A, 1e-4).stationary_covariance().diagonal() / torch.linalg.inv(A).diagonal()).mean()), 3),
+    near=round(
+        float(
+            (
+                langevin_chain(A, 1e-4).stationary_covariance().diagonal()
+                / torch.linalg.inv(A).diagonal()
+            ).mean()
+        ),
+        3,
+    ),
     standard_error=error,
     because="exact law; 1,000 chains",
 )
@@ -291,7 +336,9 @@ def schedule(t):
 
 noise_variance, num_steps = 100.0, 3_000
 loud = NoisyGradient(Gaussian.standard(1), noise_variance)
-annealed = sample(SGLD(schedule), loud, torch.full((4_000, 1), 4.0), num_samples=num_steps, seed=4)
+annealed = sample(
+    SGLD(schedule), loud, torch.full((4_000, 1), 4.0), num_samples=num_steps, seed=4
+)
 eta = torch.tensor([schedule(t) for t in range(num_steps)], dtype=torch.float64)
 means, variances = [4.0], [0.0]
 for h in eta.tolist():
@@ -299,7 +346,13 @@ for h in eta.tolist():
     variances.append((1 - h) ** 2 * variances[-1] + 2 * h + h**2 * noise_variance)
 means, variances = torch.tensor(means[1:]), torch.tensor(variances[1:])
 boundary = int((0.5 * eta * noise_variance > 1).sum())
-claim("Number of steps in which the gradient's noise is the louder", boundary, near=297, within=0.1, because="½η_tV = 1 solved for t")
+claim(
+    "Number of steps in which the gradient's noise is the louder",
+    boundary,
+    near=297,
+    within=0.1,
+    because="½η_tV = 1 solved for t",
+)
 for step in (20, boundary, num_steps):
     draws = annealed.samples[step - 1, :, 0].double()
     claim(
@@ -315,12 +368,20 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.4))
 steps = torch.arange(1, num_steps + 1)
 mean, spread = annealed.samples.mean(1)[:, 0], annealed.samples.std(1)[:, 0]
 left.axhspan(-1, 1, color=TRUTH, alpha=0.35, lw=0)
-left.fill_between(steps, mean - spread, mean + spread, color=COLOURS["SGLD"], alpha=0.3, lw=0)
+left.fill_between(
+    steps, mean - spread, mean + spread, color=COLOURS["SGLD"], alpha=0.3, lw=0
+)
 left.semilogx(steps, mean, color=COLOURS["SGLD"])
 for sign in (-1, 0, 1):
     left.semilogx(steps, means + sign * variances.sqrt(), "--", color="black", lw=0.8)
 left.set(xlabel="step", ylabel=r"$\theta$: mean ± standard deviation")
-right.loglog(steps, eta**2 * noise_variance, "--", color=COLOURS["SGLD"], label=r"gradient's noise $\eta_t^2 V$")
+right.loglog(
+    steps,
+    eta**2 * noise_variance,
+    "--",
+    color=COLOURS["SGLD"],
+    label=r"gradient's noise $\eta_t^2 V$",
+)
 right.loglog(steps, 2 * eta, color=COLOURS["SGLD"], label=r"injected noise $2\eta_t$")
 right.set(xlabel="step", ylabel="variance added in a step")
 right.legend(loc="lower left")
@@ -345,8 +406,18 @@ plt.show()
 # Both differences are small; look at both before you choose.
 
 # %%
-late = sample(SGLD(schedule), loud, torch.full((4_000, 1), 4.0), num_samples=num_steps - boundary, warm_up=boundary, seed=5)
-weighted, equal = late.weighted_mean()[:, 0].double(), late.samples.double().mean(0)[:, 0]
+late = sample(
+    SGLD(schedule),
+    loud,
+    torch.full((4_000, 1), 4.0),
+    num_samples=num_steps - boundary,
+    warm_up=boundary,
+    seed=5,
+)
+weighted, equal = (
+    late.weighted_mean()[:, 0].double(),
+    late.samples.double().mean(0)[:, 0],
+)
 claim(
     "Standard deviation of the weighted average of θ over that of the equal one",
     weighted.std() / equal.std(),
@@ -354,7 +425,10 @@ claim(
     because="the exact ratio is 0.973, and 4,000 pairs of averages know it to about 0.003",
 )
 weights = eta[boundary:] / eta[boundary:].sum()
-exact_square = {"weighted": float((weights * variances[boundary:]).sum()), "equal": float(variances[boundary:].mean())}
+exact_square = {
+    "weighted": float((weights * variances[boundary:]).sum()),
+    "equal": float(variances[boundary:].mean()),
+}
 claim(
     "Weighted average of the exact variances over their equal average",
     exact_square["weighted"] / exact_square["equal"],

@@ -153,14 +153,19 @@ N, d = 2_000, 10
 inputs = torch.randn(N, d, generator=generator, dtype=torch.float64)
 inputs[:, 1] = 0.8 * inputs[:, 0] + 0.6 * inputs[:, 1]
 truth = torch.linspace(-1, 1, d, dtype=torch.float64)
-targets = (torch.rand(N, generator=generator, dtype=torch.float64) < torch.sigmoid(inputs @ truth)).double()
+targets = (
+    torch.rand(N, generator=generator, dtype=torch.float64)
+    < torch.sigmoid(inputs @ truth)
+).double()
 model = LogisticRegression(inputs, targets)
 
 
 def curvature(position):
     """The matrix of second derivatives of U; the prior N(0, I) adds I."""
     probability = torch.sigmoid(inputs @ position[0])
-    return (inputs.T * (probability * (1 - probability))) @ inputs + torch.eye(d, dtype=torch.float64)
+    return (inputs.T * (probability * (1 - probability))) @ inputs + torch.eye(
+        d, dtype=torch.float64
+    )
 
 
 mode = torch.zeros(1, d, dtype=torch.float64)
@@ -177,13 +182,25 @@ def noise_covariance(position, n, replacement=False):
 
 def measured_trace(position, n, replacement, batches=4_000):
     """The trace of V from minibatches, with its standard error: the mean square distance from the exact gradient."""
-    noisy = LogisticRegression(inputs, targets, batch_size=n, minibatches=Fresh(replacement))
-    draws = torch.cat([noisy.stochastic_gradient(position.expand(200, -1), generator) for _ in range(batches // 200)])
+    noisy = LogisticRegression(
+        inputs, targets, batch_size=n, minibatches=Fresh(replacement)
+    )
+    draws = torch.cat(
+        [
+            noisy.stochastic_gradient(position.expand(200, -1), generator)
+            for _ in range(batches // 200)
+        ]
+    )
     squares = (draws - model.gradient(position)).pow(2).sum(-1)
     return float(squares.mean()), float(squares.std() / batches**0.5)
 
 
-claim("Size of the gradient at the mode", model.gradient(mode).abs().max(), at_most=1e-8, because="Newton's method has converged")
+claim(
+    "Size of the gradient at the mode",
+    model.gradient(mode).abs().max(),
+    at_most=1e-8,
+    because="Newton's method has converged",
+)
 for replacement in (True, False):
     value, error = measured_trace(mode, 100, replacement)
     trace = float(noise_covariance(mode, 100, replacement).trace())
@@ -207,14 +224,26 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.4))
 sizes = torch.logspace(0, 3.3, 100).clamp(max=1_999)
 counts = [2, 10, 50, 250, 1_000]
 for replacement, style, marker in ((True, "-", "ko"), (False, "--", "ws")):
-    traces = [float(noise_covariance(mode, float(n), replacement).trace()) for n in sizes]
-    left.loglog(sizes, traces, style, color="black", label="with replacement" if replacement else "without")
+    traces = [
+        float(noise_covariance(mode, float(n), replacement).trace()) for n in sizes
+    ]
+    left.loglog(
+        sizes,
+        traces,
+        style,
+        color="black",
+        label="with replacement" if replacement else "without",
+    )
     points = [measured_trace(mode, n, replacement, 1_000)[0] for n in counts]
     left.loglog(counts, points, marker, ms=5, markeredgecolor="black")
 left.set(xlabel="size of the minibatch $n$", ylabel=r"tr $V$")
 left.legend()
 shares = torch.linspace(-0.5, 2, 51, dtype=torch.float64)
-right.plot(shares, [float(noise_covariance(share * mode, 100).trace()) for share in shares], color="black")
+right.plot(
+    shares,
+    [float(noise_covariance(share * mode, 100).trace()) for share in shares],
+    color="black",
+)
 right.set(xlabel="position: 0 the origin, 1 the mode", ylabel=r"tr $V$", ylim=(0, None))
 plt.show()
 
@@ -263,7 +292,8 @@ posterior_variance = torch.linalg.inv(hessian)
 loudest, quietest = vectors[:, -1], vectors[:, 0]
 claim(
     "Variance of the posterior in the loudest direction of the noise over that in the quietest",
-    (loudest @ posterior_variance @ loudest) / (quietest @ posterior_variance @ quietest),
+    (loudest @ posterior_variance @ loudest)
+    / (quietest @ posterior_variance @ quietest),
     at_most=0.5,
     because="exact matrices: where the noise is loud the posterior is narrow",
 )
@@ -280,12 +310,23 @@ def ellipse(covariance):
 
 
 noisy = LogisticRegression(inputs, targets, batch_size=100)
-left.plot(*noisy.stochastic_gradient(mode.expand(1_000, -1), generator)[:, :2].T, ".", ms=2, color="0.6")
+left.plot(
+    *noisy.stochastic_gradient(mode.expand(1_000, -1), generator)[:, :2].T,
+    ".",
+    ms=2,
+    color="0.6",
+)
 left.plot(*ellipse(at_mode), color="black", label="$V$")
 left.plot(*ellipse(predicted), "--", color="black", label=r"$\frac{N - n}{n}\nabla^2U$")
-left.set(xlabel=r"$\partial\tilde U/\partial\theta_1$", ylabel=r"$\partial\tilde U/\partial\theta_2$", aspect="equal")
+left.set(
+    xlabel=r"$\partial\tilde U/\partial\theta_1$",
+    ylabel=r"$\partial\tilde U/\partial\theta_2$",
+    aspect="equal",
+)
 left.legend(loc="upper left")
-right.fill(*(ellipse(posterior_variance) + mode[0, :2, None]), color=TRUTH, alpha=0.35, lw=0)
+right.fill(
+    *(ellipse(posterior_variance) + mode[0, :2, None]), color=TRUTH, alpha=0.35, lw=0
+)
 right.set(xlabel=r"$\theta_1$", ylabel=r"$\theta_2$", aspect="equal")
 plt.show()
 
@@ -305,7 +346,10 @@ plt.show()
 
 # %%
 for step_size in (0.05, 0.025):
-    kicks = sum(small.stochastic_gradient(theta.expand(20_000, -1), generator) - exact for _ in range(round(1 / step_size)))
+    kicks = sum(
+        small.stochastic_gradient(theta.expand(20_000, -1), generator) - exact
+        for _ in range(round(1 / step_size))
+    )
     squares = (step_size * kicks).pow(2).sum(-1)
     diffusion = 0.5 * step_size * torch.cov(without.T, correction=0)
     claim(
@@ -348,7 +392,9 @@ def contributions(rare, heavy):
     """The derivatives g (N,) of a regression with one feature: an intercept, or a heavy-tailed feature at θ = 0."""
     g = torch.Generator().manual_seed(7)
     if heavy:  # the ratio of a Gaussian and a uniform number has tails like those of a Cauchy distribution
-        feature = torch.randn(N, generator=g, dtype=torch.float64) / torch.rand(N, generator=g, dtype=torch.float64)
+        feature = torch.randn(N, generator=g, dtype=torch.float64) / torch.rand(
+            N, generator=g, dtype=torch.float64
+        )
     else:
         feature = torch.ones(N, dtype=torch.float64)
     share = 0.01 if rare else 0.5
@@ -376,14 +422,37 @@ claim(
     because="enumeration; rounding",
 )
 exact_kurtosis = {name: 3 + (kurtosis(g) - 3) / 20 for name, g in cases.items()}
-claim("Kurtosis of minibatches of 20 from balanced classes", exact_kurtosis["balanced classes"], near=2.9, within=1e-6, because="formula")
-claim("The same where one class has 1 % of the examples", exact_kurtosis["a class of 1 %"], at_least=7.5, because="formula: 3 + 95/20")
-claim("The same where a feature is heavy-tailed", exact_kurtosis["a heavy-tailed feature"], at_least=10, because="formula")
-draws = {name: N / 20 * (g[torch.randint(N, (40_000, 20), generator=generator)].sum(-1) - 20 * g.mean()) for name, g in cases.items()}
+claim(
+    "Kurtosis of minibatches of 20 from balanced classes",
+    exact_kurtosis["balanced classes"],
+    near=2.9,
+    within=1e-6,
+    because="formula",
+)
+claim(
+    "The same where one class has 1 % of the examples",
+    exact_kurtosis["a class of 1 %"],
+    at_least=7.5,
+    because="formula: 3 + 95/20",
+)
+claim(
+    "The same where a feature is heavy-tailed",
+    exact_kurtosis["a heavy-tailed feature"],
+    at_least=10,
+    because="formula",
+)
+draws = {
+    name: N
+    / 20
+    * (g[torch.randint(N, (40_000, 20), generator=generator)].sum(-1) - 20 * g.mean())
+    for name, g in cases.items()
+}
 rare = draws["a class of 1 %"]
 for kicks in (1, 10):
     sums = rare.reshape(-1, kicks).sum(-1)
-    fourth = (sums / (kicks * N**2 / 20 * cases["a class of 1 %"].var(correction=0)).sqrt()).pow(4)
+    fourth = (
+        sums / (kicks * N**2 / 20 * cases["a class of 1 %"].var(correction=0)).sqrt()
+    ).pow(4)
     claim(
         f"Measured kurtosis with a class of 1 %, {'one minibatch' if kicks == 1 else 'the sum of ten minibatches'} of 20",
         fourth.mean(),
@@ -398,9 +467,21 @@ levels = torch.linspace(0.0005, 0.9995, 500, dtype=torch.float64)
 normal = 2**0.5 * torch.special.erfinv(2 * levels - 1)
 left.plot(normal, normal, color=TRUTH, lw=3, zorder=0)
 for (name, values), style in zip(draws.items(), ("-", "--", ":"), strict=True):
-    left.plot(normal, (values / values.std()).quantile(levels), style, label=name, color="black")
+    left.plot(
+        normal,
+        (values / values.std()).quantile(levels),
+        style,
+        label=name,
+        color="black",
+    )
     if name != "balanced classes":
-        right.loglog([1, N], [kurtosis(cases[name]) - 3, (kurtosis(cases[name]) - 3) / N], style, color="black", label=name)
+        right.loglog(
+            [1, N],
+            [kurtosis(cases[name]) - 3, (kurtosis(cases[name]) - 3) / N],
+            style,
+            color="black",
+            label=name,
+        )
 right.axhline(0.1, color=TRUTH, zorder=0)
 left.set(xlabel="quantile of a standard Gaussian", ylabel="quantile of the noise")
 left.legend()

@@ -60,7 +60,14 @@ use_style()
 
 # %%
 well, bowl = DoubleWell(), Gaussian.standard(1, dtype=torch.float64)
-draws = sample(NaiveSGHMC(0.1, 50), NoisyGradient(well, 4.0), torch.zeros(2_000, 1), num_samples=50, warm_up=10, seed=0)
+draws = sample(
+    NaiveSGHMC(0.1, 50),
+    NoisyGradient(well, 4.0),
+    torch.zeros(2_000, 1),
+    num_samples=50,
+    warm_up=10,
+    seed=0,
+)
 fourth, fourth_error = draws.mean_and_standard_error(lambda x: x**4)
 exact_fourth = expectation(well, lambda x: x**4, -4, 4)
 claim(
@@ -73,7 +80,13 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-well", "caption": "Naive SGHMC in the double well, ε = 0.1, 50 steps a trajectory, V = 4: hills too low, valley too high, tails too long."}}
 figure, axes = plt.subplots()
 plot_density(axes, well, -2.5, 2.5)
-plot_histogram(axes, draws.samples, torch.linspace(-2.5, 2.5, 61), color=COLOURS["naive SGHMC"], label="naive SGHMC")
+plot_histogram(
+    axes,
+    draws.samples,
+    torch.linspace(-2.5, 2.5, 61),
+    color=COLOURS["naive SGHMC"],
+    label="naive SGHMC",
+)
 axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, None))
 axes.legend()
 plt.show()
@@ -149,7 +162,9 @@ def covariance_path(step_size, noise_variance, num_steps):
     step = linear_chain([half_drift, kick, half_drift], torch.eye(1), noise_variance)
     path = [torch.eye(2, dtype=torch.float64)]
     for _ in range(num_steps):
-        path.append(step.transition @ path[-1] @ step.transition.T + step.noise_covariance)
+        path.append(
+            step.transition @ path[-1] @ step.transition.T + step.noise_covariance
+        )
     return torch.stack(path)
 
 
@@ -158,7 +173,11 @@ covariances = covariance_path(step_size, noise_variance, num_steps)
 time = step_size * torch.arange(num_steps + 1)
 energy = 0.5 * covariances.diagonal(dim1=1, dim2=2).sum(-1)
 entropy = 0.5 * torch.logdet(covariances)  # up to a constant
-claim("Entropy grows at every one of 200 noisy steps", bool((entropy.diff() > 0).all()), because="exact covariance recursion")
+claim(
+    "Entropy grows at every one of 200 noisy steps",
+    bool((entropy.diff() > 0).all()),
+    because="exact covariance recursion",
+)
 claim(
     "Without noise the entropy of 200 steps changes by",
     torch.logdet(covariance_path(step_size, 0.0, num_steps)[-1]).abs(),
@@ -177,11 +196,27 @@ claim(
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-heating", "caption": "Exact heating of the bowl from equilibrium, ε = 0.1, V = 4. Left: the expected energy and the line of slope tr(M⁻¹B). Right: the entropy, which never falls."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.2))
 left.plot(time, energy, color=COLOURS["naive SGHMC"], label="naive dynamics")
-left.plot(time, energy[0] + B * time, "--", color="black", lw=0.8, label=r"slope $\mathrm{tr}(M^{-1}B)$")
-left.set(xlabel="time", ylabel="expected energy $E[H]$", ylim=(0, None), xticks=range(0, 21, 5))
+left.plot(
+    time,
+    energy[0] + B * time,
+    "--",
+    color="black",
+    lw=0.8,
+    label=r"slope $\mathrm{tr}(M^{-1}B)$",
+)
+left.set(
+    xlabel="time",
+    ylabel="expected energy $E[H]$",
+    ylim=(0, None),
+    xticks=range(0, 21, 5),
+)
 left.legend()
 right.plot(time, entropy, color=COLOURS["naive SGHMC"])
-right.set(xlabel="time", ylabel=r"entropy gained, $\frac{1}{2}\log\det\Sigma$", xticks=range(0, 21, 5))
+right.set(
+    xlabel="time",
+    ylabel=r"entropy gained, $\frac{1}{2}\log\det\Sigma$",
+    xticks=range(0, 21, 5),
+)
 plt.show()
 
 # %% [markdown]
@@ -201,7 +236,13 @@ def total_energy(position, momentum):
 
 position = torch.randn(chains, 1, generator=generator) * 0.5 + 1.0
 momentum = torch.randn(chains, 1, generator=generator)
-end = leapfrog(lambda x: noisy_well.stochastic_gradient(x, generator), position, momentum, short_step, path_length)
+end = leapfrog(
+    lambda x: noisy_well.stochastic_gradient(x, generator),
+    position,
+    momentum,
+    short_step,
+    path_length,
+)
 gain = total_energy(*end) - total_energy(position, momentum)
 # Of the 201 kicks of the trajectory the first and the last are half kicks, with a quarter of the noise variance each.
 full_kicks = path_length - 1 + 2 / 4
@@ -246,7 +287,14 @@ claim(
 # %%
 lengths = [2, 5, 10, 15, 20, 25, 28, 40, 50]
 all_lengths = list(range(1, 61))
-exact = [float(naive_sghmc_chain(torch.eye(1), 0.1, L, noise_variance).stationary_covariance()[0, 0]) for L in all_lengths]
+exact = [
+    float(
+        naive_sghmc_chain(torch.eye(1), 0.1, L, noise_variance).stationary_covariance()[
+            0, 0
+        ]
+    )
+    for L in all_lengths
+]
 measured = []
 for L in lengths:
     run = sample(
@@ -277,20 +325,46 @@ claim(
 )
 claim(
     "Variance with one step a trajectory less that of SGLD with η = ε²/2",
-    exact[0] - float(langevin_chain(torch.eye(1), 0.005, noise_variance).stationary_covariance()[0, 0]),
+    exact[0]
+    - float(
+        langevin_chain(torch.eye(1), 0.005, noise_variance).stationary_covariance()[
+            0, 0
+        ]
+    ),
     near=0,
     within=1e-12,
     because="they are the same algorithm; rounding",
 )
-claim("Smallest variance over trajectories of 1 to 60 steps, where 1 is right", min(exact), near=1.0125, within=1e-4, because="exact law")
+claim(
+    "Smallest variance over trajectories of 1 to 60 steps, where 1 is right",
+    min(exact),
+    near=1.0125,
+    within=1e-4,
+    because="exact law",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-variance", "caption": "Stationary variance of naive SGHMC in the bowl against the length of a trajectory, ε = 0.1, V = 4: exact law (line) and measurements (points, two standard errors). The true variance is 1 (grey); the peaks are at half a period and at a whole one."}}
 figure, axes = plt.subplots()
-axes.semilogy(all_lengths, exact, color=COLOURS["naive SGHMC"], label="exact law of the chain")
+axes.semilogy(
+    all_lengths, exact, color=COLOURS["naive SGHMC"], label="exact law of the chain"
+)
 values, errors = ([float(x) for x in column] for column in zip(*measured, strict=True))
-axes.errorbar(lengths, values, [2 * e for e in errors], fmt="o", ms=4, color=COLOURS["naive SGHMC"], label="measured")
+axes.errorbar(
+    lengths,
+    values,
+    [2 * e for e in errors],
+    fmt="o",
+    ms=4,
+    color=COLOURS["naive SGHMC"],
+    label="measured",
+)
 axes.axhline(1, color=TRUTH, zorder=0)
-axes.set(xlabel="leapfrog steps $L$", ylabel=r"stationary variance of $\theta$", yticks=[1, 2, 5, 10, 20, 50], ylim=(0.9, 80))
+axes.set(
+    xlabel="leapfrog steps $L$",
+    ylabel=r"stationary variance of $\theta$",
+    yticks=[1, 2, 5, 10, 20, 50],
+    ylim=(0.9, 80),
+)
 axes.set_yticklabels(["1", "2", "5", "10", "20", "50"])
 axes.minorticks_off()
 axes.legend(loc="upper left")
@@ -332,14 +406,25 @@ claim(
     at_most=0.45,
     because="other seeds give 0.421 to 0.426",
 )
-claim("The same in ten dimensions", acceptances[10, 4.0, 100], at_most=0.02, because="other seeds give 0.004 to 0.006")
+claim(
+    "The same in ten dimensions",
+    acceptances[10, 4.0, 100],
+    at_most=0.02,
+    because="other seeds give 0.004 to 0.006",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-acceptance", "caption": "Acceptance of corrected naive trajectories in a standard Gaussian of one and of ten dimensions, ε = 0.1, against their length, for three variances of the gradient noise."}}
 figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True)
 for axes, d in zip(panels, (1, 10), strict=True):
     for V, style in zip((0.25, 1.0, 4.0), ("-o", "--s", ":^"), strict=True):
         values = [acceptances[d, V, L] for L in path_lengths]
-        axes.plot(path_lengths, values, style, color=COLOURS["naive SGHMC with correction"], label=f"$V = {V:g}$")
+        axes.plot(
+            path_lengths,
+            values,
+            style,
+            color=COLOURS["naive SGHMC with correction"],
+            label=f"$V = {V:g}$",
+        )
     axes.set(title=f"$d = {d}$", xlabel="leapfrog steps $L$", ylim=(0, 1))
 panels[0].set_ylabel("mean acceptance")
 panels[1].legend()
@@ -363,7 +448,13 @@ plt.show()
 # %%
 target = Gaussian.standard(10)
 start = target.exact_samples(2_000, torch.Generator().manual_seed(3))
-realistic = sample(NaiveSGHMC(0.1, 20, metropolis=True), NoisyGradient(target, 120.0), start, num_samples=5, seed=3)
+realistic = sample(
+    NaiveSGHMC(0.1, 20, metropolis=True),
+    NoisyGradient(target, 120.0),
+    start,
+    num_samples=5,
+    seed=3,
+)
 claim(
     "Acceptance of 20-step trajectories in ten dimensions at V = 120",
     realistic.statistics["acceptance"].mean(),

@@ -143,15 +143,29 @@ well, noise_variance, step_size, friction = DoubleWell(), 4.0, 0.1, 3.0
 noisy_well = NoisyGradient(well, noise_variance)
 noise_estimate = 0.5 * step_size * noise_variance  # B = ½εV = 0.2
 kernel = SGHMC(step_size, friction, noise_estimate, num_steps=10)
-draws = sample(kernel, noisy_well, torch.zeros(4_000, 1), num_samples=1_000, warm_up=20, seed=1)
+draws = sample(
+    kernel, noisy_well, torch.zeros(4_000, 1), num_samples=1_000, warm_up=20, seed=1
+)
 exact_square = expectation(well, lambda x: x**2, -4, 4)
 square, square_error = draws.mean_and_standard_error(lambda x: x**2)
-claim("The exact E[θ²] of the double well", exact_square, near=0.8327, within=5e-5, because="Gauss–Legendre quadrature")
+claim(
+    "The exact E[θ²] of the double well",
+    exact_square,
+    near=0.8327,
+    within=5e-5,
+    because="Gauss–Legendre quadrature",
+)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-well", "caption": "SGHMC in the double well with gradient noise N(0, 4): the histogram of its draws lies on the true density, although no gradient that it saw was right."}}
 figure, axes = plt.subplots()
 plot_density(axes, well, -2.2, 2.2)
-plot_histogram(axes, draws.samples, torch.linspace(-2.2, 2.2, 89), color=COLOURS["SGHMC"], label="SGHMC")
+plot_histogram(
+    axes,
+    draws.samples,
+    torch.linspace(-2.2, 2.2, 89),
+    color=COLOURS["SGHMC"],
+    label="SGHMC",
+)
 axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, None))
 axes.legend()
 plt.show()
@@ -231,11 +245,18 @@ step_sizes = 0.4 * 0.5 ** torch.arange(7, dtype=torch.float64)
 
 
 def gaussian_bias(step_size, explicit_euler):
-    chain = sghmc_chain(one, step_size, 3.0, 4.0, 0.5 * step_size * 4.0, explicit_euler=explicit_euler)
+    chain = sghmc_chain(
+        one, step_size, 3.0, 4.0, 0.5 * step_size * 4.0, explicit_euler=explicit_euler
+    )
     return float(chain.stationary_covariance()[0, 0] - 1)
 
 
-biases = {order: torch.tensor([gaussian_bias(float(h), order) for h in step_sizes], dtype=torch.float64) for order in (False, True)}
+biases = {
+    order: torch.tensor(
+        [gaussian_bias(float(h), order) for h in step_sizes], dtype=torch.float64
+    )
+    for order in (False, True)
+}
 alpha, k = 3 * step_sizes, step_sizes**2
 formula = 1 / (1 - k / (2 * (2 - alpha)))
 claim(
@@ -261,9 +282,21 @@ claim(
 
 measured = []
 for h in (0.4, 0.2, 0.1):
-    explicit_euler = Splitting(flows.explicit_euler_sghmc(h, 3.0, 0.5 * h * 4.0), num_steps=5)
-    for order, kernel in ((False, SGHMC(h, 3.0, 0.5 * h * 4.0, num_steps=5)), (True, explicit_euler)):
-        run = sample(kernel, NoisyGradient(Gaussian.standard(1), 4.0), torch.zeros(10_000, 1), num_samples=100, warm_up=30, seed=3)
+    explicit_euler = Splitting(
+        flows.explicit_euler_sghmc(h, 3.0, 0.5 * h * 4.0), num_steps=5
+    )
+    for order, kernel in (
+        (False, SGHMC(h, 3.0, 0.5 * h * 4.0, num_steps=5)),
+        (True, explicit_euler),
+    ):
+        run = sample(
+            kernel,
+            NoisyGradient(Gaussian.standard(1), 4.0),
+            torch.zeros(10_000, 1),
+            num_samples=100,
+            warm_up=30,
+            seed=3,
+        )
         measured.append((h, order, *run.mean_and_standard_error(lambda x: x**2)))
 for h, order, value, error in measured:
     claim(
@@ -276,12 +309,30 @@ for h, order, value, error in measured:
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors; where the error hides the bias there is no point). With the gradient at the new position the bias is of order ε², at the old position of order ε."}}
 figure, axes = plt.subplots()
-axes.loglog(step_sizes, biases[True], "--", color=COLOURS["explicit Euler"], label="gradient at the old position")
-axes.loglog(step_sizes, biases[False], color=COLOURS["SGHMC"], label="gradient at the new position")
+axes.loglog(
+    step_sizes,
+    biases[True],
+    "--",
+    color=COLOURS["explicit Euler"],
+    label="gradient at the old position",
+)
+axes.loglog(
+    step_sizes,
+    biases[False],
+    color=COLOURS["SGHMC"],
+    label="gradient at the new position",
+)
 for h, order, value, error in measured:
     if gaussian_bias(h, order) > 3 * error:
         colour = COLOURS["explicit Euler" if order else "SGHMC"]
-        axes.errorbar(h, float(value) - 1, 2 * float(error), fmt="s" if order else "o", ms=5, color=colour)
+        axes.errorbar(
+            h,
+            float(value) - 1,
+            2 * float(error),
+            fmt="s" if order else "o",
+            ms=5,
+            color=colour,
+        )
 axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
 axes.legend()
 plt.show()
@@ -391,7 +442,9 @@ claim(
 # %%
 target = Gaussian.correlated(0.9, dtype=torch.float64)
 start = torch.tensor([[2.0, -1.0]], dtype=torch.float64)
-trace = sample(SGHMC.from_learning_rate(0.02, 0.1, temperature=0.0), target, start, num_samples=100).samples[:, 0]
+trace = sample(
+    SGHMC.from_learning_rate(0.02, 0.1, temperature=0.0), target, start, num_samples=100
+).samples[:, 0]
 
 parameter = torch.nn.Parameter(start[0].clone())
 optimiser = torch.optim.SGD([parameter], lr=0.02, momentum=0.9)
@@ -488,12 +541,23 @@ for c in (1.0, 3.0, 10.0):
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "A standard Gaussian, ε = 0.1, exact laws. Left, without gradient noise: autocorrelation times of θ and θ², and the time in which a bad start is forgotten, against the friction; each of the three questions has its own best friction. Right: what ignoring the gradient noise costs, the stationary variance with V = 4 and B̂ = 0; the true variance is 1 (grey)."}}
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
-left.loglog(frictions, time_of_mean, ":", color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta$")
-left.loglog(frictions, time_of_square, color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta^2$")
+left.loglog(
+    frictions, time_of_mean, ":", color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta$"
+)
+left.loglog(
+    frictions, time_of_square, color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta^2$"
+)
 left.loglog(frictions, time_to_forget, "--", color="black", lw=1, label="bad start")
 left.set(xlabel=r"friction $C$", ylabel="time (steps)", ylim=(0.5, None))
 left.legend(loc="lower right")
-heated = [float(sghmc_chain(one, 0.1, float(c), noise_variance=4.0).stationary_covariance()[0, 0]) for c in frictions]
+heated = [
+    float(
+        sghmc_chain(one, 0.1, float(c), noise_variance=4.0).stationary_covariance()[
+            0, 0
+        ]
+    )
+    for c in frictions
+]
 right.semilogx(frictions, heated, color=COLOURS["SGHMC"], label=r"$\hat B = 0$")
 right.axhline(1, color=TRUTH, zorder=0)
 right.set(xlabel=r"friction $C$", ylabel="stationary variance", ylim=(0, None))

@@ -136,7 +136,8 @@ class Cyclical(Kernel):
     def step(self, potential: Potential, state: CyclicalState, generator: Generator) -> tuple[CyclicalState, CyclicalInfo]:
         """Take all steps up to the next draw, in every chain."""
         cycle, number = divmod(state.num_draws, self.num_draws)
-        exploring, sampling, inner = self._num_exploring, self.cycle_length - self._num_exploring, state.inner
+        exploring, inner = self._num_exploring, state.inner
+        sampling = self.cycle_length - exploring
         first = 0 if number == 0 else exploring + sampling * number // self.num_draws
         for phase in range(first, exploring + sampling * (number + 1) // self.num_draws):
             inner, info = self._kernel_of(phase).step(potential, inner, generator)

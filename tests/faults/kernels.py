@@ -387,7 +387,7 @@ FAULTS = [
     cyclical("the exploration is left out", "first = 0 if number == 0 else", "first ="),
     cyclical("every draw begins the cycle anew", "first = 0 if number == 0 else", "first = 0 and"),
     cyclical("the exploration counts as part of the way to the first draw", "sampling * (number + 1) // self", "sampling * number // self"),
-    cyclical("draws are those of the whole cycle", "sampling, inner = self._num_exploring, self", "sampling, inner = 0, self"),
+    cyclical("draws are those of the whole cycle", "exploring, inner = self._num_exploring, state", "exploring, inner = 0, state"),
     cyclical("draws are not counted", "CyclicalState(inner, state.num_draws + 1)", "CyclicalState(inner, state.num_draws)"),
     cyclical("the draw of a cycle is the number of the cycle", "CyclicalInfo(cycle, number, info)", "CyclicalInfo(cycle, cycle, info)"),
     cyclical("kernels are made anew at every step", "if phase not in self._kernels:", "if True:"),
