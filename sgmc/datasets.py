@@ -2,8 +2,9 @@
 
 import gzip
 import hashlib
+import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -207,6 +208,104 @@ def _from_idx(name: str, root: str | Path) -> tuple[Data, Data]:
                 raise FileNotFoundError(_missing(f"{name}/raw/{file}", root, error)) from error
         tensors.append(read_idx(folder / file, md5))
     return tuple(Data(images.flatten(1).float() / 255, labels.long()) for images, labels in (tensors[:2], tensors[2:]))
+
+
+def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Tensor, ...]:
+    """Write batches of examples into files, and map them into memory: data for a posterior that may be larger than the memory.
+
+    Minibatches are chosen by number, so that a run can be repeated and taken up again, and a stream such as a ``DataLoader`` has no
+    numbers. So it is read once, batch by batch. What it changes at random from one pass to the next, as augmentations do, is written as
+    it was in this pass.
+
+    Args:
+        batches: such as a ``torch.utils.data.DataLoader`` without ``drop_last``: tensors ``(n, ...)`` in a tuple or a list, in every
+            batch of the same types and, but for n, shapes.
+        folder: where to write ``0.npy``, ``1.npy``, ..., one for each tensor of a batch; it may not hold them already.
+
+    Returns:
+        The tensors ``(N, ...)``. In another session, :func:`from_disk` gives them without reading the stream again.
+
+    Raises:
+        ValueError: if there are no batches, or they are not alike.
+        FileExistsError: if the files are there already.
+
+    Example:
+        >>> import tempfile
+        >>> from torch.utils.data import DataLoader, TensorDataset
+        >>> loader = DataLoader(TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 1])), batch_size=2)
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> inputs, targets = to_disk(loader, folder.name)
+        >>> inputs.shape, targets
+        (torch.Size([3, 2]), tensor([0, 1, 1]))
+        >>> folder.cleanup()
+    """
+    check_instance("folder", folder, str | Path, '"data"')
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / "0.npy").exists():
+        raise FileExistsError(f"{folder} holds data already: take from_disk({str(folder)!r}), or another folder")
+    kinds, number, files = None, 0, []
+    try:
+        for batch in batches:
+            if not isinstance(batch, (tuple, list)) or not batch or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch):
+                given = [type(x).__name__ for x in batch] if isinstance(batch, (tuple, list)) else type(batch).__name__
+                raise ValueError(f"batches must give tensors with the examples on their first axis, such as (x, y), but gave {given}")
+            arrays = [tensor.detach().cpu().numpy() for tensor in batch]
+            if kinds is None:
+                kinds = [(array.dtype, array.shape[1:]) for array in arrays]
+                files = [open(folder / f"{place}.npy", "xb") for place in range(len(arrays))]
+                _write_heads(files, kinds, 0)
+            if [(array.dtype, array.shape[1:]) for array in arrays] != kinds or len({len(array) for array in arrays}) > 1:
+                given = [(str(array.dtype), array.shape) for array in arrays]
+                raise ValueError(f"batches must be alike, {[(str(t), ('n', *s)) for t, s in kinds]}, but one is {given}")
+            for file, array in zip(files, arrays, strict=True):
+                file.write(np.ascontiguousarray(array).data)
+            number += len(arrays[0])
+        if number == 0:
+            raise ValueError("batches has no examples: a stream that was read before may be at its end")
+        _write_heads(files, kinds, number)
+    except BaseException:
+        for file in files:
+            Path(file.name).unlink()
+        raise
+    finally:
+        for file in files:
+            file.close()
+    return from_disk(folder)
+
+
+def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
+    """Map the files of :func:`to_disk` into memory: only the examples that are looked at are read, and the files may be larger than it.
+
+    The tensors are for reading alone: who writes into one ends the program.
+
+    Args:
+        folder: the folder with ``0.npy``, ``1.npy``, ....
+
+    Returns:
+        The tensors ``(N, ...)``.
+
+    Raises:
+        FileNotFoundError: if there are none.
+
+    Example:
+        >>> from_disk("data")  # doctest: +SKIP
+    """
+    check_instance("folder", folder, str | Path, '"data"')
+    paths = sorted(Path(folder).glob("[0-9]*.npy"), key=lambda path: int(path.stem))
+    if not paths:
+        raise FileNotFoundError(f"{Path(folder).resolve()} holds no data: write them by to_disk(loader, {str(folder)!r})")
+    # Not copied on writing, mmap_mode="c": for that the system wants to have the memory, should all be written.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # PyTorch says that one must not write
+        return tuple(torch.from_numpy(np.load(path, mmap_mode="r")) for path in paths)
+
+
+def _write_heads(files: Sequence, kinds: Sequence[tuple[np.dtype, tuple[int, ...]]], number: int) -> None:
+    """Write the heads of files of N examples; NumPy leaves room in them for a number that grows."""
+    for file, (dtype, shape) in zip(files, kinds, strict=True):
+        file.seek(0)
+        head = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (number, *shape)}
+        np.lib.format.write_array_header_1_0(file, head)
 
 
 def _missing(file: str, root: str | Path, error: Exception) -> str:

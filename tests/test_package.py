@@ -41,7 +41,7 @@ ROWS = [
     ["linear_laws", "diagnostics", "fidelity", "kernels"],
     ["draws", "thinning", "checkpoints", "starting", "remarks"],
     ["sampling"],
-    ["adaptation", "approximations", "figures"],
+    ["adaptation", "approximations", "figures", "tuning"],
 ]
 
 

@@ -4,6 +4,7 @@ from sgmc.posteriors.base import DataPotential, HeldMinibatch, Posterior
 from sgmc.posteriors.control_variates import control_variates
 from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax, SoftTargets
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
+from sgmc.posteriors.models import NamedPosterior, Parameters
 from sgmc.posteriors.network import NetworkPosterior
 from sgmc.posteriors.scale_mixture import ScaleMixtureNetwork
 
@@ -16,7 +17,9 @@ __all__ = [
     "LinearModel",
     "LinearRegression",
     "LogisticRegression",
+    "NamedPosterior",
     "NetworkPosterior",
+    "Parameters",
     "Posterior",
     "ScaleMixtureNetwork",
     "SoftTargets",

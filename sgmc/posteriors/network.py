@@ -232,6 +232,13 @@ class NetworkPosterior(DataPotential):
         """Cut a position ``(chains, dim)`` into the parameters of the module, by name: each ``(chains, size)``, a view."""
         return dict(zip(self._names, position.split(self._sizes, -1), strict=True))
 
+    def named(self, position: Tensor) -> dict[str, Tensor]:
+        """Cut positions ``(chains, dim)`` into the module's parameters by name, each ``(chains, *shape)``: for ``sample`` to collect."""
+        pieces = self.parameters_of(position).items()
+        return {
+            name: piece.unflatten(-1, shape) if shape else piece[:, 0] for (name, piece), shape in zip(pieces, self._shapes, strict=True)
+        }
+
     def initial_position(self, chains: int, generator: Generator, scale: float = 1.0) -> Tensor:
         """Draw weights N(0, scale²/fan-in) and zero biases for every chain: ``(chains, dim)``."""
         check_count("chains", chains)

@@ -10,6 +10,8 @@ network = partial(Fault, file="sgmc/posteriors/network.py", tests="tests/test_po
 likelihoods = partial(Fault, file="sgmc/posteriors/likelihoods.py", tests="tests/test_likelihoods.py")
 linear = partial(Fault, file="sgmc/posteriors/linear.py", tests="tests/test_posteriors.py tests/test_likelihoods.py tests/test_noise.py")
 control_variates = partial(Fault, file="sgmc/posteriors/control_variates.py", tests="tests/test_noise.py")
+models = partial(Fault, file="sgmc/posteriors/models.py", tests="tests/test_models.py tests/test_pyro.py")
+pyro_model = partial(Fault, file="sgmc/posteriors/pyro_model.py", tests="tests/test_pyro.py")
 per_example = partial(Fault, file="sgmc/posteriors/per_example.py", tests="tests/test_noise.py tests/test_likelihoods.py")
 
 FAULTS = [
@@ -220,4 +222,36 @@ FAULTS = [
         'inputs, signals = (inputs if kind == "scalar" else inputs.square()), signals.square()\n        if kind',
     ),
     per_example("biases are left out", 'if layer.bias is not None else {"weight"', 'if layer.bias is None else {"weight"'),
+    # models by name
+    models(
+        "the Jacobian is forgotten",
+        "return over_chains(self._log_prior_of, values) + log_jacobian",
+        "return over_chains(self._log_prior_of, values)",
+    ),
+    models("the Jacobian is that of the way back", "log_jacobian = log_jacobian + self", "log_jacobian = log_jacobian - self"),
+    models(
+        "one batch serves all chains",
+        "shared = [len(tensor) == 1 for tensor in batch]",
+        "batch = [tensor[:1] for tensor in batch]\n        shared = [True for tensor in batch]",
+    ),
+    models("validation stays off", "Distribution.set_default_validate_args(before)", "pass"),
+    models("a position on a border is let through", "if not position.isfinite().all():", "if False:"),
+    pyro_model(
+        "N/n counts twice",
+        "along * (self.size / frames[0].full_size)",
+        "along",
+    ),
+    pyro_model(
+        "a site's Jacobian is forgotten",
+        "self.log_prior = self.log_prior + onto.log_abs_det_jacobian(free, value).sum()",
+        "pass",
+    ),
+    pyro_model("the plate shows what Pyro chooses", "if name == plate else ask(", "if False else ask("),
+    pyro_model("the plate's way to choose is not given back", "SubsampleMessenger._subsample = staticmethod(ask)", "pass"),
+    pyro_model("NUTS takes minibatches", "if not self._takes_all_the_data:", "if False:"),
+    pyro_model(
+        "what is observed outside of the plate is scaled",
+        'elif self.plate is None and message["is_observed"]:',
+        'elif message["is_observed"]:',
+    ),
 ]

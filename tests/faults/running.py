@@ -10,6 +10,8 @@ adaptation = partial(Fault, file="sgmc/adaptation.py", tests="tests/test_adaptat
 draws = partial(Fault, file="sgmc/draws.py", tests="tests/test_draws.py")
 diagnostics = partial(Fault, file="sgmc/diagnostics.py", tests="tests/test_diagnostics.py")
 prediction = partial(Fault, file="sgmc/prediction.py", tests="tests/test_prediction.py tests/experiments/test_uncertainty.py")
+tuning = partial(Fault, file="sgmc/tuning.py", tests="tests/test_tuning.py")
+from_disk = partial(Fault, file="sgmc/datasets.py", tests="tests/test_from_disk.py")
 datasets = partial(Fault, file="sgmc/datasets.py", tests="tests/test_datasets.py")
 thinning = partial(Fault, file="sgmc/thinning.py", tests="tests/test_thinning.py")
 
@@ -262,6 +264,27 @@ FAULTS = [
         "in (tensors[:2], tensors[2:]))",
         "in (tensors[:2], (tensors[2], tensors[1][: len(tensors[2])])))",
     ),
+    from_disk(
+        "the head keeps the number of no examples",
+        "        _write_heads(files, kinds, number)\n    except",
+        "        pass\n    except",
+    ),
+    from_disk("all the data are loaded", 'np.load(path, mmap_mode="r")', "np.load(path)"),
+    from_disk("the tenth file stands beside the first", "key=lambda path: int(path.stem)", "key=lambda path: path.stem"),
+    # tuning
+    tuning("what the step widens counts twice", "0.125 * step_size**2", "0.25 * step_size**2"),
+    tuning("the transposed half is forgotten", "(half + half.transposed)", "(half + half)"),
+    tuning("K is that of another friction", "room = m - 0.5 * step_size * c", "room = m - 0.25 * step_size * c"),
+    tuning("the step is twice as long", "2 / max(loudness, 1e-12))\n    friction", "4 / max(loudness, 1e-12))\n    friction"),
+    tuning("curvature is twice as large", ".mean(0) / 2", ".mean(0)"),
+    tuning("stiff directions do not bound the step", "LONGEST_STEP / math.sqrt(stiffness)", "LONGEST_STEP"),
+    diagnostics("a draw is compared with itself", "pairs.fill_diagonal_(0)", "pass"),
+    diagnostics(
+        "the discrepancy forgets the dimension",
+        "pull = (own[:, None] + own - cross - cross.mT) / dim",
+        "pull = own[:, None] + own - cross - cross.mT",
+    ),
+    diagnostics("the discrepancy's error is that of pairs counted once", "math.sqrt(2 * float(pairs", "math.sqrt(1 * float(pairs"),
     # few draws
     thinning("the first of every piece is kept", "(pieces + 0.5) * total", "pieces * total"),
     thinning("herding looks at the direction alone", "growth = 2 * toward + squares", "growth = 2 * toward"),

@@ -1,0 +1,784 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Any model
+#
+# Three lines lead from a model to draws, be it a function of named parameters, a module of PyTorch or a program in Pyro, and its data in memory or on disk.
+#
+# **You will learn** to
+#
+# * say what a sampler needs of a model, and which part of it a minibatch scales,
+# * write a model as two plain functions of named, shaped, constrained parameters,
+# * sample a `torch.nn.Module` and a Pyro program, and get draws with the model's own names,
+# * recognise the models that minibatches cannot do, and say why,
+# * sample from data that are larger than the memory.
+#
+# **You will need** {doc}`/book/stochastic_gradients/minibatch_noise`, {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/practice/reference_posteriors`.
+
+# %%
+import gc
+import itertools
+import re
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import arviz
+import matplotlib.pyplot as plt
+import pyro
+import pyro.distributions as dist
+import torch
+from torch.distributions import HalfNormal, Normal, constraints
+from torch.func import functional_call
+from torch.utils.data import DataLoader, Dataset
+
+from experiments.results import RESULTS, read_result, who_ran
+from sgmc import adapt, claim, sample
+from sgmc.datasets import digits, to_disk
+from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.kernels import NUTS, SGHMC
+from sgmc.networks import multilayer_perceptron
+from sgmc.noise import OnlineNoise
+from sgmc.posteriors import Gaussian, NamedPosterior, NetworkPosterior
+from sgmc.posteriors.pyro_model import PyroPosterior
+
+use_style()
+generator = torch.Generator().manual_seed(0)
+
+# %% [markdown]
+# ## What a sampler wants, and what a model has
+#
+# A sampler of this book moves a position $\theta \in \mathbb R^d$ by gradients of an energy.
+# A model has parameters with names and shapes, some of which must be positive or have the sum one, a prior, and a likelihood of each example.
+# What lies between is called glue, and there are four places where it can go wrong in silence:
+#
+# 1. **Order.** Each parameter has its place in the position, and the draws come back under its name.
+# 2. **Borders.** A parameter $\phi = g(x)$ with a border is replaced by numbers $x$ without one, and the density gets the factor $\lvert\det g'(x)\rvert$ of {prf:ref}`lem-reference-jacobian`.
+# 3. **Scale.** A minibatch of $n$ of the $N$ examples stands for all of them, so that *the likelihood, and nothing else*, is multiplied by $N/n$.
+# 4. **Choice.** Which examples a chain sees is drawn anew for each step and each chain, by a rule that a second run can repeat.
+#
+# ```{prf:definition} The minibatch energy of a model
+# :label: def-any-energy
+#
+# Let $\phi = g(x)$ be the parameters of the position $x$, $p(\phi)$ their prior and $p(y_i \mid \phi)$ the likelihood of example $i$.
+# For a minibatch $S$ of $n$ examples
+#
+# $$
+# \tilde U(x; S) = -\log p(g(x)) - \log\lvert\det g'(x)\rvert - \frac Nn\sum_{i\in S}\log p(y_i \mid g(x)).
+# $$ (eq-any-energy)
+# ```
+#
+# If every example has the same chance to be in $S$, the mean of $\nabla\tilde U$ over all minibatches is the gradient of the full energy: {prf:ref}`thm-minibatch`.
+# The prior and the Jacobian do not depend on $S$, and count once.
+#
+# What if one gets the third place wrong?
+# Take the mean $\theta$ of $y_i \sim N(\theta, 1)$ with the prior $N(0, \tau^2)$.
+# All densities that one may sample by mistake are Gaussian: with the weight $w$ on the prior and $v$ on a minibatch's likelihood of $n$ examples, which on average is $n/N$ of the full one, the precision is $w/\tau^2 + vn$.
+# {numref}`fig-any-scales` shows them for $N = 100$, $n = 10$ and a prior that matters, $\tau = 0.2$.
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-any-scales", "caption": "Which law is sampled, on average over minibatches of 10 of 100 examples. Grey: the posterior. Left: N/n forgotten; the data count for a tenth. Right: N/n on the prior too; it counts tenfold and draws the mean to its own, 0."}, "image": {"alt": "Two panels with a grey bell curve around 0.8; on the left a flatter one around 0.3, on the right a narrower one around 0.3."}}
+N, n, tau, average = 100, 10, 0.2, 1.0
+figure, panels = plt.subplots(1, 2, figsize=(8.4, 2.9), sharey=True)
+grid = torch.linspace(-0.4, 1.4, 400)
+
+
+def gaussian(prior_weight, likelihood_weight):
+    """Return the law with these weights on the prior and on the minibatch."""
+    precision = prior_weight / tau**2 + likelihood_weight * n
+    return Normal(likelihood_weight * n * average / precision, precision**-0.5)
+
+
+right_law, forgotten, doubled = (
+    gaussian(1, N / n),
+    gaussian(1, 1),
+    gaussian(N / n, N / n),
+)
+for panel, law, title in zip(
+    panels, (forgotten, doubled), ("N/n forgotten", "N/n on the prior too"), strict=True
+):
+    panel.fill_between(
+        grid,
+        right_law.log_prob(grid).exp(),
+        color=TRUTH,
+        alpha=0.35,
+        lw=0,
+        label="posterior",
+    )
+    panel.plot(
+        grid,
+        law.log_prob(grid).exp(),
+        color=COLOURS["naive SGHMC"],
+        label="what is sampled",
+    )
+    panel.set(xlabel=r"$\theta$", title=title)
+panels[0].set_ylabel("density")
+panels[0].legend(loc="upper left")
+plt.show()
+
+# %% [markdown]
+# Neither fault raises an error, and neither shows in R̂ or in the acceptance.
+# Whoever writes the prior and the likelihood as two things cannot make them.
+#
+# ## A plain function
+#
+# A regression with an unknown noise: $y_i \sim N(x_i^\top b, s^2)$, $b \sim N(0, 1)$, $s \sim N^+(0, 1)$.
+# The two functions are written for *one* set of parameters and one batch, as one would write them for no sampler at all.
+
+# %%
+x = torch.randn(2000, 3, generator=generator)
+y = x @ torch.tensor([1.0, -0.5, 0.0]) + torch.randn(2000, generator=generator)
+
+
+def log_prior(p):
+    return Normal(0, 1).log_prob(p["b"]).sum() + HalfNormal(1).log_prob(p["s"])
+
+
+def log_likelihood(p, x, y):  # one number for each example
+    return Normal(x @ p["b"], p["s"]).log_prob(y)
+
+
+# %% [markdown]
+# With the names, shapes and supports of the parameters that is the model. (A kernel is chosen as {doc}`/book/practice/what_should_i_use` says; its noise estimate is that of {doc}`/book/stochastic_gradients/estimating_the_noise`.)
+
+# %%
+shapes, supports = {"b": (3,), "s": ()}, {"s": constraints.positive}
+noise = OnlineNoise("diagonal", refresh_every=20)
+kernel = SGHMC(0.002, friction=200, noise_estimate=noise, num_steps=20)
+
+# %% [markdown]
+# Three lines from there to draws: a posterior with minibatches of 500, a start for ten chains, and the run.
+
+# %%
+posterior = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports, 500)
+start = posterior.initial_position(10, generator, radius=0.1)
+draws = sample(kernel, posterior, start, 200, warm_up=20, collect=posterior.named)
+
+# %% [markdown]
+# `collect=posterior.named` keeps the parameters where it would keep positions: `draws.samples["s"]` is a scale and not its logarithm, and ArviZ knows all by name.
+
+# %%
+data = draws.to_arviz()
+print({name: values.shape for name, values in data.posterior.items()})
+
+# %% [markdown]
+# Without a batch size the posterior takes all the data.
+# NUTS, which has no bias, is the witness.
+
+# %% tags=["hide-input"]
+whole = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports)
+nuts, position = adapt(NUTS(1.0), whole, start, 80, progress=False)
+exact = sample(nuts, whole, position, 150, collect=whole.named, progress=False)
+
+
+def flat(samples):
+    """Return all parameters of draws side by side."""
+    return torch.cat([samples["b"], samples["s"][..., None]], -1)
+
+
+mine, theirs = flat(draws.samples), flat(exact.samples)
+claim(
+    "Largest difference of a mean from that of NUTS, in standard deviations",
+    ((mine.mean((0, 1)) - theirs.mean((0, 1))) / theirs.std((0, 1))).abs().max(),
+    at_most=0.2,
+    because="both errors together are below 0.04",
+)
+ratios = mine.flatten(0, 1).std(0) / theirs.flatten(0, 1).std(0)
+for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
+    claim(
+        f"The {name} ratio of SGHMC's standard deviations to those of NUTS",
+        value,
+        near=1,
+        within=0.2,
+        because="errors of 3 % each, and some per cent for the noise estimate",
+    )
+subset = torch.stack([torch.arange(2000)[k::20] for k in range(20)])
+double = NamedPosterior(
+    shapes, log_prior, log_likelihood, (x.double(), y.double()), supports, 100
+)
+place = double.initial_position(1, generator)
+slices = double.gradient_given(place.expand(20, -1).contiguous(), subset)
+claim(
+    "Largest error of the mean gradient over a pass of minibatches, relative",
+    (slices.mean(0) - double.gradient(place)[0]).abs().max()
+    / double.gradient(place).abs().max(),
+    at_most=1e-10,
+    because="each example is in one of them, and the prior counts once",
+)
+
+# %% [markdown]
+# How it is done fills a screen: the position is cut into pieces, each goes through its map, and the functions are called for all chains at once by `torch.func.vmap`.
+#
+# ```{literalinclude} ../../sgmc/posteriors/models.py
+# :language: python
+# :pyobject: Parameters.constrain
+# ```
+#
+# The maps are those of `torch.distributions.biject_to`: of positive and bounded numbers, of simplices, of Cholesky factors of correlations.
+# What it does not know, such as the covariance matrix as a whole, is refused with a sentence.
+#
+# ## A module
+#
+# A `torch.nn.Module` has names and shapes already, and its data are inputs and targets.
+# `NetworkPosterior` adds the prior and the likelihood ({doc}`/book/bayesian_networks/digits`).
+
+# %%
+train, test = digits()
+network = multilayer_perceptron([784, 100, 10])
+kernel = SGHMC(0.003, friction=30.0, num_steps=8)
+
+# %%
+posterior = NetworkPosterior(network, *train, prior_variance=1.0, batch_size=500)
+start = posterior.initial_position(1, generator)
+draws = sample(kernel, posterior, start, 50, collect=posterior.named)
+
+# %% tags=["hide-input"]
+data = draws.to_arviz()
+claim(
+    "ArviZ knows the network's weights by the module's own names",
+    {*data.posterior} == {name for name, _ in network.named_parameters()},
+    because="collect gave a dictionary",
+)
+last = {name: value[-1, 0] for name, value in draws.samples.items()}
+errors = functional_call(network, last, (test.inputs,)).argmax(-1) != test.targets
+claim(
+    "Error of the last of 50 draws of the digits network",
+    errors.double().mean(),
+    at_most=0.2,
+    because="400 gradients are few; guessing has 0.9",
+)
+
+# %% [markdown]
+# ## A Pyro program
+#
+# In Pyro {cite:p}`bingham2019` a model is a program that says what is drawn from what.
+# `pyro.sample` names a random quantity, a *site*, and its law; `obs=` says that it was seen; `pyro.plate` says that what is in it is independent for each index, and with `subsample_size=n` that only $n$ of the indices are looked at.
+# That is all that {eq}`eq-any-energy` asks for: names and shapes, the supports of the laws, which sites are data, and where $N/n$ belongs.
+
+# %%
+effect = torch.tensor([28.0, 8, -3, 7, -1, 1, 18, 12], dtype=torch.float64)
+error = torch.tensor([15.0, 10, 16, 11, 9, 11, 10, 18], dtype=torch.float64)
+torch.set_default_dtype(torch.float64)  # for what programs make of plain numbers
+
+
+def schools(n=None):
+    mean = pyro.sample("mean", dist.Normal(0, 5))
+    spread = pyro.sample("spread", dist.HalfCauchy(5))
+    with pyro.plate("schools", 8):
+        deviation = pyro.sample("deviation", dist.Normal(0, 1))
+    theta = pyro.deterministic("theta", mean + spread * deviation)
+    with pyro.plate("data", 8, subsample_size=n) as i:
+        pyro.sample("effect", dist.Normal(theta[i], error[i]), obs=effect[i])
+
+
+# %% [markdown]
+# These are the eight schools of {doc}`/book/practice/reference_posteriors`, non-centred, without a Jacobian in sight.
+# Three lines, and one more for the warm-up of NUTS:
+
+# %%
+posterior = PyroPosterior(schools)
+start = posterior.initial_position(10, generator)
+kernel, position = adapt(NUTS(1), posterior, start, 120, target_acceptance=0.95)
+draws = sample(kernel, posterior, position, 120, collect=posterior.named)
+
+# %% [markdown]
+# The sites come back by their names, with what `pyro.deterministic` adds to them.
+# Pyro's own NUTS, one chain of it, is the witness.
+
+# %%
+pyro.set_rng_seed(1)
+own = pyro.infer.MCMC(
+    pyro.infer.NUTS(schools), num_samples=300, warmup_steps=150, disable_progbar=True
+)
+own.run()
+
+# %% tags=["hide-input"]
+
+
+def numbers(named):
+    """Return means, the spread's logarithm and the effects, side by side."""
+    return torch.cat(
+        [named["theta"], named["mean"][..., None], named["spread"][..., None].log()], -1
+    )
+
+
+sites = {
+    name: value for name, value in own.get_samples().items() if name in posterior.shapes
+}
+witness = posterior.named(
+    posterior.position(sites)
+)  # there and back: the same sites, and theta
+claim(
+    "Largest change of Pyro's draws on their way to positions and back",
+    max(float((witness[name] - sites[name]).abs().max()) for name in sites),
+    at_most=1e-9,
+    because="the maps are one-to-one",
+)
+
+
+def summary(values):
+    """Return means, standard deviations and their Monte Carlo errors."""
+    data = arviz.from_dict(posterior={"x": values.transpose(0, 1).numpy()})
+    found = [values.flatten(0, 1).mean(0), values.flatten(0, 1).std(0)]
+    return found, [
+        torch.as_tensor(arviz.mcse(data, method=m)["x"].values) for m in ("mean", "sd")
+    ]
+
+
+ours, ours_errors = summary(numbers(draws.samples))
+his, his_errors = summary(numbers(witness)[:, None])
+for k, what in enumerate(("means", "standard deviations")):
+    z = (ours[k] - his[k]) / (ours_errors[k].square() + his_errors[k].square()).sqrt()
+    claim(
+        f"Largest |z| of ten {what}, against Pyro's NUTS",
+        z.abs().max(),
+        at_most=5,
+        because="ten normal numbers exceed 4 once in 1,600 times; errors of one chain are rough",
+    )
+
+# %% [markdown]
+# With `n=3` the same program sees three schools at a time.
+# Here all 56 minibatches can be listed, and the mean of their gradients compared with the full one.
+
+# %% tags=["hide-input"]
+sees_three = PyroPosterior(schools, 3)
+subsets = torch.tensor(list(itertools.combinations(range(8), 3)))
+place = sees_three.initial_position(1, generator)
+gradients = sees_three.gradient_given(
+    place.expand(len(subsets), -1).contiguous(), subsets
+)
+claim(
+    "Largest error of the mean gradient over all 56 minibatches",
+    (gradients.mean(0) - posterior.gradient(place)[0]).abs().max(),
+    at_most=1e-10,
+    because="a theorem, and double precision",
+)
+claim(
+    "Largest standard deviation of these gradients",
+    gradients.std(0).max(),
+    at_least=0.01,
+    because="they differ, or the test would see nothing",
+)
+
+# %% [markdown]
+# ### What happens in a run of the program
+#
+# Pyro lets a *handler* see every site on its way.
+# Ours does at each site what {prf:ref}`alg-any-run` says.
+#
+# ```{prf:algorithm} The energy of a program
+# :label: alg-any-run
+#
+# **Inputs:** a position $x$, the examples $S$ of the minibatch
+#
+# Let the plate with `subsample_size` show $S$, run the program, and at each site with the law $q$
+#
+# 1. if it is not observed, take its piece $x_k$ of the position, give the program $\phi_k = g_k(x_k)$, with $g_k$ the map onto the support of $q$, and add $\log q(\phi_k) + \log\lvert\det g_k'(x_k)\rvert$ to the prior;
+# 2. if it is observed outside of the plate, add $\log q$ to the prior, for it counts once;
+# 3. if it is observed in the plate, add $\log q$ of each example to the likelihoods.
+#
+# $\tilde U$ is minus the prior minus $N/n$ times the sum of the likelihoods.
+# ```
+#
+# ```{literalinclude} ../../sgmc/posteriors/pyro_model.py
+# :language: python
+# :pyobject: _Run._pyro_sample
+# ```
+#
+# ```{literalinclude} ../../sgmc/posteriors/pyro_model.py
+# :language: python
+# :pyobject: _Run._pyro_post_sample
+# ```
+#
+# The map is asked for at every run, and not once: the support of a uniform number below another site moves with that site.
+# The minibatch is not Pyro's choice.
+# Pyro would draw it from a generator of its own, and a run could not be repeated; here it comes from the same rules as everywhere in this book, a pure function of seed, step and chain.
+#
+# ### A network as a program
+#
+# A site for each parameter of a module makes any module a Pyro model, with a prior of one's own.
+# The weights are drawn *before* the plate: in it, each example would get weights of its own.
+
+# %%
+images, labels = train.inputs.double(), train.targets
+
+
+def bayesian_network(n):
+    weights = {}
+    for name, value in network.named_parameters():
+        law = dist.Normal(torch.zeros(value.shape), 1).to_event(value.ndim)
+        weights[name] = pyro.sample(name, law)
+    with pyro.plate("data", len(labels), subsample_size=n) as i:
+        logits = functional_call(network, weights, (images[i],))
+        pyro.sample("label", dist.Categorical(logits=logits), obs=labels[i])
+
+
+# %% tags=["hide-input"]
+network.double()
+program = PyroPosterior(bayesian_network, 500)
+direct = NetworkPosterior(network, images, labels, prior_variance=1.0, batch_size=500)
+place = direct.initial_position(2, generator)
+(indices,) = program.draw_noise(place, generator, step=0)
+one, other = (
+    program.gradient_given(place, indices),
+    direct.gradient_given(place, indices),
+)
+claim(
+    "Largest difference of the two gradients of the digits network, relative",
+    (one - other).abs().max() / other.abs().max(),
+    at_most=1e-10,
+    because="79,510 weights under the same names, and the same 500 digits for each chain",
+)
+paths = [
+    sample(SGHMC(0.003, 30.0), each, place, 10, progress=False).samples
+    for each in (program, direct)
+]
+claim(
+    "Largest distance of two chains of ten steps, by program and by module",
+    (paths[0] - paths[1]).abs().max(),
+    at_most=1e-8,
+    because="the same gradients and the same noise, up to rounding",
+)
+
+# %% [markdown]
+# ### Four programs, five samplers
+#
+# `python -m benchmarks.pyro_models` compares the samplers of this book with Pyro's NUTS on the eight schools in both forms, on a regression with groups and on a small network.
+# The regression is this; SGHMC and SGLD see 100 of its 400 observations at a time.
+#
+# ```{literalinclude} ../../benchmarks/pyro_models.py
+# :language: python
+# :pyobject: groups
+# ```
+
+# %%
+stored = read_result(RESULTS / "pyro_models.json")
+programs = stored["programs"]
+
+
+def compared(name, sampler):
+    """Return |z| against Pyro's NUTS: of means, and of standard deviations."""
+    one, other = (programs[name]["samplers"][s] for s in (sampler, "Pyro's NUTS"))
+    z = []
+    for what in ("mean", "sd"):
+        keys = (what, f"{what}_error")
+        a, b, e, f = (torch.tensor(run[key]) for key in keys for run in (one, other))
+        z.append((a - b) / (e**2 + f**2).sqrt())
+    return z
+
+
+print(f"{'':28}{'':13}|z|mean  |z|sd  R-hat  diverged  seconds")
+for name, content in programs.items():
+    for sampler, run in content["samplers"].items():
+        means, sds = (float(z.abs().max()) for z in compared(name, sampler))
+        scores = f"{means:7.2f} {sds:7.2f} {max(run['r_hat']):6.3f}"
+        costs = f"{run['divergences']:9} {run['seconds']:8.0f}"
+        print(f"{name:28}{sampler:13}{scores} {costs}")
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-any-programs", "caption": "Every compared quantity: the sampler's mean less that of Pyro's NUTS, in standard deviations of the posterior. Bars are two Monte Carlo errors of both together."}, "image": {"alt": "Four panels of dots with error bars around zero, by sampler; nearly all bars cross zero."}}
+figure, panels = plt.subplots(1, len(programs), figsize=(10, 3.4), sharey=True)
+for panel, (name, content) in zip(panels, programs.items(), strict=True):
+    theirs = content["samplers"]["Pyro's NUTS"]
+    for row, sampler in enumerate(("NUTS", "HMC", "SGHMC", "SGLD")):
+        run = content["samplers"][sampler]
+        mean, sd, own_error, their_error, their_mean = (
+            torch.tensor(values)
+            for values in (
+                run["mean"],
+                theirs["sd"],
+                run["mean_error"],
+                theirs["mean_error"],
+                theirs["mean"],
+            )
+        )
+        places = row + torch.linspace(-0.3, 0.3, len(mean))
+        bars = 2 * (own_error**2 + their_error**2).sqrt() / sd
+        panel.errorbar(
+            (mean - their_mean) / sd,
+            places,
+            xerr=bars,
+            fmt="o",
+            ms=3,
+            lw=0.8,
+            color=COLOURS[sampler],
+        )
+    panel.axvline(0, color=TRUTH, lw=1)
+    panel.set(
+        title=name,
+        xlabel="difference",
+        yticks=range(4),
+        yticklabels=("NUTS", "HMC", "SGHMC", "SGLD"),
+    )
+    panel.title.set_fontsize(8)
+figure.text(0.01, -0.04, who_ran(stored), size=6, color="0.4")
+plt.show()
+
+# %% tags=["hide-input"]
+agreeing = [
+    name for name in programs if name != "eight schools, centred" and name != "network"
+]
+for name in agreeing:
+    worst = max(
+        float(z.abs().max())
+        for s in ("NUTS", "HMC", "SGHMC")
+        for z in compared(name, s)
+    )
+    claim(
+        f"Largest |z| of NUTS, HMC and SGHMC against Pyro's NUTS, {name}",
+        worst,
+        at_most=4,
+        because="the stored result; some sixty numbers, which are normal up to rough errors",
+    )
+claim(
+    "Largest R̂ of Pyro's own NUTS on the centred schools",
+    max(programs["eight schools, centred"]["samplers"]["Pyro's NUTS"]["r_hat"]),
+    at_least=1.01,
+    because="the stored result; where the spread is small no step size is small enough",
+)
+claim(
+    "Trees of NUTS that diverged on the centred schools, of 4,000",
+    programs["eight schools, centred"]["samplers"]["NUTS"]["divergences"],
+    at_least=20,
+    because="the stored result; on the non-centred there are few or none",
+)
+
+# %% [markdown]
+# {numref}`fig-any-programs` shows what each sampler finds beside Pyro's NUTS.
+# On the non-centred schools and on the groups all agree within their errors, those that see a quarter of the data included; SGLD's errors are the largest, for it walks where the others run.
+# The centred schools are a warning and not a test: R̂ is too large for the witness itself, and trees diverge.
+# Where the spread is small all effects must lie close together, and no step size suits that place and the rest.
+# The remedy is the other form of the model and not another sampler.
+# The quantities of the network are the probabilities that it gives to thirty test digits, for its weights have no one meaning: hidden units may change places and signs.
+#
+# ## What is refused, and why
+#
+# Three kinds of programs look as if they could be sampled by minibatches, and cannot.
+
+# %%
+
+
+def local(n=2):
+    with pyro.plate("data", 8, subsample_size=n) as i:
+        theta = pyro.sample("theta", dist.Normal(0, 5))
+        pyro.sample("effect", dist.Normal(theta, error[i]), obs=effect[i])
+
+
+def discrete():
+    coaching = pyro.sample("coaching", dist.Bernoulli(0.5))
+    pyro.sample("effect", dist.Normal(10 * coaching, 5), obs=torch.tensor(8.0))
+
+
+refused = {
+    "a site for each example": lambda: PyroPosterior(local),
+    "a discrete site": lambda: PyroPosterior(discrete),
+    "NUTS on minibatches": lambda: sample(NUTS(0.1), sees_three, position, 1),
+}
+reasons = {}
+for what, attempt in refused.items():
+    try:
+        attempt()
+    except ValueError as reason:
+        reasons[what] = str(reason)
+        print(f"{what}: {reason}\n")
+
+# %% tags=["hide-input"]
+claim(
+    "Of three programs that cannot be done, with a reason refused",
+    len(reasons),
+    near=3,
+    within=0,
+    because="each is found before the first step",
+)
+
+# %% [markdown]
+# *A site for each example.*
+# If $\theta_i$ belongs to example $i$, a minibatch has a force on the $\theta_i$ of its own examples alone.
+# One may scale that force by $N/n$, and it is right on average: with probability $n/N$ it is $N/n$ times the true force $f_i$, and otherwise zero.
+# Its variance is then $f_i^2(N/n - 1)$, so that the noise is larger than the force itself for every batch below half of the data, and no batch size that is worth having makes it small.
+# Integrate the $\theta_i$ out ({ref}`ex-any-local`), or leave the plate whole.
+#
+# *A discrete site* has no gradient.
+# A mixture of two laws is a sum, and `torch.logsumexp` takes it ({ref}`ex-any-discrete`).
+#
+# *NUTS on minibatches.*
+# The decision at the end of a path compares two energies, and the path was drawn to keep the energy constant.
+# On a minibatch it keeps that of the minibatch: held for the path it leads to the minibatch's own posterior, drawn anew it is no energy at all {cite:p}`betancourt2015`.
+# What comes out is neither the posterior nor anything near it, without a word; {doc}`/book/stochastic_gradients/sgnuts` measures it.
+# `posterior.full()` takes all the data, and NUTS takes `posterior.full()`.
+#
+# ## Data that do not fit into memory
+#
+# Minibatches are chosen by number, so that a step can look up its examples and a second run finds the same ones.
+# A `DataLoader` has no numbers: it is a stream.
+# `to_disk` reads it once, writes what comes as plain NumPy files, and maps them into memory; from then on only those examples are read that are asked for.
+# What the stream changes at random, as augmentations do, is thereby fixed, and it should be: a likelihood that is another at every look has no posterior.
+
+
+# %%
+class Made(Dataset):
+    """10,000 examples of 4,096 numbers, each made when it is asked for."""
+
+    def __len__(self):
+        return 10_000
+
+    def __getitem__(self, index):
+        source = torch.Generator().manual_seed(index)
+        x = torch.randn(4096, generator=source, dtype=torch.float32)
+        return x, x[:10].mean()
+
+
+folder = tempfile.TemporaryDirectory()
+inputs, targets = to_disk(DataLoader(Made(), batch_size=500), folder.name)
+
+# %% [markdown]
+# All three forms of a model take such tensors as they take others.
+# How much memory does a run need?
+# Let the operating system decide: on Linux a process can forbid itself to get more than a given number of bytes.
+# Beyond what it has now we allow 1.5 times what a minibatch and the network take.
+
+
+# %% tags=["hide-input"]
+@contextmanager
+def at_most(more):
+    """Let this process have no more than so many bytes beyond what it has."""
+    if not Path("/proc/self/status").exists():  # not on Linux: no limit
+        yield
+        return
+    import resource
+
+    gc.collect()
+    status = Path("/proc/self/status").read_text()
+    now = 1024 * int(re.search(r"VmData:\s+(\d+)", status)[1])
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (int(now + more), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+# %%
+module = multilayer_perceptron([4096, 10, 1]).float()
+normal = Gaussian(noise_variance=1.0)
+big = NetworkPosterior(module, inputs, targets, batch_size=2500, likelihood=normal)
+start = big.initial_position(1, generator).float()
+kernel = SGHMC(1e-4, friction=1.0)
+sample(kernel, big, start, 1)  # what libraries set up at their first use
+
+batch = 2500 * inputs[0].numel() * inputs.element_size()
+with at_most(1.5 * (batch + big.dim * start.element_size())):
+    finished = sample(kernel, big, start, 10)
+
+# %% tags=["hide-input"]
+claim(
+    "Steps that a run from a file of 164 MB did in 1.5 times the memory of a minibatch and the network",
+    len(finished.samples),
+    near=10,
+    within=0,
+    because="a step copies its minibatch, 41 MB, and nothing else of the data",
+)
+claim(
+    "Size of the file in minibatches",
+    inputs.numel() * inputs.element_size() / batch,
+    near=4,
+    within=0,
+    because="10,000 / 2,500",
+)
+folder.cleanup()
+
+# %% [markdown]
+# A file of one's own needs no `to_disk`: `torch.from_numpy(numpy.load("x.npy", mmap_mode="r+"))` is a tensor like any other, as long as nobody writes into it, and in a Pyro program `x[i]` reads the examples of the plate.
+# NumPy's mode `"c"`, which would protect the file, wants memory for all of it in advance, and fails with a file that is larger.
+# To take all the data at once, for NUTS, is another matter: then the energy needs what a model makes of all of them.
+#
+# ## In practice
+#
+# * Write the prior and the likelihood apart, and let nothing but the plate, or `batch_size`, scale anything.
+# * Look at the names, shapes and ranges of ten draws before you draw ten thousand.
+# * Compare the minibatch model once with the full one: a pass of minibatches has the full gradient on average, to rounding.
+# * Draw weights outside of the plate of the data. Give a `pyro.param` a prior; it has none.
+# * Start with NUTS on a part of the data that it can do. Its posterior is wider, but of the same shape, and shows at what scale each coordinate lives.
+# * Write a stream to disk before the run, not during it.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-any-scales
+#
+# Compute mean and standard deviation of the three laws of {numref}`fig-any-scales`.
+# For which $\tau$ would the second mistake hardly be seen?
+# ```
+#
+# ```{solution} ex-any-scales
+# :class: dropdown
+#
+# With $\bar y = 1$ the precision is $w\cdot25 + 10v$, the mean $10v$ over it.
+# Right, $w = 1$, $v = 10$: precision 125, mean 0.8, standard deviation 0.089.
+# Forgotten, $v = 1$: 35, 0.29, 0.17.
+# On the prior too, $w = v = 10$: 350, 0.29, 0.053.
+# With $\tau \gg 1/\sqrt n$ the prior hardly counts even tenfold: for $\tau = 10$ the precisions are 100.01 and 100.1.
+# ```
+#
+# ```{exercise}
+# :label: ex-any-dependent
+#
+# A program draws `high` from a law on positive numbers and `low` from $U(0, \text{high})$.
+# Write down both maps and the log-Jacobian.
+# What would be wrong with a map onto $(0, h)$ that was made once, when `high` was $h$?
+# ```
+#
+# ```{solution} ex-any-dependent
+# :class: dropdown
+#
+# $\text{high} = e^{x_1}$ and $\text{low} = \text{high}/(1 + e^{-x_2})$.
+# The matrix of derivatives is triangular, so that $\log\lvert\det g'\rvert = x_1 + \log\text{high} + \log u + \log(1 - u)$ with $u = 1/(1 + e^{-x_2})$.
+# A fixed map would give values of `low` above `high`, where the density is zero, whenever `high` is below $h$, and none between $h$ and `high` when it is above; and the term $\log\text{high}$ would be a constant.
+# ```
+#
+# ```{exercise}
+# :label: ex-any-discrete
+#
+# Of the schools each was coached with probability $\frac12$, which adds 10 points.
+# Write the program without a discrete site.
+# ```
+#
+# ```{solution} ex-any-discrete
+# :class: dropdown
+#
+# $p(y_j) = \frac12N(y_j \mid \theta_j, \sigma_j^2) + \frac12N(y_j \mid \theta_j + 10, \sigma_j^2)$, so in the plate of the data
+#
+#     both = torch.stack([dist.Normal(theta[i], error[i]).log_prob(effect[i]),
+#                         dist.Normal(theta[i] + 10, error[i]).log_prob(effect[i])])
+#     pyro.factor("effect", both.logsumexp(0) + math.log(0.5))
+#
+# A `pyro.factor` in the plate is part of the likelihood of each example, and scaled like it.
+# Afterwards the probability that a school was coached follows from the two terms at each draw.
+# ```
+#
+# ```{exercise}
+# :label: ex-any-local
+#
+# Let $y_i \sim N(\theta_i, 1)$ with $\theta_i \sim N(\mu, s^2)$ for a million $i$.
+# Write a program that may see minibatches.
+# ```
+#
+# ```{solution} ex-any-local
+# :class: dropdown
+#
+# Integrate out: $y_i \sim N(\mu, 1 + s^2)$.
+# The sites are $\mu$ and $s$; in the plate with `subsample_size` stands `pyro.sample("y", dist.Normal(mu, (1 + s**2).sqrt()), obs=y[i])`.
+# Given a draw of $\mu$ and $s$, each $\theta_i$ that one wants is $N\bigl((y_i s^2 + \mu)/(1 + s^2),\ s^2/(1 + s^2)\bigr)$.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`bingham2019` describe Pyro, handlers and plates.
+# {cite:t}`carpenter2017` describe Stan, whose list of maps {cite:p}`stanmanual` is the usual one; {cite:t}`papaspiliopoulos2007` say when to centre.
+# Why paths and minibatches do not go together is the subject of {cite:t}`betancourt2015`.

@@ -1,0 +1,1042 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Tuning
+#
+# From a model to a posterior that one may believe: what to choose, in which order, from which measurement, and which check would have caught a mistake.
+#
+# **You will learn** to
+#
+# * choose scale, batch, step size, friction, warm-up and thinning of SGHMC from two measurements, the curvature and the noise at a mode,
+# * inject so much noise that a finite step leaves the covariance of a Gaussian exactly as it is,
+# * say when this fails, and see it fail,
+# * catch a wrong answer, and know which checks cannot,
+# * translate the step sizes, $\alpha$ and $\beta$ of other libraries into each other.
+#
+# **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/stochastic_gradients/estimating_the_noise`.
+
+# %%
+import math
+import warnings
+
+import arviz
+import matplotlib.pyplot as plt
+import scipy.stats
+import torch
+from torch.nn.functional import avg_pool2d
+
+from sgmc import claim, flows, sample
+from sgmc.datasets import digits
+from sgmc.diagnostics import stein_discrepancy
+from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.kernels import HMC, SGHMC
+from sgmc.linear_laws import LinearChain, sghmc_chain
+from sgmc.networks import multilayer_perceptron
+from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
+from sgmc.potentials import Potential
+from sgmc.randomness import normal_like
+from sgmc.tables import show_table
+from sgmc.tuning import default_kernel, matched_noise_estimate
+
+use_style()
+double = torch.float64
+
+# %% [markdown]
+# ## What to choose, in order
+#
+# | | choose | from what | why in this place |
+# | --- | --- | --- | --- |
+# | 1 | the **scale** of data and parameters | inputs of size one; $\log\tau$ for $\tau > 0$ | a step size is a length, and all that follows is counted in it |
+# | 2 | the **prior** | what its draws predict | flat directions are as wide as the prior, and set the time to cross them |
+# | 3 | the **batch** $n$ | memory, and what a gradient costs | the noise $V \propto N^2/n$ follows from it |
+# | 4 | the **mass** $M$ | the curvature $A$ at a mode | then every direction has one scale |
+# | 5 | the **friction** $C$ | $M$ | critical damping |
+# | 6 | the **step** $\varepsilon$ | $A$, $V$, $C$ | short enough that $\hat B \preceq C$ has room |
+# | 7 | **noise estimate** $\hat B$ | $V$ and $\varepsilon$ | what the minibatch and the step bring is not injected again |
+# | 8 | **thinning**, **warm-up** | $1/\varepsilon$ | a draw every $2/\varepsilon$ steps, ten or more draws thrown away |
+# | 9 | **chains** | the standard error wanted | independent ones, from different starts, show whether they agree |
+#
+# The first three are the model's.
+# Numbers 4 to 8 follow from two matrices, and `default_kernel` computes them.
+#
+# ## A step that does not widen
+#
+# A step of size $\varepsilon$ widens a Gaussian, even if $\hat B = \tfrac12\varepsilon V$ takes out all of the gradient's noise.
+# {numref}`fig-tuning-variance` shows by how much: at $\varepsilon = 0.78$ the variance is too large by more than a half.
+# One usually pays for that with a smaller step.
+# But to inject somewhat *less* noise would narrow the law.
+# How much less, so that nothing is left of the error?
+
+# %%
+one = torch.eye(1, dtype=double)
+friction, noise_variance = 1.5, 1.5
+
+
+def variance(step_size, noise_estimate):
+    """The exact stationary variance; the target's is 1."""
+    chain = sghmc_chain(one, step_size, friction, noise_variance, noise_estimate)
+    return float(chain.stationary_covariance()[0, 0])
+
+
+def matched(step_size):
+    return matched_noise_estimate(1.0, noise_variance, step_size, friction)
+
+
+step_sizes = torch.linspace(0.02, 0.84, 42, dtype=double).tolist()
+laws = {
+    "nothing subtracted": [variance(h, 0.0) for h in step_sizes],
+    "the gradient's noise": [variance(h, 0.5 * h * noise_variance) for h in step_sizes],
+    "matched": [variance(h, matched(h)) for h in step_sizes],
+}
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-variance", "caption": "Stationary variance of SGHMC on a standard Gaussian with V = C = 1.5, by exact laws, for three estimates of the noise: none (upper line), the gradient's own (middle), and the matched one (on the truth, grey)."}}
+figure, axes = plt.subplots()
+axes.axhline(1, color=TRUTH, lw=4, zorder=0)
+for (label, values), style in zip(laws.items(), (":", "--", "-"), strict=True):
+    axes.plot(step_sizes, values, style, color=COLOURS["SGHMC"], label=label)
+axes.set(
+    xlabel=r"step size $\varepsilon$", ylabel=r"variance of $\theta$", ylim=(0.9, 2.4)
+)
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# ```{prf:theorem} Matched noise
+# :label: thm-tuning-matched
+#
+# Let $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite, let the gradient's noise have mean 0 and covariance $V$, given the past, and let $M$, $C$ be symmetric with $M$ positive definite.
+# Put $K = (M - \tfrac12\varepsilon C)^{-1}$ and
+#
+# $$
+# \hat B = \tfrac12\varepsilon V + \tfrac18\varepsilon^2\,(CKA + AKC).
+# $$ (eq-tuning-matched)
+#
+# If $M - \tfrac12\varepsilon C - \tfrac14\varepsilon^2A$ is positive definite and $\hat B \preceq C$, then {prf:ref}`alg-sghmc` keeps a law of mean zero with
+#
+# $$
+# \operatorname{Cov}(\theta) = A^{-1}, \qquad \operatorname{Cov}(r) = MKM, \qquad \operatorname{Cov}(\theta, r) = -\tfrac12\varepsilon KM .
+# $$ (eq-tuning-law)
+# ```
+#
+# ```{prf:proof}
+# Use $v = \varepsilon M^{-1}r$, $\eta = \varepsilon^2M^{-1}$ and $\alpha = \varepsilon M^{-1}C$, so that $\theta' = \theta + v$ and $v' = (I - \alpha)v - \eta A\theta' + \zeta$.
+# We look for a law in which $X = \operatorname{Cov}(\theta)$, $Y = \operatorname{Cov}(v)$ and $Z = \operatorname{Cov}(\theta, v)$ do not change, with $X = A^{-1}$ and $Z$ symmetric.
+#
+# *The first line* gives $X = X + 2Z + Y$, so $Z = -\tfrac12Y$ and $\operatorname{Cov}(\theta', v) = Z + Y = \tfrac12Y$.
+#
+# *The second, beside the first*, gives $-\tfrac12Y = \operatorname{Cov}(\theta', v') = \tfrac12Y(I - \alpha)^\top - XA\eta$, that is $Y(I - \tfrac12\alpha)^\top = \eta$.
+# Its solution $Y = \varepsilon^2K$ is symmetric, because $\eta(I - \tfrac12\alpha^\top)^{-1} = \varepsilon^2\bigl((I - \tfrac12\varepsilon CM^{-1})M\bigr)^{-1}$; and with $r = Mv/\varepsilon$ these are the last two formulas of {eq}`eq-tuning-law`.
+#
+# *The second, squared*, says which covariance $S$ the noise $\zeta$ of a step must have:
+#
+# $$
+# S = Y - (I - \alpha)Y(I - \alpha)^\top + \tfrac12(I - \alpha)YA\eta + \tfrac12\eta AY(I - \alpha)^\top - \eta A\eta .
+# $$
+#
+# By $(I - \tfrac12\alpha)Y = \eta$ the first two terms are $\alpha\eta + \eta\alpha^\top$, and $(I - \alpha)Y = 2\eta - Y$ makes of the others $\eta A\eta - \tfrac12(YA\eta + \eta AY)$.
+# Back in $r$, that is with $M/\varepsilon$ on both sides, $\alpha\eta$ becomes $\varepsilon C$, $\eta A\eta$ becomes $\varepsilon^2A$, and $YA\eta$ becomes $\varepsilon^2MKA = \varepsilon^2(I + \tfrac12\varepsilon CK)A$.
+# So the noise of a step must have the covariance
+#
+# $$
+# 2\varepsilon C - \tfrac14\varepsilon^3(CKA + AKC) .
+# $$
+#
+# It has $\varepsilon^2V + 2\varepsilon(C - \hat B)$, which is the same for the $\hat B$ of {eq}`eq-tuning-matched`, and $\hat B \preceq C$ makes it possible.
+#
+# *It is a law*: the matrix of {eq}`eq-tuning-law` is positive definite if $MKM - \tfrac14\varepsilon^2MKAKM$ is, which is the condition on $\varepsilon$; and it solves $\Sigma = F\Sigma F^\top + Q$.
+# For an eigenvector $w$ of $F^\top$ with eigenvalue $\lambda$ this says $(1 - \lvert\lambda\rvert^2)\,w^*\Sigma w = w^*Qw$.
+# If the noise of a step is positive definite the right side is positive, for no $w$ has a momentum part of zero ($F$ moves $\theta$ by $\varepsilon M^{-1}r$); then all $\lvert\lambda\rvert < 1$, and the chain forgets its start.
+# ```
+#
+# The first part of $\hat B$ is the gradient's noise, the second is what the step itself would add; it is of the order of $\varepsilon^2$.
+# Nothing commutes, and nothing is assumed to be small.
+# The noise need not be Gaussian, and it may depend on $\theta$ if $V$ is its mean: {eq}`eq-tuning-matched` is about second moments only.
+
+# %%
+generator = torch.Generator().manual_seed(0)
+
+
+def random_matrix(low, high, dim=4):
+    """A positive matrix with eigenvalues between two bounds, in random directions."""
+    numbers = torch.randn(dim, dim, generator=generator, dtype=double)
+    directions = torch.linalg.qr(numbers).Q
+    return directions * torch.linspace(low, high, dim, dtype=double) @ directions.T
+
+
+largest_error = 0.0
+for step_size in (0.1, 0.3, 0.6):
+    A, V = random_matrix(1, 3), random_matrix(0.2, 2)
+    C, M = random_matrix(2, 3), random_matrix(2, 4)
+    noise_estimate = matched_noise_estimate(A, V, step_size, C, M)
+    chain = sghmc_chain(A, step_size, C, V, noise_estimate, M)
+    error = chain.stationary_covariance()[:4, :4] - torch.linalg.inv(A)
+    largest_error = max(largest_error, float(error.abs().max()))
+
+# %% tags=["hide-input"]
+claim(
+    "Largest error of the stationary covariance, matrices that do not commute, ε = 0.1, 0.3 and 0.6",
+    largest_error,
+    at_most=1e-8,
+    because="the theorem, against the discrete Lyapunov equation; rounding",
+)
+claim(
+    "Variance at ε = 0.78 with the gradient's noise subtracted and no more",
+    variance(0.78, 0.5 * 0.78 * noise_variance),
+    near=1 / (1 - 0.78**2 / (4 - 2 * 0.78 * friction)),
+    within=1e-9,
+    because="exact law",
+)
+
+# %% [markdown]
+# ## How long a step, and how much friction
+#
+# Let the mass be the curvature, $M = A$.
+# In the coordinates $A^{1/2}\theta$ every standard deviation is one, the mass is one, and a number $c$ with $C = cA$ is the friction.
+# What is left of the model is the noise $A^{-1/2}VA^{-1/2}$; call its largest eigenvalue $\nu$, the *loudness*.
+# If the model is right, examples have the covariance of gradients that their curvature demands, and then $\nu \approx N/n$: see {doc}`/book/stochastic_gradients/constant_sgd`.
+#
+# *Friction.* A pendulum with friction $c < 2$ swings, with $c > 2$ it creeps; at $c = 2$ it comes to rest the soonest.
+#
+# *Step.* The gradient brings the share $\tfrac12\varepsilon\nu/c$ of the noise that the friction asks for.
+# A longer step is faster, and a larger share is more dangerous: if $V$ is wrong by a tenth and the share is $s$, the temperature is wrong by $s/10$.
+# With the share one half that is a twentieth, and the width is wrong by a fortieth.
+# And a step of more than half a standard deviation is long where the curvature changes.
+#
+# ```{prf:algorithm} Default
+# :label: alg-tuning-default
+#
+# **Inputs:** a mode, or some draws
+#
+# 1. Measure the curvature $A$ by differences of gradients, and the noise $V$ from minibatches.
+# 2. Set $M = A$ and $C = 2A$.
+# 3. Let $\nu$ be the largest eigenvalue of $A^{-1}V$, and $\varepsilon = \min(\tfrac12, 2/\nu)$.
+# 4. Take $\hat B$ from {eq}`eq-tuning-matched`, which is $\tfrac12\varepsilon V + \dfrac{\varepsilon^2}{2 - 2\varepsilon}A$.
+# 5. Keep a draw every $2/\varepsilon$ steps.
+# ```
+#
+# With the friction $2A$ no step of twice that length has a matched estimate: if $\varepsilon = 2/\nu$, then $\tfrac12(2\varepsilon)V$ alone is $2A$ in the loudest direction, all that there is; and beyond $2\sqrt2 - 2 = 0.83$ no stationary law exists.
+# So the step is within a factor of two of the longest possible.
+# Is another friction much better? {numref}`fig-tuning-friction` computes how many steps an independent draw of $\theta^2$ takes, exactly, for frictions from ¼ to 8, each with the longest step that the same share of noise allows, and at most $\tfrac12$ and $1.6/c$.
+
+
+# %%
+def steps_per_draw(loudness, friction):
+    """Autocorrelation time of θ², at the longest step with half of the noise."""
+    step_size = min(0.5, friction / max(loudness, 1e-12), 1.6 / friction)
+    estimate = matched_noise_estimate(1.0, loudness, step_size, friction)
+    chain = sghmc_chain(one, step_size, friction, loudness, estimate)
+    column = chain.stationary_covariance()[:, :1]
+    # The correlation of θ² is ρₖ², and ΣFᵏssᵀFᵏᵀ solves a Lyapunov equation too.
+    squares = LinearChain(chain.transition, column @ column.T).stationary_covariance()
+    return float(2 * squares[0, 0] / column[0, 0] ** 2 - 1)
+
+
+frictions = torch.logspace(-2, 3, 41, base=2, dtype=double).tolist()
+curves = {k: [steps_per_draw(k, c) for c in frictions] for k in (0.0, 4.0, 40.0, 400.0)}
+
+# %% tags=["hide-input"]
+claim(
+    "Steps for a draw with the friction 2, over those with the best friction, at worst",
+    max(steps_per_draw(k, 2.0) / min(times) for k, times in curves.items()),
+    at_most=2,
+    because="exact laws, loudness 0, 4, 40 and 400, 41 frictions",
+)
+claim(
+    "Passes over the data for an independent draw, N/n = 400",
+    steps_per_draw(400.0, 2.0) / 400,
+    near=1.25,
+    within=0.02,
+    because="exact law: in proportion to N/n steps, each of which reads n of N examples",
+)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-friction", "caption": "Steps for an independent draw of θ² on a standard Gaussian against the friction, by exact laws, each line relative to its best. The loudness ν is that of the gradient's noise; the dotted line is the default."}}
+figure, axes = plt.subplots()
+for (loudness, times), style in zip(
+    curves.items(), ("-", "--", "-.", ":"), strict=True
+):
+    axes.loglog(
+        frictions,
+        [t / min(times) for t in times],
+        style,
+        color=COLOURS["SGHMC"],
+        label=rf"$\nu = {loudness:g}$",
+    )
+axes.axvline(2, color="black", lw=1, ls=":")
+axes.set(xlabel=r"friction $c$", ylabel="steps for a draw, relative to the best")
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# ## Three models, three lines
+#
+# A mode comes from any optimiser; here from L-BFGS, which PyTorch has, with all the data.
+# Then one line tunes and one samples, and printing the kernel says what was found.
+
+
+# %%
+def mode_of(potential, start):
+    """Minimise the energy, with all the data."""
+    position = start.clone().requires_grad_()
+    settings = dict(max_iter=300, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS([position], **settings)
+
+    def closure():
+        energy, position.grad = potential.energy_and_gradient(position.detach())
+        return energy.sum()
+
+    optimiser.step(closure)
+    return position.detach()
+
+
+N, d, n = 1_000, 5, 20
+scales = torch.tensor([1.0, 0.3, 3.0, 1.0, 1.0], dtype=double)
+inputs = torch.randn(N, d, generator=generator, dtype=double) * scales
+inputs[:, 4] += inputs[:, 3]  # correlated
+truth = torch.tensor([0.5, -1.0, 0.2, 0.0, 0.7], dtype=double)
+probabilities = torch.sigmoid(inputs @ truth)
+targets = torch.bernoulli(probabilities, generator=generator)
+logistic = LogisticRegression(inputs, targets, prior_variance=10.0, batch_size=n)
+mode = mode_of(logistic, torch.zeros(1, d, dtype=double))
+
+kernel = default_kernel(logistic, mode)
+start = mode.expand(400, -1).contiguous()
+draws = sample(kernel, logistic, start, num_samples=20, warm_up=10, seed=1)
+print(kernel)
+
+
+# %% [markdown]
+# The reference is HMC with all the data, whose only error is that of chance.
+# `widths` compares standard deviations, with the standard error of each ratio from the spread over the chains.
+
+
+# %%
+def widths(run, reference):
+    """Ratios of standard deviations to a reference's, and their standard errors."""
+    centre = reference.samples.mean((0, 1))
+
+    def variances(run):
+        return run.mean_and_standard_error(lambda x: (x - centre) ** 2)
+
+    (ours, error), (exact, its) = variances(run), variances(reference)
+    ratio = (ours / exact).sqrt()
+    return ratio, 0.5 * ratio * ((error / ours) ** 2 + (its / exact) ** 2).sqrt()
+
+
+def all_the_data(posterior):
+    return LogisticRegression(*posterior.data, 1 / posterior.prior_precision)
+
+
+exact = all_the_data(logistic)
+hmc = HMC(0.4, 4, mass=kernel.mass)
+reference = sample(hmc, exact, start, num_samples=40, warm_up=10, seed=2)
+ratio, error = widths(draws, reference)
+
+# %% tags=["hide-input"]
+claim(
+    "Logistic regression, minibatches of 20 of 1,000: largest error of a standard deviation",
+    (ratio - 1).abs().max(),
+    at_most=0.05,
+    because="0.02 to 0.03 in other seeds; the standard error of each is about 0.01",
+)
+try:
+    default_kernel(logistic, mode, step_size=2 * kernel.step_size)
+    refused = False
+except ValueError as error:
+    refused = "friction must be at least the noise estimate" in str(error)
+claim(
+    "Twice that step leaves no room for an estimate, and is refused",
+    refused,
+    because="½(2ε)V = C in the loudest direction",
+)
+
+# %% [markdown]
+# ### A network for digits
+#
+# Above 200 coordinates matrices become unwieldy, and `default_kernel` works with diagonals: of the curvature, the lengths of the rows of $\nabla^2U$; of the noise, the variances.
+# Then the mass is not the curvature. The stiffest direction is found by the power method, and bounds the step; along it the noise is measured too.
+# What coordinates share of the noise is not subtracted, so that stiff directions are hotter, by a factor of at most $1\tfrac12$, the share of the noise being a half.
+#
+# A Bayesian network has no known answer, so look at what heat would change first, the energy.
+# In $d$ dimensions $E[U]$ rises by about $\tfrac d2$ for each unit of temperature; the reference is the same chain with *all the data* and *half the step*.
+# Its curvature is averaged over three places, for at one of them a network may be flat.
+
+# %%
+train, _ = digits()
+pixels = avg_pool2d(train.inputs[::4].view(-1, 1, 28, 28), 4).flatten(1)  # 7 × 7
+labels = train.targets[::4]
+module = multilayer_perceptron([49, 10, 10])
+network = NetworkPosterior(module, pixels, labels, prior_variance=1.0, batch_size=100)
+everything = NetworkPosterior(module, pixels, labels, prior_variance=1.0)
+
+modes = network.initial_position(12, generator)
+descent = SGHMC.from_learning_rate(5e-4, 0.1, temperature=0.0)
+modes = sample(descent, network, modes, num_samples=1, thinning=300, seed=3).samples[-1]
+network_kernel = default_kernel(network, modes[:3])
+full_kernel = default_kernel(everything, modes[:3])
+full_kernel = default_kernel(everything, modes[:3], step_size=full_kernel.step_size / 2)
+print(network_kernel)
+
+energies = {}
+for name, potential, each in (
+    ("minibatches", network, network_kernel),
+    ("all the data", everything, full_kernel),
+):
+    energies[name] = sample(
+        each,
+        potential,
+        modes,
+        num_samples=25,
+        warm_up=15,
+        seed=4,
+        collect=lambda x: everything.energy(x)[:, None],
+    ).mean_and_standard_error()
+
+# %% tags=["hide-input"]
+(hot, _), (cool, _) = energies.values()
+claim(
+    "Digits network, minibatches of 100 of 1,000: temperature by the energy, where the same with all the data and half the step has 1",
+    float(1 + (hot - cool) / (network.dim / 2)),
+    near=1,
+    within=0.15,
+    because="1.00 to 1.02 with a standard error of 0.03; 1½ is the worst that the share of noise allows",
+)
+
+# %% [markdown]
+# ### A matrix factorisation
+#
+# Twelve readers rate ten books, $y_{ij} \sim N(u_i\cdot w_j, \tfrac14)$ with two numbers for every reader and every book, and 100 of the 120 ratings are known.
+# The pair $(u, w)$ may be rotated without changing anything, so the energy is flat along a circle, and `default_kernel` says so; what can be compared are predictions $u_i\cdot w_j$.
+
+# %%
+readers, books, rank = 12, 10, 2
+dim = (readers + books) * rank
+pairs = torch.cartesian_prod(torch.arange(readers), torch.arange(books))
+everyone = torch.eye(readers, dtype=double)[pairs[:, 0]]
+every_book = torch.eye(books, dtype=double)[pairs[:, 1]]
+
+
+def predicted(position, reader, book):
+    """The mean rating: positions (chains, dim), rows of ones and zeros."""
+    u, w = position.split([readers * rank, books * rank], -1)
+    u, w = u.unflatten(-1, (readers, rank)), w.unflatten(-1, (books, rank))
+    return ((reader @ u) * (book @ w)).sum(-1)
+
+
+def log_likelihood(position, reader, book, rating):
+    return -2 * (rating - predicted(position, reader, book)) ** 2
+
+
+def log_prior(position):
+    return -0.5 * position.square().sum(-1)
+
+
+known = torch.randperm(len(pairs), generator=generator)[:100]
+factors = torch.randn(1, dim, generator=generator, dtype=double)
+ratings = predicted(factors, everyone[known][None], every_book[known][None])[0]
+ratings = ratings + 0.5 * torch.randn(100, generator=generator, dtype=double)
+data = everyone[known], every_book[known], ratings
+factorisation = Posterior(log_prior, log_likelihood, data, dim=dim, batch_size=10)
+whole = Posterior(log_prior, log_likelihood, data, dim=dim)
+
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    factors = mode_of(whole, factors)
+    factor_kernel = default_kernel(factorisation, factors)
+print(said[-1].message)
+start_factors = factors.expand(100, -1).contiguous()
+
+
+def predictions(position):
+    return predicted(position, everyone[None], every_book[None])
+
+
+factor_draws, factor_reference = (
+    sample(
+        each,
+        potential,
+        start_factors,
+        num_samples=number,
+        warm_up=20,
+        seed=5,
+        collect=predictions,
+    )
+    for each, potential, number in (
+        (factor_kernel, factorisation, 30),
+        (HMC(0.08, 12), whole, 60),
+    )
+)
+factor_ratio, factor_error = widths(factor_draws, factor_reference)
+
+# %% tags=["hide-input"]
+claim(
+    "Matrix factorisation, minibatches of 10 of 100: mean ratio of the predictions' standard deviations to HMC's",
+    factor_ratio.mean(),
+    near=1,
+    within=0.15,
+    because="1.05 to 1.06 in other seeds; the noise where the chain goes is larger than at the mode",
+)
+claim(
+    "The same, the prediction that is the farthest off",
+    (factor_ratio - 1).abs().max(),
+    at_most=0.3,
+    because="the noise differs from reader to reader and is measured at one mode; 0.10 to 0.15 in other seeds",
+)
+
+# %% [markdown]
+# ## Where it fails
+#
+# A mode knows its neighbourhood.
+# Where the posterior is not like the Gaussian that touches it there, curvature and noise are others where the mass is.
+# Take 30 examples with four inputs and a wide prior: the likelihood is nearly flat on one side, the mode lies at the edge of the mass, and minibatches of five are loud where the chain goes.
+# The remedy is in the same function: give it *draws* in place of the mode, and compare with half the step.
+
+# %%
+few_inputs = torch.randn(30, 4, generator=generator, dtype=double)
+few_targets = (few_inputs[:, 0] + 0.3 * few_inputs[:, 1] > 0).double()  # separable
+few = LogisticRegression(few_inputs, few_targets, prior_variance=100.0, batch_size=5)
+few_mode = mode_of(all_the_data(few), torch.zeros(1, 4, dtype=double))
+few_start = few_mode.expand(400, -1).contiguous()
+at_mode = default_kernel(few, few_mode)
+few_exact = all_the_data(few)
+hmc = HMC(0.15, 12, mass=at_mode.mass)
+few_reference = sample(hmc, few_exact, few_start, num_samples=80, warm_up=80, seed=6)
+first = sample(at_mode, few, few_start, num_samples=30, warm_up=60, seed=7)
+at_draws = default_kernel(few, first.samples[-1, :20])
+second = sample(at_draws, few, first.samples[-1], num_samples=30, warm_up=30, seed=8)
+few_widths = {"mode": widths(first, few_reference)[0]}
+few_widths["draws"] = widths(second, few_reference)[0]
+print("at the mode: ", at_mode)
+print("at the draws:", at_draws)
+
+# %% tags=["hide-input"]
+claim(
+    "Separable data, tuned at the mode: largest error of a standard deviation",
+    (few_widths["mode"] - 1).abs().max(),
+    at_least=0.5,
+    because="no Gaussian stands for this posterior; 1.5 here, which is 150 per cent",
+)
+claim(
+    "The same, with curvature and noise averaged over 20 of its own draws",
+    (few_widths["draws"] - 1).abs().max(),
+    at_most=0.4,
+    because="the noise that the chain meets is the one that is subtracted; 0.08 to 0.14 in other seeds",
+)
+
+# %% [markdown]
+# ## Checks that catch a wrong answer
+#
+# Suppose that someone left $\hat B$ at zero, the default of most libraries.
+# With the share of noise one half the temperature is then up to $1\tfrac12$.
+# Which check would tell?
+#
+# *Chains that agree* do not. $\hat R$ compares chains with each other, and the effective sample size a chain with itself {cite:p}`vehtari2021`.
+# All chains of a biased sampler have the same wrong law; they mix well, and agree on it.
+#
+# *Half the step* does. The error of most faults falls with $\varepsilon$, so two runs whose widths differ by more than their errors say that at least the first is wrong.
+# It does not see what does not depend on the step: a forgotten $N/n$, a wrong model.
+#
+# *Stein's discrepancy* does, from one run, and asks for nothing but gradients.
+#
+# ```{prf:theorem} Stein's discrepancy with minibatch gradients
+# :label: thm-tuning-stein
+#
+# Let $g = -\nabla U$, let $k(x, y)$ be smooth and bounded with its derivatives, let $\pi$ and $\pi\lvert g\rvert$ vanish at infinity and be integrable, and
+#
+# $$
+# h(x, y) = g(x)\cdot g(y)\,k + g(x)\cdot\nabla_yk + g(y)\cdot\nabla_xk + \nabla_x\cdot\nabla_yk .
+# $$ (eq-tuning-stein)
+#
+# For every $x$ the mean of $h(x, y)$ over $y \sim \pi$ is zero.
+# If $g(x)$ and $g(y)$ are replaced by unbiased estimates that are independent for $x \ne y$, the mean of $h$ over pairs of *different* draws keeps its expectation.
+# ```
+#
+# ```{prf:proof}
+# Since $\pi g = \nabla\pi$, for any smooth bounded $f$ $\int\pi\,(g\cdot f + \nabla\cdot f) = \int\nabla\cdot(\pi f) = 0$.
+# As a function of $y$, $h(x, y)$ is $g(y)\cdot f(y) + \nabla\cdot f(y)$ with $f(y) = g(x)\,k(x, y) + \nabla_xk(x, y)$.
+# Every term of $h$ has each of the two scores at most once, as a factor; so the mean over independent noise puts $g$ in its place.
+# In $h(x, x)$ the same estimate is squared, and the trace of $V$ would be added.
+# ```
+#
+# For another law than $\pi$ the mean of $h$ is positive if $k$ is chosen well {cite:p}`liu2016ksd,gorham2017`; `stein_discrepancy` takes $k = (1 + \lvert x - y\rvert^2/d)^{-1/2}$ in units of the draws' standard deviations, and minibatches as {cite:t}`gorham2020` do.
+# Noise in the gradients costs power: the test's batches should be larger than the sampler's.
+# In units of its standard error a draw of the discrepancy is skewed under the target, at worst as $(\chi_1^2 - 1)/\sqrt2$: more than 5 comes once in 200 times, more than 8 once in 2,000.
+#
+# Here are the four checks on the logistic regression, for the default and for the one without $\hat B$.
+
+
+# %%
+def without_estimate(step_size):
+    """The default's mass and friction, with nothing subtracted."""
+    num_steps = math.ceil(2 / step_size)
+    return SGHMC(step_size, kernel.friction, 0.0, kernel.mass, num_steps=num_steps)
+
+
+h = kernel.step_size
+candidates = {
+    "default": (kernel, default_kernel(logistic, mode, step_size=h / 2)),
+    "no estimate": (without_estimate(h), without_estimate(h / 2)),
+}
+larger = LogisticRegression(inputs, targets, prior_variance=10.0, batch_size=700)
+checks = {}
+for name, pair in candidates.items():
+    run = sample(pair[0], logistic, start[:40], 200, warm_up=10, seed=9)
+    run_of_half = sample(pair[1], logistic, start[:40], 200, warm_up=10, seed=10)
+    change, error = widths(run, run_of_half)
+    value, spread = stein_discrepancy(larger, run.samples[3::4], generator)
+    data_of_run = run.to_arviz()
+    checks[name] = {
+        "width / truth": float(widths(run, reference)[0].mean()),
+        "R̂": float(arviz.rhat(data_of_run)["position"].max()),
+        "effective draws": float(arviz.ess(data_of_run)["position"].min()),
+        "halving, in errors": float(((change - 1) / error).abs().max()),
+        "Stein, in errors": value / spread,
+    }
+show_table(
+    ["", *checks["default"]],
+    [[name, *(f"{x:.3g}" for x in row.values())] for name, row in checks.items()],
+)
+
+# %% tags=["hide-input"]
+wrong, right = checks["no estimate"], checks["default"]
+claim(
+    "Without an estimate: mean standard deviation over the truth",
+    wrong["width / truth"],
+    near=1.2,
+    within=0.06,
+    because="√1.5 where the share of noise is a half, in every direction less or more as it is smaller or larger",
+)
+claim(
+    "Its largest R̂",
+    wrong["R̂"],
+    at_most=1.02,
+    because="all of its chains have the same wrong law, and agree",
+)
+claim(
+    "Its effective draws, relative to the default's",
+    wrong["effective draws"] / right["effective draws"],
+    at_least=0.8,
+    because="it mixes as well",
+)
+claim(
+    "Halving its step: change of a variance, in standard errors",
+    wrong["halving, in errors"],
+    at_least=3.5,
+    because="half of the excess goes; 7 to 8 in other seeds",
+)
+claim(
+    "Halving the default's step: the same",
+    right["halving, in errors"],
+    at_most=5,
+    because="the largest of five",
+)
+claim(
+    "Its Stein discrepancy, in standard errors",
+    wrong["Stein, in errors"],
+    at_least=6,
+    because="2,000 draws, minibatches of 700; 10 to 15 for four such sets of draws",
+)
+claim(
+    "The default's Stein discrepancy, in standard errors",
+    right["Stein, in errors"],
+    at_most=10,
+    because="draws from the target exceed this once in 10,000 times at most; −1 to 3 for four such sets",
+)
+
+# %% [markdown]
+# ### Simulation-based calibration
+#
+# The sharpest check needs no reference {cite:p}`talts2018`.
+# Draw a parameter from the prior and data from the model; then the parameter is itself a draw from the posterior of these data.
+# So among $L$ independent draws of a right sampler its rank is uniform on $0, \dots, L$.
+# It takes many data sets; here each *chain* has its own, and one run does all of them.
+
+
+# %%
+class ManyMeans(Potential):
+    """A mean, θ ~ N(0, 1) and y ~ N(θ, 1), with another data set for each chain."""
+
+    dim = 1
+
+    def __init__(self, data, batch_size):
+        self.data, self.batch_size = data, batch_size  # data: (chains, N)
+
+    def energy(self, position):
+        squares = (self.data - position).square().sum(-1)
+        return 0.5 * (position[:, 0].square() + squares)
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        chains, size = self.data.shape
+        shape = num_steps, chains, self.batch_size
+        return torch.randint(size, shape, generator=generator)
+
+    def gradient_given(self, position, noise):
+        residuals = self.data.gather(1, noise) - position
+        scale = self.data.shape[1] / self.batch_size
+        return position - scale * residuals.sum(-1, keepdim=True)
+
+
+size, batch, replicas = 50, 5, 6_000
+true_means = torch.randn(replicas, 1, generator=generator, dtype=double)
+scatter = torch.randn(replicas, size, generator=generator, dtype=double)
+observations = true_means + scatter
+curvature, noise = 1.0 + size, size**2 / batch  # of the energy, and of the gradient
+h = 2 / (noise / curvature)
+estimates = {
+    "default": matched_noise_estimate(curvature, noise, h, 2 * curvature, curvature),
+    "no estimate": 0.0,
+}
+posterior_means = {}
+for name, estimate in estimates.items():
+    posterior_means[name] = sample(
+        SGHMC(h, 2 * curvature, estimate, curvature, num_steps=math.ceil(4 / h)),
+        ManyMeans(observations, batch),
+        true_means,
+        num_samples=19,
+        warm_up=3,
+        seed=11,
+    ).samples
+counts = {}
+for name, each in posterior_means.items():
+    ranks = (each < true_means).sum(0)[:, 0]
+    counts[name] = ranks.bincount(minlength=20)
+uniform = {name: scipy.stats.chisquare(each).pvalue for name, each in counts.items()}
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-ranks", "caption": "Ranks of the true parameter among 19 draws, 6,000 data sets. Left: the default, uniform up to chance (grey: ± two standard deviations). Right: without a noise estimate the draws are too wide, and the truth lies in their middle too often."}}
+figure, both = plt.subplots(1, 2, figsize=(8.2, 3), sharey=True)
+for axes, (name, each) in zip(both, counts.items(), strict=True):
+    axes.axhspan(300 - 2 * 300**0.5, 300 + 2 * 300**0.5, color=TRUTH, alpha=0.4, lw=0)
+    axes.bar(range(20), each, color=COLOURS["SGHMC"])
+    axes.set(xlabel="rank", title=name)
+both[0].set(ylabel="data sets")
+plt.show()
+claim(
+    "The default's ranks: p-value of a χ² test against uniform ones",
+    uniform["default"],
+    at_least=1e-4,
+    because="fails once in 10,000",
+)
+claim(
+    "Without an estimate: the same p-value",
+    uniform["no estimate"],
+    at_most=1e-4,
+    because="other seeds give less than 1e-12",
+)
+
+# %% [markdown]
+# {numref}`fig-tuning-ranks` shows the shape of the fault too: a heap in the middle is too wide, a bowl too narrow, a slope shifted.
+#
+# ### Posterior prediction
+#
+# Data that the posterior predicts should look like those that there are, in any number that one cares about.
+# This checks the *model*. Add an outlier of six standard deviations to each data set, and ask how often the prediction has a residual as large as the largest one: rarely, whether the sampler is right or not.
+# And with data from the model a sampler that is a fifth too wide predicts as well as the right one, for most of what is predicted is noise that does not depend on $\theta$.
+
+
+# %%
+def predictive_p_value(means, data):
+    """How often predicted data have as large a residual as the data, over the draws."""
+    p_value = 0.0
+    for mean in means:  # (chains, 1)
+        predicted_residual = normal_like(data, generator).abs().amax(-1)
+        p_value += (predicted_residual >= (data - mean).abs().amax(-1)) / len(means)
+    return p_value
+
+
+with_outlier = observations.clone()
+with_outlier[:, 0] = true_means[:, 0] + 6
+kinds = {"model's": observations, "outlier": with_outlier}
+shares = {
+    (name, kind): float((predictive_p_value(means, data) < 0.05).double().mean())
+    for name, means in posterior_means.items()
+    for kind, data in kinds.items()
+}
+
+# %% tags=["hide-input"]
+for name in posterior_means:
+    claim(
+        f"Data sets with an outlier that posterior prediction finds, {name}",
+        shares[name, "outlier"],
+        at_least=0.95,
+        because="six standard deviations are seen by any of the two samplers",
+    )
+claim(
+    "Data sets from the model that it suspects, without an estimate",
+    shares["no estimate", "model's"],
+    at_most=0.1,
+    because="about one in twenty, as by the right sampler",
+)
+
+# %% [markdown]
+# | check | a step too long, a wrong $\hat B$ | $N/n$ forgotten | a mode missed | a wrong model |
+# | --- | --- | --- | --- | --- |
+# | $\hat R$, effective draws | no | no | from scattered starts | no |
+# | half the step | yes | no | no | no |
+# | Stein's discrepancy | yes | if its own gradients are right | no: in an empty place it has no draws | no |
+# | calibration by simulation | yes | yes | yes, if starts are those of the real run | no |
+# | posterior prediction | hardly | hardly | sometimes | yes |
+#
+# ## One algorithm, many letters
+#
+# The same update has other letters in every library, and the same letter has other meanings ({doc}`/book/appendix/errata` tells what goes wrong then).
+# In the table $\varepsilon$, $\eta$, $C$, $\alpha$, $\hat B$, $\hat\beta$, $M$ and $T$ are the book's; names in typewriter are theirs.
+# $N$ counts the examples.
+# The energy is the whole $U$, unless it says that they take the *mean*, $U/N$.
+#
+# | theirs | arguments | the book's |
+# | --- | --- | --- |
+# | SGLD of {cite:t}`welling2011`, Turing {cite:p}`ge2018` | $\epsilon$, `stepsize` | $\eta = \tfrac12\epsilon$ |
+# | {cite:t}`chen2014`, `figure1/sghmc.m` | `dt`, `C`, `V` | $\varepsilon = $ `dt`, $C$, $\hat B = \tfrac12\varepsilon V$, $M = 1$; kick before drift |
+# | the same, `figure3/sghmc.m` | `eta`, `alpha`, `V` | $\eta$, $\alpha$, $\hat\beta = \tfrac12\eta V$; kick before drift |
+# | the same, `bayesnn` | `eta`, `mdecay`, `wd`; mean | $\eta = $ `eta`$/N$, $\alpha = $ `mdecay`, $\hat\beta = 0$, prior precision $N\cdot$`wd`; kick before drift |
+# | Blackjax {cite:p}`cabezas2024`, SGLD | `step_size`, `temperature` | $\eta$, $T$ |
+# | Blackjax, SGHMC | `step_size`, `alpha`, `beta`, `temperature` | $\varepsilon$, $C = $ `alpha`, $\hat B = \tfrac12\varepsilon T^2\,$`beta`, $M = 1$; explicit Euler; $r \sim N(0, 1)$ afresh for each draw |
+# | posteriors {cite:p}`duffield2025`, SGLD | `lr`, `beta`; mean, `temperature` $= 1/N$ | $\eta = $ `lr`$/N$, $\hat B = \tfrac12\eta\,$`beta`, $T = 1$ |
+# | posteriors, SGHMC | `lr`, `alpha`, `beta`; likewise | $\varepsilon = $ `lr`, $M = N$, $C = N\,$`alpha`, $\hat B = \tfrac12\varepsilon\,$`beta`, $T = 1$; explicit Euler |
+# | posteriors, BAOA | `lr`, `alpha`, `sigma`; likewise | $\varepsilon = $ `lr`, $M = N\,$`sigma`², $C = N\,$`alpha`, $T = 1$; BAOAB, started at another foot |
+# | SGMCMCJax {cite:p}`coullon2022`, SGLD | `dt` | $\eta$ |
+# | SGMCMCJax, SGHMC; Turing, SGHMC | `dt`, `alpha`; `learning_rate`, `momentum_decay` | $\eta$, $\alpha$, $\hat\beta = 0$; explicit Euler |
+# | SGMCMCJax, BAOAB | `dt`, `gamma`, `tau` | $\varepsilon$, $C = $ `gamma`, $T = $ `tau`² |
+# | TensorFlow Probability {cite:p}`dillon2017`, SGLD | `learning_rate`, `data_size`; mean | $\eta = \tfrac12\,$`learning_rate`, $M = \sqrt{\text{rms} + \text{bias}}$, while the preconditioner stands still |
+# | `torch.optim.SGD` | `lr`, `momentum`; mean | $\eta = $ `lr`$/N$, $\alpha = 1 - $ `momentum`, $T = 0$; kick before drift |
+#
+# In words: a step that multiplies the gradient of $U$ directly is an $\eta$, one that multiplies a momentum too is an $\varepsilon$; a `beta` beside an $\varepsilon$ is a variance $\hat V$; and a mean in the place of the sum is a mass of $N$, or a learning rate over $N$.
+# A mean with a temperature of one is a posterior of one example.
+#
+# Every row is run: their update, in a few lines after the sources, and ours with the translated numbers, on the same random numbers.
+
+# %% tags=["hide-input"]
+examples = 50
+hessian = torch.tensor([[20.0, 6.0], [6.0, 9.0]], dtype=double)
+
+
+def slope(theta):
+    return theta @ hessian
+
+
+def euler_in_epsilon(theta, p, xi, step, alpha, beta, temperature, weight):
+    """Blackjax and posteriors; the gradient of U times a weight, 1 or 1/N."""
+    scale = math.sqrt(step * temperature * (2 * alpha - step * temperature * beta))
+    return theta + step * p, p - step * weight * slope(
+        theta
+    ) - step * alpha * p + scale * xi
+
+
+def langevin(theta, p, xi, drift, scale):
+    return theta - drift * slope(theta) + scale * xi, p
+
+
+def kick_then_drift(theta, p, xi, decay, kick, scale, reach):
+    p = (1 - decay) * p - kick * slope(theta) + scale * xi
+    return theta + reach * p, p
+
+
+def in_eta(theta, p, xi, eta, alpha):
+    return theta + p, p - eta * slope(theta) - alpha * p + math.sqrt(
+        2 * eta * alpha
+    ) * xi
+
+
+def free_between_kicks(theta, p, xi, step, decay, spread, inverse_mass, weight, last):
+    """BAOAB with last = ½, BAOA with last = 0: the share of the kick that comes at the end."""
+    p = p - (1 - last) * step * weight * slope(theta)
+    theta = theta + step / 2 * inverse_mass * p
+    p = (
+        math.exp(-decay * step) * p
+        + spread * math.sqrt(1 - math.exp(-2 * decay * step)) * xi
+    )
+    theta = theta + step / 2 * inverse_mass * p
+    return theta, p - last * step * weight * slope(theta)
+
+
+def rotated(splitting, first=1):
+    return [*splitting[first:], *splitting[:first]]
+
+
+def in_epsilon(eta, alpha, beta=0.0):
+    return math.sqrt(eta), alpha / math.sqrt(eta), beta / math.sqrt(eta)
+
+
+root = math.sqrt
+baoab_in_n = flows.baoab(0.3, 1.0 * examples, 1.2**2 * examples)
+rows = {  # name: their step, its numbers, our flows, and our momentum over theirs
+    "Welling and Teh; Turing SGLD": (
+        langevin,
+        (0.02 / 2, root(0.02)),
+        flows.sgld(0.01),
+        1,
+    ),
+    "Chen, figure 1": (
+        kick_then_drift,
+        (0.1 * 3, 0.1, root(2 * (3 - 4 * 0.1 / 2) * 0.1), 0.1),
+        rotated(flows.sghmc(0.1, 3.0, 0.2)),
+        1,
+    ),
+    "Chen, figure 3": (
+        kick_then_drift,
+        (0.3, 0.01, root(2 * 0.01 * (0.3 - 4 * 0.01 / 2)), 1.0),
+        rotated(flows.sghmc(*in_epsilon(0.01, 0.3, 0.02))),
+        1 / root(0.01),
+    ),
+    "Chen, networks": (
+        kick_then_drift,
+        (0.1, 0.5 / examples, root(2 * 0.5 * 0.1 / examples), 1.0),
+        rotated(flows.sghmc(*in_epsilon(0.5 / examples, 0.1))),
+        1 / root(0.5 / examples),
+    ),
+    "Blackjax SGLD": (
+        langevin,
+        (0.01, root(2 * 0.5 * 0.01)),
+        flows.sgld(0.01, temperature=0.5),
+        1,
+    ),
+    "Blackjax SGHMC": (
+        euler_in_epsilon,
+        (0.1, 3.0, 4.0, 0.5, 1.0),
+        flows.explicit_euler_sghmc(0.1, 3.0, 0.5 * 0.1 * 0.5**2 * 4.0, temperature=0.5),
+        1,
+    ),
+    "posteriors SGLD": (
+        langevin,
+        (0.5 / examples, root(0.5 / examples * (2 - 0.5 / examples * 30))),
+        flows.sgld(0.5 / examples, 0.5 * 0.5 / examples * 30),
+        1,
+    ),
+    "posteriors SGHMC": (
+        euler_in_epsilon,
+        (0.3, 1.0, 30.0, 1 / examples, 1 / examples),
+        flows.explicit_euler_sghmc(0.3, 1.0 * examples, 0.5 * 0.3 * 30, mass=examples),
+        examples,
+    ),
+    "posteriors BAOA": (
+        free_between_kicks,
+        (0.3, 1.0 / 1.2**2, 1.2 / root(examples), 1.2**-2, 1 / examples, 0),
+        [flows.Kick(0.3), *baoab_in_n[1:4]],
+        examples,
+    ),
+    "SGMCMCJax SGLD": (langevin, (0.01, root(2 * 0.01)), flows.sgld(0.01), 1),
+    "SGMCMCJax and Turing SGHMC": (
+        in_eta,
+        (0.01, 0.3),
+        flows.explicit_euler_sghmc(*in_epsilon(0.01, 0.3)),
+        1 / root(0.01),
+    ),
+    "SGMCMCJax BAOAB": (
+        free_between_kicks,
+        (0.1, 3.0, 0.5, 1.0, 1.0, 0.5),
+        flows.baoab(0.1, 3.0, temperature=0.25),
+        1,
+    ),
+    "TensorFlow Probability": (
+        langevin,
+        (0.02 / root(4 + 1e-8) / 2, root(0.02 / root(4 + 1e-8))),
+        flows.sgld(0.01, mass=root(4 + 1e-8)),
+        1,
+    ),
+    "torch.optim.SGD": (
+        kick_then_drift,
+        (0.1, -1 / examples, 0.0, -0.5),
+        rotated(flows.sghmc(*in_epsilon(0.5 / examples, 0.1), temperature=0.0)),
+        -0.5 / root(0.5 / examples),
+    ),
+}
+
+largest = {}
+for name, (step, numbers, splitting, factor) in rows.items():
+    ours = (
+        torch.tensor([[1.0, -2.0]], dtype=double),
+        torch.tensor([[0.3, 0.1]], dtype=double),
+    )
+    theirs = ours[0].clone(), ours[1] / factor
+    one_stream, other_stream = (torch.Generator().manual_seed(0) for _ in range(2))
+    largest[name] = 0.0
+    for _ in range(40):
+        flows.advance(splitting, *ours, slope, one_stream)
+        theirs = step(*theirs, normal_like(ours[0], other_stream), *numbers)
+        largest[name] = max(largest[name], float((theirs[0] - ours[0]).abs().max()))
+claim(
+    f"Largest distance of their positions from ours in 40 steps, {len(rows)} rows of the table",
+    max(largest.values()),
+    at_most=1e-10,
+    because="the same chain in other letters, on the same random numbers; rounding",
+)
+
+# %% [markdown]
+# ## In practice
+#
+# * Scale the inputs, draw from the prior and look at what it predicts, and only then sample.
+# * Find a mode, call `default_kernel`, and read what it prints: a share of noise far below a half means that smaller batches would do, a step below 0.01 that larger ones or {doc}`control variates </book/stochastic_gradients/estimating_the_noise>` would pay.
+# * Start chains at different places, throw away ten draws and more, and look at the energy: it must have stopped falling.
+# * Tune again at a few draws. If step, loudness or curvature have changed by much, the mode did not speak for the mass; go on from there.
+# * Run once more with half the step. It is the cheapest check that sees a wrong noise estimate.
+# * Then Stein's discrepancy with larger batches; calibration by simulation for a sampler that will be used often; posterior prediction always.
+# * To change the share of noise $s$, pass `step_size` $= 4s/\nu$: cost goes with $1/s$, the error that a wrong $\hat V$ makes with $s$.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-tuning-one
+#
+# Derive {eq}`eq-tuning-matched` in one dimension from {eq}`eq-direction`: which $\hat B$ makes the product of temperature and step factor one?
+# ```
+#
+# ```{solution} ex-tuning-one
+# :class: dropdown
+#
+# The temperature must be $1 - \varepsilon^2a/(4 - 2\varepsilon C)$ with $M = 1$, so $(B - \hat B)/C = -\varepsilon^2a/(4 - 2\varepsilon C)$ and $\hat B = B + \varepsilon^2aC/(4 - 2\varepsilon C)$.
+# In {eq}`eq-tuning-matched` $K = 1/(1 - \tfrac12\varepsilon C)$, and $\tfrac18\varepsilon^2\cdot2CKa = \tfrac14\varepsilon^2aC/(1 - \tfrac12\varepsilon C)$, the same.
+# ```
+#
+# ```{exercise}
+# :label: ex-tuning-share
+#
+# The noise at the posterior's draws is larger by a fifth than at the mode, where it was measured.
+# By how much is a standard deviation wrong with the default? What does it cost to make this error half as large?
+# ```
+#
+# ```{solution} ex-tuning-share
+# :class: dropdown
+#
+# $\hat B$ covers $\tfrac12$ of the friction, and $B$ is $0.6$ of it: $T = 1 + 0.1$, and the width is wrong by 5 % in the loudest direction.
+# Half the share is half the step and twice the steps.
+# Measuring the noise at draws costs next to nothing.
+# ```
+#
+# ```{exercise}
+# :label: ex-tuning-pairs
+#
+# Why would the mean of $h$ over *all* pairs of $K$ draws, each with itself included, be useless with minibatch gradients? How large would it be for $d$ coordinates of unit scale and loudness $\nu$?
+# ```
+#
+# ```{solution} ex-tuning-pairs
+# :class: dropdown
+#
+# In $h(x, x)$ stands $\lvert\tilde g\rvert^2$, whose mean is $\lvert g\rvert^2 + \operatorname{tr}V$.
+# There are $K$ such pairs of $K^2$, so about $d\nu/K$ is added for a right sampler as for a wrong one: with $d = 5$, $\nu = 50$ and 1,000 draws 0.25, more than any fault of a few per cent makes.
+# ```
+#
+# ```{exercise}
+# :label: ex-tuning-blackjax
+#
+# Somebody ran Blackjax's SGHMC with `step_size` 0.001, `alpha` 0.01 and `beta` 0 on 10,000 examples in batches of 100, curvature $a = 10^4$ and $V = N^2/n$.
+# What are $\varepsilon$, $C$, $B$ and the temperature? Which numbers does the default give?
+# ```
+#
+# ```{solution} ex-tuning-blackjax
+# :class: dropdown
+#
+# $\varepsilon = 0.001$, $C = 0.01$, $V = 10^6$ and $B = \tfrac12\varepsilon V = 500$: $T = 1 + B/C = 50{,}000$ if the momentum is kept, and it is less only as it is drawn afresh.
+# The loudness is $\nu = V/a = 100$, so with $M = a$ the default has $\varepsilon = 0.02$, $C = 2\cdot10^4$, $\hat B \approx 10^4$; with $M = 1$ the same chain has $\varepsilon = 0.02/\sqrt a = 0.0002$ and $C = 2\sqrt a = 200$.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`nemeth2021` review the samplers and their tuning, {cite:t}`brosse2018` say what a constant step costs, and {cite:t}`leimkuhler2016` compare splittings by what they leave of a Gaussian.
+# {cite:t}`liu2016ksd` and {cite:t}`gorham2017` introduce the discrepancy, {cite:t}`gorham2020` its minibatches; {cite:t}`talts2018` the calibration, and {cite:t}`vehtari2021` the present $\hat R$.

@@ -1,0 +1,302 @@
+"""Pyro programs: what ``pyro.sample`` and ``pyro.plate`` say about a model, as a potential with minibatch gradients.
+
+Pyro is an extra of this package, ``pip install pyro-ppl``, which nothing else in it needs.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
+
+import torch
+from torch import Generator, Tensor
+
+try:
+    import pyro
+except ModuleNotFoundError as error:  # with the way to it
+    raise ModuleNotFoundError("sgmc.posteriors.pyro_model needs Pyro, which is not installed: pip install pyro-ppl") from error
+from pyro.distributions.util import scale_and_mask
+from pyro.poutine.messenger import Messenger
+from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
+
+from sgmc.checks import check_instance
+from sgmc.minibatches import MinibatchRule
+from sgmc.posteriors.base import DataPotential
+from sgmc.posteriors.models import Parameters, check_finite, check_values, map_onto, over_chains
+from sgmc.potentials import differentiate
+
+
+class PyroPosterior(DataPotential):
+    """The posterior of a Pyro program (Bingham et al., 2019).
+
+    Sites that are not observed are the parameters; a position holds them in the order of the program, through ``biject_to`` of their
+    supports, which may depend on other sites. A plate with ``subsample_size=n`` of N examples is where the data are: what is observed
+    in it is the likelihood, which a minibatch scales by N/n, and all the rest counts once. Which examples the plate shows is the
+    business of the rule, and not of Pyro: a pure function of seed, step and chain. A program without such a plate is one example.
+
+    All chains run the program together, by ``torch.func.vmap``.
+
+    Args:
+        program: the program.
+        arguments: what it is called with.
+        minibatches: the rule by which the plate's examples are chosen (:mod:`sgmc.minibatches`).
+
+    Attributes:
+        parameters: names and sizes of the sites (:class:`sgmc.posteriors.Parameters`).
+
+    Raises:
+        ValueError: if the program has a site that is discrete, or one for each example of a minibatch, or no sites; a ``pyro.param``,
+            which has no prior; several plates with minibatches, or one that chooses them itself.
+
+    Example:
+        >>> import pyro.distributions as dist
+        >>> def program(x):
+        ...     mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+        ...     with pyro.plate("data", len(x), subsample_size=2) as i:
+        ...         pyro.sample("x", dist.Normal(mean, 1.0), obs=x[i])
+        >>> posterior = PyroPosterior(program, torch.tensor([1.0, 2.0, 3.0]))
+        >>> posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 1]]))  # −(3/2)(1 + 2)
+        tensor([[-4.5000]])
+    """
+
+    def __init__(self, program: Callable, *arguments, minibatches: MinibatchRule | None = None):
+        check_instance("program", program, Callable, "a function that calls pyro.sample")
+        self.program, self.arguments = program, arguments
+        look = _Look()
+        with torch.random.fork_rng(devices=[]), look:  # the values do not matter, only their shapes
+            torch.manual_seed(0)
+            program(*arguments)
+        self.plate, num_examples, batch_size = look.plate()
+        self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
+        self._like = look.like()
+        super().__init__((torch.arange(num_examples, device=self._like.device),), batch_size, minibatches, dim=self.parameters.dim)
+
+    def full(self) -> "PyroPosterior":
+        """Make the posterior whose gradients take all the data, as HMC and NUTS need them."""
+        changed = copy.copy(self)
+        changed.batch_size = None
+        return changed
+
+    def energy(self, position: Tensor) -> Tensor:
+        """Compute U(θ): ``(chains, dim)`` → ``(chains,)``.
+
+        Raises:
+            ValueError: if the program sees minibatches.
+        """
+        self._check_whole()
+        return super().energy(position)
+
+    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``; raises a ValueError if the program sees minibatches."""
+        self._check_whole()
+        return super().energy_and_gradient(position)
+
+    def log_prior(self, position: Tensor) -> Tensor:
+        """Compute the sum over all sites outside of the plate, with the Jacobian: ``(chains, dim)`` → ``(chains,)``."""
+        return self._densities(position, self.data[0][None, :1])[0]
+
+    def log_likelihood(self, position: Tensor, examples: Tensor) -> Tensor:
+        """Compute log p(xᵢ | θ) of what is observed in the plate: ``(chains, dim)`` and numbers ``(chains or 1, n)`` → ``(chains, n)``."""
+        return self._densities(position, examples)[1]
+
+    def named(self, position: Tensor) -> dict[str, Tensor]:
+        """Compute the sites by name, each ``(chains, ...)``, at positions ``(chains, dim)``: what ``sample`` is to collect.
+
+        What ``pyro.deterministic`` names outside of the plate is among them.
+        """
+
+        def values(free: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
+            return self._run(examples, free).values
+
+        return over_chains(values, self.parameters.cut(position), self.data[0][None, :1])
+
+    def position(self, values: Mapping[str, Tensor]) -> Tensor:
+        """Compute the positions ``(chains, dim)`` of sites by name, each ``(chains, ...)``.
+
+        Raises:
+            ValueError: if a site is missing, or has another shape, or lies outside of its support.
+        """
+        check_values(values, self.shapes)
+
+        def free(values: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
+            return self._run(examples, values, constrained=True).free
+
+        return check_finite(self.parameters.join(over_chains(free, dict(values), self.data[0][None, :1])), values)
+
+    def initial_position(self, chains: int, generator: Generator, radius: float = 2.0) -> Tensor:
+        """Draw positions with each coordinate from U(−radius, radius), as Stan does with 2: ``(chains, dim)``."""
+        return self.parameters.uniform(chains, generator, radius, self._like.dtype)
+
+    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        log_prior, log_likelihoods = self._densities(position, *batch)  # of one run, where the base would take two
+        return -log_prior - scale * log_likelihoods.sum(-1)
+
+    def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+        return differentiate(lambda position: self._energy(position, batch, scale), position)[1]
+
+    def _densities(self, position: Tensor, examples: Tensor) -> tuple[Tensor, Tensor]:
+        """Compute the part that counts once, ``(chains,)``, and log p(xᵢ | θ), ``(chains, n)``."""
+
+        def densities(free: dict[str, Tensor], examples: Tensor) -> tuple[Tensor, Tensor]:
+            run = self._run(examples, free)
+            return run.log_prior, run.log_likelihoods
+
+        return over_chains(densities, self.parameters.cut(position), examples)
+
+    def _run(self, examples: Tensor, given: dict[str, Tensor], constrained: bool = False) -> "_Run":
+        run = _Run(self.plate, len(examples), given, constrained)
+        with pyro.validation_enabled(False), _shown(self.plate, examples), run:
+            self.program(*self.arguments)
+        if missing := sorted(set(self.shapes) - set(run.free)):
+            raise ValueError(f"program did not come to its sites {missing}: which sites there are must not depend on their values")
+        return run
+
+    def _check_whole(self) -> None:
+        if not self._takes_all_the_data:
+            raise ValueError(
+                f"the plate {self.plate!r} shows {self.batch_size} of {self.num_examples:,} examples, and HMC and NUTS decide by the "
+                "energy, which another minibatch would change between the two ends of a path: the decision would be about the minibatch "
+                "and not about the position. Give them posterior.full(), which takes all the data, or take SGHMC or SGLD"
+            )
+
+
+class _Look(Messenger):
+    """A first look at a program: its sites, and what it is that no sampler here can do."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes: dict[str, tuple[int, int]] = {}  # of the plates that show a part: N and n
+        self.shapes, self.free_shapes, self.values = {}, {}, []
+        self.observed: set[str] = set()  # plates in which something is
+
+    def _pyro_param(self, message) -> None:
+        raise ValueError(
+            f"program has a pyro.param, {message['name']!r}, which has no prior and would stay where it is: make it a pyro.sample "
+            "(in a PyroModule, a PyroSample)"
+        )
+
+    def _pyro_sample(self, message) -> None:
+        law, given, name = message["fn"], message["value"], message["name"]
+        if isinstance(law, _Subsample) and given is not None and len(given) < law.size:
+            raise ValueError(
+                f"the plate {name!r} is given its minibatch by subsample=, but which examples a chain sees is chosen by minibatches: "
+                f"write pyro.plate({name!r}, {law.size}, subsample_size={len(given)}) as i, and index the data by i"
+            )
+
+    def _pyro_post_sample(self, message) -> None:
+        name, law, value = message["name"], message["fn"], message["value"]
+        if isinstance(law, _Subsample):
+            if len(value) < law.size:
+                self.sizes[name] = law.size, len(value)
+            return
+        plates = [frame for frame in message["cond_indep_stack"] if frame.name in self.sizes]
+        if any(not frame.vectorized for frame in plates):
+            raise ValueError(
+                f"the plate {plates[0].name!r} is a loop over its examples: write `with pyro.plate(...) as i:`, and index by i"
+            )
+        if message["is_observed"]:
+            if not message["infer"].get("_deterministic"):
+                self.observed.update(frame.name for frame in plates)
+            return
+        if plates:
+            raise ValueError(
+                f"the site {name!r} lies in the plate {plates[0].name!r}, which shows a part of its examples: each example has a value of "
+                "its own there, and a minibatch has a force on those of its own examples alone. Integrate it out in the likelihood, or "
+                "leave subsample_size away; what all examples share, such as weights, belongs before the plate"
+            )
+        free = map_onto(_support(name, law), f"the site {name!r}").inv(value)
+        self.shapes[name], self.free_shapes[name] = value.shape, free.shape
+        self.values.append(free)
+
+    def plate(self) -> tuple[str | None, int, int | None]:
+        """Give the plate where the data are, N and n, or one example if there is none."""
+        if not self.shapes:
+            raise ValueError("program has no sites to sample: all are observed, or there is no pyro.sample")
+        if len(self.sizes) > 1:
+            raise ValueError(f"program has several plates that show a part of their examples, {sorted(self.sizes)}: leave one of them so")
+        for name, (size, shown) in self.sizes.items():
+            if name not in self.observed:
+                raise ValueError(
+                    f"nothing is observed in the plate {name!r}, which shows {shown} of {size} examples: leave subsample_size away"
+                )
+            return name, size, shown
+        return None, 1, None
+
+    def like(self) -> Tensor:
+        """Give a tensor of the sites' type, on their device."""
+        return torch.zeros((), dtype=reduce(torch.promote_types, (v.dtype for v in self.values)), device=self.values[0].device)
+
+
+class _Run(Messenger):
+    """A run of a program with given values of its sites, as numbers without borders or as they are.
+
+    Attributes:
+        log_prior: what counts once, the Jacobian included.
+        log_likelihoods: of each of the plate's examples, ``(n,)``.
+        values: of the sites, and of what is deterministic outside of the plate, by name.
+        free: the sites' numbers without borders, by name.
+    """
+
+    def __init__(self, plate: str | None, size: int, given: dict[str, Tensor], constrained: bool):
+        super().__init__()
+        self.plate, self.size, self.given, self.constrained = plate, size, given, constrained
+        zero = next(iter(given.values())).new_zeros(size)
+        self.log_prior, self.log_likelihoods, self.values, self.free = zero[0], zero, {}, {}
+
+    def _pyro_sample(self, message) -> None:
+        name, law = message["name"], message["fn"]
+        if message["is_observed"] or isinstance(law, _Subsample):
+            return
+        if name not in self.given:
+            raise ValueError(f"program came to a site {name!r} that it did not have at first: the sites must not depend on their values")
+        onto = map_onto(_support(name, law), f"the site {name!r}")
+        if self.constrained:
+            value = self.given[name]
+            free = onto.inv(value)
+        else:
+            free = self.given[name]
+            value = onto(free)
+        message["value"], message["done"] = value, True
+        self.values[name], self.free[name] = value, free
+        self.log_prior = self.log_prior + onto.log_abs_det_jacobian(free, value).sum()
+
+    def _pyro_post_sample(self, message) -> None:
+        name, law, value = message["name"], message["fn"], message["value"]
+        if isinstance(law, _Subsample):
+            return
+        frames = [frame for frame in message["cond_indep_stack"] if frame.name == self.plate]
+        if message["infer"].get("_deterministic"):
+            if not frames:
+                self.values[name] = value
+            return
+        log_prob = law.log_prob(value, *message["args"], **message["kwargs"])
+        log_prob = scale_and_mask(log_prob, message["scale"], message["mask"])
+        if frames:  # Pyro's scale has N/n in it, which is for the posterior to bring in
+            along = log_prob.movedim(frames[0].dim, 0).reshape(self.size, -1).sum(-1)
+            self.log_likelihoods = self.log_likelihoods + along * (self.size / frames[0].full_size)
+        elif self.plate is None and message["is_observed"]:
+            self.log_likelihoods = self.log_likelihoods + log_prob.sum()[None]
+        else:
+            self.log_prior = self.log_prior + log_prob.sum()
+
+
+def _support(name: str, law):
+    try:
+        return law.support
+    except NotImplementedError as error:
+        raise ValueError(f"the law of the site {name!r}, {type(law).__name__}, does not say its support: take one that does") from error
+
+
+@contextmanager
+def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
+    """Let a plate show the given examples ``(n,)``, whatever its subsample_size: Pyro itself lets nobody but the program say how many."""
+    ask = SubsampleMessenger._subsample
+
+    def answer(name, size=None, subsample_size=None, subsample=None, *more):
+        return (size, len(examples), examples) if name == plate else ask(name, size, subsample_size, subsample, *more)
+
+    SubsampleMessenger._subsample = staticmethod(answer)
+    try:
+        yield
+    finally:
+        SubsampleMessenger._subsample = staticmethod(ask)

@@ -1,0 +1,171 @@
+"""Data that stay in files: written from a stream, read by number, and never in memory as a whole."""
+
+import contextlib
+import gc
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from sgmc import sample
+from sgmc.checkpoints import fingerprint
+from sgmc.datasets import from_disk, to_disk
+from sgmc.kernels import SGHMC
+from sgmc.posteriors import Gaussian, LinearRegression, NamedPosterior, NetworkPosterior
+
+
+def loader(source, total=23, **settings):
+    inputs = torch.randn(total, 3, 2, generator=source)
+    targets, number = torch.arange(total), torch.arange(total, dtype=torch.uint8)[:, None]
+    return (inputs, targets, number), DataLoader(TensorDataset(inputs, targets, number), batch_size=5, **settings)
+
+
+def test_what_was_written_is_what_was_given(generator, tmp_path):
+    given, stream = loader(generator)
+    for found in (to_disk(stream, tmp_path / "new" / "folder"), from_disk(str(tmp_path / "new" / "folder"))):
+        assert len(found) == 3
+        for one, other in zip(found, given, strict=True):
+            assert one.dtype == other.dtype and torch.equal(one, other)
+    for place, other in enumerate(given):  # plain NumPy files
+        np.testing.assert_array_equal(np.load(tmp_path / "new" / "folder" / f"{place}.npy"), other.numpy())
+
+
+def test_eleven_tensors_come_back_in_their_order(tmp_path):
+    """By number: by name ``10.npy`` comes before ``2.npy``."""
+    to_disk([[torch.tensor([place]) for place in range(11)]], tmp_path)
+    assert [int(tensor) for tensor in from_disk(tmp_path)] == list(range(11))
+
+
+def test_the_head_has_room_for_any_number(generator, tmp_path):
+    """The head is written before N is known, and again after: it must not grow into the data."""
+    inputs = torch.arange(100_003.0)
+    assert torch.equal(to_disk(([piece] for piece in inputs.split(1)), tmp_path)[0], inputs)
+
+
+def test_a_shuffled_stream_is_the_same_examples(generator, tmp_path):
+    (inputs, targets, _), stream = loader(generator, shuffle=True, generator=generator)
+    found = to_disk(stream, tmp_path)
+    assert not torch.equal(found[1], targets) and torch.equal(found[0], inputs[found[1]])
+
+
+def test_files_larger_than_the_memory(tmp_path):
+    """One file of twice the machine's memory, with holes, of which a few examples are looked at; no warning comes of it."""
+    rows = 2 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4_096
+    stored = np.lib.format.open_memmap(tmp_path / "0.npy", mode="w+", dtype=np.float32, shape=(rows, 1_024))
+    stored[rows - 1] = 1.0
+    with warnings.catch_warnings(action="error"):
+        (inputs,) = from_disk(tmp_path)
+    posterior = NamedPosterior(
+        {"mean": ()}, lambda p: 0 * p["mean"], lambda p, x: -0.5 * (x.mean(-1) - p["mean"]).square(), (inputs,), batch_size=2
+    )
+    gradient = posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, rows - 1]]))
+    torch.testing.assert_close(gradient, torch.tensor([[-rows / 2]]))
+
+
+def test_a_run_from_disk_is_the_run_from_memory(generator, tmp_path):
+    """The same minibatches, bit for bit the same draws, and for a checkpoint the same data."""
+    data = torch.randn(30, 3, generator=generator), torch.randn(30, generator=generator)
+    stored = to_disk(DataLoader(TensorDataset(*data), batch_size=7), tmp_path)
+    posteriors = [LinearRegression(*x, batch_size=4) for x in (data, stored)]
+    assert fingerprint(posteriors[0]) == fingerprint(posteriors[1])
+    draws = [sample(SGHMC(0.01, friction=1.0), posterior, torch.zeros(3, 3), 20).samples for posterior in posteriors]
+    assert torch.equal(*draws)
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([], "no examples"),
+        ([torch.ones(3)], "must give tensors.*but gave Tensor"),
+        ([(torch.ones(3), [1, 2, 3])], r"must give tensors.*\['Tensor', 'list'\]"),
+        ([(torch.ones(3), torch.ones(2))], "must be alike"),
+        ([(torch.ones(3, 2),), (torch.ones(3, 1),)], "must be alike"),
+        ([(torch.ones(3),), (torch.ones(3).double(),)], "must be alike"),
+    ],
+)
+def test_streams_that_are_refused_leave_nothing_behind(batches, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        to_disk(batches, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten_or_made_up(generator, tmp_path):
+    to_disk(loader(generator)[1], tmp_path)
+    with pytest.raises(FileExistsError, match="holds data already: take from_disk"):
+        to_disk(loader(generator)[1], tmp_path)
+    with pytest.raises(FileNotFoundError, match="holds no data: write them by to_disk"):
+        from_disk(tmp_path / "elsewhere")
+
+
+FEATURES, TOTAL, BATCH = 8_192, 10_000, 1_500  # 328 MB, of which a minibatch has 49 MB: more than malloc keeps for itself
+
+
+def module(inputs, targets):
+    network = nn.Sequential(nn.Linear(FEATURES, 10), nn.Tanh(), nn.Linear(10, 1))
+    return NetworkPosterior(network, inputs, targets, batch_size=BATCH, likelihood=Gaussian())
+
+
+def function(inputs, targets):
+    return NamedPosterior(
+        {"slope": (FEATURES,)},
+        lambda p: -0.5 * p["slope"].square().sum(),
+        lambda p, x, y: -0.5 * (y - x @ p["slope"]).square(),
+        (inputs, targets),
+        batch_size=BATCH,
+    )
+
+
+def program(inputs, targets):
+    pyro = pytest.importorskip("pyro", reason="Pyro is an extra of the package")
+    from sgmc.posteriors.pyro_model import PyroPosterior
+
+    def run(inputs, targets):
+        slope = pyro.sample("slope", pyro.distributions.Normal(0.0, 1.0).expand([FEATURES]).to_event(1))
+        with pyro.plate("data", TOTAL, subsample_size=BATCH) as i:
+            pyro.sample("target", pyro.distributions.Normal(inputs[i] @ slope, 1.0), obs=targets[i])
+
+    return PyroPosterior(run, inputs, targets)
+
+
+@contextlib.contextmanager
+def memory(extra):
+    """Let the kernel refuse to give the process more than so many bytes beyond what it has."""
+    import resource
+
+    gc.collect()
+    has = 1024 * int(re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text())[1])
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (int(has + extra), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+@pytest.mark.parametrize("chains", [1, 2])
+@pytest.mark.parametrize("make", [module, function, program])
+def test_sampling_takes_the_memory_of_a_batch(make, chains, tmp_path):
+    """At most 1.5 times a minibatch of every chain and the network; the data are seven times the batch, and do not fit."""
+    for place, shape in enumerate(((TOTAL, FEATURES), (TOTAL,))):  # files with holes, of zeros
+        np.lib.format.open_memmap(tmp_path / f"{place}.npy", mode="w+", dtype=np.float32, shape=shape)
+    with memory(2e7):
+        data = from_disk(tmp_path)
+    posterior = make(*data)
+    posterior.batch_size = BATCH // chains
+    position = torch.zeros(chains, posterior.dim)
+    sample(SGHMC(1e-4, friction=1.0), posterior, position, 1)  # what libraries set up for good at their first use
+    batch = chains * posterior.batch_size * FEATURES * 4
+    with memory(1.5 * (batch + 4 * position.numel())):
+        sample(SGHMC(1e-4, friction=1.0), posterior, position, 3)
+        with pytest.raises(RuntimeError, match="can't allocate memory"):
+            data[0].clone()
+    with memory(0.5 * batch), pytest.raises(ValueError, match="can't allocate memory"):  # the limit is one
+        sample(SGHMC(1e-4, friction=1.0), posterior, position, 3)

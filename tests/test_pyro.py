@@ -1,0 +1,390 @@
+"""Pyro programs as potentials: against Pyro's own density, against enumeration, against the same model without Pyro."""
+
+import copy
+import itertools
+
+import pytest
+import torch
+from torch import nn
+from torch.distributions import biject_to, constraints
+from torch.func import functional_call
+
+from sgmc import adapt, sample
+from sgmc.checkpoints import fingerprint
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
+from sgmc.minibatches import Passes
+from sgmc.posteriors import NetworkPosterior, control_variates
+from tests.checks import z_bound
+
+pyro = pytest.importorskip("pyro", reason="Pyro is an extra of the package")
+import pyro.distributions as dist  # noqa: E402
+from pyro.infer.mcmc.util import initialize_model  # noqa: E402
+from pyro.nn import PyroModule, PyroSample  # noqa: E402
+
+from sgmc.posteriors.pyro_model import PyroPosterior  # noqa: E402
+
+DOUBLE = torch.float64
+
+
+@pytest.fixture(autouse=True)
+def double():
+    torch.set_default_dtype(DOUBLE)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def data(generator):
+    inputs = torch.randn(7, 2, generator=generator, dtype=DOUBLE)
+    return inputs, torch.tensor([0, 1, 2, 0, 1, 2, 0]), torch.randn(7, generator=generator, dtype=DOUBLE)
+
+
+def hierarchy(inputs, group, targets, n=3):
+    """A regression with an intercept for each of three groups; every kind of site."""
+    slope = pyro.sample("slope", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+    mean, spread = pyro.sample("mean", dist.Normal(0.0, 5.0)), pyro.sample("spread", dist.HalfCauchy(5.0))
+    with pyro.plate("groups", 3):
+        intercept = pyro.sample("intercept", dist.Normal(mean, spread))
+    pyro.deterministic("highest", intercept.max())
+    shares = pyro.sample("shares", dist.Dirichlet(torch.ones(2)))
+    pyro.factor("soft", -(slope.sum() ** 2))
+    with pyro.plate("data", len(targets), subsample_size=n) as i:
+        pyro.sample("target", dist.Normal(inputs[i] @ (slope * shares) + intercept[group[i]], 1.0), obs=targets[i])
+
+
+def free_of(posterior, position):
+    return posterior.parameters.cut(position)
+
+
+def test_the_energy_is_that_of_pyro(data, generator):
+    posterior = PyroPosterior(hierarchy, *data, None)  # no subsampling: all the data
+    _, potential, _, _ = initialize_model(hierarchy, (*data, None))
+    position = posterior.initial_position(4, generator)
+    for chain in range(4):
+        free = {name: value[0] for name, value in free_of(posterior, position[chain : chain + 1]).items()}
+        torch.testing.assert_close(posterior.energy(position)[chain], potential(free), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(PyroPosterior(hierarchy, *data).full().energy(position), posterior.energy(position))
+
+
+def test_a_minibatch_is_that_of_pyro(data, generator):
+    """Pyro with the very minibatch: a plate of N that shows these examples scales them by N/n."""
+    posterior = PyroPosterior(hierarchy, *data)
+    position, indices = posterior.initial_position(3, generator), torch.tensor([[0, 1, 2], [6, 3, 5], [1, 4, 0]])
+    values = posterior.named(position)
+    for chain in range(3):
+        sites = {name: value[chain] for name, value in values.items() if name != "highest"} | {"data": indices[chain]}
+        log_density = pyro.poutine.trace(pyro.poutine.condition(hierarchy, data=sites)).get_trace(*data).log_prob_sum()
+        sticks = posterior.parameters.cut(position)["shares"][chain]
+        onto = biject_to(constraints.simplex)
+        log_jacobian = values["spread"][chain].log() + onto.log_abs_det_jacobian(sticks, onto(sticks))
+        torch.testing.assert_close(posterior.energy_given(position, indices)[chain], -log_density - log_jacobian, rtol=1e-10, atol=1e-10)
+
+
+def test_the_mean_over_all_minibatches_is_the_gradient(data, generator):
+    posterior = PyroPosterior(hierarchy, *data)
+    assert (posterior.num_examples, posterior.batch_size) == (7, 3)
+    subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
+    position = posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    gradients = posterior.gradient_given(position, subsets)
+    assert gradients.std(0).max() > 0.01  # they are noisy
+    torch.testing.assert_close(gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(posterior.gradient(position[:1]), posterior.full().gradient(position[:1]))
+
+
+@pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
+def test_the_noise_estimate_is_the_covariance_on_average(kind, data, generator):
+    posterior = PyroPosterior(hierarchy, *data)
+    subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
+    position = posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    gradients, variance = posterior.gradient_and_variance_given(position, subsets, kind)
+    torch.testing.assert_close(gradients, posterior.gradient_given(position, subsets))
+    covariance = gradients.T.cov(correction=0)
+    expected = {"scalar": covariance.diagonal().mean()[None], "diagonal": covariance.diagonal(), "full": covariance}[kind]
+    torch.testing.assert_close(variance.mean(0), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_chains_together_are_chains_alone_and_see_their_own_minibatches(data, generator):
+    posterior = PyroPosterior(hierarchy, *data, minibatches=Passes())
+    position = posterior.initial_position(4, generator)
+    (indices,) = posterior.draw_noise(position, generator, 1)
+    assert torch.equal(indices, Passes().indices(7, 3, 4, generator.initial_seed(), 1))
+    together = posterior.gradient_given(position, indices)
+    alone = [posterior.gradient_given(position[c : c + 1], indices[c : c + 1]) for c in range(4)]
+    torch.testing.assert_close(together, torch.cat(alone))
+    assert torch.equal(together, posterior.gradient_given(position, indices))  # nothing in it is random
+
+
+def test_names_there_and_back(data, generator):
+    posterior = PyroPosterior(hierarchy, *data)
+    position = posterior.initial_position(5, generator)
+    named = posterior.named(position)
+    assert {name: tuple(value.shape) for name, value in named.items()} == {
+        "slope": (5, 2), "mean": (5,), "spread": (5,), "intercept": (5, 3), "highest": (5,), "shares": (5, 2),
+    }  # fmt: skip
+    torch.testing.assert_close(named.pop("highest"), named["intercept"].amax(-1))
+    torch.testing.assert_close(posterior.position(named), position)
+    assert (named["spread"] > 0).all()
+    torch.testing.assert_close(named["shares"].sum(-1), torch.ones(5))
+    with pytest.raises(ValueError, match="inside of their supports"):
+        posterior.position(named | {"spread": torch.zeros(5)})
+    with pytest.raises(ValueError, match="values must hold tensors slope"):
+        posterior.position({})
+
+
+def test_a_support_that_depends_on_another_site(generator):
+    """A uniform number below another: the map has to be made anew at every position, or half of the Jacobian is lost."""
+
+    def program():
+        high = pyro.sample("high", dist.LogNormal(0.0, 0.5))
+        pyro.sample("low", dist.Uniform(0.0, high))
+
+    posterior = PyroPosterior(program)
+    draws = sample(NUTS(0.8), posterior, posterior.initial_position(256, generator, 0.5), 20, warm_up=20, collect=posterior.named)
+    share = draws.samples["low"] / draws.samples["high"]  # uniform on (0, 1), and independent of the other
+    for values, expected in ((share, 1 / 2), (share.square(), 1 / 3), (draws.samples["high"].log(), 0.0)):
+        averages = values.mean(0)
+        assert abs(float((averages.mean() - expected) / (averages.std() / 16))) < z_bound(3)
+
+
+LAWS = {
+    "normal": dist.Normal(0.0, 1.0),
+    "half-normal": dist.HalfNormal(1.0),
+    "beta": dist.Beta(2.0, 3.0),
+    "gamma, many": dist.Gamma(2.0, 3.0).expand([2, 3]).to_event(2),
+    "uniform": dist.Uniform(-1.0, 2.0),
+    "pareto": dist.Pareto(1.0, 3.0),
+    "dirichlet": dist.Dirichlet(torch.ones(3, dtype=DOUBLE)),
+    "correlations": dist.LKJCholesky(3, 2.0),
+    "vector": dist.MultivariateNormal(torch.zeros(2, dtype=DOUBLE), torch.eye(2, dtype=DOUBLE)),
+    "ordered": dist.TransformedDistribution(dist.Normal(0.0, 1.0).expand([3]).to_event(1), [dist.transforms.OrderedTransform()]),
+    "truncated": dist.TruncatedPolyaGamma(torch.tensor(1.0, dtype=DOUBLE)),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_laws_have_pyros_density(name, generator):
+    def program():
+        pyro.sample("x", LAWS[name])
+
+    posterior = PyroPosterior(program)
+    position = posterior.initial_position(3, generator, 1.0)
+    with pyro.validation_enabled(False):
+        _, potential, _, _ = initialize_model(program)
+        expected = [potential({"x": x}) for x in free_of(posterior, position)["x"]]
+    torch.testing.assert_close(posterior.energy(position), torch.stack(expected).reshape(3), rtol=1e-8, atol=1e-8)
+
+
+MODULE = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+
+
+def network(inputs, classes, n):
+    """N(0, 2) on all weights of a module."""
+    laws = {name: dist.Normal(torch.zeros(value.shape), 2**0.5).to_event(value.ndim) for name, value in MODULE.named_parameters()}
+    weights = {name: pyro.sample(name, law) for name, law in laws.items()}
+    with pyro.plate("data", len(classes), subsample_size=n) as i:
+        pyro.sample("class", dist.Categorical(logits=functional_call(MODULE, weights, (inputs[i],))), obs=classes[i])
+
+
+class Network(PyroModule):
+    """The same by Pyro's own means; its weights are drawn where they are first asked for, which must not be in the plate."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = PyroModule[nn.Sequential](PyroModule[nn.Linear](3, 4), nn.Tanh(), PyroModule[nn.Linear](4, 2))
+        for layer in (self.layers[0], self.layers[2]):
+            for name, value in list(layer.named_parameters()):
+                setattr(layer, name, PyroSample(dist.Normal(0.0, 2**0.5).expand(value.shape).to_event(value.ndim)))
+
+    def forward(self, inputs, classes, n):
+        plate = pyro.plate("data", len(classes), subsample_size=n)
+        logits = self.layers(inputs[plate.indices])
+        with plate as i:
+            pyro.sample("class", dist.Categorical(logits=logits), obs=classes[i])
+
+
+@pytest.mark.parametrize("n", [3, None])
+@pytest.mark.parametrize("make", [lambda: network, Network], ids=["function", "PyroModule"])
+def test_a_network_is_the_network_without_pyro(make, n, generator):
+    """The same minibatches of the same seed, and so the same draws but for rounding."""
+    inputs, classes = torch.randn(9, 3, generator=generator, dtype=DOUBLE), torch.arange(9) % 2
+    own = PyroPosterior(make(), inputs, classes, n)
+    plain = NetworkPosterior(MODULE, inputs, classes, prior_variance=2.0, batch_size=n)
+    assert [name.removeprefix("layers.") for name in own.shapes] == [name for name, _ in MODULE.named_parameters()]
+    start = plain.initial_position(4, generator)
+    for kernel in (SGHMC(0.01, friction=1.0), SGLD(0.001)):
+        torch.testing.assert_close(*(sample(kernel, p, start, 20, seed=1).samples for p in (own, plain)), rtol=1e-8, atol=1e-8)
+
+
+KERNELS = {"SGLD": SGLD(0.01), "SGHMC": SGHMC(0.05, friction=2.0), "HMC": HMC(0.1, 4), "NUTS": NUTS(0.1)}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_three_lines_and_names_in_arviz(name, data, generator):
+    posterior = PyroPosterior(hierarchy, *data, 3 if name.startswith("SG") else None)
+    draws = sample(KERNELS[name], posterior, posterior.initial_position(4, generator, 0.5), 10, collect=posterior.named)
+    assert draws.to_arviz().posterior["intercept"].shape == (4, 10, 3)
+
+
+@pytest.mark.parametrize("kernel", [HMC(0.1, 4), NUTS(0.1)], ids=["HMC", "NUTS"])
+def test_an_energy_of_minibatches_decides_nothing(kernel, data, generator):
+    posterior = PyroPosterior(hierarchy, *data)
+    position = posterior.initial_position(2, generator, 0.5)
+    for run in (lambda: sample(kernel, posterior, position, 5), lambda: adapt(kernel, posterior, position, 20)):
+        with pytest.raises(ValueError, match=r"'data' shows 3 of 7 examples.*posterior.full\(\)"):
+            run()
+    sample(kernel, posterior.full(), position, 2)
+
+
+def test_a_factor_in_the_plate_is_likelihood_and_scales_are_kept(generator):
+    """A mixture summed out by hand, half of its examples left out by a mask, and a scale of the program's own beside N/n."""
+    seen = torch.tensor([0.5, -1.0, 2.0, 0.0])
+    kept = torch.tensor([True, True, False, True])
+
+    def program(n=2):
+        mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+        with pyro.plate("data", 4, subsample_size=n) as i, pyro.poutine.mask(mask=kept[i]), pyro.poutine.scale(scale=0.5):
+            both = torch.stack([dist.Normal(mean, 1.0).log_prob(seen[i]), dist.Normal(mean + 3, 1.0).log_prob(seen[i])])
+            pyro.factor("either", both.logsumexp(0))
+
+    posterior, position = PyroPosterior(program), torch.tensor([[0.3], [-1.2]])
+    both = [dist.Normal(position + shift, 1.0).log_prob(seen) for shift in (0, 3)]
+    likelihood = 0.5 * torch.where(kept, torch.logaddexp(*both), 0.0)
+    prior = dist.Normal(0.0, 1.0).log_prob(position[:, 0])
+    torch.testing.assert_close(posterior.full().energy(position), -prior - likelihood.sum(-1))
+    indices = torch.tensor([[0, 2], [3, 1]])
+    torch.testing.assert_close(posterior.energy_given(position, indices), -prior - 2 * likelihood.gather(1, indices).sum(-1))
+
+
+def test_nested_plates_and_pyro_subsample(generator):
+    """Several observations of an example, in a plate of their own, belong to it; pyro.subsample takes the same examples."""
+    seen = torch.randn(3, 5, generator=generator)
+
+    def program(data, n=2):
+        mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+        with pyro.plate("data", 5, subsample_size=n, dim=-1):
+            few = pyro.subsample(data, event_dim=0)
+            with pyro.plate("times", 3, dim=-2):
+                pyro.sample("x", dist.Normal(mean, 1.0), obs=few)
+
+    posterior, position = PyroPosterior(program, seen), torch.tensor([[0.3], [-1.2]])
+    log_likelihood = dist.Normal(position[..., None], 1.0).log_prob(seen).sum(1)
+    torch.testing.assert_close(posterior.log_likelihood(position, torch.arange(5)[None]), log_likelihood)
+    indices = torch.tensor([[0, 2], [3, 1]])
+    torch.testing.assert_close(posterior.log_likelihood(position, indices), log_likelihood.gather(1, indices))
+
+
+def test_control_variates(data, generator):
+    posterior = PyroPosterior(hierarchy, *data)
+    position = posterior.initial_position(3, generator)
+    calm = control_variates(posterior, position[0])
+    torch.testing.assert_close(calm.gradient(position), posterior.gradient(position))
+    indices = torch.tensor([[0, 1, 2]])
+    torch.testing.assert_close(calm.gradient_given(position[:1], indices), posterior.gradient(position[:1]))  # no noise here
+
+
+def test_global_randomness_and_settings_are_left_alone(data, generator):
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    posterior = PyroPosterior(hierarchy, *data)
+    posterior.gradient_given(posterior.initial_position(2, generator), torch.tensor([[0, 1], [2, 3]]))
+    assert torch.equal(before, torch.get_rng_state())
+    with pytest.raises(ValueError, match="scale"):
+        dist.Normal(0.0, -1.0)
+    trace = pyro.poutine.trace(hierarchy).get_trace(*data)
+    assert trace.nodes["data"]["value"].shape == (3,)  # plates are Pyro's own again
+
+
+def test_told_apart_by_content(data):
+    other = (*data[:2], data[2] + 1)
+    assert fingerprint(PyroPosterior(hierarchy, *data)) == fingerprint(PyroPosterior(hierarchy, *data))
+    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(PyroPosterior(hierarchy, *other))
+    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(PyroPosterior(hierarchy, *data).full())
+    copy.copy(PyroPosterior(hierarchy, *data))
+
+
+def local():
+    with pyro.plate("data", 5, subsample_size=2) as i:
+        own = pyro.sample("own", dist.Normal(0.0, 1.0))
+        pyro.sample("x", dist.Normal(own, 1.0), obs=torch.ones(5)[i])
+
+
+def discrete():
+    which = pyro.sample("which", dist.Bernoulli(0.5))
+    pyro.sample("x", dist.Normal(which, 1.0), obs=torch.tensor(1.0))
+
+
+def nothing():
+    pyro.sample("x", dist.Normal(0.0, 1.0), obs=torch.tensor(1.0))
+
+
+def parameter():
+    mean = pyro.param("mean", torch.tensor(0.0))
+    pyro.sample("x", dist.Normal(mean, 1.0))
+
+
+def its_own_minibatch():
+    mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+    with pyro.plate("data", 5, subsample=torch.tensor([0, 3])):
+        pyro.sample("x", dist.Normal(mean, 1.0), obs=torch.ones(2))
+
+
+def its_own_minibatch_and_size():
+    mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+    with pyro.plate("data", 5, subsample_size=2, subsample=torch.tensor([0, 3])):
+        pyro.sample("x", dist.Normal(mean, 1.0), obs=torch.ones(2))
+
+
+def loop():
+    mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+    for i in pyro.plate("data", 5, subsample_size=2):
+        pyro.sample(f"x{i}", dist.Normal(mean, 1.0), obs=torch.tensor(1.0))
+
+
+def two_plates():
+    mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+    for name in ("one", "two"):
+        with pyro.plate(name, 5, subsample_size=2):
+            pyro.sample(name + "x", dist.Normal(mean, 1.0), obs=torch.ones(2))
+
+
+def empty_plate():
+    pyro.sample("mean", dist.Normal(0.0, 1.0))
+    with pyro.plate("data", 5, subsample_size=2):
+        pass
+
+
+def no_map():
+    pyro.sample("matrix", dist.Wishart(torch.tensor(4.0), torch.eye(2)))
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (local, "'own' lies in the plate 'data'.*a force on those of its own examples alone"),
+        (discrete, "the site 'which' is discrete, and gradients do not move it"),
+        (nothing, "no sites to sample"),
+        (parameter, "pyro.param, 'mean', which has no prior"),
+        (its_own_minibatch, r"given its minibatch by subsample=.*subsample_size=2\) as i"),
+        (its_own_minibatch_and_size, "given its minibatch by subsample="),
+        (loop, "a loop over its examples"),
+        (two_plates, r"several plates that show a part of their examples, \['one', 'two'\]"),
+        (empty_plate, "nothing is observed in the plate 'data'"),
+        (no_map, "no one-to-one map onto the support of the site 'matrix'"),
+        (3, "program must be of type"),
+    ],
+)
+def test_what_is_refused(program, reason):
+    pyro.clear_param_store()
+    with pytest.raises(ValueError, match=reason):
+        PyroPosterior(program)
+
+
+def test_sites_that_come_and_go(generator):
+    def program():
+        x = pyro.sample("x", dist.Normal(0.0, 1.0))
+        if x > -100:  # so at first, and not below
+            pyro.sample("y", dist.Normal(0.0, 1.0))
+
+    posterior = PyroPosterior(program)
+    with pytest.raises(ValueError, match=r"did not come to its sites \['y'\]"):
+        posterior.energy(torch.tensor([[-200.0, 0.0]]))
