@@ -13,11 +13,13 @@ from sgmc.matrices import Matrix, as_matrix
 from sgmc.noise import estimate_noise_variance
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
+from sgmc.sampling import sample
 from sgmc.starting import check_start
 
 LONGEST_STEP = 0.5  # in standard deviations; with the friction 2A there is no stationary law beyond 0.83
 FULL = 200  # coordinates up to which curvature and noise are whole matrices
 FLAT = 1e-6  # share of the largest curvature below which a direction counts as flat
+_DRAWS = 20  # number of chains at whose draws the tuning looks again
 _LOOKS = 10  # number of random directions
 _TOGETHER = 64  # number of positions at which gradients are computed at once
 
@@ -98,7 +100,7 @@ def default_kernel(potential: Potential, position: Tensor, seed: int = 0, step_s
 
     Up to 200 coordinates A and V are whole matrices. Beyond, both are diagonals: A's entries are the lengths of the rows of ∇²U, from the
     products ∇²U z with random signs z. The stiffest direction then bounds the step, ε = min(1/(2√κ), 2/ν), where κ is its curvature after
-    division by A, and ν its noise. Noise that coordinates share is not subtracted, and heats up to a temperature of 1½ where it is loudest.
+    division by A, and ν its noise. Noise that coordinates share is not subtracted, and heats the stiffest direction to about 1½ at most.
 
     Args:
         potential: the target, with its minibatches.
@@ -145,6 +147,42 @@ def default_kernel(potential: Potential, position: Tensor, seed: int = 0, step_s
     share = f"{step_size * loudness / 4:.0%} of what friction needs"
     reason = f"{form} of {dim} coordinates; noise up to {loudness:.3g} times the curvature, {share}"
     return DefaultSGHMC(step_size, friction, estimate, curvature, num_steps=math.ceil(2 / step_size), reason=reason)
+
+
+def tune(potential: Potential, position: Tensor, seed: int = 0) -> tuple[DefaultSGHMC, Tensor]:
+    """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws from these.
+
+    The curvature of a mode may be that of nowhere else. Where a posterior is bent, and most where it is flat along a circle, a direction
+    that is soft at the mode is stiff at another draw; the mode's step is then too long for it and its noise estimate too small. So twice
+    twenty chains make ten draws with a quarter of the step, and :func:`default_kernel` averages curvature and noise over where they are.
+
+    Args:
+        potential: the target, with its minibatches.
+        position: a mode ``(1, dim)``, or several ``(chains, dim)``.
+        seed: seed of the looks and of the chains.
+
+    Returns:
+        The kernel, and the draws ``(20, dim)`` at which it was tuned, or ``(chains, dim)`` if there are more: start from them.
+
+    Raises:
+        ValueError: as :func:`default_kernel` does.
+        DivergenceError: if a chain diverges with a quarter of the step.
+
+    Example:
+        >>> from sgmc.targets import Gaussian, NoisyGradient
+        >>> target = NoisyGradient(Gaussian.standard(2, torch.float64), 40.0)
+        >>> kernel, start = tune(target, torch.zeros(1, 2, dtype=torch.float64))
+        >>> round(kernel.step_size, 6), start.shape
+        (0.05, torch.Size([20, 2]))
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is said of a mode is no longer true of the draws
+        for turn in range(2):
+            step_size = default_kernel(potential, position, seed).step_size / 4
+            careful = default_kernel(potential, position, seed, step_size)
+            start = position.repeat(math.ceil(_DRAWS / len(position)), 1)[: max(_DRAWS, len(position))]
+            position = sample(careful, potential, start, 1, thinning=10, seed=seed + turn, progress=False).samples[-1]
+    return default_kernel(potential, position, seed), position
 
 
 def _curved(potential: Potential, position: Tensor, directions: Tensor) -> Tensor:

@@ -56,10 +56,10 @@ def posteriors_sgld(theta, p, xi, lr, beta):
     return theta - lr * gradient(theta) / N + math.sqrt(temperature * lr * (2 - temperature * lr * beta)) * xi, p
 
 
-def posteriors_sghmc(theta, p, xi, lr, alpha, beta):
-    temperature = 1 / N
+def posteriors_sghmc(theta, p, xi, lr, alpha, beta, sigma):
+    temperature, velocity = 1 / N, p / sigma**2
     noise = math.sqrt(temperature * lr * (2 * alpha - temperature * lr * beta))
-    return theta + lr * p, p - lr * gradient(theta) / N - lr * alpha * p + noise * xi
+    return theta + lr * velocity, p - lr * gradient(theta) / N - lr * alpha * velocity + noise * xi
 
 
 def posteriors_baoa(theta, p, xi, lr, alpha, sigma):
@@ -126,7 +126,12 @@ CONVENTIONS = {
         1.0,
     ),
     "posteriors SGLD": (posteriors_sgld, (0.5, 30.0), flows.sgld(0.5 / N, 0.5 * 0.5 / N * 30.0), 1.0),
-    "posteriors SGHMC": (posteriors_sghmc, (0.3, 1.0, 30.0), flows.explicit_euler_sghmc(0.3, 1.0 * N, 0.5 * 0.3 * 30.0, mass=N), N),
+    "posteriors SGHMC": (
+        posteriors_sghmc,
+        (0.3, 1.0, 30.0, 1.2),
+        flows.explicit_euler_sghmc(0.3, 1.0 * N, 0.5 * 0.3 * 30.0, mass=1.2**2 * N),
+        N,
+    ),
     "posteriors BAOA": (posteriors_baoa, (0.3, 1.0, 1.2), baoa(0.3, 1.0 * N, 1.2**2 * N), N),
     "SGMCMCJax SGHMC and Turing": (sgmcmcjax_sghmc, (0.01, 0.3), by_learning_rate(flows.explicit_euler_sghmc, 0.01, 0.3), 10.0),
     "SGMCMCJax BAOAB": (sgmcmcjax_baoab, (0.1, 3.0, 0.5), flows.baoab(0.1, 3.0, temperature=0.25), 1.0),

@@ -236,6 +236,8 @@ def fine(**changes):
         ({"log_likelihood": lambda p, x: -((x - p["m"]) ** 2).sum()}, "one number for each example"),
         ({"log_likelihood": lambda p: p["m"]}, "log_likelihood cannot be called with the parameters and a batch"),
         ({"log_prior": lambda p: p["mean"]}, "log_prior cannot be called with the parameters: KeyError: 'mean'"),
+        ({"log_prior": lambda p: p["m"] if p["m"] > 0 else -p["m"]}, "all chains run a model together.*torch.where in place of `if`"),
+        ({"log_prior": lambda p: p["m"] * torch.rand(())}, "all chains run a model together.*drawn at random"),
         ({"log_prior": None}, "log_prior must be of type"),
         ({"batch_size": 4}, "only 3 examples"),
     ],

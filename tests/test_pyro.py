@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ pyro = pytest.importorskip("pyro", reason="Pyro is an extra of the package")
 import pyro.distributions as dist  # noqa: E402
 from pyro.infer.mcmc.util import initialize_model  # noqa: E402
 from pyro.nn import PyroModule, PyroSample  # noqa: E402
+from pyro.poutine.subsample_messenger import SubsampleMessenger  # noqa: E402
 
 from sgmc.posteriors.pyro_model import PyroPosterior  # noqa: E402
 
@@ -294,6 +296,18 @@ def test_global_randomness_and_settings_are_left_alone(data, generator):
     assert trace.nodes["data"]["value"].shape == (3,)  # plates are Pyro's own again
 
 
+def test_programs_of_two_threads_do_not_mix_their_minibatches(data, generator):
+    """What a plate shows is set for the whole process while a program runs."""
+    posterior, ask = PyroPosterior(hierarchy, *data), SubsampleMessenger._subsample
+    position = posterior.initial_position(1, generator)
+    shown = torch.tensor([[[0, 1]], [[2, 3]]])
+    alone = [posterior.gradient_given(position, indices) for indices in shown]
+    with ThreadPoolExecutor(2) as threads:
+        found = [threads.submit(posterior.gradient_given, position, shown[k % 2]) for k in range(100)]
+        assert all(torch.equal(each.result(), alone[k % 2]) for k, each in enumerate(found))
+    assert SubsampleMessenger._subsample is ask
+
+
 def test_told_apart_by_content(data):
     other = (*data[:2], data[2] + 1)
     assert fingerprint(PyroPosterior(hierarchy, *data)) == fingerprint(PyroPosterior(hierarchy, *data))
@@ -347,6 +361,15 @@ def two_plates():
             pyro.sample(name + "x", dist.Normal(mean, 1.0), obs=torch.ones(2))
 
 
+MADE_BEFORE = pyro.plate("data", 5, subsample_size=2)
+
+
+def plate_of_another_time():
+    mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
+    with MADE_BEFORE as i:
+        pyro.sample("x", dist.Normal(mean, 1.0), obs=torch.ones(5)[i])
+
+
 def empty_plate():
     pyro.sample("mean", dist.Normal(0.0, 1.0))
     with pyro.plate("data", 5, subsample_size=2):
@@ -368,6 +391,7 @@ def no_map():
         (its_own_minibatch_and_size, "given its minibatch by subsample="),
         (loop, "a loop over its examples"),
         (two_plates, r"several plates that show a part of their examples, \['one', 'two'\]"),
+        (plate_of_another_time, r"'data' was made outside of the program.*the same 2 of 5 examples"),
         (empty_plate, "nothing is observed in the plate 'data'"),
         (no_map, "no one-to-one map onto the support of the site 'matrix'"),
         (3, "program must be of type"),
@@ -388,3 +412,12 @@ def test_sites_that_come_and_go(generator):
     posterior = PyroPosterior(program)
     with pytest.raises(ValueError, match=r"did not come to its sites \['y'\]"):
         posterior.energy(torch.tensor([[-200.0, 0.0]]))
+
+
+def test_chains_do_not_part_ways():
+    def program():
+        x = pyro.sample("x", dist.Normal(0.0, 1.0))
+        pyro.factor("kink", x if x > 0 else -x)
+
+    with pytest.raises(ValueError, match=r"all chains run a model together.*torch.where in place of `if`"):
+        PyroPosterior(program).energy(torch.zeros(2, 1))

@@ -11,7 +11,7 @@ from sgmc.linear_laws import LinearChain, sghmc_chain
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from sgmc.tuning import FULL, default_kernel, matched_noise_estimate
+from sgmc.tuning import FULL, default_kernel, matched_noise_estimate, tune
 from tests.checks import assert_covariance
 
 DOUBLE = torch.float64
@@ -257,3 +257,40 @@ class Silent(Potential):
 def test_a_potential_that_does_not_know_its_noise_is_refused():
     with pytest.raises(NotImplementedError, match="does not know its gradient noise"):
         default_kernel(Silent(), torch.zeros(1, 1))
+
+
+def test_where_the_curvature_is_the_same_everywhere_draws_tune_as_a_mode_does(generator):
+    """On a Gaussian, to rounding; and the draws are from it, or as many as were given to start from."""
+    target = Gaussian(covariance(3, generator))
+    noisy = NoisyGradient(target, 30 * target.precision)
+    usual = default_kernel(noisy, target.mean[None])
+    kernel, start = tune(noisy, target.mean[None])
+    for name in ("step_size", "friction", "noise_estimate", "mass"):
+        torch.testing.assert_close(*(torch.as_tensor(getattr(each, name)) for each in (kernel, usual)), rtol=1e-6, atol=1e-6)
+    _, many = tune(noisy, target.mean.expand(400, -1).contiguous())
+    assert start.shape == (20, 3) and many.shape == (400, 3)
+    assert_covariance(many[None], target.covariance)  # the last of twenty draws with a quarter of the step
+
+
+class Bent(Potential):
+    """U(x, y) = ½(|x|² + |y|²) + 50(x·y − 1)², with x and y in the plane: flat along a circle, soft and stiff across it."""
+
+    dim = 4
+
+    def energy(self, position):
+        x, y = position.split(2, -1)
+        return 0.5 * position.square().sum(-1) + 50 * ((x * y).sum(-1) - 1) ** 2
+
+
+def test_where_the_curvature_turns_draws_speak_for_the_mass_and_the_mode_does_not():
+    """Of the energy that is flat along a circle: the stiffest direction at a draw, in units of the mass, bounds the step by 2/√κ."""
+    bent, mode = Bent(), torch.tensor([[0.99, 0.0, 0.99, 0.0]], dtype=DOUBLE)
+    with pytest.warns(UserWarning, match="flat or curves downwards"):
+        at_mode = default_kernel(bent, mode)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kernel, _ = tune(bent, mode)
+    turned = torch.tensor([0.0, 0.99, 0.0, 0.99], dtype=DOUBLE)  # the same mode, a quarter of a turn on
+    curvature = torch.autograd.functional.hessian(lambda x: bent.energy(x[None])[0], turned)
+    stiffness = [float(torch.linalg.eigvals(torch.linalg.solve(each.mass, curvature)).real.max()) for each in (at_mode, kernel)]
+    assert stiffness[0] > 30 and stiffness[1] < 10, stiffness

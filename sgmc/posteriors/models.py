@@ -173,8 +173,8 @@ class NamedPosterior(DataPotential):
         return self.parameters.uniform(chains, generator, radius, types[0] if types else torch.get_default_dtype())
 
     def _try(self) -> None:
-        """Call the functions with two examples, and check what they return."""
-        position = self.initial_position(1, Generator(self.data[0].device).manual_seed(0))
+        """Call the functions with two examples and two chains, and check what they return."""
+        position = self.initial_position(2, Generator(self.data[0].device).manual_seed(0))
         few = [tensor[None, :2] for tensor in self.data]
         expected = {"log_prior": (), "log_likelihood": (few[0].shape[1],)}
         for name, shape in expected.items():
@@ -217,6 +217,9 @@ def over_chains(function: Callable, values: dict[str, Tensor], *batch: Tensor):
 
     Returns:
         What it returns, with an axis for chains in front.
+
+    Raises:
+        ValueError: if it does another thing for each chain.
     """
     chains = len(next(iter(values.values())))
     with without_validation():
@@ -225,7 +228,15 @@ def over_chains(function: Callable, values: dict[str, Tensor], *batch: Tensor):
             return tree_map(lambda tensor: tensor[None], result)
         shared = [len(tensor) == 1 for tensor in batch]
         batch = [tensor[0] if alone else tensor for tensor, alone in zip(batch, shared, strict=True)]
-        return torch.func.vmap(function, (0, *(None if alone else 0 for alone in shared)))(values, *batch)
+        try:
+            return torch.func.vmap(function, (0, *(None if alone else 0 for alone in shared)))(values, *batch)
+        except RuntimeError as error:
+            if "vmap" not in str(error):
+                raise
+            raise ValueError(
+                "all chains run a model together, so that nothing in it may hang on a value by `if` or `.item()`, or be drawn at random: "
+                f"write torch.where in place of `if`. PyTorch says: {str(error).splitlines()[0]}"
+            ) from error
 
 
 @contextmanager

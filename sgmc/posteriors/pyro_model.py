@@ -4,6 +4,7 @@ Pyro is an extra of this package, ``pip install pyro-ppl``, which nothing else i
 """
 
 import copy
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import reduce
@@ -24,6 +25,8 @@ from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import DataPotential
 from sgmc.posteriors.models import Parameters, check_finite, check_values, map_onto, over_chains
 from sgmc.potentials import differentiate
+
+_ALONE = threading.RLock()
 
 
 class PyroPosterior(DataPotential):
@@ -145,7 +148,7 @@ class PyroPosterior(DataPotential):
 
     def _run(self, examples: Tensor, given: dict[str, Tensor], constrained: bool = False) -> "_Run":
         run = _Run(self.plate, len(examples), given, constrained)
-        with pyro.validation_enabled(False), _shown(self.plate, examples), run:
+        with _shown(self.plate, examples), pyro.validation_enabled(False), run:
             self.program(*self.arguments)
         if missing := sorted(set(self.shapes) - set(run.free)):
             raise ValueError(f"program did not come to its sites {missing}: which sites there are must not depend on their values")
@@ -189,6 +192,12 @@ class _Look(Messenger):
             if len(value) < law.size:
                 self.sizes[name] = law.size, len(value)
             return
+        for frame in message["cond_indep_stack"]:
+            if frame.name not in self.sizes and frame.size < (frame.full_size or frame.size):
+                raise ValueError(
+                    f"the plate {frame.name!r} was made outside of the program, or is hidden, and would show the same {frame.size} of "
+                    f"{frame.full_size} examples at every step: write `with pyro.plate(...) as i:` inside of the program"
+                )
         plates = [frame for frame in message["cond_indep_stack"] if frame.name in self.sizes]
         if any(not frame.vectorized for frame in plates):
             raise ValueError(
@@ -289,14 +298,25 @@ def _support(name: str, law):
 
 @contextmanager
 def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
-    """Let a plate show the given examples ``(n,)``, whatever its subsample_size: Pyro itself lets nobody but the program say how many."""
-    ask = SubsampleMessenger._subsample
+    """Let a plate show the given examples ``(n,)``, whatever its subsample_size: Pyro itself lets nobody but the program say how many.
 
-    def answer(name, size=None, subsample_size=None, subsample=None, *more):
-        return (size, len(examples), examples) if name == plate else ask(name, size, subsample_size, subsample, *more)
+    What is replaced belongs to all threads, as Pyro's stack of handlers does, so that programs run one after another.
+    """
+    with _ALONE:
+        ask = SubsampleMessenger._subsample
 
-    SubsampleMessenger._subsample = staticmethod(answer)
-    try:
-        yield
-    finally:
-        SubsampleMessenger._subsample = staticmethod(ask)
+        asked = []
+
+        def answer(name, size=None, subsample_size=None, subsample=None, *more):
+            asked.append(name)
+            return (size, len(examples), examples) if name == plate else ask(name, size, subsample_size, subsample, *more)
+
+        SubsampleMessenger._subsample = staticmethod(answer)
+        try:
+            yield
+            if plate is not None and plate not in asked:
+                raise ValueError(
+                    f"program did not come to its plate {plate!r}, or this version of Pyro, {pyro.__version__}, does not ask what it shows"
+                )
+        finally:
+            SubsampleMessenger._subsample = staticmethod(ask)

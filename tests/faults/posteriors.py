@@ -248,6 +248,10 @@ FAULTS = [
     ),
     pyro_model("the plate shows what Pyro chooses", "if name == plate else ask(", "if False else ask("),
     pyro_model("the plate's way to choose is not given back", "SubsampleMessenger._subsample = staticmethod(ask)", "pass"),
+    pyro_model("programs of two threads run beside each other", "with _ALONE:", "if True:"),
+    pyro_model(
+        "a plate that has chosen already is let through", "if frame.name not in self.sizes and frame.size <", "if False and frame.size <"
+    ),
     pyro_model("NUTS takes minibatches", "if not self._takes_all_the_data:", "if False:"),
     pyro_model(
         "what is observed outside of the plate is scaled",

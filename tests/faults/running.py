@@ -278,6 +278,13 @@ FAULTS = [
     tuning("the step is twice as long", "2 / max(loudness, 1e-12))\n    friction", "4 / max(loudness, 1e-12))\n    friction"),
     tuning("curvature is twice as large", ".mean(0) / 2", ".mean(0)"),
     tuning("stiff directions do not bound the step", "LONGEST_STEP / math.sqrt(stiffness)", "LONGEST_STEP"),
+    tuning(
+        "draws are looked at one alone",
+        "return default_kernel(potential, position, seed), position",
+        "return default_kernel(potential, position[:1], seed), position",
+    ),
+    tuning("the mode is never left", "for turn in range(2):", "for turn in range(0):"),
+    tuning("chains beyond twenty are dropped", "[: max(_DRAWS, len(position))]", "[:_DRAWS]"),
     diagnostics("a draw is compared with itself", "pairs.fill_diagonal_(0)", "pass"),
     diagnostics(
         "the discrepancy forgets the dimension",
