@@ -127,8 +127,8 @@ def inverse_transform_samples(potential: Potential, num_samples: int, low: float
 def stein_discrepancy(potential: Potential, samples: Tensor, generator: Generator, scale: Tensor | None = None) -> tuple[float, float]:
     """Measure how far draws are from a target whose gradient is all that is known, full or of minibatches: kernelised Stein, squared.
 
-    With x = θ/s, the scores g = −s∇Ũ(θ), r = x − y and q = 1 + |r|²/d it is the mean over all pairs of different draws of
-    h(x, y) = (g·g′)q^−½ + (g − g′)·r q^−3/2/d + q^−3/2 − 3|r|²q^−5/2/d² (Liu, Lee and Jordan, 2016; Gorham and Mackey, 2017, with the
+    With x = θ/s, the scores g = −s∇Ũ(θ), r = x − y and q = 1 + ‖r‖²/d it is the mean over all pairs of different draws of
+    h(x, y) = (g·g′)q^−½ + (g − g′)·r q^−3/2/d + q^−3/2 − 3‖r‖²q^−5/2/d² (Liu, Lee and Jordan, 2016; Gorham and Mackey, 2017, with the
     inverse multiquadric kernel). It has mean zero for independent draws from the target and for no other law, where it is positive. Each
     draw has minibatches of its own and no pair is of one draw, so noise in the gradient leaves the mean as it is.
 
@@ -167,7 +167,7 @@ def stein_discrepancy(potential: Potential, samples: Tensor, generator: Generato
     x, score = (position / scale).double(), -(torch.cat(pieces) * scale).double()
     square, cross = x.square().sum(-1), score @ x.mT
     own = cross.diagonal()
-    distance = (square[:, None] + square - 2 * x @ x.mT).clamp(min=0) / dim  # |r|²/d
+    distance = (square[:, None] + square - 2 * x @ x.mT).clamp(min=0) / dim  # ‖r‖²/d
     q = 1 + distance
     pull = (own[:, None] + own - cross - cross.mT) / dim
     pairs = (score @ score.mT + (pull + 1) / q - 3 * distance / (dim * q * q)) / q.sqrt()

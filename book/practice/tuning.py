@@ -942,6 +942,8 @@ for axes, (name, each) in zip(both, counts.items(), strict=True):
     axes.set(xlabel="rank", title=name)
 both[0].set(ylabel="data sets")
 plt.show()
+
+# %% tags=["hide-input"]
 claim(
     "The default's ranks: p-value of a χ² test against uniform ones",
     uniform["default"],

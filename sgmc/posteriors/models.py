@@ -19,7 +19,7 @@ class Parameters:
     """Named parameters with shapes and supports, and the way from them to a flat position without borders, and back.
 
     A position holds for each parameter, in the order of the names, the numbers that ``torch.distributions.biject_to`` of its support
-    turns into it: φ = g(x). If φ has the density p, then x has p(g(x))·|det g′(x)|.
+    turns into it: φ = g(x). If φ has the density p, then x has p(g(x))·abs det g′(x).
 
     Args:
         shapes: the shape of each parameter, by name; ``()`` for a number.
@@ -70,7 +70,7 @@ class Parameters:
         return torch.cat([free[name].reshape(len(free[name]), -1) for name in self.free_shapes], -1)
 
     def constrain(self, position: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Compute the parameters φ = g(x), each ``(chains, *shape)``, and log |det g′(x)|, ``(chains,)``, at x, ``(chains, dim)``."""
+        """Compute the parameters φ = g(x), each ``(chains, *shape)``, and log abs det g′(x), ``(chains,)``, at x, ``(chains, dim)``."""
         values, log_jacobian = {}, position.new_zeros(len(position))
         for name, free in self.cut(position).items():
             values[name] = self.transforms[name](free)
@@ -155,7 +155,7 @@ class NamedPosterior(DataPotential):
         self._try()
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute log p(g(x)) + log |det g′(x)|: ``(chains, dim)`` → ``(chains,)``."""
+        """Compute log p(g(x)) + log abs det g′(x): ``(chains, dim)`` → ``(chains,)``."""
         values, log_jacobian = self.parameters.constrain(position)
         return over_chains(self._log_prior_of, values) + log_jacobian
 
