@@ -65,12 +65,15 @@ GROUPS = make_groups()
 def groups(n: int | None = None) -> None:
     """Let lines of groups have one slope, and intercepts that come from one law."""
     inputs, group, targets = GROUPS
-    slope, noise = pyro.sample("slope", dist.Normal(0.0, 1.0)), pyro.sample("noise", dist.HalfNormal(1.0))
-    mean, spread = pyro.sample("mean", dist.Normal(0.0, 5.0)), pyro.sample("spread", dist.HalfNormal(1.0))
+    slope = pyro.sample("slope", dist.Normal(0.0, 1.0))
+    noise = pyro.sample("noise", dist.HalfNormal(1.0))
+    mean = pyro.sample("mean", dist.Normal(0.0, 5.0))
+    spread = pyro.sample("spread", dist.HalfNormal(1.0))
     with pyro.plate("groups", 8):
         intercept = pyro.sample("intercept", dist.Normal(mean, spread))
     with pyro.plate("data", len(targets), subsample_size=n) as i:
-        pyro.sample("target", dist.Normal(intercept[group[i]] + slope * inputs[i], noise), obs=targets[i])
+        line = intercept[group[i]] + slope * inputs[i]
+        pyro.sample("target", dist.Normal(line, noise), obs=targets[i])
 
 
 def small_digits() -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -87,6 +87,9 @@ class DefaultSGHMC(SGHMC):
     def __repr__(self) -> str:
         return f"SGHMC(step_size={self.step_size:.4g}, num_steps={self.num_steps}): {self.reason}"
 
+    def __str__(self) -> str:
+        return repr(self).replace(": ", ":\n  ").replace("; ", "\n  ")
+
 
 def default_kernel(potential: Potential, position: Tensor, seed: int = 0, step_size: float | None = None) -> DefaultSGHMC:
     """Tune SGHMC from the curvature A of the energy and the covariance V of the gradient noise at a mode, or averaged over some draws.

@@ -521,7 +521,7 @@ factors = mode_of(whole, factors)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     mode_kernel = default_kernel(factorisation, factors)
-print(said[-1].message)
+print(str(said[-1].message).replace(", ", ",\n"))
 factor_kernel, factor_start = tune(factorisation, factors)
 start_factors = factor_start.repeat(5, 1)
 
@@ -609,19 +609,25 @@ forms = {
     "no estimate": "mass, no estimate",
     "one mass, no estimate": "one mass",
 }
+
+
+def rounded(number):
+    return f"{number:,.{0 if number >= 100 else 1}f}"
+
+
 table, shares = [], {}
 for name, found in stored["models"].items():
     again = found["again"]
     for what, speed in speeds.items():
         own = again["default"]
-        numbers = [f"{own['error']:.1%}", f"{own[speed]:.3g}"]
+        numbers = [f"{own['error']:.1%}", rounded(own[speed])]
         table.append([name, what, "default", "1", "1", *numbers, ""])
         for form, label in forms.items():
             if speed in again[form]:
                 best = again[form][speed]
                 shares[name, what, form] = own[speed] / best[speed]
                 numbers = [f"{best[key]:g}" for key in ("step", "friction")]
-                numbers += [f"{best['error']:.1%}", f"{best[speed]:.3g}"]
+                numbers += [f"{best['error']:.1%}", rounded(best[speed])]
                 table.append(
                     ["", "", label, *numbers, f"{shares[name, what, form]:.2f}"]
                 )
@@ -726,8 +732,8 @@ at_draws = default_kernel(few, first.samples[-1, :20])
 second = sample(at_draws, few, first.samples[-1], num_samples=30, warm_up=30, seed=8)
 few_widths = {"mode": widths(first, few_reference)[0]}
 few_widths["draws"] = widths(second, few_reference)[0]
-print("at the mode: ", at_mode)
-print("at the draws:", at_draws)
+for place, each in (("mode", at_mode), ("draws", at_draws)):
+    print(f"at the {place}: {each}")
 
 # %% tags=["hide-input"]
 claim(

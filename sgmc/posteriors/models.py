@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import Lock
+from types import SimpleNamespace
 
 import torch
 from torch import Generator, Tensor
@@ -13,6 +15,8 @@ from torch.utils._pytree import tree_map
 from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import DataPotential
+
+_VALIDATION = SimpleNamespace(lock=Lock(), inside=0, before=True)
 
 
 class Parameters:
@@ -70,11 +74,16 @@ class Parameters:
         return torch.cat([free[name].reshape(len(free[name]), -1) for name in self.free_shapes], -1)
 
     def constrain(self, position: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Compute the parameters φ = g(x), each ``(chains, *shape)``, and log abs det g′(x), ``(chains,)``, at x, ``(chains, dim)``."""
+        """Compute φ = g(x) and log abs det g′(x) at x.
+
+        ``(chains, dim)`` → each parameter ``(chains, *shape)``; ``(chains,)``.
+        """
         values, log_jacobian = {}, position.new_zeros(len(position))
         for name, free in self.cut(position).items():
-            values[name] = self.transforms[name](free)
-            log_jacobian = log_jacobian + self.transforms[name].log_abs_det_jacobian(free, values[name]).reshape(len(free), -1).sum(-1)
+            transform = self.transforms[name]
+            values[name] = transform(free)
+            each = transform.log_abs_det_jacobian(free, values[name])
+            log_jacobian = log_jacobian + each.reshape(len(free), -1).sum(-1)
         return values, log_jacobian
 
     def position(self, values: Mapping[str, Tensor]) -> Tensor:
@@ -241,13 +250,22 @@ def over_chains(function: Callable, values: dict[str, Tensor], *batch: Tensor):
 
 @contextmanager
 def without_validation() -> Iterator[None]:
-    """Let distributions of PyTorch, for a while, not look at their arguments: what many chains share in one tensor has no one truth."""
-    before = Distribution._validate_args
-    Distribution.set_default_validate_args(False)
+    """Let distributions of PyTorch, for a while, not look at their arguments: what many chains share in one tensor has no one truth.
+
+    The setting belongs to all threads: the first to come in changes it, and the last to go out gives it back.
+    """
+    with _VALIDATION.lock:
+        if _VALIDATION.inside == 0:
+            _VALIDATION.before = Distribution._validate_args
+            Distribution.set_default_validate_args(False)
+        _VALIDATION.inside += 1
     try:
         yield
     finally:
-        Distribution.set_default_validate_args(before)
+        with _VALIDATION.lock:
+            _VALIDATION.inside -= 1
+            if _VALIDATION.inside == 0:
+                Distribution.set_default_validate_args(_VALIDATION.before)
 
 
 def check_values(values: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> None:

@@ -256,8 +256,7 @@ class _Run(Messenger):
         name, law = message["name"], message["fn"]
         if message["is_observed"] or isinstance(law, _Subsample):
             return
-        if name not in self.given:
-            raise ValueError(f"program came to a site {name!r} that it did not have at first: the sites must not depend on their values")
+        self._check_known(name)
         onto = map_onto(_support(name, law), f"the site {name!r}")
         if self.constrained:
             value = self.given[name]
@@ -273,7 +272,8 @@ class _Run(Messenger):
         name, law, value = message["name"], message["fn"], message["value"]
         if isinstance(law, _Subsample):
             return
-        frames = [frame for frame in message["cond_indep_stack"] if frame.name == self.plate]
+        plates = message["cond_indep_stack"]
+        frames = [frame for frame in plates if frame.name == self.plate]
         if message["infer"].get("_deterministic"):
             if not frames:
                 self.values[name] = value
@@ -282,11 +282,16 @@ class _Run(Messenger):
         log_prob = scale_and_mask(log_prob, message["scale"], message["mask"])
         if frames:  # Pyro's scale has N/n in it, which is for the posterior to bring in
             along = log_prob.movedim(frames[0].dim, 0).reshape(self.size, -1).sum(-1)
-            self.log_likelihoods = self.log_likelihoods + along * (self.size / frames[0].full_size)
+            share = self.size / frames[0].full_size
+            self.log_likelihoods = self.log_likelihoods + share * along
         elif self.plate is None and message["is_observed"]:
             self.log_likelihoods = self.log_likelihoods + log_prob.sum()[None]
         else:
             self.log_prior = self.log_prior + log_prob.sum()
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.given:
+            raise ValueError(f"program came to a site {name!r} that it did not have at first: the sites must not depend on their values")
 
 
 def _support(name: str, law):

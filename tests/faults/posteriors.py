@@ -228,17 +228,17 @@ FAULTS = [
         "return over_chains(self._log_prior_of, values) + log_jacobian",
         "return over_chains(self._log_prior_of, values)",
     ),
-    models("the Jacobian is that of the way back", "log_jacobian = log_jacobian + self", "log_jacobian = log_jacobian - self"),
+    models("the Jacobian is that of the way back", "log_jacobian = log_jacobian + each", "log_jacobian = log_jacobian - each"),
     models(
         "one batch serves all chains",
         "shared = [len(tensor) == 1 for tensor in batch]",
         "batch = [tensor[:1] for tensor in batch]\n        shared = [True for tensor in batch]",
     ),
-    models("validation stays off", "Distribution.set_default_validate_args(before)", "pass"),
+    models("validation stays off", "Distribution.set_default_validate_args(_VALIDATION.before)", "pass"),
     models("a position on a border is let through", "if not position.isfinite().all():", "if False:"),
     pyro_model(
         "N/n counts twice",
-        "along * (self.size / frames[0].full_size)",
+        "share * along",
         "along",
     ),
     pyro_model(
