@@ -218,8 +218,8 @@ def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Te
     it was in this pass.
 
     Args:
-        batches: such as a ``torch.utils.data.DataLoader`` without ``drop_last``: tensors ``(n, ...)`` in a tuple or a list, in every
-            batch of the same types and, but for n, shapes.
+        batches: such as a ``torch.utils.data.DataLoader`` without ``drop_last``: a tensor ``(n, ...)``, or several in a tuple or a list,
+            in every batch of the same types and, but for n, shapes. Python's numbers come as float64: convert them in the data set.
         folder: where to write ``0.npy``, ``1.npy``, ..., one for each tensor of a batch; it may not hold them already.
 
     Returns:
@@ -247,6 +247,7 @@ def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Te
     kinds, number, files = None, 0, []
     try:
         for batch in batches:
+            batch = [batch] if isinstance(batch, Tensor) else batch
             if not isinstance(batch, (tuple, list)) or not batch or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch):
                 given = [type(x).__name__ for x in batch] if isinstance(batch, (tuple, list)) else type(batch).__name__
                 raise ValueError(f"batches must give tensors with the examples on their first axis, such as (x, y), but gave {given}")

@@ -48,8 +48,42 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
         raise ValueError(f"the gradient at the start is not finite in chain {chain}; start elsewhere, or mend the potential")
     if isinstance(potential, DataPotential):
         potential.check_examples(position)
-        potential = potential.of_few_examples()
-    check_model(potential, position, generator)
+        check_model(potential.of_few_examples(), position, generator)
+        check_densities(potential, position, generator)
+    else:
+        check_model(potential, position, generator)
+
+
+def check_densities(potential: DataPotential, position: Tensor, generator: Generator) -> None:
+    """Raise a ValueError if a density is zero at the position, or an example's likelihood depends on the others of its minibatch.
+
+    A density of zero has no gradient, so that a sampler that sees gradients alone would walk on outside of a prior's support.
+    Likelihoods are compared near the position, as in :func:`check_model`.
+    """
+    few = torch.arange(min(3, potential.num_examples), device=position.device)
+
+    def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
+        return _evaluate(lambda: potential._log_likelihoods(position, potential.minibatch(indices[None])), position)
+
+    with torch.no_grad():
+        try:
+            densities = {"log_prior": potential.log_prior(position), "log_likelihood": likelihoods(position, few)}
+        except NotImplementedError:
+            return
+        near = position[:1] + 0.1 * (1 + position[:1].abs()) * normal_like(position[:1], generator)
+        among_all, among_fewer = (likelihoods(near, indices)[0] for indices in (few, few[: max(1, len(few) - 1)]))
+    for name, value in densities.items():
+        if not value.isfinite().all():
+            raise ValueError(
+                f"{name} is not finite at the start, but {float(value[~value.isfinite()][0])}: has each parameter with a border, such as a "
+                "scale, its support, and no wider one than its prior? If they are right, start elsewhere"
+            )
+    if not _agree(among_fewer, among_all[: len(among_fewer)]):
+        raise ValueError(
+            f"the log-likelihood of an example depends on the others of its minibatch: that of example 0 is {float(among_fewer[0]):.6g} "
+            f"among {len(among_fewer)} and {float(among_all[0]):.6g} among {len(few)}. Compute it from that example alone: no sum, mean or "
+            "normalisation over the batch, and no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
+        )
 
 
 def check_model(potential: Potential, position: Tensor, generator: Generator) -> None:
@@ -110,6 +144,29 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
             f"the potential's gradient is {float(gradient[chain, place]):.6g} in coordinate {place} of chain {chain}, but differentiation "
             f"of its energy gives {float(expected[chain, place]):.6g}: look at the formula's sign, factors and shapes, or leave it out"
         )
+    if expected.isfinite().all() and _cut_off(potential, near, direction, energy, expected):
+        raise ValueError(
+            "the potential's energy does not change as its differentiation says: part of it is cut off from the position, by .detach(), "
+            ".data, .item() or torch.no_grad()"
+        )
+
+
+def _cut_off(potential: Potential, position: Tensor, direction: Tensor, energy: Tensor, gradient: Tensor) -> bool:
+    """Tell whether in most chains the energy changes along the direction otherwise than by half of what the gradient says.
+
+    Coarse, so that rounding and kinks do not count; what differentiation does not see changes the gradient wholly.
+    """
+    precision = torch.finfo(position.dtype).eps
+    step = direction * (precision ** (1 / 3) / direction.square().mean(-1, keepdim=True).sqrt() / position.shape[1] ** 0.5)
+    step = step * (1 + position.square().mean(-1, keepdim=True).sqrt())
+    with torch.no_grad():
+        above, below = _energy_or_none(potential, position + step), _energy_or_none(potential, position - step)
+    if above is None or below is None:
+        return False
+    found, said = (above - below) / 2, (gradient * step).sum(-1)
+    usual = gradient.norm(dim=-1) * step.norm(dim=-1) / position.shape[1] ** 0.5
+    odd = (found - said).abs() > 0.5 * torch.maximum(usual, said.abs()) + 100 * precision * (1 + energy.abs())
+    return bool((odd & found.isfinite()).double().mean() > 0.5)
 
 
 def _evaluate(function: Callable, position: Tensor):

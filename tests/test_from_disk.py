@@ -43,6 +43,11 @@ def test_eleven_tensors_come_back_in_their_order(tmp_path):
     assert [int(tensor) for tensor in from_disk(tmp_path)] == list(range(11))
 
 
+def test_one_tensor_needs_no_tuple(tmp_path):
+    (found,) = to_disk(DataLoader(torch.arange(7.0), batch_size=3), tmp_path)
+    assert torch.equal(found, torch.arange(7.0))
+
+
 def test_the_head_has_room_for_any_number(generator, tmp_path):
     """The head is written before N is known, and again after: it must not grow into the data."""
     inputs = torch.arange(100_003.0)
@@ -83,7 +88,7 @@ def test_a_run_from_disk_is_the_run_from_memory(generator, tmp_path):
     ("batches", "message"),
     [
         ([], "no examples"),
-        ([torch.ones(3)], "must give tensors.*but gave Tensor"),
+        ([{"x": torch.ones(3)}], "must give tensors.*but gave dict"),
         ([(torch.ones(3), [1, 2, 3])], r"must give tensors.*\['Tensor', 'list'\]"),
         ([(torch.ones(3), torch.ones(2))], "must be alike"),
         ([(torch.ones(3, 2),), (torch.ones(3, 1),)], "must be alike"),

@@ -403,15 +403,20 @@ def test_what_is_refused(program, reason):
         PyroPosterior(program)
 
 
-def test_sites_that_come_and_go(generator):
+def test_sites_that_come_and_go():
+    seen = {"y"}
+
     def program():
-        x = pyro.sample("x", dist.Normal(0.0, 1.0))
-        if x > -100:  # so at first, and not below
-            pyro.sample("y", dist.Normal(0.0, 1.0))
+        for name in ("x", *seen):
+            pyro.sample(name, dist.Normal(0.0, 1.0))
 
     posterior = PyroPosterior(program)
+    seen.clear()
     with pytest.raises(ValueError, match=r"did not come to its sites \['y'\]"):
-        posterior.energy(torch.tensor([[-200.0, 0.0]]))
+        posterior.energy(torch.zeros(1, 2))
+    seen.update("yz")
+    with pytest.raises(ValueError, match="came to a site 'z' that it did not have at first"):
+        posterior.energy(torch.zeros(1, 2))
 
 
 def test_chains_do_not_part_ways():
@@ -419,5 +424,47 @@ def test_chains_do_not_part_ways():
         x = pyro.sample("x", dist.Normal(0.0, 1.0))
         pyro.factor("kink", x if x > 0 else -x)
 
-    with pytest.raises(ValueError, match=r"all chains run a model together.*torch.where in place of `if`"):
-        PyroPosterior(program).energy(torch.zeros(2, 1))
+    def item():
+        x = pyro.sample("x", dist.Normal(0.0, 1.0))
+        pyro.factor("cut off", torch.tensor(x.item()))
+
+    for each in (program, item):
+        with pytest.raises(ValueError, match=r"all chains run a model together.*torch.where in place of `if`"):
+            PyroPosterior(each)
+
+
+def flat(x, y, n=None):
+    b = pyro.sample("b", dist.Normal(torch.zeros(2), 1.0).to_event(1))
+    with pyro.plate("data", len(x), subsample_size=n) as i:
+        pyro.sample("y", dist.Normal(x[i] @ b, 1.0), obs=y[i])
+
+
+def test_observations_that_broadcast_or_cannot_be_are_refused(data):
+    inputs, _, targets = data
+
+    def poisson(y):
+        rate = pyro.sample("rate", dist.Gamma(1.0, 1.0))
+        with pyro.plate("data", len(y)):
+            pyro.sample("y", dist.Poisson(rate), obs=y)
+
+    def event():
+        b = pyro.sample("b", dist.Normal(0.0, 1.0))
+        with pyro.plate("data", 7, subsample_size=3) as i:
+            pyro.sample("y", dist.Normal(b * inputs[i, 0], 1.0).to_event(1), obs=targets[i])
+
+    for n in (None, 3):
+        with pytest.raises(ValueError, match=r"'y' has observations of shape \(\d, 1\), but its law draws \(\d,\)"):
+            PyroPosterior(flat, inputs, targets[:, None], n)
+    with pytest.raises(ValueError, match=r"'y' has observations of shape .* no .to_event for a plate's axis"):
+        PyroPosterior(event)
+    with pytest.raises(ValueError, match="'y' has observations that are not in the support of its law"):
+        PyroPosterior(poisson, torch.tensor([1.0, -1.0]))
+    PyroPosterior(poisson, torch.tensor([1.0, 3.0]))
+
+
+def test_data_of_another_type_and_a_plate_that_shows_too_much(data):
+    inputs, _, targets = data
+    with pytest.raises(ValueError, match=r"program cannot be run.*torch.get_default_dtype\(\), torch.float64"):
+        PyroPosterior(flat, inputs.float(), targets.float())
+    with pytest.raises(ValueError, match="the plate 'data' has 7 examples, but its subsample_size is 70"):
+        PyroPosterior(flat, inputs, targets, 70)

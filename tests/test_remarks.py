@@ -33,6 +33,14 @@ def test_the_worst_coordinate_is_named_with_the_number_of_bad_ones(generator):
     )
 
 
+def test_chains_of_one_mean_and_unlike_widths_are_seen(generator):
+    """R̂ of the values compares means alone."""
+    values = torch.randn(200, 4, generator=generator) * torch.tensor([1.0, 1.0, 1.0, 5.0])
+    assert split_r_hat(values[..., None]) < 1.05
+    (remark,) = remark_disagreement({"": values})
+    assert "the chains do not agree" in remark
+
+
 def test_a_half_that_differs_from_the_other_is_seen():
     """Chains that drift together agree at every time, and yet have not arrived."""
     drift = torch.linspace(0, 5, 200)[:, None] + torch.randn(200, 4, generator=torch.Generator().manual_seed(0))

@@ -77,6 +77,24 @@ ODD = {  # a potential, how many coordinates, and what is said
         posterior(lambda p, x, y: squares(p, x, y).sum(-1)),
         r"one value per chain and example, \(3, 20\), but it .*\(3,\)",
     ),
+    "targets that broadcast": (
+        posterior(lambda p, x, y: -0.5 * ((y[..., None] - (x @ p[..., None]).mT) ** 2).sum(-1), batch_size=5),
+        "depends on the others of its minibatch",
+    ),
+    "a log-likelihood of the mean": (posterior(lambda p, x, y: squares(p, x, y) / x.shape[1]), "depends on the others of its minibatch"),
+    "inputs that are centred in the batch": (
+        posterior(lambda p, x, y: squares(p, x - x.mean(-2, keepdim=True), y), batch_size=5),
+        "depends on the others of its minibatch",
+    ),
+    "a start where the prior is zero": (
+        Posterior(lambda p: torch.where(p[:, 0] > 9, 0.0, -math.inf), squares, (FEATURES, TARGETS), 3),
+        "log_prior is not finite at the start, but -inf: has each parameter with a border",
+    ),
+    "a start where the likelihood is zero": (
+        posterior(lambda p, x, y: torch.where(p[:, :1] > 9, squares(p, x, y), -math.inf)),
+        "log_likelihood is not finite at the start, but -inf",
+    ),
+    "a likelihood that is cut off": (posterior(lambda p, x, y: squares(p.detach(), x, y)), "part of it is cut off from the position"),
     "a log-likelihood of too few coordinates": (posterior(lambda p, x, y: squares(p[:, :2], x, y)), "cannot take a position"),
     "a formula for the gradient that lacks a sign": (
         posterior(squares, grad_log_likelihood=lambda p, x, y: (x * (x @ p[..., None] - y[..., None])).sum(1)),

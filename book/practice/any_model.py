@@ -159,6 +159,9 @@ def log_likelihood(p, x, y):  # one number for each example
 # Two things about the functions.
 # They are called for all chains at once by `torch.func.vmap`, which turns a function of one set of parameters into one of many; so nothing in them may hang on a value by `if` or `.item()`, or draw random numbers.
 # And their parameters come with their borders: `p["s"]` is positive, and no Jacobian is to be added.
+# A support must not be wider than the prior: where the density is zero its gradient is zero too, and a sampler that sees nothing but gradients walks through.
+# So $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, and not `positive`.
+# A start where a density is zero is refused, and so is a likelihood that changes with the other examples of its batch, as it does if $(n, 1)$ targets broadcast against $(n,)$ outputs.
 #
 # The kernel needs a step size and a friction.
 # The energy of this model has a curvature of about $N = 2{,}000$ for each coefficient, and twice that for $\log s$, so that standard deviations are about $1/\sqrt{2000} = 0.022$.
@@ -166,6 +169,7 @@ def log_likelihood(p, x, y):  # one number for each example
 # Critical friction is $2\sqrt{2000} \approx 90$, and 200 is on the safe side.
 # The noise estimate is that of {doc}`/book/stochastic_gradients/estimating_the_noise`; which kernel suits which problem says {doc}`/book/practice/what_should_i_use`.
 # For a model of your own, `default_kernel` of {doc}`/book/practice/tuning` measures the curvature and the noise and chooses all of this; it is used below.
+# If a run warns that the noise exceeded the friction in more than a per cent of the coordinates, the draws are too wide: take half the step, or a larger batch.
 
 # %%
 shapes, supports = {"b": (3,), "s": ()}, {"s": constraints.positive}
@@ -252,6 +256,7 @@ claim(
 # A `torch.nn.Module` has names and shapes already, and its data are inputs and targets.
 # `NetworkPosterior` adds the prior, $N(0, 1)$ on every weight, and the likelihood, that of classes because the targets are whole numbers ({doc}`/book/bayesian_networks/digits`).
 # Fifty draws of one chain show the call and the names; they are too few to be a result.
+# A likelihood with a parameter of its own, such as an unknown noise beside the weights, is a plain function again, in which `torch.func.functional_call` runs the module ({ref}`ex-any-module`).
 
 # %%
 train, test = digits()
@@ -858,7 +863,7 @@ folder.cleanup()
 # In a Pyro program `x[i]` reads the examples of the plate.
 #
 # A NumPy file of one's own needs no `to_disk`: `torch.from_numpy(numpy.load("x.npy", mmap_mode="r"))` is a tensor for reading.
-# PyTorch warns that it must not be written into, and a program that does so is ended by the system.
+# PyTorch warns that it must not be written into, and a program that does so is ended by the system: standardise by `(x - mean) / scale` in the likelihood, or before the file is written, and never in place.
 # With the mode `"r+"` there is no warning, and what is written into the tensor is written into the file.
 # The mode `"c"` would protect the file and allow writing, but Linux, as it is usually set up, refuses it for a file that is larger than the memory.
 #
@@ -870,7 +875,8 @@ folder.cleanup()
 # * Write the prior and the likelihood apart, and let nothing but the plate, or `batch_size`, scale anything.
 # * Look at the names, shapes and ranges of ten draws before you draw ten thousand.
 # * Compare the minibatch model once with the full one: a pass of minibatches has the full gradient on average, to rounding.
-# * Let `default_kernel` choose the step, the friction and the noise estimate, at a mode or at a few draws; it takes all three forms. Then compare with half the step, as {doc}`/book/practice/tuning` says.
+# * Let `default_kernel` choose the step, the friction and the noise estimate, at a mode or at a few draws; it takes all three forms. Then compare with half the step, as {doc}`/book/practice/tuning` says, and look at the scales of groups first: where the curvature differs much between the places of the mass, one estimate of the noise serves badly.
+# * Give data the type of the parameters: `y.float()` for a `Bernoulli`, and in a program tensors of `torch.get_default_dtype()`.
 # * Draw weights outside of the plate of the data, and make a `pyro.param`, which has no prior, a `pyro.sample`.
 # * Start with NUTS on a part of the data that is small enough for it. Its posterior is wider, but often of a similar shape, and shows the scale of each coordinate.
 # * Write a stream to disk before the run, not during it.
@@ -917,6 +923,27 @@ folder.cleanup()
 #
 # That costs the prior once for each example, and rounding; two functions are better.
 # With a mean the batch of no examples gives `nan`: separate the terms by hand, and multiply the prior's by $N$.
+# ```
+#
+# ```{exercise}
+# :label: ex-any-module
+#
+# A regression by a module `net` has an unknown noise $s$.
+# Write its shapes and its likelihood.
+# ```
+#
+# ```{solution} ex-any-module
+# :class: dropdown
+#
+#     shapes = {name: w.shape for name, w in net.named_parameters()} | {"s": ()}
+#
+#     def log_likelihood(p, x, y):
+#         weights = {name: w for name, w in p.items() if name != "s"}
+#         mean = functional_call(net, weights, (x,))[:, 0]
+#         return Normal(mean, p["s"]).log_prob(y)
+#
+# With `[:, 0]` the outputs have the shape of the targets, $(n,)$.
+# The prior adds up over all weights and takes $s$ too.
 # ```
 #
 # ```{exercise}

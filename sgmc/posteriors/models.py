@@ -1,5 +1,6 @@
 """Models written as plain functions of named parameters, which may be constrained."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -182,11 +183,11 @@ class NamedPosterior(DataPotential):
         return self.parameters.uniform(chains, generator, radius, types[0] if types else torch.get_default_dtype())
 
     def _try(self) -> None:
-        """Call the functions with two examples and two chains, and check what they return."""
-        position = self.initial_position(2, Generator(self.data[0].device).manual_seed(0))
+        """Call the functions with two examples, for one chain and for two, and check what they return."""
+        positions = self.initial_position(2, Generator(self.data[0].device).manual_seed(0))
         few = [tensor[None, :2] for tensor in self.data]
         expected = {"log_prior": (), "log_likelihood": (few[0].shape[1],)}
-        for name, shape in expected.items():
+        for (name, shape), position in itertools.product(expected.items(), (positions, positions[:1])):
             try:
                 with torch.no_grad():
                     value = getattr(self, name)(position, *(few if name == "log_likelihood" else []))

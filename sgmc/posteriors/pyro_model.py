@@ -68,11 +68,19 @@ class PyroPosterior(DataPotential):
         look = _Look()
         with torch.random.fork_rng(devices=[]), look:  # the values do not matter, only their shapes
             torch.manual_seed(0)
-            program(*arguments)
+            try:
+                program(*arguments)
+            except (RuntimeError, TypeError) as error:
+                raise ValueError(
+                    f"program cannot be run with its arguments: {type(error).__name__}: {error}. What it makes of plain numbers is of "
+                    f"torch.get_default_dtype(), {torch.get_default_dtype()}: data in it should be so too"
+                ) from error
         self.plate, num_examples, batch_size = look.plate()
         self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
         self._like = look.like()
         super().__init__((torch.arange(num_examples, device=self._like.device),), batch_size, minibatches, dim=self.parameters.dim)
+        with torch.no_grad():  # by two chains: one alone would let `if` and `.item()` pass
+            self._densities(self.initial_position(2, Generator(self._like.device).manual_seed(0)), self.data[0][None, :2])
 
     def full(self) -> "PyroPosterior":
         """Make the posterior whose gradients take all the data, as HMC and NUTS need them."""
@@ -180,6 +188,8 @@ class _Look(Messenger):
 
     def _pyro_sample(self, message) -> None:
         law, given, name = message["fn"], message["value"], message["name"]
+        if isinstance(law, _Subsample) and (law.subsample_size or 0) > law.size:
+            raise ValueError(f"the plate {name!r} has {law.size} examples, but its subsample_size is {law.subsample_size}")
         if isinstance(law, _Subsample) and given is not None and len(given) < law.size:
             raise ValueError(
                 f"the plate {name!r} is given its minibatch by subsample=, but which examples a chain sees is chosen by minibatches: "
@@ -205,6 +215,7 @@ class _Look(Messenger):
             )
         if message["is_observed"]:
             if not message["infer"].get("_deterministic"):
+                _check_observed(name, law, value)
                 self.observed.update(frame.name for frame in plates)
             return
         if plates:
@@ -292,6 +303,23 @@ class _Run(Messenger):
     def _check_known(self, name: str) -> None:
         if name not in self.given:
             raise ValueError(f"program came to a site {name!r} that it did not have at first: the sites must not depend on their values")
+
+
+def _check_observed(name: str, law, value: Tensor) -> None:
+    """Raise a ValueError if what was observed broadcasts against its law, or is not in its support."""
+    if isinstance(getattr(law, "base_dist", law), pyro.distributions.Unit):  # a factor
+        return
+    if value.shape != law.shape():
+        raise ValueError(
+            f"the site {name!r} has observations of shape {tuple(value.shape)}, but its law draws {tuple(law.shape())}, and broadcasting "
+            "would count them several times: give both one shape, such as y[:, 0] for y of (n, 1), and no .to_event for a plate's axis"
+        )
+    try:
+        inside = law.support.check(value) | value.isnan()  # a NaN may stand below a mask
+    except NotImplementedError:
+        return
+    if not inside.all():
+        raise ValueError(f"the site {name!r} has observations that are not in the support of its law, {law.support}")
 
 
 def _support(name: str, law):
