@@ -13,9 +13,18 @@ prediction = partial(Fault, file="sgmc/prediction.py", tests="tests/test_predict
 tuning = partial(Fault, file="sgmc/tuning.py", tests="tests/test_tuning.py")
 from_disk = partial(Fault, file="sgmc/datasets.py", tests="tests/test_from_disk.py")
 datasets = partial(Fault, file="sgmc/datasets.py", tests="tests/test_datasets.py")
+starting = partial(Fault, file="sgmc/starting.py", tests="tests/test_starting.py")
+remarks = partial(Fault, file="sgmc/remarks.py", tests="tests/test_remarks.py")
 thinning = partial(Fault, file="sgmc/thinning.py", tests="tests/test_thinning.py")
 
 FAULTS = [
+    # the door
+    starting("a density of zero is let in", "if not value.isfinite().all():", "if value.isnan().all():"),
+    starting("neighbours may change a likelihood", "if not _agree(among_fewer, among_all[: len(among_fewer)]):", "if False:"),
+    starting("neighbours are asked at the start alone", "near = position[:1] + 0.1 *", "near = position[:1] + 0.0 *"),
+    starting("what is cut off is let in", "and _cut_off(potential, near, direction, energy, expected):", "and False:"),
+    starting("the end of a support is taken for a cut", "(odd & found.isfinite()).double().mean()", "odd.double().mean()"),
+    remarks("widths are not compared", "for each in (values, folded)", "for each in (values, values)"),
     # the loop
     sampling(
         "a dead run goes on to its end",
