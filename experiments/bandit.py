@@ -348,7 +348,7 @@ def run(options: Options, prepared: Tables) -> Iterator[dict]:
         "every": EVERY,
         "tables": {name: {agent: {"runs": []} for agent in AGENTS} for name in prepared.tables},
     }
-    for (name, agents), seed in itertools.product(result["tables"].items(), range(options.seeds)):
+    for (name, agents), seed in itertools.product(result["tables"].items(), options.each_seed()):
         table, folder = prepared.tables[name], prepared.folder / name.replace(" ", "-")
         for agent, (_, choices) in AGENTS.items():
             words, content = agent.replace(",", "").replace(" ", "-"), agents[agent]

@@ -81,7 +81,7 @@ def compare(
     """
     result = {"data_checksum": checksum(prepared.train, prepared.validation, prepared.test), "methods": {}}
     chosen = {}
-    for seed in range(options.seeds):
+    for seed in options.each_seed():
         for method, plans in methods.items():
             if seed == 0:
                 chosen[method], tuning = tune(plans, prepared, options, shorter)

@@ -243,7 +243,7 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     tuning = once("tuning", 0, {}, lambda given: tune(given, prepared))
     rates = {name: each["rate"] for name, each in tuning.items()}
     result = {"data_checksum": data, "sizes": sizes, "tuning": tuning, "runs": []}
-    for seed in range(options.seeds):
+    for seed in options.each_seed():
         found = once("run", seed, {"rates": rates}, lambda given: one_seed(given, prepared, rates))
         result["runs"].append(found)
         yield result

@@ -162,7 +162,7 @@ def compare(
             lambda: assessment(given),
         )
 
-    for seed in range(options.seeds):
+    for seed in options.each_seed():
         for name, (method, settings) in methods.items():
             if seed == 0:
                 tuning = [

@@ -8,6 +8,8 @@ from torch import nn
 
 from sgmc.datasets import Data
 
+CACHE = Path("~/.cache/sgmc")  # where data and runs are, unless the command line says otherwise
+
 
 class ExperimentError(RuntimeError):
     """What stops an experiment and the user can mend: the message is one line that says how."""
@@ -26,6 +28,17 @@ class Options(NamedTuple):
     device: str = "cpu"  #: a device of torch
     seeds: int = 5  #: number of seeds, 0, 1, ...
     progress: bool = True  #: whether to show progress bars
+    part: int | None = None  #: of a worker: the seed that it runs, besides seed 0, which has been run before
+
+    def each_seed(self) -> list[int]:
+        """List the seeds to run.
+
+        Example:
+            >>> options = Options(Path("data"), Path("runs"), seeds=3)
+            >>> options.each_seed(), options._replace(part=2).each_seed()
+            ([0, 1, 2], [0, 2])
+        """
+        return list(range(self.seeds)) if self.part is None else sorted({0, self.part})
 
     def folder(self, name: str) -> Path:
         """Name the folder for the runs of an experiment."""

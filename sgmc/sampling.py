@@ -33,6 +33,9 @@ class DivergenceError(RuntimeError):
         super().__init__(message)
         self.draws = draws
 
+    def __reduce__(self):  # by default an error is made anew from its message alone, which fails on the way from another process
+        return type(self), (str(self), self.draws)
+
 
 def sample(
     kernel: Kernel,

@@ -9,7 +9,19 @@ import torch
 import torchvision
 
 from sgmc import datasets
-from sgmc.datasets import cifar10, digits, fashion_mnist, letters, mnist, mushrooms, notmnist, read_idx, synthetic_mushrooms
+from sgmc.datasets import (
+    cifar10,
+    digits,
+    fashion_mnist,
+    letters,
+    made_up_ratings,
+    mnist,
+    movielens,
+    mushrooms,
+    notmnist,
+    read_idx,
+    synthetic_mushrooms,
+)
 from tests.checks import z_bound
 
 IMAGES = torch.arange(3 * 4 * 2, dtype=torch.uint8).reshape(3, 4, 2) * 10
@@ -199,7 +211,10 @@ def test_every_set_of_the_module_has_a_test_here():
         "read_idx",
         "mushrooms",
         "synthetic_mushrooms",
-    }
+        "Ratings",
+        "movielens",
+        "made_up_ratings",
+    } | {"to_disk", "from_disk"}  # tests/test_from_disk.py
 
 
 @pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])
@@ -285,3 +300,79 @@ def test_made_up_mushrooms_depend_on_the_seed_alone():
 def test_made_up_mushrooms_refuse_what_is_no_count(arguments, name):
     with pytest.raises(ValueError, match=f"{name} must be a whole number of at least"):
         synthetic_mushrooms(*arguments)
+
+
+# Ratings: nothing here is from MovieLens, whose licence forbids to pass it on.
+
+LINES = [(3, 70, 5, 978_300_760), (1, 70, 1, 978_302_109), (3, 9, 4, 978_301_968), (12, 1_000, 2, 978_300_275)]
+
+
+def write_ratings(path, separator, lines=LINES):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(separator.join(map(str, line)) + "\n" for line in lines))
+
+
+@pytest.mark.parametrize(("name", "separator", "inner"), [("ratings.dat", "::", "ml-1m"), ("u.data", "\t", "ml-100k")])
+def test_own_copies_of_movielens_are_read_in_both_formats(name, separator, inner, tmp_path):
+    """Users 1, 3, 12 become 0, 1, 2 and items 9, 70, 1000 too; order and ratings are those of the file."""
+    write_ratings(tmp_path / inner / name, separator)
+    for folder in (tmp_path, tmp_path / inner, str(tmp_path)):
+        users, items, ratings = movielens(folder)
+        assert users.tolist() == [1, 0, 1, 2] and items.tolist() == [1, 1, 0, 2] and ratings.tolist() == [5.0, 1.0, 4.0, 2.0]
+        assert users.dtype == items.dtype == torch.int64 and ratings.dtype == torch.float32
+
+
+def test_of_both_sets_the_larger_is_read(tmp_path):
+    write_ratings(tmp_path / "ml-100k" / "u.data", "\t", LINES[:2])
+    write_ratings(tmp_path / "ml-1m" / "ratings.dat", "::")
+    assert len(movielens(tmp_path).ratings) == 4
+
+
+def test_without_a_copy_of_movielens_an_error_says_where_one_gets_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"holds neither ratings.dat .* nor u.data .*: get ml-1m.zip from https://grouplens.org"):
+        movielens(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("message", "lines"),
+    [
+        (r"four whole numbers in a line with '::' .* line 2 is '1::70::1'", [LINES[0], (1, 70, 1), LINES[2]]),
+        (r"four whole numbers .* line 1 is 'userId::movieId::rating::timestamp'", [("userId", "movieId", "rating", "timestamp")]),
+        (r"line 1 is '3::70::4.5::978300760'", [(3, 70, 4.5, 978_300_760)]),
+        ("must have ratings from 1 to 5, but they go from 0 to 5", [LINES[0], (1, 70, 0, 1)]),
+        ("must have ratings from 1 to 5, but they go from 1 to 6", [LINES[1], (1, 71, 6, 1)]),
+        ("must have ratings from 1 to 5, but it is empty", []),
+        ("has 1 ratings of what their users rated before", [*LINES, (3, 9, 1, 1)]),
+    ],
+)
+def test_a_corrupt_copy_of_movielens_is_refused(message, lines, tmp_path):
+    write_ratings(tmp_path / "ratings.dat", "::", lines)
+    with pytest.raises(ValueError, match=message):
+        movielens(tmp_path)
+
+
+def test_made_up_ratings_are_of_their_model_and_popular_items_have_many():
+    users, items, ratings = (data := made_up_ratings(300, 200, 12_000, seed=1))[0]
+    assert users.shape == items.shape == ratings.shape == (12_000,) and ratings.dtype == torch.float32
+    assert len((users * 200 + items).unique()) == 12_000  # nobody rates anything twice
+    assert 0 <= users.min() and users.max() < 300 and 0 <= items.min() and items.max() < 200
+    noise = ratings - data[1]
+    assert abs(float(noise.square().mean()) / 0.85**2 - 1) < z_bound(2) * (2 / 12_000) ** 0.5
+    assert abs(float(noise.mean())) < z_bound(2) * 0.85 / 12_000**0.5
+    counts = items.bincount(minlength=200).sort(descending=True).values
+    assert counts[:40].sum() > 0.45 * 12_000 and counts[-40:].sum() < 0.05 * 12_000
+    # Of all pairs: means have the variance 0.4² + 0.5² + ¼, but for the few users and items that it is estimated from.
+    _, means = made_up_ratings(600, 600, 360_000)
+    assert float(means.var()) == pytest.approx(0.66, abs=0.1)
+
+
+def test_made_up_ratings_hang_on_the_seed_alone():
+    one, again, other = (made_up_ratings(30, 20, 100, seed=seed)[0] for seed in (0, 0, 1))
+    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True)) and not torch.equal(one.ratings, other.ratings)
+    for message, settings in {
+        "num_ratings is 601, but 30 users and 20 items have 600 pairs": {"num_ratings": 601},
+        "noise_std must be a number of at least 0": {"noise_std": -1.0},
+        "rank must be a whole number": {"rank": 0},
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            made_up_ratings(**{"num_users": 30, "num_items": 20, "num_ratings": 100} | settings)

@@ -39,9 +39,9 @@ ROWS = [
     ["minibatches", "potentials"],
     ["flows", "integrators", "targets", "noise", "posteriors"],
     ["linear_laws", "diagnostics", "fidelity", "kernels"],
-    ["draws", "thinning", "checkpoints", "starting", "remarks"],
+    ["draws", "thinning", "checkpoints", "starting", "remarks", "consensus"],
     ["sampling"],
-    ["adaptation", "approximations", "figures", "tuning"],
+    ["adaptation", "approximations", "figures", "tuning", "cluster"],
 ]
 
 

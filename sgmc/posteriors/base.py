@@ -10,6 +10,28 @@ from sgmc.minibatches import Fresh, MinibatchRule
 from sgmc.potentials import Kind, Potential, check_fits, differentiate, no_noise
 
 
+def draw_precision(weights: Tensor, hyperprior: tuple[float, float], generator: Generator) -> Tensor:
+    """Draw the precision of normal numbers given them: with w ~ N(0, λ⁻¹I) of n entries and λ ~ Gamma(a, b), Gamma(a + ½n, b + ½Σw²).
+
+    Args:
+        weights: w, ``(chains, n)``.
+        hyperprior: a and b.
+        generator: the source of randomness.
+
+    Returns:
+        λ, ``(chains,)`` float64.
+
+    Example:
+        >>> drawn = draw_precision(torch.full((3, 10_000), 0.1), (1.0, 1.0), Generator().manual_seed(0))
+        >>> bool(((drawn > 90) & (drawn < 110)).all())
+        True
+    """
+    shape, rate = hyperprior
+    squares = weights.double().square().sum(-1)
+    standard = torch._standard_gamma(torch.full_like(squares, shape + 0.5 * weights.shape[1]), generator)
+    return standard / (rate + 0.5 * squares)
+
+
 class DataPotential(Potential):
     """A sum over data, U(θ) = −log p(θ) − Σᵢ log p(xᵢ | θ), with minibatch gradients (Chen et al., 2014, eq. 5).
 

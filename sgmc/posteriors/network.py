@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_map
 from sgmc.checks import check_count, check_instance, check_non_negative, check_positive, check_tensor
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import DataPotential
+from sgmc.posteriors.base import DataPotential, draw_precision
 from sgmc.posteriors.likelihoods import Likelihood, Softmax
 from sgmc.posteriors.per_example import Recorder, simple_layers, sums_of_squares
 from sgmc.potentials import Kind
@@ -160,12 +160,7 @@ class NetworkPosterior(DataPotential):
             >>> bool(((drawn["weight"] > 80) & (drawn["weight"] < 120)).all())
             True
         """
-        (shape, rate), drawn = self.hyperprior, {}
-        for name, weights in self.parameters_of(position).items():
-            squares = weights.double().square().sum(-1)
-            standard = torch._standard_gamma(torch.full_like(squares, shape + 0.5 * weights.shape[1]), generator)
-            drawn[name] = standard / (rate + 0.5 * squares)
-        return drawn
+        return {name: draw_precision(weights, self.hyperprior, generator) for name, weights in self.parameters_of(position).items()}
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute −½Σλθ²: ``(chains, dim)`` → ``(chains,)``."""

@@ -1,19 +1,22 @@
 """The command line: what it lists, runs and refuses, in one line, without overwriting anything."""
 
+import importlib
 import json
 import signal
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 import torchvision.datasets.utils
 from tqdm import tqdm
 
-from experiments import EXPERIMENTS, mnist
+import experiments.__main__ as command_line
+from experiments import BY_SEED, EXPERIMENTS, mnist
 from experiments.__main__ import main
 from experiments.run import Run
-from sgmc import sampling
+from sgmc import cluster, sampling
 from sgmc.datasets import digits
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
@@ -224,3 +227,33 @@ def test_a_run_that_diverges_is_one_line(two_methods, tmp_path, capsys, monkeypa
     monkeypatch.setattr(mnist, "settings", wild)
     assert run(tmp_path, "mnist", "--small") == 1
     assert error_of(capsys) == "error: SGHMC left the finite numbers in round 1: lower its learning rate\n"
+
+
+def without_clocks(thing):
+    """Leave out of a result what another run of it has otherwise: dates, seconds, memory and the command."""
+    if isinstance(thing, dict):
+        return {key: without_clocks(value) for key, value in thing.items() if "seconds" not in key and key not in ("made", "provenance")}
+    return [without_clocks(each) for each in thing] if isinstance(thing, list) else thing
+
+
+def test_seeds_on_workers_give_the_result_of_seeds_one_after_the_other(two_methods, tmp_path, monkeypatch):
+    """The workers are threads here, which see the short settings; each writes the files from which the result is put together."""
+    seen = []
+    monkeypatch.setattr(command_line, "workers", lambda number: seen.append(number) or cluster.workers(number, processes=False))
+    found = []
+    for more in ([], ["--workers", "2"]):
+        folder = tmp_path / f"with{len(more)}"
+        folder.mkdir()
+        assert run(folder, "mnist", "--small", "--seeds", "3", *more) == 0
+        found.append(without_clocks(json.loads((folder / "runs" / "mnist-small.json").read_text())))
+    assert seen == [2] and found[0] == found[1]
+    assert [len(method["runs"]) for method in found[1]["methods"].values()] == [3, 3]
+
+
+def test_experiments_whose_seeds_run_apart_ask_which_ones(tmp_path, capsys):
+    """One that loops over all seeds on every worker would run each of them everywhere."""
+    for name in BY_SEED:
+        source = Path(importlib.import_module(f"experiments.{name}").__file__).read_text()
+        assert "range(options.seeds)" not in source and ("each_seed()" in source or "import compare" in source or "compare(" in source)
+    assert run(tmp_path, "modes", "--small", "--workers", "2") == 1
+    assert "the seeds of modes do not run apart: leave out --workers" in error_of(capsys)

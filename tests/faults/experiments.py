@@ -33,6 +33,8 @@ bandit = partial(Fault, file="experiments/bandit.py", tests="tests/experiments/t
 fidelity = partial(Fault, file="experiments/fidelity.py", tests="tests/experiments/test_fidelity.py")
 few = partial(Fault, file="experiments/few.py", tests="tests/experiments/test_few.py")
 
+recommender = partial(Fault, file="experiments/recommender.py", tests="tests/experiments/test_recommender.py")
+
 FAULTS = [
     fits(
         "settings are chosen on the test digits",
@@ -534,5 +536,22 @@ FAULTS = [
         '"data": data, **depends},',
         '"data": data},',
         tests="tests/experiments/test_fidelity.py",
+    ),
+    # the recommender
+    recommender("validation ratings are learnt from", "return (others[len(others) // 10 :],", "return (others,"),
+    recommender("a test part is a part of what is learnt", "order[torch.arange(number) % FOLDS != fold], order", "order, order"),
+    recommender("the width of a new rating forgets its noise", "means.square() + self.noise / self.number)", "means.square())"),
+    recommender(
+        "the noise is the first draw's", "self.noise + 1 / float(posterior.noise_precision)", "1 / float(posterior.noise_precision)"
+    ),
+    recommender(
+        "the minibatches' noise is taken for N/n times what it is", "noise = loudness * information", "noise = loudness**2 * information"
+    ),
+    recommender(
+        "who names an empty folder gets made-up ratings", "            raise  # who names a folder means it\n", "            pass\n"
+    ),
+    recommender("precisions are drawn while factors are near zero", "if number >= burn_in // 2:", "if True:"),
+    recommender(
+        "the worst setting is chosen", 'best = min(finite, key=lambda row: row["rmse"])', 'best = max(finite, key=lambda row: row["rmse"])'
     ),
 ]

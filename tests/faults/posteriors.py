@@ -6,7 +6,9 @@ from tests.faults.planting import Fault
 
 potentials = partial(Fault, file="sgmc/potentials.py", tests="tests/test_potentials.py")
 base = partial(Fault, file="sgmc/posteriors/base.py", tests="tests/test_posteriors.py tests/test_minibatches.py tests/test_noise.py")
+gamma = partial(Fault, file="sgmc/posteriors/base.py", tests="tests/test_gibbs.py tests/test_factorisation.py")
 network = partial(Fault, file="sgmc/posteriors/network.py", tests="tests/test_posteriors.py tests/test_gibbs.py tests/test_noise.py")
+factorisation = partial(Fault, file="sgmc/posteriors/factorisation.py", tests="tests/test_factorisation.py")
 likelihoods = partial(Fault, file="sgmc/posteriors/likelihoods.py", tests="tests/test_likelihoods.py")
 linear = partial(Fault, file="sgmc/posteriors/linear.py", tests="tests/test_posteriors.py tests/test_likelihoods.py tests/test_noise.py")
 control_variates = partial(Fault, file="sgmc/posteriors/control_variates.py", tests="tests/test_noise.py")
@@ -92,9 +94,9 @@ FAULTS = [
     network("N/n is forgotten", "gradient, -scale)", "gradient, -1.0)"),
     network("the prior's energy lacks its half", "return -0.5 * (position * (self.prior", "return -1.0 * (position * (self.prior"),
     network("a precision's law has n for ½n", "shape + 0.5 * weights.shape[1]", "shape + weights.shape[1]"),
-    network("a precision's law has Σw² for ½Σw²", "standard / (rate + 0.5 * squares)", "standard / (rate + squares)"),
-    network("a precision's rate is its scale", "standard / (rate + 0.5 * squares)", "standard * (rate + 0.5 * squares)"),
-    network("the hyperprior is Gamma(1, 1)", "(shape, rate), drawn = self.hyperprior, {}", "(shape, rate), drawn = (1.0, 1.0), {}"),
+    gamma("a precision's law has Σw² for ½Σw²", "standard / (rate + 0.5 * squares)", "standard / (rate + squares)"),
+    gamma("a precision's rate is its scale", "standard / (rate + 0.5 * squares)", "standard * (rate + 0.5 * squares)"),
+    gamma("the hyperprior is Gamma(1, 1)", "shape, rate = hyperprior", "shape, rate = 1.0, 1.0"),
     network(
         "all chains draw their precisions from the first one's weights",
         "squares = weights.double().square().sum(-1)",
@@ -118,6 +120,55 @@ FAULTS = [
         "torch.cat(list(squares.values()), -1)",
     ),
     network("a layer that is used twice is not noticed", "        if sorted(recorder.names) != sorted(self._layers):", "        if False:"),
+    # matrix factorisation
+    factorisation(
+        "users get the gradient of users and items that of items",
+        "both = table.index_select(0, place.flip(-1).flatten()).view(*place.shape, -1)\n        slope",
+        "both = table.index_select(0, place.flatten()).view(*place.shape, -1)\n        slope",
+    ),
+    factorisation("a rating's gradient has no part in the biases", "        both[..., -1] = 1\n", "        both[..., -1] = 0\n"),
+    factorisation("the gradient forgets the noise precision", "slope = self.noise_precision * (ratings", "slope = (ratings"),
+    factorisation(
+        "of several ratings of a row only one counts",
+        "sums[0].index_add_(0, place, each)",
+        "sums[0].index_copy_(0, place, each)",
+    ),
+    factorisation(
+        "all chains have the rows of the first", "torch.arange(0, len(position) * number, number,", "torch.zeros(len(position), dtype=int,"
+    ),
+    factorisation(
+        "the prior of biases is that of factors",
+        "user_factors.expand(*chains, 1, self.rank), user_biases]",
+        "user_factors.expand(*chains, 1, self.rank + 1)]",
+    ),
+    factorisation(
+        "a precision's draw leaves the biases out of the residuals",
+        "ratings - self._predict(position, rows)\n        return {",
+        "ratings - self.mean\n        return {",
+    ),
+    factorisation(
+        "rows are drawn with the factor L for its inverse's transpose",
+        "torch.linalg.solve_triangular(root.mT, noise, upper=True)",
+        "root @ noise",
+    ),
+    factorisation(
+        "rows are drawn with L⁻¹ for L⁻ᵀ",
+        "torch.linalg.solve_triangular(root.mT, noise, upper=True)",
+        "torch.linalg.solve_triangular(root, noise, upper=False)",
+    ),
+    factorisation(
+        "a row's target forgets the partner's bias",
+        "expand(chains, -1).flatten() - partner[:, -1])[:, None]",
+        "expand(chains, -1).flatten())[:, None]",
+    ),
+    factorisation(
+        "the information of a user is by its own precision",
+        'self._entries([noise / values["item_factors"], noise / values["user_factors"],',
+        'self._entries([noise / values["user_factors"], noise / values["item_factors"],',
+    ),
+    factorisation(
+        "the noise's precision does not scale the information", "noise, noise], self.counts)", "noise / noise, noise / noise], self.counts)"
+    ),
     # likelihoods
     likelihoods(
         "the Gaussian's variance is a standard deviation",

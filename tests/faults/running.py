@@ -267,6 +267,15 @@ FAULTS = [
     datasets(
         "colours of CIFAR-10 stay beside each other", "torch.from_numpy(loaded.data).permute(0, 3, 1, 2)", "torch.from_numpy(loaded.data)"
     ),
+    datasets("ratings of 0 are taken", "table[:, 2].min() < 1 or", "table[:, 2].min() < 0 or"),
+    datasets("items have the numbers of users", "for column in (0, 1))", "for column in (0, 0))"),
+    datasets("what was rated twice is kept", "    if len(pairs.unique()) < len(pairs):\n", "    if False:\n"),
+    datasets(
+        "made-up noise has the standard deviation for its variance",
+        "means + noise_std * normal(num_ratings)",
+        "means + noise_std**0.5 * normal(num_ratings)",
+    ),
+    datasets("everything is equally popular", "keys += normal(num_users, 1) + 1.5 * normal(1, num_items)", "pass"),
     datasets("a checksum is not looked at", "if md5 is not None and hashlib.md5(content).hexdigest() != md5:", "if False:"),
     datasets(
         "training labels go with test images",

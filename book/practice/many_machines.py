@@ -1,0 +1,709 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Many machines
+#
+# Cut the data into pieces, sample each piece on a machine of its own, and put the posterior together from the draws: this chapter says when that is exact, how wrong it is otherwise, what one more round of messages mends, and what happens when a machine dies.
+#
+# **You will learn** to
+#
+# * write a posterior as a product of parts, each with its share of the data and of the prior,
+# * combine the draws of the parts, prove when this is exact, and see what counting the prior twice does,
+# * compute the bias of averages on skewed parts, and remove it by weights that need no Gaussian,
+# * send the work to many processes or machines so that the numbers are the same for any number of them, also if one is killed,
+# * count bytes and seconds, and plan for more machines than you have.
+#
+# **You will need** {doc}`/book/foundations/hamiltonian_monte_carlo` and {doc}`/book/stochastic_gradients/minibatch_noise`.
+
+# %%
+import matplotlib.pyplot as plt
+import torch
+
+from experiments.results import RESULTS, read_result, who_ran
+from sgmc import claim
+from sgmc.cluster import run_all, sample_all, serialized_size, workers
+from sgmc.consensus import (
+    candidates,
+    effective_share,
+    energies,
+    gaussian_product,
+    inverse_covariance_weights,
+    moments,
+    reweight,
+    weighted_average,
+)
+from sgmc.draws import Draws
+from sgmc.figures import TRUTH, use_style
+from sgmc.kernels import HMC
+from sgmc.posteriors import LinearRegression, LogisticRegression, Posterior, shards
+from sgmc.tables import show_table
+
+use_style()
+DOUBLE = torch.float64
+AVERAGE, WEIGHTED = "#D55E00", "#0072B2"
+stored = read_result(RESULTS / "consensus.json")
+
+# %% [markdown]
+# ## A posterior is a product
+#
+# A minibatch makes a step cheap, but the data must still lie where the chain is.
+# Where they are on many machines, or too many for one, every step would need a message, and messages are slow: a chain of $10^5$ steps would send $10^5$ of them.
+# *Consensus Monte Carlo* {cite:p}`scott2016` sends almost none. Every machine samples a posterior of its own, of its own data, and home puts the draws together once at the end.
+#
+# ```{prf:definition} Shards
+# :label: def-machines-shard
+#
+# Let the examples be dealt to $J$ sets $S_1, \dots, S_J$, each example to one. The *subset posterior* of shard $j$ has the density
+#
+# $$
+# \pi_j(\theta) \propto p(\theta)^{1/J} \prod_{i \in S_j} p(x_i \mid \theta),
+# \qquad
+# U_j(\theta) = -\tfrac1J \log p(\theta) - \sum_{i \in S_j} \log p(x_i \mid \theta).
+# $$ (eq-machines-shard)
+# ```
+#
+# ```{prf:lemma} The product of the parts
+# :label: lem-machines-product
+#
+# $\sum_j U_j = U$, and so $\pi \propto \prod_j \pi_j$.
+# ```
+#
+# ```{prf:proof}
+# The $J$ shares of the log prior add up to one of it, and every example is in exactly one of the sums.
+# ```
+#
+# Nothing is approximate so far. `shards` deals the examples of any posterior of this book, in a shuffled order; each part is a posterior like any other, with its own minibatches, and every kernel can sample it.
+
+# %%
+generator = torch.Generator().manual_seed(0)
+mixing = torch.tensor([[1.0, 0.8], [0.0, 0.5]], dtype=DOUBLE)
+x = torch.randn(96, 2, generator=generator, dtype=DOUBLE) @ mixing
+y = x @ torch.tensor([1.0, -1.0], dtype=DOUBLE)
+y = y + torch.randn(96, generator=generator, dtype=DOUBLE)
+regression = LinearRegression(x, y, noise_variance=1.0, prior_variance=0.1)
+parts = shards(regression, 8)
+theta = torch.randn(5, 2, generator=generator, dtype=DOUBLE)
+total = sum(part.energy(theta) for part in parts)
+claim(
+    "Largest relative difference of U and the sum of the eight parts' energies",
+    ((total - regression.energy(theta)) / total).abs().max(),
+    at_most=1e-12,
+    because="they are equal up to rounding",
+)
+
+# %% [markdown]
+# The question is how to get draws of a product from draws of its factors.
+# For a picture, count rare events: how many happen in each of 64 hours, with the rate $\lambda = e^\theta$ an hour.
+
+# %%
+hours = 64
+counts = torch.poisson(torch.full((hours,), 0.35, dtype=DOUBLE), generator)
+shape, rate = 0.5, 1.0  # λ ~ Gamma(shape, rate); θ = log λ has the Jacobian λ
+events = Posterior(
+    log_prior=lambda theta: (shape * theta - rate * theta.exp()).sum(-1),
+    log_likelihood=lambda theta, y: y * theta - theta.exp(),
+    data=(counts,),
+    dim=1,
+)
+
+
+def gammas(number, seed=0):
+    """The shapes and the rates of the parts: θ is the logarithm of a gamma variable."""
+    pieces = shards(events, number, seed)
+    shapes = [shape / number + float(part.data[0].sum()) for part in pieces]
+    rates = [rate / number + part.num_examples for part in pieces]
+    return torch.tensor(shapes, dtype=DOUBLE), torch.tensor(rates, dtype=DOUBLE)
+
+
+def log_gamma_draws(shapes, rates, number, chains):
+    """Exact draws of every part."""
+    found = []
+    for a, b in zip(shapes, rates, strict=True):
+        full = torch.full((number, chains, 1), float(a), dtype=DOUBLE)
+        found.append(Draws((torch._standard_gamma(full, generator) / b).log()))
+    return found
+
+
+def density(grid, a, b):
+    return torch.exp(a * (grid + b.log()) - b * grid.exp() - torch.lgamma(a))
+
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-machines-idea", "caption": "The rate of rare events, cut into four parts and into sixteen. Thin lines: the densities of the parts, in θ = log λ. Grey: the posterior, which is their normalised product. Orange: averages of draws of the parts, weighted by inverse variances."}, "image": {"alt": "Two panels. Left, four wide curves of which the grey narrow posterior is the product; the orange histogram lies nearly on it. Right, sixteen wider curves with long left tails; the orange histogram is to the right of the grey posterior."}}
+figure, panels = plt.subplots(1, 2, figsize=(8.8, 3.2), sharey=True)
+grid = torch.linspace(-4.5, 1.5, 400, dtype=DOUBLE)
+whole = density(grid, shape + counts.sum(), torch.tensor(rate + hours, dtype=DOUBLE))
+for axes, number in zip(panels, (4, 16), strict=True):
+    a, b = gammas(number)
+    for each in zip(a, b, strict=True):
+        axes.plot(grid, density(grid, *each), color="black", lw=0.6)
+    axes.fill_between(grid, whole, color=TRUTH, alpha=0.5, lw=0)
+    averaged = weighted_average(log_gamma_draws(a, b, 2_000, 10)).samples
+    axes.hist(
+        averaged.flatten().numpy(),
+        bins=80,
+        density=True,
+        histtype="step",
+        color=AVERAGE,
+        lw=1.5,
+    )
+    axes.set(xlabel=r"$\theta$", title=f"$J = {number}$", xlim=(-4.5, 1.5))
+panels[0].set_ylabel("density")
+plt.show()
+
+# %% [markdown]
+# {numref}`fig-machines-idea` shows the whole chapter. A part knows little and is wide; the product is narrow. The average of one draw from each part is narrow too. On the left it has nearly the right law.
+# On the right, where a part is about four hours with an event or none, its centre is wrong.
+#
+# ## Averages, and why they are right for Gaussians
+#
+# ```{prf:theorem} Consensus is exact for Gaussian parts
+# :label: thm-machines-gaussian
+#
+# Let $\pi_j = N(\mu_j, \Sigma_j)$ for every $j$, and $\theta_j \sim \pi_j$ independently. Then the product is $\pi = N(\mu, \Sigma)$ with
+#
+# $$
+# \Sigma = \Bigl(\sum_j \Sigma_j^{-1}\Bigr)^{-1}, \qquad \mu = \Sigma \sum_j \Sigma_j^{-1}\mu_j,
+# $$ (eq-machines-product)
+#
+# and the average $\sum_j W_j \theta_j$ with $W_j = \Sigma\,\Sigma_j^{-1}$ has exactly this law.
+# ```
+#
+# ```{prf:proof}
+# $\sum_j \tfrac12(\theta - \mu_j)^\top\Sigma_j^{-1}(\theta - \mu_j) = \tfrac12(\theta - \mu)^\top\Sigma^{-1}(\theta - \mu) + \text{const}$, by completing the square. The average is Gaussian, with mean $\sum_j\Sigma\Sigma_j^{-1}\mu_j = \mu$ and covariance $\sum_j W_j\Sigma_jW_j^\top = \Sigma\bigl(\sum_j\Sigma_j^{-1}\bigr)\Sigma = \Sigma$.
+# ```
+#
+# These are the weights of {cite:t}`scott2016`. In practice $\Sigma_j$ is estimated from the draws of part $j$.
+# The other way is to fit a Gaussian to each part and multiply the fits by {eq}`eq-machines-product`, as {cite:t}`neiswanger2014` do first.
+#
+# ```{prf:lemma} Averages and products of fits agree
+# :label: lem-machines-moments
+#
+# Whatever the parts' laws, with means $\mu_j$ and covariances $\Sigma_j$, the weighted average has the mean and the covariance of the product of the Gaussians that are fitted to them.
+# ```
+#
+# ```{prf:proof}
+# The mean and the covariance of $\sum_jW_j\theta_j$ were computed in the proof above without using that anything is Gaussian.
+# ```
+#
+# So if one of the two is biased the other is biased as much. They differ in the shape alone: the average keeps some of the skewness of the parts, the product of fits none.
+#
+# ### The prior, once or twice
+#
+# Lecture slides of this topic[^kanpur] print other weights,
+#
+# $$
+# W_j = \Sigma\,\bigl(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1}\bigr), \qquad \Sigma = \bigl(\Sigma_0^{-1} + \textstyle\sum_j\bar\Sigma_j^{-1}\bigr)^{-1},
+# $$ (eq-machines-slides)
+#
+# with the prior's covariance $\Sigma_0$ and, as they say, the covariance $\bar\Sigma_j$ of the subset posterior.
+# But a subset posterior {eq}`eq-machines-shard` holds its share of the prior already: if the likelihood of shard $j$ has the precision $\Lambda_j$, then $\bar\Sigma_j^{-1} = \Lambda_j + \Sigma_0^{-1}/J$.
+# Equation {eq}`eq-machines-slides` adds $\Sigma_0^{-1}/J$ a second time.
+# With $\Lambda_j$ in place of $\bar\Sigma_j^{-1}$ it would be the right formula. As printed it looks right, because the weights still add up to $I$, but its average has another law, unless $J = 1$ or all the $\bar\Sigma_j$ are proportional to $\Sigma_0$.
+# Linear algebra tells how far off it is; no draws are needed.
+#
+# [^kanpur]: The slides of a course at IIT Kanpur that are among the sources of this book; see {doc}`/book/appendix/errata`.
+
+
+# %%
+def exact_parts(number):
+    """Means and covariances of the regression's parts."""
+    means, covariances = [], []
+    for part in shards(regression, number):
+        inputs, targets = part.data
+        prior = torch.eye(2, dtype=DOUBLE) / (0.1 * number)
+        covariances.append(torch.linalg.inv(inputs.T @ inputs + prior))
+        means.append(covariances[-1] @ inputs.T @ targets)
+    return torch.stack(means), torch.stack(covariances)
+
+
+def law_of_average(weights, means, covariances):
+    mean = (weights @ means[..., None]).sum(0)[:, 0]
+    return mean, (weights @ covariances @ weights.mT).sum(0)
+
+
+def slides_weights(covariances):
+    number, prior = len(covariances), torch.eye(2, dtype=DOUBLE) / 0.1
+    precisions = torch.linalg.inv(covariances)
+    return torch.linalg.inv(prior + precisions.sum(0)) @ (prior / number + precisions)
+
+
+root = torch.linalg.cholesky(regression.precision)
+rows = []
+for number in (1, 2, 8, 32):
+    means, covariances = exact_parts(number)
+    row = [str(number)]
+    for weights in (
+        inverse_covariance_weights(covariances),
+        slides_weights(covariances),
+    ):
+        mean, covariance = law_of_average(weights, means, covariances)
+        off = float(((mean - regression.mean) @ root).norm())
+        spread = root.T @ covariance @ root  # the identity if it is right
+        wrong = float(torch.linalg.eigvalsh(spread).max()) - 1
+        row += [f"{off + 0.0:.3f}", f"{abs(wrong):.3f}"]
+        if len(row) == 3:  # the first of the two
+            claim(
+                f"J = {number}: distance of the average's mean from the posterior's, and "
+                "of its covariance",
+                max(off, abs(wrong)),
+                at_most=1e-9,
+                because="both are equal up to rounding, in posterior standard deviations",
+            )
+    rows.append(row)
+heads = ["J", "mean off", "variance off", "slides: mean off", "variance off"]
+show_table(heads, rows)
+
+# %% [markdown]
+# Distances from the exact posterior, in its standard deviations: of the mean, and of the variance in the worst direction, as a share. The last two columns are {eq}`eq-machines-slides`, under a prior that is worth ten examples or so.
+# Counting the prior twice moves the weights towards equal ones. It costs little where the parts are alike and half a standard deviation where they are not; where the data outweigh the prior by far, nobody would notice.
+
+# %%
+means, covariances = exact_parts(32)
+mean, covariance = law_of_average(slides_weights(covariances), means, covariances)
+claim(
+    "The slides' weights with J = 32: distance of the mean from the posterior's",
+    ((mean - regression.mean) @ root).norm(),
+    at_least=0.3,
+    because="in posterior standard deviations, by linear algebra",
+)
+weights = slides_weights(covariances)
+claim(
+    "Their sum differs from I by",
+    (weights.sum(0) - torch.eye(2, dtype=DOUBLE)).abs().max(),
+    at_most=1e-12,
+    because="they look right",
+)
+
+# %% [markdown]
+# ## Sending the work away
+#
+# Pieces of work that do not talk to each other need an engine that carries data to workers, remembers who has what, and starts again what was lost. We take one that exists, *Dask* {cite:p}`rocklin2015`, and nothing in `sgmc.cluster` depends on how many workers there are or where:
+#
+# ```python
+# from distributed import Client
+# from sgmc.cluster import sample_all, workers
+#
+# with workers(2) as client:  # two processes on this machine, or
+#     draws = sample_all(client, kernel, parts, starts, num_samples=1_000)
+#
+# client = Client("tcp://scheduler:8786")  # the same on a cluster
+# draws = sample_all(client, kernel, parts, starts, num_samples=1_000)
+# ```
+#
+# On this page the workers are threads of one process, `workers(2, processes=False)`, which start at once. In a script, as opposed to a notebook, processes must be started under `if __name__ == "__main__":`.
+#
+# HMC has no error of its step size, so its draws of the parts are a test of {prf:ref}`thm-machines-gaussian`, with weights that are estimated.
+
+# %%
+kernels, pieces, groups = [], [], []
+for number in (1, 2, 8, 32):
+    for covariance in exact_parts(number)[1]:  # the mass that suits a part
+        kernels.append(HMC(0.8, 2, mass=torch.linalg.inv(covariance)))
+    groups.append(slice(len(pieces), len(pieces) + number))
+    pieces += shards(regression, number)
+starts = [torch.zeros(40, 2, dtype=DOUBLE)] * len(pieces)
+with workers(2, processes=False) as client:
+    drawn = sample_all(client, kernels, pieces, starts, 300, warm_up=10, seed=1)
+
+largest = 0.0
+for group in groups:
+    white = (weighted_average(drawn[group]).samples - regression.mean) @ root
+    square = torch.einsum("tci,tcj->tcij", white, white) - torch.eye(2, dtype=DOUBLE)
+    for quantity in (white, square.flatten(2)):
+        mean, error = Draws(quantity).mean_and_standard_error()
+        largest = max(largest, float((mean.abs() / error).max()))
+claim(
+    "Largest |z| of the means and second moments of averages, for J = 1, 2, 8 and 32",
+    largest,
+    at_most=5,
+    because="of 24 comparisons; z of 40 chains has somewhat longer tails than a normal one",
+)
+
+# %% [markdown]
+# Each chain has weights of its own, estimated from its own draws ({ref}`ex-machines-weights` says why).
+# The seed of a piece follows from its number, so that it does not matter who works on it, or when, or how many others there are.
+#
+# ```{literalinclude} ../../sgmc/cluster.py
+# :language: python
+# :pyobject: sample_all
+# :lines: 43-52
+# :dedent: 4
+# ```
+#
+# Plain parallel chains go the same way: give one potential as often as there are pieces. It is sent once.
+#
+# ## When the parts are not Gaussian
+#
+# For the rare events all is known: $\theta = \log\lambda$ of a $\text{Gamma}(a, b)$ variable has the mean $\psi(a) - \log b$ and the variance $\psi'(a)$, with the digamma function $\psi$. Part $j$ has $a_j$ = its events and its share of the prior's shape, the posterior $a = \sum_j a_j$ and $b = \sum_j b_j$. Hence the mean of averages with any weights, from infinitely many draws:
+#
+# $$
+# \sum_j w_j\bigl(\psi(a_j) - \log b_j\bigr), \quad w_j = \frac{1/\psi'(a_j)}{\sum_k 1/\psi'(a_k)}
+# \qquad\text{instead of}\qquad \psi(a) - \log b .
+# $$ (eq-machines-bias)
+#
+# Parts with more events are narrower, get more weight, and happen to lie further to the right: the average is too large. More draws do not help, for there is no Monte Carlo in {eq}`eq-machines-bias`.
+
+
+# %%
+def truth():
+    a, b = gammas(1)
+    return float(torch.digamma(a) - b.log()), float(torch.polygamma(1, a)) ** 0.5
+
+
+def limit(number, seed=0):
+    """Mean and variance of averages from infinitely many draws."""
+    a, b = gammas(number, seed)
+    precision = 1 / torch.polygamma(1, a)
+    mean = (precision * (torch.digamma(a) - b.log())).sum() / precision.sum()
+    return float(mean), float(1 / precision.sum())
+
+
+center, deviation = truth()
+eight = shards(events, 8, seed=9)  # a deal that gives every part two events or more
+start = [torch.zeros(40, 1, dtype=DOUBLE)] * 8
+with workers(2, processes=False) as client:
+    drawn = sample_all(
+        client, HMC(0.6, 6, jitter=0.4), eight, start, 200, warm_up=50, seed=2
+    )
+precision = 1 / torch.polygamma(1, gammas(8, 9)[0])
+exact_weights = (precision / precision.sum())[:, None, None]
+mean, error = weighted_average(drawn, exact_weights).mean_and_standard_error()
+claim(
+    "Mean of averages of HMC's draws from eight parts, less the exact one",
+    float(mean) - limit(8, 9)[0],
+    near=0,
+    standard_error=float(error),
+    because="the draws of the parts are right, and the bias is that of averaging",
+)
+claim(
+    "Bias of averages with 32 parts, in posterior standard deviations",
+    (limit(32)[0] - center) / deviation,
+    at_least=1,
+    because="two hours a part, by the formula",
+)
+
+# %% [markdown]
+# ### One more round
+#
+# No combination of draws alone escapes this easily. Products of kernel density estimates {cite:p}`neiswanger2014` become exact as the number of draws grows, but in a comparison by one of the authors of consensus Monte Carlo, ways that rest on kernel densities or resampling break down after ten dimensions or sometimes fewer {cite:p}`scott2017`.
+#
+# But who has the parts can ask them. $U = \sum_jU_j$ is a sum of $J$ numbers: send the same candidates $\theta^{(1)}, \dots, \theta^{(n)}$ to all workers, where the data already are, and let each send back its $n$ energies. Then home knows the exact energy of every candidate, up to nothing.
+#
+# ```{prf:algorithm} Consensus with a second round
+# :label: alg-machines-reweight
+#
+# 1. Sample all parts; take their means and covariances, and multiply the fitted Gaussians: $N(\mu, \Sigma)$.
+# 2. Draw candidates $\theta^{(s)}$ from Student's $t$ with this centre and shape, whose density is $q$.
+# 3. Every worker computes $U_j(\theta^{(s)})$ for all of them.
+# 4. Weigh candidate $s$ by $w_s = \exp\bigl(-\sum_jU_j(\theta^{(s)})\bigr)/q(\theta^{(s)})$, and average $f$ by $\sum_sw_sf(\theta^{(s)})/\sum_sw_s$.
+# ```
+#
+# ```{prf:theorem} The second round needs no Gaussian
+# :label: thm-machines-reweight
+#
+# If $q > 0$ wherever $\pi > 0$ and $\int\lvert f\rvert\,\pi < \infty$, then $\sum_sw_sf(\theta^{(s)})/\sum_sw_s \to \int f\,\pi$ with probability one. If also $\pi/q$ is bounded and $\int f^2\,\pi < \infty$, the error falls as $n^{-1/2}$.
+# ```
+#
+# ```{prf:proof}
+# $E_q[w f] = \int e^{-U}f = Z\int f\,\pi$ and $E_q[w] = Z$: the law of large numbers above and below the line. With $\pi \le cq$ the variance of $wf$ is at most $E_q[w^2f^2] = Z^2\int f^2(\pi/q)\,\pi \le cZ^2\int f^2\pi$, and the central limit theorem holds for both sums.
+# ```
+#
+# This is importance sampling {cite:p}`geweke1989`. What is fitted badly now costs draws and not truth. The tails of Student's $t$ fall as a power, so that $\pi/q$ is bounded if the tails of $\pi$ fall as fast or faster, as an exponential's do.
+# The weights say what the fit was worth: of $n$ candidates, $(\sum w)^2/\sum w^2$ independent draws are left {cite:p}`kong1992`.
+
+# %%
+law = gaussian_product(*moments(drawn))
+proposed = candidates(law, 500, 40, seed=3)
+with workers(2, processes=False) as client:
+    answers = run_all(client, energies, eight, [proposed.samples] * 8)
+weighed = reweight(proposed, answers)
+averages = weighed.weighted_mean("weight")[:, 0]
+claim(
+    "Mean by the second round, less the exact posterior mean",
+    averages.mean() - center,
+    near=0,
+    standard_error=averages.std() / 40**0.5,
+    because="the same draws of the eight parts, and 20,000 candidates",
+)
+claim(
+    "Share of the candidates that are left",
+    effective_share(weighed),
+    at_least=0.5,
+    because="eight parts are skewed, but their product is not far from a Gaussian",
+)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-machines-bias", "caption": "Left: bias of the mean, in posterior standard deviations, against the number of parts. Orange: averages and products of fitted Gaussians, exact, for ten ways to deal the hours (dots) and their mean (line). Blue: the second round, with four standard errors. Right: the share of candidates that the weights leave."}, "image": {"alt": "Left, the orange line rises from zero at one part to more than one standard deviation at thirty-two, while blue points stay at zero. Right, a falling curve of the effective share."}}
+numbers = (1, 2, 4, 8, 16, 32)
+figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.2))
+biases, shares, reweighted = [], [], []
+for number in numbers:
+    each = [(limit(number, seed)[0] - center) / deviation for seed in range(10)]
+    left.plot([number] * 10, each, ".", color=AVERAGE, ms=3)
+    biases.append(sum(each) / 10)
+    variance = torch.tensor([[limit(number)[1]]], dtype=DOUBLE)
+    mean = torch.tensor([[limit(number)[0]]], dtype=DOUBLE)
+    proposed = candidates(gaussian_product(mean, variance[None]), 400, 25, seed=number)
+    answer = [energies(part, proposed.samples) for part in shards(events, number)]
+    weighed = reweight(proposed, answer)
+    averages = (weighed.weighted_mean("weight")[:, 0] - center) / deviation
+    reweighted.append((float(averages.mean()), 4 * float(averages.std()) / 5))
+    shares.append(effective_share(weighed))
+left.plot(
+    numbers, biases, color=AVERAGE, label="averages, products of fits (exact bias)"
+)
+left.errorbar(
+    numbers,
+    [value for value, _ in reweighted],
+    [error for _, error in reweighted],
+    fmt="o",
+    ms=4,
+    color=WEIGHTED,
+    label="second round",
+)
+left.axhline(0, color=TRUTH, lw=0.8)
+left.set(xlabel="parts $J$", ylabel="bias / posterior deviation", xscale="log")
+right.plot(numbers, shares, "o-", color=WEIGHTED)
+right.set(
+    xlabel="parts $J$", ylabel="share of candidates left", xscale="log", ylim=(0, 1)
+)
+for axes in (left, right):
+    axes.set_xticks(numbers, numbers)
+    axes.minorticks_off()
+left.legend()
+plt.show()
+
+claim(
+    "Largest bias of the second round, in its standard errors, J = 1 to 32",
+    max(abs(4 * value / error) for value, error in reweighted),
+    at_most=5,
+    because="six comparisons, each of 25 independent chains",
+)
+
+# %% [markdown]
+# In {numref}`fig-machines-bias` the bias of averages grows with the number of parts, for the parts are then further from Gaussian, and by more than one standard deviation at the end. The second round stays at zero and pays with candidates.
+# In one dimension it pays little. In many, a fit that is off in each coordinate has weights that multiply, and the share falls as a power of the dimension: look at it before you look at anything else.
+#
+# Two parts that are far apart, or a part without any event, whose density hardly falls to one side, are bad news for every method. Deal the examples at random, and do not cut finer than the data allow.
+#
+# ## When a worker dies
+#
+# On a hundred machines one is always about to be restarted. What is then lost?
+#
+# * *Data.* A shard is sent to one worker and lies there. If that worker dies the shard is gone from the cluster, and Dask says that it cannot be recovered. Home still has it: `as_they_come` sends it again.
+# * *Finished pieces.* Dask leaves a result where it was computed until somebody asks. We ask at once: a result that came home is never computed again.
+# * *The unfinished piece.* It begins again, with the seed of the piece, and so to the same draws; with a folder for `checkpoints` that all workers see, it goes on from its last half minute.
+#
+# This is tested, by processes that kill themselves in the middle of a step (`SIGKILL`, which cannot be caught). The benchmark does it many times over.
+
+# %%
+kills = stored["kills"]
+claim(
+    "Runs in which a worker was killed",
+    sum(kill["killed"] for kill in kills),
+    near=20,
+    within=0,
+    because="stored; one process of two, in the middle of a piece",
+)
+claim(
+    "Runs among them with the draws of a run that nothing disturbed",
+    sum(kill["same_draws"] for kill in kills),
+    near=20,
+    within=0,
+    because="bit by bit",
+)
+claim(
+    "Pieces that were at home and were begun again, in all of them",
+    sum(kill["received_and_begun_again"] for kill in kills),
+    near=0,
+    within=0,
+    because="each start of a piece leaves a trace",
+)
+
+# %% [markdown]
+# ## Bytes and seconds
+#
+# A shard should cost a $J$-th of the bytes, and it is easy to break this: a tensor that is a *view* of a larger one takes all of it along when it is pickled. So it is measured.
+
+# %%
+large = LogisticRegression(
+    torch.randn(20_000, 10, generator=generator), torch.zeros(20_000), batch_size=100
+)
+share = serialized_size(shards(large, 8)[0]) / serialized_size(large)
+claim(
+    "Bytes of one shard of eight, over those of the posterior",
+    share,
+    near=1 / 8,
+    within=0.02,
+    because="data, and a few kilobytes that describe the model",
+)
+
+# %% tags=["hide-input"]
+sizes = stored["bytes"]
+show_table(
+    ["what is sent (stored)", "megabytes"],
+    [
+        ["the posterior, whole", f"{sizes['posterior'] / 1e6:.2f}"],
+        ["one shard", f"{sizes['shard'] / 1e6:.2f}"],
+        ["all shards", f"{sizes['all_shards'] / 1e6:.2f}"],
+        ["draws of one shard, coming home", f"{sizes['draws'] / 1e6:.2f}"],
+    ],
+)
+
+# %% [markdown]
+# `python -m benchmarks.consensus` samples 16 shards of a logistic regression by HMC on one worker and on two, and reads from Dask's own record how long each task computed. Beside it stand the seconds that processors spent, and the load: how many programs wanted one of the two processors at that time.
+# Where the load is above two, other programs take their part, and the seconds on the clock, with the speed-up, say more about them than about us.
+
+# %% tags=["hide-input"]
+rows = []
+for run in stored["runs"]:
+    rows.append(
+        [
+            str(run["workers"]),
+            f"{run['seconds']:.1f}",
+            f"{sum(run['compute_seconds']):.1f}",
+            f"{sum(run['processor_seconds']):.1f}",
+            f"{stored['runs'][0]['seconds'] / run['seconds']:.2f}",
+            f"{1e3 * run['seconds_per_empty_task']:.1f}",
+            f"{run['load_average']:.1f}",
+        ]
+    )
+show_table(
+    [
+        "workers",
+        "seconds",
+        "in tasks",
+        "of processors",
+        "speed-up",
+        "ms an empty task",
+        "load",
+    ],
+    rows,
+)
+claim(
+    "Runs with the same draws as on one worker, over all runs",
+    sum(run["same_draws"] for run in stored["runs"]) / len(stored["runs"]),
+    near=1,
+    within=0,
+    because="bit by bit, stored",
+)
+
+# %% [markdown]
+# From these numbers follows a plan for more machines than we have. It is a computation with assumptions, not a measurement:
+#
+# $$
+# T(W) = \underbrace{J\,(s + d)/\beta}_{\text{moving}} + \underbrace{J\,o}_{\text{overhead}} + \underbrace{\lceil J/W\rceil\,\bar t}_{\text{computing}}
+# $$ (eq-machines-plan)
+#
+# with $s$ bytes of a shard and $d$ of its draws, home's rate of $\beta$ bytes a second, an overhead of $o$ seconds a task, and a mean processor time $\bar t$ of a task. Home sends one shard after the other, machines are as fast as ours and do not disturb each other, and none is slower than the mean.
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-machines-plan", "caption": "A hundred shards of the measured size on up to a hundred workers, by the plan: seconds in all, and the part of them that does not shrink, sending and overhead."}, "image": {"alt": "Log-log plot: planned seconds fall almost in proportion to the number of workers; a flat line far below is moving and overhead."}}
+plans = stored["plans_of_hundred"]
+figure, axes = plt.subplots(figsize=(5.2, 3.2))
+axes.loglog(
+    [plan["workers"] for plan in plans],
+    [plan["seconds"] for plan in plans],
+    "o-",
+    color=WEIGHTED,
+    label="in all",
+)
+axes.loglog(
+    [plan["workers"] for plan in plans],
+    [plan["moving"] + plan["overhead"] for plan in plans],
+    color=AVERAGE,
+    label="moving and overhead",
+)
+axes.set(xlabel="workers $W$", ylabel="planned seconds")
+axes.legend()
+figure.text(0.01, -0.06, who_ran(stored), size=6, color="0.4")
+plt.show()
+
+# %% tags=["hide-input"]
+show_table(
+    ["workers", "moving", "overhead", "computing", "planned seconds", "speed-up"],
+    [
+        [
+            str(plan["workers"]),
+            *(f"{plan[key]:.2f}" for key in ("moving", "overhead", "computing")),
+            f"{plan['seconds']:.2f}",
+            f"{plan['speed_up']:.1f}",
+        ]
+        for plan in plans
+    ],
+)
+
+# %% [markdown]
+# {numref}`fig-machines-plan` and the table say where the gain ends: at the time that home needs to send and to answer, which does not shrink with $W$.
+# Where $\lceil J/W\rceil\bar t$ has come down to that, more machines are of no use, and data should be loaded by the workers themselves, from files, instead of sent.
+#
+# ## In practice
+#
+# * Ask first whether one machine would do. Minibatches make a step independent of $N$, and parallel chains on one posterior have no bias of combination at all; consensus is for data that cannot come together.
+# * Cut no finer than you must. A shard should hold enough examples that its posterior looks Gaussian; draw its marginals.
+# * Deal the examples at random; and choose coordinates in which parts look Gaussian, such as logarithms of scales.
+# * Use $\Sigma_j$ of the draws, and nothing of the prior besides: its share is in them.
+# * Do the second round, if the dimension allows; if the share of candidates left is near zero, the combination was no good, with or without it.
+# * Networks have many modes, and draws of different modes have no sensible average: do not do this to weights of networks.
+# * Sampling errors of the parts, such as that of SGHMC's step size, are not mended by any combination, averages included.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-machines-prior
+#
+# Which law has the product of the $J$ subset posteriors if every machine forgets the power and uses the whole prior?
+# ```
+#
+# ```{solution} ex-machines-prior
+# :class: dropdown
+#
+# $\prod_jp(\theta)\prod_{i\in S_j}p(x_i \mid \theta) = p(\theta)^{J}\prod_ip(x_i \mid \theta)$: the posterior under the prior $\propto p^J$. A Gaussian prior $N(0, \tau^2)$ becomes $N(0, \tau^2/J)$, and with a hundred machines everything is shrunk as by a prior a hundred times as sure of itself.
+# ```
+#
+# ```{exercise}
+# :label: ex-machines-weights
+#
+# Two parts have one coordinate, precisions $1$, and means $\pm m$. The weights are estimated from $n$ draws of each, with $\hat\sigma_j^2 = 1 + e_j$ and $\operatorname{var}(e_j) \approx 2/n$. How large is the error of the average's mean that comes from the weights, beside that of the $n$ draws? Why should each chain have its own?
+# ```
+#
+# ```{solution} ex-machines-weights
+# :class: dropdown
+#
+# $\hat w_1 \approx \tfrac12 + \tfrac14(e_2 - e_1)$, so the mean is off by $m(\hat w_1 - \hat w_2) = \tfrac12m(e_2 - e_1)$, of variance $\tfrac14m^2\cdot4/n = m^2/n$. The draws have $\tfrac14\cdot2/n = 1/(2n)$. With $m = 1$, parts that are two deviations apart, the weights' error is the larger one. Chains that share their weights share this error, and the spread between them does not show it; with weights of its own, each chain errs by itself.
+# ```
+#
+# ```{exercise}
+# :label: ex-machines-coordinates
+#
+# Show that for the rare events, with equal $b_j$, averages with equal weights have the right mean and the right variance in the coordinate $\lambda$ itself, and that weights by inverse variances have not.
+# ```
+#
+# ```{solution} ex-machines-coordinates
+# :class: dropdown
+#
+# In $\lambda$ the subset posterior has another Jacobian, but take $\text{Gamma}(a_j, b_j)$ as given. Its mean is $a_j/b_j$ and its variance $a_j/b_j^2$. With $b_j = b/J$ the plain average has the mean $\tfrac1J\sum_ja_jJ/b = a/b$ and the variance $\tfrac1{J^2}\sum_ja_jJ^2/b^2 = a/b^2$: both right, and even the law is, for the sum of gamma variables with one rate is a gamma variable. Weights $\propto 1/a_j$ give the mean $J^2/(b\sum_j1/a_j)$, which by Jensen's inequality is at most $a/b$.
+# ```
+#
+# ```{exercise}
+# :label: ex-machines-kill
+#
+# Kill a worker yourself: start `workers(2)` in a notebook, sample twenty parts, find the processes by `client.run(os.getpid)`, and end one with `kill -9` from a terminal while they run. What do you see, and what do the draws say?
+# ```
+#
+# ```{solution} ex-machines-kill
+# :class: dropdown
+#
+# A warning for every piece that was at work or waited there, which are sent to another worker; Dask starts a new process in place of the one that is gone. The draws are those of the same call without the kill, which `torch.equal` confirms.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`scott2016` give the algorithm, with examples up to trees; {cite:t}`neiswanger2014` the products of kernel estimates, with a proof that they become exact; {cite:t}`scott2017` compares ways to combine, and says where they fail. {cite:t}`huang2005` were there before, also with importance weights.
+# {cite:t}`rocklin2015` describes the engine. Where all workers can talk at every step, distributed versions of SGLD {cite:p}`ahn2014` have no parts to combine.
