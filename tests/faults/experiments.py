@@ -35,6 +35,11 @@ few = partial(Fault, file="experiments/few.py", tests="tests/experiments/test_fe
 
 recommender = partial(Fault, file="experiments/recommender.py", tests="tests/experiments/test_recommender.py")
 
+STEP_COST = "tests/test_step_cost.py"
+mixture = partial(Fault, file="benchmarks/mixture.py", tests=STEP_COST)
+cpp = partial(Fault, file="benchmarks/mixture.cpp", tests=STEP_COST)
+cost = partial(Fault, file="benchmarks/step_cost.py", tests=STEP_COST)
+
 FAULTS = [
     fits(
         "settings are chosen on the test digits",
@@ -554,4 +559,22 @@ FAULTS = [
     recommender(
         "the worst setting is chosen", 'best = min(finite, key=lambda row: row["rmse"])', 'best = max(finite, key=lambda row: row["rmse"])'
     ),
+    # what a step costs
+    cpp("the C++ program forgets N/n", "static_cast<Real>(job.number) / size, noise", "static_cast<Real>(1), noise"),
+    cpp("the C++ program sees one minibatch for ever", "std::swap(data[i], data[i + normals.below(job.number - i)])", "(void)0"),
+    cpp("the C++ program kicks uphill", "r0 = decay * r0 - eps * g0", "r0 = decay * r0 + eps * g0"),
+    mixture(
+        "NumPy leaves the gradient's noise out", "gradient += noise * rng.standard_normal(2)", "gradient += 0 * rng.standard_normal(2)"
+    ),
+    mixture(
+        "the second mean's gradient has the wrong sign",
+        "weighted - weights * first, total - weighted",
+        "weighted - weights * first, weighted - total",
+    ),
+    cost(
+        "the first layer's inputs get a gradient in the count",
+        "2 * batch * (3 * sum(products) - products[0])",
+        "2 * batch * (3 * sum(products))",
+    ),
+    cost("the means are not sorted before their sample size", "np.sort(draws, -1)  #", "np.asarray(draws)  #"),
 ]

@@ -14,6 +14,7 @@ linear = partial(Fault, file="sgmc/posteriors/linear.py", tests="tests/test_post
 control_variates = partial(Fault, file="sgmc/posteriors/control_variates.py", tests="tests/test_noise.py")
 models = partial(Fault, file="sgmc/posteriors/models.py", tests="tests/test_models.py tests/test_pyro.py")
 pyro_model = partial(Fault, file="sgmc/posteriors/pyro_model.py", tests="tests/test_pyro.py")
+shards = partial(Fault, file="sgmc/posteriors/shards.py", tests="tests/test_shards.py")
 per_example = partial(Fault, file="sgmc/posteriors/per_example.py", tests="tests/test_noise.py tests/test_likelihoods.py")
 
 FAULTS = [
@@ -93,11 +94,11 @@ FAULTS = [
     # networks
     network("N/n is forgotten", "gradient, -scale)", "gradient, -1.0)"),
     network("the prior's energy lacks its half", "return -0.5 * (position * (self.prior", "return -1.0 * (position * (self.prior"),
-    network("a precision's law has n for ½n", "shape + 0.5 * weights.shape[1]", "shape + weights.shape[1]"),
+    gamma("a precision's law has n for ½n", "shape + 0.5 * weights.shape[1]", "shape + weights.shape[1]"),
     gamma("a precision's law has Σw² for ½Σw²", "standard / (rate + 0.5 * squares)", "standard / (rate + squares)"),
     gamma("a precision's rate is its scale", "standard / (rate + 0.5 * squares)", "standard * (rate + 0.5 * squares)"),
     gamma("the hyperprior is Gamma(1, 1)", "shape, rate = hyperprior", "shape, rate = 1.0, 1.0"),
-    network(
+    gamma(
         "all chains draw their precisions from the first one's weights",
         "squares = weights.double().square().sum(-1)",
         "squares = weights.double().square().sum(-1)[:1].expand(len(weights))",
@@ -308,5 +309,27 @@ FAULTS = [
         "what is observed outside of the plate is scaled",
         'elif self.plate is None and message["is_observed"]:',
         'elif message["is_observed"]:',
+    ),
+    # shards
+    shards(
+        "every shard has the whole prior",
+        "return self._part.log_prior(position) / self.num_shards",
+        "return self._part.log_prior(position)",
+    ),
+    shards("the gradient has the whole prior", "share, prior = 1 - 1 / self.num_shards,", "share, prior = 0.0,"),
+    shards(
+        "a shard carries all the data",
+        "data = [tensor.index_select(0, indices.to(tensor.device)) for",
+        "data = [tensor[: len(indices)] for",
+    ),
+    shards(
+        "a shard's N is that of the whole",
+        "self._part.data, self._part.num_examples = self.data, self.num_examples",
+        "self._part.data = self.data",
+    ),
+    shards(
+        "the last examples are in no shard",
+        "for indices in order.tensor_split(number)",
+        "for indices in order[: len(order) // number * number].chunk(number)",
     ),
 ]

@@ -15,6 +15,8 @@ from_disk = partial(Fault, file="sgmc/datasets.py", tests="tests/test_from_disk.
 datasets = partial(Fault, file="sgmc/datasets.py", tests="tests/test_datasets.py")
 starting = partial(Fault, file="sgmc/starting.py", tests="tests/test_starting.py")
 remarks = partial(Fault, file="sgmc/remarks.py", tests="tests/test_remarks.py")
+consensus = partial(Fault, file="sgmc/consensus.py", tests="tests/test_consensus.py")
+cluster = partial(Fault, file="sgmc/cluster.py", tests="tests/test_cluster.py")
 thinning = partial(Fault, file="sgmc/thinning.py", tests="tests/test_thinning.py")
 
 FAULTS = [
@@ -321,5 +323,28 @@ FAULTS = [
         "statistics are those of the first draws",
         "take(value) for key, value in draws.statistics",
         "value[: len(index)] for key, value in draws.statistics",
+    ),
+    # parts of a posterior
+    consensus("weights are covariances", "precisions = torch.linalg.inv(covariances)\n    return", "precisions = covariances\n    return"),
+    consensus(
+        "the product is as wide as the mean part",
+        "covariance = torch.linalg.inv(precisions.sum(0))",
+        "covariance = torch.linalg.inv(precisions.mean(0))",
+    ),
+    consensus("candidates have a normal law", "standard = normal * (degrees / chi_squared).sqrt()[..., None]", "standard = normal"),
+    consensus("weights forget where candidates come from", ".sum(0) - log_density", ".sum(0)"),
+    consensus("weights take one part", "torch.stack([part.double() for part in parts]).sum(0)", "parts[0].double()"),
+    cluster("seeds do not depend on the piece", 'derived_seed(seed, f"piece {piece}")', "seed"),
+    cluster(
+        "results come in the order of their arrival", "return [found[piece] for piece in range(len(data))]", "return list(found.values())"
+    ),
+    cluster("what a piece says on a worker is lost", "for remark in remarks:", "for remark in []:"),
+    cluster(
+        "a piece that ends every worker is tried for ever",
+        "if losses[piece] > LOSSES or isinstance(error, distributed.KilledWorker):",
+        "if losses[piece] > 9:",
+    ),
+    cluster(
+        "data are sent once for each piece", "key = id(data[piece])\n        if key not in held:", "key = id(data[piece])\n        if True:"
     ),
 ]
