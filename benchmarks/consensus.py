@@ -50,14 +50,14 @@ def equal(some: list[Draws], others: list[Draws]) -> bool:
 
 
 def account(client, since: float) -> list[dict]:
-    """Read from Dask's task stream, for each task of a piece: the seconds of computing, of receiving its data, and when it ended."""
+    """Read from Dask's task stream, for each task of a piece: the seconds of computing, and of receiving data from other workers."""
     found = []
     for task in client.get_task_stream(start=since):
         if str(task["key"]).startswith("piece-"):
-            spent = {action: 0.0 for action in ("compute", "transfer", "deserialize")}
+            spent = {"compute": 0.0, "transfer": 0.0}
             for part in task["startstops"]:
                 spent[part["action"]] = spent.get(part["action"], 0.0) + part["stop"] - part["start"]
-            found.append({**spent, "worker": task["worker"]})
+            found.append(spent)
     return found
 
 

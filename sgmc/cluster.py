@@ -70,8 +70,12 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
     settings = {"n_workers": number, "threads_per_worker": 1, "processes": processes}
     settings |= {"dashboard_address": ":0"}  # any port: there may be another cluster
     settings |= {"silence_logs": logging.CRITICAL}  # what Dask would log of a worker that dies is mended here, and said in a warning
-    with dask.config.set(_PATIENCE), distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
-        yield client
+    with dask.config.set(_PATIENCE):
+        with warnings.catch_warnings():  # only while the workers start
+            warnings.filterwarnings("ignore", "Creating scratch directories is taking")
+            cluster = distributed.LocalCluster(**settings)
+        with cluster, distributed.Client(cluster) as client:
+            yield client
 
 
 def as_they_come(client: "Client", function: Callable, data: Sequence, *arguments: Sequence) -> Iterator[tuple[int, object]]:
@@ -99,6 +103,7 @@ def as_they_come(client: "Client", function: Callable, data: Sequence, *argument
     for number, argument in enumerate(arguments):
         if len(argument) != len(data):
             raise ValueError(f"arguments must have one for each of {len(data)} pieces, but those at {number} are {len(argument)}")
+    data = list(data)  # keeps every object alive: a range or a tensor makes its own anew, and an identity would soon be another's
     held: dict[int, object] = {}  # what is on the workers, by the identity of what is here
     pieces: dict[object, tuple[int, object]] = {}  # of the futures under way: the piece, and the data that it was given
     losses = [0] * len(data)
@@ -177,6 +182,7 @@ def sample_all(
         The draws of each piece.
 
     Raises:
+        ValueError: if there is not one kernel, or one start, for each potential.
         DivergenceError: if a piece diverges; the others are given up.
 
     Example:
@@ -189,14 +195,18 @@ def sample_all(
     """
     number = len(potentials)
     kernels = [kernel] * number if isinstance(kernel, Kernel) else kernel
-    settings = {"num_samples": num_samples, "warm_up": warm_up, "thinning": thinning, "progress": False}
-    given = [
-        settings
-        | {"seed": derived_seed(seed, f"piece {piece}")}
-        | ({} if checkpoints is None else {"checkpoint": Path(checkpoints) / f"piece-{piece}.pt"})
-        for piece in range(number)
-    ]
-    return run_all(client, _sample, potentials, kernels, [position.clone() for position in positions], given)
+    for name, these in (("kernel", kernels), ("positions", positions)):
+        if len(these) != number:
+            raise ValueError(f"{name} must have one for each of {number} potentials, but has {len(these)}")
+    settings = {"num_samples": num_samples, "warm_up": warm_up, "thinning": thinning}
+    each = []
+    for piece in range(number):
+        own = {"seed": derived_seed(seed, f"piece {piece}"), "progress": False}
+        if checkpoints is not None:
+            own["checkpoint"] = Path(checkpoints) / f"piece-{piece}.pt"
+        each.append(settings | own)
+    starts = [position.clone() for position in positions]  # views would take all along
+    return run_all(client, _sample, potentials, kernels, starts, each)
 
 
 def serialized_size(thing: object) -> int:

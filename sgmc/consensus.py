@@ -105,6 +105,10 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
     """
     check_tensor("means", means, "J", "dim")
     check_tensor("covariances", covariances, "J", "dim", "dim")
+    if covariances.shape != (*means.shape, means.shape[1]):
+        raise ValueError(
+            f"covariances must have shape {(*means.shape, means.shape[1])}, as the means say, but it is {tuple(covariances.shape)}"
+        )
     precisions = torch.linalg.inv(covariances)
     covariance = torch.linalg.inv(precisions.sum(0))
     mean = (inverse_covariance_weights(covariances) @ means[..., None]).sum(0)[:, 0]
@@ -180,7 +184,7 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
         chain by them.
 
     Raises:
-        ValueError: if the candidates have no log density, the energies do not suit them, or none of them has a finite one.
+        ValueError: if the candidates have no log density, the energies do not suit them, one is NaN, or none is finite.
 
     Example:
         >>> target = Gaussian.standard(1, torch.float64)
@@ -198,9 +202,12 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
             f"parts must be tensors (num_samples, chains) = {tuple(log_density.shape)}, one for each part, as energies() gives"
         )
     log_weight = -torch.stack([part.double() for part in parts]).sum(0) - log_density
+    wrong = int((log_weight.isnan() | log_weight.isposinf()).sum())
+    if wrong:
+        raise ValueError(f"{wrong} of {log_weight.numel()} candidates have an energy that is NaN or −∞; where there is no density it is +∞")
     if not log_weight.isfinite().any():
         raise ValueError("no candidate has a finite energy: the law that they come from does not meet the posterior")
-    weight = (log_weight - log_weight[log_weight.isfinite()].max()).exp().nan_to_num()
+    weight = (log_weight - log_weight.max()).exp()
     return Draws(drawn.samples, {**drawn.statistics, "weight": weight / weight.mean()}, kernel=drawn.kernel, seed=drawn.seed)
 
 

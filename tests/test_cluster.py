@@ -168,6 +168,12 @@ def test_errors_and_remarks_come_home_from_another_process(processes):
         assert run_all(processes, remark, ["one", "other"]) == [1, 1]
 
 
+def test_data_that_are_made_anew_when_asked_for_are_not_taken_for_each_other(processes):
+    """Data are known by their identity; the numbers of a range and the rows of a tensor live for a moment only, and share one address."""
+    assert run_all(processes, abs, range(-1008, -1000)) == list(range(1008, 1000, -1))
+    assert run_all(processes, float, torch.arange(8.0)) == list(range(8))
+
+
 def test_the_numbers_do_not_depend_on_the_workers(parts):
     """One worker, three workers, and no Dask at all: seeds belong to pieces."""
     kernel, start = SGHMC(0.05, 2.0), [torch.zeros(2, 3)] * PIECES
@@ -225,6 +231,11 @@ def test_refusals():
     with workers(1, processes=False) as client:
         with pytest.raises(ValueError, match="one for each of 2 pieces, but those at 0 are 1"):
             run_all(client, pow, [1, 2], [3])
+        target, start = Gaussian.standard(1), torch.zeros(2, 1)
+        with pytest.raises(ValueError, match="kernel must have one for each of 2 potentials, but has 1"):
+            sample_all(client, [HMC(0.5, 3)], [target] * 2, [start] * 2, 5)
+        with pytest.raises(ValueError, match="positions must have one for each of 2 potentials, but has 3"):
+            sample_all(client, HMC(0.5, 3), [target] * 2, [start] * 3, 5)
         with pytest.raises(ZeroDivisionError):
             run_all(client, divmod, [1, 2], [1, 0])
         assert run_all(client, abs, []) == []

@@ -214,6 +214,11 @@ def test_refusals():
         reweight(parts[0], [torch.zeros(10, 2)])
     with pytest.raises(ValueError, match=r"parts must be tensors \(num_samples, chains\) = \(5, 2\)"):
         reweight(drawn, [torch.zeros(2, 5)])
+    for wrong in (math.nan, -math.inf):
+        with pytest.raises(ValueError, match="10 of 10 candidates have an energy that is NaN"):
+            reweight(drawn, [torch.full((5, 2), wrong)])
+    with pytest.raises(ValueError, match=r"covariances must have shape \(1, 2, 2\), as the means say, but it is \(4, 2, 2\)"):
+        gaussian_product(torch.ones(1, 2), torch.eye(2).expand(4, 2, 2))
     with pytest.raises(ValueError, match="no candidate has a finite energy"):
         reweight(drawn, [torch.full((5, 2), math.inf)])
     with pytest.raises(ValueError, match="statistic weight"):

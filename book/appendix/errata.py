@@ -779,6 +779,49 @@ claim(
 #
 # **Check.** The exact laws of both, in {doc}`/book/stochastic_gradients/cyclical`.
 #
+# ## Consensus Monte Carlo: the prior counted twice
+#
+# **Says.** Slides of a course at IIT Kanpur average draws of $J$ subset posteriors, each under the prior $p(\theta)^{1/J}$, with the weights $W_j = \Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$, $\Sigma = (\Sigma_0^{-1} + \sum_j\bar\Sigma_j^{-1})^{-1}$, and call $\bar\Sigma_j$ the covariance of the subset posterior.
+#
+# **Right.** A subset posterior holds its share of the prior already: $\bar\Sigma_j^{-1} = \Lambda_j + \Sigma_0^{-1}/J$ with the precision $\Lambda_j$ of its likelihood, so that the prior is counted twice.
+# The formula is right with $\Lambda_j$ in place of $\bar\Sigma_j^{-1}$.
+# With the covariance of the draws the weights are $W_j = (\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$, those of {cite:t}`scott2016`.
+# Both add up to $I$, and both are right if all parts have the same covariance; so neither a look at the sum nor a trial on equal parts shows the difference.
+#
+# **Check.** Two parts with one coordinate, $\Lambda = 1$ and $9$, centred at 0 and 1, under a prior of precision 10; {doc}`/book/practice/many_machines` has matrices and up to 32 parts.
+
+# %%
+prior, likelihoods, centres = 10.0, matrix(1, 9), matrix(0, 1)
+posterior_mean = float((likelihoods * centres).sum() / (prior + likelihoods.sum()))
+posterior_deviation = float(prior + likelihoods.sum()) ** -0.5
+of_parts = likelihoods + prior / 2  # the precisions that their draws show
+means = likelihoods * centres / of_parts
+for name, weights, expected in (
+    (
+        "(ΣΣ̄ₖ⁻¹)⁻¹Σ̄ⱼ⁻¹",
+        of_parts / of_parts.sum(),
+        0,
+    ),
+    (
+        "with Λⱼ in the slides' formula",
+        (prior / 2 + likelihoods) / (prior + likelihoods.sum()),
+        0,
+    ),
+    (
+        "as printed, with Σ̄ⱼ⁻¹",
+        (prior / 2 + of_parts) / (prior + of_parts.sum()),
+        -0.192,
+    ),
+):
+    claim(
+        f"Mean of the average less the posterior's, weights {name}",
+        (float(weights @ means) - posterior_mean) / posterior_deviation,
+        near=expected,
+        within=0.001,
+        because="arithmetic, in posterior standard deviations; all three add up to one",
+    )
+
+# %% [markdown]
 # ## What each error does
 #
 # All of these samplers run, converge, and give smooth histograms.
@@ -859,4 +902,5 @@ plt.show()
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |
 # | authors' code, {cite:t}`zhang2020` | 25 Gaussians | target drawn with $\sqrt{0.03}$ for 0.03; gradient 0/0 far out | 0.03; a softmax | one point |
 # | authors' code, {cite:t}`zhang2020` | cyclical SGHMC | the velocity is kept | the momentum | exact laws |
+# | slides, IIT Kanpur | consensus Monte Carlo | $\Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$ | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | arithmetic; {doc}`/book/practice/many_machines` |
 # | a reproduction | CIFAR-10 | a Bayesian convolutional network | random convolutions of scrambled images | an image of one colour |
