@@ -32,7 +32,7 @@ from sgmc.potentials import Potential
 from sgmc.targets import NoisyGradient
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-MEANS, PRIOR_VARIANCE = (-3.0, 3.0), 10.0
+MEANS, PRIOR_VARIANCE, NUMBER = (-3.0, 3.0), 10.0, 200
 FLAGS = {"plain": ["-O3", "-march=native"], "fast": ["-O3", "-march=native", "-ffast-math"]}
 
 
@@ -46,6 +46,12 @@ class Job:
     noise_variance: float = 4.0  # added to the gradient of all the data; 0 for minibatches
     batch_size: int | None = None
     steps: int = 10  # between two draws
+
+    def __post_init__(self):
+        if not self.friction >= self.noise_estimate >= 0:
+            raise ValueError(f"friction must be at least noise_estimate, but they are {self.friction} and {self.noise_estimate}")
+        if self.batch_size is not None and not 0 < self.batch_size <= NUMBER:
+            raise ValueError(f"batch_size must be from 1 to {NUMBER}, but it is {self.batch_size}")
 
 
 PRINTED = Job()
@@ -88,7 +94,7 @@ class MixtureMeans(DataPotential):
 def observations() -> np.ndarray:
     """Make the data: 100 observations from each component, ``(200,)`` float64."""
     generator = np.random.default_rng(663)
-    return np.concatenate([mean + generator.standard_normal(100) for mean in MEANS])
+    return np.concatenate([mean + generator.standard_normal(NUMBER // 2) for mean in MEANS])
 
 
 def posterior(job: Job, dtype: torch.dtype = torch.float32) -> Potential:

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import mixture
 from benchmarks.mixture import MEANS, MINIBATCH, PRINTED, Job, MixtureMeans, observations
-from benchmarks.step_cost import best_step, effective, logistic_counts, mixture_counts, network_counts, update_counts
+from benchmarks.step_cost import best_step, effective, logistic_counts, mixture_counts, network_counts, squares_time, update_counts
 from experiments.results import RESULTS, read_result
 from sgmc import sample
 from sgmc.linear_laws import sghmc_chain
@@ -81,6 +81,12 @@ def test_every_program_has_the_law_of_the_job(name, job):
         assert ((found.mean(0) - expected).abs() < 8 * error + slack).all(), (found.mean(0), expected, error)
 
 
+@pytest.mark.parametrize("wrong", [dict(batch_size=201), dict(batch_size=0), dict(noise_estimate=4.5)])
+def test_a_job_that_cannot_be_run_is_refused(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        replace(PRINTED, **wrong)
+
+
 @needs_compiler
 def test_the_double_well_in_cpp_has_the_law_of_the_package():
     from sgmc.kernels import SGHMC
@@ -127,6 +133,13 @@ def test_an_effective_sample_size_is_pooled_and_does_not_know_which_mean_is_firs
     mirrored[:, 1] = mirrored[:, 1, ::-1]
     assert effective(mirrored) == effective(draws)
     assert abs(effective(draws) / 4_000 - 1) < 4 * math.sqrt(2 / 4_000) * 3
+
+
+def test_the_squares_of_a_chain_have_the_squared_autocorrelations():
+    chain, forward = sghmc_chain(torch.eye(1), 0.3, 0.8), torch.tensor([1.0, 0.0], dtype=torch.float64)
+    rho = chain.autocorrelation(forward, 400)
+    assert squares_time(chain) == pytest.approx(float(2 * rho.square().sum() - 1))
+    assert squares_time(chain) > chain.autocorrelation_time(forward)  # it swings
 
 
 def test_the_best_step_obeys_its_bounds():
