@@ -199,7 +199,7 @@ def test_every_set_of_the_module_has_a_test_here():
         "read_idx",
         "mushrooms",
         "synthetic_mushrooms",
-    }
+    } | {"to_disk", "from_disk"}  # tests/test_from_disk.py
 
 
 @pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])
