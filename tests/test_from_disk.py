@@ -6,6 +6,8 @@ import os
 import re
 import sys
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from sgmc.checkpoints import fingerprint
 from sgmc.datasets import from_disk, to_disk
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import Gaussian, LinearRegression, NamedPosterior, NetworkPosterior
+from sgmc.sampling import DivergenceError
 
 
 def loader(source, total=23, **settings):
@@ -128,7 +131,8 @@ def function(inputs, targets):
 
 
 def program(inputs, targets):
-    pyro = pytest.importorskip("pyro", reason="Pyro is an extra of the package")
+    import pyro
+
     from sgmc.posteriors.pyro_model import PyroPosterior
 
     def run(inputs, targets):
@@ -154,15 +158,28 @@ def memory(extra):
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
+@pytest.fixture(scope="module")
+def fresh_process():
+    """A process of its own: in this one malloc may have kept memory of other tests, for which a limit is none."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 @pytest.mark.parametrize("chains", [1, 2])
 @pytest.mark.parametrize("make", [module, function, program])
-def test_sampling_takes_the_memory_of_a_batch(make, chains, tmp_path):
+def test_sampling_takes_the_memory_of_a_batch(make, chains, tmp_path, fresh_process):
     """At most 1.5 times a minibatch of every chain and the network; the data are seven times the batch, and do not fit."""
+    if make is program:
+        pytest.importorskip("pyro", reason="Pyro is an extra of the package")
     for place, shape in enumerate(((TOTAL, FEATURES), (TOTAL,))):  # files with holes, of zeros
         np.lib.format.open_memmap(tmp_path / f"{place}.npy", mode="w+", dtype=np.float32, shape=shape)
+    fresh_process.submit(sample_under_limits, make, chains, tmp_path).result()
+
+
+def sample_under_limits(make, chains, folder):
     with memory(2e7):
-        data = from_disk(tmp_path)
+        data = from_disk(folder)
     posterior = make(*data)
     posterior.batch_size = BATCH // chains
     position = torch.zeros(chains, posterior.dim)
@@ -172,5 +189,5 @@ def test_sampling_takes_the_memory_of_a_batch(make, chains, tmp_path):
         sample(SGHMC(1e-4, friction=1.0), posterior, position, 3)
         with pytest.raises(RuntimeError, match="can't allocate memory"):
             data[0].clone()
-    with memory(0.5 * batch), pytest.raises(ValueError, match="can't allocate memory"):  # the limit is one
+    with memory(0.5 * batch), pytest.raises((ValueError, DivergenceError), match="can't allocate memory"):  # the limit is one
         sample(SGHMC(1e-4, friction=1.0), posterior, position, 3)
