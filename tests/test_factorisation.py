@@ -311,5 +311,12 @@ def test_what_is_no_rating_is_refused():
 def test_numbers_out_of_range_are_refused(message, settings):
     with pytest.raises(ValueError, match=message):
         posterior(**settings)
+    zero = torch.tensor([0])
+    for message, pair in {
+        "users must be from 0 to 3, but they go from 4 to 4": (zero + 4, zero),
+        "items must be from 0 to 2": (zero, zero - 1),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            posterior().predict(torch.zeros(2, 21, dtype=DOUBLE), *pair)
     with pytest.raises(ValueError, match="side must be one of users, items, but it is 'rows'"):
         posterior().draw_rows(torch.zeros(1, 21, dtype=DOUBLE), "rows", torch.Generator())

@@ -114,7 +114,10 @@ class MatrixFactorisation(DataPotential):
     def _set_precisions(self, precisions: Mapping[str, float | Tensor]) -> None:
         values = {name: torch.as_tensor(value).to(self.data[1]) for name, value in precisions.items()}
         if set(values) != set(self.names) or not all((0 < x).all() and x.isfinite().all() for x in values.values()):
-            raise ValueError(f"precisions must hold a positive number for each of {list(self.names)}, not {dict(precisions)}")
+            raise ValueError(
+                f"precisions must hold a positive number for each of {list(self.names)}, not {dict(precisions)}: if some are nan and were "
+                "drawn, their chain has left the finite numbers, and a smaller step_size may help"
+            )
         self.hyperparameters = {name: precisions[name] for name in self.names}
         entries = self._entries([values[name] for name in self.names[:-1]])
         self.prior = Matrix.of_chains(entries) if entries.ndim == 2 else Matrix(entries)
@@ -193,7 +196,14 @@ class MatrixFactorisation(DataPotential):
         return zeros.scatter_(2, rows[..., None].expand_as(each), each).flatten(2)
 
     def predict(self, position: Tensor, users: Tensor, items: Tensor) -> Tensor:
-        """Compute the mean rating ŷ = μ + a + b + u·w of pairs ``(n,)`` by every chain: ``(chains, n)``."""
+        """Compute the mean rating ŷ = μ + a + b + u·w of pairs ``(n,)`` by every chain: ``(chains, n)``.
+
+        Raises:
+            ValueError: if there is no such user or item.
+        """
+        for name, which, number in (("users", users, self.num_users), ("items", items, self.num_items)):
+            if len(which) and not 0 <= int(which.min()) <= int(which.max()) < number:
+                raise ValueError(f"{name} must be from 0 to {number - 1}, but they go from {int(which.min())} to {int(which.max())}")
         return self._predict(position, torch.stack([users, self.num_users + items], -1)[None])
 
     def draw_hyperparameters(self, position: Tensor, generator: Generator) -> dict[str, Tensor]:

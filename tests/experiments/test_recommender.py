@@ -9,8 +9,9 @@ import torch
 from experiments import recommender, recommender_100k
 from experiments.__main__ import main
 from experiments.options import CACHE, DivergedError, Options
-from experiments.recommender import Average, Prediction, descend, gibbs, made_up, measure, parts, scaled_kernel, task_of, walk
+from experiments.recommender import Average, Prediction, descend, gibbs, made_up, measure, parts, scaled_kernel, walk
 from sgmc.kernels import SGHMC, SGLD
+from sgmc.minibatches import Fresh, Passes
 from sgmc.posteriors import MatrixFactorisation
 
 LINES = "".join(f"{user}::{item}::{1 + (user + item) % 5}::1\n" for user in range(1, 9) for item in range(1, 7))
@@ -19,6 +20,10 @@ LINES = "".join(f"{user}::{item}::{1 + (user + item) % 5}::1\n" for user in rang
 @pytest.fixture
 def prepared(tmp_path):
     return made_up(tmp_path / "recommender", 40, 30, 600, 2)
+
+
+def task_of(*arguments, **settings):
+    return recommender.task_of(*arguments, minibatches=Fresh(), **settings)
 
 
 def options(folder, data=None, **settings):
@@ -43,6 +48,21 @@ def test_a_task_has_the_ratings_it_should_and_a_200th_of_them_in_a_minibatch(pre
     assert torch.equal(task.posterior.data[0], torch.stack([users[train], items[train] + task.posterior.num_users], -1))
     assert torch.equal(task.posterior.data[1], ratings[train]) and task.posterior.batch_size == math.ceil(480 / 200)
     assert torch.equal(task.users, users[test]) and torch.equal(task.items, items[test]) and task.posterior.rank == 2
+
+
+def test_samplers_see_independent_minibatches_and_descents_pass_over_the_ratings(prepared, monkeypatch):
+    """What a sampler subtracts is the noise of independent ones: in passes errors nearly cancel, and the chain would be too cold."""
+    seen = []
+
+    def spy(task, **settings):
+        seen.append(task.posterior.minibatches)
+        return Prediction(torch.zeros(len(task.users), dtype=torch.float64), torch.ones(len(task.users), dtype=torch.float64))
+
+    monkeypatch.setattr(recommender, "descend", spy)
+    for method in (recommender.descend, lambda task: spy(task)):
+        recommender.tried(method, {}, prepared, 8)
+        recommender.fitted(method, {"settings": {}, "rmse": 1.0}, prepared, 8, 0)
+    assert seen == [Passes(), Passes(), Fresh(), Fresh()]
 
 
 @pytest.mark.parametrize("hamiltonian", [True, False])

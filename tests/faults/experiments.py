@@ -555,6 +555,7 @@ FAULTS = [
     recommender(
         "who names an empty folder gets made-up ratings", "            raise  # who names a folder means it\n", "            pass\n"
     ),
+    recommender("samplers subtract the noise of passes", "return Passes() if method is descend else Fresh()", "return Passes()"),
     recommender("precisions are drawn while factors are near zero", "if number >= burn_in // 2:", "if True:"),
     recommender(
         "the worst setting is chosen", 'best = min(finite, key=lambda row: row["rmse"])', 'best = max(finite, key=lambda row: row["rmse"])'
