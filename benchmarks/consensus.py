@@ -79,7 +79,7 @@ def measure(number: int, parts: list, num_draws: int) -> tuple[dict, list[Draws]
         wall = time.time() - begun
         tasks = account(client, begun)
         many = time.time()
-        run_all(client, math.sqrt, [1.0] * 100)
+        run_all(client, math.sqrt, [float(piece) for piece in range(100)])
         overhead = (time.time() - many) / 100
     draws, spent = zip(*found, strict=True)
     measured = {
