@@ -545,6 +545,7 @@ for axes in (left, right):
 left.legend()
 plt.show()
 
+# %% tags=["hide-input"]
 claim(
     "Largest bias of the second round, in its standard errors, J = 1 to 32",
     max(abs(4 * value / error) for value, error in reweighted),
