@@ -24,7 +24,7 @@ FAULTS = [
     starting("neighbours are asked at the start alone", "near = position[:1] + 0.1 *", "near = position[:1] + 0.0 *"),
     starting("what is cut off is let in", "and _cut_off(potential, near, direction, energy, expected):", "and False:"),
     starting("the end of a support is taken for a cut", "(odd & found.isfinite()).double().mean()", "odd.double().mean()"),
-    remarks("widths are not compared", "for each in (values, folded)", "for each in (values, values)"),
+    remarks("widths are not compared", "for each in (values, widths)", "for each in (values, values)"),
     # the loop
     sampling(
         "a dead run goes on to its end",
@@ -284,9 +284,9 @@ FAULTS = [
     tuning("what the step widens counts twice", "0.125 * step_size**2", "0.25 * step_size**2"),
     tuning("the transposed half is forgotten", "(half + half.transposed)", "(half + half)"),
     tuning("K is that of another friction", "room = m - 0.5 * step_size * c", "room = m - 0.25 * step_size * c"),
-    tuning("the step is twice as long", "2 / max(loudness, 1e-12))\n    friction", "4 / max(loudness, 1e-12))\n    friction"),
+    tuning("the step is twice as long", "2 / max(look.loudness, 1e-12))", "4 / max(look.loudness, 1e-12))"),
     tuning("curvature is twice as large", ".mean(0) / 2", ".mean(0)"),
-    tuning("stiff directions do not bound the step", "LONGEST_STEP / math.sqrt(stiffness)", "LONGEST_STEP"),
+    tuning("stiff directions do not bound the step", "LONGEST_STEP / math.sqrt(look.stiffness)", "LONGEST_STEP"),
     tuning(
         "draws are looked at one alone",
         "return default_kernel(potential, position, seed), position",
