@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LOSSES = 3  # so often a piece may lose its worker
+PATIENCE = 300  # seconds that a cluster may be without a worker
 # On a busy machine a worker may take a minute to start anew: by default Dask would give it up for good after a quarter of that.
 _PATIENCE = {
     "distributed.deploy.lost-worker-timeout": "1 day",
@@ -95,7 +96,7 @@ def as_they_come(client: "Client", function: Callable, data: Sequence, *argument
         The number of a piece and its result.
 
     Raises:
-        RuntimeError: if a piece loses its worker again and again.
+        RuntimeError: if a piece loses its worker again and again, or there is no worker for five minutes.
         Exception: what the function raises in a piece; the others are given up.
     """
     distributed = _distributed()
@@ -111,7 +112,7 @@ def as_they_come(client: "Client", function: Callable, data: Sequence, *argument
     def submit(piece: int):
         key = id(data[piece])
         if key not in held:
-            client.wait_for_workers(1)  # after a loss there may be none for a while
+            _wait_for_a_worker(client)  # after a loss there may be none for a while
             (held[key],) = client.scatter([data[piece]], hash=False)
         given = [argument[piece] for argument in arguments]
         future = client.submit(_work, _HOME, function, held[key], *given, pure=False, key=f"piece-{piece}-{uuid.uuid4().hex}")
@@ -203,7 +204,7 @@ def sample_all(
     for piece in range(number):
         own = {"seed": derived_seed(seed, f"piece {piece}"), "progress": False}
         if checkpoints is not None:
-            own["checkpoint"] = Path(checkpoints) / f"piece-{piece}.pt"
+            own["checkpoint"] = Path(checkpoints).absolute() / f"piece-{piece}.pt"
         each.append(settings | own)
     starts = [position.clone() for position in positions]  # views would take all along
     return run_all(client, _sample, potentials, kernels, starts, each)
@@ -224,6 +225,15 @@ def serialized_size(thing: object) -> int:
 
 def _sample(potential: Potential, kernel: Kernel, position: Tensor, settings: dict) -> Draws:
     return sample(kernel, potential, position, **settings)
+
+
+def _wait_for_a_worker(client: "Client") -> None:
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        raise RuntimeError(
+            f"the cluster has had no worker for {PATIENCE} seconds: start some, by dask worker {client.scheduler.address} --nthreads 1"
+        ) from error
 
 
 def _work(home: str, function: Callable, datum: object, *arguments: object) -> tuple[object, list[str]]:

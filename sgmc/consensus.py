@@ -43,11 +43,17 @@ def inverse_covariance_weights(covariances: Tensor) -> Tensor:
     Returns:
         Wⱼ ``(J, dim, dim)``, with the sum I.
 
+    Raises:
+        ValueError: if a covariance is not positive definite.
+
     Example:
         >>> inverse_covariance_weights(torch.tensor([[[1.0]], [[3.0]]])).flatten()
         tensor([0.7500, 0.2500])
     """
     check_tensor("covariances", covariances, "J", "dim", "dim")
+    singular = torch.linalg.cholesky_ex(covariances).info.nonzero()
+    if len(singular) > 0:
+        raise ValueError(f"covariances must be positive definite, but that of part {int(singular[0])} is not")
     precisions = torch.linalg.inv(covariances)
     return torch.linalg.solve(precisions.sum(0), precisions)
 
@@ -89,7 +95,7 @@ def weighted_average(parts: Sequence[Draws], weights: Tensor | None = None) -> D
 
 
 def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
-    """Multiply Gaussian densities: Σ = (ΣⱼΣⱼ⁻¹)⁻¹ and μ = ΣΣⱼΣⱼ⁻¹μⱼ (Neiswanger, Wang and Xing, 2014, Section 3.1).
+    """Multiply Gaussian densities: Σ = (ΣⱼΣⱼ⁻¹)⁻¹ and μ = ΣΣⱼΣⱼ⁻¹μⱼ (Neiswanger, Wang and Xing, 2014).
 
     Args:
         means: μⱼ, ``(J, dim)``.
@@ -109,9 +115,8 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
         raise ValueError(
             f"covariances must have shape {(*means.shape, means.shape[1])}, as the means say, but it is {tuple(covariances.shape)}"
         )
-    precisions = torch.linalg.inv(covariances)
-    covariance = torch.linalg.inv(precisions.sum(0))
     mean = (inverse_covariance_weights(covariances) @ means[..., None]).sum(0)[:, 0]
+    covariance = torch.linalg.inv(torch.linalg.inv(covariances).sum(0))
     return Gaussian((covariance + covariance.T) / 2, mean)
 
 

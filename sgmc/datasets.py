@@ -259,7 +259,10 @@ def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Te
             if not isinstance(batch, (tuple, list)) or not batch or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch):
                 given = [type(x).__name__ for x in batch] if isinstance(batch, (tuple, list)) else type(batch).__name__
                 raise ValueError(f"batches must give tensors with the examples on their first axis, such as (x, y), but gave {given}")
-            arrays = [tensor.detach().cpu().numpy() for tensor in batch]
+            try:
+                arrays = [tensor.detach().cpu().numpy() for tensor in batch]
+            except TypeError as error:
+                raise ValueError(f"batches hold a type that NumPy's files have not, {[x.dtype for x in batch]}: convert it") from error
             if kinds is None:
                 kinds = [(array.dtype, array.shape[1:]) for array in arrays]
                 files = [open(folder / f"{place}.npy", "xb") for place in range(len(arrays))]

@@ -23,7 +23,8 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
 def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
     """Say where chains of a hundred draws and more disagree, in place or in width, R̂ > 1.1, and whether they stay in separate places.
 
-    R̂ is that of the values or, if it is larger, of their distances from the median (Vehtari et al., 2021).
+    R̂ is that of the values or, if it is larger, of their distances from the mean, for chains of one mean may differ in width
+    (Vehtari et al., 2021, who fold about the median).
 
     Args:
         samples: draws by name, ``(num_samples, chains, ...)``; the name may be empty.
@@ -37,8 +38,8 @@ def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
     for name, values in samples.items():
         if values.is_floating_point() and len(values) >= LEAST and values.shape[1] > 1:
             values = values.flatten(2) if values.ndim > 2 else values[..., None]
-            folded = (values - values.flatten(0, 1).median(0).values).abs()  # larger where chains have one mean and unlike widths
-            shrink = torch.maximum(*(split_r_hat(each).nan_to_num(nan=1.0, posinf=torch.inf) for each in (values, folded)))
+            widths = (values - values.mean((0, 1))).abs_()
+            shrink = torch.maximum(*(split_r_hat(each).nan_to_num(nan=1.0, posinf=torch.inf) for each in (values, widths)))
             place = int(shrink.argmax())
             if shrink[place] > LIMIT:
                 label = f"{name!r}" if name else "the samples"

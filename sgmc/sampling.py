@@ -227,7 +227,7 @@ class _Sampling:
         try:
             self.state, info = self.kernel.step(self.potential, self.state, self.generator)
         except (ArithmeticError, ValueError, RuntimeError) as error:
-            if self.num_drawn == 0:
+            if self.done == 0:  # not where a chain went, but the call itself
                 raise
             raise DivergenceError(
                 f"step {self.done + 1} failed with {type(error).__name__}: {error}\nIf it cannot be evaluated where a chain went, "

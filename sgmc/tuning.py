@@ -3,6 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -126,30 +127,7 @@ def default_kernel(potential: Potential, position: Tensor, seed: int = 0, step_s
         >>> default_kernel(target, torch.zeros(1, 2, dtype=torch.float64))
         SGHMC(step_size=0.05, num_steps=40): whole matrices of 2 coordinates; noise up to 40 times the curvature, 50% of what friction needs
     """
-    check_start(potential, position, seed)
-    generator, dim = Generator(position.device).manual_seed(seed), position.shape[1]
-    with torch.no_grad():
-        if dim <= FULL:
-            curvature, stiffness, form = _hessian(potential, position), 1.0, "whole matrices"
-            looks = math.ceil(400 * dim / (len(position) * (getattr(potential, "batch_size", None) or 400 * dim)))  # minibatches at each
-            together = min(looks, math.ceil(_TOGETHER / len(position)))
-            noise = estimate_noise_variance(potential, position.repeat(together, 1), generator, "full", math.ceil(looks / together))
-            noise, root = _symmetric(noise), Matrix(curvature).root.inverse
-            loudness = max((root @ Matrix(noise) @ root).eigenvalues)
-        else:
-            curvature = _row_lengths(potential, position, generator)
-            noise = estimate_noise_variance(potential, position, generator, "diagonal", 10)
-            stiffness, along = _stiffest(potential, position, curvature, generator)
-            loudness = max(along, float((noise / curvature).max()))
-            form = f"diagonals, the stiffest direction {stiffness:.3g} times as curved,"
-        _warn_if_far(potential, position, curvature)
-    if step_size is None:
-        step_size = min(LONGEST_STEP / math.sqrt(stiffness), 2 / max(loudness, 1e-12))
-    friction = 2 * curvature
-    estimate = matched_noise_estimate(curvature, noise, step_size, friction, curvature)
-    share = f"{step_size * loudness / 4:.0%} of what friction needs"
-    reason = f"{form} of {dim} coordinates; noise up to {loudness:.3g} times the curvature, {share}"
-    return DefaultSGHMC(step_size, friction, estimate, curvature, num_steps=math.ceil(2 / step_size), reason=reason)
+    return _choose(_look(potential, position, seed), step_size)
 
 
 def tune(potential: Potential, position: Tensor, seed: int = 0) -> tuple[DefaultSGHMC, Tensor]:
@@ -181,11 +159,52 @@ def tune(potential: Potential, position: Tensor, seed: int = 0) -> tuple[Default
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is said of a mode is no longer true of the draws
         for turn in range(2):
-            step_size = default_kernel(potential, position, seed).step_size / 4
-            careful = default_kernel(potential, position, seed, step_size)
+            look = _look(potential, position, seed)
+            careful = _choose(look, _choose(look).step_size / 4)
             start = position.repeat(math.ceil(_DRAWS / len(position)), 1)[: max(_DRAWS, len(position))]
             position = sample(careful, potential, start, 1, thinning=10, seed=seed + turn, progress=False).samples[-1]
     return default_kernel(potential, position, seed), position
+
+
+class _Look(NamedTuple):
+    """What was measured: A, V, ν, κ, and in which form, of how many coordinates."""
+
+    curvature: Tensor
+    noise: Tensor
+    loudness: float
+    stiffness: float
+    form: str
+
+
+def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
+    check_start(potential, position, seed)
+    generator, dim = Generator(position.device).manual_seed(seed), position.shape[1]
+    with torch.no_grad():
+        if dim <= FULL:
+            curvature, stiffness, form = _hessian(potential, position), 1.0, "whole matrices"
+            looks = math.ceil(400 * dim / (len(position) * (getattr(potential, "batch_size", None) or 400 * dim)))  # minibatches at each
+            together = min(looks, math.ceil(_TOGETHER / len(position)))
+            noise = estimate_noise_variance(potential, position.repeat(together, 1), generator, "full", math.ceil(looks / together))
+            noise, root = _symmetric(noise), Matrix(curvature).root.inverse
+            loudness = max((root @ Matrix(noise) @ root).eigenvalues)
+        else:
+            curvature = _row_lengths(potential, position, generator)
+            noise = estimate_noise_variance(potential, position, generator, "diagonal", 10)
+            stiffness, along = _stiffest(potential, position, curvature, generator)
+            loudness = max(along, float((noise / curvature).max()))
+            form = f"diagonals, the stiffest direction {stiffness:.3g} times as curved,"
+        _warn_if_far(potential, position, curvature)
+    return _Look(curvature, noise, loudness, stiffness, f"{form} of {dim} coordinates")
+
+
+def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
+    if step_size is None:
+        step_size = min(LONGEST_STEP / math.sqrt(look.stiffness), 2 / max(look.loudness, 1e-12))
+    friction = 2 * look.curvature
+    estimate = matched_noise_estimate(look.curvature, look.noise, step_size, friction, look.curvature)
+    share = f"{step_size * look.loudness / 4:.0%} of what friction needs"
+    reason = f"{look.form}; noise up to {look.loudness:.3g} times the curvature, {share}"
+    return DefaultSGHMC(step_size, friction, estimate, look.curvature, num_steps=math.ceil(2 / step_size), reason=reason)
 
 
 def _curved(potential: Potential, position: Tensor, directions: Tensor) -> Tensor:
@@ -213,7 +232,7 @@ def _hessian(potential: Potential, position: Tensor) -> Tensor:
         warnings.warn(
             f"the energy is flat or curves downwards in {int((~curved).sum())} of {len(curved)} directions at the position, and no "
             "Gaussian stands for it there: what is chosen for them is a guess, so compare with half the step size, or give draws",
-            stacklevel=3,
+            stacklevel=4,
         )
     half = eigenvectors * torch.where(curved, eigenvalues, eigenvalues[curved].median()).sqrt()
     return _symmetric(half @ half.mT)
@@ -256,5 +275,5 @@ def _warn_if_far(potential: Potential, position: Tensor, curvature: Tensor) -> N
         warnings.warn(
             f"the position is some {distance:.3g} standard deviations from a mode, and draws are about one: curvature and noise may be "
             "others where the mass is, so give a mode, or draws",
-            stacklevel=3,
+            stacklevel=4,
         )

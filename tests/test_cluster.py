@@ -149,6 +149,18 @@ def test_a_piece_that_ends_every_worker_is_given_up(processes, monkeypatch):
         run_all(processes, end_worker, ["part"])
 
 
+def test_a_cluster_without_workers_is_told_apart_from_a_slow_one(monkeypatch):
+    import distributed
+
+    monkeypatch.setattr(cluster, "PATIENCE", 0.1)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", processes=False) as empty,
+        distributed.Client(empty) as client,
+        pytest.raises(RuntimeError, match=r"has had no worker for 0\.1 seconds: start some, by dask worker \S+://"),
+    ):
+        run_all(client, abs, [1])
+
+
 def explode(part, piece):
     draws = sample(HMC(0.5, 3), Gaussian.standard(1), torch.zeros(2, 1), 5)
     raise DivergenceError("the position stopped being finite", draws)

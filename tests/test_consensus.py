@@ -219,6 +219,9 @@ def test_refusals():
             reweight(drawn, [torch.full((5, 2), wrong)])
     with pytest.raises(ValueError, match=r"covariances must have shape \(1, 2, 2\), as the means say, but it is \(4, 2, 2\)"):
         gaussian_product(torch.ones(1, 2), torch.eye(2).expand(4, 2, 2))
+    indefinite = torch.stack([torch.eye(2), torch.tensor([[1.0, 2.0], [2.0, 1.0]])])
+    with pytest.raises(ValueError, match="covariances must be positive definite, but that of part 1 is not"):
+        gaussian_product(torch.ones(2, 2), indefinite)
     with pytest.raises(ValueError, match="no candidate has a finite energy"):
         reweight(drawn, [torch.full((5, 2), math.inf)])
     with pytest.raises(ValueError, match="statistic weight"):

@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import pyro
 import pytest
 import torch
 from torch import nn
@@ -21,6 +22,7 @@ from sgmc.checkpoints import fingerprint
 from sgmc.datasets import from_disk, to_disk
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import Gaussian, LinearRegression, NamedPosterior, NetworkPosterior
+from sgmc.posteriors.pyro_model import PyroPosterior
 from sgmc.sampling import DivergenceError
 
 
@@ -92,6 +94,7 @@ def test_a_run_from_disk_is_the_run_from_memory(generator, tmp_path):
     [
         ([], "no examples"),
         ([{"x": torch.ones(3)}], "must give tensors.*but gave dict"),
+        ([torch.ones(3, dtype=torch.bfloat16)], "a type that NumPy's files have not"),
         ([(torch.ones(3), [1, 2, 3])], r"must give tensors.*\['Tensor', 'list'\]"),
         ([(torch.ones(3), torch.ones(2))], "must be alike"),
         ([(torch.ones(3, 2),), (torch.ones(3, 1),)], "must be alike"),
@@ -131,10 +134,6 @@ def function(inputs, targets):
 
 
 def program(inputs, targets):
-    import pyro
-
-    from sgmc.posteriors.pyro_model import PyroPosterior
-
     def run(inputs, targets):
         slope = pyro.sample("slope", pyro.distributions.Normal(0.0, 1.0).expand([FEATURES]).to_event(1))
         with pyro.plate("data", TOTAL, subsample_size=BATCH) as i:
@@ -165,13 +164,11 @@ def fresh_process():
         yield pool
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts mapped memory in RLIMIT_DATA and says in /proc how much there is")
 @pytest.mark.parametrize("chains", [1, 2])
 @pytest.mark.parametrize("make", [module, function, program])
 def test_sampling_takes_the_memory_of_a_batch(make, chains, tmp_path, fresh_process):
     """At most 1.5 times a minibatch of every chain and the network; the data are seven times the batch, and do not fit."""
-    if make is program:
-        pytest.importorskip("pyro", reason="Pyro is an extra of the package")
     for place, shape in enumerate(((TOTAL, FEATURES), (TOTAL,))):  # files with holes, of zeros
         np.lib.format.open_memmap(tmp_path / f"{place}.npy", mode="w+", dtype=np.float32, shape=shape)
     fresh_process.submit(sample_under_limits, make, chains, tmp_path).result()

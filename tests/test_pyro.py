@@ -1,11 +1,18 @@
 """Pyro programs as potentials: against Pyro's own density, against enumeration, against the same model without Pyro."""
 
 import copy
+import importlib
 import itertools
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pyro
+import pyro.distributions as dist
 import pytest
 import torch
+from pyro.infer.mcmc.util import initialize_model
+from pyro.nn import PyroModule, PyroSample
+from pyro.poutine.subsample_messenger import SubsampleMessenger
 from torch import nn
 from torch.distributions import biject_to, constraints
 from torch.func import functional_call
@@ -15,15 +22,8 @@ from sgmc.checkpoints import fingerprint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior, control_variates
+from sgmc.posteriors.pyro_model import PyroPosterior
 from tests.checks import z_bound
-
-pyro = pytest.importorskip("pyro", reason="Pyro is an extra of the package")
-import pyro.distributions as dist  # noqa: E402
-from pyro.infer.mcmc.util import initialize_model  # noqa: E402
-from pyro.nn import PyroModule, PyroSample  # noqa: E402
-from pyro.poutine.subsample_messenger import SubsampleMessenger  # noqa: E402
-
-from sgmc.posteriors.pyro_model import PyroPosterior  # noqa: E402
 
 DOUBLE = torch.float64
 
@@ -306,6 +306,13 @@ def test_programs_of_two_threads_do_not_mix_their_minibatches(data, generator):
         found = [threads.submit(posterior.gradient_given, position, shown[k % 2]) for k in range(100)]
         assert all(torch.equal(each.result(), alone[k % 2]) for k, each in enumerate(found))
     assert SubsampleMessenger._subsample is ask and torch.distributions.Distribution._validate_args is not False
+
+
+def test_without_pyro_one_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyro", None)
+    monkeypatch.delitem(sys.modules, "sgmc.posteriors.pyro_model")
+    with pytest.raises(ModuleNotFoundError, match="needs Pyro, which is not installed: pip install pyro-ppl"):
+        importlib.import_module("sgmc.posteriors.pyro_model")
 
 
 def test_told_apart_by_content(data):

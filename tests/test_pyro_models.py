@@ -5,7 +5,6 @@ import sys
 import pytest
 import torch
 
-pytest.importorskip("pyro", reason="Pyro is an extra of the package")
 from benchmarks import pyro_models
 from benchmarks.pyro_models import PROGRAMS, largest_z
 from experiments.results import RESULTS, read_result

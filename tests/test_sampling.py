@@ -807,6 +807,12 @@ def test_a_step_that_fails_keeps_the_draws_and_tells_the_reason(tmp_path, monkey
     assert torch.load(tmp_path / "run.pt")["content"]["done"] == 8
 
 
+def test_a_step_that_fails_in_the_warm_up_is_a_divergence_too():
+    with pytest.raises(DivergenceError, match=r"step 9 failed with ValueError: .*\n.* 0 draws") as caught:
+        sample(SGLD(0.1), Failing(), START, num_samples=50, warm_up=20)
+    assert len(caught.value.draws.samples) == 0
+
+
 def test_a_divergence_at_the_very_end_is_found():
     with pytest.raises(DivergenceError):
         sample(SGLD(0.1), Late(), START, num_samples=9)

@@ -140,5 +140,7 @@ def test_refusals():
         shards(posterior, 3)
     with pytest.raises(ValueError, match="indices must be int64 from 0 to 23"):
         Shard(posterior, torch.tensor([3, 24]), 2)
+    with pytest.raises(ValueError, match="indices must not have an example twice, but have only 11 different of 12"):
+        Shard(posterior, torch.tensor([0, *range(11)]), 2)
     with pytest.raises(ValueError, match="posterior must be of type DataPotential"):
         shards(nn.Linear(2, 2), 2)

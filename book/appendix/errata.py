@@ -77,7 +77,8 @@ def variance(chain):
 
 # %%
 def heat(splitting, num_steps):
-    """The growth of E[θ² + r²] through noise N(0, 4) in every kick, over so many steps of a list of flows."""
+    """The growth of E[θ² + r²] through noise N(0, 4) in every kick, over so many
+    steps of a list of flows."""
     step, covariance = (
         linear_chain(splitting, one, noise_variance=4.0),
         torch.zeros(2, 2, dtype=torch.float64),
@@ -89,7 +90,8 @@ def heat(splitting, num_steps):
     return float(covariance.trace())
 
 
-# The same leapfrog, cut in the middle of a drift: one full kick a step, with one draw of the noise.
+# The same leapfrog, cut in the middle of a drift: one full kick a step, with one draw
+# of the noise.
 one_draw = heat([flows.Drift(0.05), flows.Kick(0.1), flows.Drift(0.05)], 15_000)
 two_draws = heat([flows.Kick(0.05), flows.Drift(0.1), flows.Kick(0.05)], 15_000)
 claim(
@@ -97,7 +99,10 @@ claim(
     two_draws / one_draw,
     near=0.5,
     within=0.001,
-    because="2(ε/2)²V against ε²V; exact recursion, in which boundary terms of the two remain",
+    because=(
+        "2(ε/2)²V against ε²V; exact recursion, in which boundary terms of the two "
+        "remain"
+    ),
 )
 
 # %% [markdown]
@@ -128,7 +133,8 @@ def hmc_mean_square(
     num_chains=20_000,
     num_draws=60,
 ):
-    """Run HMC with the given kinetic energy and an extra kick before the test; return E[θ²] and its standard error."""
+    """Run HMC with the given kinetic energy and an extra kick before the test;
+    return E[θ²] and its standard error."""
     generator = torch.Generator().manual_seed(seed)
     position, squares = (
         torch.randn(num_chains, 1, generator=generator),
@@ -165,7 +171,10 @@ claim(
     "E[θ²] with one and a half kicks at the end, 8 steps over 24",
     overshot[8] / overshot[24],
     at_least=1.2,
-    because="HMC has 1 at any number of steps; here other seeds give 1.25 to 1.26, from about 1.115 and 0.89",
+    because=(
+        "HMC has 1 at any number of steps; here other seeds give 1.25 to 1.26, from "
+        "about 1.115 and 0.89"
+    ),
 )
 
 # %% [markdown]
@@ -216,7 +225,10 @@ claim(
     wrong_mass_square,
     near=4 / 7,
     within=0.02,
-    because="e^{−(2 − M²)U} has variance 4/7; the standard error is about 0.001, and leapfrog's energy error is of order ε²",
+    because=(
+        "e^{−(2 − M²)U} has variance 4/7; the standard error is about 0.001, and "
+        "leapfrog's energy error is of order ε²"
+    ),
 )
 
 # %% [markdown]
@@ -244,7 +256,8 @@ def sghmc_mean_square(
     num_chains=4_000,
     num_steps=1_500,
 ):
-    """Run SGHMC with ε = 0.1 and C = 3, written out; ``noise_scale`` multiplies a standard normal variable. Return E[θ²] and its error."""
+    """Run SGHMC with ε = 0.1 and C = 3, written out; ``noise_scale`` multiplies a
+    standard normal variable. Return E[θ²] and its error."""
     noisy, generator = (
         NoisyGradient(potential, noise_variance),
         torch.Generator().manual_seed(seed),
@@ -349,7 +362,8 @@ claim(
 def equation_fifteen(
     precision, learning_rate, momentum_decay, noise_estimate, noise_variance
 ):
-    """θ ← θ + v, v ← (1 − α)v − η(Aθ + N(0, V)) + N(0, 2(α − β̂)η), as a linear chain in (θ, v)."""
+    """θ ← θ + v, v ← (1 − α)v − η(Aθ + N(0, V)) + N(0, 2(α − β̂)η), as a linear
+    chain in (θ, v)."""
     identity = torch.eye(len(precision), dtype=torch.float64)
     pull, injected = (
         learning_rate @ precision,
@@ -402,7 +416,8 @@ translated = sghmc_chain(
 )
 scalar = equation_fifteen(one, 0.03 * one, 0.3 * one, 0.5 * 0.03 * 4.0 * one, 4.0 * one)
 claim(
-    "Largest difference between the laws of equation (15) and of Algorithm 2, matrices and kernel",
+    "Largest difference between the laws of equation (15) and of Algorithm 2, "
+    "matrices and kernel",
     max(float(difference.abs().max()), abs(variance(scalar) - variance(translated))),
     at_most=1e-10,
     because="they are the same chain in other letters; rounding",
@@ -499,7 +514,8 @@ claim(
 
 # %%
 def held_minibatch_chain(num_steps, step_size=0.1, friction=3.0, noise_variance=4.0):
-    """Draw ξ ~ N(0, V), then take so many steps of SGHMC with the gradient θ + ξ, as a linear chain in (θ, r, ξ)."""
+    """Draw ξ ~ N(0, V), then take so many steps of SGHMC with the gradient θ + ξ, as
+    a linear chain in (θ, r, ξ)."""
     step = sghmc_chain(
         one, step_size, friction, noise_estimate=0.5 * step_size * noise_variance
     )
@@ -526,7 +542,8 @@ claim(
 )
 for num_steps in (1, 10, 100, 1_000):
     print(
-        f"one minibatch for {num_steps:5} steps: variance {variance(held_minibatch_chain(num_steps)):.2f}"
+        f"one minibatch for {num_steps:5} steps: variance "
+        f"{variance(held_minibatch_chain(num_steps)):.2f}"
     )
 
 # %% [markdown]
@@ -687,7 +704,9 @@ for name, picture, right in (
             float(channel.mean()),
             near=expected,
             within=0.001,
-            because="1,024 numbers in a row hold a third of each colour, within one number",
+            because=(
+                "1,024 numbers in a row hold a third of each colour, within one number"
+            ),
         )
 
 # %% [markdown]

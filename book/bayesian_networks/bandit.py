@@ -131,7 +131,8 @@ claim(
     because="half of −35 + 5",
 )
 claim(
-    "Regrets of leaving an edible one and of eating a poisonous one, in this order, are 5 and 15",
+    "Regrets of leaving an edible one and of eating a poisonous one, in this order, "
+    "are 5 and 15",
     bool((regrets(actions, poisonous) == torch.tensor([5.0, 0.0, 0.0, 15.0])).all()),
     because="the oracle eats what is edible and leaves the rest",
 )
@@ -254,7 +255,9 @@ claim(
     "Regret a round of the greedy rule, rounds 101 to 200",
     late["greedy"][0],
     at_least=round(bound, 4),
-    because="the theorem; who stops later pays too, and the standard error is below 0.002",
+    because=(
+        "the theorem; who stops later pays too, and the standard error is below 0.002"
+    ),
 )
 claim(
     "Regret a round of Thompson sampling, rounds 101 to 200",
@@ -434,7 +437,8 @@ claim(
     because="rounding",
 )
 claim(
-    "With c = 0 draws from the independent Gaussian and exact draws give regrets that differ by",
+    "With c = 0 draws from the independent Gaussian and exact draws give regrets that "
+    "differ by",
     (
         regret[0.0, "exact"].sum(0).mean() - regret[0.0, "mean field"].sum(0).mean()
     ).abs(),
@@ -444,7 +448,8 @@ claim(
 
 
 def late_excess(c, rule):
-    """Regret a round beyond that of exact draws, in the second half, with its standard error over kitchens."""
+    """Regret a round beyond that of exact draws, in the second half, with its
+    standard error over kitchens."""
     half = regret[c, rule].shape[0] // 2
     return mean_and_error((regret[c, rule] - regret[c, "exact"])[half:].mean(0))
 
@@ -613,7 +618,8 @@ for table in titles:
     for agent in ("Bayes by Backprop", "Bayes by Backprop, two averaged"):
         value, error = mean_and_error(final(table, agent) - final(table, reference))
         claim(
-            f"{agent} less ε-greedy with 1 %, in standard errors, {titles[table]} mushrooms",
+            f"{agent} less ε-greedy with 1 %, in standard errors, {titles[table]} "
+            "mushrooms",
             abs(value / error),
             at_most=2,
             because="the stored result: five pairs show no difference",

@@ -93,7 +93,8 @@ images, labels = (
 
 
 def tiny(normalisation):
-    """A network of 79 weights for 4×4 images; all normalisations get the same weights, and scale by one and shift by zero."""
+    """A network of 79 weights for 4×4 images; all normalisations get the same
+    weights, and scale by one and shift by zero."""
     torch_network = convolutional_network(
         (1, 4, 4), (2, 2), hidden=3, normalisation=normalisation, classes=3
     ).double()
@@ -110,7 +111,8 @@ def tiny(normalisation):
 
 
 def likelihood_gradient(network, weights, batch):
-    """The gradient of N/n times the minibatch's negative log-likelihood, as one vector."""
+    """The gradient of N/n times the minibatch's negative log-likelihood, as one
+    vector."""
 
     weights = {name: w.clone().requires_grad_() for name, w in weights.items()}
     logits = functional_call(network, weights, (images[batch],))
@@ -246,7 +248,8 @@ def gradient_in(weights, name):
 first = gradient_in(weights, "1.weight")
 wider = gradient_in({**weights, "1.weight": 3 * weights["1.weight"]}, "1.weight")
 claim(
-    "Cosine between the first convolution's weights and their gradient, behind a group normalisation",
+    "Cosine between the first convolution's weights and their gradient, behind a "
+    "group normalisation",
     float(
         (first * weights["1.weight"]).sum() / first.norm() / weights["1.weight"].norm()
     ),
@@ -343,7 +346,8 @@ def cell(values, factor=1.0, digits=3):
 
 
 print(
-    f"{'':22} {'seeds':5} {'':8} {'accuracy %':>14} {'log loss':>14} {'calibration':>14} {'gradients':>10} {'examples seen':>13} {'proc. s':>8}"
+    f"{'':22} {'seeds':5} {'':8} {'accuracy %':>14} {'log loss':>14} "
+    f"{'calibration':>14} {'gradients':>10} {'examples seen':>13} {'proc. s':>8}"
 )
 for name, content in runs.items():
     for use in ("average", "last"):
@@ -355,7 +359,11 @@ for name, content in runs.items():
         seen = mean(
             [run["gradient_evaluations"] * run["plan"]["batch_size"] for run in content]
         )
-        costs = f"{mean([run['gradient_evaluations'] for run in content]):10.0f} {seen / 1e6:11.2f} M {mean([run['processor_seconds'] for run in content]):8.0f}"
+        costs = (
+            f"{mean([run['gradient_evaluations'] for run in content]):10.0f} "
+            f"{seen / 1e6:11.2f} M "
+            f"{mean([run['processor_seconds'] for run in content]):8.0f}"
+        )
         print(
             f"{name:22} {len(content):5} {use:8} "
             + " ".join(f"{entry:>14}" for entry in row)
@@ -456,7 +464,9 @@ claim(
         ]
     ),
     at_most=-0.05,
-    because="the stored result: networks a pass apart differ enough to be worth averaging",
+    because=(
+        "the stored result: networks a pass apart differ enough to be worth averaging"
+    ),
 )
 claim(
     "Accuracy of the average with all layers, sampled less optimised",
@@ -482,7 +492,10 @@ claim(
     "Calibration error of the average, all layers",
     mean([run["average"]["calibration_error"] for run in runs["all layers"]]),
     at_least=0.08,
-    because="the stored result: the average is right more often than its members, and no surer",
+    because=(
+        "the stored result: the average is right more often than its members, and no "
+        "surer"
+    ),
 )
 
 # %% [markdown]
@@ -572,13 +585,19 @@ claim(
     - live["SGHMC"]["average"]["log_loss"],
     near=0,
     within=0.1,
-    because="it was -0.03 to -0.01 with three seeds: four layers do not need a normalisation",
+    because=(
+        "it was -0.03 to -0.01 with three seeds: four layers do not need a "
+        "normalisation"
+    ),
 )
 claim(
     "Live: calibration error of SGHMC",
     live["SGHMC"]["average"]["calibration_error"],
     at_least=0.08,
-    because="it was 0.15 to 0.17: six passes and a prior that holds the logits small leave it too cautious",
+    because=(
+        "it was 0.15 to 0.17: six passes and a prior that holds the logits small "
+        "leave it too cautious"
+    ),
 )
 
 # %% [markdown]

@@ -141,14 +141,20 @@ claim(
     lengths["SGHMC"][-100:].mean() / posterior.dim,
     near=1,
     within=0.06,
-    because="it was 1.01 to 1.02 in runs with four seeds: data and gradient noise move some weights",
+    because=(
+        "it was 1.01 to 1.02 in runs with four seeds: data and gradient noise move "
+        "some weights"
+    ),
 )
 claim(
     "SGLD's |θ|² after 300 epochs, relative to 79,510",
     lengths["SGLD"][-1] / posterior.dim,
     near=0.853,
     within=0.03,
-    because="it has not arrived: under the prior alone the share after 2,400 steps is 1 − exp(−2·2,400η)",
+    because=(
+        "it has not arrived: under the prior alone the share after 2,400 steps is 1 − "
+        "exp(−2·2,400η)"
+    ),
 )
 claim(
     "The optimisers' |θ|², relative to 79,510",
@@ -269,7 +275,10 @@ claim(
     average[1] - optimised[1],
     near=0,
     within=0.12,
-    because="it was -0.043 to 0.017 in nine runs with five seeds; over 1,000 digits the difference has a standard error of 0.03",
+    because=(
+        "it was -0.043 to 0.017 in nine runs with five seeds; over 1,000 digits the "
+        "difference has a standard error of 0.03"
+    ),
 )
 claim(
     "Error of SGLD's average, less that of SGHMC's",
@@ -335,7 +344,8 @@ def share_let_through(p, q):
 
 
 claim(
-    "Share of letters let through where 80 % of the digits are answered, SGHMC's average over the optimised network",
+    "Share of letters let through where 80 % of the digits are answered, SGHMC's "
+    "average over the optimised network",
     share_let_through(*chosen["SGHMC"])
     / share_let_through(*chosen["SGD with momentum"]),
     at_most=0.9,
@@ -406,7 +416,8 @@ plt.show()
 wrong = averaged_digits.argmax(-1) != test.targets
 least_sure = predictive_entropy(averaged_digits).topk(200).indices
 claim(
-    "Share of the average's errors that lie among the 200 digits of which it is least sure",
+    "Share of the average's errors that lie among the 200 digits of which it is least "
+    "sure",
     wrong[least_sure].sum() / wrong.sum(),
     at_least=0.6,
     because="it was 0.87 to 0.95 in runs with four seeds",

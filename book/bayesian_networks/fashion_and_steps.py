@@ -168,7 +168,8 @@ def cell(values, factor=1.0, digits=4):
 
 
 def table(runs, columns=("error", "log_loss", "calibration_error")):
-    """Print scores of the average and of the last network with their costs, means and standard deviations over the seeds."""
+    """Print scores of the average and of the last network with their costs, means
+    and standard deviations over the seeds."""
     heads = {
         "error": "error %",
         "log_loss": "log loss",
@@ -189,7 +190,10 @@ def table(runs, columns=("error", "log_loss", "calibration_error")):
                 )
                 for s in columns
             ]
-            costs = f"{mean([run['gradient_evaluations'] for run in content]):10.0f} {mean([run['processor_seconds'] for run in content]):8.0f}"
+            costs = (
+                f"{mean([run['gradient_evaluations'] for run in content]):10.0f} "
+                f"{mean([run['processor_seconds'] for run in content]):8.0f}"
+            )
             print(
                 f"{method:26} {len(content):5} {use:8} "
                 + " ".join(f"{entry:>15}" for entry in row)
@@ -260,7 +264,10 @@ claim(
     - share["SGHMC"][-1],
     near=0,
     within=0.05,
-    because="most of the 79,510 weights are little informed; those that are move it by a few per cent",
+    because=(
+        "most of the 79,510 weights are little informed; those that are move it by a "
+        "few per cent"
+    ),
 )
 claim(
     "SGLD's |θ|²/d at the end of the stored runs, less the exact share",
@@ -287,7 +294,10 @@ claim(
     - mean(scores(runs, "SGD", "error", "last")),
     near=0,
     within=0.015,
-    because="the stored result; an optimiser's last network jumps by as much from round to round",
+    because=(
+        "the stored result; an optimiser's last network jumps by as much from round "
+        "to round"
+    ),
 )
 claim(
     "Test error of SGHMC's average over that of its last network",
@@ -308,7 +318,10 @@ claim(
     mean(scores(runs, "SGD", "error", "average"))
     - mean(scores(runs, "SGHMC", "error", "average")),
     at_most=-0.005,
-    because="the stored result: averaging helps an optimiser too, and here more than sampling",
+    because=(
+        "the stored result: averaging helps an optimiser too, and here more than "
+        "sampling"
+    ),
 )
 
 claim(
@@ -369,7 +382,8 @@ for plan in (three, replace(three, num_steps=1, rounds=6)):
     run.go(progress=False)
     positions.append(run.walk.state.position)
 claim(
-    "Two rounds with m = 3 end in the very state of six rounds with m = 1 and the same step",
+    "Two rounds with m = 3 end in the very state of six rounds with m = 1 and the "
+    "same step",
     torch.equal(*positions),
     because="the steps are the same, and only the calls are counted differently",
 )
@@ -561,7 +575,8 @@ for m, name in fair.items():
 
 
 def recent(name):
-    """Log loss of the last network, mean over the last six points of the curve and over the seeds."""
+    """Log loss of the last network, mean over the last six points of the curve and
+    over the seeds."""
     return mean(
         [loss for run in steps_runs[name] for _, loss in run["curve"]["last"][-6:]]
     )
@@ -571,7 +586,10 @@ claim(
     "Log loss of the last networks at equal gradients, m = 5 less m = 1",
     recent(fair[5]) - recent(fair[1]),
     at_most=-0.01,
-    because="the stored result: the stiff directions are cooler, and the flat ones not yet filled",
+    because=(
+        "the stored result: the stiff directions are cooler, and the flat ones not "
+        "yet filled"
+    ),
 )
 claim(
     "Log loss of the average at equal gradients, m = 5 less m = 1",
@@ -692,14 +710,21 @@ claim(
     "Live: |θ|² of m = 5 over that of m = 1 at equal gradients",
     size(live_steps["m = 5, equal gradients"]) / size(live_steps["m = 1"]),
     at_most=0.75,
-    because="a fifth of the time is too short for the flat directions: the ratio is near 0.57",
+    because=(
+        "a fifth of the time is too short for the flat directions: the ratio is near "
+        "0.57"
+    ),
 )
 claim(
-    "Live: error of the last network with m = 1 over that with m = 5 at equal gradients",
+    "Live: error of the last network with m = 1 over that with m = 5 at equal "
+    "gradients",
     live_steps["m = 1"]["last"]["error"]
     / live_steps["m = 5, equal gradients"]["last"]["error"],
     at_least=1.2,
-    because="the stiff directions are five times less heated; the ratio is 2.1 to 3.2 over five seeds",
+    because=(
+        "the stiff directions are five times less heated; the ratio is 2.1 to 3.2 "
+        "over five seeds"
+    ),
 )
 claim(
     "Live: error of the average with m = 1 less that with m = 5 at equal gradients",

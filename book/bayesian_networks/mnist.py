@@ -121,7 +121,8 @@ plans = {
 
 
 def new_run(plan, path=None):
-    """A run of the experiment's own code, on 3,200 of the 5,000 digits that are always there."""
+    """A run of the experiment's own code, on 3,200 of the 5,000 digits that are
+    always there."""
     return Run(plan, prepared.network(), prepared.train, prepared.test, path=path)
 
 
@@ -140,7 +141,10 @@ claim(
     drawn.mean(),
     near=law.mean(),
     standard_error=law.std() / len(drawn) ** 0.5,
-    because="the Gibbs step draws from the exact Gamma law, whose mean is (1 + n/2)/(1 + |w|²/2)",
+    because=(
+        "the Gibbs step draws from the exact Gamma law, whose mean is (1 + n/2)/(1 + "
+        "|w|²/2)"
+    ),
 )
 
 # %% [markdown]
@@ -192,10 +196,14 @@ for end in range(K, T + 1, K):
     displacement["fresh"].append(float(weights @ weights))
     displacement["passes"].append(float(weights @ correlation[:end, :end] @ weights))
 claim(
-    "Noise-driven variance of the displacement after ten rounds, passes over fresh minibatches",
+    "Noise-driven variance of the displacement after ten rounds, passes over fresh "
+    "minibatches",
     displacement["passes"][-1] / displacement["fresh"][-1],
     at_most=0.02,
-    because="both are computed exactly; the one is bounded and the other grows with the number of rounds",
+    because=(
+        "both are computed exactly; the one is bounded and the other grows with the "
+        "number of rounds"
+    ),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-passes", "caption": "Variance of the displacement that the gradient noise causes, in units of $(\\eta/\\alpha)^2V$, with $\\alpha = 0.01$ and 100 steps a round, when the gradient is frozen."}}
@@ -228,10 +236,14 @@ claim(
     "Heat β/α from fresh minibatches, mean over the output biases",
     heat["2.bias"],
     at_least=1.5,
-    because="it is near 3 over several seeds: more noise comes from the minibatches than is injected",
+    because=(
+        "it is near 3 over several seeds: more noise comes from the minibatches than "
+        "is injected"
+    ),
 )
 claim(
-    "Heat in the weights of the output layer over that in the weights of the hidden layer",
+    "Heat in the weights of the output layer over that in the weights of the hidden "
+    "layer",
     heat["2.weight"] / heat["0.weight"],
     at_least=5,
     because="it is near 12 over several seeds",
@@ -253,7 +265,8 @@ result = read_result(RESULTS / "mnist.json")
 runs = {method: content["runs"] for method, content in result["methods"].items()}
 styles = {method: "--" if "fresh" in method else "-" for method in runs}
 colours = {method: COLOURS[method.split(",")[0]] for method in runs}
-# What each method predicts with: samplers with the average, optimisers with the last network.
+# What each method predicts with: samplers with the average, optimisers with the last
+# network.
 uses = {
     method: "average" if content[0]["plan"]["temperature"] > 0 else "last"
     for method, content in runs.items()
@@ -277,8 +290,8 @@ for method, content in runs.items():
     )
     tried = len(result["methods"][method]["tuning"])
     print(
-        f"{method:25} {len(content)} seeds, η = {plan['learning_rate']:.1e}{decay}, λ {prior}"
-        + (f", best of {tried}" if tried else "")
+        f"{method:25} {len(content)} seeds, η = {plan['learning_rate']:.1e}{decay}, λ "
+        f"{prior}" + (f", best of {tried}" if tried else "")
     )
 
 # %%
@@ -320,7 +333,8 @@ for method, content in runs.items():
         }
         panels[0].plot(at, [100 * error for error, _ in values], **look)
         panels[1].plot(at, [loss for _, loss in values], **look)
-        # The machine was shared, and wall time is mostly waiting; processor time grows as evenly with the rounds.
+        # The machine was shared, and wall time is mostly waiting; processor time grows
+        # as evenly with the rounds.
         minute = run["processor_seconds"] / run["seconds"] / 60
         panels[2].plot(
             [s * minute for s in seconds], [loss for _, loss in values], **look
@@ -386,13 +400,17 @@ for method in runs:
 kept = runs["SGHMC"][0]["networks_kept"]
 dim = posterior.dim
 print(
-    f"largest memory of the process: {result['provenance']['peak_memory_megabytes'] / 1000:.1f} GB, most of it the data and PyTorch"
+    "largest memory of the process: "
+    f"{result['provenance']['peak_memory_megabytes'] / 1000:.1f} GB, most of it the "
+    "data and PyTorch"
 )
 print(
-    f"reservoir of a run: {kept} networks of {dim:,} numbers, {kept * dim * 4 / 2**20:.1f} MB"
+    f"reservoir of a run: {kept} networks of {dim:,} numbers, "
+    f"{kept * dim * 4 / 2**20:.1f} MB"
 )
 print(
-    f"sum of the averaged predictions: {10_000 * 10 * 8 / 2**20:.1f} MB, whatever the number of networks"
+    f"sum of the averaged predictions: {10_000 * 10 * 8 / 2**20:.1f} MB, whatever the "
+    "number of networks"
 )
 sghmc, momentum = "SGHMC", "SGD with momentum"
 claim(
@@ -405,7 +423,10 @@ claim(
     "Test error of SGHMC's average over that of its last network",
     mean(scores(sghmc, "error")) / mean(scores(sghmc, "error", "last")),
     at_most=0.6,
-    because="the stored result: a single draw from the posterior is far worse than the average of 750",
+    because=(
+        "the stored result: a single draw from the posterior is far worse than the "
+        "average of 750"
+    ),
 )
 claim(
     "Log loss of SGHMC's average, passes less fresh minibatches",
@@ -442,7 +463,8 @@ claim(
 binomial = (0.017 * 0.983 / 10_000) ** 0.5
 verdicts = {}
 print(
-    f"SGHMC less the other method; standard error of one error rate from 10,000 digits: {100 * binomial:.2f} %"
+    "SGHMC less the other method; standard error of one error rate from 10,000 "
+    f"digits: {100 * binomial:.2f} %"
 )
 for method in runs:
     if method != sghmc:
@@ -464,12 +486,14 @@ for method in runs:
             verdicts.setdefault(verdict, []).append((method, score))
             print(f"{method:25} {score:17} {difference:>8}   p = {p:.1g}, {verdict}")
 claim(
-    "The seeds decide for SGHMC against SGD in error and against SGLD in log loss, and in nothing else",
+    "The seeds decide for SGHMC against SGD in error and against SGLD in log loss, "
+    "and in nothing else",
     verdicts["better"] == [("SGLD", "log_loss"), ("SGD", "error")],
     because="Welch's test of the stored results at 0.05/12",
 )
 claim(
-    "The seeds decide against SGHMC in calibration, against both optimisers, and in nothing else",
+    "The seeds decide against SGHMC in calibration, against both optimisers, and in "
+    "nothing else",
     verdicts["worse"]
     == [(momentum, "calibration_error"), ("SGD", "calibration_error")],
     because="Welch's test of the stored results at 0.05/12",
@@ -483,13 +507,18 @@ wobble = {
     for method in (sghmc, momentum)
 }
 claim(
-    "Standard deviation of the test error over rounds 600 to 800, SGD with momentum over SGHMC",
+    "Standard deviation of the test error over rounds 600 to 800, SGD with momentum "
+    "over SGHMC",
     wobble[momentum] / wobble[sghmc],
     at_least=1.5,
-    because="the stored result, seed 0: an average over hundreds of rounds cannot jump, the last network can",
+    because=(
+        "the stored result, seed 0: an average over hundreds of rounds cannot jump, "
+        "the last network can"
+    ),
 )
 print(
-    "digits that only SGHMC gets wrong, against those that only the other gets wrong; p by McNemar's test; each seed with the same seed"
+    "digits that only SGHMC gets wrong, against those that only the other gets wrong; "
+    "p by McNemar's test; each seed with the same seed"
 )
 for method in runs:
     if method != sghmc:
@@ -502,7 +531,8 @@ for method in runs:
                 set(theirs["wrong"][uses[method]]) - set(ours["wrong"]["average"])
             )
             words.append(
-                f"{only_ours}:{only_theirs} p = {stats.binomtest(only_ours, only_ours + only_theirs).pvalue:.1g}"
+                f"{only_ours}:{only_theirs} p = "
+                f"{stats.binomtest(only_ours, only_ours + only_theirs).pvalue:.1g}"
             )
         print(f"{method:25} " + ", ".join(words))
 
@@ -512,14 +542,21 @@ claim(
     mean(scores(sghmc, "error")) - mean(scores(momentum, "error")),
     near=0,
     within=2 * 2**0.5 * binomial,
-    because="two standard errors of the difference between two error rates from 10,000 digits each",
+    because=(
+        "two standard errors of the difference between two error rates from 10,000 "
+        "digits each"
+    ),
 )
 claim(
-    "Test error of SGHMC's average less that of the average along the path of SGD with momentum",
+    "Test error of SGHMC's average less that of the average along the path of SGD "
+    "with momentum",
     mean(scores(sghmc, "error")) - mean(scores(momentum, "error", "average")),
     near=0,
     within=2 * 2**0.5 * binomial,
-    because="two standard errors of the difference between two error rates from 10,000 digits each",
+    because=(
+        "two standard errors of the difference between two error rates from 10,000 "
+        "digits each"
+    ),
 )
 claim(
     "Test error of SGHMC's average less that of the last network of SGD",
@@ -541,7 +578,8 @@ claim(
     because="the stored result: the optimiser is ahead on this score",
 )
 claim(
-    "Calibration error of SGHMC's average less that of the last network of SGD with momentum",
+    "Calibration error of SGHMC's average less that of the last network of SGD with "
+    "momentum",
     mean(scores(sghmc, "calibration_error"))
     - mean(scores(momentum, "calibration_error")),
     at_least=0.005,
@@ -648,14 +686,20 @@ claim(
     "Live: log loss of SGHMC's average over that of its last network",
     mean([run["average"]["log_loss"] / run["last"]["log_loss"] for run in live[sghmc]]),
     at_most=0.75,
-    because="averaging removes much of the loss of a single draw; the ratio is 0.53 to 0.67 over six seeds",
+    because=(
+        "averaging removes much of the loss of a single draw; the ratio is 0.53 to "
+        "0.67 over six seeds"
+    ),
 )
 claim(
     "Live: log loss of SGHMC's average less that of SGD with momentum",
     mean([run["average"]["log_loss"] for run in live[sghmc]])
     - mean([run["last"]["log_loss"] for run in live[momentum]]),
     at_least=0.03,
-    because="with 3,200 digits the sampler loses on this score, by about 0.1: its average is too cautious",
+    because=(
+        "with 3,200 digits the sampler loses on this score, by about 0.1: its average "
+        "is too cautious"
+    ),
 )
 claim(
     "Live: calibration error of SGHMC's average",
@@ -680,9 +724,13 @@ with TemporaryDirectory() as folder:
     resumed = new_run(short, Path(folder) / "run.pt")
     resumed.go(progress=False)
 claim(
-    "The averaged prediction of a run stopped after three rounds and resumed equals the uninterrupted one, bit for bit",
+    "The averaged prediction of a run stopped after three rounds and resumed equals "
+    "the uninterrupted one, bit for bit",
     torch.equal(whole.average, resumed.average),
-    because="state, generator, precisions and the running sum are all that a round needs, and all are saved",
+    because=(
+        "state, generator, precisions and the running sum are all that a round needs, "
+        "and all are saved"
+    ),
 )
 
 # %% [markdown]

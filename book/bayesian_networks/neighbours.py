@@ -133,7 +133,9 @@ claim(
     "Largest distance of a member from one of the two modes",
     torch.minimum((modes - mode).norm(dim=-1), (modes + mode).norm(dim=-1)).max(),
     at_most=0.1,
-    because="it descends to one; the posterior's standard deviation of w in a mode is 0.7",
+    because=(
+        "it descends to one; the posterior's standard deviation of w in a mode is 0.7"
+    ),
 )
 for place, weight, expected in ((0, "w", 0.98), (1, "v", 0.78)):
     claim(
@@ -141,7 +143,10 @@ for place, weight, expected in ((0, "w", 0.98), (1, "v", 0.78)):
         curved[place] / exact_std[place],
         near=expected,
         within=0.03,
-        because="the exact law by a sum over a grid; 20,000 draws know the other to half a per cent",
+        because=(
+            "the exact law by a sum over a grid; 20,000 draws know the other to half "
+            "a per cent"
+        ),
     )
 claim(
     "SWAG's standard deviation of w over the exact one in a mode",
@@ -336,7 +341,8 @@ plt.show()
 for number, run in trained.items():
     weights = run.statistics["weights"][0]
     claim(
-        f"Largest distance of trained weights from the closed form, mean over 64 runs, N = {number:,}",
+        "Largest distance of trained weights from the closed form, mean over 64 "
+        f"runs, N = {number:,}",
         (weights.mean(0) - best_weights(sized[number], rate)).abs().max(),
         at_most=0.012,
         because="the runs differ by 0.02, which makes a standard error of 0.0025",
@@ -364,7 +370,8 @@ claim(
 )
 off = (where @ (0.8 * best_weights(sized[10_000], 0.2) - sized[10_000].mean)).abs()
 claim(
-    "Distance of dropout's mean prediction from the posterior's, in the posterior's standard deviations, N = 10,000",
+    "Distance of dropout's mean prediction from the posterior's, in the posterior's "
+    "standard deviations, N = 10,000",
     off / exact_spread[10_000],
     at_least=5,
     because="the closed form: the penalty grows with the data",
@@ -532,7 +539,8 @@ for number in (50, 500):
         because="the closed form: the penalty is a sum over the data",
     )
 claim(
-    "Largest distance of five members from the posterior's mean, in standard deviations along an axis",
+    "Largest distance of five members from the posterior's mean, in standard "
+    "deviations along an axis",
     (((alone.samples[0] - mean) @ axes_of_posterior).abs() * curvatures.sqrt()).max(),
     at_most=0.05,
     because="all descend to the one mode",
@@ -1323,7 +1331,8 @@ def difference(first, second, column):
 
 stored = "the stored result; mean over the seeds, and its standard error"
 claim(
-    "Largest log loss of an average over that of one of its networks, mean over the seeds",
+    "Largest log loss of an average over that of one of its networks, mean over the "
+    "seeds",
     max(
         sum(run["scores"]["log_loss"] for run in of_seeds)
         / sum(run["curve"]["1"][1] for run in of_seeds)

@@ -93,7 +93,8 @@ def mean(values):
 eta, alpha = 2e-6, 0.01
 temperature = 2 * alpha * eta
 print(
-    f"T = {temperature:.0e}; the injected noise is {math.sqrt(temperature):.0e} times as large as it should be"
+    f"T = {temperature:.0e}; the injected noise is {math.sqrt(temperature):.0e} times "
+    "as large as it should be"
 )
 claim(
     "Temperature at which the wrong noise samples, at η = 2·10⁻⁶ and α = 0.01",
@@ -211,7 +212,10 @@ claim(
     live[sghmc].curve["length"][-1] / dim,
     near=1.05,
     within=0.08,
-    because="it is 1 under the prior, which the data hardly change; 1.05 to 1.09 over 33 seeds",
+    because=(
+        "it is 1 under the prior, which the data hardly change; 1.05 to 1.09 over 33 "
+        "seeds"
+    ),
 )
 claim(
     "Squared length with the wrong noise, over that of SGHMC",
@@ -230,7 +234,10 @@ claim(
     live[wrong].kept["spread"]["0.weight"] / live[momentum].kept["spread"]["0.weight"],
     near=1.05,
     within=0.4,
-    because="so cold an injected noise cannot be told from none; 0.94 to 1.06 over five seeds",
+    because=(
+        "so cold an injected noise cannot be told from none; 0.94 to 1.06 over five "
+        "seeds"
+    ),
 )
 claim(
     "Temperature of the momentum in W₁, SGHMC",
@@ -243,7 +250,9 @@ claim(
     "Temperature of the momentum in W₁ with the wrong noise",
     live[wrong].temperature["0.weight"],
     at_most=0.15,
-    because="only the minibatches stir, β/α and no more; it is near 0.06 over several seeds",
+    because=(
+        "only the minibatches stir, β/α and no more; it is near 0.06 over several seeds"
+    ),
 )
 
 # %% [markdown]
@@ -270,7 +279,10 @@ claim(
     "Test error of SGHMC's average less that with the wrong noise",
     live[sghmc].result["average"]["error"] - live[wrong].result["average"]["error"],
     at_least=-0.01,
-    because="the right noise does not win on this score: it is 0.02 worse over several seeds, with a standard error of 0.01",
+    because=(
+        "the right noise does not win on this score: it is 0.02 worse over several "
+        "seeds, with a standard error of 0.01"
+    ),
 )
 
 # %% [markdown]
@@ -372,7 +384,8 @@ errors = {
     for method in (sghmc, wrong)
 }
 claim(
-    "Points of the grid, of twelve, at which the wrong noise errs less than the right one after 42 rounds",
+    "Points of the grid, of twelve, at which the wrong noise errs less than the right "
+    "one after 42 rounds",
     sum(errors[wrong][point] < error for point, error in errors[sghmc].items()),
     at_least=10,
     because="the stored table of the tuning",
@@ -385,7 +398,8 @@ right.axhline(dim, color=TRUTH)
 for method, content in runs.items():
     for number, run in enumerate(content):
         curve = run["curve"]
-        # Wall time grows evenly with the rounds, but the machine was shared: the axis is processor time.
+        # Wall time grows evenly with the rounds, but the machine was shared: the axis
+        # is processor time.
         minute = run["processor_seconds"] / run["seconds"] / 60
         points = [
             (r, s, p)
@@ -450,7 +464,8 @@ for method in runs:
 
 # %%
 claim(
-    "Squared length of the weights at full scale with the wrong noise, over that of SGHMC",
+    "Squared length of the weights at full scale with the wrong noise, over that of "
+    "SGHMC",
     mean([run["curve"]["length"][-1] for run in runs[wrong]])
     / mean([run["curve"]["length"][-1] for run in runs[sghmc]]),
     at_most=0.5,
@@ -494,10 +509,12 @@ for method in runs:
                 else f"{difference:+.4f}"
             )
             print(
-                f"SGHMC less {method:25} {score:17} {shown:>8}   p = {p:.1g}, {verdicts[method, score]}"
+                f"SGHMC less {method:25} {score:17} {shown:>8}   p = {p:.1g}, "
+                f"{verdicts[method, score]}"
             )
 claim(
-    "The seeds decide that SGHMC errs less often than every method but the one with the wrong noise",
+    "The seeds decide that SGHMC errs less often than every method but the one with "
+    "the wrong noise",
     [
         method
         for method in runs
@@ -584,7 +601,10 @@ claim(
     "Temperature of the output biases with α = 0.01 and the online estimate",
     estimates[0.01, 1].temperature["2.bias"],
     at_least=3,
-    because="there β > α: nothing is injected, and the minibatches heat all the same; it is 11 to 16 over five seeds",
+    because=(
+        "there β > α: nothing is injected, and the minibatches heat all the same; it "
+        "is 11 to 16 over five seeds"
+    ),
 )
 claim(
     "What the estimate leaves of the heat in the hidden biases with α = 0.1",
@@ -619,7 +639,8 @@ for name, content in noise["methods"].items():
     runs_of_it = content["runs"]
     print(f"{name}, {len(runs_of_it)} seeds")
     print(
-        f"    average: error {of_runs(runs_of_it, lambda run: run['average']['error'], 2, 100)} %",
+        "    average: error "
+        f"{of_runs(runs_of_it, lambda run: run['average']['error'], 2, 100)} %",
         end=", ",
     )
     print(
@@ -629,7 +650,8 @@ for name, content in noise["methods"].items():
         )
     )
     print(
-        f"    last network: log loss {of_runs(runs_of_it, lambda run: run['last']['log_loss'], 3)}",
+        "    last network: log loss "
+        f"{of_runs(runs_of_it, lambda run: run['last']['log_loss'], 3)}",
         end=", ",
     )
     print(
@@ -637,7 +659,8 @@ for name, content in noise["methods"].items():
         end=", ",
     )
     print(
-        f"λ of W₁ {of_runs(runs_of_it, lambda run: run['curve']['precisions'][-1][0], 2)}"
+        "λ of W₁ "
+        f"{of_runs(runs_of_it, lambda run: run['curve']['precisions'][-1][0], 2)}"
     )
     print(
         "    temperature",
@@ -647,11 +670,13 @@ for name, content in noise["methods"].items():
         ),
     )
 print(
-    f"share of the coordinates in which the estimate was clipped: {of_runs(online, lambda run: run['clipped'], 2, 100)} %"
+    "share of the coordinates in which the estimate was clipped: "
+    f"{of_runs(online, lambda run: run['clipped'], 2, 100)} %"
 )
 per_round = mean([run["processor_seconds"] / run["plan"]["rounds"] for run in online])
 print(
-    f"seconds of processor time a round with the estimate, predictions included: {per_round:.2f}; the report: 415"
+    "seconds of processor time a round with the estimate, predictions included: "
+    f"{per_round:.2f}; the report: 415"
 )
 print(who_ran(noise))
 
@@ -663,7 +688,7 @@ claim(
     because="the stored result; two orders of magnitude were the goal",
 )
 claim(
-    "Temperature of W₁ less one with the estimate, over that with B̂ = 0, at full scale",
+    "Temperature of W₁ less one with the estimate, over that with B̂ = 0, full scale",
     (mean([run["temperature"]["0.weight"] for run in online]) - 1)
     / (mean([run["temperature"]["0.weight"] for run in zero]) - 1),
     at_most=0.7,
@@ -674,7 +699,9 @@ claim(
     mean([run["curve"]["length"][-1] for run in online])
     / mean([run["curve"]["length"][-1] for run in zero]),
     at_most=0.5,
-    because="the stored result: a little heat drives the weights and their precision apart",
+    because=(
+        "the stored result: a little heat drives the weights and their precision apart"
+    ),
 )
 claim(
     "Log loss of the last network with the estimate less that with B̂ = 0",
@@ -716,10 +743,12 @@ decay, rate = zero[0]["plan"]["momentum_decay"], zero[0]["plan"]["learning_rate"
 # Without any noise of minibatches the mean square of the momentum is 1 + α/2.
 heat = mean([run["temperature"]["0.weight"] for run in zero]) - 1 - decay / 2
 print(
-    f"growth of 1/λ of W₁ from round 400 to 800: {growth:.2f}, by the formula {2 * rate / decay * heat * num_steps:.2f}"
+    f"growth of 1/λ of W₁ from round 400 to 800: {growth:.2f}, by the formula "
+    f"{2 * rate / decay * heat * num_steps:.2f}"
 )
 claim(
-    "Growth of 1/λ of W₁ with B̂ = 0 over that of free weights at the temperature measured",
+    "Growth of 1/λ of W₁ with B̂ = 0 over that of free weights at the temperature "
+    "measured",
     growth / (2 * rate / decay * heat * num_steps),
     near=0.6,
     within=0.4,

@@ -110,7 +110,8 @@ generator = torch.Generator().manual_seed(0)
 position = torch.randn(1, posterior.dim, generator=generator)
 force = posterior.stochastic_gradient(position, generator) - position
 claim(
-    "Largest part of the stochastic gradient, in the weights of empty pixels, that is not the prior's",
+    "Largest part of the stochastic gradient, in the weights of empty pixels, that is "
+    "not the prior's",
     posterior.parameters_of(force)["0.weight"].view(100, 784)[:, empty].abs().max(),
     at_most=0.0,
     because="zero times anything is zero",
@@ -156,7 +157,8 @@ first_trees = sample(
 ).statistics["depth"][0]
 for depth in (2, 3):
     claim(
-        f"Share of the first trees on the wall of a bowl in 1,000 dimensions that have depth {depth}",
+        "Share of the first trees on the wall of a bowl in 1,000 dimensions that "
+        f"have depth {depth}",
         (first_trees == depth).double().mean(),
         near=0.5 ** (depth - 1),
         within=0.06,
@@ -316,7 +318,8 @@ worth = {
 }
 for name in ("MNIST", "Fashion-MNIST"):
     claim(
-        f"Worth of a gradient in a tree of depth 10, with the settings of {name}, for a weight that follows the prior",
+        f"Worth of a gradient in a tree of depth 10, with the settings of {name}, for "
+        "a weight that follows the prior",
         worth[name][10 - 3],
         near=0.4,
         within=0.006,
@@ -344,11 +347,15 @@ left = 1 - cold.samples.square().mean(
 )  # distance from the limit, which starts at one: (draws, chains)
 for number in (1, 3):
     claim(
-        f"Distance of the mean square from one after {number} trees of depth 8 at most, from zero",
+        f"Distance of the mean square from one after {number} trees of depth 8 at "
+        "most, from zero",
         left[number - 1].mean(),
         near=contraction(learning_rate, momentum_decay, 8) ** number,
         within=0.04,
-        because="the formula if no tree turns; 300 chains of 100 dimensions, standard error 0.01",
+        because=(
+            "the formula if no tree turns; 300 chains of 100 dimensions, standard "
+            "error 0.01"
+        ),
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-worth", "caption": "What a gradient is worth when it is spent in a tree of a given depth, in gradients of SGHMC, for the weights that follow the prior."}}
@@ -413,7 +420,10 @@ claim(
     "Largest error of the variance with equal weights, over the five dimensions",
     max(abs(value - 1) for value in variances["uniform"]),
     at_most=0.06,
-    because="Monte Carlo error, largest where the dimensions are few; below 0.02 over several seeds",
+    because=(
+        "Monte Carlo error, largest where the dimensions are few; below 0.02 over "
+        "several seeds"
+    ),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-dimensions", "caption": "Variance of a coordinate of a standard normal law under SGNUTS with trees of depth 6 at most, against the number of dimensions."}}
@@ -546,7 +556,8 @@ claim(
     because="exact law from zero; 12,400 weights, standard error 0.013",
 )
 claim(
-    "Log loss of the average over the networks of SGNUTS as reported, over that of SGNUTS",
+    "Log loss of the average over the networks of SGNUTS as reported, over that of "
+    "SGNUTS",
     live["SGNUTS, as reported"]["average"]["log_loss"]
     / live["SGNUTS"]["average"]["log_loss"],
     at_least=2,
@@ -583,7 +594,8 @@ columns = {
 
 
 def table(columns, datasets):
-    """Print the columns for every method, as means and standard deviations over the seeds."""
+    """Print the columns for every method, as means and standard deviations over the
+    seeds."""
     print(f"{'':41}" + "".join(f"{name:>16}" for name in columns))
     for data in datasets:
         for method in runs[data]:
@@ -716,7 +728,8 @@ for data, methods in runs.items():
         print(f"{data}, {method}: {total} trees, depths 0 to 10: {counts.tolist()},")
         share = limited * 1_023 / sum(run["gradients"] for run in methods[method])
         print(
-            f"    {limited / total:.0%} of them at the depth limit, with {share:.0%} of all gradients; ",
+            f"    {limited / total:.0%} of them at the depth limit, with {share:.0%} "
+            "of all gradients; ",
             end="",
         )
         print(f"{sum(run['diverged'] for run in methods[method])} divergences")
@@ -753,18 +766,22 @@ claim(
 costs = {name: torch.tensor(measured) for name, measured in result["costs"].items()}
 for name, measured in costs.items():
     print(
-        f"{name:22} {measured.mean():.2f} ms, {measured.mean() / costs['gradient'].mean():.2f} of the gradient alone"
+        f"{name:22} {measured.mean():.2f} ms, "
+        f"{measured.mean() / costs['gradient'].mean():.2f} of the gradient alone"
     )
 per_tree = [run["gradients"] / run["trees"] for run in runs["MNIST"]["SGNUTS"]]
 hours = 70 * 100 * 1_023 * float(costs["SGNUTS"].mean()) / 3.6e6
 print(
-    f"70 epochs as the report counts them, of 100 trees of depth 10: {70 * 100 * 1_023:,} gradients, {hours:.1f} hours of the processor"
+    "70 epochs as the report counts them, of 100 trees of depth 10: "
+    f"{70 * 100 * 1_023:,} gradients, {hours:.1f} hours of the processor"
 )
 claim(
     "Cost of a gradient in a tree over that of a step of SGHMC",
     costs["SGNUTS"].mean() / costs["SGHMC"].mean(),
     at_most=1.4,
-    because="the stored result; all the rest of the tree is a few passes over the weights",
+    because=(
+        "the stored result; all the rest of the tree is a few passes over the weights"
+    ),
 )
 
 # %% [markdown]
@@ -809,11 +826,14 @@ for name, pair in comparisons.items():
     )
     difference = ours - theirs
     print(
-        f"{name:54} accuracy {difference.mean():+.3f} ± {difference.std() / seeds**0.5:.3f}, ahead with {int((difference > 0).sum())} of {seeds} seeds"
+        f"{name:54} accuracy {difference.mean():+.3f} ± "
+        f"{difference.std() / seeds**0.5:.3f}, ahead with "
+        f"{int((difference > 0).sum())} of {seeds} seeds"
     )
 
 claim(
-    "Accuracy on MNIST with a head start without trees, less that of SGHMC, mean over the seeds",
+    "Accuracy on MNIST with a head start without trees, less that of SGHMC, mean over "
+    "the seeds",
     (
         values("MNIST", "fresh momenta, then SGHMC", columns["accuracy"][0])
         - values("MNIST", "SGHMC", columns["accuracy"][0])
@@ -822,7 +842,8 @@ claim(
     because="the stored result; ahead with each of the seeds",
 )
 claim(
-    "Accuracy on MNIST with a head start without trees, less that of the report's hybrid, mean over the seeds",
+    "Accuracy on MNIST with a head start without trees, less that of the report's "
+    "hybrid, mean over the seeds",
     (
         values("MNIST", "fresh momenta, then SGHMC", columns["accuracy"][0])
         - values("MNIST", "SGNUTS, then SGHMC", columns["accuracy"][0])

@@ -155,20 +155,28 @@ plt.show()
 # %%
 for thing in ("letters", "clothes"):
     claim(
-        f"Area under the ROC curve for {thing}, by entropy, SGHMC less the optimised network",
+        f"Area under the ROC curve for {thing}, by entropy, SGHMC less the optimised "
+        "network",
         mean(sghmc, lambda run, t=thing: run["entropy"][t]["auroc"])
         - mean(point, lambda run, t=thing: run["entropy"][t]["auroc"]),
         at_least=0.02,
-        because="the stored result; with 10,000 images on each side such an area has a standard error below 0.005",
+        because=(
+            "the stored result; with 10,000 images on each side such an area has a "
+            "standard error below 0.005"
+        ),
     )
 claim(
-    "Area under the ROC curve for letters, by entropy, SGHMC less the average along the optimiser's path",
+    "Area under the ROC curve for letters, by entropy, SGHMC less the average along "
+    "the optimiser's path",
     mean(sghmc, lambda run: run["entropy"]["letters"]["auroc"])
     - mean(
         "SGD with momentum, averaged", lambda run: run["entropy"]["letters"]["auroc"]
     ),
     at_least=0.02,
-    because="the stored result; an optimiser's networks are too much alike for their average to be unsure",
+    because=(
+        "the stored result; an optimiser's networks are too much alike for their "
+        "average to be unsure"
+    ),
 )
 claim(
     "Share of SGHMC's entropy on letters that is disagreement",
@@ -180,7 +188,9 @@ claim(
         ),
     ),
     at_least=0.6,
-    because="the stored result: single networks are sure of themselves, and not of one mind",
+    because=(
+        "the stored result: single networks are sure of themselves, and not of one mind"
+    ),
 )
 
 # %% [markdown]
@@ -247,7 +257,8 @@ plt.show()
 
 # %%
 print(
-    f"{'':28} {'angle':>6} {'error %':>15} {'log loss':>15} {'Brier':>15} {'calibration':>15}"
+    f"{'':28} {'angle':>6} {'error %':>15} {'log loss':>15} {'Brier':>15} "
+    f"{'calibration':>15}"
 )
 for method in methods:
     for number in (0, 3, 6):
@@ -316,7 +327,10 @@ claim(
     live[sghmc]["entropy"]["letters"]["disagreement"]
     / live[sghmc]["entropy"]["digits"]["disagreement"],
     at_least=1.8,
-    because="nothing in the data told the networks what to say about letters; it is near 2.8 over several seeds",
+    because=(
+        "nothing in the data told the networks what to say about letters; it is near "
+        "2.8 over several seeds"
+    ),
 )
 
 # %% [markdown]

@@ -343,10 +343,14 @@ claim(
     because="the shares add up to one",
 )
 claim(
-    "Expected slope in σ₁ of the first step with π_i, in units of the minibatches' noise",
+    "Expected slope in σ₁ of the first step with π_i, in units of the minibatches' "
+    "noise",
     (expected[0, 3] / spread[3]).abs(),
     at_least=5,
-    because="enumerated: the mean of the first step is off by more than a minibatch is by chance",
+    because=(
+        "enumerated: the mean of the first step is off by more than a minibatch is by "
+        "chance"
+    ),
 )
 
 # %% [markdown]
@@ -459,16 +463,22 @@ def fall(way, part):
 
 for part, name in enumerate("μσ"):
     claim(
-        f"Fall of the variance of the slope in {name} from n = 10 to 1,000, drawn outputs",
+        f"Fall of the variance of the slope in {name} from n = 10 to 1,000, drawn "
+        "outputs",
         fall("outputs", part),
         at_least=60,
-        because="theory: between 100 and 133, the latter without replacement; 40 repeats",
+        because=(
+            "theory: between 100 and 133, the latter without replacement; 40 repeats"
+        ),
     )
     claim(
         f"The same over that with drawn weights, in {name}",
         fall("outputs", part) / fall("weights", part),
         at_least=1.5,
-        because="it was 2.5 to 5.5 with three seeds and 60 repeats: what the examples share does not fall",
+        because=(
+            "it was 2.5 to 5.5 with three seeds and 60 repeats: what the examples "
+            "share does not fall"
+        ),
     )
 claim(
     "Smallest ratio of the variances of the slope in σ, drawn weights over outputs",
@@ -632,7 +642,8 @@ def width(name, where):
 
 
 def distance(name):
-    """Of the curve without noise from the mean, in the middle of the gap, in deviations."""
+    """Of the curve without noise from the mean, in the middle of the gap, in
+    deviations."""
     values = (
         functions[name][..., 60] if name == "HMC" else functions[name][:, best_fit, 60]
     )
@@ -640,7 +651,8 @@ def distance(name):
 
 
 claim(
-    "Distance of the curve from the fit's mean in the middle of the gap, in its deviations",
+    "Distance of the curve from the fit's mean in the middle of the gap, in its "
+    "deviations",
     distance("variational"),
     at_least=8,
     because="it was 20: the fit is sure of what it does not know",
@@ -818,13 +830,17 @@ for alpha in (0.5, 0.75, 2.0):
         variance_of[alpha, 64][0] / best_variance(alpha),
         near=1,
         within=0.03,
-        because="the formula; the bias of 64 draws and the error of 64 fits are below 1 %",
+        because=(
+            "the formula; the bias of 64 draws and the error of 64 fits are below 1 %"
+        ),
     )
 claim(
     "Variance fitted with α = 0 and 64 draws",
     variance_of[0.0, 64][0],
     at_least=1.2,
-    because="wider than the truth: the formula for α = −1 has 1.37, for very many draws",
+    because=(
+        "wider than the truth: the formula for α = −1 has 1.37, for very many draws"
+    ),
 )
 claim(
     "Variance fitted with α = 0 and 2 draws",
@@ -1139,7 +1155,8 @@ show_table(["removed", *(f"{share:.0%}" for share in SHARES)], rows)
 gaussian, mixture = "Bayes by Backprop", "Bayes by Backprop, scale mixture"
 error = [100 * run["scores"]["error"] for run in methods[gaussian]["runs"]]
 claim(
-    "Test error of Bayes by Backprop with the prior N(0, 1), mean over the seeds, per cent",
+    "Test error of Bayes by Backprop with the prior N(0, 1), mean over the seeds, per "
+    "cent",
     sum(error) / len(error),
     at_most=1.6,
     because="the stored result; the paper has 1.82 for this prior and these units",
@@ -1151,7 +1168,10 @@ claim(
     / (0.003 * math.exp(0.5 * 5e-4 * steps)),
     near=1,
     within=0.05,
-    because="σ ≈ 0.003·exp(½·0.0005·10,000): set by rate and steps, as above, and not by the bound",
+    because=(
+        "σ ≈ 0.003·exp(½·0.0005·10,000): set by rate and steps, as above, and not by "
+        "the bound"
+    ),
 )
 claim(
     "Median σ with the mixture over that of its narrow part",
@@ -1161,7 +1181,8 @@ claim(
     because="most weights have been given up",
 )
 claim(
-    "Test error of the mixture with 95 % of the weights removed less that with all, per cent",
+    "Test error of the mixture with 95 % of the weights removed less that with all, "
+    "per cent",
     error_without(mixture, 0.95) - error_without(mixture, 0.0),
     at_most=0.15,
     because="the stored result",
@@ -1327,7 +1348,8 @@ claim(
     because="stored runs: five pairs show no difference",
 )
 claim(
-    "Test error as reported less that of the same bound, scaled, with 80 rounds, in points",
+    "Test error as reported less that of the same bound, scaled, with 80 rounds, in "
+    "points",
     least_gap("Rényi's bound, 80 rounds", "as reported"),
     at_least=4,
     because=because,
@@ -1339,7 +1361,8 @@ claim(
     because="means over the seeds of the stored runs",
 )
 claim(
-    "Most draws that any run after 80 rounds needed to come within 0.2 points of its final error",
+    "Most draws that any run after 80 rounds needed to come within 0.2 points of its "
+    "final error",
     max(
         draws_needed(run)
         for name, content in renyi.items()

@@ -217,7 +217,8 @@ split = [len(test.targets), len(strange.targets)]
 
 sure = (point_letters.max(-1).values > 0.9).double().mean()
 claim(
-    "Share of letters that the point estimate calls a digit with more than 90 % probability",
+    "Share of letters that the point estimate calls a digit with more than 90 % "
+    "probability",
     sure,
     at_least=0.1,
     because="it was 0.18 to 0.21 in runs with five seeds",
@@ -261,7 +262,8 @@ let_through = {
     for name, (on_digits, on_letters) in doubt.items()
 }
 claim(
-    "Share of letters let through where 80 % of the digits are answered, average over point estimate",
+    "Share of letters let through where 80 % of the digits are answered, average over "
+    "point estimate",
     let_through["average of 150 networks"][160] / let_through["point estimate"][160],
     at_most=0.85,
     because="it was 0.52 to 0.62 in runs with five seeds",
@@ -271,7 +273,9 @@ claim(
     log_score(average_digits, test.targets) - log_score(point_digits, test.targets),
     near=0,
     within=0.06,
-    because="it was 0.02 to 0.03 in runs with five seeds: the average is no better here",
+    because=(
+        "it was 0.02 to 0.03 in runs with five seeds: the average is no better here"
+    ),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-letters", "caption": "Above: the entropy of the predictions on letters, and the share of letters let through against the share of digits answered, for every threshold on the entropy. Below: of each letter the image that the point estimate is surest of, with the digit it names and its probability, and under that the probability that the average gives to the same digit. Grey: 80 % of the digits answered."}}
@@ -326,7 +330,8 @@ single_error = sum(
     error_rate(p, test.targets) for p in networks[:, 0, : split[0]]
 ) / len(networks)
 claim(
-    "Mean entropy on letters of single sampled networks, over that of the point estimate",
+    "Mean entropy on letters of single sampled networks, over that of the point "
+    "estimate",
     single / predictive_entropy(point_letters).mean(),
     at_most=0.9,
     because="it was 0.68 to 0.72 in runs with five seeds",
@@ -335,7 +340,10 @@ claim(
     "Mean entropy on letters of single sampled networks, over that of their average",
     single / predictive_entropy(average_letters).mean(),
     at_most=0.8,
-    because="at most 1 by the concavity of entropy; it was 0.47 to 0.48 in runs with five seeds",
+    because=(
+        "at most 1 by the concavity of entropy; it was 0.47 to 0.48 in runs with five "
+        "seeds"
+    ),
 )
 claim(
     "Mean test error of single sampled networks, over that of their average",

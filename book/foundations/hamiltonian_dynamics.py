@@ -160,7 +160,8 @@ plt.show()
 # %%
 energy = {name: 0.5 * points.pow(2).sum(-1) for name, points in long.items()}
 claim(
-    "After 20 steps of size 0.3 explicit Euler's energy has grown by the factor (1 + ε²)²⁰",
+    "After 20 steps of size 0.3 explicit Euler's energy has grown by the factor (1 + "
+    "ε²)²⁰",
     energy["explicit Euler"][20] / energy["explicit Euler"][0],
     near=1.09**20,
     within=1e-9,
@@ -170,13 +171,18 @@ claim(
     "Over 3,000 steps symplectic Euler's energy stays below this multiple of the first",
     energy["symplectic Euler"].max() / 0.5,
     at_most=1.18,
-    because="the conserved ellipse, derived next, gives 1/(1 − ε/2) = 1.1765 at the largest",
+    because=(
+        "the conserved ellipse, derived next, gives 1/(1 − ε/2) = 1.1765 at the largest"
+    ),
 )
 claim(
     "Over 3,000 steps leapfrog's energy error relative to the start stays below",
     (energy["leapfrog"] - 0.5).abs().max() / 0.5,
     at_most=0.0231,
-    because="the conserved ellipse, derived next, gives 1/(1 − ε²/4) − 1 = 0.0230 at the largest",
+    because=(
+        "the conserved ellipse, derived next, gives 1/(1 − ε²/4) − 1 = 0.0230 at the "
+        "largest"
+    ),
 )
 
 # %% [markdown]
@@ -372,7 +378,10 @@ claim(
     "Area of the disc after 36 steps of explicit Euler, over the first",
     grown["explicit Euler"],
     at_least=1.5,
-    because="each step multiplies areas by 1 + ε²U''(θ), 1.02 at the bottom of the well, and 1.02³⁶ is 2.04",
+    because=(
+        "each step multiplies areas by 1 + ε²U''(θ), 1.02 at the bottom of the well, "
+        "and 1.02³⁶ is 2.04"
+    ),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-area", "caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of H, on which the exact dynamics runs."}}
@@ -430,7 +439,10 @@ for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog",
         slopes[name],
         near=order,
         within=0.1,
-        because="theory; at the smallest steps the next power of ε still adds a few hundredths",
+        because=(
+            "theory; at the smallest steps the next power of ε still adds a few "
+            "hundredths"
+        ),
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Grey, dashed: slopes one and two."}}

@@ -144,7 +144,8 @@ law = {
     for h in (0.5, 1.0, 1.5)
 }
 claim(
-    "Largest relative distance of uncorrected HMC's exact variance from 1/(1 − ε²/4), at ε = 0.5, 1 and 1.5",
+    "Largest relative distance of uncorrected HMC's exact variance from 1/(1 − ε²/4), "
+    "at ε = 0.5, 1 and 1.5",
     max(abs(v * (1 - h**2 / 4) - 1) for h, v in law.items()),
     at_most=1e-9,
     because="the covariance of the linear chain, from its Lyapunov equation",
@@ -169,7 +170,8 @@ for metropolis in (False, True):
     )
     value, error = measured[metropolis][sizes.index(1.0)]
     claim(
-        f"Measured variance at ε = 1 {'with' if metropolis else 'without'} the correction step",
+        f"Measured variance at ε = 1 {'with' if metropolis else 'without'} the "
+        "correction step",
         value,
         near=1.0 if metropolis else round(1 / 0.75, 6),
         standard_error=error,
@@ -207,7 +209,8 @@ plt.show()
 
 # %%
 def efficiency(kernel, potential, num_samples=1_000, chains=20, seed=0):
-    """Effective samples per gradient, for the slowest of θ and θ² in the first two coordinates, and the acceptance."""
+    """Effective samples per gradient, for the slowest of θ and θ² in the first two
+    coordinates, and the acceptance."""
     start = potential.exact_samples(chains, torch.Generator().manual_seed(seed))
 
     def moments(position):
@@ -237,7 +240,9 @@ claim(
     "Effective samples per gradient at the resonance, with jitter over without",
     by_steps[0.5][resonance] / by_steps[0.0][resonance],
     at_least=5,
-    because="without jitter θ² hardly changes; it was 350 to 390 in runs with five seeds",
+    because=(
+        "without jitter θ² hardly changes; it was 350 to 390 in runs with five seeds"
+    ),
 )
 
 step_sizes = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
@@ -287,7 +292,8 @@ plt.show()
 # A mass matrix $M \approx \Sigma^{-1}$, the precision of the target, makes all directions alike: heavy where the target is narrow. With exactly that mass HMC on a Gaussian is HMC on a standard Gaussian, whatever the correlation ({ref}`ex-mass`).
 
 # %%
-# The coordinates M^{1/2}θ turn one problem into the other, so the acceptances of the two chains have one law.
+# The coordinates M^{1/2}θ turn one problem into the other, so the acceptances of the
+# two chains have one law.
 generator = torch.Generator().manual_seed(3)
 with_mass = sample(
     HMC(0.8, 3, mass=target.precision),
@@ -311,7 +317,8 @@ standard = sample(
     )
 )
 claim(
-    "Acceptance with the ideal mass on correlation 0.95, less that on a standard Gaussian",
+    "Acceptance with the ideal mass on correlation 0.95, less that on a standard "
+    "Gaussian",
     a - b,
     near=0,
     standard_error=(a_error**2 + b_error**2) ** 0.5,
@@ -367,7 +374,8 @@ keeping, forgetting = (
     efficiency(HMC(0.2, 1, refreshment=phi), target, 4_000)[0] for phi in (0.5, 1.0)
 )
 claim(
-    "Effective samples per gradient of single leapfrog steps of 0.2, momentum refreshed by φ = 0.5 over refreshed wholly",
+    "Effective samples per gradient of single leapfrog steps of 0.2, momentum "
+    "refreshed by φ = 0.5 over refreshed wholly",
     keeping / forgetting,
     at_least=3,
     because="it was 7 to 14 in runs with five seeds",
@@ -388,7 +396,8 @@ claim(
 
 # %%
 def compare(correlation, dim, num_samples):
-    """Effective samples per gradient of random walk, Langevin and HMC on equally correlated variables."""
+    """Effective samples per gradient of random walk, Langevin and HMC on equally
+    correlated variables."""
     potential = Gaussian(
         (1 - correlation) * torch.eye(dim) + correlation * torch.ones(dim, dim)
     )
@@ -413,19 +422,22 @@ by_dimension = {2: by_correlation[0.9]} | {
     dim: compare(0.9, dim, 8_000) for dim in (4, 8)
 }
 claim(
-    "HMC over random walk in effective samples per gradient, 2 dimensions, correlation 0.99",
+    "HMC over random walk in effective samples per gradient, 2 dimensions, "
+    "correlation 0.99",
     by_correlation[0.99]["HMC"] / by_correlation[0.99]["random walk"],
     at_least=1.2,
     because="it was 2.0 to 3.2 in runs with five seeds",
 )
 claim(
-    "Random walk over Langevin in effective samples per gradient, 2 dimensions, correlation 0.99",
+    "Random walk over Langevin in effective samples per gradient, 2 dimensions, "
+    "correlation 0.99",
     by_correlation[0.99]["random walk"] / by_correlation[0.99]["Langevin"],
     at_least=3,
     because="it was 10 to 27 in runs with five seeds",
 )
 claim(
-    "HMC over random walk in effective samples per gradient, 8 dimensions, correlation 0.9",
+    "HMC over random walk in effective samples per gradient, 8 dimensions, "
+    "correlation 0.9",
     by_dimension[8]["HMC"] / by_dimension[8]["random walk"],
     at_least=15,
     because="it was 44 to 66 in runs with five seeds; the random walk has κ to pay",

@@ -170,7 +170,10 @@ claim(
     good.samples[1:][moved].double().pow(2).mean(),
     near=round(float((grid**2 * left_from).sum() / left_from.sum()), 4),
     within=0.006,
-    because="the flow out of each place, by quadrature; the Monte Carlo standard error is 0.001. It is a tenth too low",
+    because=(
+        "the flow out of each place, by quadrature; the Monte Carlo standard error is "
+        "0.001. It is a tenth too low"
+    ),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-metropolis", "caption": "Random-walk Metropolis in the double well. Left: the first 300 steps of one chain; the flat pieces are rejections. Right: a million draws against the true density."}}
@@ -294,7 +297,8 @@ groups = draws.reshape(100, 4, 2_000)
 estimated = sum(float(arviz.mcse(chains)) for chains in groups) / len(groups)
 ratio = estimated / groups.mean((1, 2)).std(ddof=1)
 claim(
-    "ArviZ's standard error from 4 chains, averaged over 100 groups, relative to the spread of the groups' means",
+    "ArviZ's standard error from 4 chains, averaged over 100 groups, relative to the "
+    "spread of the groups' means",
     ratio,
     near=1,
     standard_error=ratio / (2 * 99) ** 0.5,
@@ -326,14 +330,20 @@ claim(
     "Largest distance of 13 acceptances from (2/π)arctan(2/ε), in standard errors",
     ((acceptance - theory).abs() / (of_chains.std(1) / 50**0.5)).max(),
     at_most=5.5,
-    because="13 comparisons with Student's t of 49 degrees of freedom: exceeded once in 50,000 runs",
+    because=(
+        "13 comparisons with Student's t of 49 degrees of freedom: exceeded once in "
+        "50,000 runs"
+    ),
 )
 claim(
     "Step size with the most effective samples, as a multiple of 2.4",
     step_sizes[effective.index(max(effective))] / 2.4,
     near=1,
     within=0.45,
-    because="theory says 2.4; the optimum is flat, and neighbours on the grid differ by a factor of 1.47",
+    because=(
+        "theory says 2.4; the optimum is flat, and neighbours on the grid differ by a "
+        "factor of 1.47"
+    ),
 )
 
 
@@ -429,14 +439,20 @@ claim(
     "R̂ with short steps",
     r_hat["short steps"],
     at_least=1.5,
-    because="1,000 steps of 0.05 wander about 1.6, the starts are 2 apart; it was 2.5 to 3.7 in runs with five seeds",
+    because=(
+        "1,000 steps of 0.05 wander about 1.6, the starts are 2 apart; it was 2.5 to "
+        "3.7 in runs with five seeds"
+    ),
 )
 claim(
     "R̂ of the stuck chains",
     r_hat["stuck"],
     near=1.73,
     within=0.06,
-    because="all ranks of two chains lie below those of the others: √(1 + (8/7)(2/π)/(1 − 2/π)) for eight half chains",
+    because=(
+        "all ranks of two chains lie below those of the others: √(1 + (8/7)(2/π)/(1 − "
+        "2/π)) for eight half chains"
+    ),
 )
 claim(
     "R̂ of the drifting chains",

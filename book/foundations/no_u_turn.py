@@ -108,7 +108,8 @@ plt.show()
 
 # %%
 def draw_until_turn(position, num_draws, step_size, uniform, generator):
-    """Stop every trajectory at its first turn, and take its end, or a uniformly random point of it."""
+    """Stop every trajectory at its first turn, and take its end, or a uniformly
+    random point of it."""
     draws = [position]
     for _ in range(num_draws):
         start = chosen = position
@@ -139,11 +140,15 @@ naive = {
     for uniform in (False, True)
 }
 claim(
-    "Variance of the bowl's draw number 20, starting from the truth and taking the end of each trajectory",
+    "Variance of the bowl's draw number 20, starting from the truth and taking the "
+    "end of each trajectory",
     naive[False][20],
     near=21,
     within=2,
-    because="it grows by 1 with every draw; standard error 0.3, and a step too many at each turn lowers it a little",
+    because=(
+        "it grows by 1 with every draw; standard error 0.3, and a step too many at "
+        "each turn lowers it a little"
+    ),
 )
 claim(
     "Variance of the bowl's draw number 30, taking a uniform point of each trajectory",
@@ -491,7 +496,9 @@ claim(
     "NUTS over the best of HMC's settings, effective draws per gradient",
     by_nuts / best,
     at_least=0.3,
-    because="half of the measured ratio; an effective number has an error of about 10 %",
+    because=(
+        "half of the measured ratio; an effective number has an error of about 10 %"
+    ),
 )
 claim(
     "NUTS over the worst of HMC's settings",

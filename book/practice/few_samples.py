@@ -114,7 +114,8 @@ for name, most, seen in (
     ("herded by weights and their products", 0.35, "0.09 to 0.16"),
 ):
     claim(
-        f"Mean of eight draws {name}: distance from that of 300, in standard deviations",
+        f"Mean of eight draws {name}: distance from that of 300, in standard "
+        "deviations",
         off(kept[name if name in kept else "… and their products"]),
         at_most=most,
         because=f"{seen} with ten seeds; 0.5 is the scale of eight independent draws",
@@ -739,7 +740,8 @@ students = [name for name in seeds[0]["students"] if name.startswith("student")]
 labels = "labels 100"
 for K, bound in ((10, 0.25), (20, 0.2)):
     claim(
-        f"MNIST: distance of {K} evenly thinned networks over that of another chain of 300",
+        f"MNIST: distance of {K} evenly thinned networks over that of another chain "
+        "of 300",
         mean_of(near, "even", K) / mean_of(far, "all"),
         at_most=bound,
         because=because,
@@ -771,7 +773,8 @@ claim(
     because=because,
 )
 claim(
-    "MNIST: distance to the other chain, of ten evenly thinned networks over that of 300",
+    "MNIST: distance to the other chain, of ten evenly thinned networks over that of "
+    "300",
     mean_of(far, "even", 10) / mean_of(far, "all"),
     near=1,
     within=0.06,
@@ -784,7 +787,8 @@ claim(
     because=because,
 )
 claim(
-    "MNIST: distance to the other chain, of the network that learned the labels over that of 300",
+    "MNIST: distance to the other chain, of the network that learned the labels over "
+    "that of 300",
     mean_of(far, labels) / mean_of(far, "all"),
     at_most=0.95,
     because=because,
@@ -891,7 +895,8 @@ rows = [
 ]
 show_table(["", "gradients of an example", "predictions", "processor s"], rows)
 claim(
-    "MNIST: processor seconds of the lessons over those of teaching the student with 100 units",
+    "MNIST: processor seconds of the lessons over those of teaching the student with "
+    "100 units",
     seconds("lessons") / training("student 100"),
     at_least=1.5,
     because=because,

@@ -315,7 +315,10 @@ for number, found, wanted in zip(
         found / wanted,
         near=1,
         within=0.15,
-        because="20 samples know their mean to about 2 %, and the draws come from a finite pool",
+        because=(
+            "20 samples know their mean to about 2 %, and the draws come from a "
+            "finite pool"
+        ),
     )
 
 # %% [markdown]
@@ -372,7 +375,10 @@ claim(
     "Distance at Nη = 0.003 over that at 0.03",
     floors[0.003] / floors[0.03],
     at_least=1.05,
-    because="1.3 to 1.6 over several seeds: the chains hardly get away from where they start",
+    because=(
+        "1.3 to 1.6 over several seeds: the chains hardly get away from where they "
+        "start"
+    ),
 )
 
 # %% [markdown]
@@ -588,7 +594,8 @@ for problem, title, nearer, farther in (
     ("digits", "digits", "ensemble", "SGD with momentum"),
 ):
     claim(
-        f"Distance in floors, {nearer} less {farther}, upper end of the 95 % interval, {title}",
+        f"Distance in floors, {nearer} less {farther}, upper end of the 95 % "
+        f"interval, {title}",
         upper_end(problem, nearer, farther, "floors"),
         at_most=0,
         because=paired,
@@ -597,7 +604,8 @@ for problem, data_set in (("diabetes", "patients"), ("digits", "digits")):
     names = problems[problem]["methods"]
     ten = [f"{name}, ten times the budget" for name in ("SGHMC", "SGLD", "HMC")]
     claim(
-        f"Largest mean distance of three chains with ten times the budget less the least of all others, {data_set}",
+        "Largest mean distance of three chains with ten times the budget less the "
+        f"least of all others, {data_set}",
         max(mean(problem, name, "floors") for name in ten)
         - min(mean(problem, name, "floors") for name in names if name not in ten),
         at_most=0,
@@ -647,13 +655,15 @@ for problem, title in (("diabetes", "patients"), ("digits", "digits")):
         for name in ("HMC, ten times the budget", "SGHMC")
     }
     claim(
-        f"Processor's time of HMC with ten times the budget over that of SGHMC with one, {title}",
+        "Processor's time of HMC with ten times the budget over that of SGHMC with "
+        f"one, {title}",
         times["HMC, ten times the budget"] / times["SGHMC"],
         at_most=1,
         because=stored,
     )
     claim(
-        f"Distance in floors, the same two, upper end of the 95 % interval of the difference, {title}",
+        "Distance in floors, the same two, upper end of the 95 % interval of the "
+        f"difference, {title}",
         upper_end(problem, "HMC, ten times the budget", "SGHMC", "floors"),
         at_most=0,
         because=paired,
@@ -690,7 +700,8 @@ claim(
 more = "ensemble, five times the budget"
 for key in ("log_loss", "error"):
     claim(
-        f"Least {key.replace('_', ' ')} of all methods less that of the ensemble with five times the budget, digits",
+        f"Least {key.replace('_', ' ')} of all methods less that of the ensemble with "
+        "five times the budget, digits",
         min(mean("digits", name, key) for name in problems["digits"]["methods"])
         - mean("digits", more, key),
         near=0,
@@ -698,7 +709,8 @@ for key in ("log_loss", "error"):
         because=stored + ": it is that one",
     )
 claim(
-    "Distance in floors, ensemble less the one with five times the budget, upper end of the 95 % interval, digits",
+    "Distance in floors, ensemble less the one with five times the budget, upper end "
+    "of the 95 % interval, digits",
     upper_end("digits", "ensemble", more, "floors"),
     at_most=0,
     because=paired,
@@ -723,7 +735,8 @@ claim(
     because=stored + "; the smallest of the seven rates was chosen",
 )
 claim(
-    "Second smallest width of the five runs of cold SGHMC over the reference's, patients",
+    "Second smallest width of the five runs of cold SGHMC over the reference's, "
+    "patients",
     values("diabetes", "SGHMC, cold", "width").sort().values[1],
     at_least=5,
     because="the stored result",
@@ -732,7 +745,9 @@ claim(
     "Standard deviation of the distance of cold SGHMC over seeds, in floors, patients",
     values("diabetes", "SGHMC, cold", "floors").std(),
     at_least=30,
-    because="the stored result: some runs of full length leave what short ones promised",
+    because=(
+        "the stored result: some runs of full length leave what short ones promised"
+    ),
 )
 
 # %% [markdown]

@@ -181,7 +181,8 @@ claim(
     because="rounding",
 )
 claim(
-    "Largest difference of the mean gradient of the 25 minibatches of a pass from the full gradient",
+    "Largest difference of the mean gradient of the 25 minibatches of a pass from the "
+    "full gradient",
     (averaged - by_formula).abs().max(),
     at_most=1e-10,
     because="N/n on the likelihood and not on the prior; rounding",
@@ -403,7 +404,9 @@ for name in groups:
         loudness[name],
         near=1,
         within=0.4 if name == "cold" else 0.25,
-        because="the proposition; residuals and factors of one world are not their means",
+        because=(
+            "the proposition; residuals and factors of one world are not their means"
+        ),
     )
 claim(
     "Excess kurtosis of the gradient of a cold item's bias over that of a hot one's",
@@ -568,17 +571,24 @@ def ratio_of_spreads(world, ours, exact):
 # %% tags=["hide-input"]
 for name in ("SGHMC", "SGLD"):
     claim(
-        f"{name}: mean square distance of predicted means from the exact ones, in posterior variances",
+        f"{name}: mean square distance of predicted means from the exact ones, in "
+        "posterior variances",
         mean_over_worlds(distance, name),
         at_most=0.05,
-        because="0.01 in other worlds, of which a part is chance, of 800 correlated draws on either side",
+        because=(
+            "0.01 in other worlds, of which a part is chance, of 800 correlated draws "
+            "on either side"
+        ),
     )
     claim(
         f"{name}: standard deviations of predictions over the exact ones, in the mean",
         mean_over_worlds(ratio_of_spreads, name),
         near=1,
         within=0.08,
-        because="0.97 to 0.99 in other worlds; the noise is subtracted as it is in the mean of the prior",
+        because=(
+            "0.97 to 0.99 in other worlds; the noise is subtracted as it is in the "
+            "mean of the prior"
+        ),
     )
 
 # %% [markdown]
@@ -592,7 +602,8 @@ colder = ratio_of_spreads(first, in_passes, summaries["Gibbs"][0])
 
 # %% tags=["hide-input"]
 claim(
-    "SGHMC in passes: standard deviations of predictions over the exact ones, first world",
+    "SGHMC in passes: standard deviations of predictions over the exact ones, first "
+    "world",
     colder,
     at_most=0.94,
     because="0.86 to 0.90 in two worlds, 0.98 and 0.99 with fresh minibatches",
@@ -707,7 +718,9 @@ for name in ("Gibbs", "SGHMC", "SGLD"):
         scores[name]["cold_coverage"],
         near=0.9,
         within=0.04,
-        because="about twenty items of each world, whose ratings stand and fall together",
+        because=(
+            "about twenty items of each world, whose ratings stand and fall together"
+        ),
     )
     claim(
         f"{name}: largest distance from 90 %, in any column of the figure",
@@ -717,17 +730,21 @@ for name in ("Gibbs", "SGHMC", "SGLD"):
     )
 for name in ("SGHMC", "SGLD"):
     claim(
-        f"{name}: share for items with at most five known ratings, less that of the exact sampler",
+        f"{name}: share for items with at most five known ratings, less that of the "
+        "exact sampler",
         scores[name]["cold_coverage"] - scores["Gibbs"]["cold_coverage"],
         near=0,
         within=0.015,
         because="the same ratings of the same worlds",
     )
 claim(
-    "SGD with the width of its residuals: largest share inside, in any column of the figure",
+    "SGD with the width of its residuals: largest share inside, in any column of the "
+    "figure",
     max(by_number("SGD")),
     at_most=0.84,
-    because="the factors are taken for known, and residuals of what was fitted are small",
+    because=(
+        "the factors are taken for known, and residuals of what was fitted are small"
+    ),
 )
 claim(
     "SGD with the width of ratings held back: share inside, hot items",
@@ -755,7 +772,10 @@ claim(
     scores["SGD"]["rmse"] / scores["Gibbs"]["rmse"],
     near=1.04,
     within=0.03,
-    because="1.04 in other worlds: a penalty that is chosen well does most of what averaging does",
+    because=(
+        "1.04 in other worlds: a penalty that is chosen well does most of what "
+        "averaging does"
+    ),
 )
 claim(
     "The floor, the error of somebody who knows all means",
@@ -800,7 +820,10 @@ claim(
     "Share of the unknown ratings inside of 90 % intervals, precisions given wrongly",
     coverage(first, wrong_summary, None),
     at_most=0.87,
-    because="0.82 in the first world; noise of 0.7 is taken for 0.5, and factors are fitted to the rest",
+    because=(
+        "0.82 in the first world; noise of 0.7 is taken for 0.5, and factors are "
+        "fitted to the rest"
+    ),
 )
 
 # %% [markdown]
@@ -835,7 +858,10 @@ claim(
     "Error after five sweeps from factors near zero: precisions first, less rows first",
     stuck - rows_first,
     at_least=0.1,
-    because="0.2 in another seed; after twenty sweeps no difference is left in this small world",
+    because=(
+        "0.2 in another seed; after twenty sweeps no difference is left in this small "
+        "world"
+    ),
 )
 
 # %% [markdown]
@@ -940,7 +966,8 @@ claim(
     because="the stored runs; the paper has 0.0128 on MovieLens-1M",
 )
 claim(
-    "Stored result: larger distance within a pair, the two descents or the two samplers",
+    "Stored result: larger distance within a pair, the two descents or the two "
+    "samplers",
     max(abs(error_of[a] - error_of[b]) for a, b in (descents, samplers)),
     at_most=0.001,
     because="the stored runs",
@@ -996,7 +1023,9 @@ claim(
     "Stored result: seconds of a fit of the exact sampler over those of SGHMC",
     seconds_of["Gibbs, all the data"] / seconds_of["SGHMC"],
     at_most=0.5,
-    because="the stored runs, five factors, each on a machine that did other things too",
+    because=(
+        "the stored runs, five factors, each on a machine that did other things too"
+    ),
 )
 
 # %% [markdown]

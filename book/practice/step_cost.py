@@ -148,7 +148,8 @@ claim(
     because="half of the observations belong to each component, and have variance 1",
 )
 claim(
-    "Variance of SGHMC with those numbers and fresh minibatches over that of the posterior, by its linearised law",
+    "Variance of SGHMC with those numbers and fresh minibatches over that of the "
+    "posterior, by its linearised law",
     float(
         hot.stationary_covariance()[:2, :2].trace()
         / torch.linalg.inv(curvature).trace()
@@ -208,7 +209,8 @@ print(who_ran(result))
 load = result["machine_load"]
 print("compiler:", result["compiler"])
 print(
-    f"load average {load['load_average']}: seconds of the processor, best of {result['settings']['turns']} turns"
+    f"load average {load['load_average']}: seconds of the processor, best of "
+    f"{result['settings']['turns']} turns"
 )
 
 # %% [markdown]
@@ -292,7 +294,9 @@ for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
         f"Largest |z| of a posterior mean against the largest run, job {title}",
         worst,
         at_most=4.0,
-        because="the stored result; 14 comparisons, Monte Carlo error of the smaller run",
+        because=(
+            "the stored result; 14 comparisons, Monte Carlo error of the smaller run"
+        ),
     )
     sd = torch.linalg.inv(curvature).diagonal().sqrt()
     V = job.noise_variance or 2 * job.noise_estimate / job.step_size
@@ -443,7 +447,7 @@ for i, (name, point) in enumerate(roof["points"].items()):
         label=name,
     )
 axes.set(xlabel="operations a byte, $I$", ylabel="billion operations a second")
-axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=8)
+axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
 plt.show()
 
 # %% [markdown]
@@ -522,7 +526,8 @@ for chains_of in (1, 1_000):
 
 # %% tags=["hide-input"]
 claim(
-    "One chain and a thousand take the same number of operators, apart from the drawing of noise",
+    "One chain and a thousand take the same number of operators, apart from the "
+    "drawing of noise",
     abs(sum(calls[1].values()) - sum(calls[1_000].values())) / sum(calls[1].values()),
     at_most=0.1,
     because="the first term of the model does not depend on the number of chains",
@@ -638,13 +643,15 @@ claim(
     because="the noise of a minibatch is smaller there",
 )
 claim(
-    "Largest error with float32 numbers, and products in bfloat16 where the library makes use of the permission",
+    "Largest error with float32 numbers, and products in bfloat16 where the library "
+    "makes use of the permission",
     max(shares[place, "medium"] for place in walks),
     at_most=0.1,
     because="less is rounded, or nothing",
 )
 claim(
-    "The part of a bfloat16 gradient's error that is the same in every minibatch, over the noise, on the way of SGHMC",
+    "The part of a bfloat16 gradient's error that is the same in every minibatch, "
+    "over the noise, on the way of SGHMC",
     shares["SGHMC", "bfloat16, always"],
     at_most=0.02,
     because="such a part moves the mean, and does not average out",
@@ -787,7 +794,8 @@ for ratio, word, formula in (
     (1.0, "stochastic", 1 + 1 / 6),
 ):
     claim(
-        f"Relative variance with s/h = {ratio:g}, rounding {word}, minus that of the formula",
+        f"Relative variance with s/h = {ratio:g}, rounding {word}, minus that of the "
+        "formula",
         heat[word][ratios.index(ratio)] - formula,
         near=0,
         within=2e-3,
@@ -805,7 +813,10 @@ claim(
     heat["stochastic"][0],
     near=math.sqrt(2 / math.pi) / 0.2,
     within=0.03,
-    because="an exact law: the variance of a move is h E|ξ| = hs√(2/π) where moves are shorter than a cell",
+    because=(
+        "an exact law: the variance of a move is h E|ξ| = hs√(2/π) where moves are "
+        "shorter than a cell"
+    ),
 )
 
 # %% [markdown]
@@ -889,7 +900,8 @@ show_table(["ε", "ε/h", *kinds], rows)
 
 
 def with_position_noise(epsilon, variance):
-    """The law of SGHMC whose drift has an error of that variance: drift, error, then the kick."""
+    """The law of SGHMC whose drift has an error of that variance: drift, error, then
+    the kick."""
     error = torch.diag(torch.tensor([variance, 0.0], dtype=double))
     drift = LinearChain(torch.tensor([[1, epsilon], [0, 1]], dtype=double), error)
     kick = torch.eye(2, dtype=double)
@@ -903,9 +915,8 @@ def with_position_noise(epsilon, variance):
 h = 2.0**-7
 for epsilon in found:
     value, error = found[epsilon]["bfloat16, stochastic"]
-    moves = (
-        epsilon / h
-    )  # in units of the grid; then E f(1 − f) for a Gaussian move, by its Fourier series
+    # In units of the grid; then E f(1 − f) for a Gaussian move, by its Fourier series.
+    moves = epsilon / h
     waves = torch.arange(1, 200, dtype=double) * math.pi
     mean_variance = 1 / 6 - float(
         (torch.exp(-2 * (waves * moves) ** 2) / waves**2).sum()
@@ -915,7 +926,10 @@ for epsilon in found:
         value,
         near=round(with_position_noise(epsilon, mean_variance * h**2), 4),
         standard_error=error,
-        because="the law of the linear chain in which every move has an error of variance E f(1 − f)h²",
+        because=(
+            "the law of the linear chain in which every move has an error of variance "
+            "E f(1 − f)h²"
+        ),
     )
     value, error = found[epsilon]["float32 master copy"]
     claim(
@@ -991,7 +1005,8 @@ for epsilon, friction, a in (
     )
     largest = max(largest, abs(chain.autocorrelation_time(forward) / formula - 1))
 claim(
-    "Largest relative difference of the formula from the exact law of the chain, four settings",
+    "Largest relative difference of the formula from the exact law of the chain, four "
+    "settings",
     largest,
     at_most=1e-9,
     because="thm. An effective sample reads the data once",
@@ -1091,7 +1106,8 @@ for name in ("SGHMC", "SGHMC, control variates"):
     for number, row in zip(size["examples"], size["rows"][name], strict=True):
         if "sampled_worst" in row:
             claim(
-                f"Steps an effective sample, ArviZ's over the law's, N = {number:,}, {name}",
+                f"Steps an effective sample, ArviZ's over the law's, N = {number:,}, "
+                f"{name}",
                 row["sampled_worst"] / row["steps_an_effective_sample"],
                 near=1.0,
                 within=0.5,

@@ -110,7 +110,8 @@ def p_value(first, second, score):
 
 
 def choose(score, allowed):
-    """The best mean; of those that the test cannot tell from it, the cheapest to predict with."""
+    """The best mean; of those that the test cannot tell from it, the cheapest to
+    predict with."""
     sign = -1 if score in LARGE else 1
     best = min(allowed, key=lambda name: sign * scores[name][score].mean())
     equal = [name for name in allowed if p_value(name, best, score) > 0.05]
@@ -366,8 +367,12 @@ for name, recipe in RECIPES.items():
 WHEN = {
     "SGD": "there is no room for a momentum",
     "SGD with momentum": "a prediction may cost one pass and no more",
-    "path of SGD with momentum": "never here: no less log loss than one network, and thirty passes",
-    "snapshots with momentum": "never here: more error and log loss than one network, and six passes",
+    "path of SGD with momentum": (
+        "never here: no less log loss than one network, and thirty passes"
+    ),
+    "snapshots with momentum": (
+        "never here: more error and log loss than one network, and six passes"
+    ),
     "ensemble": "you can keep five networks: the first thing to try",
     "ensemble, adversarial": "the same, and training may take twice as long",
     "ensemble, five times the budget": "training costs you nothing",
@@ -380,7 +385,9 @@ WHEN = {
     "SGHMC, cold": "never here: no less log loss than one network, and thirty passes",
     "cSGLD": "never here: cSGHMC has less error and log loss",
     "cSGHMC": "one chain has to do, and calibration counts",
-    "cSGHMC, cold": "never here: predicts as cSGHMC does, and is farther from the posterior",
+    "cSGHMC, cold": (
+        "never here: predicts as cSGHMC does, and is farther from the posterior"
+    ),
     "SGNUTS": "never here: more error and log loss than one network",
 }
 rows = []
@@ -441,7 +448,8 @@ adjusted = {
 
 
 def difference(name, score):
-    """Mean and half width of the 95 % interval of the difference from one network, marked where the test sees one."""
+    """Mean and half width of the 95 % interval of the difference from one network,
+    marked where the test sees one."""
     values = scores[name][score] - scores[ONE][score]
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
     places = {"error %": 2, "distance": 1}.get(score, 3)
@@ -480,7 +488,8 @@ plt.show()
 
 # %% tags=["hide-input"]
 def claim_differences(statement, score, sign, names):
-    """Claim that the corrected test sees a difference of that sign from one network, for all of some methods."""
+    """Claim that the corrected test sees a difference of that sign from one network,
+    for all of some methods."""
     signed = {
         name: adjusted[score][name]
         if sign * (scores[name][score] - scores[ONE][score]).mean() > 0
@@ -491,7 +500,10 @@ def claim_differences(statement, score, sign, names):
         f"{statement} than {ONE}: {'; '.join(names)}: the largest corrected p-value",
         max(signed.values()),
         at_most=0.05,
-        because="the stored result, five pairs each; a difference of the other sign would count as 1",
+        because=(
+            "the stored result, five pairs each; a difference of the other sign would "
+            "count as 1"
+        ),
     )
 
 
@@ -532,7 +544,9 @@ claim(
         abs((scores[name]["error %"] - scores[ONE]["error %"]).mean()) for name in CLOSE
     ),
     at_most=0.1,
-    because="the stored result, means over five seeds; a tenth of a point is ten digits",
+    because=(
+        "the stored result, means over five seeds; a tenth of a point is ten digits"
+    ),
 )
 for name in ("SGHMC", "SGLD"):
     claim(
@@ -677,6 +691,7 @@ claim(
 # * Start with one network and a falling rate. If its errors are few enough, stop.
 # * If not, or if you act on probabilities, train five networks in place of one, for a fifth of the passes each, before you try anything else on this page.
 # * Choose by the need, not by the name: no method is best in every column. The adversarial ensemble has the least error and log loss, cSGHMC the least calibration error, Bayes by Backprop the largest areas.
+# * Whatever you choose: {doc}`/book/practice/any_model` says how to give it a model of your own, and {doc}`/book/practice/tuning` how to choose its step size and friction.
 # * Run at least five seeds, test the pairs, and correct for their number. Then say what you found, and what you could not see.
 # * If the posterior is what you need, do not judge a sampler by its error. Measure its distance from a long run of HMC on a small version of your problem ({doc}`/book/practice/fidelity`).
 #

@@ -394,7 +394,8 @@ claim(
 
 
 def squares(x):
-    """Squared coordinates in the posterior's directions, over the posterior's variances."""
+    """Squared coordinates in the posterior's directions, over the posterior's
+    variances."""
     return ((x - posterior.mean) @ directions).square() * a
 
 
@@ -562,13 +563,19 @@ claim(
     ratios["diagonal"][:2].max(),
     near=0.6,
     within=0.06,
-    because="Σ = ½cP knows no correlation: it has the conditional width, √(1 − 0.8²) of the whole; seeds differ by 0.01",
+    because=(
+        "Σ = ½cP knows no correlation: it has the conditional width, √(1 − 0.8²) of "
+        "the whole; seeds differ by 0.01"
+    ),
 )
 claim(
     "Largest distance of a ratio from 1, full rate with the curvature",
     (ratios["full, V + A"] - 1).abs().max(),
     at_most=0.05,
-    because="20,000 draws each know a standard deviation to about 1 per cent, and the posterior is nearly Gaussian",
+    because=(
+        "20,000 draws each know a standard deviation to about 1 per cent, and the "
+        "posterior is nearly Gaussian"
+    ),
 )
 means = (
     draws["full, V + A"].samples.flatten(0, 1).mean(0)
@@ -703,7 +710,8 @@ misfit = LinearRegression(
 )
 wide = widths(law(averaged, misfit).average_covariance(window), misfit)
 claim(
-    "Width of averages where the noise has twice the standard deviation, longest direction",
+    "Width of averages where the noise has twice the standard deviation, longest "
+    "direction",
     wide[0],
     near=1.86,
     within=0.01,
@@ -876,7 +884,8 @@ for step in (0.1, 0.01):
     )
     covariance = chain.stationary_covariance()[:2, :2]
     claim(
-        f"Error of the covariance of SGD with momentum at C = ½εV, relative to the posterior's, ε = {step:g}",
+        "Error of the covariance of SGD with momentum at C = ½εV, relative to the "
+        f"posterior's, ε = {step:g}",
         (covariance - torch.linalg.inv(wanted)).norm()
         / torch.linalg.inv(wanted).norm(),
         at_most=step**2,

@@ -166,7 +166,8 @@ claim(
 _, visited = nearest(path.samples[:, 0])
 settled = visited.view(4, LENGTH)[:, 4 * LENGTH // 5 :]
 claim(
-    "Modes that the chain is in during the last fifth of a cycle, largest number of four cycles",
+    "Modes that the chain is in during the last fifth of a cycle, largest number of "
+    "four cycles",
     float(max(len(cycle.unique()) for cycle in settled)),
     near=1,
     within=0,
@@ -221,7 +222,10 @@ for eta, (value, _) in left_modes.items():
         value / leaving(eta),
         near=1,
         within=0.4 if eta == 0.04 else 0.3,
-        because="longer runs give 0.98, 0.97 and 0.9; four standard errors here are 0.2, 0.15 and 0.1",
+        because=(
+            "longer runs give 0.98, 0.97 and 0.9; four standard errors here are 0.2, "
+            "0.15 and 0.1"
+        ),
     )
 claim(
     "Steps until one leaves at η = 0.043, by the proposition",
@@ -394,7 +398,8 @@ plt.show()
 # %% tags=["hide-input"]
 for part in (9, 12, 15, 19):
     claim(
-        f"Variance in a mode at {(part + 1) / 20:.0%} of a cycle, η = {rate(places[part] - 1):.2g}",
+        f"Variance in a mode at {(part + 1) / 20:.0%} of a cycle, η = "
+        f"{rate(places[part] - 1):.2g}",
         measured[0][part],
         near=round(laws[places[part]], 5),
         standard_error=measured[1][part],
@@ -489,7 +494,10 @@ claim(
     share.mean(),
     near=0.485,
     within=0.08,
-    because="1,500 chains gave 0.485 ± 0.009; here four standard errors are 0.07. The law has 0.857",
+    because=(
+        "1,500 chains gave 0.485 ± 0.009; here four standard errors are 0.07. The law "
+        "has 0.857"
+    ),
 )
 
 # %% [markdown]
@@ -649,7 +657,9 @@ claim(
     "Variance in a mode, the same, four chains",
     mean_of("cSGLD", "four chains", "variance")[0],
     at_least=0.12,
-    because="the stored result: five times too wide, for most steps kept are large ones",
+    because=(
+        "the stored result: five times too wide, for most steps kept are large ones"
+    ),
 )
 claim(
     "Modes with any draw, SGLD restarted, four chains",
@@ -659,7 +669,8 @@ claim(
     because="the stored result",
 )
 claim(
-    "Total variation over the cells, cSGLD with the published settings less SGLD restarted, four chains",
+    "Total variation over the cells, cSGLD with the published settings less SGLD "
+    "restarted, four chains",
     mean_of("cSGLD", "four chains", "cells_tv")[0]
     - mean_of("SGLD, restarted", "four chains", "cells_tv")[0],
     at_least=0.1,
@@ -674,7 +685,8 @@ def tuning_of(name, **settings):
 for number in (100, 300, 1_000):
     alike = {"rate": 0.07, "cycles": number, "exploration": 0.8}
     claim(
-        f"Total variation over the cells, {number} cycles of cSGLD less fresh cycles, the same settings",
+        f"Total variation over the cells, {number} cycles of cSGLD less fresh cycles, "
+        "the same settings",
         tuning_of("cSGLD, tuned", **alike)["cells_tv"]
         - tuning_of("fresh cycles, tuned", **alike)["cells_tv"],
         near=0,
@@ -683,7 +695,8 @@ for number in (100, 300, 1_000):
     )
 for name in ("SGLD, constant", "SGLD, tuned", "SGHMC"):
     claim(
-        f"Total variation over the cells, {name}, over that of tuned cSGLD, four chains",
+        f"Total variation over the cells, {name}, over that of tuned cSGLD, four "
+        "chains",
         mean_of(name, "four chains", "cells_tv")[0]
         / mean_of("cSGLD, tuned", "four chains", "cells_tv")[0],
         at_least=2,
@@ -694,10 +707,13 @@ claim(
     mean_of("cSGHMC, tuned", "four chains", "cells_tv")[0]
     / mean_of("cSGLD, tuned", "four chains", "cells_tv")[0],
     at_most=0.95,
-    because="the stored result: 0.116 over 0.138, each with a standard error below 0.005",
+    because=(
+        "the stored result: 0.116 over 0.138, each with a standard error below 0.005"
+    ),
 )
 claim(
-    "Total variation of the masses, SGHMC at its best constant step over tuned cSGLD, four chains",
+    "Total variation of the masses, SGHMC at its best constant step over tuned cSGLD, "
+    "four chains",
     mean_of("SGHMC", "four chains", "modes_tv")[0]
     / mean_of("cSGLD, tuned", "four chains", "modes_tv")[0],
     at_most=0.9,
@@ -705,7 +721,8 @@ claim(
 )
 number = 4 * int(methods["cSGLD, tuned"]["settings"]["cycles"])
 claim(
-    f"Total variation of the masses of tuned cSGLD, over that of {number:,} even choices",
+    f"Total variation of the masses of tuned cSGLD, over that of {number:,} even "
+    "choices",
     mean_of("cSGLD, tuned", "four chains", "modes_tv")[0] / choices(number)[1],
     at_least=3,
     because="the stored result: the choices are not even",
@@ -716,7 +733,10 @@ claim(
     few["found"]["any"],
     near=choices(30)[0],
     within=1.5,
-    because="the proposition; a chain's number has a standard deviation of 1.4, and there are 20 chains",
+    because=(
+        "the proposition; a chain's number has a standard deviation of 1.4, and there "
+        "are 20 chains"
+    ),
 )
 
 # %% [markdown]
@@ -964,7 +984,10 @@ for cyclic, plain in (("cSGLD", "SGLD"), ("cSGHMC", "SGHMC")):
         f"Log loss of single networks, {cyclic} over {plain}",
         float(live[cyclic][:, 2].mean() / live[plain][:, 2].mean()),
         at_most=0.9,
-        because="at the end of a cycle the step, and so the heat of the minibatches, is small; with one seed it was 0.7 and 0.4",
+        because=(
+            "at the end of a cycle the step, and so the heat of the minibatches, is "
+            "small; with one seed it was 0.7 and 0.4"
+        ),
     )
 
 # %% [markdown]
@@ -1020,7 +1043,8 @@ for first, second, bound in (("cSGLD", "SGLD", -0.3), ("cSGHMC", "SGHMC", -0.3))
         because="the stored result of five seeds; the standard error is 0.05 to 0.1",
     )
 claim(
-    "Error on MNIST, SGHMC at T = 0.01 and a constant step less SGHMC, percentage points",
+    "Error on MNIST, SGHMC at T = 0.01 and a constant step less SGHMC, percentage "
+    "points",
     paired(mnist, "SGHMC, cold", "SGHMC")[0],
     at_most=-0.3,
     because="the stored result of five seeds; its rate is 0.15, that of SGHMC 0.4",
@@ -1149,7 +1173,10 @@ for temperature, value in correlations.items():
         f"Rank correlation of our errors with the published ones, {temperature}",
         value,
         at_most=0.5,
-        because="the stored result of five seeds; eight methods in the same order would give 1",
+        because=(
+            "the stored result of five seeds; eight methods in the same order would "
+            "give 1"
+        ),
     )
 
 # %% [markdown]

@@ -51,7 +51,8 @@ from sgmc.prediction import expected_calibration_error, log_score
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
-# Several runs below take too little friction on purpose, and the kernel would warn each time.
+# Several runs below take too little friction on purpose, and the kernel would warn each
+# time.
 warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
 KINDS = {
     "zero": "#D55E00",
@@ -141,7 +142,8 @@ for number, (noise, (name, multiple)) in enumerate(
         )
     )
 claim(
-    "Largest distance of fifteen measured variances from the formula, in standard errors",
+    "Largest distance of fifteen measured variances from the formula, in standard "
+    "errors",
     max(abs(variance - exact) / error for _, _, variance, error, exact in measured),
     at_most=4.5,
     because="4,000 chains; a right formula fails once in 10,000 times",
@@ -226,7 +228,8 @@ for replacement, minibatches in all_minibatches.items():
     )
     covariance = torch.cov(gradients.T, correction=0)
     claim(
-        f"Largest error of the mean of V̂ over all {len(minibatches):,} minibatches {'with' if replacement else 'without'} replacement",
+        f"Largest error of the mean of V̂ over all {len(minibatches):,} minibatches "
+        f"{'with' if replacement else 'without'} replacement",
         (estimates.mean(0) - covariance).abs().max(),
         at_most=1e-10,
         because="enumeration; rounding",
@@ -451,7 +454,8 @@ claim(
     because="exact; the data are made so",
 )
 print(
-    f"Entries of the diagonal of B from {noise.diagonal().min():.0f} to {noise.diagonal().max():.0f}"
+    f"Entries of the diagonal of B from {noise.diagonal().min():.0f} to "
+    f"{noise.diagonal().max():.0f}"
 )
 
 approximation = mode + torch.randn(
@@ -471,7 +475,8 @@ start = long_run.samples[-1]  # the runs below start in the posterior
 
 
 def spread(run):
-    """Posterior standard deviations over the reference's, by coordinate, with what they owe to each chain, (chains, d)."""
+    """Posterior standard deviations over the reference's, by coordinate, with what
+    they owe to each chain, (chains, d)."""
     squares = (run.samples.double() - reference_mean).pow(2).mean(
         0
     ) / reference_variance
@@ -480,14 +485,16 @@ def spread(run):
 
 
 def mean_spread(run):
-    """Their mean over the coordinates with its standard error, that of the reference included."""
+    """Their mean over the coordinates with its standard error, that of the reference
+    included."""
     ratio, by_chain = spread(run)
     errors = [x.mean(-1).std() / len(x) ** 0.5 for x in (by_chain, spread(long_run)[1])]
     return float(ratio.mean()), float(torch.stack(errors).norm())
 
 
 def formula(friction, estimate):
-    """The ratio by the exact law of the chain on the Gaussian approximation, for a given B̂, by coordinate."""
+    """The ratio by the exact law of the chain on the Gaussian approximation, for a
+    given B̂, by coordinate."""
     law = sghmc_chain(
         hessian, step_size, friction, at_mode, estimate
     ).stationary_covariance()[:d, :d]
@@ -546,21 +553,29 @@ ratios = {key: mean_spread(run) for key, run in runs.items()}
 for friction in (50.0, 200.0):
     expected = float(formula(friction, 0.0).mean())
     claim(
-        f"Standard deviation over the reference's, B̂ = 0 and C = {friction:g}, divided by the formula's",
+        f"Standard deviation over the reference's, B̂ = 0 and C = {friction:g}, "
+        "divided by the formula's",
         ratios[friction, "zero"][0] / expected,
         near=1,
         within=0.03,
-        because=f"the formula gives {expected:.3f}; standard errors are below 0.005, and other seeds agree to 0.01",
+        because=(
+            f"the formula gives {expected:.3f}; standard errors are below 0.005, and "
+            "other seeds agree to 0.01"
+        ),
     )
     for kind in (
         ("diagonal", "full", "fixed") if friction == 50 else ("diagonal", "fixed")
     ):
         claim(
-            f"Standard deviation over the reference's, {kind} estimate and C = {friction:g}",
+            f"Standard deviation over the reference's, {kind} estimate and C = "
+            f"{friction:g}",
             ratios[friction, kind][0],
             near=1,
             within=0.02,
-            because="standard errors are below 0.005; what is left of the bias is the step's, and a little clipping",
+            because=(
+                "standard errors are below 0.005; what is left of the bias is the "
+                "step's, and a little clipping"
+            ),
         )
 claim(
     "The smallest of the four ratios at C = 10",
@@ -624,7 +639,8 @@ plt.show()
 
 # %%
 def error_of(run):
-    """Root mean square over ten groups of the ratio less one, net of Monte Carlo variance; and the smallest that the run can tell from zero."""
+    """Root mean square over ten groups of the ratio less one, net of Monte Carlo
+    variance; and the smallest that the run can tell from zero."""
     ratio, by_chain = spread(run)
     parts = [
         x.unflatten(-1, (10, 5)).mean(-1) for x in (by_chain, spread(long_run)[1])
@@ -651,7 +667,8 @@ claim(
     because="other seeds give at most 0.0082",
 )
 claim(
-    "Ratio of standard deviations with the full estimate from one minibatch alone, at C = 50",
+    "Ratio of standard deviations with the full estimate from one minibatch alone, at "
+    "C = 50",
     mean_spread(unaveraged)[0],
     at_least=1.025,
     because="clipping: other seeds give 1.045 to 1.051",
@@ -804,7 +821,8 @@ values, directions = torch.linalg.eigh(
 
 
 def temperatures(run):
-    """Temperature of each direction, its variance over the exact one, with standard errors: (2,), (2,)."""
+    """Temperature of each direction, its variance over the exact one, with standard
+    errors: (2,), (2,)."""
     variance, error = run.mean_and_standard_error(
         lambda x: ((x - twins.mean) @ directions) ** 2
     )
@@ -960,7 +978,8 @@ with torch.no_grad():
     )
     explicit = 4_000**2 / 100 * (1 - 100 / 4_000) * each.var(1)
 claim(
-    "Largest difference between V̂ from signals and V̂ from per-example gradients, relative to the largest entry",
+    "Largest difference between V̂ from signals and V̂ from per-example gradients, "
+    "relative to the largest entry",
     (squares - explicit).abs().max() / explicit.max(),
     at_most=1e-4,
     because="single precision",
@@ -977,7 +996,8 @@ learning_rate, decay = 2e-5, 0.01
 
 
 def follow(batch_size, chains, momentum_decay, noise_estimate, num_steps=1_000):
-    """Temperature and noise β of every weight, each chain's log score and calibration error, and the seconds of its steps."""
+    """Temperature and noise β of every weight, each chain's log score and
+    calibration error, and the seconds of its steps."""
     target = network_posterior(batch_size)
     kernel = SGHMC.from_learning_rate(learning_rate, momentum_decay, noise_estimate)
     generator = torch.Generator().manual_seed(1)
@@ -1093,7 +1113,8 @@ for setting, kind, change, bound in (
     )
 for measure, name in enumerate(("log score", "calibration error")):
     claim(
-        f"n = 100: {name} with friction by weight and the estimate, over that with neither",
+        f"n = 100: {name} with friction by weight and the estimate, over that with "
+        "neither",
         scores_of["n = 100, friction by weight", "online"][measure]
         / scores_of["n = 100", "zero"][measure],
         at_most=0.9,
@@ -1197,7 +1218,8 @@ claim(
     because="other seeds give 0.02 to 0.04",
 )
 claim(
-    "784–100–10, n = 500: mean noise of the output weights over that of the hidden weights",
+    "784–100–10, n = 500: mean noise of the output weights over that of the hidden "
+    "weights",
     by_layer["output weights"].mean() / by_layer["hidden weights"].mean(),
     at_least=15,
     because="other seeds give 33 to 43",
@@ -1228,20 +1250,23 @@ kronecker = torch.kron(
     signals.T @ signals / len(signals), activations.T @ activations / len(signals)
 )
 claim(
-    "Kronecker product, output layer: distance from the covariance, relative to its norm",
+    "Kronecker product, output layer: distance from the covariance, relative to its "
+    "norm",
     torch.linalg.norm(kronecker - exact) / torch.linalg.norm(exact),
     at_least=0.6,
     because="other seeds give 0.79 to 0.98, and a diagonal 0.92 to 0.96",
 )
 claim(
-    "Kronecker product, output layer: mean absolute error of its diagonal, relative to the mean of the right one",
+    "Kronecker product, output layer: mean absolute error of its diagonal, relative "
+    "to the mean of the right one",
     (kronecker - exact).diagonal().abs().mean() / exact.diagonal().mean(),
     at_least=0.5,
     because="other seeds give 0.8 to 1.3, and a diagonal estimate has none",
 )
 noisiest = torch.linalg.eigh(exact).eigenvectors[:, -1]
 claim(
-    "Kronecker product, output layer: variance along the noisiest direction, over the right one",
+    "Kronecker product, output layer: variance along the noisiest direction, over the "
+    "right one",
     (noisiest @ kronecker @ noisiest) / (noisiest @ exact @ noisiest),
     at_most=0.8,
     because="other seeds give 0.17 to 0.56, and the diagonal 0.06 to 0.15",
@@ -1293,7 +1318,8 @@ plt.show()
 
 # %%
 class HessianForCovariance(LogisticRegression):
-    """Wrong: the diagonal of the minibatch's Hessian where the covariance of the gradient is meant."""
+    """Wrong: the diagonal of the minibatch's Hessian where the covariance of the
+    gradient is meant."""
 
     def gradient_and_variance_given(self, position, noise, kind):
         x, _ = self.minibatch(noise)
@@ -1324,7 +1350,8 @@ diagonal = noise.diagonal()
 
 
 def held_law(num_steps=5):
-    """The covariance of (θ, r), averaged over the steps of a trajectory that share one draw of the gradient noise."""
+    """The covariance of (θ, r), averaged over the steps of a trajectory that share
+    one draw of the gradient noise."""
     chain = sghmc_chain(
         hessian, step_size, 50.0, 0.0, diagonal
     )  # its own noise is the injected one, fresh at each step
@@ -1377,11 +1404,15 @@ wrong = {
 }
 for name, (run, expected) in wrong.items():
     claim(
-        f"{' '.join(name.split())}: standard deviation over the reference's, divided by the formula's",
+        f"{' '.join(name.split())}: standard deviation over the reference's, divided "
+        "by the formula's",
         mean_spread(run)[0] / float(expected.mean()),
         near=1,
         within=0.04,
-        because=f"the law of the wrong chain on the Gaussian approximation gives {expected.mean():.2f}; other seeds agree to 0.025",
+        because=(
+            "the law of the wrong chain on the Gaussian approximation gives "
+            f"{expected.mean():.2f}; other seeds agree to 0.025"
+        ),
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-wrong", "caption": "Four wrong estimates on the logistic regression at C = 50: measured standard deviations over the reference's (points; standard errors are smaller) and the laws of the wrong chains (bars)."}}
@@ -1421,7 +1452,8 @@ distances = torch.logspace(-1, 2, 13)
 
 
 def traces(target):
-    """The trace of V̂ at growing distances from the mode, averaged over twenty directions, each with a minibatch."""
+    """The trace of V̂ at growing distances from the mode, averaged over twenty
+    directions, each with a minibatch."""
     generator = torch.Generator().manual_seed(6)
     positions = [(mode + distance * directions).float() for distance in distances]
     return torch.stack(
@@ -1437,24 +1469,33 @@ def traces(target):
 plain_traces, calm_traces = traces(posterior), traces(calm)
 calm_run = sghmc(10.0, 0.0, calm, chains=50, num_samples=300, warm_up=100)
 claim(
-    "Power of the distance with which the noise grows, from 0.1 to 1 posterior standard deviations",
+    "Power of the distance with which the noise grows, from 0.1 to 1 posterior "
+    "standard deviations",
     (calm_traces[4] / calm_traces[0]).log() / (distances[4] / distances[0]).log(),
     near=2,
     within=0.15,
-    because="twenty directions and minibatches; the next term of the expansion is small there",
+    because=(
+        "twenty directions and minibatches; the next term of the expansion is small "
+        "there"
+    ),
 )
 claim(
-    "Noise with the control variate over noise without, at one posterior standard deviation",
+    "Noise with the control variate over noise without, at one posterior standard "
+    "deviation",
     calm_traces[4] / plain_traces[4],
     at_most=0.02,
     because="other directions give near 0.005",
 )
 claim(
-    "Standard deviation over the reference's with C = 10 and B̂ = 0, with the control variate",
+    "Standard deviation over the reference's with C = 10 and B̂ = 0, with the control "
+    "variate",
     mean_spread(calm_run)[0],
     near=1,
     within=0.05,
-    because="without it the ratio is above 2; a noise of 0.005·44 over a friction of 10 leaves one per cent",
+    because=(
+        "without it the ratio is above 2; a noise of 0.005·44 over a friction of 10 "
+        "leaves one per cent"
+    ),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-control", "caption": "Trace of V̂ on the logistic regression at a distance from the mode, in posterior standard deviations of each coordinate: the plain minibatch gradient and the one with a control variate. The grey band is where the posterior is."}}

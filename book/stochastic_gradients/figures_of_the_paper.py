@@ -108,7 +108,10 @@ claim(
     total_variation(exact, probabilities, edges) / floor,
     near=1,
     within=0.4,
-    because="some 30 bins matter, each with a relative spread of 0.76: four times 0.76/√30 is 0.55",
+    because=(
+        "some 30 bins matter, each with a relative spread of 0.76: four times "
+        "0.76/√30 is 0.55"
+    ),
 )
 
 runs = {
@@ -127,7 +130,10 @@ claim(
     "Total variation of HMC with the correction step, mean of 16 runs",
     distance["HMC"],
     at_most=0.013,
-    because="exact draws show 0.008, HMC's repeat each other a little; single runs spread by 0.0025",
+    because=(
+        "exact draws show 0.008, HMC's repeat each other a little; single runs spread "
+        "by 0.0025"
+    ),
 )
 claim(
     "Total variation of HMC without correction, mean of 16 runs",
@@ -139,7 +145,10 @@ claim(
     "Total variation of SGHMC, mean of 16 runs",
     distance["SGHMC"],
     at_most=0.015,
-    because="the floor of 0.008, and the bias of the step, 0.007; single runs spread by 0.0013",
+    because=(
+        "the floor of 0.008, and the bias of the step, 0.007; single runs spread by "
+        "0.0013"
+    ),
 )
 claim(
     "Total variation of naive SGHMC without correction, mean of 16 runs",
@@ -151,7 +160,9 @@ claim(
     "Total variation of naive SGHMC with the correction step, mean of 16 runs",
     distance["naive SGHMC with correction"],
     at_most=0.016,
-    because="it is exact, but rejections correlate its draws; single runs spread by 0.002",
+    because=(
+        "it is exact, but rejections correlate its draws; single runs spread by 0.002"
+    ),
 )
 
 # %% [markdown]
@@ -230,7 +241,8 @@ plt.show()
 
 # %%
 def noisy_trajectory(noisy, position, momentum, generator, fresh_half_kicks=False):
-    """Fifty noisy leapfrog steps; with ``fresh_half_kicks`` the noise of every half kick is drawn afresh, as in the published code."""
+    """Fifty noisy leapfrog steps; with ``fresh_half_kicks`` the noise of every half
+    kick is drawn afresh, as in the published code."""
 
     def gradient(position):
         return noisy.stochastic_gradient(position, generator)
@@ -359,7 +371,10 @@ for label, path, expected in (
         path[-1].pow(2).sum(-1).mean() / expected,
         near=1,
         within=0.06,
-        because="1 + kε²V, less what half kicks lack; 10,000 paths have a standard error of 0.01",
+        because=(
+            "1 + kε²V, less what half kicks lack; 10,000 paths have a standard error "
+            "of 0.01"
+        ),
     )
 kept_momentum = sghmc_chain(
     torch.eye(1), 0.1, 3.0, noise_variance=4.0, noise_estimate=0.2
@@ -449,12 +464,14 @@ sghmc_settings = [
 
 
 def measure(kernel, seed):
-    """Draw ten million samples; return the mean absolute error of the covariance and the autocovariances (lags,)."""
+    """Draw ten million samples; return the mean absolute error of the covariance and
+    the autocovariances (lags,)."""
     start = gaussian.exact_samples(1_000, torch.Generator().manual_seed(seed))
     draws = sample(
         kernel, noisy, start, num_samples=10_000, warm_up=2_000, seed=seed
     ).samples
-    # Summed chain by chain: a sum of ten million numbers in single precision would lose the third digit.
+    # Summed chain by chain: a sum of ten million numbers in single precision would lose
+    # the third digit.
     covariance = (
         torch.einsum("tci,tcj->cij", draws, draws).double() / len(draws)
     ).mean(0)
@@ -465,7 +482,8 @@ def measure(kernel, seed):
 
 
 def usual_time(autocovariances, chain):
-    """1 + 2 Σ ρ over eight times the memory of the chain, the number of steps in which a bad start falls by 1/e."""
+    """1 + 2 Σ ρ over eight times the memory of the chain, the number of steps in
+    which a bad start falls by 1/e."""
     memory = -1 / torch.linalg.eigvals(chain.transition.double()).abs().max().log()
     return float(
         2 * autocovariances[: round(8 * float(memory))].sum() / autocovariances[0] - 1
@@ -473,7 +491,8 @@ def usual_time(autocovariances, chain):
 
 
 def time_of_published_code(autocovariances):
-    """1 + 2 Σ (1 − k/K) up to the first lag at which the autocorrelation falls below 0.05: the lags are counted."""
+    """1 + 2 Σ (1 − k/K) up to the first lag at which the autocorrelation falls below
+    0.05: the lags are counted."""
     smoothed = 0.5 * (autocovariances[:-2] + autocovariances[2:])
     lags = torch.arange(1, int((smoothed < 0.05).nonzero()[0]) + 1)
     return float(1 + 2 * (1 - lags / 10_000_000).sum())
@@ -568,11 +587,13 @@ for name, bound, reason in (
     (
         "SGHMC",
         0.15,
-        "ten million samples know it to about 5 %, because swings that cancel in the sum do not cancel in its error",
+        "ten million samples know it to about 5 %, because swings that cancel in the "
+        "sum do not cancel in its error",
     ),
 ):
     claim(
-        f"Largest relative difference between measured and exact autocorrelation times of {name}",
+        "Largest relative difference between measured and exact autocorrelation "
+        f"times of {name}",
         max(
             abs(time / exact - 1)
             for time, exact in zip(times[name], exact_times[name], strict=True)
@@ -583,7 +604,8 @@ for name, bound, reason in (
 
 
 def sgld_with_error(error):
-    """Find by bisection the step at which SGLD's exact error is the given one; return its chain."""
+    """Find by bisection the step at which SGLD's exact error is the given one;
+    return its chain."""
     low, high = 1e-6, 0.18
     for _ in range(60):
         middle = (low + high) / 2
@@ -613,12 +635,15 @@ claim(
         for time, rival in zip(published_times["SGHMC"], rival_times, strict=True)
     ),
     at_most=0.5,
-    because="the figure's conclusion does not hang on the definition: other seeds give 0.15",
+    because=(
+        "the figure's conclusion does not hang on the definition: other seeds give 0.15"
+    ),
 )
 
 
 def time_of_square(chain, direction):
-    """The exact autocorrelation time of a squared coordinate of a Gaussian chain, 1 + 2 Σ ρ²."""
+    """The exact autocorrelation time of a squared coordinate of a Gaussian chain, 1
+    + 2 Σ ρ²."""
     return float(2 * chain.autocorrelation(direction, 20_000).pow(2).sum() - 1)
 
 
@@ -627,7 +652,8 @@ ratios = [
     for chain, rival in zip(exact_chains["SGHMC"], rivals, strict=True)
 ]
 claim(
-    "The same for the autocorrelation time of θ₁², which the error of a covariance feels",
+    "The same for the autocorrelation time of θ₁², which the error of a covariance "
+    "feels",
     max(ratios),
     at_most=0.4,
     because="exact laws: 0.29 at the largest step, 0.04 at the smallest",
@@ -645,13 +671,19 @@ claim(
     "Largest error of SGHMC, measured with ten million samples",
     max(errors["SGHMC"]),
     at_most=0.025,
-    because="the exact error is at most 0.0074; the rest is Monte Carlo error, whose standard deviation is up to 0.006",
+    because=(
+        "the exact error is at most 0.0074; the rest is Monte Carlo error, whose "
+        "standard deviation is up to 0.006"
+    ),
 )
 claim(
     "The published code's sum over the usual autocorrelation time, SGLD at 0.18",
     published_times["SGLD"][0] / times["SGLD"][0],
     at_least=3,
-    because="a lag counts as 1 instead of ρ < 1 until ρ falls below 0.05; other seeds give 4.4 to 4.6",
+    because=(
+        "a lag counts as 1 instead of ρ < 1 until ρ falls below 0.05; other seeds "
+        "give 4.4 to 4.6"
+    ),
 )
 lowest = min(
     float(chain.autocorrelation(direction, 500).min())
@@ -704,7 +736,8 @@ reach = {
 }
 difference = reach["SGHMC"] - reach["SGLD"]
 claim(
-    "Over 50 steps SGHMC covers more of the first axis than SGLD, on average by at least",
+    "Over 50 steps SGHMC covers more of the first axis than SGLD, on average by at "
+    "least",
     difference.mean(),
     at_least=0.3,
     because="other seeds give 0.42 to 0.45",

@@ -148,7 +148,8 @@ def exact_variance(step_size, noise_variance=4.0, noise_estimate=0.0):
 noisy = NoisyGradient(Gaussian.standard(1), 4.0)
 formula = [(1 + 2 * h) / (1 - h / 2) for h in step_sizes.tolist()]
 claim(
-    "Largest error of the formula against the discrete Lyapunov equation, 40 step sizes",
+    "Largest error of the formula against the discrete Lyapunov equation, 40 step "
+    "sizes",
     max(
         abs(f - exact_variance(h))
         for f, h in zip(formula, step_sizes.tolist(), strict=True)
@@ -240,7 +241,8 @@ noise_at_mean = factor * torch.cov((x * residuals[:, None]).T, correction=0)
 
 
 def exact_width(step_size):
-    """The exact stationary variance of minibatch SGLD over the posterior's, averaged over the coordinates."""
+    """The exact stationary variance of minibatch SGLD over the posterior's, averaged
+    over the coordinates."""
     transition, covariance = identity - step_size * A, torch.linalg.inv(A)
     for _ in range(round(20 / (step_size * N))):
         noise = noise_at_mean + factor * (squares @ covariance @ squares).mean(0)
@@ -301,7 +303,10 @@ claim(
     "Excess width at η = 1e-4 with minibatches over that with all the data",
     (exact_width(1e-4) - 1) / (1 / (1 - 0.5e-4 * float(A.diagonal().mean())) - 1),
     at_least=25,
-    because="exact laws: the excess is about ½ηV = 2.5 against ½ηa = 0.05, a ratio of about N/n = 50",
+    because=(
+        "exact laws: the excess is about ½ηV = 2.5 against ½ηa = 0.05, a ratio of "
+        "about N/n = 50"
+    ),
 )
 
 # %% [markdown]
@@ -422,7 +427,9 @@ claim(
     "Standard deviation of the weighted average of θ over that of the equal one",
     weighted.std() / equal.std(),
     at_most=0.995,
-    because="the exact ratio is 0.973, and 4,000 pairs of averages know it to about 0.003",
+    because=(
+        "the exact ratio is 0.973, and 4,000 pairs of averages know it to about 0.003"
+    ),
 )
 weights = eta[boundary:] / eta[boundary:].sum()
 exact_square = {

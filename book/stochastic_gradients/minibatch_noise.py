@@ -132,7 +132,9 @@ claim(
     "Relative error of the mean gradient where N/n is forgotten",
     (forgotten - exact).norm() / exact.norm(),
     at_least=0.3,
-    because="enumeration: a third of the likelihood's part is left, and all of the prior's",
+    because=(
+        "enumeration: a third of the likelihood's part is left, and all of the prior's"
+    ),
 )
 
 # %% [markdown]
@@ -181,7 +183,8 @@ def noise_covariance(position, n, replacement=False):
 
 
 def measured_trace(position, n, replacement, batches=4_000):
-    """The trace of V from minibatches, with its standard error: the mean square distance from the exact gradient."""
+    """The trace of V from minibatches, with its standard error: the mean square
+    distance from the exact gradient."""
     noisy = LogisticRegression(
         inputs, targets, batch_size=n, minibatches=Fresh(replacement)
     )
@@ -205,7 +208,8 @@ for replacement in (True, False):
     value, error = measured_trace(mode, 100, replacement)
     trace = float(noise_covariance(mode, 100, replacement).trace())
     claim(
-        f"Measured trace of V over its formula, 100 of 2,000 {'with' if replacement else 'without'} replacement",
+        "Measured trace of V over its formula, 100 of 2,000 "
+        f"{'with' if replacement else 'without'} replacement",
         value / trace,
         near=1,
         standard_error=error / trace,
@@ -275,10 +279,14 @@ plt.show()
 hessian = curvature(mode)
 predicted = N / 100 * (N - 100) / (N - 1) * hessian
 claim(
-    "Relative distance of V from (N/n)(N−n)/(N−1) times the curvature, at the mode, n = 100",
+    "Relative distance of V from (N/n)(N−n)/(N−1) times the curvature, at the mode, n "
+    "= 100",
     (at_mode - predicted).norm() / predicted.norm(),
     at_most=0.2,
-    because="exact matrices; 2,000 examples know each entry to a few per cent, and other data sets give 0.08 to 0.12",
+    because=(
+        "exact matrices; 2,000 examples know each entry to a few per cent, and other "
+        "data sets give 0.08 to 0.12"
+    ),
 )
 claim(
     "Trace of V over that of the curvature, n = 100",
@@ -291,7 +299,8 @@ values, vectors = torch.linalg.eigh(at_mode)
 posterior_variance = torch.linalg.inv(hessian)
 loudest, quietest = vectors[:, -1], vectors[:, 0]
 claim(
-    "Variance of the posterior in the loudest direction of the noise over that in the quietest",
+    "Variance of the posterior in the loudest direction of the noise over that in the "
+    "quietest",
     (loudest @ posterior_variance @ loudest)
     / (quietest @ posterior_variance @ quietest),
     at_most=0.5,
@@ -353,11 +362,15 @@ for step_size in (0.05, 0.025):
     squares = (step_size * kicks).pow(2).sum(-1)
     diffusion = 0.5 * step_size * torch.cov(without.T, correction=0)
     claim(
-        f"Mean square momentum from the noise in a unit of time over tr 2B, ε = {step_size:g}",
+        "Mean square momentum from the noise in a unit of time over tr 2B, ε = "
+        f"{step_size:g}",
         squares.mean() / (2 * diffusion.trace()),
         near=1,
         standard_error=squares.std() / 20_000**0.5 / (2 * diffusion.trace()),
-        because="the twelve examples at a fixed θ, B from enumeration; Monte Carlo over 20,000 paths",
+        because=(
+            "the twelve examples at a fixed θ, B from enumeration; Monte Carlo over "
+            "20,000 paths"
+        ),
     )
 
 # %% [markdown]
@@ -389,9 +402,12 @@ for step_size in (0.05, 0.025):
 
 # %%
 def contributions(rare, heavy):
-    """The derivatives g (N,) of a regression with one feature: an intercept, or a heavy-tailed feature at θ = 0."""
+    """The derivatives g (N,) of a regression with one feature: an intercept, or a
+    heavy-tailed feature at θ = 0."""
     g = torch.Generator().manual_seed(7)
-    if heavy:  # the ratio of a Gaussian and a uniform number has tails like those of a Cauchy distribution
+    # the ratio of a Gaussian and a uniform number has tails like those of a Cauchy
+    # distribution
+    if heavy:
         feature = torch.randn(N, generator=g, dtype=torch.float64) / torch.rand(
             N, generator=g, dtype=torch.float64
         )
@@ -454,7 +470,8 @@ for kicks in (1, 10):
         sums / (kicks * N**2 / 20 * cases["a class of 1 %"].var(correction=0)).sqrt()
     ).pow(4)
     claim(
-        f"Measured kurtosis with a class of 1 %, {'one minibatch' if kicks == 1 else 'the sum of ten minibatches'} of 20",
+        "Measured kurtosis with a class of 1 %, "
+        f"{'one minibatch' if kicks == 1 else 'the sum of ten minibatches'} of 20",
         fourth.mean(),
         near=round(3 + (kurtosis(cases["a class of 1 %"]) - 3) / (20 * kicks), 3),
         standard_error=fourth.std() / len(fourth) ** 0.5,

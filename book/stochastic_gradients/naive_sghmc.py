@@ -157,7 +157,8 @@ plt.show()
 
 # %%
 def covariance_path(step_size, noise_variance, num_steps):
-    """The exact covariance of (θ, r) after 0, 1, … steps from equilibrium, (num_steps + 1, 2, 2)."""
+    """The exact covariance of (θ, r) after 0, 1, … steps from equilibrium,
+    (num_steps + 1, 2, 2)."""
     half_drift, kick = flows.Drift(step_size / 2), flows.Kick(step_size)
     step = linear_chain([half_drift, kick, half_drift], torch.eye(1), noise_variance)
     path = [torch.eye(2, dtype=torch.float64)]
@@ -244,7 +245,8 @@ end = leapfrog(
     path_length,
 )
 gain = total_energy(*end) - total_energy(position, momentum)
-# Of the 201 kicks of the trajectory the first and the last are half kicks, with a quarter of the noise variance each.
+# Of the 201 kicks of the trajectory the first and the last are half kicks, with a
+# quarter of the noise variance each.
 full_kicks = path_length - 1 + 2 / 4
 claim(
     "The double well gains energy in a time of 4 as the formula says",
@@ -318,10 +320,13 @@ for L in (5, 15, 25, 50):
 times = [0.1 * L for L in all_lengths]
 formula = [1 + B * (t / math.sin(t) ** 2 - 1 / math.tan(t)) for t in times]
 claim(
-    "Largest relative difference between the formula and the exact law at ε = 0.1, up to 28 steps",
+    "Largest relative difference between the formula and the exact law at ε = 0.1, up "
+    "to 28 steps",
     max(abs(f / e - 1) for f, e in zip(formula[:28], exact[:28], strict=True)),
     at_most=0.01,
-    because="exact laws: half kicks at the ends and the step's error are of order ε² = 0.01",
+    because=(
+        "exact laws: half kicks at the ends and the step's error are of order ε² = 0.01"
+    ),
 )
 claim(
     "Variance with one step a trajectory less that of SGLD with η = ε²/2",

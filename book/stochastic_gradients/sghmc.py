@@ -260,7 +260,8 @@ biases = {
 alpha, k = 3 * step_sizes, step_sizes**2
 formula = 1 / (1 - k / (2 * (2 - alpha)))
 claim(
-    "Largest error of the formula against the discrete Lyapunov equation, seven step sizes",
+    "Largest error of the formula against the discrete Lyapunov equation, seven step "
+    "sizes",
     (biases[False] + 1 - formula).abs().max(),
     at_most=1e-10,
     because="rounding",
@@ -300,7 +301,8 @@ for h in (0.4, 0.2, 0.1):
         measured.append((h, order, *run.mean_and_standard_error(lambda x: x**2)))
 for h, order, value, error in measured:
     claim(
-        f"Measured variance at ε = {h:g}, gradient at the {'old' if order else 'new'} position",
+        f"Measured variance at ε = {h:g}, gradient at the {'old' if order else 'new'} "
+        "position",
         value,
         near=round(1 + gaussian_bias(h, order), 5),
         standard_error=error,
@@ -378,7 +380,9 @@ claim(
     exact_variance("BAOAB", 0.5) - 1,
     near=0,
     within=1e-12,
-    because="exact law: on a Gaussian target its positions have no bias at any stable step",
+    because=(
+        "exact law: on a Gaussian target its positions have no bias at any stable step"
+    ),
 )
 claim(
     "Bias of UBU's variance at ε = 0.5 over that at ε = 0.25",
@@ -454,7 +458,8 @@ for _ in range(99):
     target.energy(parameter[None]).sum().backward()
     optimiser.step()
     steps.append(parameter.detach().clone())
-# SGHMC drifts first, from rest, so that its draw number t + 1 is the optimiser's number t.
+# SGHMC drifts first, from rest, so that its draw number t + 1 is the optimiser's number
+# t.
 claim(
     "At zero temperature SGHMC differs from torch.optim.SGD with momentum 0.9 by",
     (trace[1:] - torch.stack(steps)).abs().max(),
@@ -512,7 +517,10 @@ claim(
     time_of_square[75] / 20,
     near=1,
     within=0.05,
-    because="exact law at ε = 0.1; a sum over steps differs from the integral by half a step",
+    because=(
+        "exact law at ε = 0.1; a sum over steps differs from the integral by half a "
+        "step"
+    ),
 )
 claim(
     "The friction with the smallest autocorrelation time of θ²",

@@ -93,7 +93,8 @@ def frequencies(samples):
 
 
 def distance_and_floor(samples):
-    """Distance of the symmetrised histogram to the truth, and half of the distance between two halves of the chains."""
+    """Distance of the symmetrised histogram to the truth, and half of the distance
+    between two halves of the chains."""
     half = samples.shape[1] // 2
     floor = (
         0.25
@@ -144,7 +145,10 @@ claim(
     "Distance of the report's sampler at ε = 0.025 over that at ε = 0.1",
     table["as reported"][-1][0] / table["as reported"][0][0],
     at_least=1.3,
-    because="measured 2: of its two errors, one shrinks with ε and had been hiding the other",
+    because=(
+        "measured 2: of its two errors, one shrinks with ε and had been hiding the "
+        "other"
+    ),
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-report", "caption": "The double well at ε = 0.025. The report's sampler draws too much from the bottoms of the wells and too little from the barrier; uniform weights repair it."}}
@@ -312,7 +316,8 @@ claim(
 def window_variance(
     friction, step_size, num_states, keep_momentum, by_energy, chains, num_draws, seed
 ):
-    """Variance of θ in the bowl, and its standard error, if each draw is chosen from a window of states around the last."""
+    """Variance of θ in the bowl, and its standard error, if each draw is chosen from
+    a window of states around the last."""
     generator = torch.Generator().manual_seed(seed)
     theta, momentum = torch.randn(2, chains, generator=generator)
     squares = torch.zeros(chains)
@@ -361,7 +366,8 @@ for by_energy, expected in ((True, 0.5), (False, 1.0)):
         1.0, 0.5, 8, True, by_energy, chains=10_000, num_draws=30, seed=3
     )
     claim(
-        f"Variance in the bowl with the momentum kept, ε = 0.5, {'energy' if by_energy else 'equal'} weights",
+        "Variance in the bowl with the momentum kept, ε = 0.5, "
+        f"{'energy' if by_energy else 'equal'} weights",
         value,
         near=expected,
         standard_error=error,
@@ -379,7 +385,8 @@ fresh = [
 ]
 tangent = 2 * (fresh[0][0] - 1) / frictions[0] - (fresh[1][0] - 1) / frictions[1]
 claim(
-    "Slope of the variance against C at C = 0, fresh momenta, duration 2, extrapolated from C = 0.1 and 0.2",
+    "Slope of the variance against C at C = 0, fresh momenta, duration 2, "
+    "extrapolated from C = 0.1 and 0.2",
     tangent,
     near=round(slope, 3),
     within=0.45,
@@ -464,7 +471,8 @@ claim(
 )
 for index, h in enumerate(step_sizes):
     claim(
-        f"Distance with equal weights and the palindromic step, ε = {h:g}, less the noise floor",
+        f"Distance with equal weights and the palindromic step, ε = {h:g}, less the "
+        "noise floor",
         right_one[index][0] - right_one[index][1],
         at_most=0.008,
         because="one more noise floor",
@@ -547,7 +555,8 @@ mass = float(
     (inputs.square() * (fitted * (1 - fitted))[:, None]).sum(0).mean() + 1
 )  # mean curvature
 
-problems = {  # name: potential, start, statistic whose mean should be zero, friction, V, mass
+# name: potential, start, statistic whose mean should be zero, friction, V, mass
+problems = {
     "double well": (
         noisy_well,
         in_well,
@@ -581,7 +590,8 @@ plans = {
 
 
 def bias(name, step_size, seed=8, **settings):
-    """Relative bias of the problem's statistic, its standard error, and the share of trees that reached the largest depth."""
+    """Relative bias of the problem's statistic, its standard error, and the share of
+    trees that reached the largest depth."""
     potential, start, statistic, friction, noise, mass = problems[name]
     kernel = SGNUTS(
         step_size, friction, 0.5 * step_size * noise, mass, max_depth=6, **settings
@@ -606,19 +616,25 @@ torn = {
 }
 for name, plan in plans.items():
     claim(
-        f"Relative bias on the {name}, equal weights, at ε = {plan[-1]:g} over that at ε = {plan[0]:g}",
+        f"Relative bias on the {name}, equal weights, at ε = {plan[-1]:g} over that "
+        f"at ε = {plan[0]:g}",
         abs(uniform[name][-1][0] / uniform[name][0][0]),
         at_most=0.5,
-        because=f"at order one it would be {plan[-1] / plan[0]:.2g}, at order two {(plan[-1] / plan[0]) ** 2:.2g}, with Monte Carlo error",
+        because=(
+            f"at order one it would be {plan[-1] / plan[0]:.2g}, at order two "
+            f"{(plan[-1] / plan[0]) ** 2:.2g}, with Monte Carlo error"
+        ),
     )
     claim(
-        f"Relative bias on the {name}, energy weights, at ε = {plan[-1]:g} over that at ε = {plan[0]:g}",
+        f"Relative bias on the {name}, energy weights, at ε = {plan[-1]:g} over that "
+        f"at ε = {plan[0]:g}",
         energies[name][-1][0] / energies[name][0][0],
         at_least=0.75,
         because="it does not vanish with ε; measured between 0.9 and 1.1",
     )
     claim(
-        f"Bias with drift–kick over bias with the palindromic step, {name}, ε = {plan[1]:g}",
+        f"Bias with drift–kick over bias with the palindromic step, {name}, ε = "
+        f"{plan[1]:g}",
         torn[name][0][0] / abs(uniform[name][1][0]),
         at_least=4,
         because="first order against second; measured 20 and more",
@@ -769,7 +785,8 @@ lags = torch.arange(3_000, dtype=torch.float64)
 
 
 def sghmc_efficiency(friction, num_steps, fresh_momentum):
-    """Exact effective draws per gradient of SGHMC, for the narrowest and the widest coordinate."""
+    """Exact effective draws per gradient of SGHMC, for the narrowest and the widest
+    coordinate."""
     worst = math.inf
     for scale in (scales[0], scales[-1]):
         chain = sghmc_chain(
@@ -786,7 +803,8 @@ def sghmc_efficiency(friction, num_steps, fresh_momentum):
 
 
 def sgnuts_efficiency(friction):
-    """Measured effective draws per gradient of SGNUTS, and the mean duration of a path."""
+    """Measured effective draws per gradient of SGNUTS, and the mean duration of a
+    path."""
     generator = torch.Generator().manual_seed(12)
     draws = sample(
         SGNUTS(step_size, friction, wide_estimate),
@@ -822,7 +840,8 @@ claim(
     because="exact law, 10.6",
 )
 claim(
-    "SGNUTS at friction 0.1 over SGHMC with fresh momenta and m = 5, effective draws per gradient",
+    "SGNUTS at friction 0.1 over SGHMC with fresh momenta and m = 5, effective draws "
+    "per gradient",
     by_tree[0] / sghmc_efficiency(0.1, 5, True),
     at_least=1.5,
     because="measured 3; the effective number has an error of 10 to 15 %",

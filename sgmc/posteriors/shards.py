@@ -25,7 +25,7 @@ class Shard(DataPotential):
         num_shards: J.
 
     Raises:
-        ValueError: if the indices are no numbers of examples, or the shard has fewer examples than a minibatch.
+        ValueError: if the indices are no numbers of examples, or have one twice, or the shard has fewer examples than a minibatch.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
@@ -44,6 +44,8 @@ class Shard(DataPotential):
             raise ValueError(
                 f"indices must be int64 from 0 to {posterior.num_examples - 1}, but are {indices.dtype} with {indices.tolist()}"
             )
+        if len(indices.unique()) < len(indices):
+            raise ValueError(f"indices must not have an example twice, but have only {len(indices.unique())} different of {len(indices)}")
         data = [tensor.index_select(0, indices.to(tensor.device)) for tensor in posterior.data]
         super().__init__(data, posterior.batch_size, posterior.minibatches, posterior.dim)
         self._part = copy.copy(posterior)  # the model, with these examples in place of all

@@ -26,6 +26,15 @@ def test_every_executed_chapter_has_claims():
     assert not few, f"chapters with fewer than five claims: {few}"
 
 
+def test_no_line_of_code_is_wider_than_the_page():
+    """The formatter leaves strings, docstrings and comments as they are."""
+    wide = []
+    for path in book.chapters():
+        cells = nbformat.read(path.with_suffix(".ipynb"), as_version=4).cells
+        wide += [(path.stem, line) for cell in cells if cell.cell_type == "code" for line in cell.source.split("\n") if len(line) > 88]
+    assert wide == []
+
+
 def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
     notebook = small_book / "book" / "part" / "small.ipynb"
     assert run(small_book, "sync")[0] == 0

@@ -327,6 +327,7 @@ FAULTS = [
         "self._part.data, self._part.num_examples = self.data, self.num_examples",
         "self._part.data = self.data",
     ),
+    shards("an example may be in a shard twice", "if len(indices.unique()) < len(indices):", "if False:"),
     shards(
         "the last examples are in no shard",
         "for indices in order.tensor_split(number)",

@@ -26,8 +26,14 @@ FAULTS = [
     starting("neighbours are asked at the start alone", "near = position[:1] + 0.1 *", "near = position[:1] + 0.0 *"),
     starting("what is cut off is let in", "and _cut_off(potential, near, direction, energy, expected):", "and False:"),
     starting("the end of a support is taken for a cut", "(odd & found.isfinite()).double().mean()", "odd.double().mean()"),
-    remarks("widths are not compared", "for each in (values, folded)", "for each in (values, values)"),
+    remarks("widths are not compared", "for each in (values, widths)", "for each in (values, values)"),
     # the loop
+    sampling(
+        "a divergence before the first draw is an error of the model's alone",
+        "if self.done == 0:",
+        "if self.num_drawn == 0:",
+        tests=f"{SAMPLING}::test_a_step_that_fails_in_the_warm_up_is_a_divergence_too",
+    ),
     sampling(
         "a dead run goes on to its end",
         "        if self.done % _CHECK_EVERY == 0:\n            self.check()\n",
@@ -295,9 +301,9 @@ FAULTS = [
     tuning("what the step widens counts twice", "0.125 * step_size**2", "0.25 * step_size**2"),
     tuning("the transposed half is forgotten", "(half + half.transposed)", "(half + half)"),
     tuning("K is that of another friction", "room = m - 0.5 * step_size * c", "room = m - 0.25 * step_size * c"),
-    tuning("the step is twice as long", "2 / max(loudness, 1e-12))\n    friction", "4 / max(loudness, 1e-12))\n    friction"),
+    tuning("the step is twice as long", "2 / max(look.loudness, 1e-12))", "4 / max(look.loudness, 1e-12))"),
     tuning("curvature is twice as large", ".mean(0) / 2", ".mean(0)"),
-    tuning("stiff directions do not bound the step", "LONGEST_STEP / math.sqrt(stiffness)", "LONGEST_STEP"),
+    tuning("stiff directions do not bound the step", "LONGEST_STEP / math.sqrt(look.stiffness)", "LONGEST_STEP"),
     tuning(
         "draws are looked at one alone",
         "return default_kernel(potential, position, seed), position",
@@ -328,8 +334,8 @@ FAULTS = [
     consensus("weights are covariances", "precisions = torch.linalg.inv(covariances)\n    return", "precisions = covariances\n    return"),
     consensus(
         "the product is as wide as the mean part",
-        "covariance = torch.linalg.inv(precisions.sum(0))",
-        "covariance = torch.linalg.inv(precisions.mean(0))",
+        "torch.linalg.inv(torch.linalg.inv(covariances).sum(0))",
+        "torch.linalg.inv(torch.linalg.inv(covariances).mean(0))",
     ),
     consensus("candidates have a normal law", "standard = normal * (degrees / chi_squared).sqrt()[..., None]", "standard = normal"),
     consensus("weights forget where candidates come from", ".sum(0) - log_density", ".sum(0)"),
@@ -343,6 +349,11 @@ FAULTS = [
         "a piece that ends every worker is tried for ever",
         "if losses[piece] > LOSSES or isinstance(error, distributed.KilledWorker):",
         "if losses[piece] > 9:",
+    ),
+    cluster(
+        "a cluster without workers is waited for in silence",
+        "except TimeoutError as error:\n        raise RuntimeError(",
+        "except ZeroDivisionError as error:\n        raise RuntimeError(",
     ),
     cluster(
         "data are sent once for each piece", "key = id(data[piece])\n        if key not in held:", "key = id(data[piece])\n        if True:"
