@@ -6,6 +6,9 @@ import html
 import math
 
 from sgmc.checks import check_instance
+from sgmc.play import playing
+
+KINDS = ("exact", "live", "stored")
 
 
 class ClaimError(AssertionError):
@@ -22,12 +25,14 @@ def claim(
     within: float | None = None,
     standard_error: float | None = None,
     because: str,
+    kind: str = "live",
 ) -> None:
-    """State an empirical sentence, check it, and print one line that is the same on every machine.
+    """State an empirical sentence, check it, and show one line that is the same on every machine.
 
     The line holds the statement, its bound and where the bound comes from, but not the measured value, whose last digits
     differ between processors; the rendered page shows that too. With ``standard_error`` the bound is four of them: a true
-    claim fails once in 15,000 times.
+    claim fails once in 15,000 times. Where a reader plays (:func:`sgmc.play.play`), a claim that does not hold shows ✗ and what was
+    measured, and the page goes on.
 
     Args:
         statement: the sentence, without its bound.
@@ -38,10 +43,12 @@ def claim(
         within: the largest absolute difference from ``near`` allowed.
         standard_error: the Monte Carlo standard error of ``value``.
         because: where the bound comes from.
+        kind: ``"exact"`` for what has no chance in it, such as a law that is solved or an enumeration, ``"live"`` for what the page draws,
+            ``"stored"`` for what a longer run has left in a file.
 
     Raises:
         ClaimError: if the claim is false, or the value is not a number.
-        ValueError: if the bound is missing, stated twice or no finite number, or the value is not one number.
+        ValueError: if the kind is none of these, or the bound is missing, stated twice or no finite number, or the value is not one number.
 
     Example:
         >>> claim("A third is near 0.33", 1 / 3, near=0.33, within=0.005, because="two digits")
@@ -49,6 +56,8 @@ def claim(
     """
     check_instance("statement", statement, str, '"A third is near 0.33"')
     check_instance("because", because, str, '"two digits"')
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, but it is {kind!r}")
     given = {"at_most": at_most, "at_least": at_least, "near": near, "within": within}
     for name, bound in given.items():
         if bound is not None and not math.isfinite(_number(name, bound)):
@@ -75,9 +84,9 @@ def claim(
     measured = str(value) if truth else f"{value:.4g}"
     if standard_error is not None:
         measured += f" ± {float(standard_error):.2g}"
-    if not holds:
+    if not holds and not playing():
         raise ClaimError(f"{statement}: {bound}, but measured {measured} (because {because})")
-    _show(f"✓ {statement}: {bound} (because {because})", "" if truth else f"measured {measured}")
+    _show(holds, statement, bound, because, measured, kind)
 
 
 def _number(name: str, value: object) -> float:
@@ -94,11 +103,21 @@ def anchor(line: str) -> str:
     return "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
 
 
-def _show(line: str, measured: str) -> None:
+def _show(holds: bool, statement: str, bound: str, because: str, measured: str, kind: str) -> None:
+    line = f"✓ {statement}: {bound} (because {because})" if holds else f"✗ {statement}: {bound}, but measured {measured}"
     if "get_ipython" not in dir(builtins):  # IPython defines it; elsewhere there is no page to show the value on
         print(line)
         return
     from IPython.display import display
 
-    page = f'<div class="claim" id="{anchor(line)}">{html.escape(line)} <span class="measured">{measured}</span></div>'
+    parts = {
+        "verdict": "✓" if holds else "✗",
+        "statement": statement,
+        "bound": bound,
+        "measured": f"measured {measured}",
+        "because": because,
+    }
+    spans = "".join(f'<span class="{name}">{html.escape(text)}</span> ' for name, text in parts.items())
+    state = "" if holds else " broken"
+    page = f'<div class="claim{state}" id="{anchor(line)}" data-kind="{kind}">{spans}</div>'
     display({"text/plain": line, "text/html": page}, raw=True)

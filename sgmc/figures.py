@@ -1,13 +1,19 @@
 """The look of the book's figures: one style, and one colour for each algorithm throughout."""
 
+import base64
+import builtins
+import html
+import io
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from torch import Tensor
 
-from sgmc.checks import check_count, check_instance, check_tensor
+from sgmc.checks import check_count, check_instance, check_positive, check_tensor
 from sgmc.diagnostics import check_bounds, check_coordinates, check_edges
 from sgmc.potentials import Potential
 
@@ -91,3 +97,64 @@ def plot_contours(axes: Axes, potential: Potential, low: float, high: float, lev
     depths = 0.5 * (0.5 * torch.arange(1, levels + 1)) ** 2
     axes.contour(grid, grid, energy - energy.min(), levels=depths, colors=TRUTH, linewidths=0.8)
     axes.set_aspect("equal")
+
+
+_FILM = """
+(function (film) {
+  const images = film.querySelectorAll("img"), button = film.querySelector("button"), slider = film.querySelector("input");
+  let timer = null;
+  function show() { images.forEach((image, number) => { image.hidden = number !== Number(slider.value); }); }
+  function stop() { clearInterval(timer); timer = null; button.textContent = "play"; }
+  function advance() {
+    if (Number(slider.value) === images.length - 1) { stop(); } else { slider.value = Number(slider.value) + 1; show(); }
+  }
+  slider.addEventListener("input", () => { stop(); show(); });
+  button.addEventListener("click", () => {
+    if (timer !== null) { stop(); return; }
+    if (Number(slider.value) === images.length - 1) { slider.value = 0; show(); }
+    button.textContent = "pause";
+    timer = setInterval(advance, MILLISECONDS);
+  });
+})(document.currentScript.parentElement);
+"""
+
+
+def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> None:
+    """Show figures one after another, with a slider and a button that plays them; in print, and without scripts, the last one.
+
+    Args:
+        frames: the figures, all of one size; each is closed when it was drawn.
+        alt: what the film shows, for who cannot see it.
+        seconds: time of a frame.
+
+    Example:
+        >>> show_frames((plt.figure(figsize=(3, 2)) for _ in range(5)), "five empty figures")
+        a film of 5 frames: five empty figures
+    """
+    check_instance("alt", alt, str, '"a ball rolls in a bowl"')
+    check_positive("seconds", seconds)
+    pictures = []
+    for figure in frames:
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=100)
+        plt.close(figure)
+        pictures.append(base64.b64encode(buffer.getvalue()).decode())
+    if not pictures:
+        raise ValueError("frames must have at least one figure, but there is none")
+    text = f"a film of {len(pictures)} frames: {alt}"
+    if "get_ipython" not in dir(builtins):  # IPython defines it; elsewhere there is no page to show a film on
+        print(text)
+        return
+    from IPython.display import display
+
+    last = len(pictures) - 1
+    images = "".join(
+        f'<img src="data:image/png;base64,{picture}" alt="{html.escape(alt)}"{"" if number == last else " hidden"}>'
+        for number, picture in enumerate(pictures)
+    )
+    page = (
+        f'<div class="frames">{images}<p><button type="button">play</button> '
+        f'<input type="range" aria-label="frame" min="0" max="{last}" value="{last}"></p>'
+        f"<script>{_FILM.replace('MILLISECONDS', str(round(1000 * seconds)))}</script></div>"
+    )
+    display({"text/plain": text, "text/html": page, "image/png": pictures[-1]}, raw=True)

@@ -1,11 +1,13 @@
 """The loop: chains, warm-up, thinning, progress, stops and checkpoints."""
 
+import math
 import signal
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,6 +20,7 @@ from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
+from sgmc.play import playing
 from sgmc.potentials import Potential
 from sgmc.remarks import remark_disagreement, remark_stuck
 from sgmc.starting import check_kernel, check_start
@@ -78,7 +81,8 @@ def sample(
 
     Raises:
         ValueError: if the position, a count or the gradient at the start is unusable, or the potential contradicts itself.
-        DivergenceError: if a position stops being finite, or a step fails; the error's ``draws`` hold what was drawn.
+        DivergenceError: if a position stops being finite, or a step fails; the error's ``draws`` hold what was drawn. Where a reader plays
+            (:func:`sgmc.play.play`) it is a warning, and further draws are NaN.
         CheckpointError: if the checkpoint is corrupt or belongs to a run with other settings.
 
     Example:
@@ -98,7 +102,13 @@ def sample(
     check_start(potential, position, seed)
     run = _Sampling(kernel, potential, position, num_samples, warm_up, thinning, seed, collect)
     saved = None if checkpoint is None else Checkpoint(checkpoint, run.settings())
-    drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)
+    try:
+        drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)
+    except DivergenceError as error:
+        if not playing():
+            raise
+        warnings.warn(f"{error}\nHere the rest of them is NaN, for the page to go on", stacklevel=2)
+        return run.filled_up(error.draws)
     for remark in run.remarks():
         warnings.warn(remark, stacklevel=2)
     return run.draws()
@@ -287,6 +297,18 @@ class _Sampling:
             seconds=self.seconds + time.monotonic() - self.started,
             complete=num_drawn == self.num_samples,
         )
+
+    def filled_up(self, drawn: Draws) -> Draws:
+        """Give as many draws as were asked for, those after a divergence NaN."""
+
+        def fill(value: Tensor) -> Tensor:
+            rest = value.new_empty(self.num_samples - len(value), *value.shape[1:])
+            return torch.cat([value, rest.fill_(math.nan if value.is_floating_point() else 0)])
+
+        named = isinstance(drawn.samples, dict)
+        samples = {name: fill(value) for name, value in drawn.samples.items()} if named else fill(drawn.samples)
+        statistics = {name: fill(value) for name, value in drawn.statistics.items()}
+        return replace(drawn, samples=samples, statistics=statistics)
 
     def remarks(self) -> list[str]:
         """Say what speaks against the draws."""

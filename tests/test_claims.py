@@ -69,6 +69,7 @@ def test_a_bound_that_is_missing_or_stated_twice_is_refused(bound):
         ({"at_most": None, "near": 1.0, "within": math.inf}, "within must be finite, but it is inf"),
         ({"at_most": None, "near": 1.0, "standard_error": torch.ones(2)}, "standard_error must be one number"),
         ({"statement": None}, "statement must be of type str"),
+        ({"kind": "sure"}, "kind must be one of .exact., .live., .stored., but it is .sure."),
         ({"because": 3}, "because must be of type str, .* but it is 3 of type int"),
     ],
     ids=lambda value: "" if isinstance(value, str) else ", ".join(value),

@@ -1,5 +1,8 @@
 """Figures: what the curves say, read back from the axes."""
 
+import builtins
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ import torch
 from matplotlib.colors import is_color_like, to_hex, to_rgba
 from matplotlib.figure import Figure
 
-from sgmc.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, use_style
+from sgmc.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, show_frames, use_style
 from sgmc.targets import DoubleWell, Gaussian
 
 
@@ -88,3 +91,20 @@ EDGES = torch.tensor([0.0, 1.0, 2.0])
 def test_what_cannot_be_drawn_is_refused(draw, message, axes):
     with pytest.raises(ValueError, match=message):
         draw(axes)
+
+
+def test_a_film_is_one_page_with_all_frames_and_a_still_for_print(monkeypatch):
+    """Only the last frame is seen before a script runs; no frame is read from anywhere else, and every one is described."""
+    shown = []
+    monkeypatch.setattr(builtins, "get_ipython", None, raising=False)
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    open_before = plt.get_fignums()
+    show_frames((plt.figure(figsize=(2, 1 + number)) for number in range(3)), 'a ball & a "bowl"', seconds=0.5)
+    (data,) = shown
+    pictures = re.findall(r'<img src="data:image/png;base64,([^"]+)" alt="a ball &amp; a &quot;bowl&quot;"( hidden)?>', data["text/html"])
+    assert [hidden for _, hidden in pictures] == [" hidden", " hidden", ""]
+    assert len({picture for picture, _ in pictures}) == 3 and pictures[-1][0] == data["image/png"]
+    assert "setInterval(advance, 500)" in data["text/html"] and "http" not in data["text/html"]
+    assert plt.get_fignums() == open_before
+    with pytest.raises(ValueError, match="frames must have at least one figure"):
+        show_frames([], "nothing")

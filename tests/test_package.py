@@ -35,7 +35,8 @@ def test_an_installed_package_works_outside_of_the_repository(tmp_path):
 
 # Whatever stands in a row may import from its own row and the rows before it.
 ROWS = [
-    ["checks", "compiling", "claims", "tables", "randomness", "matrices", "networks", "datasets", "prediction"],
+    ["play", "checks", "compiling"],
+    ["claims", "tables", "randomness", "matrices", "networks", "datasets", "prediction"],
     ["minibatches", "potentials"],
     ["flows", "integrators", "targets", "noise", "posteriors"],
     ["linear_laws", "diagnostics", "fidelity", "kernels"],

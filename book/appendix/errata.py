@@ -39,10 +39,12 @@ from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
 from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, sghmc_chain
+from sgmc.play import play
 from sgmc.posteriors import LinearRegression, Posterior
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 use_style()
+play()
 
 bowl, one = Gaussian.standard(1), torch.eye(1, dtype=torch.float64)
 
@@ -94,6 +96,8 @@ def heat(splitting, num_steps):
 # of the noise.
 one_draw = heat([flows.Drift(0.05), flows.Kick(0.1), flows.Drift(0.05)], 15_000)
 two_draws = heat([flows.Kick(0.05), flows.Drift(0.1), flows.Kick(0.05)], 15_000)
+
+# %% tags=["hide-input"]
 claim(
     "Heat of 15,000 steps with two draws of the noise a point, over that with one",
     two_draws / one_draw,
@@ -167,6 +171,8 @@ overshot = {
     )[0]
     for steps in (8, 24)
 }
+
+# %% tags=["hide-input"]
 claim(
     "E[θ²] with one and a half kicks at the end, 8 steps over 24",
     overshot[8] / overshot[24],
@@ -201,6 +207,8 @@ claim(
 
 # %%
 mass, friction = 4.0, 3.0
+
+# %% tags=["hide-input"]
 claim(
     "Variance with friction Cr instead of CM⁻¹r, M = 4",
     # Friction CM, and injected noise 2Cε = 2(CM − B̂)ε.
@@ -281,11 +289,14 @@ def sghmc_mean_square(
 
 old_law = sghmc_chain(one, 0.1, 3.0, 4.0, 0.2, explicit_euler=True)
 new_law = sghmc_chain(one, 0.1, 3.0, 4.0, 0.2)
+
+# %% tags=["hide-input"]
 claim(
     "Bias of the Gaussian's variance with the old position, over that with the new one",
     (variance(old_law) - 1) / (variance(new_law) - 1),
     at_least=10,
     because="exact laws: 3.8 % against 0.3 %",
+    kind="exact",
 )
 right_scale = math.sqrt(2 * (3 - 0.2) * 0.1)
 old_square, _ = sghmc_mean_square(
@@ -329,12 +340,15 @@ print(
 wrong_scale_square, wrong_scale_error = sghmc_mean_square(
     bowl, noise_scale=2 * 3 * 0.1, seed=7
 )
+
+# %% tags=["hide-input"]
 claim(
     "Variance when 2Cε is passed as the standard deviation",
     wrong_scale_square,
     near=variance(sghmc_chain(one, 0.1, 3.0, temperature=0.6)),
     standard_error=wrong_scale_error,
     because="the exact law at temperature 2εC = 0.6",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -415,12 +429,15 @@ translated = sghmc_chain(
     one, kernel.step_size, kernel.friction, 4.0, kernel.noise_estimate
 )
 scalar = equation_fifteen(one, 0.03 * one, 0.3 * one, 0.5 * 0.03 * 4.0 * one, 4.0 * one)
+
+# %% tags=["hide-input"]
 claim(
     "Largest difference between the laws of equation (15) and of Algorithm 2, "
     "matrices and kernel",
     max(float(difference.abs().max()), abs(variance(scalar) - variance(translated))),
     at_most=1e-10,
     because="they are the same chain in other letters; rounding",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -465,11 +482,14 @@ errors = (
     without - N**2 / n * (N - n) / (N - 1) * sigma,
     without - N**2 / n * (1 - n / N) * sample_covariance,
 )
+
+# %% tags=["hide-input"]
 claim(
     "Largest error of the three formulas for V",
     max(float(error.abs().max()) for error in errors),
     at_most=1e-12,
     because="enumeration of all minibatches; rounding",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -490,6 +510,8 @@ claim(
 
 # %%
 kept = variance(sghmc_chain(one, 0.01, 1.0, noise_variance=4.0, noise_estimate=0.2))
+
+# %% tags=["hide-input"]
 claim(
     "Variance at ε = 0.01 with the estimate B̂ of ε = 0.1",
     kept,
@@ -533,13 +555,18 @@ def held_minibatch_chain(num_steps, step_size=0.1, friction=3.0, noise_variance=
 
 
 held = variance(held_minibatch_chain(10))
+
+# %% tags=["hide-input"]
 claim(
     "Variance with one minibatch for 10 steps, over that with a fresh one for each",
     held / variance(held_minibatch_chain(1)),
     near=1.563,
     within=0.001,
     because="exact laws",
+    kind="exact",
 )
+
+# %%
 for num_steps in (1, 10, 100, 1_000):
     print(
         f"one minibatch for {num_steps:5} steps: variance "
@@ -588,11 +615,13 @@ def heat_of_fixed_order(num_minibatches, momentum_decay, period):
     return float(in_order / response.square().sum())
 
 
+# %% tags=["hide-input"]
 claim(
     "Heat from a fixed order over heat from fresh minibatches, a swing in ten passes",
     heat_of_fixed_order(100, 0.01, 1_000),
     at_most=0.01,
     because="exact response of the linear chain, averaged over orders",
+    kind="exact",
 )
 print("the same, a swing in one pass:", round(heat_of_fixed_order(100, 0.01, 100), 2))
 
@@ -613,6 +642,8 @@ effective_decay = 1 - math.exp(-alpha)
 exponential = variance(
     sghmc_chain(one, 0.1, effective_decay / 0.1, temperature=alpha / effective_decay)
 )
+
+# %% tags=["hide-input"]
 claim(
     "Variance with momentum factor e^{−α} over that with 1 − α, α = 0.05",
     exponential / variance(sghmc_chain(one, 0.1, alpha / 0.1)),
@@ -664,11 +695,14 @@ for name, chain in settings.items():
     ]
     ratios.append(counted[0] / time)
     print(f"{name:20} {time:5.1f} {counted[0]:5} {counted[1]:17}")
+
+# %% tags=["hide-input"]
 claim(
     "The published code's sum over τ, smallest of the ten settings",
     min(ratios),
     at_least=3,
     because="exact autocorrelations",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -692,6 +726,8 @@ claim(
 red = torch.stack([torch.ones(32, 32), torch.zeros(32, 32), torch.zeros(32, 32)])
 as_stored = red.permute(1, 2, 0)  # row, column, colour
 as_read = as_stored.reshape(3, 32, 32)
+
+# %% tags=["hide-input"]
 for name, picture, right in (
     ("moved", as_stored.permute(2, 0, 1), [1.0, 0.0, 0.0]),
     ("reshaped", as_read, [1 / 3, 1 / 3, 1 / 3]),
@@ -766,12 +802,15 @@ mixture = GaussianMixture()
 far = torch.tensor([[10.0, 10.0]])
 square_distances = (far.double() - mixture.means.double()).square().sum(-1)
 density = 0.04 * torch.exp(-square_distances / 0.06) / (2 * torch.pi * 0.03)
+
+# %% tags=["hide-input"]
 claim(
     "Density of the mixture at (10, 10), summed as it stands",
     float(density.sum()),
     near=0,
     within=0,
     because="e⁻¹²⁰⁰ has no double",
+    kind="exact",
 )
 claim(
     "Gradient of the energy there, first coordinate",
@@ -838,6 +877,7 @@ for name, weights, expected in (
         near=expected,
         within=0.001,
         because="arithmetic, in posterior standard deviations; all three add up to one",
+        kind="exact",
     )
 
 # %% [markdown]
@@ -859,7 +899,7 @@ for name, weights, expected in (
 #
 # **Check.** The counts, and the exact laws of the Python loops with gradients of all the data, near a mode, where the curvature is about 100. What to compare instead is in {doc}`/book/practice/step_cost`.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Steps of the C++ program for each step of the Python programs",
     3_999 * 100 / (499 * 4),
@@ -882,6 +922,7 @@ claim(
     near=1.31,
     within=0.005,
     because="an exact law; four moves and three kicks that count, so about 4/3",
+    kind="exact",
 )
 claim(
     "The same, with the root of the covariance for the covariance",
@@ -889,6 +930,7 @@ claim(
     near=1.45,
     within=0.005,
     because="an exact law",
+    kind="exact",
 )
 claim(
     "The root over the covariance",

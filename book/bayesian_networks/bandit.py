@@ -34,10 +34,12 @@ from experiments.results import RESULTS, read_result, who_ran
 from sgmc import claim
 from sgmc.datasets import synthetic_mushrooms
 from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.play import play
 from sgmc.posteriors import LinearRegression
 from sgmc.tables import show_table
 
 use_style()
+play()
 DOUBLE = torch.float64
 GREEDY, EXACT, INDEPENDENT = "black", COLOURS["HMC"], "#D55E00"
 
@@ -129,6 +131,7 @@ claim(
     near=-15,
     within=0,
     because="half of −35 + 5",
+    kind="exact",
 )
 claim(
     "Regrets of leaving an edible one and of eating a poisonous one, in this order, "
@@ -435,6 +438,7 @@ claim(
     difference,
     at_most=1e-9,
     because="rounding",
+    kind="exact",
 )
 claim(
     "With c = 0 draws from the independent Gaussian and exact draws give regrets that "
@@ -606,6 +610,7 @@ claim(
     trapped["edible_left"],
     at_least=2_500,
     because="the stored result: it ate four poisonous ones and then stopped eating",
+    kind="stored",
 )
 others = [agent for agent in styles if agent != "greedy"]
 claim(
@@ -613,6 +618,7 @@ claim(
     max(float(final(uci, agent).max()) for agent in others),
     at_most=6_500,
     because="the stored result; who leaves everything has twice as much",
+    kind="stored",
 )
 for table in titles:
     for agent in ("Bayes by Backprop", "Bayes by Backprop, two averaged"):
@@ -623,6 +629,7 @@ for table in titles:
             abs(value / error),
             at_most=2,
             because="the stored result: five pairs show no difference",
+            kind="stored",
         )
 value, error = mean_and_error(final(made_up, "SGHMC") - final(made_up, reference))
 claim(
@@ -630,6 +637,7 @@ claim(
     abs(value / error),
     at_most=2,
     because="the stored result: five pairs show no difference",
+    kind="stored",
 )
 value, error = mean_and_error(final(uci, "SGHMC") - final(uci, reference))
 claim(
@@ -637,6 +645,7 @@ claim(
     value / error,
     at_least=4,
     because="the stored result: in each of five pairs it lost more",
+    kind="stored",
 )
 finite = [
     row["regret"] is not None
@@ -649,6 +658,7 @@ claim(
     near=6,
     within=0,
     because="the stored result: those with the larger learning rate",
+    kind="stored",
 )
 value, error = mean_and_error(final(uci, "ε-greedy, 5 %") - final(uci, reference))
 claim(
@@ -656,6 +666,7 @@ claim(
     value / error,
     at_least=4,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Agents and tables of twelve for which the smallest of three σ² was chosen",
@@ -667,6 +678,7 @@ claim(
     near=8,
     within=0,
     because="the stored result",
+    kind="stored",
 )
 
 # %% [markdown]

@@ -42,9 +42,11 @@ from sgmc import claim
 from sgmc.datasets import Data
 from sgmc.figures import COLOURS, use_style
 from sgmc.networks import convolutional_network
+from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 
 use_style()
+play()
 DOUBLE = torch.float64
 
 # %% [markdown]
@@ -138,6 +140,8 @@ for normalisation in (None, "group", "batch"):
             likelihood_gradient(network, weights, batch) for batch in batches
         ) / len(batches)
         bias[normalisation].append(float((average - whole).norm() / whole.norm()))
+
+# %% tags=["hide-input"]
 for normalisation, name in (
     (None, "without normalisation"),
     ("group", "with group normalisation"),
@@ -147,12 +151,14 @@ for normalisation, name in (
         max(bias[normalisation]),
         at_most=1e-12,
         because="the mean over all minibatches is the gradient, to rounding",
+        kind="exact",
     )
 claim(
     "Relative bias of the minibatch gradient with batch normalisation, n = 3",
     bias["batch"][1],
     at_least=0.03,
     because="enumeration of all 20 minibatches",
+    kind="exact",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-bias", "caption": "Length of the minibatch gradient's bias over that of the full gradient, by enumeration of all minibatches of $n$ of six images. Without normalisation and with group normalisation it is rounding error. At $n = 6$ there is one minibatch only."}}
@@ -247,6 +253,8 @@ def gradient_in(weights, name):
 
 first = gradient_in(weights, "1.weight")
 wider = gradient_in({**weights, "1.weight": 3 * weights["1.weight"]}, "1.weight")
+
+# %% tags=["hide-input"]
 claim(
     "Cosine between the first convolution's weights and their gradient, behind a "
     "group normalisation",
@@ -256,6 +264,7 @@ claim(
     near=0,
     within=1e-10,
     because="the length of these weights does not matter to the likelihood",
+    kind="exact",
 )
 claim(
     "Gradient at three times the weights, over the gradient",
@@ -263,6 +272,7 @@ claim(
     near=1 / 3,
     within=1e-10,
     because="part 1",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -436,24 +446,28 @@ def accuracy(name, use="average"):
     return 1 - mean([run[use]["error"] for run in runs[name]])
 
 
+# %% tags=["hide-input"]
 claim(
     "Accuracy of the average, as reported",
     accuracy("as reported"),
     near=0.42,
     within=0.03,
     because="the notebook reached 0.42 with 40 times more epochs to average over",
+    kind="stored",
 )
 claim(
     "Accuracy of the average of its posterior, less that as reported",
     accuracy("its posterior") - accuracy("as reported"),
     at_least=0.02,
     because="the stored result: right colours and the right noise",
+    kind="stored",
 )
 claim(
     "Accuracy of the average when all layers are sampled",
     accuracy("all layers"),
     at_least=0.64,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Log loss of the average less that of the last network, all layers",
@@ -467,6 +481,7 @@ claim(
     because=(
         "the stored result: networks a pass apart differ enough to be worth averaging"
     ),
+    kind="stored",
 )
 claim(
     "Accuracy of the average with all layers, sampled less optimised",
@@ -474,6 +489,7 @@ claim(
     near=0,
     within=0.03,
     because="the stored result: what helps is to learn all layers and to average",
+    kind="stored",
 )
 claim(
     "|θ|² at the end with all layers, sampled over optimised",
@@ -481,12 +497,14 @@ claim(
     / mean([run["curve"]["length"][-1] for run in runs["all layers, optimised"]]),
     at_least=1.4,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Calibration error of the last network, all layers",
     mean([run["last"]["calibration_error"] for run in runs["all layers"]]),
     at_most=0.06,
     because="the stored result: one draw knows how often it errs",
+    kind="stored",
 )
 claim(
     "Calibration error of the average, all layers",
@@ -496,6 +514,7 @@ claim(
         "the stored result: the average is right more often than its members, and no "
         "surer"
     ),
+    kind="stored",
 )
 
 # %% [markdown]
@@ -571,7 +590,7 @@ axes.set(xlabel="pass", ylabel="test error (%)", yscale="log")
 axes.legend(fontsize=8)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 for name in ("SGHMC", "SGHMC, group normalisation"):
     claim(
         f"Live: test error of {name}",

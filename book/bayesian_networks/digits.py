@@ -32,6 +32,7 @@ from sgmc.datasets import digits, letters
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import (
     error_rate,
@@ -42,6 +43,7 @@ from sgmc.prediction import (
 )
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Data, network, posterior
@@ -128,13 +130,14 @@ on_digits, on_letters, lengths = kept("digits"), kept("letters"), kept("length")
 # Before looking at predictions, ask whether the chains are where they should be. A chain in 79,510 dimensions gives one number for free.
 # Most weights are hardly informed by 4,000 digits: 124 of the 784 pixels are empty in all of them, so the weights of those pixels follow the prior exactly, and many others nearly. So $\lvert\theta\rvert^2$ must come close to $d = 79{,}510$, the mean that it has under the prior. It starts near 110, where good initial weights for an optimiser are.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Pixels that are empty in all training digits",
     int((train.inputs == 0).all(0).sum()),
     near=124,
     within=0,
     because="counted",
+    kind="exact",
 )
 claim(
     "SGHMC's |θ|² over the last 100 epochs, relative to 79,510",
@@ -240,6 +243,8 @@ plt.show()
 optimised = last["SGD with momentum"][-1]
 average = averaged["SGHMC"][-1]
 members = last["SGHMC"][warm_up:].mean(0)
+
+# %% tags=["hide-input"]
 claim(
     "Log score of SGHMC's networks, in the mean, over that of the optimised network",
     members[1] / optimised[1],
@@ -315,11 +320,14 @@ overconfidence = {
     name: float(p.max(-1).values.mean()) - (1 - error_rate(p, test.targets))
     for name, (p, _) in chosen.items()
 }
+
+# %% tags=["hide-input"]
 claim(
     "Mean confidence less accuracy on digits, SGHMC's average",
     overconfidence["SGHMC"],
     at_most=0.0,
     because="it was -0.036 to -0.030 in runs with four seeds",
+    kind="exact",
 )
 claim(
     "Mean confidence less accuracy on digits, the optimised network",
@@ -415,6 +423,8 @@ plt.show()
 # %%
 wrong = averaged_digits.argmax(-1) != test.targets
 least_sure = predictive_entropy(averaged_digits).topk(200).indices
+
+# %% tags=["hide-input"]
 claim(
     "Share of the average's errors that lie among the 200 digits of which it is least "
     "sure",

@@ -39,8 +39,10 @@ from experiments.run import Run
 from sgmc import claim
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.linear_laws import LinearChain, langevin_chain, sghmc_chain
+from sgmc.play import play
 
 use_style()
+play()
 
 # %% [markdown]
 # ## The same network, on clothes
@@ -73,12 +75,15 @@ use_style()
 
 # %%
 reported = Plan(learning_rate=1e-6, momentum_decay=0.01).variance_as_scale()
+
+# %% tags=["hide-input"]
 claim(
     "Temperature of the reported SGHMC",
     reported.temperature,
     near=2e-8,
     within=1e-12,
     because="T = 2αη with α = 0.01, η = 10⁻⁶",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -114,17 +119,21 @@ share = {
     ),
     "SGLD": growth(langevin_chain(torch.eye(1), 1e-5)),
 }
+
+# %% tags=["hide-input"]
 claim(
     "SGHMC's share of the prior's variance after 200 rounds",
     share["SGHMC"][-1],
     at_least=0.95,
     because="the exact law of a linear chain",
+    kind="exact",
 )
 claim(
     "SGLD's share of the prior's variance after 200 rounds",
     share["SGLD"][-1],
     at_most=0.35,
     because="the exact law of a linear chain",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -257,7 +266,7 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-fashion-length` first: the chains went just as far as the exact law of a weight without data says, SGHMC all the way and SGLD a third of it. The optimisers and the run as reported stayed within a few per cent of the length at which the prior holds its mass. Whatever was published under the name of SGHMC did not see the posterior.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "SGHMC's |θ|²/d at the end of the stored runs, less the exact share",
     mean([run["curve"]["length"][-1] / dim for run in runs["SGHMC"]])
@@ -268,6 +277,7 @@ claim(
         "most of the 79,510 weights are little informed; those that are move it by a "
         "few per cent"
     ),
+    kind="stored",
 )
 claim(
     "SGLD's |θ|²/d at the end of the stored runs, less the exact share",
@@ -276,6 +286,7 @@ claim(
     near=0,
     within=0.03,
     because="the same",
+    kind="stored",
 )
 claim(
     "Largest |θ|²/d of the optimisers and of SGHMC as reported",
@@ -287,6 +298,7 @@ claim(
     ),
     at_most=0.15,
     because="the stored result: these walks stay near a mode",
+    kind="stored",
 )
 claim(
     "Test error of SGHMC's average less that of SGD's last network",
@@ -298,6 +310,7 @@ claim(
         "the stored result; an optimiser's last network jumps by as much from round "
         "to round"
     ),
+    kind="stored",
 )
 claim(
     "Test error of SGHMC's average over that of its last network",
@@ -305,6 +318,7 @@ claim(
     / mean(scores(runs, "SGHMC", "error", "last")),
     at_most=0.95,
     because="the stored result: averaging helps a sampler",
+    kind="stored",
 )
 claim(
     "Test error of SGLD's average less that of SGHMC's",
@@ -312,6 +326,7 @@ claim(
     - mean(scores(runs, "SGHMC", "error", "average")),
     at_most=-0.003,
     because="the stored result: to have arrived is no advantage here",
+    kind="stored",
 )
 claim(
     "Test error of SGD's average less that of SGHMC's",
@@ -322,6 +337,7 @@ claim(
         "the stored result: averaging helps an optimiser too, and here more than "
         "sampling"
     ),
+    kind="stored",
 )
 
 claim(
@@ -330,6 +346,7 @@ claim(
     near=0.86,
     within=0.02,
     because="0.86 is what was published",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -381,6 +398,8 @@ for plan in (three, replace(three, num_steps=1, rounds=6)):
     run = Run(plan, prepared.network(), prepared.train, prepared.test)
     run.go(progress=False)
     positions.append(run.walk.state.position)
+
+# %% tags=["hide-input"]
 claim(
     "Two rounds with m = 3 end in the very state of six rounds with m = 1 and the "
     "same step",
@@ -394,6 +413,7 @@ claim(
     near=1,
     within=1e-6,
     because="C is held fixed",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -455,6 +475,8 @@ for h in curvatures:
         float(h * held(precision, 5, noise * float(h)).stationary_covariance()[0, 0])
     )
 middle = 20  # h = 100
+
+# %% tags=["hide-input"]
 claim(
     "Temperature at h = 100, m = 1",
     temperature[1][middle],
@@ -562,6 +584,8 @@ plt.show()
 
 # %%
 fair = {1: "m = 1", 3: "m = 3, equal gradients", 5: "m = 5, equal gradients"}
+
+# %% tags=["hide-input"]
 for m, name in fair.items():
     chain = sghmc_chain(torch.eye(1), math.sqrt(eta) / m, alpha / math.sqrt(eta))
     expected = growth(chain, momentum_variance=1.0, num_rounds=120)[-1]
@@ -571,6 +595,7 @@ for m, name in fair.items():
         near=0,
         within=0.06,
         because="most weights are little informed; heat makes it a little more",
+        kind="stored",
     )
 
 
@@ -590,6 +615,7 @@ claim(
         "the stored result: the stiff directions are cooler, and the flat ones not "
         "yet filled"
     ),
+    kind="stored",
 )
 claim(
     "Log loss of the average at equal gradients, m = 5 less m = 1",
@@ -597,6 +623,7 @@ claim(
     - mean(scores(steps_runs, fair[1], "log_loss", "average")),
     at_least=0.03,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Log loss of the average at equal gradients, m = 3 less m = 1",
@@ -604,6 +631,7 @@ claim(
     - mean(scores(steps_runs, fair[1], "log_loss", "average")),
     at_least=0.015,
     because="the stored result",
+    kind="stored",
 )
 
 for m in (3, 5):
@@ -614,6 +642,7 @@ for m in (3, 5):
         / mean(scores(steps_runs, "m = 1", "error", "average")),
         at_most=1.0,
         because=f"the stored result: cooler, and for {m} times the gradients",
+        kind="stored",
     )
     claim(
         f"Log loss of the average with m = {m} at equal samples less that with m = 1",
@@ -621,6 +650,7 @@ for m in (3, 5):
         - mean(scores(steps_runs, "m = 1", "log_loss", "average")),
         at_least=0.02,
         because="the stored result",
+        kind="stored",
     )
 
 # %% [markdown]
@@ -688,6 +718,7 @@ def size(run):
     return run["curve"]["length"][-1] / dim
 
 
+# %% tags=["hide-input"]
 claim(
     "Live: |θ|²/d of SGHMC",
     size(live["SGHMC"]),

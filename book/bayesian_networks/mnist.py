@@ -38,10 +38,12 @@ from experiments.run import Run
 from sgmc import claim
 from sgmc.figures import COLOURS, use_style
 from sgmc.noise import estimate_noise_variance
+from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import drive
 
 use_style()
+play()
 
 # %% [markdown]
 # ## The experiment
@@ -136,6 +138,8 @@ biases = posterior.parameters_of(position)["2.bias"]
 law = stats.gamma(
     1 + biases.numel() / 2, scale=1 / (1 + 0.5 * float(biases.square().sum()))
 )
+
+# %% tags=["hide-input"]
 claim(
     "Mean of 4,000 precisions drawn for the ten output biases",
     drawn.mean(),
@@ -152,7 +156,7 @@ claim(
 # For $W_1$, with 78,400 entries, that is half a per cent: given the weights, $\lambda_1$ is all but known, and given $\lambda_1$ the mean square of the weights is all but known.
 # Two unknowns that pin each other move slowly: remember that when you look at {numref}`fig-mnist-precisions`.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Relative standard deviation of the precision of W₁, given the weights",
     1 / (1 + 78_400 / 2) ** 0.5,
@@ -195,6 +199,8 @@ for end in range(K, T + 1, K):
     weights = 1 - (1 - alpha) ** torch.arange(end, 0, -1, dtype=torch.float64)
     displacement["fresh"].append(float(weights @ weights))
     displacement["passes"].append(float(weights @ correlation[:end, :end] @ weights))
+
+# %% tags=["hide-input"]
 claim(
     "Noise-driven variance of the displacement after ten rounds, passes over fresh "
     "minibatches",
@@ -232,6 +238,8 @@ variance = estimate_noise_variance(posterior, position, generator, num_batches=1
 share = 0.5 * probe.plan.learning_rate * variance / probe.plan.momentum_decay  # β/α
 parts = posterior.parameters_of(share[None])
 heat = {name: float(part.mean()) for name, part in parts.items()}
+
+# %% tags=["hide-input"]
 claim(
     "Heat β/α from fresh minibatches, mean over the output biases",
     heat["2.bias"],
@@ -310,6 +318,7 @@ for method, names in {
             f"{method}: the {name.replace('_', ' ')} chosen lies inside its grid",
             min(values) < plan[name] < max(values),
             because="the stored table of the tuning",
+            kind="stored",
         )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-curves", "caption": "Error and log loss on the 10,000 test digits. Samplers: the average of all networks since round 50; optimisers: the last network. A thin line for each seed. Left and middle against rounds of 100 gradient evaluations, right against minutes of processor time on one core."}}
@@ -413,11 +422,14 @@ print(
     "number of networks"
 )
 sghmc, momentum = "SGHMC", "SGD with momentum"
+
+# %% tags=["hide-input"]
 claim(
     "Test error of SGHMC's average, mean over the seeds",
     mean(scores(sghmc, "error")),
     at_most=0.0165,
     because="the goal set before the runs; the result is stored",
+    kind="stored",
 )
 claim(
     "Test error of SGHMC's average over that of its last network",
@@ -427,6 +439,7 @@ claim(
         "the stored result: a single draw from the posterior is far worse than the "
         "average of 750"
     ),
+    kind="stored",
 )
 claim(
     "Log loss of SGHMC's average, passes less fresh minibatches",
@@ -434,6 +447,7 @@ claim(
     - mean(scores("SGHMC, fresh minibatches", "log_loss")),
     at_most=-0.001,
     because="the stored result: what the fresh minibatches heat, the passes do not",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -485,11 +499,14 @@ for method in runs:
             )
             verdicts.setdefault(verdict, []).append((method, score))
             print(f"{method:25} {score:17} {difference:>8}   p = {p:.1g}, {verdict}")
+
+# %% tags=["hide-input"]
 claim(
     "The seeds decide for SGHMC against SGD in error and against SGLD in log loss, "
     "and in nothing else",
     verdicts["better"] == [("SGLD", "log_loss"), ("SGD", "error")],
     because="Welch's test of the stored results at 0.05/12",
+    kind="stored",
 )
 claim(
     "The seeds decide against SGHMC in calibration, against both optimisers, and in "
@@ -497,6 +514,7 @@ claim(
     verdicts["worse"]
     == [(momentum, "calibration_error"), ("SGD", "calibration_error")],
     because="Welch's test of the stored results at 0.05/12",
+    kind="stored",
 )
 
 # %%
@@ -506,6 +524,8 @@ wobble = {
     ).std()
     for method in (sghmc, momentum)
 }
+
+# %% tags=["hide-input"]
 claim(
     "Standard deviation of the test error over rounds 600 to 800, SGD with momentum "
     "over SGHMC",
@@ -515,7 +535,10 @@ claim(
         "the stored result, seed 0: an average over hundreds of rounds cannot jump, "
         "the last network can"
     ),
+    kind="stored",
 )
+
+# %%
 print(
     "digits that only SGHMC gets wrong, against those that only the other gets wrong; "
     "p by McNemar's test; each seed with the same seed"
@@ -536,7 +559,7 @@ for method in runs:
             )
         print(f"{method:25} " + ", ".join(words))
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Test error of SGHMC's average less that of the last network of SGD with momentum",
     mean(scores(sghmc, "error")) - mean(scores(momentum, "error")),
@@ -546,6 +569,7 @@ claim(
         "two standard errors of the difference between two error rates from 10,000 "
         "digits each"
     ),
+    kind="stored",
 )
 claim(
     "Test error of SGHMC's average less that of the average along the path of SGD "
@@ -557,12 +581,14 @@ claim(
         "two standard errors of the difference between two error rates from 10,000 "
         "digits each"
     ),
+    kind="stored",
 )
 claim(
     "Test error of SGHMC's average less that of the last network of SGD",
     mean(scores(sghmc, "error")) - mean(scores("SGD", "error")),
     at_most=-0.001,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Log loss of SGHMC's average less that of SGLD's",
@@ -570,12 +596,14 @@ claim(
     near=-0.0025,
     within=0.0025,
     because="the stored result: a little ahead, if at all",
+    kind="stored",
 )
 claim(
     "Log loss of SGHMC's average less that of the last network of SGD with momentum",
     mean(scores(sghmc, "log_loss")) - mean(scores(momentum, "log_loss")),
     at_least=0.002,
     because="the stored result: the optimiser is ahead on this score",
+    kind="stored",
 )
 claim(
     "Calibration error of SGHMC's average less that of the last network of SGD with "
@@ -584,6 +612,7 @@ claim(
     - mean(scores(momentum, "calibration_error")),
     at_least=0.005,
     because="the stored result: the average is too cautious by about two per cent",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -633,11 +662,14 @@ plt.show()
 
 # %%
 lengths = runs[sghmc][0]["curve"]["length"]
+
+# %% tags=["hide-input"]
 claim(
     "SGHMC's |θ|² at round 800 over that at round 400",
     lengths[-1] / lengths[len(lengths) // 2 - 1],
     at_least=1.1,
     because="the stored result: the weights and their precisions still widen together",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -681,7 +713,7 @@ axes.set(xlabel="round", ylabel="log loss (nats)", ylim=(0, 1))
 axes.legend(fontsize=8)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Live: log loss of SGHMC's average over that of its last network",
     mean([run["average"]["log_loss"] / run["last"]["log_loss"] for run in live[sghmc]]),
@@ -723,6 +755,8 @@ with TemporaryDirectory() as folder:
     drive(first, 3, checkpoint=first.checkpoint, progress=False)
     resumed = new_run(short, Path(folder) / "run.pt")
     resumed.go(progress=False)
+
+# %% tags=["hide-input"]
 claim(
     "The averaged prediction of a run stopped after three rounds and resumed equals "
     "the uninterrupted one, bit for bit",

@@ -43,6 +43,7 @@ from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.linear_laws import langevin_chain
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
 from sgmc.prediction import (
     area_under_roc,
@@ -54,6 +55,7 @@ from sgmc.prediction import (
 from sgmc.tables import show_table
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Six ways to scatter weights
@@ -128,6 +130,7 @@ claim(
     near=4,
     within=0,
     because="two weights, each there or not",
+    kind="exact",
 )
 claim(
     "Largest distance of a member from one of the two modes",
@@ -147,6 +150,7 @@ for place, weight, expected in ((0, "w", 0.98), (1, "v", 0.78)):
             "the exact law by a sum over a grid; 20,000 draws know the other to half "
             "a per cent"
         ),
+        kind="exact",
     )
 claim(
     "SWAG's standard deviation of w over the exact one in a mode",
@@ -558,6 +562,7 @@ for name, run, covariance in (
             near=round(float(expected), 4),
             standard_error=error,
             because="the exact law",
+            kind="exact",
         )
 
 # %% [markdown]
@@ -639,6 +644,7 @@ claim(
     last["SGD with momentum"] - last["SGD"],
     at_most=0.0,
     because="along flat directions it is twice as fast; −4 to −6 with four seeds",
+    kind="exact",
 )
 for name, run in runs.items():
     claim(
@@ -792,6 +798,7 @@ for multiple, run in swags.items():
             near=round(float(expected), 3),
             standard_error=error,
             because="exact law; 400 runs",
+            kind="exact",
         )
 crossing = [
     multiples[int((exact_widths[:, axis] > 1).double().argmax())] for axis in (0, 1)
@@ -801,6 +808,7 @@ claim(
     crossing[0] / crossing[1],
     at_least=5,
     because="exact laws, on a grid of step sizes",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -1340,6 +1348,7 @@ claim(
     ),
     at_most=1.01,
     because="−log is convex, and one network is drawn at random",
+    kind="stored",
 )
 for lower, higher, column in (
     ("ensemble, five times the budget", "ensemble", "log loss"),
@@ -1358,6 +1367,7 @@ for lower, higher, column in (
         value / error,
         at_most=-3,
         because=stored,
+        kind="stored",
     )
 for name in ("snapshots of SGD", "snapshots with momentum"):
     claim(
@@ -1365,6 +1375,7 @@ for name in ("snapshots of SGD", "snapshots with momentum"):
         difference(name, "SGD with momentum", "error %")[0],
         at_least=0,
         because="the stored result; mean over the seeds",
+        kind="stored",
     )
 value, error = difference("SGHMC", "Bayes by Backprop", "error %")
 claim(
@@ -1372,6 +1383,7 @@ claim(
     abs(value / error),
     at_most=2,
     because=stored,
+    kind="stored",
 )
 least = min(COLUMNS["letters"](run) for run in methods["Bayes by Backprop"])
 claim(
@@ -1385,12 +1397,14 @@ claim(
     ),
     at_least=0,
     because="the stored result, every run",
+    kind="stored",
 )
 claim(
     "Share of its best rate at which constant SGD was best on the validation digits",
     result["methods"]["constant SGD"]["settings"]["share"],
     at_most=1e-4,
     because="the stored result: the smallest of the five that were tried",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -1442,6 +1456,7 @@ for name, axis in (("long", 0), ("short", 1)):
         near=1,
         standard_error=along.square().std() / 250**0.5,
         because="exact draws; the width is squared",
+        kind="exact",
     )
 
 # %% [markdown]

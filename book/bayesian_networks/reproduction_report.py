@@ -38,9 +38,11 @@ from experiments.results import RESULTS, read_result, who_ran
 from experiments.run import Run
 from sgmc import claim
 from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.play import play
 from sgmc.prediction import reliability_curve
 
 use_style()
+play()
 sghmc, momentum, wrong = "SGHMC", "SGD with momentum", "SGHMC, variance as scale"
 STYLES = {
     sghmc: {"color": COLOURS["SGHMC"]},
@@ -96,12 +98,15 @@ print(
     f"T = {temperature:.0e}; the injected noise is {math.sqrt(temperature):.0e} times "
     "as large as it should be"
 )
+
+# %% tags=["hide-input"]
 claim(
     "Temperature at which the wrong noise samples, at η = 2·10⁻⁶ and α = 0.01",
     temperature,
     near=4e-8,
     within=1e-12,
     because="T = 2αη",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -206,7 +211,7 @@ plt.show()
 # {numref}`fig-report-live` leaves no doubt. With the right noise the weights are as long as the prior makes them: 3,200 digits say nothing about most of 79,510 weights, and what the data leave open the posterior leaves as wide as the prior.
 # With the wrong noise they sit in a corner of that space, where weight decay and the gradient put them, and so do those of SGD with momentum, which injects nothing at all.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Squared length of SGHMC's weights over their number",
     live[sghmc].curve["length"][-1] / dim,
@@ -261,7 +266,7 @@ claim(
 # And the error? A point estimate and its neighbours classify no worse, often better: a network whose 78,400 first weights are all but drawn from the prior pays for its honesty.
 # That the wrong sampler does well here is the *cold posterior effect* {cite:p}`wenzel2020`: colder chains than the model's posterior predict better, for this prior and so few data. With fifteen times more digits, below, it does not show. A sampler cannot be tested by its accuracy.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Mean entropy of SGHMC's averaged prediction over that with the wrong noise",
     live[sghmc].kept["entropy"] / live[wrong].kept["entropy"],
@@ -306,12 +311,15 @@ claim(
 # %%
 plan = settings["SGLD, annealed"][0]
 steps = plan.rounds * (len(prepared.train.targets) // plan.batch_size)
+
+# %% tags=["hide-input"]
 claim(
     "Step size at the end over that at the start",
     plan.weight(steps) / plan.weight(0),
     near=0.25,
     within=1e-9,
     because="(1 + R/b)^−½ with b = R/15 is 1/4",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -383,12 +391,15 @@ errors = {
     }
     for method in (sghmc, wrong)
 }
+
+# %% tags=["hide-input"]
 claim(
     "Points of the grid, of twelve, at which the wrong noise errs less than the right "
     "one after 42 rounds",
     sum(errors[wrong][point] < error for point, error in errors[sghmc].items()),
     at_least=10,
     because="the stored table of the tuning",
+    kind="stored",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-report-curves", "caption": "The experiment of the report on 50,000 digits; a thin line for each seed. Left: test error, of the average of a sampler and of the last network of an optimiser, against rounds of 100 gradient evaluations; the grey line is the report's 0.97. Middle: log loss against minutes of processor time. Right: squared length of all weights; the grey line is their number."}}
@@ -462,7 +473,7 @@ for method in runs:
         + f"   {rest[0]:12.3f} {rest[1]:8.3f} {seconds:12.0f}"
     )
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Squared length of the weights at full scale with the wrong noise, over that of "
     "SGHMC",
@@ -470,6 +481,7 @@ claim(
     / mean([run["curve"]["length"][-1] for run in runs[sghmc]]),
     at_most=0.5,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Spread of W₁ at full scale with the wrong noise, over that of SGHMC",
@@ -477,6 +489,7 @@ claim(
     / mean([run["kept"]["spread"]["0.weight"] for run in runs[sghmc]]),
     at_most=0.5,
     because="the stored result",
+    kind="stored",
 )
 for method in runs:
     claim(
@@ -485,6 +498,7 @@ for method in runs:
         near=0.98,
         within=0.01,
         because="the stored result; published: 0.97",
+        kind="stored",
     )
 
 # %%
@@ -512,6 +526,8 @@ for method in runs:
                 f"SGHMC less {method:25} {score:17} {shown:>8}   p = {p:.1g}, "
                 f"{verdicts[method, score]}"
             )
+
+# %% tags=["hide-input"]
 claim(
     "The seeds decide that SGHMC errs less often than every method but the one with "
     "the wrong noise",
@@ -522,12 +538,14 @@ claim(
     ]
     == [wrong],
     because="Welch's test of the stored results at 0.05/15",
+    kind="stored",
 )
 claim(
     "Test error of SGHMC's average less that with the wrong noise, at full scale",
     mean(scores(sghmc, "error")) - mean(scores(wrong, "error")),
     at_most=-0.0005,
     because="the stored result; p = 0.02 is not enough for one of fifteen tests",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -596,7 +614,7 @@ panels[0].set_ylabel("temperature")
 panels[1].legend()
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Temperature of the output biases with α = 0.01 and the online estimate",
     estimates[0.01, 1].temperature["2.bias"],
@@ -680,12 +698,13 @@ print(
 )
 print(who_ran(noise))
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "The report's 415 s a round over ours with the estimate",
     415 / per_round,
     at_least=100,
     because="the stored result; two orders of magnitude were the goal",
+    kind="stored",
 )
 claim(
     "Temperature of W₁ less one with the estimate, over that with B̂ = 0, full scale",
@@ -693,6 +712,7 @@ claim(
     / (mean([run["temperature"]["0.weight"] for run in zero]) - 1),
     at_most=0.7,
     because="the stored result: the estimate takes about half of the heat",
+    kind="stored",
 )
 claim(
     "|θ|² with the estimate over that with B̂ = 0, at full scale",
@@ -702,6 +722,7 @@ claim(
     because=(
         "the stored result: a little heat drives the weights and their precision apart"
     ),
+    kind="stored",
 )
 claim(
     "Log loss of the last network with the estimate less that with B̂ = 0",
@@ -709,6 +730,7 @@ claim(
     - mean([run["last"]["log_loss"] for run in zero]),
     at_most=-0.02,
     because="the stored result: a single network is the better for it",
+    kind="stored",
 )
 claim(
     "Log loss of the average with the estimate less that with B̂ = 0",
@@ -717,6 +739,7 @@ claim(
     near=0.003,
     within=0.002,
     because="the stored result: the average is not",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -746,6 +769,8 @@ print(
     f"growth of 1/λ of W₁ from round 400 to 800: {growth:.2f}, by the formula "
     f"{2 * rate / decay * heat * num_steps:.2f}"
 )
+
+# %% tags=["hide-input"]
 claim(
     "Growth of 1/λ of W₁ with B̂ = 0 over that of free weights at the temperature "
     "measured",
@@ -753,6 +778,7 @@ claim(
     near=0.6,
     within=0.4,
     because="part of the heat is in weights that the data hold",
+    kind="stored",
 )
 
 # %% [markdown]

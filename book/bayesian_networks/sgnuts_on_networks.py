@@ -40,10 +40,12 @@ from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.flows import palindromic
 from sgmc.kernels import SGNUTS
 from sgmc.linear_laws import linear_chain, sghmc_chain
+from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 
 use_style()
+play()
 warnings.filterwarnings(
     "ignore", message=".*max_depth"
 )  # that trees reach their largest depth is what this chapter is about
@@ -98,12 +100,15 @@ prepared = sgnuts.prepare(Options(data=Path(), runs=Path(), small=True))["MNIST"
 plans = {plan.method: plan for plan in sgnuts.settings(small=True)}
 posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=100)
 empty = (prepared.train.inputs == 0).all(0)
+
+# %% tags=["hide-input"]
 claim(
     "Pixels that are empty in 4,000 digits",
     int(empty.sum()),
     near=124,
     within=0,
     because="counted",
+    kind="exact",
 )
 
 generator = torch.Generator().manual_seed(0)
@@ -115,6 +120,7 @@ claim(
     posterior.parameters_of(force)["0.weight"].view(100, 784)[:, empty].abs().max(),
     at_most=0.0,
     because="zero times anything is zero",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -155,6 +161,8 @@ on_the_wall = torch.full(
 first_trees = sample(
     SGNUTS(step_size, 1.0, max_depth=5), Bowl(), on_the_wall, num_samples=1, seed=1
 ).statistics["depth"][0]
+
+# %% tags=["hide-input"]
 for depth in (2, 3):
     claim(
         "Share of the first trees on the wall of a bowl in 1,000 dimensions that "
@@ -211,6 +219,8 @@ for name, (friction, step_size) in frictions.items():
             seed=3,
         )
         depths[name].append(float(draws.statistics["depth"].double().mean()))
+
+# %% tags=["hide-input"]
 claim(
     "Mean depth of the trees in 10,000 dimensions, overdamped, of at most 8",
     depths["overdamped, $C = 3$"][-1],
@@ -316,6 +326,8 @@ worth = {
     ]
     for name, pair in settings.items()
 }
+
+# %% tags=["hide-input"]
 for name in ("MNIST", "Fashion-MNIST"):
     claim(
         f"Worth of a gradient in a tree of depth 10, with the settings of {name}, for "
@@ -324,6 +336,7 @@ for name in ("MNIST", "Fashion-MNIST"):
         near=0.4,
         within=0.006,
         because="exact law of a linear chain",
+        kind="exact",
     )
 claim(
     "Worth at depth 6, with the settings of MNIST",
@@ -331,6 +344,7 @@ claim(
     near=0.0814,
     within=0.001,
     because="exact law of a linear chain",
+    kind="exact",
 )
 
 learning_rate, momentum_decay = settings["digits, live"]
@@ -404,6 +418,8 @@ for dim in dims:
             seed=6,
         )
         values.append(float(draws.samples.square().mean()))
+
+# %% tags=["hide-input"]
 claim(
     "Variance with energy weights on the line",
     variances["energy"][0],
@@ -516,7 +532,7 @@ plt.show()
 # SGHMC keeps its momentum, and with little friction most of that energy turns into motion before friction has taken it: the network is hurled out to weights twice too long in the square, from where the prior must pull it back.
 # Whoever draws a fresh momentum every few steps throws that energy away. Small trees do so, and ten steps of SGHMC do so just as well, without the lottery.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Energy of a draw from the prior, over the mean kinetic energy d/2",
     potential_energy / (posterior.dim / 2),
@@ -554,6 +570,7 @@ claim(
     near=expected[-1],
     within=0.06,
     because="exact law from zero; 12,400 weights, standard error 0.013",
+    kind="exact",
 )
 claim(
     "Log loss of the average over the networks of SGNUTS as reported, over that of "
@@ -691,12 +708,14 @@ lengths = {
 table(lengths, runs)
 table({"thermometer": (lambda run: run["curve"]["temperature"][-1], 3)}, ["MNIST"])
 
+# %% tags=["hide-input"]
 claim(
     "Thermometer of SGNUTS at the end of the runs on MNIST, mean over the seeds",
     values("MNIST", "SGNUTS", lambda run: run["curve"]["temperature"][-1]).mean(),
     near=1,
     within=0.03,
     because="the prior's law; a seed has a standard error of 0.017",
+    kind="stored",
 )
 claim(
     "Log loss of SGNUTS as reported less that of SGNUTS on MNIST, mean over the seeds",
@@ -706,6 +725,7 @@ claim(
     ).mean(),
     at_least=0.1,
     because="the stored result",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -734,12 +754,14 @@ for data, methods in runs.items():
         )
         print(f"{sum(run['diverged'] for run in methods[method])} divergences")
 
+# %% tags=["hide-input"]
 claim(
     "Share of the gradients of SGNUTS on MNIST that went into trees at the depth limit",
     sum(run["depth_limited"] * 1_023 for run in runs["MNIST"]["SGNUTS"])
     / sum(run["gradients"] for run in runs["MNIST"]["SGNUTS"]),
     at_least=0.85,
     because="the stored result; friction forbids the U-turn",
+    kind="stored",
 )
 claim(
     "Divergences of all trees",
@@ -751,6 +773,7 @@ claim(
     ),
     at_most=0,
     because="the stored result",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -775,6 +798,8 @@ print(
     "70 epochs as the report counts them, of 100 trees of depth 10: "
     f"{70 * 100 * 1_023:,} gradients, {hours:.1f} hours of the processor"
 )
+
+# %% tags=["hide-input"]
 claim(
     "Cost of a gradient in a tree over that of a step of SGHMC",
     costs["SGNUTS"].mean() / costs["SGHMC"].mean(),
@@ -782,6 +807,7 @@ claim(
     because=(
         "the stored result; all the rest of the tree is a few passes over the weights"
     ),
+    kind="stored",
 )
 
 # %% [markdown]
@@ -831,6 +857,7 @@ for name, pair in comparisons.items():
         f"{int((difference > 0).sum())} of {seeds} seeds"
     )
 
+# %% tags=["hide-input"]
 claim(
     "Accuracy on MNIST with a head start without trees, less that of SGHMC, mean over "
     "the seeds",
@@ -840,6 +867,7 @@ claim(
     ).mean(),
     at_least=0.02,
     because="the stored result; ahead with each of the seeds",
+    kind="stored",
 )
 claim(
     "Accuracy on MNIST with a head start without trees, less that of the report's "
@@ -850,6 +878,7 @@ claim(
     ).mean(),
     at_least=0.0,
     because="the stored result",
+    kind="stored",
 )
 
 # %% [markdown]

@@ -35,8 +35,10 @@ from experiments.options import Options
 from experiments.results import RESULTS, read_result, who_ran
 from sgmc import claim
 from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.play import play
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Two kinds of not knowing
@@ -152,7 +154,7 @@ panels[0].legend(fontsize=8)
 figure.text(0.01, -0.05, who_ran(result), size=6, color="0.4")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 for thing in ("letters", "clothes"):
     claim(
         f"Area under the ROC curve for {thing}, by entropy, SGHMC less the optimised "
@@ -164,6 +166,7 @@ for thing in ("letters", "clothes"):
             "the stored result; with 10,000 images on each side such an area has a "
             "standard error below 0.005"
         ),
+        kind="stored",
     )
 claim(
     "Area under the ROC curve for letters, by entropy, SGHMC less the average along "
@@ -177,6 +180,7 @@ claim(
         "the stored result; an optimiser's networks are too much alike for their "
         "average to be unsure"
     ),
+    kind="stored",
 )
 claim(
     "Share of SGHMC's entropy on letters that is disagreement",
@@ -191,6 +195,7 @@ claim(
     because=(
         "the stored result: single networks are sure of themselves, and not of one mind"
     ),
+    kind="stored",
 )
 
 # %% [markdown]
@@ -281,19 +286,21 @@ for method in methods:
             + " ".join(f"{text:>15}" for text in texts)
         )
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Calibration error at 45 degrees, SGHMC less the optimised network",
     mean(sghmc, lambda run: run["turned"][3]["calibration_error"])
     - mean(point, lambda run: run["turned"][3]["calibration_error"]),
     at_most=-0.04,
     because="the stored result; it has a standard error below 0.01",
+    kind="stored",
 )
 claim(
     "Log loss of SGHMC at 90 degrees",
     mean(sghmc, lambda run: run["turned"][-1]["log_loss"]),
     at_least=math.log(10),
     because="log 10 is what a prediction gets that knows nothing and says so",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -316,6 +323,8 @@ with TemporaryDirectory() as folder:
         make_run(plan, prepared, options).go(progress=False)
     *_, live = uncertainty.run(options, uncertainty.prepare(options))
 live = {method: runs[0] for method, runs in live["methods"].items()}
+
+# %% tags=["hide-input"]
 claim(
     "Live: area under the ROC curve for letters, by the entropy of SGHMC's average",
     live[sghmc]["entropy"]["letters"]["auroc"],

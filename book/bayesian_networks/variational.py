@@ -40,6 +40,7 @@ from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.kernels import HMC, SGHMC
 from sgmc.minibatches import Passes
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import Gaussian as GaussianLikelihood
 from sgmc.posteriors import LinearRegression, NetworkPosterior
 from sgmc.prediction import error_rate, log_score
@@ -47,6 +48,7 @@ from sgmc.tables import show_table
 from sgmc.targets import Gaussian
 
 use_style()
+play()
 FITTED, DOUBLE = COLOURS["variational"], torch.float64
 
 # %% [markdown]
@@ -335,12 +337,14 @@ claim(
     each.mean(0).abs().max(),
     at_most=1e-9,
     because="unbiased, and the best q has slope zero; enumerated, so rounding only",
+    kind="exact",
 )
 claim(
     "Largest mean over a pass of the expected slopes with shares π_i",
     expected.mean(0).abs().max(),
     at_most=1e-9,
     because="the shares add up to one",
+    kind="exact",
 )
 claim(
     "Expected slope in σ₁ of the first step with π_i, in units of the minibatches' "
@@ -351,6 +355,7 @@ claim(
         "enumerated: the mean of the first step is off by more than a minibatch is by "
         "chance"
     ),
+    kind="exact",
 )
 
 # %% [markdown]
@@ -906,6 +911,8 @@ def log_ratios(draws):
 log_w = torch.stack([log_ratios(draws) for draws in fitted.values()])
 pairs = log_w.view(len(lengths), 5, 2, 3)
 largest = torch.softmax((1 - 0.01) * pairs, 2).amax(2)
+
+# %% tags=["hide-input"]
 claim(
     "Mean of the larger of two weights, α = 0.01, network of the digits",
     largest.mean(),
@@ -1160,6 +1167,7 @@ claim(
     sum(error) / len(error),
     at_most=1.6,
     because="the stored result; the paper has 1.82 for this prior and these units",
+    kind="stored",
 )
 steps = 50 * 50_000 // 250
 claim(
@@ -1172,6 +1180,7 @@ claim(
         "σ ≈ 0.003·exp(½·0.0005·10,000): set by rate and steps, as above, and not by "
         "the bound"
     ),
+    kind="stored",
 )
 claim(
     "Median σ with the mixture over that of its narrow part",
@@ -1179,6 +1188,7 @@ claim(
     near=1,
     within=0.1,
     because="most weights have been given up",
+    kind="stored",
 )
 claim(
     "Test error of the mixture with 95 % of the weights removed less that with all, "
@@ -1186,6 +1196,7 @@ claim(
     error_without(mixture, 0.95) - error_without(mixture, 0.0),
     at_most=0.15,
     because="the stored result",
+    kind="stored",
 )
 for method in ("SGD with momentum", "dropout", gaussian):
     claim(
@@ -1193,6 +1204,7 @@ for method in ("SGD with momentum", "dropout", gaussian):
         error_without(method, 0.95) - error_without(method, 0.0),
         at_least=5,
         because="the stored result",
+        kind="stored",
     )
 
 # %% [markdown]
@@ -1319,6 +1331,7 @@ claim(
     min(least_gap("SGHMC, 10 rounds", f"{fit}, 10 rounds") for fit in fits),
     at_least=0,
     because=because,
+    kind="stored",
 )
 
 
@@ -1339,6 +1352,7 @@ for fit, least in (("Rényi's bound", 0.5), ("evidence bound", 0.15)):
         less_sghmc(fit)[0],
         at_least=least,
         because="mean over the seeds of the stored runs",
+        kind="stored",
     )
 mean_gap, its_error = less_sghmc("drawn outputs")
 claim(
@@ -1346,6 +1360,7 @@ claim(
     abs(mean_gap / its_error),
     at_most=3,
     because="stored runs: five pairs show no difference",
+    kind="stored",
 )
 claim(
     "Test error as reported less that of the same bound, scaled, with 80 rounds, in "
@@ -1353,12 +1368,14 @@ claim(
     least_gap("Rényi's bound, 80 rounds", "as reported"),
     at_least=4,
     because=because,
+    kind="stored",
 )
 claim(
     "Test error by Rényi's bound less that by the ordinary one, 80 rounds, in points",
     less_sghmc("Rényi's bound")[0] - less_sghmc("evidence bound")[0],
     at_least=0.1,
     because="means over the seeds of the stored runs",
+    kind="stored",
 )
 claim(
     "Most draws that any run after 80 rounds needed to come within 0.2 points of its "
@@ -1371,6 +1388,7 @@ claim(
     ),
     at_most=100,
     because="stored runs, all methods and seeds",
+    kind="stored",
 )
 
 # %% [markdown]

@@ -31,6 +31,7 @@ from sgmc.datasets import digits, letters
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGHMC
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import LinearRegression, NetworkPosterior
 from sgmc.prediction import (
     average_predictions,
@@ -40,6 +41,7 @@ from sgmc.prediction import (
 )
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Posterior and predictive
@@ -111,11 +113,14 @@ regression = LinearRegression(features(x), y, noise_variance=0.04, prior_varianc
 grid = torch.linspace(-2, 2, 201, dtype=torch.float64)
 mean = features(grid) @ regression.mean
 variance = ((features(grid) @ regression.covariance) * features(grid)).sum(-1)
+
+# %% tags=["hide-input"]
 claim(
     "Largest gradient of U at the exact posterior mean",
     regression.gradient(regression.mean[None]).abs().max(),
     at_most=1e-9,
     because="the mean of a Gaussian is where its energy is smallest; rounding",
+    kind="exact",
 )
 inside, outside = variance[(grid > -0.9) & (grid < 0.8)].max(), variance[-1]
 claim(
@@ -216,6 +221,8 @@ split = [len(test.targets), len(strange.targets)]
 )
 
 sure = (point_letters.max(-1).values > 0.9).double().mean()
+
+# %% tags=["hide-input"]
 claim(
     "Share of letters that the point estimate calls a digit with more than 90 % "
     "probability",
@@ -261,6 +268,8 @@ let_through = {
     name: (on_letters <= on_digits.quantile(answered)[:, None]).double().mean(-1)
     for name, (on_digits, on_letters) in doubt.items()
 }
+
+# %% tags=["hide-input"]
 claim(
     "Share of letters let through where 80 % of the digits are answered, average over "
     "point estimate",
@@ -329,6 +338,8 @@ single = predictive_entropy(networks[:, 0, split[0] :]).mean()
 single_error = sum(
     error_rate(p, test.targets) for p in networks[:, 0, : split[0]]
 ) / len(networks)
+
+# %% tags=["hide-input"]
 claim(
     "Mean entropy on letters of single sampled networks, over that of the point "
     "estimate",

@@ -29,9 +29,11 @@ import torch
 from sgmc import claim
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
+from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Position, momentum, energy
@@ -159,6 +161,8 @@ plt.show()
 
 # %%
 energy = {name: 0.5 * points.pow(2).sum(-1) for name, points in long.items()}
+
+# %% tags=["hide-input"]
 claim(
     "After 20 steps of size 0.3 explicit Euler's energy has grown by the factor (1 + "
     "ε²)²⁰",
@@ -166,6 +170,7 @@ claim(
     near=1.09**20,
     within=1e-9,
     because="exact algebra",
+    kind="exact",
 )
 claim(
     "Over 3,000 steps symplectic Euler's energy stays below this multiple of the first",
@@ -212,11 +217,14 @@ claim(
 # %%
 theta, r = long["symplectic Euler"].T
 shadow = 0.5 * (theta**2 + r**2) + 0.15 * theta * r
+
+# %% tags=["hide-input"]
 claim(
     "Symplectic Euler keeps its shadow energy over 3,000 steps, with a largest error",
     (shadow - shadow[0]).abs().max(),
     at_most=1e-11,
     because="rounding of 3,000 steps in double precision",
+    kind="exact",
 )
 theta, r = long["leapfrog"].T
 shadow = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
@@ -225,6 +233,7 @@ claim(
     (shadow - shadow[0]).abs().max(),
     at_most=1e-11,
     because="rounding of 3,000 steps in double precision",
+    kind="exact",
 )
 unstable = path(leapfrog, 2.01, 200)
 claim(
@@ -309,11 +318,13 @@ def determinant(integrator, step_size=0.1):
     )
 
 
+# %% tags=["hide-input"]
 claim(
     "Leapfrog there and back misses the start by",
     return_error(leapfrog),
     at_most=1e-11,
     because="rounding of 50 steps",
+    kind="exact",
 )
 claim(
     "Symplectic Euler there and back misses the start by",
@@ -327,6 +338,7 @@ claim(
     near=1,
     within=1e-13,
     because="a product of shears",
+    kind="exact",
 )
 claim(
     "Symplectic Euler's Jacobian has determinant",
@@ -334,6 +346,7 @@ claim(
     near=1,
     within=1e-13,
     because="a product of shears",
+    kind="exact",
 )
 claim(
     "Explicit Euler's Jacobian has determinant",
@@ -341,6 +354,7 @@ claim(
     near=1 + 0.1**2 * (12 * 0.7**2 - 4),
     within=1e-13,
     because="det = 1 + ε²U''(θ)",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -366,6 +380,8 @@ snapshots = {
     for name, integrator in integrators.items()
 }
 grown = {name: area(shots[-1]) / area(shots[0]) for name, shots in snapshots.items()}
+
+# %% tags=["hide-input"]
 for name in ("leapfrog", "symplectic Euler"):
     claim(
         f"Area of the disc after 36 steps of {name}, over the first",
@@ -433,6 +449,8 @@ slopes = {
     name: float((e[-1] / e[-3]).log() / (step_sizes[-1] / step_sizes[-3]).log())
     for name, e in errors.items()
 }
+
+# %% tags=["hide-input"]
 for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog", 2)):
     claim(
         f"The energy error of {name} has order",

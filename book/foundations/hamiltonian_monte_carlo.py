@@ -35,9 +35,11 @@ from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, RandomWalkMetropolis
 from sgmc.linear_laws import naive_sghmc_chain
+from sgmc.play import play
 from sgmc.targets import Gaussian
 
 use_style()
+play()
 # Bad step sizes are tried on purpose below, and what sample remarks of them is known.
 warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never moved)")
 
@@ -143,13 +145,18 @@ law = {
     h: float(naive_sghmc_chain(torch.eye(1), h, 2).stationary_covariance()[0, 0])
     for h in (0.5, 1.0, 1.5)
 }
+
+# %% tags=["hide-input"]
 claim(
     "Largest relative distance of uncorrected HMC's exact variance from 1/(1 − ε²/4), "
     "at ε = 0.5, 1 and 1.5",
     max(abs(v * (1 - h**2 / 4) - 1) for h, v in law.items()),
     at_most=1e-9,
     because="the covariance of the linear chain, from its Lyapunov equation",
+    kind="exact",
 )
+
+# %%
 start = bowl.exact_samples(10_000, torch.Generator().manual_seed(1))
 sizes = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75]
 measured = {}
@@ -236,6 +243,8 @@ by_steps = {
     for jitter in (0.0, 0.5)
 }
 resonance = steps.index(16)  # 16 × 0.196 ≈ π
+
+# %% tags=["hide-input"]
 claim(
     "Effective samples per gradient at the resonance, with jitter over without",
     by_steps[0.5][resonance] / by_steps[0.0][resonance],
@@ -316,6 +325,8 @@ standard = sample(
         standard.statistics["acceptance"].double(),
     )
 )
+
+# %% tags=["hide-input"]
 claim(
     "Acceptance with the ideal mass on correlation 0.95, less that on a standard "
     "Gaussian",
@@ -347,11 +358,14 @@ noise = torch.tensor([[0.4, 1.1]], dtype=torch.float64)
 precise = Gaussian.correlated(0.95, dtype=torch.float64)
 one_step = leapfrog(precise.gradient, position, noise, step)[0]
 langevin = position - step**2 / 2 * precise.gradient(position) + step * noise
+
+# %% tags=["hide-input"]
 claim(
     "One leapfrog step and the Langevin proposal differ by",
     (one_step - langevin).abs().max(),
     at_most=1e-14,
     because="the same algebra",
+    kind="exact",
 )
 
 refreshed = sample(
@@ -421,6 +435,8 @@ by_correlation = {rho: compare(rho, 2, 4_000) for rho in (0.0, 0.9, 0.99)}
 by_dimension = {2: by_correlation[0.9]} | {
     dim: compare(0.9, dim, 8_000) for dim in (4, 8)
 }
+
+# %% tags=["hide-input"]
 claim(
     "HMC over random walk in effective samples per gradient, 2 dimensions, "
     "correlation 0.99",

@@ -36,9 +36,11 @@ from sgmc import claim, sample
 from sgmc.diagnostics import expectation
 from sgmc.figures import COLOURS, TRUTH, plot_density, use_style
 from sgmc.kernels import Kernel, RandomWalkMetropolis
+from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Three states
@@ -83,11 +85,14 @@ P = 0.5 * torch.minimum(
 P -= torch.diag(P.sum(1) - 1)
 flow = pi[:, None] * P
 distance = [(torch.linalg.matrix_power(P, t)[0] - pi).abs().max() for t in (10, 11)]
+
+# %% tags=["hide-input"]
 claim(
     "Largest violation of detailed balance",
     (flow - flow.T).abs().max(),
     at_most=1e-14,
     because="exact algebra; rounding",
+    kind="exact",
 )
 claim(
     "Distance from π after 11 steps from the first state, over the distance after 10",
@@ -95,6 +100,7 @@ claim(
     near=round(1 / 3, 6),
     within=1e-6,
     because="the eigenvalues of P are 1, -1/3 and 0",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -152,6 +158,8 @@ good = sample(
 )
 exact = expectation(well, lambda x: x**2, -4, 4)
 value, error = good.mean_and_standard_error(lambda x: x**2)
+
+# %% tags=["hide-input"]
 claim(
     "E[θ²] of the double well",
     value,
@@ -241,6 +249,8 @@ class Barker(Kernel):
 start = torch.zeros(1_000, 1)
 barker = sample(Barker(1.5), well, start, num_samples=1_000, warm_up=100, seed=1)
 value, error = barker.mean_and_standard_error(lambda x: x**2)
+
+# %% tags=["hide-input"]
 claim(
     "E[θ²] of the double well by Barker's rule",
     value,
@@ -296,6 +306,8 @@ draws = (
 groups = draws.reshape(100, 4, 2_000)
 estimated = sum(float(arviz.mcse(chains)) for chains in groups) / len(groups)
 ratio = estimated / groups.mean((1, 2)).std(ddof=1)
+
+# %% tags=["hide-input"]
 claim(
     "ArviZ's standard error from 4 chains, averaged over 100 groups, relative to the "
     "spread of the groups' means",
@@ -326,6 +338,8 @@ effective = [
 of_chains = torch.stack([run.statistics["acceptance"].double().mean(0) for run in runs])
 acceptance = of_chains.mean(1)
 theory = 2 / torch.pi * torch.atan(2 / torch.tensor(step_sizes, dtype=torch.float64))
+
+# %% tags=["hide-input"]
 claim(
     "Largest distance of 13 acceptances from (2/π)arctan(2/ε), in standard errors",
     ((acceptance - theory).abs() / (of_chains.std(1) / 50**0.5)).max(),
@@ -429,6 +443,8 @@ for name, (kernel, potential, start, warm_up) in settings.items():
 r_hat = {
     name: arviz.rhat(run.to_arviz())["position"].item() for name, run in runs.items()
 }
+
+# %% tags=["hide-input"]
 claim(
     "R̂ of the good chains",
     r_hat["good"],

@@ -37,9 +37,11 @@ from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, NUTS, trees
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix
+from sgmc.play import play
 from sgmc.targets import Gaussian
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Why a U-turn
@@ -66,6 +68,8 @@ for _ in range(100):
     advance.append(((position - start) * momentum).sum(-1))
 distances = torch.stack(distances)
 turn_time = step_size * (1 + (torch.stack(advance) < 0).float().argmax(0))
+
+# %% tags=["hide-input"]
 claim(
     "The ninth decile of the time to the first turn over its first decile",
     turn_time.quantile(0.9) / turn_time.quantile(0.1),
@@ -139,6 +143,8 @@ naive = {
     .mean(-1)
     for uniform in (False, True)
 }
+
+# %% tags=["hide-input"]
 claim(
     "Variance of the bowl's draw number 20, starting from the truth and taking the "
     "end of each trajectory",
@@ -210,12 +216,15 @@ path, generation = (
 )
 generation[torch.tensor(born) == -1] = 0
 kept = generation <= depth
+
+# %% tags=["hide-input"]
 claim(
     "The number of states of the finished path",
     float(kept.sum()),
     near=2**depth,
     within=0,
     because="each doubling doubles it",
+    kind="exact",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tree", "caption": "A path grown by doubling on the ridge. Above: its states, coloured by the doubling in which they came; the black dot is the start, hollow states were thrown away, and their growth given up at the first sub-tree that turned. Below: the tree. Each bracket is an aligned sub-tree, and every one of them is checked for a U-turn."}}
@@ -323,6 +332,8 @@ nuts = sample(kernel, bowl, exact, num_samples=30, seed=5)
 with patch.object(trees, "grow_branch", careless):
     unchecked = sample(kernel, bowl, exact, num_samples=30, seed=5)
 value, error = nuts.mean_and_standard_error(lambda x: x**2)
+
+# %% tags=["hide-input"]
 claim(
     "Variance of the bowl with NUTS",
     value,
@@ -406,6 +417,8 @@ tuned, position = adapt(
     NUTS(step_size=1.0), target, torch.zeros(100, 10), num_steps=100, seed=7
 )
 adapted = sample(tuned, target, position, num_samples=50, seed=8)
+
+# %% tags=["hide-input"]
 claim(
     "The adapted mass against the inverse variances, largest relative error of a scale",
     (tuned.mass.rsqrt() / scales - 1).abs().max(),
@@ -492,6 +505,8 @@ best, worst = (
     max(max(v) for v in by_length.values()),
     min(min(v) for v in by_length.values()),
 )
+
+# %% tags=["hide-input"]
 claim(
     "NUTS over the best of HMC's settings, effective draws per gradient",
     by_nuts / best,

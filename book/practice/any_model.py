@@ -47,12 +47,14 @@ from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.networks import multilayer_perceptron
 from sgmc.noise import OnlineNoise
+from sgmc.play import play
 from sgmc.posteriors import Gaussian, NamedPosterior, NetworkPosterior
 from sgmc.posteriors.pyro_model import PyroPosterior
 from sgmc.tables import show_table
 from sgmc.tuning import default_kernel
 
 use_style()
+play()
 generator = torch.Generator().manual_seed(0)
 
 # %% [markdown]
@@ -237,6 +239,7 @@ claim(
     / double.gradient(place).abs().max(),
     at_most=1e-10,
     because="each example is in one of them, and the prior counts once",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -351,6 +354,7 @@ claim(
     max(float((witness[name] - sites[name]).abs().max()) for name in sites),
     at_most=1e-9,
     because="the maps are one-to-one",
+    kind="exact",
 )
 
 
@@ -393,6 +397,7 @@ claim(
     (gradients.mean(0) - posterior.gradient(place)[0]).abs().max(),
     at_most=1e-10,
     because="a theorem, and double precision",
+    kind="exact",
 )
 claim(
     "Largest standard deviation of these gradients",
@@ -436,6 +441,7 @@ claim(
         "the longest there is; the noise is about N/n - 1 = 3 times the curvature, "
         "and up to 4 allow it"
     ),
+    kind="exact",
 )
 claim(
     "Largest difference of the program's means from those of NUTS, in deviations",
@@ -535,6 +541,7 @@ claim(
     because=(
         "79,510 weights under the same names, and the same 500 digits for each chain"
     ),
+    kind="exact",
 )
 paths = [
     sample(SGHMC(0.003, 30.0), each, place, 10, progress=False).samples
@@ -545,6 +552,7 @@ claim(
     (paths[0] - paths[1]).abs().max(),
     at_most=1e-8,
     because="the same gradients and the same noise, up to rounding",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -640,6 +648,7 @@ for name in agreeing:
             "the stored result; some eighty numbers, which are normal up to rough "
             "errors"
         ),
+        kind="stored",
     )
     errors = {
         s: max(torch.tensor(run["mean_error"]) / torch.tensor(run["sd"]))
@@ -651,6 +660,7 @@ for name in agreeing:
         errors.pop("SGLD") / max(errors.values()),
         at_least=1,
         because="the stored result",
+        kind="stored",
     )
 network_z = {
     s: compared("network", s)
@@ -662,6 +672,7 @@ claim(
     max(float(means.abs().max()) for means, _ in network_z.values()),
     at_most=4,
     because="the stored result; 120 numbers",
+    kind="stored",
 )
 claim(
     "Network: largest |z| of SGHMC's standard deviations",
@@ -669,6 +680,7 @@ claim(
     near=3.7,
     within=0.7,
     because="the stored result; thirty of them seldom exceed 3.2 by chance",
+    kind="stored",
 )
 claim(
     "Network: R̂ of SGLD less the largest of all others on any program",
@@ -681,18 +693,21 @@ claim(
     ),
     at_least=0.1,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Largest R̂ of Pyro's own NUTS on the centred schools",
     max(programs["eight schools, centred"]["samplers"]["Pyro's NUTS"]["r_hat"]),
     at_least=1.01,
     because="the stored result; where the spread is small no step size is small enough",
+    kind="stored",
 )
 claim(
     "Trees of NUTS that diverged on the centred schools, of 4,000",
     programs["eight schools, centred"]["samplers"]["NUTS"]["divergences"],
     at_least=20,
     because="the stored result; on the non-centred there are few or none",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -746,6 +761,7 @@ claim(
     near=3,
     within=0,
     because="each is found before the first step",
+    kind="exact",
 )
 his = pyro.infer.MCMC(
     pyro.infer.NUTS(schools), num_samples=1, warmup_steps=1, disable_progbar=True
@@ -860,6 +876,7 @@ claim(
     near=10,
     within=0,
     because="a step copies its minibatch, 41 MB, and nothing else of the data",
+    kind="exact",
 )
 folder.cleanup()
 

@@ -36,6 +36,7 @@ from sgmc.fidelity import predictive_distance
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import LinearRegression, NetworkPosterior, SoftTargets
 from sgmc.prediction import log_score, predictive_entropy
@@ -44,6 +45,7 @@ from sgmc.targets import Gaussian
 from sgmc.thinning import herd, thin
 
 use_style()
+play()
 DOUBLE = torch.float64
 
 # %% [markdown]
@@ -217,6 +219,7 @@ for K, square in squares.items():
         near=round(thinned_variance(K), 6),
         standard_error=square.std() / many**0.5,
         because="the exact law of the linear chain",
+        kind="exact",
     )
 
 # %% [markdown]
@@ -639,6 +642,7 @@ claim(
     near=0,
     within=1e-9,
     because="one network agrees with itself",
+    kind="exact",
 )
 claim(
     "Disagreement on letters that ten evenly thinned networks keep, as a share",
@@ -745,6 +749,7 @@ for K, bound in ((10, 0.25), (20, 0.2)):
         mean_of(near, "even", K) / mean_of(far, "all"),
         at_most=bound,
         because=because,
+        kind="stored",
     )
 claim(
     "MNIST: distance of ten random networks over that of a hundred",
@@ -752,12 +757,14 @@ claim(
     near=3.81,
     within=0.5,
     because="the root of the theorem's ratio for 300, which is of squares",
+    kind="stored",
 )
 claim(
     "MNIST: distance of ten evenly thinned networks over that of ten random ones",
     mean_of(near, "even", 10) / mean_of(near, "random", 10),
     at_most=0.9,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: distance of ten herded networks over that of ten evenly thinned",
@@ -765,12 +772,14 @@ claim(
     near=1,
     within=0.15,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: distance of the last twenty networks over that of five evenly thinned",
     mean_of(near, "last", 20) / mean_of(near, "even", 5),
     at_least=1.2,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: distance to the other chain, of ten evenly thinned networks over that of "
@@ -779,12 +788,14 @@ claim(
     near=1,
     within=0.06,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: least distance of a student over that of two random networks",
     min(mean_of(near, name) for name in students) / mean_of(near, "random", 2),
     at_least=1,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: distance to the other chain, of the network that learned the labels over "
@@ -792,18 +803,21 @@ claim(
     mean_of(far, labels) / mean_of(far, "all"),
     at_most=0.95,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: distance of the student that saw no copy over that of the one that did",
     mean_of(near, "student 100, no copy") / mean_of(near, "student 100"),
     at_most=1,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: distance of the student with 400 units over that of the one with 100",
     mean_of(near, "student 400") / mean_of(near, "student 100"),
     at_most=0.95,
     because=because,
+    kind="stored",
 )
 for name in ("student 400", labels):
     claim(
@@ -811,6 +825,7 @@ for name in ("student 400", labels):
         100 * (mean_of("error", name) - mean_of("error", "all")),
         at_most=-0.3,
         because=because,
+        kind="stored",
     )
 best = max(mean_of("auroc", name) for name in [*students, labels])
 for name, K, least in (("all", None, 0.04), ("even", 10, 0.01)):
@@ -819,12 +834,14 @@ for name, K, least in (("all", None, 0.04), ("even", 10, 0.01)):
         mean_of("auroc", name, K) - best,
         at_least=least,
         because=because,
+        kind="stored",
     )
 claim(
     "MNIST: area for letters, the best single network less one of the chain",
     best - mean_of("auroc", "random", 1),
     at_least=0.08,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: disagreement on letters that ten evenly thinned networks keep, as a share",
@@ -832,6 +849,7 @@ claim(
     / mean_of("disagreement_on_letters", "all"),
     at_least=0.8,
     because=because,
+    kind="stored",
 )
 effective = {
     way: sum(run["effective_number"][way] for run in seeds) / len(seeds)
@@ -843,12 +861,14 @@ claim(
     near=14,
     within=5,
     because=because,
+    kind="stored",
 )
 claim(
     "MNIST: effective number of 300 networks by their distance from another chain",
     effective["other_chain"],
     at_most=4,
     because=because,
+    kind="stored",
 )
 
 # %% [markdown]
@@ -900,6 +920,7 @@ claim(
     seconds("lessons") / training("student 100"),
     at_least=1.5,
     because=because,
+    kind="stored",
 )
 
 claim(
@@ -912,6 +933,7 @@ claim(
     near=2.8,
     within=1,
     because=because,
+    kind="stored",
 )
 
 # %% [markdown]

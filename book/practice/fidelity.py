@@ -47,10 +47,12 @@ from sgmc.fidelity import (
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import HMC, SGHMC
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.tables import show_table
 
 use_style()
+play()
 # That weights do not agree while functions do is what this chapter is about.
 warnings.filterwarnings("ignore", message=".*do not agree")
 
@@ -91,6 +93,7 @@ claim(
     near=1,
     within=0,
     because="both name the first class",
+    kind="exact",
 )
 claim(
     "Their total variation",
@@ -98,6 +101,7 @@ claim(
     near=0.45,
     within=1e-6,
     because="0.95 less 0.50, and what the other two classes lose",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -299,6 +303,7 @@ claim(
     near=35,
     within=0,
     because="half of the ways to choose four of eight",
+    kind="exact",
 )
 claim(
     "Error floor over what the proposition expects",
@@ -444,6 +449,7 @@ for problem, title in (("diabetes", "patients"), ("digits", "digits")):
         known["rhat"]["largest"],
         at_most=1.01,
         because=f"the stored result, over {known['rhat']['number']:,} predictions",
+        kind="stored",
     )
 claim(
     "Error floor in total variation, patients",
@@ -451,6 +457,7 @@ claim(
     near=0.0028,
     within=5e-5,
     because="the stored result, the mean of 35 halves",
+    kind="stored",
 )
 claim(
     "Error floor in total variation, digits",
@@ -458,6 +465,7 @@ claim(
     near=0.0037,
     within=5e-5,
     because="the stored result, the mean of 35 halves",
+    kind="stored",
 )
 claim(
     "Error floor in agreement, digits",
@@ -465,6 +473,7 @@ claim(
     near=0.9964,
     within=5e-5,
     because="the stored result, the mean of 35 halves",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -568,12 +577,14 @@ for problem, title in (("diabetes", "patients"), ("digits", "digits")):
         min(mean(problem, name, "floors") for name in single),
         at_least=10,
         because=stored,
+        kind="stored",
     )
     claim(
         f"Most that 100 exact draws would be expected at, in floors, {title}",
         0.5 * (1 + draws_worth(problem) / 100) ** 0.5,
         at_most=7,
         because="the proposition, with S from the floor",
+        kind="stored",
     )
 for name, wanted in (("SGHMC", 7.3), ("SGLD", 10.7), ("HMC", 14.1)):
     claim(
@@ -582,6 +593,7 @@ for name, wanted in (("SGHMC", 7.3), ("SGLD", 10.7), ("HMC", 14.1)):
         near=wanted,
         within=0.1,
         because=stored,
+        kind="stored",
     )
 for problem, title, nearer, farther in (
     ("diabetes", "patients", "SGHMC, ten times the budget", "SGHMC"),
@@ -599,6 +611,7 @@ for problem, title, nearer, farther in (
         upper_end(problem, nearer, farther, "floors"),
         at_most=0,
         because=paired,
+        kind="stored",
     )
 for problem, data_set in (("diabetes", "patients"), ("digits", "digits")):
     names = problems[problem]["methods"]
@@ -610,12 +623,14 @@ for problem, data_set in (("diabetes", "patients"), ("digits", "digits")):
         - min(mean(problem, name, "floors") for name in names if name not in ten),
         at_most=0,
         because=stored,
+        kind="stored",
     )
 claim(
     "Distance of the ensemble over that of five exact draws, digits",
     mean("digits", "ensemble", "floors") / by_chance("digits", "ensemble"),
     at_most=0.9,
     because=stored,
+    kind="stored",
 )
 for name in ("ensemble", "SGD with momentum"):
     claim(
@@ -623,6 +638,7 @@ for name in ("ensemble", "SGD with momentum"):
         mean("diabetes", name, "floors") / by_chance("diabetes", name),
         at_least=1.2,
         because=stored,
+        kind="stored",
     )
 claim(
     "Distance of SGD with momentum over that of one exact draw, digits",
@@ -630,6 +646,7 @@ claim(
     / by_chance("digits", "SGD with momentum"),
     at_most=0.6,
     because=stored,
+    kind="stored",
 )
 seconds = {
     name: sum(
@@ -645,6 +662,7 @@ claim(
     seconds["HMC"] / seconds["SGHMC"],
     at_most=0.2,
     because=stored,
+    kind="stored",
 )
 for problem, title in (("diabetes", "patients"), ("digits", "digits")):
     times = {
@@ -660,6 +678,7 @@ for problem, title in (("diabetes", "patients"), ("digits", "digits")):
         times["HMC, ten times the budget"] / times["SGHMC"],
         at_most=1,
         because=stored,
+        kind="stored",
     )
     claim(
         "Distance in floors, the same two, upper end of the 95 % interval of the "
@@ -667,6 +686,7 @@ for problem, title in (("diabetes", "patients"), ("digits", "digits")):
         upper_end(problem, "HMC, ten times the budget", "SGHMC", "floors"),
         at_most=0,
         because=paired,
+        kind="stored",
     )
 for problem, title, wanted in (
     ("diabetes", "patients", 0.9),
@@ -678,6 +698,7 @@ for problem, title, wanted in (
         near=wanted,
         within=0.1,
         because=stored,
+        kind="stored",
     )
 claim(
     "Least log loss of a method less that of the reference, patients",
@@ -685,6 +706,7 @@ claim(
     - problems["diabetes"]["reference"]["scores"]["log_loss"],
     at_least=0,
     because=stored,
+    kind="stored",
 )
 claim(
     "Share of the methods whose log loss is smaller than the reference's, digits",
@@ -696,6 +718,7 @@ claim(
     / len(problems["digits"]["methods"]),
     at_least=0.4,
     because=stored,
+    kind="stored",
 )
 more = "ensemble, five times the budget"
 for key in ("log_loss", "error"):
@@ -707,6 +730,7 @@ for key in ("log_loss", "error"):
         near=0,
         within=1e-6,
         because=stored + ": it is that one",
+        kind="stored",
     )
 claim(
     "Distance in floors, ensemble less the one with five times the budget, upper end "
@@ -714,6 +738,7 @@ claim(
     upper_end("digits", "ensemble", more, "floors"),
     at_most=0,
     because=paired,
+    kind="stored",
 )
 claim(
     "Log loss of SGD with momentum less that of the reference, digits",
@@ -721,18 +746,21 @@ claim(
     - problems["digits"]["reference"]["scores"]["log_loss"],
     at_most=-0.015,
     because=stored,
+    kind="stored",
 )
 claim(
     "Width of Laplace's draws of all weights over the reference's, patients",
     mean("diabetes", "Laplace, all weights", "width"),
     at_least=5,
     because=stored,
+    kind="stored",
 )
 claim(
     "Width of SGLD at one budget over the reference's, patients",
     mean("diabetes", "SGLD", "width"),
     at_most=0.5,
     because=stored + "; the smallest of the seven rates was chosen",
+    kind="stored",
 )
 claim(
     "Second smallest width of the five runs of cold SGHMC over the reference's, "
@@ -740,6 +768,7 @@ claim(
     values("diabetes", "SGHMC, cold", "width").sort().values[1],
     at_least=5,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Standard deviation of the distance of cold SGHMC over seeds, in floors, patients",
@@ -748,6 +777,7 @@ claim(
     because=(
         "the stored result: some runs of full length leave what short ones promised"
     ),
+    kind="stored",
 )
 
 # %% [markdown]

@@ -43,11 +43,13 @@ from sgmc.consensus import (
 from sgmc.draws import Draws
 from sgmc.figures import TRUTH, use_style
 from sgmc.kernels import HMC
+from sgmc.play import play
 from sgmc.posteriors import LinearRegression, LogisticRegression, Posterior, shards
 from sgmc.tables import show_table
 from sgmc.targets import Gaussian
 
 use_style()
+play()
 DOUBLE = torch.float64
 AVERAGE, WEIGHTED = "#D55E00", "#0072B2"
 stored = read_result(RESULTS / "consensus.json")
@@ -96,11 +98,14 @@ regression = LinearRegression(x, y, noise_variance=1.0, prior_variance=0.1)
 parts = shards(regression, 8)
 theta = torch.randn(5, 2, generator=generator, dtype=DOUBLE)
 total = sum(part.energy(theta) for part in parts)
+
+# %% tags=["hide-input"]
 claim(
     "Largest relative difference of U and the sum of the eight parts' energies",
     ((total - regression.energy(theta)) / total).abs().max(),
     at_most=1e-12,
     because="they are equal up to rounding",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -274,6 +279,7 @@ for number in (1, 2, 8, 32):
                 max(off, wrong),
                 at_most=1e-9,
                 because="equal up to rounding, in posterior standard deviations",
+                kind="exact",
             )
     rows.append(row)
 heads = ["J", "mean off", "variance off", "slides: mean off", "variance off"]
@@ -290,6 +296,8 @@ show_table(heads, rows)
 means, covariances = exact_parts(32)
 weights = slides_weights(covariances)
 mean, _ = law_of_average(weights, means, covariances)
+
+# %% tags=["hide-input"]
 claim(
     "The slides' weights with J = 32: distance of the mean from the posterior's",
     ((mean - regression.mean) @ root).norm(),
@@ -313,6 +321,7 @@ claim(
     (weights.sum(0) - torch.eye(2, dtype=DOUBLE)).abs().max(),
     at_most=1e-12,
     because="they look right",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -355,6 +364,8 @@ for group in groups:
     for quantity in (white, square.flatten(2)):
         mean, error = Draws(quantity).mean_and_standard_error()
         largest = max(largest, float((mean.abs() / error).max()))
+
+# %% tags=["hide-input"]
 claim(
     "Largest |z| of the means and second moments of averages, for J = 1, 2, 8 and 32",
     largest,
@@ -417,6 +428,8 @@ with workers(2, processes=False) as client:
 precision = 1 / torch.polygamma(1, gammas(8, 9)[0])
 exact_weights = (precision / precision.sum())[:, None, None]
 mean, error = weighted_average(drawn, exact_weights).mean_and_standard_error()
+
+# %% tags=["hide-input"]
 claim(
     "Mean of averages of HMC's draws from eight parts, less the exact one",
     float(mean) - limit(8, 9)[0],
@@ -439,6 +452,7 @@ claim(
     min(few),
     at_most=-0.5,
     because="by the formula, in posterior standard deviations",
+    kind="exact",
 )
 claim(
     "Largest bias with 8 parts, of the same ten",
@@ -491,6 +505,8 @@ with workers(2, processes=False) as client:
     answers = run_all(client, energies, eight, [proposed.samples] * 8)
 weighed = reweight(proposed, answers)
 averages = weighed.weighted_mean("weight")[:, 0]
+
+# %% tags=["hide-input"]
 claim(
     "Mean by the second round, less the exact posterior mean",
     averages.mean() - center,
@@ -562,7 +578,7 @@ claim(
 # And Student's $t$ itself costs more in more dimensions, even around a Gaussian posterior that is fitted perfectly, as the next cell shows.
 # Look at the share before you look at anything else.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Share of the candidates that are left with 32 parts",
     shares[-1],
@@ -597,12 +613,15 @@ for dim, expected in ((1, 0.96), (10, 0.73), (100, 0.30)):
 
 # %%
 kills = stored["kills"]
+
+# %% tags=["hide-input"]
 claim(
     "Runs in which a worker was killed",
     sum(kill["killed"] for kill in kills),
     near=20,
     within=0,
     because="stored; one process of two, in the middle of a piece",
+    kind="stored",
 )
 claim(
     "Runs among them with the draws of a run that nothing disturbed",
@@ -610,6 +629,7 @@ claim(
     near=20,
     within=0,
     because="bit by bit",
+    kind="stored",
 )
 claim(
     "Pieces that were at home and were begun again, in all of them",
@@ -617,6 +637,7 @@ claim(
     near=0,
     within=0,
     because="each start of a piece leaves a trace",
+    kind="stored",
 )
 claim(
     "Pieces that were begun again, in all of them",
@@ -624,6 +645,7 @@ claim(
     near=20,
     within=0,
     because="the unfinished one of the killed worker, and nothing else",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -636,6 +658,8 @@ large = LogisticRegression(
     torch.randn(20_000, 10, generator=generator), torch.zeros(20_000), batch_size=100
 )
 share = serialized_size(shards(large, 8)[0]) / serialized_size(large)
+
+# %% tags=["hide-input"]
 claim(
     "Bytes of one shard of eight, over those of the posterior",
     share,
@@ -693,6 +717,7 @@ claim(
     near=1,
     within=0,
     because="bit by bit, stored",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -751,12 +776,14 @@ for number in (1, 2):
         near=1,
         within=0.05,
         because="stored, of a machine that did nothing else",
+        kind="stored",
     )
 claim(
     "Share of moving and overhead in the plan for a hundred workers",
     (plans[-1]["moving"] + plans[-1]["overhead"]) / plans[-1]["seconds"],
     at_least=0.5,
     because="computed from what is stored",
+    kind="stored",
 )
 
 # %% [markdown]

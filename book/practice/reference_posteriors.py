@@ -32,9 +32,11 @@ from sgmc import adapt, claim, sample
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import HMC, NUTS
 from sgmc.linear_laws import sghmc_chain
+from sgmc.play import play
 from sgmc.potentials import Potential
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Somebody else's problems
@@ -135,14 +137,18 @@ draws = sample(kernel, schools, position, 500, seed=2, collect=schools.named)
 
 # %%
 moved = (draws.samples.std(0) > 0).all(-1)
+
+# %% tags=["hide-input"]
 claim(
     "Chains that moved, of ten",
     float(moved.sum()),
     near=10,
     within=0,
     because="from every start there is a way to the mass",
+    kind="exact",
 )
 
+# %%
 stored = read_result(RESULTS / "posteriordb.json")
 results = stored["posteriors"]
 reference = results["eight_schools-eight_schools_noncentered"]["NUTS"]
@@ -164,18 +170,22 @@ def compare(samples, published):
 
 
 z_mean, z_sd, r_hat = compare(draws.samples, published)
+
+# %% tags=["hide-input"]
 for what, z in (("means", z_mean), ("standard deviations", z_sd)):
     claim(
         f"Largest |z| of ten {what} of the eight schools",
         z.abs().max(),
         at_most=4,
         because="ten normal numbers exceed it together once in 1,600 times",
+        kind="stored",
     )
 claim(
     "Largest R̂ of the eight schools",
     r_hat.max(),
     at_most=1.02,
     because="ten chains of 500 draws: near 1.005 over several seeds",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -190,6 +200,8 @@ class Forgetful(EightSchools):
 
 short = HMC(kernel.step_size, num_steps=8, mass=kernel.mass)
 wrong = sample(short, Forgetful(), position, 300, seed=2, collect=schools.named)
+
+# %% tags=["hide-input"]
 claim(
     "Share of draws with τ < 0.01, without the Jacobian",
     (wrong.samples[..., 9] < 0.01).double().mean(),
@@ -340,12 +352,15 @@ plt.show()
 
 # %%
 runs = {name: results[name]["NUTS"] for name in titles}
+
+# %% tags=["hide-input"]
 claim(
     "Posteriors of eleven in which every chain moved",
     float(sum(run["chains_moved"] == 10 for run in runs.values())),
     near=11,
     within=0,
     because="the stored result",
+    kind="stored",
 )
 for name, run in runs.items():
     claim(
@@ -353,12 +368,14 @@ for name, run in runs.items():
         max(largest(run, "mean_z"), largest(run, "sd_z")),
         at_most=4,
         because="the stored result; by chance all exceed it once in 100 times",
+        kind="stored",
     )
 claim(
     "Largest R̂ of all quantities of eleven posteriors",
     max(max(run["r_hat"]) for run in runs.values()),
     at_most=1.01,
     because="the stored result",
+    kind="stored",
 )
 pieces = [torch.tensor(run["mean_z"] + run["sd_z"]) for run in runs.values()]
 every_z = torch.cat(pieces)
@@ -368,6 +385,7 @@ claim(
     near=1,
     within=0.3,
     because="about 1 if the errors are what they are said to be",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -380,12 +398,13 @@ claim(
 # Even that has an end. In the moving average the errors obey $e_t = y_t - \mu - \varphi y_{t-1} - \theta e_{t-1}$, and half of the box has $\lvert\theta\rvert > 1$. After 200 times at $\theta = 1.5$ the first error has grown by $1.5^{200} \approx 10^{35}$, and the energy is of the order $10^{70}$.
 # No step suits such a chain and the others too; `adapt` lets those lead that can be helped, and names the rest. The reference was made by chains that adapt each for itself; ours share their step size, and four of ten starts were beyond help. We start this posterior from $U(-\tfrac12, \tfrac12)$, and count it as a limit of our warm-up.
 
-# %%
+# %% tags=["hide-input"]
 claim(
     "Energy of the highest start less that of the draws, test scores of children",
     runs["kidiq-kidscore_momiq"]["start_height"],
     at_least=1e5,
     because="434 squared residuals of up to 100² over a variance of about one",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -401,12 +420,15 @@ uncorrected = {
     for name, content in results.items()
     if "SGHMC" in content  # two of them
 }
+
+# %% tags=["hide-input"]
 for name, run in uncorrected.items():
     claim(
         f"Largest |z| by SGHMC, {titles[name]}",
         max(largest(run, "mean_z"), largest(run, "sd_z")),
         at_most=4,
         because="the stored result; the bias of so small a step is below the error",
+        kind="stored",
     )
     ratios = torch.tensor(run["sd"]) / torch.tensor(run["published"]["sd"])
     claim(
@@ -415,6 +437,7 @@ for name, run in uncorrected.items():
         near=1,
         within=0.03,
         because="an error of about 1 % in each",
+        kind="stored",
     )
 
 # %% [markdown]
@@ -422,12 +445,15 @@ for name, run in uncorrected.items():
 
 # %%
 variance = sghmc_chain(torch.eye(1), 0.05, friction=1.0).stationary_covariance()[0, 0]
+
+# %% tags=["hide-input"]
 claim(
     "Variance of SGHMC with ε = 0.05 and C = 1 on a standard Gaussian",
     variance,
     near=1.0006,
     within=1e-4,
     because="the exact law of a linear chain",
+    kind="exact",
 )
 
 # %% [markdown]

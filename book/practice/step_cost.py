@@ -47,11 +47,13 @@ from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGHMC
 from sgmc.linear_laws import LinearChain, sghmc_chain
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.tables import show_table
 
 use_style()
+play()
 double = torch.float64
 result = read_result(RESULTS / "step_cost.json")
 
@@ -229,18 +231,21 @@ claim(
     near=18,
     within=5,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "By plain C++ over ten thousand chains of the package, eager",
     plain / price["printed", "sgmc, 10,000 chains"],
     at_least=2.5,
     because="the stored result: C++ is beaten",
+    kind="stored",
 )
 claim(
     "By plain C++ over ten thousand chains of the package, compiled",
     plain / price["printed", "sgmc compiled, 10,000 chains"],
     at_least=4,
     because="the stored result: C++ is beaten",
+    kind="stored",
 )
 claim(
     "By ten thousand compiled chains over fast C++: the gap",
@@ -249,6 +254,7 @@ claim(
     near=1.2,
     within=0.25,
     because="the stored result: fast C++ is not beaten",
+    kind="stored",
 )
 claim(
     "The same at the job with minibatches, over plain C++",
@@ -260,6 +266,7 @@ claim(
     near=4,
     within=1.5,
     because="the stored result: not even plain C++ is beaten",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -297,6 +304,7 @@ for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
         because=(
             "the stored result; 14 comparisons, Monte Carlo error of the smaller run"
         ),
+        kind="stored",
     )
     sd = torch.linalg.inv(curvature).diagonal().sqrt()
     V = job.noise_variance or 2 * job.noise_estimate / job.step_size
@@ -308,11 +316,13 @@ for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
         near=round(heat, 2),
         within=0.06,
         because="the stored result, and the law of the linearised chain",
+        kind="stored",
     )
     claim(
         f"No chain exchanged the two means, job {title}",
         not any(row["switched"] for row in rows_of.values()),
         because="the stored result; the ridge between the modes is about 760 high",
+        kind="stored",
     )
 
 # %% [markdown]
@@ -386,6 +396,7 @@ claim(
     near=1.0,
     within=1e-12,
     because="both count products of matrices, two operations for each pair of numbers",
+    kind="exact",
 )
 
 
@@ -411,6 +422,7 @@ claim(
     near=7 / 24,
     within=1e-12,
     because="seven operations on six numbers of four bytes",
+    kind="exact",
 )
 intensity = [flops / byte for flops, byte in counted.values()]
 claim(
@@ -800,6 +812,7 @@ for ratio, word, formula in (
         near=0,
         within=2e-3,
         because="an exact law; the error of rounding is almost uniform from s = h on",
+        kind="exact",
     )
 claim(
     "Relative variance where it stalls, s/h = 0.2, rounding to nearest",
@@ -807,6 +820,7 @@ claim(
     near=1.8,
     within=0.1,
     because="an exact law, on its way to two",
+    kind="exact",
 )
 claim(
     "Relative variance at s/h = 0.2, stochastic rounding",
@@ -817,6 +831,7 @@ claim(
         "an exact law: the variance of a move is h E|ξ| = hs√(2/π) where moves are "
         "shorter than a cell"
     ),
+    kind="exact",
 )
 
 # %% [markdown]
@@ -1010,6 +1025,7 @@ claim(
     largest,
     at_most=1e-9,
     because="thm. An effective sample reads the data once",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -1112,6 +1128,7 @@ for name in ("SGHMC", "SGHMC, control variates"):
                 near=1.0,
                 within=0.5,
                 because="the stored result; 800 draws, the worst coordinate",
+                kind="stored",
             )
 each_step = {
     name: [row["seconds_a_step"]["best"] for row in rows_of]
@@ -1131,18 +1148,21 @@ for name, bounds in (
         each_step[name][-1] / each_step[name][0],
         **bounds,
         because="the stored result",
+        kind="stored",
     )
 claim(
     "Plain SGHMC's effective sample over HMC's, the least of the four sizes",
     min(x / y for x, y in zip(each_sample["SGHMC"], each_sample["HMC"], strict=True)),
     at_least=2,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "With control variates over HMC's, at ten million examples",
     each_sample["SGHMC, control variates"][-1] / each_sample["HMC"][-1],
     at_most=0.02,
     because="the stored result",
+    kind="stored",
 )
 
 # %% [markdown]

@@ -41,6 +41,7 @@ from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import HMC, SGHMC
 from sgmc.linear_laws import LinearChain, sghmc_chain
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
@@ -48,6 +49,7 @@ from sgmc.tables import show_table
 from sgmc.tuning import default_kernel, matched_noise_estimate, tune
 
 use_style()
+play()
 double = torch.float64
 
 # %% [markdown]
@@ -189,6 +191,7 @@ claim(
     largest_error,
     at_most=1e-8,
     because="the theorem, against the discrete Lyapunov equation; rounding",
+    kind="exact",
 )
 claim(
     "Variance at ε = 0.78 with the gradient's noise subtracted and no more",
@@ -196,6 +199,7 @@ claim(
     near=1 / (1 - 0.78**2 / (4 - 2 * 0.78 * friction)),
     within=1e-9,
     because="exact law",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -263,6 +267,7 @@ claim(
         "exact laws, loudness 0, 6.4, 40 and 400, 161 frictions; 6.4 is the worst of "
         "all"
     ),
+    kind="exact",
 )
 claim(
     "Passes over the data for an independent draw, N/n = 10",
@@ -270,6 +275,7 @@ claim(
     near=1.18,
     within=0.02,
     because="exact law",
+    kind="exact",
 )
 claim(
     "Passes over the data for an independent draw, N/n = 400",
@@ -279,6 +285,7 @@ claim(
     because=(
         "exact law: in proportion to N/n steps, each of which reads n of N examples"
     ),
+    kind="exact",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-friction", "caption": "Steps for an independent draw of θ² on a standard Gaussian against the friction, by exact laws, each line relative to its best. The loudness ν is that of the gradient's noise; the vertical dotted line is the default."}, "image": {"alt": "Four curves over the friction from a quarter to 8, on logarithmic axes. With ν = 0 the curve has its minimum at about 1 and is at 11 at the right end; with ν = 6.4 the minimum is at 3; with ν = 40 and 400 the curves fall to the right end, where they are at 1, from about 19 and 17 at the left. At the friction 2 all are between 1 and 2.1."}}
@@ -323,6 +330,7 @@ claim(
     near=0.4,
     within=0.02,
     because="exact law; 3e⁻² = 0.41 for a short step",
+    kind="exact",
 )
 claim(
     "Draws that are worth one independent draw, for a mean",
@@ -330,12 +338,14 @@ claim(
     near=2.04,
     within=0.02,
     because="exact law",
+    kind="exact",
 )
 claim(
     "What is left of the start after ten draws, ε = ½",
     sghmc_chain(one, 0.5, 2.0).transition.matrix_power(40)[0, 0].abs(),
     at_most=2e-5,
     because="exact law; the longest step remembers the longest",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -705,6 +715,7 @@ for name in ("logistic regression", "matrix factorisation"):
         min(share for (of, *_), share in shares.items() if of == name),
         at_least=0.5,
         because="stored result; the best has a step 1.4 times as long",
+        kind="stored",
     )
     found = stored["models"][name]
     grid = found["forms"]["matched"]
@@ -716,6 +727,7 @@ for name in ("logistic regression", "matrix factorisation"):
         near=0.8,
         within=0.05,
         because="stored result, the same chains",
+        kind="stored",
     )
 claim(
     "Digits network: the default's effective draws over the best's by hand, likewise",
@@ -725,6 +737,7 @@ claim(
         "stored result: the loudest direction alone bounds the step, and predictions "
         "do not feel it"
     ),
+    kind="stored",
 )
 claim(
     "Its ten loudest directions' share of the noise, of 610",
@@ -1259,6 +1272,7 @@ claim(
     max(largest.values()),
     at_most=1e-10,
     because="the same chain in other letters, on the same random numbers; rounding",
+    kind="exact",
 )
 
 # Blackjax in the last exercise: position, momentum, the held minibatch's noise.
@@ -1276,6 +1290,7 @@ claim(
     near=28.5,
     within=0.1,
     because="exact law of ten steps from a fresh momentum, a = 10⁴",
+    kind="exact",
 )
 claim(
     "The same with the momentum kept: largest eigenvalue of a step",

@@ -34,9 +34,11 @@ from sgmc.kernels import NUTS, SGLD
 from sgmc.linear_laws import langevin_chain, sghmc_chain
 from sgmc.minibatches import Passes
 from sgmc.noise import estimate_noise_variance
+from sgmc.play import play
 from sgmc.posteriors import LinearRegression, LogisticRegression
 
 use_style()
+play()
 
 # %% [markdown]
 # ## The cloud in the bowl
@@ -346,6 +348,7 @@ claim(
     ),
     at_most=0.0006,
     because="exact laws, rounded to three digits",
+    kind="exact",
 )
 claim(
     "Largest error of the table's divergences",
@@ -355,6 +358,7 @@ claim(
     ),
     at_most=0.0006,
     because="exact laws, rounded",
+    kind="exact",
 )
 claim(
     "Largest error of the table's autocorrelation times",
@@ -364,18 +368,21 @@ claim(
     ),
     at_most=0.6,
     because="exact laws, rounded",
+    kind="exact",
 )
 claim(
     "Divergence of full P = 2V⁻¹ and of SGLD, the larger one",
     max(divergence(laws[name].stationary_covariance()) for name in ("full", "SGLD")),
     at_most=0.0002,
     because="exact laws",
+    kind="exact",
 )
 claim(
     "Largest relative error of the covariance with P = 2(V + A)⁻¹",
     (laws["full, V + A"].stationary_covariance() / exact - 1).abs().max(),
     at_most=1e-9,
     because="part 3 of the theorem; rounding",
+    kind="exact",
 )
 exact_average = law(averaged).average_covariance(window)
 claim(
@@ -383,6 +390,7 @@ claim(
     (widths(exact_average) - torch.tensor([0.930, 0.979], dtype=DOUBLE)).abs().max(),
     at_most=0.0006,
     because="exact law, rounded to three digits",
+    kind="exact",
 )
 claim(
     "Divergence of averages",
@@ -390,6 +398,7 @@ claim(
     near=0.0061,
     within=0.0001,
     because="exact law, rounded",
+    kind="exact",
 )
 
 
@@ -425,6 +434,7 @@ for name, kernel in kernels.items():
             near=round(float(width), 4),
             standard_error=error / (2 * value.sqrt()),
             because="exact law; 500 chains with real minibatches",
+            kind="exact",
         )
 run = sample(averaged, posterior, start, num_samples=10 * window, warm_up=200, seed=2)
 averages = squares(run.samples.unflatten(0, (10, window)).mean(1)).mean(
@@ -439,6 +449,7 @@ for axis, chains, width in zip(
         near=round(float(width), 4),
         standard_error=chains.std() / 500**0.5 / (2 * chains.mean().sqrt()),
         because="exact law; 500 chains with real minibatches",
+        kind="exact",
     )
 
 # %% [markdown]
@@ -460,12 +471,14 @@ claim(
     near=0.977,
     within=0.012,
     because="exact laws on a grid in steps of about 1 per cent",
+    kind="exact",
 )
 claim(
     "Width of the iterates that are averaged, in the shortest direction",
     widths(law(averaged).stationary_covariance())[1],
     at_least=5,
     because="exact law: 5.66",
+    kind="exact",
 )
 crossed = (
     torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE),
@@ -482,6 +495,7 @@ for kind, value in (("scalar", 0.506), ("diagonal", 0.760)):
         near=value,
         within=0.001,
         because="exact law, c = 10,000",
+        kind="exact",
     )
 
 # %% [markdown]
@@ -672,6 +686,7 @@ for (name, size), (value, error) in points.items():
         near=round(lines[name][size], 4),
         standard_error=error,
         because="exact law; 500 chains",
+        kind="exact",
     )
 claim(
     "Largest batch in the figure with a stationary law, full rate",
@@ -716,6 +731,7 @@ claim(
     near=1.86,
     within=0.01,
     because="exact law",
+    kind="exact",
 )
 claim(
     "Width of averages there, shortest direction",
@@ -723,6 +739,7 @@ claim(
     near=1.96,
     within=0.01,
     because="exact law; 2 in the limit of long windows",
+    kind="exact",
 )
 full_rate = constant_sgd(noise_variance(misfit, exact) + A, "full")
 claim(
@@ -730,6 +747,7 @@ claim(
     (widths(law(full_rate, misfit).stationary_covariance(), misfit) - 1).abs().max(),
     at_most=1e-6,
     because="exact law",
+    kind="exact",
 )
 blind = LinearRegression(
     torch.cat([posterior.data[0], torch.zeros(N, 1, dtype=DOUBLE)], 1),
@@ -770,6 +788,7 @@ claim(
     near=1,
     within=0.001,
     because="exact law; the prior's standard deviation is 1",
+    kind="exact",
 )
 shuffled = LinearRegression(*posterior.data, batch_size=n, minibatches=Passes())
 start = posterior.mean.expand(500, -1).contiguous()
@@ -890,6 +909,7 @@ for step in (0.1, 0.01):
         / torch.linalg.inv(wanted).norm(),
         at_most=step**2,
         because="exact law; the error is of the order of ε²",
+        kind="exact",
     )
 
 # %% [markdown]

@@ -41,12 +41,14 @@ from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.kernels import SGHMC, SGLD, Cyclical
 from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain
 from sgmc.networks import multilayer_perceptron
+from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import error_rate, log_score
 from sgmc.tables import show_table
 from sgmc.targets import GaussianMixture, NoisyGradient
 
 use_style()
+play()
 # That chains which sit in different modes disagree is what this chapter is about.
 warnings.filterwarnings("ignore", message=".*do not agree")
 
@@ -162,6 +164,7 @@ claim(
     .max(),
     at_most=1e-8,
     because="single precision of the statistics",
+    kind="exact",
 )
 _, visited = nearest(path.samples[:, 0])
 settled = visited.view(4, LENGTH)[:, 4 * LENGTH // 5 :]
@@ -172,6 +175,7 @@ claim(
     near=1,
     within=0,
     because="it jumps there less than once in 10⁷ steps, by the proposition below",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -290,12 +294,14 @@ claim(
     by_rate[0.02]["found"]["any"],
     at_most=2,
     because="the stored result; it leaves once in 250,000 steps",
+    kind="stored",
 )
 claim(
     "The same at 0.046",
     by_rate[0.046]["found"]["any"],
     at_least=24.5,
     because="the stored result; it leaves about 400 times",
+    kind="stored",
 )
 claim(
     "Variance in a mode at 0.02",
@@ -303,6 +309,7 @@ claim(
     near=0.045,
     within=0.002,
     because="σ²/(1 − η/2σ²)",
+    kind="stored",
 )
 claim(
     "Variance in a mode at 0.046",
@@ -310,6 +317,7 @@ claim(
     near=0.12,
     within=0.015,
     because="about σ²/(1 − η/2σ²) = 0.129",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -404,6 +412,7 @@ for part in (9, 12, 15, 19):
         near=round(laws[places[part]], 5),
         standard_error=measured[1][part],
         because="exact law of a place; 150 chains",
+        kind="exact",
     )
 claim(
     "Exact variance at the end of a cycle, over the true one",
@@ -411,18 +420,21 @@ claim(
     near=1.0076,
     within=0.0005,
     because="the exact law: 0.8 % too wide",
+    kind="exact",
 )
 claim(
     "Product of the factors of a cycle, its size",
     abs(float(torch.stack([step.transition for step in steps]).prod())),
     at_most=1e-30,
     because="each cycle forgets the one before",
+    kind="exact",
 )
 claim(
     "Largest exact standard deviation in a cycle around a lone mode",
     max(laws.values()) ** 0.5,
     at_least=1e30,
     because="the exact law, with 412 steps above 2σ²",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -530,12 +542,14 @@ claim(
     over["the nine inner modes"].mean(),
     at_least=1.1,
     because="the stored result of 20 seeds; its standard error is 0.01",
+    kind="stored",
 )
 claim(
     "Share of the four corners over the exact one",
     over["the four corners"].mean(),
     at_most=0.85,
     because="the stored result; its standard error is 0.01",
+    kind="stored",
 )
 
 # %% [markdown]
@@ -634,6 +648,7 @@ claim(
     near=4,
     within=0.4,
     because="the stored result; published: 4",
+    kind="stored",
 )
 claim(
     "Modes with any draw within three standard deviations, the same",
@@ -641,6 +656,7 @@ claim(
     near=8,
     within=1.5,
     because="the stored result; the authors' draws: 8",
+    kind="stored",
 )
 for chains in ("one chain", "four chains"):
     claim(
@@ -652,6 +668,7 @@ for chains in ("one chain", "four chains"):
         near=25,
         within=0,
         because="the stored result; published: all",
+        kind="stored",
     )
 claim(
     "Variance in a mode, the same, four chains",
@@ -660,6 +677,7 @@ claim(
     because=(
         "the stored result: five times too wide, for most steps kept are large ones"
     ),
+    kind="stored",
 )
 claim(
     "Modes with any draw, SGLD restarted, four chains",
@@ -667,6 +685,7 @@ claim(
     near=25,
     within=0.2,
     because="the stored result",
+    kind="stored",
 )
 claim(
     "Total variation over the cells, cSGLD with the published settings less SGLD "
@@ -675,6 +694,7 @@ claim(
     - mean_of("SGLD, restarted", "four chains", "cells_tv")[0],
     at_least=0.1,
     because="the stored result; standard errors are below 0.01",
+    kind="stored",
 )
 
 
@@ -692,6 +712,7 @@ for number in (100, 300, 1_000):
         near=0,
         within=0.03,
         because="the stored result; 20 chains each, with a standard error below 0.01",
+        kind="stored",
     )
 for name in ("SGLD, constant", "SGLD, tuned", "SGHMC"):
     claim(
@@ -701,6 +722,7 @@ for name in ("SGLD, constant", "SGLD, tuned", "SGHMC"):
         / mean_of("cSGLD, tuned", "four chains", "cells_tv")[0],
         at_least=2,
         because="the stored result",
+        kind="stored",
     )
 claim(
     "Total variation over the cells, tuned cSGHMC over tuned cSGLD, four chains",
@@ -710,6 +732,7 @@ claim(
     because=(
         "the stored result: 0.116 over 0.138, each with a standard error below 0.005"
     ),
+    kind="stored",
 )
 claim(
     "Total variation of the masses, SGHMC at its best constant step over tuned cSGLD, "
@@ -718,6 +741,7 @@ claim(
     / mean_of("cSGLD, tuned", "four chains", "modes_tv")[0],
     at_most=0.9,
     because="the stored result: 0.09 over 0.13",
+    kind="stored",
 )
 number = 4 * int(methods["cSGLD, tuned"]["settings"]["cycles"])
 claim(
@@ -726,6 +750,7 @@ claim(
     mean_of("cSGLD, tuned", "four chains", "modes_tv")[0] / choices(number)[1],
     at_least=3,
     because="the stored result: the choices are not even",
+    kind="stored",
 )
 few = tuning_of("cSGLD, tuned", rate=0.07, cycles=30, exploration=0.8)
 claim(
@@ -737,6 +762,7 @@ claim(
         "the proposition; a chain's number has a standard deviation of 1.4, and there "
         "are 20 chains"
     ),
+    kind="stored",
 )
 
 # %% [markdown]
@@ -834,6 +860,7 @@ claim(
     near=0.975,
     within=0.001,
     because="exact law",
+    kind="exact",
 )
 claim(
     "The same with v kept",
@@ -841,6 +868,7 @@ claim(
     near=1.767,
     within=0.001,
     because="exact law",
+    kind="exact",
 )
 claim(
     "With v kept and 1,000 steps",
@@ -848,12 +876,14 @@ claim(
     near=1.165,
     within=0.001,
     because="exact law",
+    kind="exact",
 )
 claim(
     "With v kept, 1,000 steps and α = 0.9",
     kept[0.9, 1_000, True][-1],
     at_most=1.01,
     because="exact law: 1/α is one step",
+    kind="exact",
 )
 drawn = sample(
     Cyclical(lambda rate: SGHMC.from_learning_rate(rate, 0.1), 0.1, 100),
@@ -870,6 +900,7 @@ claim(
     near=round(kept[0.1, 100, False][-1], 4),
     standard_error=error,
     because="exact law with r kept; 1,000 chains",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -908,6 +939,7 @@ claim(
     near=1,
     within=0.06,
     because="exact law; lr/(4 − 2α) = 0.045 is the step's own bias",
+    kind="exact",
 )
 claim(
     "The same by default, T = 1/50,000, times 50,000",
@@ -915,6 +947,7 @@ claim(
     near=1,
     within=0.06,
     because="exact law, which is proportional to T",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -1041,6 +1074,7 @@ for first, second, bound in (("cSGLD", "SGLD", -0.3), ("cSGHMC", "SGHMC", -0.3))
         paired(mnist, first, second)[0],
         at_most=bound,
         because="the stored result of five seeds; the standard error is 0.05 to 0.1",
+        kind="stored",
     )
 claim(
     "Error on MNIST, SGHMC at T = 0.01 and a constant step less SGHMC, percentage "
@@ -1048,6 +1082,7 @@ claim(
     paired(mnist, "SGHMC, cold", "SGHMC")[0],
     at_most=-0.3,
     because="the stored result of five seeds; its rate is 0.15, that of SGHMC 0.4",
+    kind="stored",
 )
 for first, second in (("cSGLD", "snapshots of SGD"), ("cSGHMC", "SGD with momentum")):
     claim(
@@ -1056,6 +1091,7 @@ for first, second in (("cSGLD", "snapshots of SGD"), ("cSGHMC", "SGD with moment
         near=0,
         within=0.15,
         because="the stored result of five seeds",
+        kind="stored",
     )
 
 # %% [markdown]
@@ -1142,18 +1178,21 @@ claim(
     paired(ordering, "snapshots of SGD", "SGD")[0],
     at_least=1,
     because="the stored result of five seeds",
+    kind="stored",
 )
 claim(
     "Error of cSGHMC less SGHMC, the same, T = 1",
     paired(ordering, "cSGHMC", "SGHMC")[0],
     at_most=-0.5,
     because="the stored result of five seeds",
+    kind="stored",
 )
 claim(
     "Error of cSGLD less SGLD, the same, T = 1",
     paired(ordering, "cSGLD", "SGLD")[0],
     at_least=1,
     because="the stored result of five seeds",
+    kind="stored",
 )
 claim(
     "Error of SGHMC less SGLD, the same, T = 1",
@@ -1161,12 +1200,14 @@ claim(
     near=0,
     within=0.5,
     because="the stored result of five seeds: no difference",
+    kind="stored",
 )
 claim(
     "Error of cSGHMC less cSGLD, the same, T = 1",
     paired(ordering, "cSGHMC", "cSGLD")[0],
     at_most=-1,
     because="the stored result of five seeds",
+    kind="stored",
 )
 for temperature, value in correlations.items():
     claim(
@@ -1177,6 +1218,7 @@ for temperature, value in correlations.items():
             "the stored result of five seeds; eight methods in the same order would "
             "give 1"
         ),
+        kind="stored",
     )
 
 # %% [markdown]

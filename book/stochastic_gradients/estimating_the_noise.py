@@ -41,6 +41,7 @@ from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.networks import multilayer_perceptron
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
+from sgmc.play import play
 from sgmc.posteriors import (
     LinearRegression,
     LogisticRegression,
@@ -51,6 +52,7 @@ from sgmc.prediction import expected_calibration_error, log_score
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
+play()
 # Several runs below take too little friction on purpose, and the kernel would warn each
 # time.
 warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
@@ -113,13 +115,17 @@ largest_error = max(
     for noise in (0.1, 0.2, 0.4)
     for multiple in multiples.values()
 )
+
+# %% tags=["hide-input"]
 claim(
     "Largest error of the formula against the discrete Lyapunov equation, twelve cases",
     largest_error,
     at_most=1e-9,
     because="rounding",
+    kind="exact",
 )
 
+# %%
 measured = []
 for number, (noise, (name, multiple)) in enumerate(
     itertools.product((0.1, 0.25, 0.45, 0.8), multiples.items())
@@ -141,6 +147,8 @@ for number, (noise, (name, multiple)) in enumerate(
             (1 + (1 - multiple) * noise / friction) * step_factor,
         )
     )
+
+# %% tags=["hide-input"]
 claim(
     "Largest distance of fifteen measured variances from the formula, in standard "
     "errors",
@@ -233,6 +241,7 @@ for replacement, minibatches in all_minibatches.items():
         (estimates.mean(0) - covariance).abs().max(),
         at_most=1e-10,
         because="enumeration; rounding",
+        kind="exact",
     )
 
 # %% [markdown]
@@ -340,6 +349,8 @@ for multiple, averaging in itertools.product((0.7, 1.0, 1.5, 2.5), (0.0, 0.9)):
         float(temperature),
         float(temperature * error / variance),
     )
+
+# %% tags=["hide-input"]
 for multiple, averaging, statement in (
     (2.5, 0.0, "nothing is clipped, and the estimate is zero or twice too much"),
     (1.5, 0.0, "clipped half the time"),
@@ -446,13 +457,18 @@ at_mode = (
     )
 )  # V, (d, d)
 noise = 0.5 * step_size * at_mode  # B
+
+# %% tags=["hide-input"]
 claim(
     "Mean of the diagonal of B at the mode",
     noise.diagonal().mean(),
     near=44,
     within=0.5,
     because="exact; the data are made so",
+    kind="exact",
 )
+
+# %%
 print(
     f"Entries of the diagonal of B from {noise.diagonal().min():.0f} to "
     f"{noise.diagonal().max():.0f}"
@@ -550,6 +566,8 @@ for kind, estimate in estimates.items():
             10.0, estimate, chains=20, num_samples=100, warm_up=150
         )
 ratios = {key: mean_spread(run) for key, run in runs.items()}
+
+# %% tags=["hide-input"]
 for friction in (50.0, 200.0):
     expected = float(formula(friction, 0.0).mean())
     claim(
@@ -654,6 +672,8 @@ def error_of(run):
 
 
 unaveraged = sghmc(50.0, OnlineNoise("full"), chains=50, num_samples=150)
+
+# %% tags=["hide-input"]
 claim(
     "Error of the scalar estimate at C = 50",
     error_of(runs[50.0, "scalar"])[0],
@@ -706,6 +726,8 @@ for size, chains, num_samples in (
                 50.0, fixed * n / size, regression(size), chains, num_samples
             )
 errors = {key: error_of(run) for key, run in by_size.items()}
+
+# %% tags=["hide-input"]
 claim(
     "Error with the diagonal estimate and n = 500 over that with B̂ = 0 and n = 5,000",
     errors[500, "diagonal"][0] / errors[5_000, "zero"][0],
@@ -760,6 +782,7 @@ def clipped_share(run):
     )
 
 
+# %% tags=["hide-input"]
 claim(
     "Share of coordinates clipped, diagonal, C = 50",
     clipped_share(runs[50.0, "diagonal"]),
@@ -772,6 +795,8 @@ claim(
     at_least=0.99,
     because="B̂ is never below 10",
 )
+
+# %%
 chosen = friction_for(at_mode, step_size)
 times = {
     c: sghmc_chain(
@@ -850,6 +875,8 @@ left_over = twin_noise - torch.diag(twin_noise.diagonal())
 expected = (
     1 + torch.einsum("ji,jk,ki->i", directions, left_over, directions) / twin_friction
 )
+
+# %% tags=["hide-input"]
 for kind, run in twin_runs.items():
     measured, error = temperatures(run)
     for direction, name in enumerate(("(1, −1)", "(1, 1)")):
@@ -910,23 +937,27 @@ def worst(left_over, friction):
     return float(torch.linalg.eigvalsh(left_over).abs().max() / friction)
 
 
+# %% tags=["hide-input"]
 claim(
     "Largest deviation of a direction's temperature, correlated pair, diagonal",
     worst(left_over, twin_friction),
     at_least=0.35,
     because="exact matrix at the mean; it is 0.40",
+    kind="exact",
 )
 claim(
     "Largest deviation, logistic regression at C = 50, diagonal",
     worst(noise - torch.diag(noise.diagonal()), 50),
     at_most=0.1,
     because="exact matrix at the mode; it is 0.085",
+    kind="exact",
 )
 claim(
     "Largest deviation, logistic regression at C = 50, scalar",
     worst(noise - noise.diagonal().mean() * torch.eye(d), 50),
     at_least=0.2,
     because="exact matrix at the mode; it is 0.23",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -977,6 +1008,8 @@ with torch.no_grad():
         weights, digit_posterior.minibatch(indices)
     )
     explicit = 4_000**2 / 100 * (1 - 100 / 4_000) * each.var(1)
+
+# %% tags=["hide-input"]
 claim(
     "Largest difference between V̂ from signals and V̂ from per-example gradients, "
     "relative to the largest entry",
@@ -1054,6 +1087,8 @@ noises_of = {
     for key, (_, network_noise, *_) in network_runs.items()
 }
 scores_of = {key: scores.mean(0) for key, (_, _, scores, _) in network_runs.items()}
+
+# %% tags=["hide-input"]
 claim(
     "n = 500: mean noise over friction",
     noises_of["n = 500", "zero"],
@@ -1211,6 +1246,8 @@ by_layer = dict(
         strict=True,
     )
 )
+
+# %% tags=["hide-input"]
 claim(
     "784–100–10, n = 500: mean noise over friction",
     over_friction.mean(),
@@ -1402,6 +1439,8 @@ wrong = {
         (held_law()[:d, :d].diagonal() / torch.linalg.inv(hessian).diagonal()).sqrt(),
     ),
 }
+
+# %% tags=["hide-input"]
 for name, (run, expected) in wrong.items():
     claim(
         f"{' '.join(name.split())}: standard deviation over the reference's, divided "
@@ -1468,6 +1507,8 @@ def traces(target):
 
 plain_traces, calm_traces = traces(posterior), traces(calm)
 calm_run = sghmc(10.0, 0.0, calm, chains=50, num_samples=300, warm_up=100)
+
+# %% tags=["hide-input"]
 claim(
     "Power of the distance with which the noise grows, from 0.1 to 1 posterior "
     "standard deviations",

@@ -47,9 +47,11 @@ from sgmc.linear_laws import (
     naive_sghmc_chain,
     sghmc_chain,
 )
+from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
+play()
 
 # %% [markdown]
 # ## Figure 1: five samplers, one double well
@@ -96,12 +98,15 @@ exact = inverse_transform_samples(well, 80_000, -3, 3, torch.Generator().manual_
 floor = float(
     (2 * probabilities * (1 - probabilities) / (torch.pi * 80_000)).sqrt().sum() / 2
 )
+
+# %% tags=["hide-input"]
 claim(
     "The expected floor ½ Σ √(2p(1−p)/(πN)) for 80,000 exact draws",
     floor,
     near=0.0079,
     within=5e-5,
     because="exact probabilities",
+    kind="exact",
 )
 claim(
     "Total variation of 80,000 exact draws from their own density, over that floor",
@@ -134,6 +139,7 @@ claim(
         "exact draws show 0.008, HMC's repeat each other a little; single runs spread "
         "by 0.0025"
     ),
+    kind="exact",
 )
 claim(
     "Total variation of HMC without correction, mean of 16 runs",
@@ -181,6 +187,8 @@ exact_variance = {
         one_draw, torch.eye(1), noise_variance=4.0
     ).stationary_covariance()[0, 0],
 }
+
+# %% tags=["hide-input"]
 for name, variance in exact_variance.items():
     value, error = runs["bowl"][name].mean_and_standard_error(lambda x: x**2)
     claim(
@@ -189,6 +197,7 @@ for name, variance in exact_variance.items():
         near=round(float(variance), 4),
         standard_error=error,
         because="exact law of the linear chain; 12,800 chains",
+        kind="exact",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-1", "caption": "Figure 1 of Chen et al. (2014), computed anew; 80,000 samples each. Left: the double well of the paper. Right: the bowl. Top: densities; naive SGHMC is far too flat. Bottom: histogram less density, with the band in which two thirds of exact draws would lie, for the four samplers that the eye cannot tell apart above."}}
@@ -266,6 +275,8 @@ for _ in range(20):
     )
     published.append(position)
 halved = total_variation(torch.stack(published[10:]), probabilities, edges)
+
+# %% tags=["hide-input"]
 claim(
     "Total variation of naive SGHMC with fresh half kicks, over that with full kicks",
     halved / distance["naive SGHMC"],
@@ -352,6 +363,8 @@ def phase_path_with_friction(noise_variance, chains=1, num_points=300, seed=0):
 
 
 exact_path = phase_path(0.0)[:, 0].norm(dim=-1)
+
+# %% tags=["hide-input"]
 claim(
     "Largest distance of the exact dynamics from the circle, 15,000 leapfrog steps",
     (exact_path - 1).abs().max(),
@@ -376,6 +389,8 @@ for label, path, expected in (
             "of 0.01"
         ),
     )
+
+# %%
 kept_momentum = sghmc_chain(
     torch.eye(1), 0.1, 3.0, noise_variance=4.0, noise_estimate=0.2
 )
@@ -389,6 +404,8 @@ settled = {
         float(kept_momentum.stationary_covariance()[0, 0]),
     ),
 }
+
+# %% tags=["hide-input"]
 for label, (theta, variance) in settled.items():
     squares = theta.double() ** 2
     claim(
@@ -397,6 +414,7 @@ for label, (theta, variance) in settled.items():
         near=round(variance, 4),
         standard_error=squares.std() / 100,
         because="exact stationary law; 10,000 paths",
+        kind="exact",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-2", "caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Left: with the variance 4 of its caption. Middle: the same, its centre enlarged. Right: with the noise of the published code, which drew the printed figure. Without friction the path leaves; resampling the momentum holds it, too wide; friction keeps it where it belongs."}}
@@ -581,7 +599,7 @@ for axes, ticks in zip(panels, ((3, 5, 10, 20, 50), (20, 50, 100, 200)), strict=
 panels[1].legend(loc="lower left")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 for name, bound, reason in (
     ("SGLD", 0.05, "ten million samples know it to about 1 %"),
     (
@@ -627,6 +645,7 @@ claim(
     ),
     at_most=0.1,
     because="exact laws of both chains: 0.026 at the largest step, less at the others",
+    kind="exact",
 )
 claim(
     "The same, with the published code's longer sum for SGHMC alone",
@@ -657,6 +676,7 @@ claim(
     max(ratios),
     at_most=0.4,
     because="exact laws: 0.29 at the largest step, 0.04 at the smallest",
+    kind="exact",
 )
 claim(
     "Largest difference between measured and exact errors of SGLD",
@@ -695,6 +715,7 @@ claim(
     near=-0.587,
     within=0.001,
     because="exact law",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -735,6 +756,8 @@ reach = {
     name: draws[..., 0].amax(0) - draws[..., 0].amin(0) for name, draws in many.items()
 }
 difference = reach["SGHMC"] - reach["SGLD"]
+
+# %% tags=["hide-input"]
 claim(
     "Over 50 steps SGHMC covers more of the first axis than SGLD, on average by at "
     "least",

@@ -30,10 +30,12 @@ from sgmc import claim, sample
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGLD
 from sgmc.linear_laws import langevin_chain
+from sgmc.play import play
 from sgmc.posteriors import LinearRegression
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
+play()
 
 # %% [markdown]
 # ## From diffusion to algorithm
@@ -147,6 +149,8 @@ def exact_variance(step_size, noise_variance=4.0, noise_estimate=0.0):
 
 noisy = NoisyGradient(Gaussian.standard(1), 4.0)
 formula = [(1 + 2 * h) / (1 - h / 2) for h in step_sizes.tolist()]
+
+# %% tags=["hide-input"]
 claim(
     "Largest error of the formula against the discrete Lyapunov equation, 40 step "
     "sizes",
@@ -156,7 +160,10 @@ claim(
     ),
     at_most=1e-10,
     because="rounding",
+    kind="exact",
 )
+
+# %%
 measured = {}
 for h in (0.05, 0.1, 0.2, 0.4):
     for label, estimate in (("no estimate", 0.0), ("right estimate", 2.0 * h)):
@@ -177,6 +184,7 @@ for h in (0.05, 0.1, 0.2, 0.4):
             near=round(exact_variance(h, 4.0, estimate), 5),
             standard_error=error,
             because="exact law; 5,000 chains",
+            kind="exact",
         )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-variance", "caption": "Stationary variance of SGLD on a standard Gaussian with gradient noise N(0, 4): exact laws (lines) and measurements (points, two standard errors); the truth is 1 (grey)."}}
@@ -274,6 +282,7 @@ def measured_width(potential, step_size):
     )
 
 
+# %% tags=["hide-input"]
 for h in (1e-5, 3e-5, 1e-4):
     value, error = measured_width(regression, h)
     claim(
@@ -282,6 +291,7 @@ for h in (1e-5, 3e-5, 1e-4):
         near=round(exact_width(h), 3),
         standard_error=error,
         because="exact law with V(θ); 1,000 chains",
+        kind="exact",
     )
 value, error = measured_width(full, 1e-4)
 claim(
@@ -298,6 +308,7 @@ claim(
     ),
     standard_error=error,
     because="exact law; 1,000 chains",
+    kind="exact",
 )
 claim(
     "Excess width at η = 1e-4 with minibatches over that with all the data",
@@ -307,6 +318,7 @@ claim(
         "exact laws: the excess is about ½ηV = 2.5 against ½ηa = 0.05, a ratio of "
         "about N/n = 50"
     ),
+    kind="exact",
 )
 
 # %% [markdown]
@@ -351,6 +363,8 @@ for h in eta.tolist():
     variances.append((1 - h) ** 2 * variances[-1] + 2 * h + h**2 * noise_variance)
 means, variances = torch.tensor(means[1:]), torch.tensor(variances[1:])
 boundary = int((0.5 * eta * noise_variance > 1).sum())
+
+# %% tags=["hide-input"]
 claim(
     "Number of steps in which the gradient's noise is the louder",
     boundary,
@@ -366,6 +380,7 @@ for step in (20, boundary, num_steps):
         near=round(float(variances[step - 1]), 4),
         standard_error=float(variances[step - 1]) * (2 / 3_999) ** 0.5,
         because="exact recursion; 4,000 chains",
+        kind="exact",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-phases", "caption": "SGLD with falling steps in the bowl, V = 100, from a start at 4. Left: mean and spread of 4,000 chains (green), the same by the exact recursion (dashed), and the target's (grey). Right: the variances that a step adds. The dotted line divides the phases, at ½ηV = 1."}}
@@ -423,6 +438,8 @@ weighted, equal = (
     late.weighted_mean()[:, 0].double(),
     late.samples.double().mean(0)[:, 0],
 )
+
+# %% tags=["hide-input"]
 claim(
     "Standard deviation of the weighted average of θ over that of the equal one",
     weighted.std() / equal.std(),
@@ -441,6 +458,7 @@ claim(
     exact_square["weighted"] / exact_square["equal"],
     at_least=1.05,
     because="exact recursion: early draws are wider",
+    kind="exact",
 )
 squares = (late.samples[..., 0].double() ** 2 * weights[:, None]).sum(0)
 claim(
@@ -449,6 +467,7 @@ claim(
     near=round(exact_square["weighted"], 4),
     standard_error=squares.std() / 4_000**0.5,
     because="exact recursion; 4,000 chains",
+    kind="exact",
 )
 
 # %% [markdown]

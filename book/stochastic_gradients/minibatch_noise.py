@@ -31,9 +31,11 @@ import torch
 from sgmc import claim
 from sgmc.figures import TRUTH, use_style
 from sgmc.minibatches import Fresh
+from sgmc.play import play
 from sgmc.posteriors import LogisticRegression
 
 use_style()
+play()
 
 # %% [markdown]
 # ## The gradient of a posterior is a sum
@@ -103,29 +105,35 @@ with_replacement = all_gradients(torch.cartesian_prod(*[torch.arange(12)] * 4))
 exact = small.gradient(theta)[0]
 per_example = inputs * (torch.sigmoid(inputs @ theta[0]) - targets)[:, None]
 sigma = torch.cov(per_example.T, correction=0)
+
+# %% tags=["hide-input"]
 claim(
     "Largest error of the mean over all 495 minibatches without replacement",
     (without.mean(0) - exact).abs().max(),
     at_most=1e-12,
     because="enumeration; rounding",
+    kind="exact",
 )
 claim(
     "Largest error of the mean over all 20,736 minibatches with replacement",
     (with_replacement.mean(0) - exact).abs().max(),
     at_most=1e-12,
     because="enumeration; rounding",
+    kind="exact",
 )
 claim(
     "Largest error of N²/n·Σ as the covariance with replacement",
     (torch.cov(with_replacement.T, correction=0) - 144 / 4 * sigma).abs().max(),
     at_most=1e-10,
     because="enumeration; rounding",
+    kind="exact",
 )
 claim(
     "Largest error of N²/n·(N−n)/(N−1)·Σ as the covariance without",
     (torch.cov(without.T, correction=0) - 144 / 4 * 8 / 11 * sigma).abs().max(),
     at_most=1e-10,
     because="enumeration; rounding",
+    kind="exact",
 )
 forgotten = per_example[subsets].sum(1).mean(0) - small.grad_log_prior(theta)[0]
 claim(
@@ -135,6 +143,7 @@ claim(
     because=(
         "enumeration: a third of the likelihood's part is left, and all of the prior's"
     ),
+    kind="exact",
 )
 
 # %% [markdown]
@@ -198,11 +207,13 @@ def measured_trace(position, n, replacement, batches=4_000):
     return float(squares.mean()), float(squares.std() / batches**0.5)
 
 
+# %% tags=["hide-input"]
 claim(
     "Size of the gradient at the mode",
     model.gradient(mode).abs().max(),
     at_most=1e-8,
     because="Newton's method has converged",
+    kind="exact",
 )
 for replacement in (True, False):
     value, error = measured_trace(mode, 100, replacement)
@@ -221,6 +232,7 @@ claim(
     noise_covariance(0 * mode, 100).trace() / at_mode.trace(),
     at_least=1.5,
     because="exact formula at both; other data sets of this kind give 1.86 to 1.96",
+    kind="exact",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-size", "caption": "Trace of V in a logistic regression with N = 2,000. Left: at the mode, against the size of the minibatch, with and without replacement; formulas (lines) and 1,000 minibatches each (points). Right: for n = 100, along the straight line through the origin and the mode."}}
@@ -278,6 +290,8 @@ plt.show()
 # %%
 hessian = curvature(mode)
 predicted = N / 100 * (N - 100) / (N - 1) * hessian
+
+# %% tags=["hide-input"]
 claim(
     "Relative distance of V from (N/n)(N−n)/(N−1) times the curvature, at the mode, n "
     "= 100",
@@ -287,6 +301,7 @@ claim(
         "exact matrices; 2,000 examples know each entry to a few per cent, and other "
         "data sets give 0.08 to 0.12"
     ),
+    kind="exact",
 )
 claim(
     "Trace of V over that of the curvature, n = 100",
@@ -305,6 +320,7 @@ claim(
     / (quietest @ posterior_variance @ quietest),
     at_most=0.5,
     because="exact matrices: where the noise is loud the posterior is narrow",
+    kind="exact",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-shape", "caption": "The two correlated coordinates of the regression. Left: 1,000 minibatch gradients at the mode, n = 100, with two standard deviations of N(0, V) (solid) and of the curvature times about (N − n)/n (dashed). Right: two standard deviations of the posterior. Where the noise is long the posterior is short."}}
@@ -353,7 +369,7 @@ plt.show()
 # The noise vanishes with the step, although $V$ does not, because more and more minibatches average out within a unit of time.
 # And $B$ is what the friction $C$ of a sampler will have to be compared with.
 
-# %%
+# %% tags=["hide-input"]
 for step_size in (0.05, 0.025):
     kicks = sum(
         small.stochastic_gradient(theta.expand(20_000, -1), generator) - exact
@@ -430,12 +446,15 @@ cases = {
     "a heavy-tailed feature": contributions(False, True),
 }
 enumerated = with_replacement[:, 0]
+
+# %% tags=["hide-input"]
 claim(
     "Kurtosis of all 20,736 minibatches of 4 of 12, less its formula",
     kurtosis(enumerated) - (3 + (kurtosis(per_example[:, 0]) - 3) / 4),
     near=0,
     within=1e-10,
     because="enumeration; rounding",
+    kind="exact",
 )
 exact_kurtosis = {name: 3 + (kurtosis(g) - 3) / 20 for name, g in cases.items()}
 claim(
@@ -444,6 +463,7 @@ claim(
     near=2.9,
     within=1e-6,
     because="formula",
+    kind="exact",
 )
 claim(
     "The same where one class has 1 % of the examples",

@@ -34,9 +34,11 @@ from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import NaiveSGHMC
 from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain
+from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
+play()
 
 # %% [markdown]
 # ## The obvious algorithm
@@ -70,6 +72,8 @@ draws = sample(
 )
 fourth, fourth_error = draws.mean_and_standard_error(lambda x: x**4)
 exact_fourth = expectation(well, lambda x: x**4, -4, 4)
+
+# %% tags=["hide-input"]
 claim(
     "E[θ⁴] of naive SGHMC in the double well over the exact one",
     fourth / exact_fourth,
@@ -174,16 +178,20 @@ covariances = covariance_path(step_size, noise_variance, num_steps)
 time = step_size * torch.arange(num_steps + 1)
 energy = 0.5 * covariances.diagonal(dim1=1, dim2=2).sum(-1)
 entropy = 0.5 * torch.logdet(covariances)  # up to a constant
+
+# %% tags=["hide-input"]
 claim(
     "Entropy grows at every one of 200 noisy steps",
     bool((entropy.diff() > 0).all()),
     because="exact covariance recursion",
+    kind="exact",
 )
 claim(
     "Without noise the entropy of 200 steps changes by",
     torch.logdet(covariance_path(step_size, 0.0, num_steps)[-1]).abs(),
     at_most=1e-10,
     because="leapfrog keeps volume; rounding",
+    kind="exact",
 )
 B = 0.5 * step_size * noise_variance
 claim(
@@ -192,6 +200,7 @@ claim(
     near=1,
     within=0.01,
     because="exact recursion; the step's own error is of order ε² = 0.01",
+    kind="exact",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-heating", "caption": "Exact heating of the bowl from equilibrium, ε = 0.1, V = 4. Left: the expected energy and the line of slope tr(M⁻¹B). Right: the entropy, which never falls."}}
@@ -248,6 +257,8 @@ gain = total_energy(*end) - total_energy(position, momentum)
 # Of the 201 kicks of the trajectory the first and the last are half kicks, with a
 # quarter of the noise variance each.
 full_kicks = path_length - 1 + 2 / 4
+
+# %% tags=["hide-input"]
 claim(
     "The double well gains energy in a time of 4 as the formula says",
     gain.mean(),
@@ -308,6 +319,8 @@ for L in lengths:
         seed=L,
     )
     measured.append(run.mean_and_standard_error(lambda x: x**2))
+
+# %% tags=["hide-input"]
 for L in (5, 15, 25, 50):
     value, error = measured[lengths.index(L)]
     claim(
@@ -316,6 +329,7 @@ for L in (5, 15, 25, 50):
         near=round(exact[L - 1], 4),
         standard_error=error,
         because="exact law of the linear chain; Monte Carlo over 2,000 chains",
+        kind="exact",
     )
 times = [0.1 * L for L in all_lengths]
 formula = [1 + B * (t / math.sin(t) ** 2 - 1 / math.tan(t)) for t in times]
@@ -327,6 +341,7 @@ claim(
     because=(
         "exact laws: half kicks at the ends and the step's error are of order ε² = 0.01"
     ),
+    kind="exact",
 )
 claim(
     "Variance with one step a trajectory less that of SGLD with η = ε²/2",
@@ -339,6 +354,7 @@ claim(
     near=0,
     within=1e-12,
     because="they are the same algorithm; rounding",
+    kind="exact",
 )
 claim(
     "Smallest variance over trajectories of 1 to 60 steps, where 1 is right",
@@ -346,6 +362,7 @@ claim(
     near=1.0125,
     within=1e-4,
     because="exact law",
+    kind="exact",
 )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-variance", "caption": "Stationary variance of naive SGHMC in the bowl against the length of a trajectory, ε = 0.1, V = 4: exact law (line) and measurements (points, two standard errors). The true variance is 1 (grey); the peaks are at half a period and at a whole one."}}
@@ -399,6 +416,8 @@ for d in (1, 10):
                 seed=L,
             )
             acceptances[d, V, L] = float(run.statistics["acceptance"].mean())
+
+# %% tags=["hide-input"]
 claim(
     "Acceptance of 5-step trajectories at V = 0.25 in one dimension",
     acceptances[1, 0.25, 5],
@@ -460,6 +479,8 @@ realistic = sample(
     num_samples=5,
     seed=3,
 )
+
+# %% tags=["hide-input"]
 claim(
     "Acceptance of 20-step trajectories in ten dimensions at V = 120",
     realistic.statistics["acceptance"].mean(),

@@ -33,9 +33,11 @@ from sgmc.diagnostics import expectation
 from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.kernels import SGHMC, Splitting
 from sgmc.linear_laws import linear_chain, sghmc_chain
+from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
+play()
 
 # %% [markdown]
 # ## The dynamics
@@ -148,6 +150,8 @@ draws = sample(
 )
 exact_square = expectation(well, lambda x: x**2, -4, 4)
 square, square_error = draws.mean_and_standard_error(lambda x: x**2)
+
+# %% tags=["hide-input"]
 claim(
     "The exact E[θ²] of the double well",
     exact_square,
@@ -202,6 +206,8 @@ explicit = sample(
     seed=2,
 )
 explicit_square, explicit_error = explicit.mean_and_standard_error(lambda x: x**2)
+
+# %% tags=["hide-input"]
 claim(
     "Relative bias of E[θ²], gradient at the new position",
     square / exact_square - 1,
@@ -259,19 +265,27 @@ biases = {
 }
 alpha, k = 3 * step_sizes, step_sizes**2
 formula = 1 / (1 - k / (2 * (2 - alpha)))
+
+# %% tags=["hide-input"]
 claim(
     "Largest error of the formula against the discrete Lyapunov equation, seven step "
     "sizes",
     (biases[False] + 1 - formula).abs().max(),
     at_most=1e-10,
     because="rounding",
+    kind="exact",
 )
+
+# %%
 euler_formula = 3 / (3 - step_sizes) * (2 - alpha + k) / (2 - alpha + k / 2)
+
+# %% tags=["hide-input"]
 claim(
     "The same for the gradient at the old position",
     (biases[True] + 1 - euler_formula).abs().max(),
     at_most=1e-10,
     because="rounding",
+    kind="exact",
 )
 claim(
     "Bias at ε = 0.1 with the gradient at the old position over that at the new",
@@ -279,8 +293,10 @@ claim(
     near=12.7,
     within=0.1,
     because="exact laws: 0.0375 and 0.0029",
+    kind="exact",
 )
 
+# %%
 measured = []
 for h in (0.4, 0.2, 0.1):
     explicit_euler = Splitting(
@@ -299,6 +315,8 @@ for h in (0.4, 0.2, 0.1):
             seed=3,
         )
         measured.append((h, order, *run.mean_and_standard_error(lambda x: x**2)))
+
+# %% tags=["hide-input"]
 for h, order, value, error in measured:
     claim(
         f"Measured variance at ε = {h:g}, gradient at the {'old' if order else 'new'} "
@@ -307,6 +325,7 @@ for h, order, value, error in measured:
         near=round(1 + gaussian_bias(h, order), 5),
         standard_error=error,
         because="exact law of the discrete chain; 10,000 chains",
+        kind="exact",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors; where the error hides the bias there is no point). With the gradient at the new position the bias is of order ε², at the old position of order ε."}}
@@ -375,6 +394,7 @@ def exact_variance(name, step_size, noise_variance=0.0):
     return float(chain.stationary_covariance()[0, 0])
 
 
+# %% tags=["hide-input"]
 claim(
     "Bias of BAOAB's variance at ε = 0.5, exact gradients",
     exact_variance("BAOAB", 0.5) - 1,
@@ -383,6 +403,7 @@ claim(
     because=(
         "exact law: on a Gaussian target its positions have no bias at any stable step"
     ),
+    kind="exact",
 )
 claim(
     "Bias of UBU's variance at ε = 0.5 over that at ε = 0.25",
@@ -390,6 +411,7 @@ claim(
     near=4,
     within=0.1,
     because="exact laws: of order ε², 0.041 and 0.010 too narrow",
+    kind="exact",
 )
 
 bowl = Gaussian.standard(1, dtype=torch.float64)
@@ -405,6 +427,7 @@ for name, splitting in splittings.items():
         near=round(exact_variance(name, 0.5, noise_variance=1.0), 5),
         standard_error=error,
         because="exact law of the same list; 10,000 chains",
+        kind="exact",
     )
 
 by_list, by_kernel = (
@@ -416,6 +439,7 @@ claim(
     (by_list - by_kernel).abs().max(),
     at_most=1e-12,
     because="the same moves on the same random numbers; rounding of 100 steps",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -458,6 +482,8 @@ for _ in range(99):
     target.energy(parameter[None]).sum().backward()
     optimiser.step()
     steps.append(parameter.detach().clone())
+
+# %% tags=["hide-input"]
 # SGHMC drifts first, from rest, so that its draw number t + 1 is the optimiser's number
 # t.
 claim(
@@ -465,6 +491,7 @@ claim(
     (trace[1:] - torch.stack(steps)).abs().max(),
     at_most=1e-12,
     because="rounding of 100 steps in double precision",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -505,12 +532,15 @@ correlations = torch.stack(correlations) / correlations[0]
 time_of_mean = 2 * correlations.sum(0) - 1
 time_of_square = 2 * correlations.pow(2).sum(0) - 1
 time_to_forget = -1 / torch.linalg.eigvals(transition).abs().amax(-1).log()
+
+# %% tags=["hide-input"]
 claim(
     "Autocorrelation time of θ at C = 1 over 2C/(εa)",
     time_of_mean[75] / 20,
     near=1,
     within=0.01,
     because="exact law at ε = 0.1; the step's error is of order ε² = 0.01",
+    kind="exact",
 )
 claim(
     "Autocorrelation time of θ² at C = 1 over (1/C + C/a)/ε",
@@ -521,6 +551,7 @@ claim(
         "exact law at ε = 0.1; a sum over steps differs from the integral by half a "
         "step"
     ),
+    kind="exact",
 )
 claim(
     "The friction with the smallest autocorrelation time of θ²",
@@ -545,6 +576,7 @@ for c in (1.0, 3.0, 10.0):
         near=1,
         within=0.01,
         because="exact law; the step's own bias is of order ε²",
+        kind="exact",
     )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "A standard Gaussian, ε = 0.1, exact laws. Left, without gradient noise: autocorrelation times of θ and θ², and the time in which a bad start is forgotten, against the friction; each of the three questions has its own best friction. Right: what ignoring the gradient noise costs, the stationary variance with V = 4 and B̂ = 0; the true variance is 1 (grey)."}}

@@ -41,10 +41,12 @@ from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.kernels import HMC, SGHMC, SGNUTS
 from sgmc.linear_laws import linear_chain, sghmc_chain
 from sgmc.minibatches import Fresh
+from sgmc.play import play
 from sgmc.posteriors import LogisticRegression
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
+play()
 warnings.filterwarnings(
     "ignore", message=".*max_depth"
 )  # a few trees reach their largest depth; their share is reported below
@@ -129,6 +131,8 @@ table = {
     for name, series in runs.items()
 }
 largest_floor = max(floor for series in table.values() for _, floor in series)
+
+# %% tags=["hide-input"]
 claim(
     "The largest noise floor of the fifteen runs",
     largest_floor,
@@ -243,11 +247,14 @@ palindrome = linear_chain(
     precision,
     matrix_noise,
 )
+
+# %% tags=["hide-input"]
 claim(
     "Violation of detailed balance up to the flip by the palindromic step, ε = 0.3",
     broken_balance(palindrome),
     at_most=1e-12,
     because="zero up to rounding, by the theorem",
+    kind="exact",
 )
 claim(
     "Error of the position's covariance under the palindromic step, ε = 0.3",
@@ -256,6 +263,7 @@ claim(
     .max(),
     at_most=1e-12,
     because="zero up to rounding: on a Gaussian target the step has no bias at all",
+    kind="exact",
 )
 orders = [
     broken_balance(
@@ -269,6 +277,7 @@ claim(
     near=1,
     within=0.1,
     because="exact law; terms of the next order remain",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -361,6 +370,7 @@ def window_variance(
     return float(squares.mean()), float(squares.std()) / math.sqrt(chains)
 
 
+# %% tags=["hide-input"]
 for by_energy, expected in ((True, 0.5), (False, 1.0)):
     value, error = window_variance(
         1.0, 0.5, 8, True, by_energy, chains=10_000, num_draws=30, seed=3
@@ -372,8 +382,10 @@ for by_energy, expected in ((True, 0.5), (False, 1.0)):
         near=expected,
         standard_error=error,
         because="exactly so at every ε < 2, by the theorem; 10,000 chains",
+        kind="exact",
     )
 
+# %%
 duration = 2.0
 slope = -(
     2 / 3 * duration**4 + duration * math.sin(2 * duration) + math.cos(2 * duration) - 1
@@ -384,6 +396,8 @@ fresh = [
     for c in frictions
 ]
 tangent = 2 * (fresh[0][0] - 1) / frictions[0] - (fresh[1][0] - 1) / frictions[1]
+
+# %% tags=["hide-input"]
 claim(
     "Slope of the variance against C at C = 0, fresh momenta, duration 2, "
     "extrapolated from C = 0.1 and 0.2",
@@ -392,6 +406,8 @@ claim(
     within=0.45,
     because="the formula of the limit ε → 0; the standard error is 0.1",
 )
+
+# %%
 durations = (0.5, 1, 2, 4, 8, 16)
 long_paths = [
     window_variance(
@@ -399,6 +415,8 @@ long_paths = [
     )
     for t in durations
 ]
+
+# %% tags=["hide-input"]
 claim(
     "Variance at duration 16, fresh momenta, C = 1",
     long_paths[-1][0],
@@ -449,6 +467,8 @@ energy, tear, right_one = (
         "uniform, palindromic",
     )
 )
+
+# %% tags=["hide-input"]
 for index, h in enumerate(step_sizes):
     claim(
         f"Distance with energy weights and the palindromic step, ε = {h:g}",
@@ -614,6 +634,8 @@ torn = {
     name: [bias(name, h, integrator="drift_kick") for h in plan[1:]]
     for name, plan in plans.items()
 }
+
+# %% tags=["hide-input"]
 for name, plan in plans.items():
     claim(
         f"Relative bias on the {name}, equal weights, at ε = {plan[-1]:g} over that "
@@ -720,6 +742,8 @@ for noisy_bowl in (HeldForATree(bowl, 4.0), NoisyGradient(bowl, 4.0)):
         kernel = SGNUTS(h, 1.0, max_depth=10)
         draws = sample(kernel, noisy_bowl, in_bowl, num_samples=40, warm_up=20, seed=10)
         excess[type(noisy_bowl), h] = draws.samples.square().mean() - 1
+
+# %% tags=["hide-input"]
 claim(
     "Excess of the variance with one minibatch for a tree, ε = 0.1 over ε = 0.2",
     excess[HeldForATree, 0.1] / excess[HeldForATree, 0.2],
@@ -755,6 +779,8 @@ for weights in ("uniform", "work"):
         lambda x: (x[..., 0].square() - 1).square() / exact_spread - 1
     )
 value, error = by_weights["work"]
+
+# %% tags=["hide-input"]
 claim(
     "Relative bias on the double well at ε = 0.2, exact gradients and weights exp(−W)",
     value,
@@ -767,6 +793,7 @@ claim(
     by_weights["uniform"][0],
     at_most=-0.03,
     because="measured −0.054 ± 0.003",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -826,18 +853,22 @@ few, many = (0.1, 0.3, 1.0, 4.0), torch.logspace(-1, 0.6, 12).tolist()
 by_tree = [sgnuts_efficiency(c) for c in few]
 kept = [sghmc_efficiency(c, 10, False) for c in many]
 fresh_momenta = {m: [sghmc_efficiency(c, m, True) for c in many] for m in (5, 40)}
+
+# %% tags=["hide-input"]
 claim(
     "SGHMC with kept momentum at friction 0.2: efficiency at m = 1 over that at m = 20",
     sghmc_efficiency(0.2, 1, False) / sghmc_efficiency(0.2, 20, False),
     near=1,
     within=0.02,
     because="exact law: the chain between the draws is the same, m is only thinning",
+    kind="exact",
 )
 claim(
     "SGHMC with fresh momenta at friction 0.1: efficiency at m = 40 over that at m = 5",
     sghmc_efficiency(0.1, 40, True) / sghmc_efficiency(0.1, 5, True),
     at_least=8,
     because="exact law, 10.6",
+    kind="exact",
 )
 claim(
     "SGNUTS at friction 0.1 over SGHMC with fresh momenta and m = 5, effective draws "

@@ -12,7 +12,8 @@ flows = partial(Fault, file="sgmc/flows.py", tests="tests/test_flows.py")
 laws = partial(Fault, file="sgmc/linear_laws.py", tests="tests/test_linear_laws.py tests/statistical/test_linear_chains.py")
 integrators = partial(Fault, file="sgmc/integrators.py", tests="tests/test_integrators.py")
 compiling = partial(Fault, file="sgmc/compiling.py", tests="tests/kernels/test_compiling.py")
-claims = partial(Fault, file="sgmc/claims.py", tests="tests/test_claims.py")
+claims = partial(Fault, file="sgmc/claims.py", tests="tests/test_play.py tests/test_claims.py")
+play = partial(Fault, file="sgmc/play.py", tests="tests/test_play.py")
 networks = partial(Fault, file="sgmc/networks.py", tests="tests/test_networks.py")
 checkpoints = partial(Fault, file="sgmc/checkpoints.py", tests="tests/test_checkpoints.py")
 fidelity = partial(Fault, file="sgmc/fidelity.py", tests="tests/test_fidelity.py")
@@ -323,6 +324,12 @@ FAULTS = [
     claims("a standard error of 0 is taken", "0 < standard_error < math.inf and", "standard_error < math.inf and"),
     claims("a lower bound is an upper one", "holds, bound = value >= at_least", "holds, bound = value <= at_least"),
     claims("a claim may state two bounds", "if len(bounds) != (0 if truth else 1):", "if len(bounds) < (0 if truth else 1):"),
+    claims(
+        "a claim that does not hold is passed over where nobody plays", "if not holds and not playing():", "if not holds and playing():"
+    ),
+    claims("a broken claim looks as if it held", 'verdict": "✓" if holds else "✗"', 'verdict": "✓"'),
+    play("a build is taken for somebody who plays", 'and not os.environ.get("SGMC_STRICT")', ""),
+    play("a script is taken for somebody who plays", '"get_ipython" in dir(builtins) and', ""),
     # networks
     networks("an activation follows the logits", "return nn.Sequential(*layers[:-1])", "return nn.Sequential(*layers)"),
     networks("the default activation is another", 'activation: str = "relu") ->', 'activation: str = "tanh") ->'),

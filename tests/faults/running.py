@@ -29,6 +29,12 @@ FAULTS = [
     remarks("widths are not compared", "for each in (values, widths)", "for each in (values, values)"),
     # the loop
     sampling(
+        "draws after a divergence are what the memory held, where a reader plays",
+        "rest.fill_(math.nan if value.is_floating_point() else 0)",
+        "rest.fill_(0)",
+        tests="tests/test_play.py",
+    ),
+    sampling(
         "a divergence before the first draw is an error of the model's alone",
         "if self.done == 0:",
         "if self.num_drawn == 0:",
