@@ -126,6 +126,19 @@ def test_a_shard_carries_its_own_examples_alone():
     assert size / 8 < part < size / 8 + 10_000
 
 
+class Counting(LogisticRegression):
+    """A model whose prior depends on how many examples there are, as a unit-information prior does."""
+
+    def log_prior(self, position):
+        return -position.square().sum(-1) / self.num_examples
+
+
+def test_a_model_that_asks_for_the_number_of_its_examples_gets_that_of_the_shard():
+    posterior = Counting(torch.ones(24, 3, dtype=DOUBLE), torch.ones(24, dtype=DOUBLE), 1.0)
+    theta = torch.ones(1, 3, dtype=DOUBLE)
+    assert torch.equal(shards(posterior, 2)[0].log_prior(theta), torch.tensor([-3 / 12 / 2], dtype=DOUBLE))
+
+
 def test_kernels_sample_a_shard_with_minibatches_and_estimates_of_their_noise():
     part = shards(make("linear", batch_size=4), 2)[0]
     draws = sample(SGHMC(0.02, 20.0, OnlineNoise("diagonal")), part, torch.zeros(4, 3, dtype=DOUBLE), 20)
