@@ -145,7 +145,9 @@ def end_worker(part):
 
 def test_a_piece_that_ends_every_worker_is_given_up(processes, monkeypatch):
     monkeypatch.setattr(cluster, "LOSSES", 0)
-    with pytest.raises(RuntimeError, match="piece 0 lost its worker again and again: something ends the workers"):
+    again = "piece 0 lost its worker again and again: something ends the workers"
+    with warnings.catch_warnings(), pytest.raises(RuntimeError, match=again):
+        warnings.filterwarnings("error", message=".*is sent to another")
         run_all(processes, end_worker, ["part"])
 
 
