@@ -17,15 +17,19 @@ export MPLBACKEND := module://matplotlib_inline.backend_inline
 quiet := TQDM_DISABLE=1
 html := _build/html/index.html
 pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
-of_the_site := tests/book/test_site.py tests/assignments/test_secrets.py
+of_the_site := tests/book/test_site.py tests/book/test_editions.py tests/assignments/test_secrets.py
 
-.PHONY: book test units lab sync check clean assignments grade marking
+.PHONY: book pdf epub test units lab sync check clean assignments grade marking
 
 book: $(installed)
 	$(quiet) $(python) tools/book.py update
 	$(quiet) $(python) tools/book.py claims
 	$(quiet) $(VENV)/bin/jupyter-book build . -n -W --keep-going
 	@echo "The book is at $(CURDIR)/$(html)"
+
+# The whole book in one file; Chromium sets its formulas.
+pdf epub: book
+	$(python) -m tools.editions $@
 
 # nbval executes every chapter and compares it with what is stored; the book is then built from that execution.
 test: $(installed)

@@ -134,8 +134,8 @@ def candidates(law: Gaussian, num_samples: int, chains: int, seed: int = 0, degr
         degrees: ν.
 
     Returns:
-        The candidates ``(num_samples, chains, dim)`` float64, with the statistic ``log_density`` ``(num_samples, chains)``, up to
-            a constant.
+        The candidates ``(num_samples, chains, dim)`` float64, with the statistic ``log_density`` ``(num_samples, chains)``, which is
+        known up to a constant.
 
     Example:
         >>> drawn = candidates(Gaussian.standard(2, torch.float64), num_samples=10, chains=4)

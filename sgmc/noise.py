@@ -83,7 +83,7 @@ def injected_root(room: Matrix, step_size: float, variance: Tensor) -> tuple[Mat
     """Make a root of 2ε(TC − ½εV̂) for every chain, with what is negative in it set to zero.
 
     Args:
-        room: TC.
+        room: TC, the friction at the temperature of the target.
         step_size: ε.
         variance: V̂ of any kind.
 

@@ -22,7 +22,7 @@ class Shard(DataPotential):
     Args:
         posterior: the whole.
         indices: the numbers of the examples, int64 ``(size,)``.
-        num_shards: J.
+        num_shards: the number J of shards.
 
     Raises:
         ValueError: if the indices are no numbers of examples, or have one twice, or the shard has fewer examples than a minibatch.
@@ -99,7 +99,7 @@ def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:
 
     Args:
         posterior: the whole.
-        number: J.
+        number: the number J of shards.
         seed: of the order in which the examples are dealt.
 
     Raises:
