@@ -53,19 +53,22 @@ class DualAveraging:
         self.centre, self.shortfall, self.time = math.log(10 * step_size), 0.0, 0
 
     def update(self, acceptance: float) -> None:
-        """Take note of the acceptance of the last step, and set the next ``step_size`` and the ``average``."""
+        """Note the acceptance of the last step; set ``step_size`` and ``average``."""
         self.time += 1
         weight = 1 / (self.time + 10)
         self.shortfall += weight * (self.target - acceptance - self.shortfall)
-        logarithm = max(self.centre - math.sqrt(self.time) / 0.05 * self.shortfall, math.log(STEP_SIZES[0]))
+        logarithm = self.centre - math.sqrt(self.time) / 0.05 * self.shortfall
+        logarithm = max(logarithm, math.log(STEP_SIZES[0]))
         if logarithm > math.log(STEP_SIZES[1]):
             raise ValueError(
-                f"the step_size has grown to 1e12, and the acceptance is still above target_acceptance = {self.target}: "
-                "does the kernel report how often it would accept, and is the potential bounded below?"
+                "the step_size has grown to 1e12, and the acceptance is still above "
+                f"target_acceptance = {self.target}: does the kernel report how often "
+                "it would accept, and is the potential bounded below?"
             )
         forgetting = self.time**-0.75
         self.step_size = math.exp(logarithm)
-        self.average = math.exp(forgetting * logarithm + (1 - forgetting) * math.log(self.average))
+        kept = (1 - forgetting) * math.log(self.average)
+        self.average = math.exp(forgetting * logarithm + kept)
 
 
 def adapt(

@@ -73,7 +73,8 @@ def leapfrog(
         >>> leapfrog(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
-    position, momentum, velocity = position.clone(), momentum.clone(), step_size * Matrix(mass).inverse
+    position, momentum = position.clone(), momentum.clone()
+    velocity = step_size * Matrix(mass).inverse
     momentum.sub_(gradient(position), alpha=step_size / 2)
     for step in range(num_steps):
         velocity.add_product_(position, momentum)

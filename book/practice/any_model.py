@@ -11,6 +11,10 @@
 # %% [markdown]
 # # Any model
 #
+# ```{div} page-head
+# Level: second course · Reading: about 75 minutes, without the exercises · Running: about 45 seconds
+# ```
+#
 # A model may be two functions of named parameters, a module of PyTorch or a program in Pyro, and its data may lie in memory or on disk: three lines lead from it to draws.
 #
 # **You will learn** to
@@ -26,8 +30,10 @@
 # %%
 import gc
 import itertools
+import math
 import re
 import tempfile
+import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -60,9 +66,33 @@ generator = torch.Generator().manual_seed(0)
 # %% [markdown]
 # ## What a sampler wants, and what a model has
 #
-# A sampler of this book moves a position $\theta \in \mathbb R^d$ by gradients of an energy.
-# A model has parameters with names and shapes, some of which must be positive or have the sum one, a prior, and a likelihood of each example.
-# What lies between is called glue, and there are four places where it can go wrong in silence:
+# A sampler of this book moves a position $x \in \mathbb R^d$, a list of numbers without names, by gradients of an {term}`energy`.
+# A model has parameters with names and shapes, some of which must be positive or have the sum one, a {term}`prior`, and a {term}`likelihood` of each example.
+# {numref}`fig-any-glue` shows the way from the one to the other; read it from the top.
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-any-glue", "caption": "From a position to an energy. The sampler sees the first and the last box, the model the middle ones. Only the likelihood is multiplied by N/n."}, "image": {"alt": "Boxes joined by arrows from top to bottom: position x, cut into pieces by name, each mapped onto its support as parameters. From there two arrows: one to the log prior plus the log Jacobian, counted once, one to the log likelihood of each example of the minibatch, times N over n. Both lead to the energy."}}
+figure, axes = plt.subplots(figsize=(5.2, 4.6))
+places = {
+    "position $x$, a list of numbers": (0, 4),
+    "cut by name: $x_b$, $x_s$, …": (0, 3),
+    "parameters $\\phi = g(x)$, in their borders": (0, 2),
+    "log prior\n$+ \\log|\\det g'(x)|$\nonce": (-1, 0.75),
+    "log likelihood of\neach example in $S$\ntimes $N/n$": (1, 0.75),
+    "energy $\\tilde U(x; S)$, minus their sum": (0, -0.5),
+}
+for words, (across, up) in places.items():
+    box = dict(boxstyle="round,pad=0.4", fc="white", ec=COLOURS["HMC"])
+    axes.text(across, up, words, ha="center", va="center", size=10, bbox=box)
+arrows = ((0, 3.75, 0, 3.25), (0, 2.75, 0, 2.25), (-0.3, 1.75, -0.9, 1.2))
+arrows += ((0.3, 1.75, 0.9, 1.2), (-0.9, 0.3, -0.3, -0.25), (0.9, 0.3, 0.3, -0.25))
+for a, b, c, d in arrows:
+    axes.annotate("", (c, d), (a, b), arrowprops={"arrowstyle": "->"})
+axes.set(xlim=(-2, 2), ylim=(-0.8, 4.3))
+axes.axis("off")
+plt.show()
+
+# %% [markdown]
+# There are four places where it can go wrong in silence:
 #
 # 1. **Order.** Each parameter has its place in the position, and the draws come back under its name.
 # 2. **Borders.** A parameter $\phi = g(x)$ with a border is replaced by numbers $x$ without one, and the density gets the factor $\lvert\det g'(x)\rvert$ of {prf:ref}`lem-reference-jacobian`.
@@ -86,11 +116,11 @@ generator = torch.Generator().manual_seed(0)
 # What if one gets the third place wrong?
 # Take the mean $\theta$ of $y_i \sim N(\theta, 1)$ with the prior $N(0, \tau^2)$.
 # All densities that one may sample by mistake are Gaussian: with the weight $w$ on the prior and $v$ on a minibatch's likelihood of $n$ examples, which on average is $n/N$ of the full one, the precision is $w/\tau^2 + vn$.
-# {numref}`fig-any-scales` shows them for $N = 100$, $n = 10$ and a prior that matters, $\tau = 0.2$.
+# {numref}`fig-any-scales` shows them for $N = 100$, $n = 10$ and a prior that matters, $\tau = 0.2$: in both panels the coloured curve should lie on the grey one, and does not.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-any-scales", "caption": "Which law is sampled, on average over minibatches of 10 of 100 examples. Grey: the posterior. Left: N/n forgotten; the data count for a tenth. Right: N/n on the prior too; it counts tenfold and draws the mean to its own, 0."}, "image": {"alt": "Two panels with a grey bell curve around 0.8; on the left a flatter one around 0.3, on the right a narrower one around 0.3."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-any-scales", "caption": "Which law is sampled, on average over minibatches of 10 of 100 examples. Grey: the posterior. Above: N/n forgotten; the data count for a tenth. Below: N/n on the prior too; it counts tenfold and draws the mean to its own, 0."}, "image": {"alt": "Two panels, one below the other, with a grey bell curve around 0.8; above a flatter one around 0.3, below a narrower one around 0.3."}}
 N, n, tau, average = 100, 10, 0.2, 1.0
-figure, panels = plt.subplots(1, 2, figsize=(8.4, 2.9), sharey=True)
+figure, panels = plt.subplots(2, 1, figsize=(5.2, 5), sharex=True, sharey=True)
 grid = torch.linspace(-0.4, 1.4, 400)
 
 
@@ -122,19 +152,20 @@ for panel, law, title in zip(
         color=COLOURS["naive SGHMC"],
         label="what is sampled",
     )
-    panel.set(xlabel=r"$\theta$", title=title)
-panels[0].set_ylabel("density")
+    panel.set(ylabel="density", title=title)
+panels[1].set_xlabel(r"$\theta$")
 panels[0].legend(loc="upper left")
 plt.show()
 
 # %% [markdown]
-# In both the mean is drawn towards the prior's; the left law is too wide, the right one too narrow.
+# In both the mean is drawn towards the prior's; the upper law is too wide, the lower one too narrow.
 # Neither fault raises an error, and R̂ does not show it, for all chains agree on the wrong law.
-# Whoever gives the prior and the likelihood as two functions, and leaves the scaling to the posterior, cannot make these two.
+# If you give the prior and the likelihood as two functions, and leave the scaling to the posterior, you cannot make these two mistakes.
 #
 # That is why a model is *two* functions here, and not one `log_density(parameters, batch)`, as some libraries have it.
-# From a sum nobody can tell what counts once from what counts $N/n$ times; one has to scale by hand, and the function is right for one batch size only.
-# And the likelihood comes example by example, because its differences within a minibatch tell the gradient's noise.
+# From a sum nobody can tell what counts once from what counts $N/n$ times.
+# You would have to scale by hand, and the function would be right for one batch size only.
+# And the likelihood comes example by example, because the differences between the examples of a minibatch tell how noisy the gradient is.
 # {ref}`ex-any-one` takes such a function apart.
 #
 # ## A plain function
@@ -159,17 +190,21 @@ def log_likelihood(p, x, y):  # one number for each example
 # With the names and shapes of the parameters, and their *supports*, the sets in which they may lie, that is the model.
 #
 # Two things about the functions.
-# They are called for all chains at once by `torch.func.vmap`, which turns a function of one set of parameters into one of many; so nothing in them may hang on a value by `if` or `.item()`, or draw random numbers.
+# They are called for all chains at once by `torch.func.vmap`, which turns a function of one set of parameters into one of many.
+# So they must not look at a value by `if` or `.item()`, nor draw random numbers.
 # And their parameters come with their borders: `p["s"]` is positive, and no Jacobian is to be added.
-# A support must not be wider than the prior: where the density is zero its gradient is zero too, and a sampler that sees nothing but gradients walks through.
+# A support must not be wider than the prior: where the density is zero its gradient is zero too, and a sampler that sees nothing but gradients does not notice that it has left.
 # So $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, and not `positive`.
-# A start where a density is zero is refused, and so is a likelihood that changes with the other examples of its batch, as it does if $(n, 1)$ targets broadcast against $(n,)$ outputs.
+#
+# Two mistakes are refused before the first step.
+# One is a start where a density is zero.
+# The other is a likelihood of an example that changes with the other examples of its batch, as it does if $(n, 1)$ targets broadcast against $(n,)$ outputs.
 #
 # The kernel needs a step size and a friction.
 # The energy of this model has a curvature of about $N = 2{,}000$ for each coefficient, and twice that for $\log s$, so that standard deviations are about $1/\sqrt{2000} = 0.022$.
 # With the mass one a step moves a coordinate by about $\varepsilon$: 0.002 is a tenth of that.
 # Critical friction is $2\sqrt{2000} \approx 90$, and 200 is on the safe side.
-# The noise estimate is that of {doc}`/book/stochastic_gradients/estimating_the_noise`; which kernel suits which problem says {doc}`/book/practice/what_should_i_use`.
+# The noise estimate is that of {doc}`/book/stochastic_gradients/estimating_the_noise`; {doc}`/book/practice/what_should_i_use` says which kernel suits which problem.
 # For a model of your own, `default_kernel` of {doc}`/book/practice/tuning` measures the curvature and the noise and chooses all of this; it is used below.
 # If a run warns that the noise exceeded the friction in more than a per cent of the coordinates, the draws are too wide: take half the step, or a larger batch.
 
@@ -189,7 +224,7 @@ start = posterior.initial_position(10, generator, radius=0.1)
 draws = sample(kernel, posterior, start, 200, warm_up=20, collect=posterior.named)
 
 # %% [markdown]
-# `collect=posterior.named` keeps the parameters where it would keep positions: `draws.samples["s"]` is a scale and not its logarithm, and ArviZ knows all by name.
+# `collect=posterior.named` keeps the parameters in place of positions: `draws.samples["s"]` is a scale and not its logarithm, and ArviZ knows all by name.
 
 # %%
 data = draws.to_arviz()
@@ -243,7 +278,8 @@ claim(
 )
 
 # %% [markdown]
-# How is it done? The position is cut into pieces, each goes through its map, and the functions are called for all chains at once.
+# How is it done?
+# The position is cut into pieces, each goes through its map, and the functions are called for all chains at once.
 #
 # ```{literalinclude} ../../sgmc/posteriors/models.py
 # :language: python
@@ -409,9 +445,11 @@ claim(
 # %% [markdown]
 # ### A program with minibatches
 #
-# Eight schools need no minibatches. Here is the regression from above as a program that sees 500 of its 2,000 examples.
+# Eight schools need no minibatches.
+# Here is the regression from above as a program that sees 500 of its 2,000 examples.
 # `default_kernel` of {doc}`/book/practice/tuning` wants a mode or a few draws, to measure curvature and noise there.
-# We have draws: those of NUTS, which `position` turns into positions. (Where NUTS is too dear, take a mode, as that chapter does.)
+# We have draws: those of NUTS, which `position` turns into positions.
+# (Where NUTS is too dear, take a mode, as that chapter does.)
 
 # %%
 inputs, targets = x.double(), y.double()
@@ -462,7 +500,7 @@ for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
 # %% [markdown]
 # ### What happens in a run of the program
 #
-# A *handler* of Pyro is an object that every site is shown to before and after its value is chosen, and that may choose it.
+# A *handler* of Pyro is an object to which every site is shown, before and after its value is chosen, and which may choose it.
 # Ours does at each site what {prf:ref}`alg-any-run` says: `_pyro_sample` is called before, `_pyro_post_sample` after.
 #
 # ```{prf:algorithm} The energy of a program
@@ -493,14 +531,17 @@ for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
 #
 # The minibatch is not Pyro's choice.
 # Pyro draws it from the global generator of PyTorch; here it comes from the same rules as everywhere in this book, a pure function of seed, step and chain.
-# Pyro has no public way for this, so while a program runs the function by which plates choose is replaced; the plate must be made inside of the program, for otherwise it has chosen already.
+# Pyro has no public way for this, so while a program runs we replace the function by which plates choose.
+# The plate must therefore be made inside of the program; one that was made before has chosen already.
 #
 # What else a program may hold:
 #
 # * `pyro.factor`, a mask or a scale counts where it stands, in the plate as part of the likelihood, outside of it once.
-# * Plates may be nested. One of them has a `subsample_size`; what is observed in another plate inside of it belongs to its examples.
+# * Plates may be nested.
+#   One of them has a `subsample_size`; what is observed in another plate inside of it belongs to its examples.
 # * What `pyro.deterministic` names outside of that plate is kept with the draws.
-# * A `PyroModule` whose weights are `PyroSample`s is a program. Such a weight is drawn when it is first asked for, so call the layers before the plate is entered, with `plate = pyro.plate(...)` and the inputs at `plate.indices`.
+# * A `PyroModule` whose weights are `PyroSample`s is a program.
+#   Such a weight is drawn when it is first asked for, so call the layers before the plate is entered, with `plate = pyro.plate(...)` and the inputs at `plate.indices`.
 # * `pyro.poutine.reparam` may change the form, such as from centred to non-centred; the sites are then those of the new form.
 # * All chains run the program together, so that which sites there are, and what is done with them, must not hang on values by `if`; and nothing is random but the sites.
 # * Guides belong to variational inference; nothing here needs one.
@@ -569,7 +610,7 @@ claim(
 # :pyobject: groups
 # ```
 
-# %%
+# %% tags=["hide-input"]
 stored = read_result(RESULTS / "pyro_models.json")
 programs = stored["programs"]
 
@@ -594,9 +635,9 @@ for name, content in programs.items():
         rows.append([f"{name}: {sampler}", *scores, *costs])
 show_table(["", "|z|, means", "|z|, deviations", "R̂", "diverged"], rows)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-any-programs", "caption": "Every compared quantity: the sampler's mean less that of Pyro's NUTS, in standard deviations of the posterior. Bars are two Monte Carlo errors of both together."}, "image": {"alt": "Four panels of dots with error bars around zero, by sampler; nearly all bars cross zero."}}
-figure, panels = plt.subplots(1, len(programs), figsize=(10, 3.4), sharey=True)
-for panel, (name, content) in zip(panels, programs.items(), strict=True):
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-any-programs", "caption": "Every compared quantity: the sampler's mean less that of Pyro's NUTS, in standard deviations of the posterior. Bars are two Monte Carlo errors of both together."}, "image": {"alt": "Four panels of dots with error bars, a row for each of NUTS, HMC, SGHMC and SGLD. For the non-centred schools and the groups the dots lie about zero, and nearly all bars cross it; the bars of SGLD are the longest."}}
+figure, panels = plt.subplots(2, 2, figsize=(6, 5.6), sharey=True)
+for panel, (name, content) in zip(panels.flat, programs.items(), strict=True):
     theirs = content["samplers"]["Pyro's NUTS"]
     for row, sampler in enumerate(("NUTS", "HMC", "SGHMC", "SGLD")):
         run = content["samplers"][sampler]
@@ -628,9 +669,9 @@ for panel, (name, content) in zip(panels, programs.items(), strict=True):
         yticks=range(4),
         yticklabels=("NUTS", "HMC", "SGHMC", "SGLD"),
     )
-    panel.title.set_fontsize(8)
-figure.text(0.01, -0.04, who_ran(stored), size=6, color="0.4")
+    panel.title.set_fontsize(10)
 plt.show()
+print(textwrap.fill(who_ran(stored), 88))
 
 # %% tags=["hide-input"]
 agreeing = ["eight schools, non-centred", "groups"]
@@ -711,7 +752,7 @@ claim(
 )
 
 # %% [markdown]
-# {numref}`fig-any-programs` shows what each sampler finds beside Pyro's NUTS.
+# {numref}`fig-any-programs` shows what each sampler finds beside Pyro's NUTS; a bar that crosses zero agrees with it.
 # On the non-centred schools and on the groups all agree within their errors, those that see a quarter of the data included.
 # Of our four SGLD has the largest errors, since it moves by a random walk.
 # The centred schools are a warning and not a test: R̂ is too large for the reference itself, and trees diverge.
@@ -752,7 +793,7 @@ for what, attempt in refused.items():
         attempt()
     except ValueError as reason:
         reasons[what] = str(reason)
-        print(f"{what}: {reason}\n")
+        print(textwrap.fill(f"{what}: {reason}", 88) + "\n")
 
 # %% tags=["hide-input"]
 claim(
@@ -796,7 +837,8 @@ claim(
 # A path of Hamiltonian dynamics keeps the energy nearly constant, and the decision at its end compares the energies of its states.
 # If one minibatch is held for a whole path, it is the minibatch's energy that is kept, and the path is drawn towards the minibatch's own posterior.
 # If each step has a fresh minibatch, no energy is kept, and the decision is as much about the minibatches as about the position {cite:p}`betancourt2015`.
-# Nothing warns of either. {doc}`/book/stochastic_gradients/sgnuts` measures the first kind: smaller steps do not help.
+# Nothing warns of either.
+# {doc}`/book/stochastic_gradients/sgnuts` measures the first kind: smaller steps do not help.
 #
 # Pyro's own HMC and NUTS refuse a plate with `subsample_size` as well.
 # Its variational inference takes such a plate, and scales what is in it by $N/n$, in the model as here and in the guide.
@@ -897,11 +939,29 @@ folder.cleanup()
 # * Write the prior and the likelihood apart, and let nothing but the plate, or `batch_size`, scale anything.
 # * Look at the names, shapes and ranges of ten draws before you draw ten thousand.
 # * Compare the minibatch model once with the full one: a pass of minibatches has the full gradient on average, to rounding.
-# * Let `default_kernel` choose the step, the friction and the noise estimate, at a mode or at a few draws; it takes all three forms. Then compare with half the step, as {doc}`/book/practice/tuning` says, and look at the scales of groups first: where the curvature differs much between the places of the mass, one estimate of the noise serves badly.
+# * Let `default_kernel` choose the step, the friction and the noise estimate, at a mode or at a few draws; it takes all three forms.
+#   Then compare with half the step, as {doc}`/book/practice/tuning` says, and look at the scales of groups first: where the curvature differs much from draw to draw, one estimate of the noise serves badly.
 # * Give data the type of the parameters: `y.float()` for a `Bernoulli`, and in a program tensors of `torch.get_default_dtype()`.
 # * Draw weights outside of the plate of the data, and make a `pyro.param`, which has no prior, a `pyro.sample`.
-# * Start with NUTS on a part of the data that is small enough for it. Its posterior is wider, but often of a similar shape, and shows the scale of each coordinate.
+# * Start with NUTS on a part of the data that is small enough for it.
+#   Its posterior is wider, but often of a similar shape, and shows the scale of each coordinate.
 # * Write a stream to disk before the run, not during it.
+#
+# ## Formulas
+#
+# | what | formula |
+# | --- | --- |
+# | the minibatch energy | $-\log p(g(x)) - \log\lvert\det g'(x)\rvert - \frac Nn\sum_{i\in S}\log p(y_i \mid g(x))$, {eq}`eq-any-energy` |
+# | its gradient is right on average | {prf:ref}`thm-minibatch` |
+# | the density of a parameter without borders | $p(g(x))\lvert\det g'(x)\rvert$, {prf:ref}`lem-reference-jacobian` |
+# | the energy of a program | {prf:ref}`alg-any-run` |
+#
+# ## Change it
+#
+# * Set `N, n, tau, average = 100, 10, 0.2, 1.0` to `N, n, tau, average = 100, 10, 2.0, 1.0`: the prior hardly counts, even tenfold, and in {numref}`fig-any-scales` the lower curve lies on the posterior.
+#   The upper one is as wrong as before.
+# * Set `itertools.combinations(range(8), 3)` to `itertools.combinations(range(7), 3)`: one school is in no minibatch, and the claim on the mean gradient over all minibatches shows ✗.
+# * Set `HalfNormal(1).log_prob(p["s"])` to `HalfNormal(0.02).log_prob(p["s"])`: SGHMC and NUTS agree on the new posterior, for they share the model; the Pyro program further down has the old prior, and its claims show ✗.
 #
 # ## Exercises
 #
@@ -923,6 +983,53 @@ folder.cleanup()
 # ```
 #
 # ```{exercise}
+# :label: ex-any-write
+#
+# *Write it yourself.* Write {eq}`eq-any-energy` for the regression and one chain, with $x = (b_1, b_2, b_3, \log s)$ and nothing but sums, logarithms and exponentials.
+# Assignment 2 of the {doc}`coursework </book/practice/teaching>` asks for the gradient of such an energy.
+#
+# ~~~python
+# def my_energy(position, inputs, targets, N):
+#     """A number, from (4,), and a minibatch of n examples of N."""
+#     b, s = position[:3], position[3].exp()
+#     ...
+# ~~~
+# ```
+#
+# ```{solution} ex-any-write
+# :class: dropdown
+#
+# The cell below has it.
+# $\log\lvert g'\rvert = \log s$, and $N^+(0, 1)$ has twice the density of $N(0, 1)$.
+# ```
+
+
+# %% tags=["hide-input"]
+def my_energy(position, inputs, targets, N):
+    """A number, from (4,), and a minibatch of n examples of N."""
+    b, s = position[:3], position[3].exp()
+    root = 0.5 * math.log(2 * math.pi)
+    prior = -0.5 * b.square().sum() - 3 * root  # of b
+    prior += math.log(2) - 0.5 * s**2 - root  # of s
+    residuals = (targets - inputs @ b) / s
+    likelihoods = -0.5 * residuals.square() - s.log() - root
+    return -prior - s.log() - N / len(targets) * likelihoods.sum()
+
+
+place = double.initial_position(1, generator)
+batch = torch.randperm(2000, generator=generator)[:100]
+mine = my_energy(place[0], x[batch].double(), y[batch].double(), 2000)
+theirs = double.energy_given(place, batch[None])[0]
+claim(
+    "Difference of this energy from the package's, relative",
+    (mine - theirs).abs() / theirs.abs(),
+    at_most=1e-10,
+    because="the same formula; rounding",
+    kind="exact",
+)
+
+# %% [markdown]
+# ```{exercise}
 # :label: ex-any-one
 #
 # Somebody has `log_density(p, batch)`, the log-prior plus the sum of the log-likelihoods of a batch `(x, y)`, without a factor $N/n$.
@@ -933,7 +1040,8 @@ folder.cleanup()
 # ```{solution} ex-any-one
 # :class: dropdown
 #
-# Take the terms without data for the prior. Without looking inside: a batch of no examples has the prior left, and one example less the prior is its likelihood.
+# Take the terms without data for the prior.
+# Without looking inside: a batch of no examples has the prior left, and one example less the prior is its likelihood.
 #
 #     def log_prior(p):
 #         return log_density(p, (x[:0], y[:0]))

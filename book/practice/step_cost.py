@@ -11,6 +11,10 @@
 # %% [markdown]
 # # What a step costs
 #
+# ```{div} page-head
+# Level: advanced · Reading: about 75 minutes, without the exercises · Running: about 15 seconds
+# ```
+#
 # A step of a sampler is some arithmetic, some memory traffic and some waiting for Python; knowing which of them you pay for tells what will make it faster, and what will not.
 #
 # **You will learn** to
@@ -21,10 +25,14 @@
 # * choose the precision that a noisy gradient deserves, and know where too little of it destroys the law,
 # * say what a stochastic gradient saves when the data grow, and what it does not.
 #
+# In a hurry?
+# [Where the time goes](#where-the-time-goes) has a recipe of five steps for your own run.
+#
 # **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/stochastic_gradients/minibatch_noise`.
 
 # %%
 import math
+import textwrap
 
 import matplotlib.pyplot as plt
 import torch
@@ -78,7 +86,8 @@ result = read_result(RESULTS / "step_cost.json")
 # | rounds × steps | 499 × 4 | 3,999 × 100 |
 # | seconds | 7.61 | 0.316 |
 #
-# These are two jobs. The C++ program has all of the printed numbers but $C$, and no mixture; the Python programs have the mixture, and none of the numbers.
+# These are two jobs.
+# The C++ program has all of the printed numbers but $C$, and no mixture; the Python programs have the mixture, and none of the numbers.
 
 # %% tags=["hide-input"]
 steps = {name: run["draws"] * run["job"].steps for name, run in PUBLISHED.items()}
@@ -89,6 +98,7 @@ claim(
     near=24.1,
     within=0.05,
     because="the numbers of the report",
+    kind="exact",
 )
 claim(
     "Steps that the C++ program took, for each step of the Python program",
@@ -96,6 +106,7 @@ claim(
     near=200.35,
     within=0.01,
     because="rounds times steps in the notebooks",
+    kind="exact",
 )
 claim(
     "Published time of a step in Python over that of a step in C++",
@@ -103,13 +114,15 @@ claim(
     near=4825,
     within=5,
     because="both of these",
+    kind="exact",
 )
 
 # %% [markdown]
-# A *step* of the C++ program was not 24 but almost five thousand times as fast: automatic differentiation through a Python sum of 50 logarithms stands against a cubic polynomial. How much of it is the language cannot be told from these two.
+# A *step* of the C++ program was not 24 but almost five thousand times as fast: automatic differentiation through a Python sum of 50 logarithms stands against a cubic polynomial.
+# How much of it is the language cannot be told from these two.
 # The report says itself that the differentiation takes more time than expected, and advises users to write the gradient by hand.
 #
-# And here are jobs of those sizes by the programs of this page, with a gradient by hand.
+# Here are jobs of those sizes, run by the programs of this page, whose gradients are written by hand.
 # All times of this page were measured once, by `benchmarks/step_cost.py`, and are read from its stored result; counts, laws and rounding errors are computed as the page is built.
 
 # %% tags=["hide-input"]
@@ -127,7 +140,8 @@ show_table(["job and program", "ms", "ns a step"], rows)
 # %% [markdown]
 # Our C++ program is not the report's, whose every number is a matrix of one by one of the library Eigen; ours has plain numbers, and is the harder opponent.
 #
-# The speed is only half of it. A chain may be fast and have another law.
+# The speed is only half of it.
+# A chain may be fast and have another law.
 # In the Python job the noise of a minibatch has nothing to do with $\hat V = 1$:
 
 # %%
@@ -172,9 +186,13 @@ claim(
 # %% [markdown]
 # SGHMC with the numbers of the Python job would draw with two and a half times the variance of the posterior; with those that are printed, and minibatches of one, with hundreds of times.
 # The notebooks' loops are something else again, which is told in {doc}`/book/appendix/errata`; their law is nearer to the posterior, because they throw most of the noise away.
-# For a fair comparison one job is needed, the same for all, whose law is known. We take what is printed, in the one reading in which $V = 4$ is the variance of the gradient: gradients of all 200 observations, seen through $N(0, 4)$. And a second job with true minibatches of 50, where $\varepsilon = 0.01$ and $\hat B = \tfrac12\varepsilon V = 1.5 < C = 4$.
+# For a fair comparison one job is needed, the same for all, whose law is known.
+# We take what is printed, in the one reading in which $V = 4$ is the variance of the gradient: gradients of all 200 observations, seen through $N(0, 4)$.
+# And a second job with true minibatches of 50, where $\varepsilon = 0.01$ and $\hat B = \tfrac12\varepsilon V = 1.5 < C = 4$.
 #
-# What shall be counted is not steps. It is **seconds an effective sample**: time over the effective sample size, pooled over the chains {cite:p}`vehtari2021`. The mixture does not say which mean is the first, so its posterior has two modes that mirror each other. No chain ever crosses between them, and we look at the sorted means, whose law does not depend on it; of the two sample sizes the smaller one counts.
+# What counts is not steps but **seconds an effective sample**: time over the effective sample size, pooled over the chains {cite:p}`vehtari2021`.
+# The mixture does not say which mean is the first, so its posterior has two modes that mirror each other.
+# No chain ever crosses between them, and we look at the sorted means, whose law does not depend on it; of the two sample sizes the smaller one counts.
 #
 # Our own C++ program is in `benchmarks/mixture.cpp`, in two versions from one template: *plain*, in double precision and with the random numbers of the standard library, and *fast*, in single precision, with a small generator and with `-ffast-math`, which allows the compiler to compute many exponentials at once.
 
@@ -207,16 +225,17 @@ show_table(
     ],
     rows,
 )
-print(who_ran(result))
 load = result["machine_load"]
-print("compiler:", result["compiler"])
-print(
-    f"load average {load['load_average']}: seconds of the processor, best of "
-    f"{result['settings']['turns']} turns"
+words = (
+    f"{who_ran(result)}. Compiler: {result['compiler']}. Load average "
+    f"{load['load_average']}: seconds of the processor, best of "
+    f"{result['settings']['turns']} turns."
 )
+print(textwrap.fill(words, 88))
 
 # %% [markdown]
-# Nanoseconds a step and chain, and for one example's gradient; steps and microseconds for an effective sample; the last column is how many times cheaper an effective sample is than in the plain C++ program. The machine was shared with others, so these are seconds of the processor, the best of several turns; to compile is not counted.
+# Nanoseconds a step and chain, and for one example's gradient; steps and microseconds for an effective sample; the last column is how many times cheaper an effective sample is than in the plain C++ program.
+# The machine was shared with others, so these are seconds of the processor, the best of several turns; to compile is not counted.
 
 # %% tags=["hide-input"]
 price = {
@@ -270,18 +289,28 @@ claim(
 )
 
 # %% [markdown]
-# A single chain in NumPy or PyTorch pays for calls and not for arithmetic: plain Python without a library takes no more than twice NumPy's time, and eager PyTorch, with more calls a step, takes more than either. Compiled, most of the calls are gone.
-# The plain C++ program needs less than a tenth of NumPy's time for the same job, and the fast one, which differs in number format, random numbers and a compiler's flag, is again several times faster.
-# At the job with all the data, ten thousand chains at once beat the plain C++ program, eager and compiled. They do not beat the fast one: compiled they are about a fifth behind, from level to four tenths in the runs that we made, and **that gap remains**. Both compute with vector instructions; ours also writes its noise to memory and reads it again.
-# At the job with minibatches the package loses to both. A thousand different minibatches have to be drawn and gathered in each step, and that is more work than fifty exponentials.
-# What wins is not the language. It is to feed the vector units, and to have enough work for each call.
+# Three words in the table: *eager* means that Python calls the operators of PyTorch one after the other, *compiled* that `torch.compile` makes one program of them, and *ESS* is the effective sample size.
 #
-# Many chains have a price that is not in the table: each needs a warm-up of its own. Chains that drop 200 steps and keep 800 pay a quarter more, which one long chain does not, and ten thousand chains are for someone who wants ten thousand draws.
+# A single chain in NumPy or PyTorch pays for calls and not for arithmetic: plain Python without a library takes no more than twice NumPy's time, and eager PyTorch, with more calls a step, takes more than either.
+# Compiled, most of the calls are gone.
+# The plain C++ program needs less than a tenth of NumPy's time for the same job, and the fast one, which differs in number format, random numbers and a compiler's flag, is again several times faster.
+# At the job with all the data, ten thousand chains at once beat the plain C++ program, eager and compiled.
+# They do not beat the fast one: compiled they are about a fifth behind, from level to four tenths in the runs that we made, and **that gap remains**.
+# Both compute with vector instructions; ours also writes its noise to memory and reads it again.
+# At the job with minibatches the package loses to both.
+# A thousand different minibatches have to be drawn and gathered in each step, and that is more work than fifty exponentials.
+# What wins is not the language.
+# It is to keep those parts of the processor busy that do eight or more operations at once, its *vector units*, and to have enough work for each call.
+#
+# Many chains have a price that is not in the table: each needs a warm-up of its own.
+# Chains that drop 200 steps and keep 800 pay a quarter more, which one long chain does not, and ten thousand chains are for someone who wants ten thousand draws.
 #
 # At the first job draws ten steps apart are nearly independent, so that its steps an effective sample only say how far apart the draws are.
-# ArviZ finds more steps for an effective sample at the second job than the exact law of its linearised chain, 22 against 8: these chains swing, so that draws ten steps apart are correlated now positively, now negatively, and an estimator that stops at the first negative sum does not give credit for it. All programs are divided by the same number, from one long chain.
+# ArviZ finds more steps for an effective sample at the second job than the exact law of its linearised chain, 22 against 8: these chains swing, so that draws ten steps apart are correlated now positively, now negatively, and an estimator that stops at the first negative sum does not give credit for it.
+# All programs are divided by the same number, from one long chain.
 #
-# All programs have the same law, or the comparison would mean nothing. It is not the posterior's: with the printed $\varepsilon$ the step is so long, $\varepsilon^2A \approx 1$, that the variance comes out four tenths too large, in every language.
+# All programs have the same law, or the comparison would mean nothing.
+# It is not the posterior's: with the printed $\varepsilon$ the step is so long, $\varepsilon^2A \approx 1$, that the variance comes out four tenths too large, in every language.
 
 # %% tags=["hide-input"]
 for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
@@ -328,7 +357,8 @@ for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
 # %% [markdown]
 # ## A model of the cost
 #
-# Where does a step's time go? There are three prices.
+# Where does a step's time go?
+# There are three prices.
 #
 # ```{prf:definition} Cost of a step
 # :label: def-cost-model
@@ -339,15 +369,17 @@ for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
 # t \approx k\,t_0 + \max\Bigl(\frac{F}{\pi}, \frac{Q}{\beta}\Bigr),
 # $$ (eq-cost-model)
 #
-# with the price $t_0$ of a call, the peak $\pi$ in operations a second, and the bandwidth $\beta$ in bytes a second. A run takes the number of steps times this; an effective sample, the autocorrelation time times this.
+# with the price $t_0$ of a call, the peak $\pi$ in operations a second, and the bandwidth $\beta$ in bytes a second.
+# A run takes the number of steps times this; an effective sample, the autocorrelation time times this.
 # ```
 #
 # The sum assumes that the processor cannot compute while Python decides what to do next, which holds on a CPU. The maximum assumes that arithmetic and memory traffic overlap, which modern processors do well.
 # Dividing by $F$, what remains of the second term is the **roofline** {cite:p}`williams2009`: a program whose *intensity* is $I = F/Q$ operations a byte runs at $\min(\pi, \beta I)$ operations a second at most.
 #
-# The first term does not depend on the number of chains, and the second grows with it. So the first ten chains are nearly free:
+# The first term does not depend on the number of chains, and the second grows with it.
+# So the first ten chains are nearly free:
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-chains", "caption": "Time of a step of all chains together against their number, the mixture with all its data. Lines: the model t₀ + c·t₁ through the first and the last but one point. Left of the bend a step costs calls, right of it arithmetic and memory."}, "image": {"alt": "Log-log plot with two curves of points, eager and compiled: the eager one is level up to about a hundred chains, the compiled one up to about ten, and then they rise in proportion to the number of chains; the compiled one lies below. The last eager point lies several times above its line."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-chains", "caption": "Time of a step of all chains together against their number, the mixture with all its data. Lines: the model t₀ + c·t₁ through the first and the last but one point. Where a line is level a step costs calls, where it rises arithmetic and memory."}, "image": {"alt": "Log-log plot with two curves of points, eager and compiled: the eager one is level up to about a hundred chains, the compiled one up to about ten, and then they rise in proportion to the number of chains; the compiled one lies below. The last eager point lies several times above its line."}}
 chains = result["chains"]
 number = torch.tensor(chains["chains"], dtype=double)
 figure, axes = plt.subplots()
@@ -364,18 +396,22 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-cost-chains` the points follow the line from calls to work. With 50,000 chains the eager point lies several times above the line: something else begins to cost, which we shall meet under the name of page faults.
+# In {numref}`fig-cost-chains` the points follow the line of the model: level at the left, where a step costs its calls, and rising at the right, where it costs work.
+# Where the line turns from one to the other is the *bend*.
+# With 50,000 chains the eager point lies several times above the line: something else begins to cost, which we shall meet under the name of page faults.
 #
 # ## Counting
 #
-# Operations can be counted on paper. We let $+$, $-$, $\times$, $\div$ and $\exp$ count one each, and bytes as if every array were read or written once.
+# Operations can be counted on paper.
+# We let $+$, $-$, $\times$, $\div$ and $\exp$ count one each, and bytes as if every array were read or written once.
 # For the mixture, with $w(x) = 1/(1 + e^{(\mu_2 - \mu_1)(x - \bar\mu)})$ the probability of the first component and $\bar\mu = (\mu_1 + \mu_2)/2$,
 #
 # $$
 # \nabla U(\mu) = \frac{\mu}{10} + \begin{pmatrix} \mu_1\sum w - \sum wx \\ \mu_2\sum(1 - w) - \sum(1 - w)x\end{pmatrix},
 # $$
 #
-# an example takes eight operations: a difference, a product, $\exp$, a sum, a quotient, one product $wx$ and two sums. A compiled program needs no memory but the data, and the positions and gradients of $c$ chains, $4(N + 4c)$ bytes in single precision.
+# an example takes eight operations: a difference, a product, $\exp$, a sum, a quotient, one product $wx$ and two sums.
+# A compiled program needs no memory but the data, and the positions and gradients of $c$ chains, $4(N + 4c)$ bytes in single precision.
 #
 # A layer of a network that turns $a$ numbers into $b$ takes $2ab$ operations forwards for each example, as many for the gradient of its weights, and as many for that of its inputs, which the first layer leaves out.
 # PyTorch can count the products of matrices itself, and agrees:
@@ -410,12 +446,15 @@ counted = {
     "network's gradient, n = 500": network_counts([784, 100, 10], 500),
     "mixture's gradient, 10,000 chains": mixture_counts(200, 10_000),
 }
-for name, (flops, byte) in counted.items():
-    print(
-        f"{name:34} {flops:12,} operations {byte:12,} bytes {flops / byte:7.2f} a byte"
-    )
 
 # %% tags=["hide-input"]
+show_table(
+    ["", "operations", "bytes", "operations a byte"],
+    [
+        [name, f"{flops:,}", f"{byte:,}", f"{flops / byte:.2f}"]
+        for name, (flops, byte) in counted.items()
+    ],
+)
 claim(
     "Operations a byte of SGHMC's update",
     counted["SGHMC's update"][0] / counted["SGHMC's update"][1],
@@ -431,6 +470,7 @@ claim(
     near=341,
     within=1,
     because="the counts",
+    kind="exact",
 )
 
 # %% [markdown]
@@ -442,7 +482,7 @@ claim(
 roof = result["roofline"]
 peak, bandwidth = roof["peak"]["float32, medium"], roof["bandwidth"]
 grid = torch.logspace(-1, 3, 200, dtype=double)
-figure, axes = plt.subplots(figsize=(8, 4.6))
+figure, axes = plt.subplots(figsize=(5.4, 6))
 for (name, value), style in zip(bandwidth.items(), ("--", "-"), strict=True):
     axes.loglog(
         grid, (grid * value).clamp(max=peak) / 1e9, color=TRUTH, ls=style, label=name
@@ -459,18 +499,24 @@ for i, (name, point) in enumerate(roof["points"].items()):
         label=name,
     )
 axes.set(xlabel="operations a byte, $I$", ylabel="billion operations a second")
-axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
+axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.13))
 plt.show()
 
 # %% [markdown]
 # Three lessons are in {numref}`fig-cost-roofline`.
-# The *updates* of SGHMC lie near the slopes: seven operations on six numbers cannot be faster than the numbers arrive, so only fewer bytes help. PyTorch's four operators move nearly twice the bytes that are counted here ({ref}`ex-cost-fuse`), which is most of the distance to the slope. The *regression* reads its data in more passes than one, too.
-# The *network's gradient* lies to the right of the bend: it is limited by arithmetic. A faster product of matrices helps it, and nothing else does.
-# The *mixture in one chain* lies far below every roof. It is limited by neither: it pays for calls, and more work in each call is the remedy, more chains or a compiler. Even compiled it stays below the roof, for the peak is that of fused products, and an exponential counts one here and costs many.
+# The *updates* of SGHMC lie near the slopes: seven operations on six numbers cannot be faster than the numbers arrive, so only fewer bytes help.
+# PyTorch's four operators move nearly twice the bytes that are counted here ({ref}`ex-cost-fuse`), which is most of the distance to the slope.
+# The *regression* reads its data in more passes than one, too.
+# The *network's gradient* lies to the right of the bend: it is limited by arithmetic.
+# A faster product of matrices helps it, and nothing else does.
+# The *mixture in one chain* lies far below every roof.
+# It is limited by neither: it pays for calls, and more work in each call is the remedy, more chains or a compiler.
+# Even compiled it stays below the roof, for the peak is that of fused products, and an exponential counts one here and costs many.
 #
 # ## Where the time goes
 #
-# The same can be found without counting. The table times the parts of a step alone, on the tensors of the run.
+# The same can be found without counting.
+# The table times the parts of a step alone, on the tensors of the run.
 
 # %% tags=["hide-input"]
 names = [
@@ -494,12 +540,17 @@ heads = ["a step of", "µs", "noise", "batch", "gather", "gradient", "update", "
 show_table([*heads, "operators"], rows)
 
 # %% [markdown]
-# *Noise* is the injected noise, *batch* the choice of examples or the noise of the gradient, *gather* the copy of the chosen examples, *rest* what the parts leave. Parts that are timed alone need not sum to the whole; operators are counted by PyTorch.
+# In the table *noise* is the injected noise, *batch* the choice of examples or the noise of the gradient, *gather* the copy of the chosen examples, *rest* what the parts leave.
+# Parts that are timed alone need not sum to the whole; operators are counted by PyTorch.
 #
 # The generator of random numbers, which everybody suspects, is cheap: noise is drawn for many steps at once.
 # A single chain pays for its fifty-odd operators, each about a microsecond with all that PyTorch does around it.
 #
-# Ten thousand chains in eager mode may pay for something that no operator shows: **page faults**. Every array of 10,000 × 200 numbers that an operator returns is 8 megabytes of memory. If the C library takes them from the system and gives them back at once, the system clears them page by page, again and again; if it keeps what was freed, it does not. This is the gradient of ten thousand chains in two processes of its own, without and with `MALLOC_MMAP_THRESHOLD_=33554432` and `MALLOC_TRIM_THRESHOLD_=1073741824` in the environment:
+# Ten thousand chains in eager mode may pay for something that no operator shows: **page faults**.
+# The system hands out memory in *pages* of four kilobytes, and fills each with zeros when a program first touches it; that moment is a page fault.
+# Every array of 10,000 × 200 numbers that an operator returns is 8 megabytes of memory, some two thousand pages.
+# If the C library (on Linux *glibc*) takes them from the system and gives them back at once, they are cleared again and again; if it keeps what was freed, they are not.
+# This is the gradient of ten thousand chains in two processes of its own, without and with `MALLOC_MMAP_THRESHOLD_=33554432` and `MALLOC_TRIM_THRESHOLD_=1073741824` in the environment:
 
 # %% tags=["hide-input"]
 rows = [
@@ -509,7 +560,8 @@ rows = [
 show_table(["freed memory", "ms a gradient", "page faults a gradient"], rows)
 
 # %% [markdown]
-# Left alone, glibc does now the one and now the other, depending on what the process freed before, so that the same program can take several times as long in one run as in the next. The compiled program has no such arrays at all.
+# Left alone, glibc does now the one and now the other, depending on what the process freed before, so that the same program can take several times as long in one run as in the next.
+# The compiled program has no such arrays at all.
 #
 # For your own run, let PyTorch's profiler tell; it needs three lines.
 
@@ -528,13 +580,20 @@ for chains_of in (1, 1_000):
     }
 
 # %% [markdown]
-# `print(profile.key_averages().table(sort_by="self_cpu_time_total"))` shows the most expensive operators first, `sort_by="count"` the most frequent. The recipe:
+# `print(profile.key_averages().table(sort_by="self_cpu_time_total"))` shows the most expensive operators first, `sort_by="count"` the most frequent.
+# The recipe:
 #
 # 1. Profile ten steps after ten others, so that nothing is measured that happens once.
-# 2. Add up `self_cpu_time_total` and compare with the clock. If a step takes more than twice the sum, you pay for Python: more chains, more steps between draws, or `compiled=True`.
+# 2. Add up `self_cpu_time_total` and compare with the clock.
+#    If a step takes more than twice the sum, you pay for Python: more chains, more steps between draws, or `compiled=True`.
 # 3. If the operators take it, but each takes a few microseconds, you pay for calls: the same remedies.
-# 4. If few operators take it, see what they are. Products of matrices (`aten::mm`, `aten::addmm`, `aten::bmm`): arithmetic, so fewer bits or a smaller model. `index_select`: the gather, so smaller batches or data in cache order. Elementwise operators on large arrays: bytes, so in-place operations or a compiler. `normal_`: noise.
-# 5. Profile again. What was second is first now.
+# 4. If few operators take it, see what they are.
+#    Products of matrices (`aten::mm`, `aten::addmm`, `aten::bmm`): arithmetic, so fewer bits or a smaller model.
+#    `index_select`: the gather, so smaller batches or data in cache order.
+#    Elementwise operators on large arrays: bytes, so in-place operations or a compiler.
+#    `normal_`: noise.
+# 5. Profile again.
+#    What was second is first now.
 
 # %% tags=["hide-input"]
 claim(
@@ -554,22 +613,29 @@ claim(
 # %% [markdown]
 # ## What precision a noisy gradient deserves
 #
-# A product in bfloat16, the number format of eight significant bits, is several times faster than one in float32 on processors that have it. Is that precise enough? The gradient is wrong anyway: it comes from a minibatch. So its rounding has to be compared with *that*.
+# A product in bfloat16, the number format of eight significant bits, is several times faster than one in float32 on processors that have it.
+# Is that precise enough?
+# The gradient is wrong anyway: it comes from a minibatch.
+# So its rounding has to be compared with *that*.
 #
 # ```{prf:theorem} Rounding as extra noise
 # :label: thm-cost-rounding
 #
-# On a Gaussian, let the gradient noise have the covariance $V$, let rounding add an independent error of mean zero with covariance at most $\rho^2V$, and let the friction of SGHMC hold the noise, $C \succeq B = \tfrac12\varepsilon V$, with $\hat B = B$. Then the covariance of the chain is at least the one without rounding, and at most $1 + \rho^2$ times it.
+# On a Gaussian, let the gradient noise have the covariance $V$, let rounding add an independent error of mean zero with covariance at most $\rho^2V$, and let the friction of SGHMC hold the noise, $C \succeq B = \tfrac12\varepsilon V$, with $\hat B = B$.
+# Then the covariance of the chain is at least the one without rounding, and at most $1 + \rho^2$ times it.
 # ```
 #
 # ```{prf:proof}
-# The noise that enters the momentum in a step has covariance $2(C - B)\varepsilon + \varepsilon^2V(1 + \rho^2) = 2\varepsilon(C + \rho^2B)$ instead of $2\varepsilon C$, or less. As $B \preceq C$, this lies between $2\varepsilon C$ and $2\varepsilon C(1 + \rho^2)$, and the stationary covariance of a linear chain grows with that of its noise.
+# The noise that enters the momentum in a step has covariance $2(C - B)\varepsilon + \varepsilon^2V(1 + \rho^2) = 2\varepsilon(C + \rho^2B)$ instead of $2\varepsilon C$, or less.
+# As $B \preceq C$, this lies between $2\varepsilon C$ and $2\varepsilon C(1 + \rho^2)$, and the stationary covariance of a linear chain grows with that of its noise.
 # ```
 #
 # A tenth of the minibatch noise, $\rho = 0.1$, makes an error of at most one per cent in the variance; a hundredth one of at most $10^{-4}$.
 # What we shall measure is the ratio of lengths, the root of $\operatorname{tr}$ over $\operatorname{tr}$, which is a mean over directions; single ones may have more.
-# The assumption *of mean zero* needs care. Data that were rounded once stay rounded, and make another posterior rather than noise; so we round the inputs first, which for images with few grey levels costs nothing, and look at the gradients.
-# And the noise is not the same everywhere: where a network has learnt its digits, minibatches agree with each other, and less is left to hide the rounding. So we look at three places: the start, a place that an optimiser found, and one on the way of SGHMC.
+# The assumption *of mean zero* needs care.
+# Data that were rounded once stay rounded, and make another posterior rather than noise; so we round the inputs first, which for images with few grey levels costs nothing, and look at the gradients.
+# And the noise is not the same everywhere: where a network has learnt its digits, minibatches agree with each other, and less is left to hide the rounding.
+# So we look at three places: the start, a place that an optimiser found, and one on the way of SGHMC.
 
 # %%
 train, _ = digits()
@@ -626,10 +692,22 @@ for place, walk in walks.items():
         shares[place, name] = float(errors.square().sum(1).mean().sqrt() / spread)
         shares[place, f"{name}, always"] = float(always.clamp(min=0).sqrt() / spread)
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-precision", "caption": "Error of a gradient over the noise of a minibatch of 500, in three number formats and at three places. Crosses: the part of the error of bfloat16 that is the same in every minibatch."}, "image": {"alt": "Three groups of points on a logarithmic axis, for the start, an optimised place and the way of SGHMC. Float32 lies below a hundred thousandth everywhere. Bfloat16 lies between a thousandth and a tenth, least at the start; the crosses lie below it. Medium lies with one of them, depending on the processor."}}
+figure, axes = plt.subplots(figsize=(5.4, 3.4))
+looks = {
+    "float32": ("o", COLOURS["HMC"]),
+    "medium": ("s", COLOURS["SGLD"]),
+    "bfloat16": ("D", COLOURS["SGHMC"]),
+    "bfloat16, always": ("x", COLOURS["naive SGHMC"]),
+}
+for name, (marker, colour) in looks.items():
+    values = [max(shares[place, name], 1e-8) for place in walks]
+    axes.semilogy([*walks], values, marker, color=colour, label=name)
+axes.set(ylabel="error over the noise", xlim=(-0.5, 2.5), ylim=(1e-8, 1))
+axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+plt.show()
+
 # %% tags=["hide-input"]
-heads = ["float32", "medium", "bfloat16", "bfloat16, always"]
-rows = [[place, *(f"{shares[place, name]:.1e}" for name in heads)] for place in walks]
-show_table(["error over the noise of a minibatch", *heads], rows)
 claim(
     "Largest error of a float32 gradient over the noise of a minibatch of 500",
     max(shares[place, "float32"] for place in walks),
@@ -670,10 +748,14 @@ claim(
 )
 
 # %% [markdown]
+# {numref}`fig-cost-precision` compares: a point at 0.1 is an error of a tenth of the noise.
 # *Always* is the part of the error that is the same in every minibatch; it is not noise, and moves the mean.
-# On the way of SGHMC even bfloat16 makes an error of a few hundredths of the minibatch noise at most, and the heat of it is the square of that. In the gradient, float64 buys nothing, and float32 more than is needed.
-# At the optimised place the share is several times that of the start, and it grows with more training (change 60 epochs to 200). So measure it where your chain is, and not at its start.
-# What does it save? A step of the network, and of the mixture with ten thousand chains, in the stored run:
+# On the way of SGHMC even bfloat16 makes an error of a few hundredths of the minibatch noise at most, and the heat of it is the square of that.
+# In the gradient, float64 buys nothing, and float32 more than is needed.
+# At the optimised place the share is several times that of the start.
+# So measure it where your chain is, and not at its start.
+# What does it save?
+# A step of the network, and of the mixture with ten thousand chains, in the stored run:
 
 # %% tags=["hide-input"]
 rows = []
@@ -699,21 +781,30 @@ show_table(["what", "µs", "times as fast", "relative error"], rows)
 
 # %% [markdown]
 # The last rows are the largest product of matrices in the network alone, with its error relative to the exact product.
-# `torch.set_float32_matmul_precision("medium")` *permits* the library to multiply float32 matrices in bfloat16. Look at its error: in the stored run it is that of float32. On that machine PyTorch's products come from one library by default, and with the permission from another one (oneDNN; `ONEDNN_VERBOSE=1` shows which of its routines runs), which did not even use the permission and is faster all the same. So try the switch, and look at time *and* error before you explain either. True bfloat16 products are in the last row. The mixture gains nothing from bfloat16: it has no products of matrices, and its exponentials are computed in float32 and converted.
+# `torch.set_float32_matmul_precision("medium")` *permits* the library to multiply float32 matrices in bfloat16.
+# Look at its error: in the stored run it is that of float32.
+# On that machine PyTorch's products come from one library by default, and with the permission from another one (oneDNN; `ONEDNN_VERBOSE=1` shows which of its routines runs), which did not even use the permission and is faster all the same.
+# So try the switch, and look at time *and* error before you explain either.
+# True bfloat16 products are in the last row.
+# The mixture gains nothing from bfloat16: it has no products of matrices, and its exponentials are computed in float32 and converted.
 #
 # ## Where low precision does harm
 #
-# A gradient may be coarse, for its errors average out. A *position* may not, because it is a sum of many small moves.
-# Around $|\theta| \in [2^k, 2^{k+1})$ the numbers with $p$ significant bits lie $h = 2^{k+1-p}$ apart: $p = 53$, 24 and 8 for float64, float32 and bfloat16. A move $\theta + \varepsilon r$ is rounded to the nearest of them.
+# A gradient may be coarse, for its errors average out.
+# A *position* may not, because it is a sum of many small moves.
+# Around $|\theta| \in [2^k, 2^{k+1})$ the numbers with $p$ significant bits lie $h = 2^{k+1-p}$ apart: $p = 53$, 24 and 8 for float64, float32 and bfloat16.
+# A move $\theta + \varepsilon r$ is rounded to the nearest of them.
 #
 # ```{prf:lemma} Stalling
 # :label: lem-cost-stall
 #
-# If $\varepsilon|r| < \tfrac12h$, the position does not change. With $r \sim N(0, 1)$ this is the fate of the share $2\Phi(h/2\varepsilon) - 1$ of the moves.
+# If $\varepsilon|r| < \tfrac12h$, the position does not change.
+# With $r \sim N(0, 1)$ this is the fate of the share $2\Phi(h/2\varepsilon) - 1$ of the moves.
 # ```
 #
 # ```{prf:proof}
-# $\theta$ is one of the numbers, and no other one is nearer to $\theta + \varepsilon r$ than $\theta$ if that is less than half of their distance away. (Just above a power of two the numbers below lie twice as close, and the bound for moves downwards is half as large.)
+# $\theta$ is one of the numbers, and no other one is nearer to $\theta + \varepsilon r$ than $\theta$ if that is less than half of their distance away.
+# (Just above a power of two the numbers below lie twice as close, and the bound for moves downwards is half as large.)
 # ```
 
 # %%
@@ -723,18 +814,27 @@ for dtype in (torch.float64, torch.float32, torch.bfloat16):
     position = torch.full((1,), 1.5, dtype=dtype)
     moves = [bool((position + share * h != position).all()) for share in (0.49, 0.51)]
     one[dtype] = moves
-    print(f"{dtype!s:16} moves below {h / 2:.1e} are lost near 1.5")
 
 # %% tags=["hide-input"]
+show_table(
+    ["numbers", "moves that are lost near 1.5: below"],
+    [
+        [str(dtype).removeprefix("torch."), f"{torch.finfo(dtype).eps / 2:.1e}"]
+        for dtype in one
+    ],
+)
 claim(
     "A move of 0.49 h is lost and one of 0.51 h is not, in all three formats",
     all(moves == [False, True] for moves in one.values()),
     because="lem. Stalling",
+    kind="exact",
 )
 
 # %% [markdown]
-# What does it do to the law? For SGLD the answer can be computed without a single random number, because a rounded chain lives on a grid: its transition matrix says with which probability the Gaussian step ends in each cell.
-# Let the target be $N(0, 1)$, the step size $\eta$, the injected noise of standard deviation $s = \sqrt{2\eta}$, and the grid $h\mathbb Z$. **Stochastic rounding** is the other way to round {cite:p}`gupta2015`: up or down at random, with the probabilities that make the mean right.
+# What does it do to the law?
+# For SGLD the answer can be computed without a single random number, because a rounded chain lives on a grid: its transition matrix says with which probability the Gaussian step ends in each cell.
+# Let the target be $N(0, 1)$, the step size $\eta$, the injected noise of standard deviation $s = \sqrt{2\eta}$, and the grid $h\mathbb Z$.
+# **Stochastic rounding** is the other way to round {cite:p}`gupta2015`: up or down at random, with the probabilities that make the mean right.
 
 # %%
 step = 0.005
@@ -793,10 +893,14 @@ plt.show()
 
 # %% [markdown]
 # To the right in {numref}`fig-cost-grid` rounding is what one expects: an error of variance $h^2/12$, uniform in a cell, is added to the noise $2\eta$ of every step, and twice as much with stochastic rounding, since a fraction $f$ has the variance $f(1 - f)h^2$, on average $h^2/6$.
-# It is *heat*: the variance grows by $h^2/24\eta$ or $h^2/12\eta$, and **it grows as the step size falls**. A smaller step, which everywhere else in this book brings a chain closer to its target, takes this one away from it {cite:p}`zhang2022`.
+# It is *heat*: the variance grows by $h^2/24\eta$ or $h^2/12\eta$, and **it grows as the step size falls**.
+# A smaller step, which everywhere else in this book brings a chain closer to its target, takes this one away from it {cite:p}`zhang2022`.
 #
-# To the left the chain stalls. Rounded to nearest it moves only when the noise is larger than half a cell, which becomes rare. A move up is then $e^{hm/s^2}$ times as likely as one down, with the drift $m = -\eta U'$ and $s^2 = 2\eta$. This is $e^{-hU'/2}$, where detailed balance on the grid wants $e^{-hU'}$: the chain has the temperature 2. Stochastic rounding never stalls, and has no such limit.
-# Change `step` to 0.05 and run the cells again: the points stay where they are, for only $s/h$ matters.
+# To the left the chain stalls.
+# Rounded to nearest it moves only when the noise is larger than half a cell, which becomes rare.
+# A move up is then $e^{hm/s^2}$ times as likely as one down, with the drift $m = -\eta U'$ and $s^2 = 2\eta$.
+# This is $e^{-hU'/2}$, where detailed balance on the grid wants $e^{-hU'}$: the chain has the temperature 2.
+# Stochastic rounding never stalls, and has no such limit.
 
 # %% tags=["hide-input"]
 for ratio, word, formula in (
@@ -835,7 +939,8 @@ claim(
 )
 
 # %% [markdown]
-# SGHMC has the same disease; its moves are $\varepsilon r$, and their length is $\varepsilon$ in place of $s$. Take $N(1.5, 0.1^2)$, near which bfloat16 numbers lie $h = 2^{-7} \approx 0.008$ apart, and three ways to keep a position: in bfloat16; in bfloat16 with stochastic rounding; and in float32, a **master copy**, of which only the gradient sees the rounded number.
+# SGHMC has the same disease; its moves are $\varepsilon r$, and their length is $\varepsilon$ in place of $s$.
+# Take $N(1.5, 0.1^2)$, near which bfloat16 numbers lie $h = 2^{-7} \approx 0.008$ apart, and three ways to keep a position: in bfloat16; in bfloat16 with stochastic rounding; and in float32, a **master copy**, of which only the gradient sees the rounded number.
 
 
 # %%
@@ -904,16 +1009,8 @@ for epsilon, steps in ((0.02, 200), (0.005, 400), (0.001, 2_000)):
         "float32 master copy": relative(kept_as(torch.float32, epsilon, steps, True)),
     }
 
+
 # %% tags=["hide-input"]
-kinds = list(found[0.02])
-rows = [
-    [epsilon, f"{epsilon * 2**7:.1f}"]
-    + [f"{row[kind][0]:.3f} ± {row[kind][1]:.3f}" for kind in kinds]
-    for epsilon, row in found.items()
-]
-show_table(["ε", "ε/h", *kinds], rows)
-
-
 def with_position_noise(epsilon, variance):
     """The law of SGHMC whose drift has an error of that variance: drift, error, then
     the kick."""
@@ -928,18 +1025,54 @@ def with_position_noise(epsilon, variance):
 
 
 h = 2.0**-7
+
+
+def mean_variance(epsilon):
+    """E f(1 − f)h² of a Gaussian move rounded at random, by its Fourier series."""
+    waves = torch.arange(1, 200, dtype=double) * math.pi
+    return h**2 * (
+        1 / 6 - float((torch.exp(-2 * (waves * epsilon / h) ** 2) / waves**2).sum())
+    )
+
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-master", "caption": "Variance of SGHMC over the true one at three step sizes, with four standard errors, by how the position is kept. Lines: exact laws, without rounding (grey) and with stochastic rounding (pink)."}, "image": {"alt": "Points over the step size on a logarithmic axis. The master copy in float32 lies on the grey line, near one. Stochastic rounding lies on its own line, some per cent above. Plain bfloat16 is near one at the largest step, and near zero at the smallest."}}
+figure, axes = plt.subplots(figsize=(5.4, 3.6))
+looks = {
+    "bfloat16": ("o", COLOURS["HMC"]),
+    "bfloat16, stochastic": ("s", COLOURS["SGHMC"]),
+    "float32 master copy": ("D", "black"),
+}
+fine = torch.logspace(-3.1, -1.6, 30, dtype=double).tolist()
+laws = {0.0: TRUTH, 1.0: COLOURS["SGHMC"]}
+for share, colour in laws.items():
+    law = [with_position_noise(e, share * mean_variance(e)) for e in fine]
+    axes.semilogx(fine, law, color=colour, lw=1)
+for number, (kind, (marker, colour)) in enumerate(looks.items()):
+    places = [epsilon * (1 + 0.06 * (number - 1)) for epsilon in found]
+    values, errors = zip(*(row[kind] for row in found.values()), strict=True)
+    axes.errorbar(
+        places,
+        values,
+        [4 * error for error in errors],
+        fmt=marker,
+        ms=5,
+        color=colour,
+        label=kind,
+    )
+axes.set(xlabel=r"step size $\varepsilon$", ylabel="variance over the true one")
+axes.set_xticks([*found], [f"{epsilon:g}" for epsilon in found])
+axes.minorticks_off()
+axes.set_ylim(-0.05, 1.2)
+axes.legend(loc="lower right")
+plt.show()
+
+# %% tags=["hide-input"]
 for epsilon in found:
     value, error = found[epsilon]["bfloat16, stochastic"]
-    # In units of the grid; then E f(1 − f) for a Gaussian move, by its Fourier series.
-    moves = epsilon / h
-    waves = torch.arange(1, 200, dtype=double) * math.pi
-    mean_variance = 1 / 6 - float(
-        (torch.exp(-2 * (waves * moves) ** 2) / waves**2).sum()
-    )
     claim(
         f"Relative variance with stochastic rounding, ε = {epsilon}",
         value,
-        near=round(with_position_noise(epsilon, mean_variance * h**2), 4),
+        near=round(with_position_noise(epsilon, mean_variance(epsilon)), 4),
         standard_error=error,
         because=(
             "the law of the linear chain in which every move has an error of variance "
@@ -974,17 +1107,27 @@ claim(
     2 * float(torch.special.ndtr(torch.tensor(2.0**-8 / 0.001))) - 1,
     at_least=0.9999,
     because="lem. Stalling",
+    kind="exact",
 )
 
 # %% [markdown]
-# The table has the variance over the true one, and its standard error. With steps of a few cells, $\varepsilon = 0.02$, nobody notices. With $\varepsilon = 0.001$, most of the chains in bfloat16 never leave the place where they began, of which `sample` warns. Stochastic rounding keeps them moving, by its law five per cent too hot.
-# The master copy is right at every step size, and nearly free: the gradient, which is where the time goes, is still computed from coarse numbers {cite:p}`micikevicius2018`. With a master copy SGLD converges, and suffers less from rounding than SGD does; without one, a rounding that keeps the variance of every step right is needed {cite:p}`zhang2022`, or the heat of stochastic rounding has to be subtracted from what is injected ({ref}`ex-cost-subtract`).
+# {numref}`fig-cost-master` shows the variance over the true one.
+# With steps of a few cells, $\varepsilon = 0.02$, nobody notices.
+# With $\varepsilon = 0.001$, most of the chains in bfloat16 never leave the place where they began, of which `sample` warns.
+# Stochastic rounding keeps them moving, by its law five per cent too hot.
+# The master copy is right at every step size, and nearly free: the gradient, which is where the time goes, is still computed from coarse numbers {cite:p}`micikevicius2018`.
+# With a master copy SGLD converges, and suffers less from rounding than SGD does; without one, a rounding that keeps the variance of every step right is needed {cite:p}`zhang2022`, or the heat of stochastic rounding has to be subtracted from what is injected ({ref}`ex-cost-subtract`).
 #
-# The same lemma says when float32 fails. Near $|\theta| = 1$ half a cell is $6\cdot10^{-8}$, and steps are as long as $\varepsilon$. With $N = 10^{10}$ examples the posterior is $10^{-5}$ wide and steps are a tenth of that: eight cells. Beyond that, sample the distance from the mode.
+# The same lemma says when float32 fails.
+# Near $|\theta| = 1$ half a cell is $6\cdot10^{-8}$, and steps are as long as $\varepsilon$.
+# With $N = 10^{10}$ examples the posterior is $10^{-5}$ wide and steps are a tenth of that: eight cells.
+# Beyond that, sample the distance from the mode.
 #
 # ## Cost against the size of the data
 #
-# HMC reads all the data for every gradient, a stochastic gradient reads $n$ examples. So its step costs nearly the same at ten thousand examples and at ten million. An *effective sample* is another matter.
+# HMC reads all the data for every gradient, a stochastic gradient reads $n$ examples.
+# So its step costs nearly the same at ten thousand examples and at ten million.
+# An *effective sample* is another matter.
 #
 # ```{prf:theorem} An effective sample reads the data once
 # :label: thm-cost-pass
@@ -995,14 +1138,21 @@ claim(
 # \tau = \frac{2C}{\varepsilon A} - \frac{\varepsilon C}{2 - \varepsilon C}
 # $$ (eq-cost-tau)
 #
-# steps. As $C \ge \tfrac12\varepsilon V$, and if $\varepsilon C \le 1$, an independent draw takes $\tau \ge V/A - 1$ steps. With $A = Na$ and $V = N^2v/n$ these read $n\tau \ge (v/a)N - n$ examples; for a well-specified model, where $v = a$, they read the data once.
+# steps.
+# As $C \ge \tfrac12\varepsilon V$, and if $\varepsilon C \le 1$, an independent draw takes $\tau \ge V/A - 1$ steps.
+# With $A = Na$ and $V = N^2v/n$ these read $n\tau \ge (v/a)N - n$ examples; for a well-specified model, where $v = a$, they read the data once.
 # ```
 #
 # ```{prf:proof}
-# With $\hat B = \tfrac12\varepsilon V$ the noise of a step is $2C\varepsilon$ in all, whatever $V$. Let $F = \begin{pmatrix}1 & \varepsilon\\ -\varepsilon A & 1 - \varepsilon C - \varepsilon^2A\end{pmatrix}$ be the transition in $(\theta, r)$ and $\Sigma = F\Sigma F^\top + Q$. Then $\tau\Sigma_{11} = e_1^\top(I - F)^{-1}(I + F)\Sigma e_1 = e_1^\top(2(I - F)^{-1} - I)\Sigma e_1$.
+# With $\hat B = \tfrac12\varepsilon V$ the noise of a step is $2C\varepsilon$ in all, whatever $V$.
+# Let $F = \begin{pmatrix}1 & \varepsilon\\ -\varepsilon A & 1 - \varepsilon C - \varepsilon^2A\end{pmatrix}$ be the transition in $(\theta, r)$ and $\Sigma = F\Sigma F^\top + Q$.
+# Then $\tau\Sigma_{11} = e_1^\top(I - F)^{-1}(I + F)\Sigma e_1 = e_1^\top(2(I - F)^{-1} - I)\Sigma e_1$.
 # From $I - F = \begin{pmatrix}0 & -\varepsilon\\ \varepsilon A & \varepsilon C + \varepsilon^2A\end{pmatrix}$ the first row of the inverse is $\bigl((C + \varepsilon A)/\varepsilon A,\; 1/\varepsilon A\bigr)$, hence $\tau = 2C/\varepsilon A + 1 + (2/\varepsilon A)\,\Sigma_{12}/\Sigma_{11}$.
-# A stationary chain has $\operatorname{Var}\theta' = \operatorname{Var}\theta$ for $\theta' = \theta + \varepsilon r$, so $2\varepsilon\Sigma_{12} + \varepsilon^2\Sigma_{22} = 0$, that is $\varepsilon\Sigma_{22} = -2\Sigma_{12}$. With it, $r' = (1 - \varepsilon C)r - \varepsilon A\theta' + \xi$ has $\Sigma_{12} = \operatorname{Cov}(\theta', r') = (1 - \varepsilon C)(\Sigma_{12} + \varepsilon\Sigma_{22}) - \varepsilon A\Sigma_{11} = -(1 - \varepsilon C)\Sigma_{12} - \varepsilon A\Sigma_{11}$. So $(2 - \varepsilon C)\Sigma_{12} = -\varepsilon A\Sigma_{11}$, the last term of $\tau$ is $-2/(2 - \varepsilon C)$, and $1 - 2/(2 - \varepsilon C) = -\varepsilon C/(2 - \varepsilon C)$.
-# The bound follows from $2C/\varepsilon A \ge V/A$ and $\varepsilon C/(2 - \varepsilon C) \le 1$. For a well-specified model the variance $v$ of an example's score and its mean curvature $a$ are both the Fisher information.
+# A stationary chain has $\operatorname{Var}\theta' = \operatorname{Var}\theta$ for $\theta' = \theta + \varepsilon r$, so $2\varepsilon\Sigma_{12} + \varepsilon^2\Sigma_{22} = 0$, that is $\varepsilon\Sigma_{22} = -2\Sigma_{12}$.
+# With it, $r' = (1 - \varepsilon C)r - \varepsilon A\theta' + \xi$ has $\Sigma_{12} = \operatorname{Cov}(\theta', r') = (1 - \varepsilon C)(\Sigma_{12} + \varepsilon\Sigma_{22}) - \varepsilon A\Sigma_{11} = -(1 - \varepsilon C)\Sigma_{12} - \varepsilon A\Sigma_{11}$.
+# So $(2 - \varepsilon C)\Sigma_{12} = -\varepsilon A\Sigma_{11}$, the last term of $\tau$ is $-2/(2 - \varepsilon C)$, and $1 - 2/(2 - \varepsilon C) = -\varepsilon C/(2 - \varepsilon C)$.
+# The bound follows from $2C/\varepsilon A \ge V/A$ and $\varepsilon C/(2 - \varepsilon C) \le 1$.
+# For a well-specified model the variance $v$ of an example's score and its mean curvature $a$ are both the Fisher information.
 # ```
 
 # %% tags=["hide-input"]
@@ -1029,9 +1179,12 @@ claim(
 )
 
 # %% [markdown]
-# The noise does not enter $\tau$; it enters by the friction that is needed to hold it. Neither a smaller step nor a cleverer friction escapes the bound, which {doc}`/book/stochastic_gradients/langevin` has for SGLD. What does is less noise: with **control variates** {cite:p}`baker2019` the variance is that of the *differences* between gradients here and at the mode, which near the mode is $N^2/n$ times the squared width $1/N$ of the posterior. So $V/A$ stays the same however large $N$ is.
+# The noise does not enter $\tau$; it enters by the friction that is needed to hold it.
+# Neither a smaller step nor a cleverer friction escapes the bound, which {doc}`/book/stochastic_gradients/langevin` has for SGLD. What does is less noise: with **control variates** {cite:p}`baker2019` the variance is that of the *differences* between gradients here and at the mode, which near the mode is $N^2/n$ times the squared width $1/N$ of the posterior.
+# So $V/A$ stays the same however large $N$ is.
 #
-# Here is the best that SGHMC can do by its exact law, over step sizes and frictions with at most 5 % too much variance, with batches of 500. A draw counts as independent when both $\theta$ and $\theta^2$ are: chains with little friction swing, and are quick with $\theta$ alone.
+# Here is the best that SGHMC can do by its exact law, over step sizes and frictions with at most 5 % too much variance, with batches of 500.
+# A draw counts as independent when both $\theta$ and $\theta^2$ are: chains with little friction swing, and are quick with $\theta$ alone.
 
 # %%
 a, v, n = 0.2, 0.2, 500  # curvature and variance of an example's score
@@ -1049,6 +1202,7 @@ claim(
     near=100,
     within=8,
     because="thm. An effective sample reads the data once",
+    kind="exact",
 )
 claim(
     "The same with control variates",
@@ -1056,6 +1210,7 @@ claim(
     near=1,
     within=0.05,
     because="V/A does not depend on N",
+    kind="exact",
 )
 claim(
     "Examples read for an independent draw over N, at N = 10⁷",
@@ -1063,14 +1218,15 @@ claim(
     near=1,
     within=0.05,
     because="v = a: one pass over the data",
+    kind="exact",
 )
 
 # %% [markdown]
 # And by the processor: logistic regression with four coefficients, from ten thousand examples to ten million.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-size", "caption": "Seconds of the processor a step (left) and an effective sample (right) against the number of examples, logistic regression with four coefficients: HMC on all the data, SGHMC with minibatches of 500, the same with control variates. A step of HMC is a leapfrog step. Effective samples are those of the positions and of their squares, whichever are fewer."}, "image": {"alt": "Two log-log plots. Left: HMC's line rises in proportion to N, those of both SGHMC chains are nearly level. Right: plain SGHMC and, below it, HMC rise in proportion to N; SGHMC with control variates is nearly level and lowest at the right."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-size", "caption": "Seconds of the processor for a step (above) and for an effective sample (below) against the number of examples, logistic regression with four coefficients: HMC on all the data, SGHMC with minibatches of 500, the same with control variates. A step of HMC is a leapfrog step. Effective samples are those of the positions and of their squares, whichever are fewer."}, "image": {"alt": "Two log-log plots. Above: HMC's line rises in proportion to N, those of both SGHMC chains are nearly level. Below: plain SGHMC and, below it, HMC rise in proportion to N; SGHMC with control variates is nearly level and lowest at the right."}}
 size = result["size"]
-figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.4))
+figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 6.4), sharex=True)
 styles = {
     "HMC": ("HMC", "o-"),
     "SGHMC": ("SGHMC", "s-"),
@@ -1080,10 +1236,9 @@ for name, (colour, style) in styles.items():
     for axes, key in ((left, "seconds_a_step"), (right, "seconds_an_effective_sample")):
         values = [row[key]["best"] for row in size["rows"][name]]
         axes.loglog(size["examples"], values, style, color=COLOURS[colour], label=name)
-left.set(xlabel="examples $N$", ylabel="seconds a step")
+left.set(ylabel="seconds a step")
 right.set(xlabel="examples $N$", ylabel="seconds an effective sample")
-left.legend(fontsize=8)
-plt.tight_layout()
+left.legend()
 plt.show()
 
 # %% tags=["hide-input"]
@@ -1111,10 +1266,14 @@ show_table(
 )
 
 # %% [markdown]
-# On the left of {numref}`fig-cost-size` a step of HMC grows like $N$, as it must. A stochastic step reads 500 examples whatever $N$ is, and is nearly flat: over three decades of $N$ it does not even double, and what it gains is the time in which rows are fetched from memory and no longer from a cache.
-# What is timed is the kernel's step. A first version of this page timed `sample` over 200 steps, and saw a tenfold growth: `sample` looks once at all the data before it begins, and 200 steps are too few for that to be of no weight.
+# In the upper panel of {numref}`fig-cost-size` a step of HMC grows like $N$, as it must.
+# A stochastic step reads 500 examples whatever $N$ is, and is nearly flat: over three decades of $N$ it does not even double, and what it gains is the time in which rows are fetched from memory and no longer from a cache.
+# What is timed is the kernel's step.
+# A first version of this page timed `sample` over 200 steps, and saw a tenfold growth: `sample` looks once at all the data before it begins, and 200 steps are too few for that to be of no weight.
 #
-# On the right is what counts. Plain SGHMC grows like $N$, as the theorem says, and lies *above* HMC: both read the data about as often for an effective sample, but HMC reads them in order and in few calls, and SGHMC five hundred at a time, with the price of its calls for each. **For a posterior with four coefficients on data that fit into memory, minibatches alone save nothing.** They save where a gradient of all the data is out of the question, where nobody waits for independent draws, as with networks, or where the noise is taken away: control variates stay nearly flat, and pay for it once, by finding the mode.
+# The lower panel has what counts.
+# Plain SGHMC grows like $N$, as the theorem says, and lies *above* HMC: both read the data about as often for an effective sample, but HMC reads them in order and in few calls, and SGHMC five hundred at a time, with the price of its calls for each.
+# **For a posterior with four coefficients on data that fit into memory, minibatches alone save nothing.** They save where a gradient of all the data is out of the question, where nobody waits for independent draws, as with networks, or where the noise is taken away: control variates stay nearly flat, and pay for it once, by finding the mode.
 # The steps of SGHMC are those of its exact law; where that is not long, up to $10^5$ examples, the chain was run, and its draws tell the same.
 
 # %% tags=["hide-input"]
@@ -1168,63 +1327,148 @@ claim(
 # %% [markdown]
 # ## In practice
 #
-# * Compare programs at one job, check that their laws agree, and divide by effective samples. A table of times without the number of steps, the gradient and the precision says little.
-# * Measure on a shared machine in seconds of the processor, in turns, and keep the best: others can only make a run slower. Measure so many steps that what happens once has no weight.
-# * Small model: more chains in each call first, then more steps between draws, then `compiled=True`. Large model: precision of the products first.
-# * Look at page faults when large arrays come and go. Fewer chains at a time, so that arrays fit into the cache, can be faster than more.
-# * Gradients in bfloat16 or with `"medium"`, positions and momenta in float32. Measure the error of a gradient against the noise of its minibatch where your chain is, not at its start; below a tenth its noise does not matter, and a part that is always there should be smaller still.
-# * Before you expect a stochastic gradient to save time on large data, compute $V/A$. Where it is large, control variates, or larger batches, or HMC.
+# * Compare programs at one job, check that their laws agree, and divide by effective samples.
+#   A table of times without the number of steps, the gradient and the precision says little.
+# * Measure on a shared machine in seconds of the processor, in turns, and keep the best: others can only make a run slower.
+#   Measure so many steps that what happens once has no weight.
+# * Small model: more chains in each call first, then more steps between draws, then `compiled=True`.
+#   Large model: precision of the products first.
+# * Look at page faults when large arrays come and go.
+#   Fewer chains at a time, so that arrays fit into the cache, can be faster than more.
+# * Gradients in bfloat16 or with `"medium"`, positions and momenta in float32.
+#   Measure the error of a gradient against the noise of its minibatch where your chain is, not at its start; below a tenth its noise does not matter, and a part that is always there should be smaller still.
+# * Before you expect a stochastic gradient to save time on large data, compute $V/A$.
+#   Where it is large, control variates, or larger batches, or HMC.
+#
+# ## Formulas
+#
+# | what | formula |
+# | --- | --- |
+# | the cost of a step | $t \approx kt_0 + \max(F/\pi, Q/\beta)$, {eq}`eq-cost-model` |
+# | the roofline | $\min(\pi, \beta I)$ operations a second, $I = F/Q$ |
+# | rounding as noise | the covariance grows by a factor of at most $1 + \rho^2$, {prf:ref}`thm-cost-rounding` |
+# | a move that is lost | $\varepsilon\lvert r\rvert < \tfrac12h$, {prf:ref}`lem-cost-stall` |
+# | the heat of rounding a position | $h^2/24\eta$ to nearest, $h^2/12\eta$ at random, for SGLD on $N(0, 1)$ |
+# | steps of an effective sample | $\tau = 2C/\varepsilon A - \varepsilon C/(2 - \varepsilon C) \ge V/A - 1$, {eq}`eq-cost-tau` |
+#
+# ## Change it
+#
+# * Set `step = 0.005` to `step = 0.05`: the points of {numref}`fig-cost-grid` stay where they are and all of its claims hold, for only $s/h$ matters.
+# * Set `a, v, n = 0.2, 0.2, 500` to `a, v, n = 0.2, 0.8, 500`: the model is misspecified, an independent draw reads the data four times, and the claim on the examples read shows ✗ with about 4.
 #
 # ## Exercises
 #
 # ```{exercise}
 # :label: ex-cost-bend
 #
-# A step of one chain takes 45 µs, of which the arithmetic is 0.1 µs. Up to how many chains is a step at most twice as expensive? What does a compiler change that makes the calls ten times cheaper?
+# A step of one chain takes 45 µs, of which the arithmetic is 0.1 µs.
+# Up to how many chains is a step at most twice as expensive?
+# What does a compiler change that makes the calls ten times cheaper?
 # ```
 #
 # ```{solution} ex-cost-bend
 # :class: dropdown
 #
-# By {eq}`eq-cost-model` a step of $c$ chains takes $45 + 0.1c$ µs, twice as much at $c = 450$. With calls of 4.5 µs the bend is at 45 chains; at 10,000 chains the compiler saves, of the calls alone, 40 µs of 1,045. What else it saves there is memory traffic.
+# By {eq}`eq-cost-model` a step of $c$ chains takes $45 + 0.1c$ µs, twice as much at $c = 450$.
+# With calls of 4.5 µs the bend is at 45 chains; at 10,000 chains the compiler saves, of the calls alone, 40 µs of 1,045.
+# What else it saves there is memory traffic.
 # ```
 #
 # ```{exercise}
 # :label: ex-cost-fuse
 #
-# The update of SGHMC in PyTorch is four operators: $\theta \mathrel{+}= \varepsilon r$, $r \mathrel{+}= -\varepsilon Cr$, $r \mathrel{-}= \varepsilon g$, $r \mathrel{+}= \sigma\xi$. How many bytes a coordinate do they move, one after the other, and how many does one fused loop? When does the difference not matter?
+# The update of SGHMC in PyTorch is four operators: $\theta \mathrel{+}= \varepsilon r$, $r \mathrel{+}= -\varepsilon Cr$, $r \mathrel{-}= \varepsilon g$, $r \mathrel{+}= \sigma\xi$.
+# How many bytes a coordinate do they move, one after the other, and how many does one fused loop?
+# When does the difference not matter?
 # ```
 #
 # ```{solution} ex-cost-fuse
 # :class: dropdown
 #
-# The first reads two numbers and writes one, the second reads one and writes one, the other two read two and write one: eleven numbers, 44 bytes. A fused loop reads $\theta$, $r$, $g$, $\xi$ and writes $\theta$ and $r$: 24 bytes. Where the arrays fit into a cache the calls cost more than the bytes; and where the gradient is a network's, with $n = 500$ examples, it takes a hundred times as long as either.
+# The first reads two numbers and writes one, the second reads one and writes one, the other two read two and write one: eleven numbers, 44 bytes.
+# A fused loop reads $\theta$, $r$, $g$, $\xi$ and writes $\theta$ and $r$: 24 bytes.
+# Where the arrays fit into a cache the calls cost more than the bytes; and where the gradient is a network's, with $n = 500$ examples, it takes a hundred times as long as either.
 # ```
 #
 # ```{exercise}
+# :label: ex-cost-write
+#
+# *Write it yourself.* Compute the autocorrelation time of SGHMC's position on $U = \tfrac12A\theta^2$ from its matrices $F$ and $Q$, as in the proof of {prf:ref}`thm-cost-pass`.
+# Assignment 2 of the {doc}`coursework </book/practice/teaching>` has the step itself.
+#
+# ~~~python
+# def my_autocorrelation_time(epsilon, friction, a):
+#     """In steps, by solving Σ = FΣFᵀ + Q and summing the correlations."""
+#     ...
+# ~~~
+# ```
+#
+# ```{solution} ex-cost-write
+# :class: dropdown
+#
+# The cell below has it.
+# $\Sigma = F\Sigma F^\top + Q$ is linear in the four entries of $\Sigma$; written row by row they are multiplied by the Kronecker product $F \otimes F$.
+# ```
+
+
+# %% tags=["hide-input"]
+def my_autocorrelation_time(epsilon, friction, a):
+    """In steps, by solving Σ = FΣFᵀ + Q and summing the correlations."""
+    one_step = [[1, epsilon], [-epsilon * a, 1 - epsilon * friction - epsilon**2 * a]]
+    F = torch.tensor(one_step, dtype=double)
+    Q = torch.tensor([[0, 0], [0, 2 * epsilon * friction]], dtype=double)
+    system = torch.eye(4, dtype=double) - torch.kron(F, F)
+    covariance = torch.linalg.solve(system, Q.flatten()).view(2, 2)
+    sums = torch.linalg.inv(torch.eye(2, dtype=double) - F)  # I + F + F² + …
+    return float(2 * (sums @ covariance)[0, 0] / covariance[0, 0] - 1)
+
+
+chain = sghmc_chain(torch.tensor([[100.0]], dtype=double), 0.05, 4.0)
+claim(
+    "This autocorrelation time over the package's, less one",
+    abs(
+        my_autocorrelation_time(0.05, 4.0, 100.0) / chain.autocorrelation_time(forward)
+        - 1
+    ),
+    at_most=1e-9,
+    because="the same law; rounding",
+    kind="exact",
+)
+
+# %% [markdown]
+# ```{exercise}
 # :label: ex-cost-subtract
 #
-# Stochastic rounding of a position with $s \ge h$ adds $h^2/6$ to the variance of each move of SGLD. What should be injected instead of $N(0, 2\eta)$? What is the smallest step size for which this is possible, in bfloat16 near $\theta = 1.5$?
+# Stochastic rounding of a position with $s \ge h$ adds $h^2/6$ to the variance of each move of SGLD. What should be injected instead of $N(0, 2\eta)$?
+# What is the smallest step size for which this is possible, in bfloat16 near $\theta = 1.5$?
 # ```
 #
 # ```{solution} ex-cost-subtract
 # :class: dropdown
 #
-# $N(0, 2\eta - h^2/6)$, if $2\eta \ge h^2/6$: with $h = 2^{-7}$ from $\eta = 5.1\cdot10^{-6}$ on. There $s$ is not $\ge h$ any more but $0.41h$ before the subtraction and 0 after it, so the formula for the variance fails earlier; $\eta = h^2/2$, six times as much, is safe. This is the idea of the variance-corrected rounding of {cite:t}`zhang2022`.
+# $N(0, 2\eta - h^2/6)$, if $2\eta \ge h^2/6$: with $h = 2^{-7}$ from $\eta = 5.1\cdot10^{-6}$ on.
+# There $s$ is not $\ge h$ any more but $0.41h$ before the subtraction and 0 after it, so the formula for the variance fails earlier; $\eta = h^2/2$, six times as much, is safe.
+# This is the idea of the variance-corrected rounding of {cite:t}`zhang2022`.
 # ```
 #
 # ```{exercise}
 # :label: ex-cost-tempered
 #
-# A misspecified model has $v = 4a$. How many passes over the data does an effective sample of SGHMC cost, at the least? And at temperature $T$?
+# A misspecified model has $v = 4a$.
+# How many passes over the data does an effective sample of SGHMC cost, at the least?
+# And at temperature $T$?
 # ```
 #
 # ```{solution} ex-cost-tempered
 # :class: dropdown
 #
-# Four, by {prf:ref}`thm-cost-pass`. At temperature $T$ the noise may be as large as $TC \ge \tfrac12\varepsilon V$, so $\tau \ge V/(TA) - 1$: $4/T$ passes. Cold posteriors, $T < 1$, are expensive.
+# Four, by {prf:ref}`thm-cost-pass`.
+# At temperature $T$ the noise may be as large as $TC \ge \tfrac12\varepsilon V$, so $\tau \ge V/(TA) - 1$: $4/T$ passes.
+# Cold posteriors, $T < 1$, are expensive.
 # ```
 #
 # ## Further reading
 #
-# {cite:t}`williams2009` introduce the roofline in a few pages. {cite:t}`zhang2022` study SGLD in low precision, with and without a master copy; {cite:t}`gupta2015` made stochastic rounding known, {cite:t}`micikevicius2018` the master copy. {cite:t}`baker2019` and {cite:t}`nemeth2021` say what a stochastic gradient saves.
+# {cite:t}`williams2009` introduce the roofline in a few pages.
+# {cite:t}`zhang2022` study SGLD in low precision, with and without a master copy; {cite:t}`gupta2015` made stochastic rounding known, {cite:t}`micikevicius2018` the master copy.
+# {cite:t}`baker2019` and {cite:t}`nemeth2021` say what a stochastic gradient saves.

@@ -87,23 +87,37 @@ class HMC(Kernel):
         momentum = draw_momentum(position, self._mass, generator)
         return HMCState(position.clone(), momentum, potential.energy(position), 0)
 
-    def step(self, potential: Potential, state: HMCState, generator: Generator) -> tuple[HMCState, HMCInfo]:
-        """Refresh the momentum, follow one trajectory in every chain, and accept or reject its end."""
+    def step(
+        self,
+        potential: Potential,
+        state: HMCState,
+        generator: Generator,
+    ) -> tuple[HMCState, HMCInfo]:
+        """Refresh the momentum, follow a trajectory, accept or reject its end."""
         potential = Guarded(potential, state.position) if self.metropolis else potential
         fresh = draw_momentum(state.position, self._mass, generator)
-        start = math.sqrt(1 - self.refreshment**2) * state.momentum + self.refreshment * fresh
+        kept = math.sqrt(1 - self.refreshment**2)
+        start = kept * state.momentum + self.refreshment * fresh
         num_steps = self.draw_num_steps(generator)
-        position, momentum = leapfrog(potential.gradient, state.position, start, self.step_size, num_steps, self._mass)
-        energy = potential.energy(position)
-        accepted, acceptance = accept(
-            state.energy + kinetic_energy(start, self._mass), energy + kinetic_energy(momentum, self._mass), generator
+        position, momentum = leapfrog(
+            potential.gradient,
+            state.position,
+            start,
+            self.step_size,
+            num_steps,
+            self._mass,
         )
+        energy = potential.energy(position)
+        before = state.energy + kinetic_energy(start, self._mass)
+        after = energy + kinetic_energy(momentum, self._mass)
+        accepted, acceptance = accept(before, after, generator)
         if self.metropolis:
             position = torch.where(accepted[:, None], position, state.position)
             momentum = torch.where(accepted[:, None], momentum, -start)
             energy = torch.where(accepted, energy, state.energy)
         num_gradients = state.num_gradients + num_steps + 1
-        return HMCState(position, momentum, energy, num_gradients), HMCInfo(acceptance, energy, num_gradients)
+        info = HMCInfo(acceptance, energy, num_gradients)
+        return HMCState(position, momentum, energy, num_gradients), info
 
     def retarget(self, potential: Potential, state: HMCState) -> HMCState:
         """Evaluate another potential at the position."""

@@ -100,7 +100,9 @@ class SGLD(Kernel):
     def step(self, potential: Potential, state: SGLDState, generator: Generator) -> tuple[SGLDState, SGLDInfo]:
         """Take one step in every chain, in place."""
         position, num_gradients = state
-        step_size = self.step_size(num_gradients) if callable(self.step_size) else self.step_size
+        step_size = self.step_size
+        if callable(step_size):
+            step_size = step_size(num_gradients)
         gradient = potential.stochastic_gradient(position, generator, num_gradients)
         if self._preconditioned:
             gradient = self._velocity @ gradient

@@ -71,17 +71,25 @@ class NaiveSGHMC(Kernel):
             return potential.stochastic_gradient(position, generator, next(steps))
 
         start = draw_momentum(state.position, self._mass, generator)
-        position, momentum = leapfrog(gradient, state.position, start, self.step_size, self.num_steps, self._mass)
+        position, momentum = leapfrog(
+            gradient,
+            state.position,
+            start,
+            self.step_size,
+            self.num_steps,
+            self._mass,
+        )
         energy, acceptance = state.energy, torch.ones_like(state.energy)
         if self.metropolis:
             energy = potential.energy(position)
-            accepted, acceptance = accept(
-                state.energy + kinetic_energy(start, self._mass), energy + kinetic_energy(momentum, self._mass), generator
-            )
+            before = state.energy + kinetic_energy(start, self._mass)
+            after = energy + kinetic_energy(momentum, self._mass)
+            accepted, acceptance = accept(before, after, generator)
             position = torch.where(accepted[:, None], position, state.position)
             energy = torch.where(accepted, energy, state.energy)
         num_gradients = state.num_gradients + self.num_steps + 1
-        return HMCState(position, momentum, energy, num_gradients), HMCInfo(acceptance, energy, num_gradients)
+        info = HMCInfo(acceptance, energy, num_gradients)
+        return HMCState(position, momentum, energy, num_gradients), info
 
     def retarget(self, potential: Potential, state: HMCState) -> HMCState:
         """Evaluate another potential at the position, if energies are used."""

@@ -90,12 +90,18 @@ class NUTS(Kernel):
         trees.check_energy(energy)
         return NUTSState(position.clone(), gradient, energy, torch.ones_like(energy, dtype=torch.int64))
 
-    def step(self, potential: Potential, state: NUTSState, generator: Generator) -> tuple[NUTSState, NUTSInfo]:
-        """Draw a momentum, grow a path from the state until it turns, and move to one of its states."""
+    def step(
+        self,
+        potential: Potential,
+        state: NUTSState,
+        generator: Generator,
+    ) -> tuple[NUTSState, NUTSInfo]:
+        """Draw a momentum, grow a path until it turns, and move to one of its states."""
         momentum = draw_momentum(state.position, self._mass, generator)
         start_energy = state.energy + kinetic_energy(momentum, self._mass)
         potential = Guarded(potential, state.position)
-        start = Point(state.position, momentum, torch.zeros_like(start_energy), state.energy, state.gradient)
+        none = torch.zeros_like(start_energy)
+        start = Point(state.position, momentum, none, state.energy, state.gradient)
 
         def leapfrog(point: Point) -> Point:
             momentum = point.momentum.sub(point.gradient, alpha=self.step_size / 2)
@@ -105,11 +111,25 @@ class NUTS(Kernel):
             log_weight = start_energy - energy - kinetic_energy(momentum, self._mass)
             return Point(position, momentum, log_weight, energy, gradient)
 
-        tree = grow_tree(start, leapfrog, self._mass.inverse, self.max_depth, generator, self.max_energy_error)
-        num_gradients = state.num_gradients + tree.num_steps
-        chosen = NUTSState(tree.chosen.position, tree.chosen.gradient, tree.chosen.energy, num_gradients)
-        info = NUTSInfo(tree.acceptance, tree.chosen.energy, tree.depth, tree.diverged, tree.depth_limited, num_gradients)
-        return chosen, info
+        tree = grow_tree(
+            start,
+            leapfrog,
+            self._mass.inverse,
+            self.max_depth,
+            generator,
+            self.max_energy_error,
+        )
+        chosen, num_gradients = tree.chosen, state.num_gradients + tree.num_steps
+        info = NUTSInfo(
+            tree.acceptance,
+            chosen.energy,
+            tree.depth,
+            tree.diverged,
+            tree.depth_limited,
+            num_gradients,
+        )
+        state = NUTSState(chosen.position, chosen.gradient, chosen.energy, num_gradients)
+        return state, info
 
     def retarget(self, potential: Potential, state: NUTSState) -> NUTSState:
         """Evaluate another potential at the position."""

@@ -53,7 +53,12 @@ class RandomWalkMetropolis(Kernel):
         """Start at the given position ``(chains, dim)``."""
         return RandomWalkState(position.clone(), potential.energy(position))
 
-    def step(self, potential: Potential, state: RandomWalkState, generator: Generator) -> tuple[RandomWalkState, MetropolisInfo]:
+    def step(
+        self,
+        potential: Potential,
+        state: RandomWalkState,
+        generator: Generator,
+    ) -> tuple[RandomWalkState, MetropolisInfo]:
         """Propose a move for every chain, and accept or reject it."""
         proposal = state.position + self.step_size * normal_like(state.position, generator)
         proposed_energy = Guarded(potential, state.position).energy(proposal)

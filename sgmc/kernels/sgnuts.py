@@ -127,8 +127,13 @@ class SGNUTS(Kernel):
             trees.check_energy(potential.energy(position))
         return SGNUTSState(position.clone(), 0, torch.zeros(len(position), dtype=torch.int64, device=position.device))
 
-    def step(self, potential: Potential, state: SGNUTSState, generator: Generator) -> tuple[SGNUTSState, SGNUTSInfo]:
-        """Draw a momentum, grow a path from the state until it turns, and move to one of its states."""
+    def step(
+        self,
+        potential: Potential,
+        state: SGNUTSState,
+        generator: Generator,
+    ) -> tuple[SGNUTSState, SGNUTSInfo]:
+        """Draw a momentum, grow a path until it turns, and move to one of its states."""
         momentum = draw_momentum(state.position, self._mass, generator)
         energy = None if self.weights == "uniform" else potential.energy(state.position)
         start = Point(state.position, momentum, torch.zeros_like(momentum[:, 0]), energy)
@@ -136,19 +141,24 @@ class SGNUTS(Kernel):
         seen = [momentum]  # the last gradient, where the work needs it
 
         def gradient(position: Tensor) -> Tensor:
-            exact = self.weights == "work"
-            seen[0] = potential.gradient(position) if exact else potential.stochastic_gradient(position, generator, next(steps))
+            if self.weights == "work":
+                seen[0] = potential.gradient(position)
+            else:
+                seen[0] = potential.stochastic_gradient(position, generator, next(steps))
             return seen[0]
 
         def forward(point: Point) -> Point:
             position, momentum = point.position.clone(), point.momentum.clone()
             flows.advance(self.splitting, position, momentum, gradient, generator)
             if self.weights == "uniform":
-                finite = torch.isfinite(momentum.sum(-1))  # a sum is finite only if all its terms are, and costs one pass
-                return Point(position, momentum, torch.where(finite, start.log_weight, -math.inf))
+                # A sum is finite only if all its terms are, and costs one pass.
+                finite = torch.isfinite(momentum.sum(-1))
+                log_weight = torch.where(finite, start.log_weight, -math.inf)
+                return Point(position, momentum, log_weight)
             energy = potential.energy(position)
             if self.weights == "energy":
-                gained = energy - start.energy + kinetic_energy(momentum, self._mass) - kinetic_energy(start.momentum, self._mass)
+                gained = energy - start.energy + kinetic_energy(momentum, self._mass)
+                gained -= kinetic_energy(start.momentum, self._mass)
                 return Point(position, momentum, -gained, energy)
             work = energy - point.energy - (seen[0] * (position - point.position)).sum(-1)
             return Point(position, momentum, point.log_weight - work, energy)

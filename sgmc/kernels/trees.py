@@ -85,20 +85,34 @@ def grow_tree(
     chosen, log_weight, total = start, start.log_weight, start.momentum
     growing = torch.ones_like(log_weight, dtype=torch.bool)
     depth = torch.zeros_like(growing, dtype=torch.int64)
-    steps: list[tuple[Tensor, Tensor]] = []  # of every step: which chains took it, and the log-weights it led to
-    uniforms = torch.rand((2, max_depth, *log_weight.shape), generator=generator, dtype=total.dtype, device=total.device)
-    for doubling, (turned_round, log_uniform) in enumerate(zip(uniforms[0] < 0.5, uniforms[1].log(), strict=True)):
+    # Of every step: which chains took it, and the log-weights it led to.
+    steps: list[tuple[Tensor, Tensor]] = []
+    kind = {"dtype": total.dtype, "device": total.device}
+    uniforms = torch.rand((2, max_depth, *log_weight.shape), generator=generator, **kind)
+    for doubling in range(max_depth):
+        turned_round, log_uniform = uniforms[0, doubling] < 0.5, uniforms[1, doubling].log()
         near, far = choose(turned_round, far, near), choose(turned_round, near, far)
         total = torch.where(turned_round[:, None], -total, total)
-        branch = grow_branch(near, forward, inverse_mass, 2**doubling, growing, generator, max_error, steps)
+        branch = grow_branch(
+            near,
+            forward,
+            inverse_mass,
+            2**doubling,
+            growing,
+            generator,
+            max_error,
+            steps,
+        )
         growing = branch.not_turning
         if not growing.any():
             break
         depth += growing
-        chosen = choose(growing & (log_uniform < branch.log_weight - log_weight), branch.chosen, chosen)
+        moves = growing & (log_uniform < branch.log_weight - log_weight)
+        chosen = choose(moves, branch.chosen, chosen)
         log_weight = torch.logaddexp(log_weight, branch.log_weight)
 
-        whole, not_turning = join(Span(-far.momentum, near.momentum, total, 2**doubling), branch.span, inverse_mass)
+        old = Span(-far.momentum, near.momentum, total, 2**doubling)
+        whole, not_turning = join(old, branch.span, inverse_mass)
         near, total, growing = branch.end, whole.total, growing & not_turning
         if not growing.any():
             break

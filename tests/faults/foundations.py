@@ -298,8 +298,8 @@ FAULTS = [
     integrators("all kicks of a leapfrog trajectory are halves", "alpha=step_size / 2 if last else step_size", "alpha=step_size / 2"),
     integrators(
         "leapfrog overwrites the momentum it is given",
-        "position, momentum, velocity = position.clone(), momentum.clone(), step_size * Matrix(mass).inverse\n    momentum",
-        "position, momentum, velocity = position.clone(), momentum, step_size * Matrix(mass).inverse\n    momentum",
+        "position, momentum = position.clone(), momentum.clone()\n    velocity = step_size * Matrix(mass).inverse\n    momentum",
+        "position, momentum = position.clone(), momentum\n    velocity = step_size * Matrix(mass).inverse\n    momentum",
     ),
     # compiling
     compiling(

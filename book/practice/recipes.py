@@ -1,0 +1,410 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Recipes
+#
+# ```{div} page-head
+# Level: first course · Reading: about 15 minutes · Running: about 25 seconds
+# ```
+#
+# Five starting points, about ten lines each, from what you have to predictions, and after each the check that says whether to trust them.
+#
+# | you have | the recipe | the check |
+# | --- | --- | --- |
+# | a log density, and data that fit into memory | [NUTS](#my-log-density) | do the chains agree? |
+# | a `torch.nn.Module` | [SGHMC on minibatches](#my-nn-module) | half the learning rate; examples held back |
+# | data on disk | [SGHMC, tuned](#my-data-on-disk) | half the step |
+# | a program in Pyro | [NUTS](#my-pyro-program) | do the chains agree? |
+# | a posterior that is too wide for one machine | [each part alone, then a second round](#my-posterior-is-too-wide-for-one-machine) | how many candidates are left? |
+#
+# If you do not know yet which method to use, {doc}`/book/practice/what_should_i_use` decides.
+# All of the recipes use these imports.
+
+# %%
+import tempfile
+
+import arviz
+import matplotlib.pyplot as plt
+import pyro
+import pyro.distributions as dist
+import torch
+from torch.distributions import Bernoulli, Binomial, Normal
+from torch.utils.data import DataLoader, TensorDataset
+
+from sgmc import adapt, claim, sample
+from sgmc.cluster import run_all, sample_all, workers
+from sgmc.consensus import (
+    candidates,
+    effective_share,
+    energies,
+    gaussian_product,
+    moments,
+    reweight,
+)
+from sgmc.datasets import digits, to_disk
+from sgmc.figures import COLOURS, use_style
+from sgmc.kernels import NUTS, SGHMC
+from sgmc.play import play
+from sgmc.posteriors import (
+    LogisticRegression,
+    NamedPosterior,
+    NetworkPosterior,
+    shards,
+)
+from sgmc.posteriors.pyro_model import PyroPosterior
+from sgmc.potentials import Potential
+from sgmc.prediction import error_rate, expected_calibration_error
+from sgmc.tuning import default_kernel, tune
+
+use_style()
+play()
+generator = torch.Generator().manual_seed(0)
+
+# %% [markdown]
+# ## Two checks
+#
+# A sampler can be wrong in two ways, and each recipe ends with the check that sees the one it is in danger of.
+#
+# * *Too few draws.* Chains that start in different places must agree.
+#   `chains_agree` asks for $\hat R$ below 1.01 and 400 effective draws ({doc}`/book/foundations/markov_chains`).
+#   For NUTS, which corrects its own errors, this is the danger.
+# * *Too long a step.* SGHMC has no correction, so its chains may agree on a wrong answer.
+#   `same_answer` compares with a run at half the step: the difference of two means, in its standard errors.
+#   Above 4, take the smaller step and halve again ({doc}`/book/practice/tuning`).
+
+
+# %%
+def chains_agree(draws):
+    data = draws.to_arviz()
+    r_hat = arviz.rhat(data).to_array().max()
+    effective = arviz.ess(data).to_array().min()
+    return bool(r_hat < 1.01 and effective > 400)
+
+
+def same_answer(run, other, function):
+    (a, e), (b, f) = (each.mean_and_standard_error(function) for each in (run, other))
+    return float(((a - b) / (e**2 + f**2).sqrt()).abs().max())
+
+
+# %% [markdown]
+# (my-log-density)=
+# ## My log density
+#
+# Write the logarithm of your density as a function of *one* vector of parameters; a constant may be left out.
+# A class of four lines makes an energy of it, and NUTS needs nothing else.
+# Here the chance that an insect dies is a logistic function of the dose, and what is wanted is that chance at the dose 1.5.
+
+# %%
+dose = torch.tensor([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
+killed = torch.tensor([1.0, 2.0, 4.0, 9.0, 16.0, 18.0, 20.0])  # of 20 each
+
+
+def log_density(theta):  # yours
+    chance = Binomial(20, logits=theta[0] + theta[1] * dose, validate_args=False)
+    return chance.log_prob(killed).sum() + Normal(0, 3).log_prob(theta).sum()
+
+
+# %%
+class Mine(Potential):
+    dim = 2
+
+    def energy(self, position):  # (chains, 2)
+        return -torch.func.vmap(log_density)(position)
+
+
+start = torch.randn(8, 2, generator=generator)
+kernel, place = adapt(NUTS(0.1), Mine(), start, 200)
+draws = sample(kernel, Mine(), place, 300)
+at_dose = torch.sigmoid(draws.samples[..., 0] + 1.5 * draws.samples[..., 1])
+trusted = chains_agree(draws)
+
+# %% tags=["hide-input"]
+claim(
+    "My log density: R̂ below 1.01 and 400 effective draws in both coordinates",
+    trusted,
+    because="eight chains of 300 draws",
+)
+claim(
+    "Draws of NUTS that diverged",
+    float(draws.statistics["diverged"].sum()),
+    near=0,
+    within=0,
+    because="two coordinates, nearly Gaussian",
+)
+axis = torch.linspace(-4.0, 5.0, 301)
+grid = torch.cartesian_prod(axis, axis)
+weights = torch.softmax(-Mine().energy(grid), 0)
+exact = float((weights * torch.sigmoid(grid[:, 0] + 1.5 * grid[:, 1])).sum())
+per_chain = at_dose.mean(0)
+claim(
+    "Mean chance of death at the dose 1.5, less that of a sum over a grid",
+    float(per_chain.mean()) - exact,
+    near=0,
+    standard_error=float(per_chain.std()) / 8**0.5,
+    because="eight independent chains",
+)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-recipes-dose", "caption": "What the first recipe gives: the mean chance of death at each dose (line), and a band that holds it with probability 90 %. Dots: the data."}, "image": {"alt": "A curve that rises like an S from near 0 to near 1 over doses from −4 to 4, with a narrow band around it, and seven dots close to it."}}
+doses = torch.linspace(-4, 4, 81)
+each = torch.sigmoid(draws.samples[..., :1] + draws.samples[..., 1:] * doses)
+each = each.flatten(0, 1)
+figure, axes = plt.subplots(figsize=(5.2, 3))
+low, high = each.quantile(torch.tensor([0.05, 0.95]), dim=0)
+axes.fill_between(doses, low, high, color=COLOURS["NUTS"], alpha=0.4, lw=0)
+axes.plot(doses, each.mean(0), color=COLOURS["NUTS"])
+axes.plot(dose, killed / 20, "o", color="black", ms=4)
+axes.set(xlabel="dose", ylabel="chance of death")
+plt.show()
+
+# %% [markdown]
+# `at_dose` holds a value for each draw: its mean is the prediction, its quantiles are an interval.
+# {numref}`fig-recipes-dose` shows both for all doses.
+# The sum over a grid, which two parameters allow, gives the same.
+# A parameter with a border, such as a scale, wants the named form of {doc}`/book/practice/any_model`; what NUTS does is the subject of {doc}`/book/foundations/no_u_turn`.
+#
+# (my-nn-module)=
+# ## My `nn.Module`
+#
+# Any module that turns inputs into logits will do; integer targets make it a classifier, with the prior $N(0, 1)$ on every weight.
+# You choose a learning rate, as for training: if 0.1 trains your network with the *mean* loss over $N$ examples, take $0.1/N$ here, because the energy is a sum.
+
+# %%
+train, test = digits()  # 4,000 images to train with, 1,000 to test
+network = torch.nn.Sequential(  # yours
+    torch.nn.Linear(784, 30), torch.nn.ReLU(), torch.nn.Linear(30, 10)
+)
+
+# %%
+posterior = NetworkPosterior(network, *train, prior_variance=1.0, batch_size=100)
+start = posterior.initial_position(4, generator)
+
+
+def run(learning_rate, passes):  # 40 steps are a pass over the data
+    kernel = SGHMC.from_learning_rate(learning_rate, 0.1, num_steps=40)
+    return sample(kernel, posterior, start, passes, warm_up=passes)
+
+
+def predict(draws):  # probabilities: (chains, images, classes)
+    each = [posterior.predict(x, test.inputs) for x in draws.samples]
+    return torch.stack(each).mean(0)
+
+
+def distance(p, q):  # in total variation, the mean over the images
+    return float((p.mean(0) - q.mean(0)).abs().sum(-1).mean() / 2)
+
+
+careful = predict(run(0.1 / 4_000, 24))  # half the rate, twice the steps
+each_chain = predict(run(0.2 / 4_000, 12))
+probabilities = each_chain.mean(0)  # the prediction
+moved, chance = distance(each_chain, careful), distance(each_chain[:2], each_chain[2:])
+
+# %% tags=["hide-input"]
+claim(
+    "My module: distance of the predictions from those with half the rate, over that "
+    "of two halves of the chains",
+    moved / chance,
+    at_most=1,
+    because="0.6 to 0.7 in five seeds",
+)
+claim(
+    "Error on digits that were held back",
+    error_rate(probabilities, test.targets),
+    at_most=0.1,
+    because="0.05 to 0.07 in five seeds",
+)
+claim(
+    "Calibration error on them",
+    expected_calibration_error(probabilities, test.targets),
+    at_most=0.1,
+    because="0.05 to 0.07 in five seeds",
+)
+
+# %% [markdown]
+# Two checks here, for two questions.
+# *Is this the posterior's prediction?* Chains of a network stay near different modes, so that two halves of them predict differently: `chance` is the mean distance of their predictions in total variation, 0 for equal ones and 1 for opposite ones.
+# Half the learning rate moves the prediction by `moved`.
+# As long as this is the smaller of the two, the step is not your problem; more chains make `chance` smaller.
+# *Is it any good?* Only examples that were held back can tell: count errors, and compare the probabilities with how often they are right.
+# A posterior may be sampled well and predict badly, if the prior is wrong.
+# {doc}`/book/bayesian_networks/digits` explains each line, {doc}`/book/practice/what_should_i_use` says what else you could do with the module, and when an ensemble is better.
+#
+# (my-data-on-disk)=
+# ## My data on disk
+#
+# Anything that a `DataLoader` yields can be written once by `to_disk`; from then on only the examples of a minibatch are read.
+# Write the prior and the likelihood as two functions of named parameters, find a mode with minibatches, and let `tune` choose the step, the friction and the noise estimate.
+
+# %%
+x = torch.randn(5_000, 5, generator=generator)
+y = torch.bernoulli(
+    torch.sigmoid(x @ torch.tensor([1.0, -0.5, 0, 0, 2])), generator=generator
+)
+stream = DataLoader(TensorDataset(x, y), batch_size=1_000)  # yours
+
+# %%
+folder = tempfile.TemporaryDirectory()
+x, y = to_disk(stream, folder.name)
+
+
+def log_prior(p):
+    return Normal(0, 1).log_prob(p["b"]).sum()
+
+
+def log_likelihood(p, x, y):  # one number for each example
+    return Bernoulli(logits=x @ p["b"]).log_prob(y)
+
+
+posterior = NamedPosterior({"b": (5,)}, log_prior, log_likelihood, (x, y), None, 500)
+descent = SGHMC.from_learning_rate(2e-4, 0.1, temperature=0.0)
+mode = sample(descent, posterior, torch.zeros(1, 5), 1, thinning=300).samples[-1]
+kernel, place = tune(posterior, mode)
+draws = sample(kernel, posterior, place, 50, warm_up=10)
+careful = default_kernel(posterior, place, step_size=kernel.step_size / 2)
+half = sample(careful, posterior, place, 50, warm_up=10, seed=1)
+centre = draws.samples.mean((0, 1))
+changes = (
+    same_answer(draws, half, None),
+    same_answer(draws, half, lambda x: (x - centre) ** 2),
+)
+
+# %% tags=["hide-input"]
+for what, change in zip(("means", "widths"), changes, strict=True):
+    claim(
+        f"My data on disk: largest change of five {what} with half the step, in "
+        "standard errors",
+        change,
+        at_most=5,
+        because="20 chains; the largest of five exceeds 4 once in 700 times",
+    )
+memory = LogisticRegression(x, y, prior_variance=1.0)  # the same, by formulas
+nuts, there = adapt(NUTS(1.0), memory, place, 60, progress=False)
+reference = sample(nuts, memory, there, 40, progress=False)
+ratio = draws.samples.flatten(0, 1).std(0) / reference.samples.flatten(0, 1).std(0)
+claim(
+    "Largest error of a standard deviation, against NUTS with all the data",
+    (ratio - 1).abs().max(),
+    at_most=0.15,
+    because="errors of 3 % each",
+)
+folder.cleanup()
+
+# %% [markdown]
+# NUTS with all the data, which this small file allows, finds the same widths.
+# `tune` takes gradients of all the data some dozens of times; where one such gradient does not fit into memory, take the kernel of a random part that does, and read {doc}`/book/practice/tuning` first.
+# Tensors that were written once are opened by `from_disk`, and a NumPy file needs neither: {doc}`/book/practice/any_model`.
+#
+# (my-pyro-program)=
+# ## My Pyro program
+#
+# A program without minibatches goes to NUTS as it is, and draws come back under the names of its sites.
+# Here twelve measurements follow a line in time, and what is wanted is where the line is a little later, at 1.2.
+
+# %%
+time = torch.linspace(-1.0, 1.0, 12)
+seen = 2.0 + 1.5 * time + 0.5 * torch.randn(12, generator=generator)
+
+
+def program():  # yours
+    level = pyro.sample("level", dist.Normal(0.0, 3.0))
+    slope = pyro.sample("slope", dist.Normal(0.0, 3.0))
+    with pyro.plate("times", 12):
+        pyro.sample("seen", dist.Normal(level + slope * time, 0.5), obs=seen)
+
+
+# %%
+posterior = PyroPosterior(program)
+start = posterior.initial_position(8, generator)
+kernel, place = adapt(NUTS(0.1), posterior, start, 100)
+draws = sample(kernel, posterior, place, 300, collect=posterior.named)
+later = draws.samples["level"] + 1.2 * draws.samples["slope"]
+trusted = chains_agree(draws)
+
+# %% tags=["hide-input"]
+claim(
+    "My Pyro program: R̂ below 1.01 and 400 effective draws at both sites",
+    trusted,
+    because="eight chains of 300 draws of a Gaussian",
+)
+design = torch.stack([torch.ones(12), time], 1).double()
+precision = design.T @ design / 0.5**2 + torch.eye(2).double() / 3**2
+exact = torch.linalg.solve(precision, design.T @ seen.double() / 0.5**2)
+claim(
+    "Mean of the line at 1.2, less the exact one",
+    float(later.double().mean() - exact[0] - 1.2 * exact[1]),
+    near=0,
+    standard_error=float(later.double().mean(0).std()) / 8**0.5,
+    because="linear algebra; eight independent chains",
+)
+
+# %% [markdown]
+# With `pyro.plate(..., subsample_size=n)` the program sees minibatches, and the kernel of the recipe before belongs to it.
+# {doc}`/book/practice/any_model` says what a program may hold, and what is refused; {doc}`/book/practice/reference_posteriors` how to write groups, such as schools, so that NUTS can move.
+#
+# (my-posterior-is-too-wide-for-one-machine)=
+# ## My posterior is too wide for one machine
+#
+# Where the data cannot come together, every machine samples its own part, and the parts are asked once more for the energies of common candidates.
+# On a cluster `Client("tcp://scheduler:8786")` of Dask takes the place of `workers(2, processes=False)`, which are two threads.
+
+# %%
+x = torch.randn(2_000, 3, generator=generator)
+y = torch.bernoulli(
+    torch.sigmoid(x @ torch.tensor([1.0, -1.0, 0])), generator=generator
+)
+whole = LogisticRegression(x, y, prior_variance=1.0)  # yours
+
+# %%
+parts = shards(whole, 4)
+start = torch.zeros(20, 3)
+kernel, _ = adapt(NUTS(0.1), parts[0], start, 100)
+with workers(2, processes=False) as client:
+    pieces = sample_all(client, kernel, parts, [start] * 4, 100, warm_up=20)
+    tried = candidates(gaussian_product(*moments(pieces)), 200, 20)
+    answers = run_all(client, energies, parts, [tried.samples] * 4)
+weighed = reweight(tried, answers)
+chance = weighed.weighted_mean("weight", lambda b: torch.sigmoid(b.sum(-1)))
+share = effective_share(weighed)
+
+# %% tags=["hide-input"]
+claim(
+    "My posterior is too wide: share of the candidates that is left",
+    share,
+    at_least=0.5,
+    because="parts of 500 examples are nearly Gaussian; 0.8 to 0.95 in other seeds",
+)
+nuts, there = adapt(NUTS(0.1), whole, start, 100, progress=False)
+reference = sample(nuts, whole, there, 100, progress=False)
+truth, error_of_truth = reference.mean_and_standard_error(
+    lambda b: torch.sigmoid(b.sum(-1))
+)
+claim(
+    "Mean chance at x = (1, 1, 1), less that of NUTS with all the data",
+    float(chance.mean() - truth),
+    near=0,
+    standard_error=float((chance.var() / 20 + error_of_truth**2) ** 0.5),
+    because="twenty groups of candidates, twenty chains",
+)
+
+# %% [markdown]
+# `share` is the check: near one the fit was nearly the posterior; near zero the result is worth nothing.
+# {doc}`/book/practice/many_machines` proves it, and says in which dimensions it works.
+#
+# ## Change it
+#
+# * Set `run(0.2 / 4_000, 12)` to `run(1.0 / 4_000, 12)`: a rate five times as large.
+#   Half the rate then moves the predictions by several times what chance does, and the claims on the distance and on the calibration show ✗.
+# * Set `sample(kernel, Mine(), place, 300)` to `sample(kernel, Mine(), place, 20)`: the 160 draws of all chains together cannot be worth 400, and the first claim shows ✗, though the mean may still be right.
+# * Set `x = torch.randn(2_000, 3` to `x = torch.randn(80, 3`: with twenty examples a part is far from Gaussian, and the claim on the candidates that are left shows ✗.
+#
+# ## Further reading
+#
+# Each recipe links the chapter that explains it.
+# {cite:t}`vehtari2021` say what $\hat R$ and the effective sample size see and what they miss, and {cite:t}`talts2018` test a whole way from data to draws.
