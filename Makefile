@@ -17,13 +17,13 @@ export MPLBACKEND := module://matplotlib_inline.backend_inline
 quiet := TQDM_DISABLE=1
 html := _build/html/index.html
 pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
-of_the_site := tests/book/test_site.py tests/book/test_editions.py tests/assignments/test_secrets.py
+of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/assignments/test_secrets.py
 
 .PHONY: book pdf epub test units lab sync check clean assignments grade marking
 
 book: $(installed)
 	$(quiet) $(python) tools/book.py update
-	$(quiet) $(python) tools/book.py claims
+	$(quiet) $(python) tools/book.py pages
 	$(quiet) $(VENV)/bin/jupyter-book build . -n -W --keep-going
 	@echo "The book is at $(CURDIR)/$(html)"
 
@@ -72,7 +72,7 @@ marking: $(installed)
 	cd "$(GRADES)" && $(abspath $(python)) -m jupyter lab
 
 clean:
-	rm -rf _build build .pytest_cache .ruff_cache *.egg-info book/appendix/claims.md book/*/.ipynb_checkpoints
+	rm -rf _build build .pytest_cache .ruff_cache *.egg-info book/appendix/claims.md book/appendix/execution_status.md book/*/.ipynb_checkpoints
 
 # The environment is known by its requirements, so that another checkout with the same ones can share it: make VENV=/there book
 $(installed):

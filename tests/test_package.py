@@ -1,10 +1,16 @@
 """The package by itself: installed elsewhere, and one way of the imports."""
 
 import ast
+import importlib
+import inspect
+import pkgutil
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import sgmc
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = """
@@ -70,3 +76,25 @@ def test_kernels_know_potentials_only():
         code = ast.parse(text)
         imported = {node.module for node in ast.walk(code) if isinstance(node, ast.ImportFrom) and node.module}
         assert not imported & {"sgmc.posteriors", "sgmc.datasets", "sgmc.sampling", "sgmc.draws", "sgmc.figures"}, path
+
+
+def public_names(module):
+    """List the functions and classes that a module defines and does not hide."""
+    found = {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
+    return {
+        name: thing
+        for name, thing in found.items()
+        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__ == module.__name__
+    }
+
+
+def test_every_public_name_is_on_a_page_of_the_reference():
+    shown = []
+    for path in sorted((ROOT / "book" / "appendix" / "api").glob("*.md")):
+        for name, members in re.findall(r"automodule:: (sgmc\S*)\n   :members:(.*)", path.read_text()):
+            module = importlib.import_module(name)
+            names = members.replace(",", " ").split() or getattr(module, "__all__", public_names(module))
+            shown += [getattr(module, name) for name in names]
+    modules = [importlib.import_module(info.name) for info in pkgutil.walk_packages(sgmc.__path__, "sgmc.")]
+    missing = [f"{module.__name__}.{name}" for module in modules for name, thing in public_names(module).items() if thing not in shown]
+    assert missing == []

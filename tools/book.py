@@ -1,11 +1,11 @@
-"""Keep the chapters' pairs in step, execute them, and list their claims.
+"""Keep the chapters' pairs in step, execute them, and list their claims and what they took.
 
-usage: python tools/book.py sync | update | check | claims
+usage: python tools/book.py sync | update | check | pages
 
 sync     write every NAME.ipynb from its NAME.py, executed, with its text outputs
 update   the same for the chapters whose source changed; outputs stored before stay, for the tests to compare with
 check    say which pairs are out of step, not executed since their last change, or hold what they should not
-claims   write the appendix page that lists every claim
+pages    write the appendix pages that an execution makes: every claim with what was measured, and what each chapter took
 """
 
 import hashlib
@@ -188,30 +188,107 @@ def claims(root: Path = ROOT) -> dict[Path, list[str]]:
     return found
 
 
-def write_claims(root: Path = ROOT) -> None:
-    """Write the page of claims, each with a link to the place in the book where it is checked."""
-    from sgmc.claims import anchor
+def measured_claims(notebook: nbformat.NotebookNode) -> list[dict[str, str]]:
+    """Read the claims of an executed notebook as its page shows them, HTML: anchor, kind, statement, bound, measured, because."""
+    found = []
+    for output in (output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs):
+        page = output.get("data", {}).get("text/html", "")
+        for anchor, kind, spans in re.findall(r'<div class="claim" id="([^"]+)" data-kind="(\w+)">(.*?)</div>', page, re.DOTALL):
+            found.append({"anchor": anchor, "kind": kind, **dict(re.findall(r'<span class="(\w+)">(.*?)</span>', spans, re.DOTALL))})
+    return found
 
-    found = {path: lines for path, lines in claims(root).items() if lines}
-    total = sum(map(len, found.values()))
+
+def title(path: Path) -> str:
+    """Read the title of a chapter."""
+    return next(line for line in path.read_text().splitlines() if line.startswith("# # ")).removeprefix("# # ")
+
+
+KINDS = {
+    "exact": "there is no chance in it: a law that was solved, an enumeration, an identity",
+    "live": "the page draws it, so the value differs a little between machines",
+    "stored": "it is read from the stored result of a longer run",
+}
+
+
+def claims_page(claims: dict[Path, list[dict[str, str]]], titles: dict[Path, str]) -> str:
+    """Write the page of claims: one table a chapter, and what filters them where scripts run."""
+    total = sum(map(len, claims.values()))
+    count = {kind: sum(claim["kind"] == kind for found in claims.values() for claim in found) for kind in KINDS}
+    chapters = "".join(f'<option value="{path.stem}">{html.escape(titles[path])}</option>' for path in claims)
+    kinds = "".join(f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} ({count[kind]})</label> ' for kind in KINDS)
     page = [
         "# Claims",
         "",
-        f"Every empirical sentence of this book is checked by the cell that states it: {total} claims in {len(found)} chapters.",
-        "A build of the book in which one of them is false fails.",
-        "Each line leads to the place where it is computed; the page there shows the measured value too.",
+        f"Every empirical sentence of this book is checked by the cell that states it: {total} claims in {len(claims)} chapters.",
+        "A build in which one of them is false fails, so every line here holds, with the value that this build measured.",
+        "Each leads to the place where it is computed, which also says where the bound comes from.",
+        "",
+        *(f"* *{kind}*: {meaning}." for kind, meaning in KINDS.items()),
+        "",
+        "````{only} builder_html",
+        "```{raw} html",
+        '<form class="claims-filter" hidden="hidden">',
+        f'<label>Chapter <select><option value="">all</option>{chapters}</select></label> {kinds}',
+        '<span role="status"></span>',
+        "</form>",
+        '<script src="../../_static/claims.js" defer="defer"></script>',
+        "```",
+        "````",
         "",
     ]
-    for path, lines in found.items():
-        title = next(line for line in (root / path).read_text().splitlines() if line.startswith("# # ")).removeprefix("# # ")
-        page += [f"## {title}", "", f"{len(lines)} claims in {{doc}}`/{path.with_suffix('')}`.", ""]
-        for line in lines:
-            url = f"../{path.parent.name}/{path.stem}.html#{anchor(line)}"
-            page.append(f'* <a href="{url}">{html.escape(line)}</a>')
-        page.append("")
-    target = root / "book" / "appendix" / "claims.md"
-    if not target.exists() or target.read_text() != "\n".join(page):
-        target.write_text("\n".join(page))
+    for path, found in claims.items():
+        url = f"../{path.parent.name}/{path.stem}.html"
+        page += [f"(claims-{path.stem})=", f"## {titles[path]}", "", "```{raw} html"]
+        page.append(f'<table class="claims" data-chapter="{path.stem}"><thead><tr>')
+        page += [f'<th scope="col">{head}</th>' for head in ("claim", "bound", "measured", "kind")]
+        page.append("</tr></thead><tbody>")
+        for claim in found:
+            page.append(
+                f'<tr data-kind="{claim["kind"]}"><td>✓ <a href="{url}#{claim["anchor"]}">{claim["statement"]}</a></td>'
+                f"<td>{claim['bound']}</td><td>{claim['measured'].removeprefix('measured ')}</td><td>{claim['kind']}</td></tr>"
+            )
+        page += ["</tbody></table>", "```", ""]
+    return "\n".join(page)
+
+
+def execution_page(executed: dict[Path, tuple[str, float]]) -> str:
+    """Write the page that says, in words, when each chapter was executed and what it took."""
+    total = sum(seconds for _, seconds in executed.values())
+    slowest = max(executed, key=lambda path: executed[path][1])
+    page = [
+        "# Execution status",
+        "",
+        f"All {len(executed)} chapters were executed for this build, from their sources, and all passed.",
+        "A build in which a cell fails, or a claim is false, stops.",
+        f"Two ran beside each other on this machine, and together they took {total / 60:.0f} minutes;",
+        f"the longest was {{doc}}`/{slowest.with_suffix('')}`.",
+        "A chapter that did not change since is not executed again, so dates may differ.",
+        "",
+        "| chapter | result | seconds | executed on |",
+        "| --- | --- | ---: | --- |",
+        *(f"| {{doc}}`/{path.with_suffix('')}` | passed | {seconds:.0f} | {day} |" for path, (day, seconds) in executed.items()),
+        "",
+    ]
+    return "\n".join(page)
+
+
+def write_pages(root: Path = ROOT) -> None:
+    """Write the pages of claims and of times from the cache of executed chapters.
+
+    What was measured differs between machines in the last digits, so these pages are made in each build and not stored.
+    """
+    cache, found, executed = execute(root), {}, {}
+    for path in chapters(root):
+        record = cache.match_cache_notebook(from_source(path))
+        name = path.relative_to(root)
+        found[name] = measured_claims(cache.get_cache_bundle(record.pk).nb)
+        executed[name] = (f"{record.created:%-d %B %Y}", (record.data or {}).get("execution_seconds", 0.0))
+    claims = {name: lines for name, lines in found.items() if lines}
+    titles = {name: title(root / name) for name in claims}
+    for name, page in (("claims", claims_page(claims, titles)), ("execution_status", execution_page(executed))):
+        target = root / "book" / "appendix" / f"{name}.md"
+        if not target.exists() or target.read_text() != page:
+            target.write_text(page)
 
 
 def _logger():
@@ -226,8 +303,8 @@ def main(command: str) -> None:
     """Run one of the commands of this file's head."""
     if command in ("sync", "update"):
         sync(everything=command == "sync")
-    elif command == "claims":
-        write_claims()
+    elif command == "pages":
+        write_pages()
     elif command == "check":
         found = problems()
         print("\n".join(found) or f"{len(chapters())} pairs are in step and executed")

@@ -579,7 +579,7 @@ for score in ("last", "average"):
 #
 # In the second half of a run the single networks of *all layers* get better by four points only; the average, which begins there as a single network, by thirteen.
 # It is no posterior expectation all the same.
-# With minibatches of a hundred, the noise of the minibatches heats the directions in which the energy is steep ({doc}`/book/bayesian_networks/fashion_and_steps`), and a longer run would not mend that.
+# With minibatches of a hundred, the noise of the minibatches heats the directions in which the energy is steep ({doc}`/book/bayesian_networks/fashion_mnist`), and a longer run would not mend that.
 # Larger minibatches, smaller steps or more friction would, each at a price.
 # Below we measure this heat on digits.
 #

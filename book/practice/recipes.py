@@ -378,7 +378,7 @@ claim(
     "My posterior is too wide: share of the candidates that is left",
     share,
     at_least=0.5,
-    because="parts of 500 examples are nearly Gaussian; 0.8 to 0.95 in other seeds",
+    because="parts of 500 examples are nearly Gaussian",
 )
 nuts, there = adapt(NUTS(0.1), whole, start, 100, progress=False)
 reference = sample(nuts, whole, there, 100, progress=False)

@@ -97,3 +97,25 @@ def test_text_outputs_keep_text_and_join_what_was_printed_in_pieces():
     ]
     texts = [output.get("text") or output.data for output in book.text_outputs(outputs)]
     assert texts == ["one line\n", {"text/plain": "✓ claim"}, "another\n"]
+
+
+def test_the_page_of_claims_has_statement_bound_value_and_kind_of_each():
+    shown = (
+        '<div class="claim" id="claim-1" data-kind="exact"><span class="verdict">✓</span> <span class="statement">a &lt; b</span> '
+        '<span class="bound">at most 1</span> <span class="measured">measured 0.5</span> <span class="because">counted</span> </div>'
+    )
+    cell = nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("display_data", {"text/html": shown})])
+    found = book.measured_claims(nbformat.v4.new_notebook(cells=[cell]))
+    path = Path("book/part/small.py")
+    page = book.claims_page({path: found}, {path: "Small"})
+    row = '<tr data-kind="exact"><td>✓ <a href="../part/small.html#claim-1">a &lt; b</a></td>'
+    assert f"{row}<td>at most 1</td><td>0.5</td><td>exact</td></tr>" in page
+    assert "exact (1)" in page and "live (0)" in page and "(claims-small)=\n## Small" in page
+
+
+def test_the_page_of_times_is_in_words():
+    page = book.execution_page(
+        {Path("book/part/small.py"): ("22 November 2026", 89.6), Path("book/part/other.py"): ("21 November 2026", 5.0)}
+    )
+    assert "| {doc}`/book/part/small` | passed | 90 | 22 November 2026 |" in page
+    assert "All 2 chapters" in page and "took 2 minutes" in page and "the longest was {doc}`/book/part/small`" in page

@@ -23,13 +23,14 @@ def pages():
 
 def test_every_entry_of_the_table_of_contents_has_a_page(pages):
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    files = [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    files = [toc["root"], *(entry["file"] for chapter in chapters for entry in (chapter, *chapter.get("sections", ())))]
     assert [name for name in files if SITE / f"{name}.html" not in pages] == []
 
 
 def test_no_page_shows_an_error(pages):
     marks = ("Traceback (most recent call last)", "output traceback", 'class="problematic"', "mystnb-exec-error")
-    shown = [(str(path), mark) for path, text in pages.items() for mark in marks if mark in text and "api" not in path.name]
+    shown = [(str(path), mark) for path, text in pages.items() for mark in marks if mark in text and "appendix/api" not in path.as_posix()]
     assert shown == []
 
 
@@ -80,3 +81,34 @@ def test_the_page_of_claims_lists_exactly_the_claims_of_the_book(pages):
     for link in expected:
         path, anchor = link.split("#")
         assert f'id="{anchor}"' in pages[SITE / "book" / path], f"{link} leads nowhere"
+
+
+def test_the_page_of_claims_shows_what_the_chapters_show(pages):
+    """Value, bound and kind, the same as beside the cell: both come from one execution."""
+    rows = re.findall(
+        r'<tr data-kind="(\w+)"><td>✓ <a href="\.\./([^"]+)#([^"]+)">.*?</a></td>\s*<td>(.*?)</td><td>(.*?)</td><td>(\w+)</td>',
+        pages[SITE / "book" / "appendix" / "claims.html"],
+        re.DOTALL,
+    )
+    assert len(rows) == sum(map(len, book.claims().values()))
+    for kind, path, anchor, bound, measured, word in rows:
+        text = pages[SITE / "book" / path]
+        shown = re.findall(rf'<div class="claim" id="{anchor}" data-kind="(\w+)">(.*?)</div>', text, re.DOTALL)
+        assert (kind, bound, measured) in [
+            (
+                of,
+                *(
+                    re.search(rf'<span class="{name}">(.*?)</span>', spans, re.DOTALL)[1].removeprefix("measured ")
+                    for name in ("bound", "measured")
+                ),
+            )
+            for of, spans in shown
+        ], f"{path}#{anchor}"
+        assert word == kind
+
+
+def test_the_page_of_times_names_every_chapter_in_words(pages):
+    page = pages[SITE / "book" / "appendix" / "execution_status.html"]
+    links = {f'href="../{path.parent.name}/{path.stem}.html"'.replace("../appendix/", "") for path in book.chapters()}
+    assert [link for link in links if link not in page] == []
+    assert page.count(">passed<") == len(links)

@@ -1,0 +1,31 @@
+// What the style sheet cannot do alone: see which formulas in a line are wider than it,
+// let the keyboard reach what scrolls, and name the folds of the contents.
+(function () {
+  function mark() {
+    document.querySelectorAll("span.math").forEach((span) => {
+      span.classList.remove("wide");
+      const formula = span.querySelector("mjx-container"), block = span.closest("p, li, dd, td, th, figcaption, div");
+      if (formula && block && formula.getBoundingClientRect().width > block.clientWidth) { span.classList.add("wide"); }
+    });
+    document.querySelectorAll("pre, div.math, div.math mjx-container, span.math.wide, .pst-scrollable-table-container, .text_html").forEach((box) => {
+      if (box.scrollWidth > box.clientWidth + 1) {
+        box.tabIndex = 0;
+        if (!box.hasAttribute("role")) { box.setAttribute("role", "region"); box.setAttribute("aria-label", "scrolls sideways"); }
+      } else if (box.getAttribute("aria-label") === "scrolls sideways") {
+        box.removeAttribute("tabindex"); box.removeAttribute("role"); box.removeAttribute("aria-label");
+      }
+    });
+  }
+  function begin() {
+    const ready = window.MathJax && MathJax.startup && MathJax.startup.promise;
+    (ready || Promise.resolve()).then(mark);
+    window.addEventListener("resize", mark);
+  }
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll(".bd-links summary").forEach((summary) => {
+      const link = summary.closest("li").querySelector("a");
+      summary.setAttribute("aria-label", "pages under " + link.textContent.trim());
+    });
+  });
+  window.addEventListener("load", begin);
+})();

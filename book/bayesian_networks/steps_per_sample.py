@@ -1,0 +1,557 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Steps per sample
+#
+# ```{div} page-head
+# Level: second course · Reading: about 45 minutes, without the exercises · Running: about 20 seconds
+# ```
+#
+# A sampler may take one step between two draws, or several finer ones; we compute what the finer ones buy and what they cost, and then look whether networks agree.
+#
+# **You will learn** to
+#
+# * see that $m$ steps a sample are two things at once, a finer step and thinning,
+# * compute on a Gaussian target what they gain and cost, with fresh minibatches and with one that is held,
+# * compare settings at equal numbers of gradient evaluations, and test the differences over seeds.
+#
+# **You will need** {doc}`/book/stochastic_gradients/sghmc`, and {doc}`/book/bayesian_networks/mnist` for the heat of minibatches.
+
+# %%
+import math
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import fill
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy import linalg, stats
+
+from experiments import steps
+from experiments.options import Options
+from experiments.results import RESULTS, read_result, who_ran
+from experiments.run import Run
+from sgmc import claim
+from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.linear_laws import LinearChain, sghmc_chain
+from sgmc.play import play
+from sgmc.tables import show_table
+
+use_style()
+play()
+LOOKS = {  # darker with m
+    1: {"ls": "-", "color": COLOURS["SGHMC"]},
+    3: {"ls": "--", "color": "#8f5577"},
+    5: {"ls": ":", "color": "#4a2c3e"},
+}
+
+# %% [markdown]
+# ## Two knobs in one
+#
+# Algorithm 2 of {cite:t}`chen2014` takes $m$ steps between two draws. {cite:t}`adamday` compared $m = 1, 3, 5$ with $\varepsilon m$ held fixed, so that a sample is always the same stretch of time. What does $m$ do?
+#
+# ```{prf:theorem} m is two knobs
+# :label: thm-steps-knobs
+#
+# Without fresh momentum, SGHMC with $m$ steps of size $\varepsilon/m$ a sample is the chain with one step of size $\varepsilon/m$ a sample, of which every $m$-th state is kept. In the learning-rate form the step $\varepsilon/m$ at the same {term}`friction` $C$ has $\eta/m^2$ and $\alpha/m$.
+# ```
+#
+# ```{prf:proof}
+# A call of the kernel repeats its step $m$ times, and position and momentum at its end are those at the beginning of the next call. So calls with $m$ steps each are the same sequence of steps, looked at every $m$-th time. And $\eta = \varepsilon^2M^{-1}$, $\alpha = \varepsilon M^{-1}C$.
+# ```
+#
+# To keep every $m$-th state is {term}`thinning`, and thinning changes nothing about the {term}`law` of a state.
+# So all that $m$ does at fixed $\varepsilon m$ is to make the *step* finer, and to ask for $m$ times more gradients for the same stretch of time.
+# The package's own code does the same to the last bit: two rounds with $m = 3$ against six with $m = 1$ and the same step.
+
+# %%
+with TemporaryDirectory() as folder:
+    small = Options(data=Path(), runs=Path(folder), small=True, progress=False)
+    prepared = steps.prepare(small)
+settings = steps.settings(prepared, small=True)
+plans = {name: choices[0] for name, choices in settings.items()}
+three = replace(plans["m = 3, equal samples"], rounds=2, burn_in=0)
+positions = []
+for plan in (three, replace(three, num_steps=1, rounds=6)):
+    run = Run(plan, prepared.network(), prepared.train, prepared.test)
+    run.go(progress=False)
+    positions.append(run.walk.state.position)
+coarse, fine = plans["m = 1"].kernel(), plans["m = 5, equal samples"].kernel()
+
+# %% tags=["hide-input"]
+claim(
+    "Two rounds with m = 3 end in the very state of six rounds with m = 1 and the "
+    "same step",
+    torch.equal(*positions),
+    because="the steps are the same, and only the calls are counted differently",
+    kind="exact",
+)
+claim(
+    "Friction of m = 5 over that of m = 1",
+    fine.friction / coarse.friction,
+    near=1,
+    within=1e-6,
+    because="C is held fixed",
+    kind="exact",
+)
+
+# %% [markdown]
+# ## What a finer step buys, exactly
+#
+# On the Gaussian target $U = \tfrac12h\theta^2$ with gradient noise of variance $V$ the chain is linear, and everything can be computed.
+# A direction of large curvature $h$ is called *stiff*: the data know it well. One of small $h$ is *flat*.
+#
+# How large is $V$? For a model that fits, the Hessian of the {term}`likelihood` is the covariance of its gradient. So $N$ examples with the curvature $h$ together have per-example gradients of variance near $h/N$.
+# A minibatch multiplies its sum of $n$ of them by $N/n$, which gives $V \approx \bigl(\frac Nn\bigr)^2\cdot n\cdot\frac hN = \frac Nn h$. We take $V = 100\,h$, for $N/n = 100$.
+#
+# With $\hat\beta = 0$ the minibatches' noise comes on top of the injected one, and heats: to the {term}`temperature` $1 + \beta/\alpha$ with $\beta = \tfrac12\eta V$, as in {doc}`/book/bayesian_networks/mnist`. For the step $\varepsilon/m$,
+#
+# $$
+# \frac{\beta_m}{\alpha_m} = \frac{\tfrac12(\eta/m^2)V}{\alpha/m} = \frac1m\cdot\frac{\eta V}{2\alpha} :
+# $$ (eq-steps-heat)
+#
+# a finer step heats less, by the factor $m$.
+#
+# And if the *same* minibatch serves all $m$ steps of a sample, as it did in the report's program?
+#
+# ```{prf:theorem} A held minibatch
+# :label: thm-steps-held
+#
+# Let the gradient error $\xi$ be drawn once for $m$ steps of size $\varepsilon/m$. To first order in $\varepsilon$ the momentum then receives in a sample the noise $-\varepsilon\xi$, of variance $\varepsilon^2V$: as much as in *one* step of size $\varepsilon$, and the heat is $\eta V/2\alpha$ again, whatever $m$ is.
+# ```
+#
+# ```{prf:proof}
+# Each of the $m$ steps adds $-\frac\varepsilon m\xi$ to $r$, and within a sample friction and force change $r$ only in proportion to $\varepsilon$. The sum is $-\varepsilon\xi + O(\varepsilon^2)$. Drawn afresh, the errors would add up to the variance $m\cdot\frac{\varepsilon^2}{m^2}V = \frac{\varepsilon^2}mV$.
+# ```
+#
+# The exact laws, without "to first order": `sghmc_chain` gives the matrices of one step, `power` those of $m$ steps.
+
+# %%
+eta, alpha, noise = 2e-6, 0.01, 100.0
+step_size, friction = math.sqrt(eta), alpha / math.sqrt(eta)
+curvatures = torch.logspace(0, 4, 41, dtype=torch.float64)
+
+
+def held(precision, m, variance):
+    """The chain of whole samples of m steps, each sample with one gradient error."""
+    silent = sghmc_chain(precision, step_size / m, friction)
+    kick = torch.tensor([0.0, -step_size / m], dtype=torch.float64)
+    total = sum(
+        torch.linalg.matrix_power(silent.transition, k) @ kick for k in range(m)
+    )
+    whole = silent.power(m)
+    return LinearChain(
+        whole.transition, whole.noise_covariance + variance * torch.outer(total, total)
+    )
+
+
+temperature = {m: [] for m in steps.STEPS} | {"held": []}
+gradients = {m: [] for m in steps.STEPS}
+for h in curvatures:
+    precision, variance = h.reshape(1, 1), noise * float(h)
+    for m in steps.STEPS:
+        one = sghmc_chain(precision, step_size / m, friction, noise_variance=variance)
+        chain = one.power(m)
+        temperature[m].append(float(h * chain.stationary_covariance()[0, 0]))
+        gradients[m].append(m * chain.autocorrelation_time(torch.tensor([1.0, 0.0])))
+    chain = held(precision, 5, variance)
+    temperature["held"].append(float(h * chain.stationary_covariance()[0, 0]))
+middle = 20  # h = 100
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-exact", "caption": "Exact results for a Gaussian direction of curvature $h$, with $\\varepsilon m$ fixed, $\\eta = 2\\cdot10^{-6}$ and $\\alpha = 0.01$ at $m = 1$, and $V = 100\\,h$. Above: the temperature at which the chain samples that direction; one would be right (grey). Below: gradient evaluations for one independent draw."}, "image": {"alt": "Above, temperature against curvature: it rises from one, first for m = 1, later for m = 3 and m = 5; crosses for a held minibatch with m = 5 lie on the curve of m = 1. Below, gradients a draw fall with the curvature; at small curvature m = 5 takes five times as many as m = 1."}}
+figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 6), sharex=True)
+for m, look in LOOKS.items():
+    above.loglog(curvatures, temperature[m], **look, label=f"m = {m}")
+    below.loglog(curvatures, gradients[m], **look, label=f"m = {m}")
+held_look = {"color": COLOURS["naive SGHMC"], "label": "m = 5, minibatch held"}
+above.loglog(curvatures[::4], temperature["held"][::4], "x", **held_look)
+above.axhline(1, color=TRUTH, zorder=0)
+above.set(ylabel="temperature")
+below.set(xlabel="curvature $h$", ylabel="gradients a draw")
+above.legend()
+below.legend()
+plt.show()
+
+# %% tags=["hide-input"]
+for what, m, expected, because in (
+    ("m = 1", 1, 2.0, "1 + ηV/2α = 1 + 0.01h"),
+    ("m = 5", 5, 1.2, "the heat falls by the factor m"),
+    ("m = 5, minibatch held", "held", 2.0, "holding gives it all back"),
+):
+    claim(
+        f"Temperature at h = 100, {what}",
+        temperature[m][middle],
+        near=expected,
+        within=0.01,
+        because=because,
+        kind="exact",
+    )
+claim(
+    "Gradients for an independent draw at h = 1, m = 5 over m = 1",
+    gradients[5][0] / gradients[1][0],
+    near=5,
+    within=0.05,
+    because="the chain forgets in the same time εm, which costs m gradients",
+    kind="exact",
+)
+
+# %% [markdown]
+# {numref}`fig-steps-exact` is the whole trade. Stiff directions are too hot, and $m$ cools them. Flat ones, in which most of the weights lie, take $m$ times as many gradients to explore.
+# At equal *samples* a larger $m$ can only come nearer to the posterior, for it pays in nothing but computing. At equal *gradients* it must fall behind wherever time is short, and win where heat is the larger evil.
+# The same $m$ gradients could also go into a minibatch of $mn$ examples for a single step: that divides $V$, and with it the heat, by the same $m$ ({ref}`ex-steps-minibatch`).
+#
+# ## On a network
+#
+# `python -m experiments run steps` does it on MNIST: the network 784–100–10 with rectified linear units and the prior $N(0, 1)$, 50,000 digits, fresh minibatches of 500, $\eta = 2\cdot10^{-6}$ and $\alpha = 0.01$ at $m = 1$.
+# At equal samples every $m$ has 100 rounds of 100 samples as {term}`warm-up` and 20 more to average over.
+# At equal gradients all have 12,000 gradients, 10,000 of them as warm-up, and average 20 networks; by {prf:ref}`thm-steps-knobs` we may look at the chains of $m = 3$ and 5 as often as at that of $m = 1$.
+
+# %% tags=["hide-input"]
+result = read_result(RESULTS / "steps.json")
+runs = {name: content["runs"] for name, content in result["methods"].items()}
+dim = 784 * 100 + 100 + 100 * 10 + 10
+
+
+def scores(name, score, use="average"):
+    """One score of all seeds."""
+    return np.array([run[use][score] for run in runs[name]])
+
+
+def p_value(name, score):
+    """The paired t-test over the seeds of the average against that of m = 1."""
+    differences = scores(name, score) - scores("m = 1", score)
+    return float(stats.ttest_1samp(differences, 0).pvalue)
+
+
+def cell(values, digits):
+    return f"{values.mean():.{digits}f} ± {values.std(ddof=1):.{digits}f}"
+
+
+show_table(
+    ["mean ± sd of five seeds", "error %", "log loss", "calibration", "gradients"],
+    [
+        [
+            f"{name}: {use}",
+            cell(100 * scores(name, "error", use), 2),
+            cell(scores(name, "log_loss", use), 3),
+            cell(scores(name, "calibration_error", use), 3),
+            f"{content[0]['gradient_evaluations']:,}",
+        ]
+        for name, content in runs.items()
+        for use in ("average", "last")
+    ],
+)
+print(fill(who_ran(result), 88))
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-curves", "caption": "MNIST with $m$ steps a sample, $\\varepsilon m$ fixed, mean of five seeds: log loss of the last network (thin) and of the average since the warm-up (thick). Above: against samples; below: against gradient evaluations."}, "image": {"alt": "Log loss on a logarithmic scale. The thin curves of last networks lie between 0.3 and 0.6 at the end. The thick curves of averages start at the end of the warm-up and fall below 0.2. In the lower panel the thick curve of m = 1 ends lowest."}}
+figure, panels = plt.subplots(2, 1, figsize=(5.4, 6.4), sharey=True)
+for name, content in runs.items():
+    m, curve = int(name.split(",")[0][-1]), content[0]["curve"]
+    per_round = content[0]["gradient_evaluations"] / content[0]["plan"]["rounds"]
+    last = np.mean([[loss for _, loss in r["curve"]["last"]] for r in content], 0)
+    rounds = np.array(curve["round"])
+    late = [k for k, point in enumerate(curve["average"]) if point is not None]
+    average = np.mean([[r["curve"]["average"][k][1] for k in late] for r in content], 0)
+    for axes, scale in zip(panels, (100, per_round), strict=True):
+        if m > 1 and (axes is panels[0]) == ("gradients" in name):
+            continue
+        axes.plot(scale * rounds, last, **LOOKS[m], lw=0.8)
+        axes.plot(scale * rounds[late], average, **LOOKS[m], lw=2.6, label=f"m = {m}")
+panels[0].set(xlabel="samples", ylabel="log loss (nats)", yscale="log")
+panels[1].set(xlabel="gradient evaluations", ylabel="log loss (nats)")
+for axes in panels:
+    axes.set_ylim(0.12, 1)
+    axes.set_yticks(ticks := (0.15, 0.2, 0.3, 0.5, 1), ticks)
+    axes.minorticks_off()
+    axes.legend(loc="upper right", ncols=3)
+plt.show()
+
+# %% [markdown]
+# First, did the chains go as far as they should? A weight without data has only its prior, and its variance after each round follows exactly from the matrices of a step, as in {doc}`/book/bayesian_networks/fashion_mnist`. At equal gradients $m = 5$ has covered a fifth of the time, and must lag behind.
+
+# %%
+fair = {1: "m = 1", 3: "m = 3, equal gradients", 5: "m = 5, equal gradients"}
+
+
+def share(m, num_steps=12_000):
+    """Exact variance of a weight without data at the end, from θ = 0, r ~ N(0, 1)."""
+    one = sghmc_chain(torch.eye(1), step_size / m, friction).power(num_steps)
+    start = torch.diag(torch.tensor([0.0, 1.0], dtype=one.transition.dtype))
+    return float(
+        (one.transition @ start @ one.transition.T + one.noise_covariance)[0, 0]
+    )
+
+
+def length(name):
+    """|θ|²/d of the last networks, mean over the seeds."""
+    return np.mean([run["curve"]["length"][-1] / dim for run in runs[name]])
+
+
+# %% tags=["hide-input"]
+for m, name in fair.items():
+    claim(
+        f"|θ|²/d at the end, less the exact share of a weight without data, m = {m}",
+        length(name) - share(m),
+        near=0,
+        within=0.05,
+        because="most weights are little informed; heat makes it a little more",
+        kind="stored",
+    )
+
+# %% [markdown]
+# They did. Now the averages, which are what we predict with, against that of $m = 1$. There are eight paired tests over five seeds, so that one decides at $p < 0.05/8 = 0.006$.
+
+# %% tags=["hide-input"]
+names = [name for name in runs if name != "m = 1"]
+tests = {
+    (name, score): p_value(name, score)
+    for name in names
+    for score in ("error", "log_loss")
+}
+gap = {
+    (name, score): (scores(name, score) - scores("m = 1", score)).mean()
+    for name, score in tests
+}
+show_table(
+    ["average less that of m = 1", "error, points", "p", "log loss", "p"],
+    [
+        [
+            name,
+            f"{100 * gap[name, 'error']:+.2f}",
+            f"{tests[name, 'error']:.2g}",
+            f"{gap[name, 'log_loss']:+.3f}",
+            f"{tests[name, 'log_loss']:.2g}",
+        ]
+        for name in names
+    ],
+)
+
+# %% tags=["hide-input"]
+claim(
+    "Log loss of the average: the least excess over m = 1, of four",
+    min(gap[name, "log_loss"] for name in names),
+    at_least=0.035,
+    because="the stored result, means of five seeds",
+    kind="stored",
+)
+claim(
+    "Log loss of the average against m = 1: the largest p-value, times eight",
+    8 * max(tests[name, "log_loss"] for name in names),
+    at_most=0.05,
+    because="paired t-tests of the stored result",
+    kind="stored",
+)
+claim(
+    "Error of the average against m = 1: the least p-value, times eight",
+    8 * min(tests[name, "error"] for name in names),
+    at_least=0.05,
+    because="paired t-tests of the stored result: five seeds leave the errors open",
+    kind="stored",
+)
+for kind, sign in (("gradients", 1), ("samples", -1)):
+    claim(
+        f"Error of the average at equal {kind}, the smaller difference from m = 1, in "
+        f"points, {'more' if sign > 0 else 'less'}",
+        100 * min(sign * gap[f"m = {m}, equal {kind}", "error"] for m in (3, 5)),
+        at_least=0.2,
+        because="the stored result, means of five seeds",
+        kind="stored",
+    )
+claim(
+    "Standard deviation of the error of m = 1 over its seeds, in points",
+    100 * scores("m = 1", "error").std(ddof=1),
+    near=0.21,
+    within=0.005,
+    because="the stored result",
+    kind="stored",
+)
+claim(
+    "Error of the last networks at equal gradients, m = 5 less m = 1, in points",
+    100 * (scores(fair[5], "error", "last") - scores(fair[1], "error", "last")).mean(),
+    near=-0.54,
+    within=0.01,
+    because="the stored result, means of five seeds",
+    kind="stored",
+)
+claim(
+    "Error of the last networks at equal gradients, m = 5 against m = 1: p-value",
+    float(
+        stats.ttest_rel(
+            scores(fair[5], "error", "last"), scores(fair[1], "error", "last")
+        ).pvalue
+    ),
+    at_least=0.05,
+    because="paired t-test of the stored result: not decided",
+    kind="stored",
+)
+
+# %% [markdown]
+# The fair question has a clear answer here. **At equal gradients** the average is *worse* with $m = 3$ and $m = 5$ than with $m = 1$: in log loss beyond doubt, and in error too, as far as five seeds can tell. Single networks of $m = 5$ err less, 4.0 against 4.6 per cent, as cooler ones should; the seeds leave that open too.
+#
+# **At equal samples**, for three and five times the gradients, the finer steps err less by 0.21 and 0.23 points. The seeds of $m = 1$ alone spread by 0.21, and no test decides it. In log loss they lose even then, beyond doubt.
+#
+# We can say what that is not, and not for certain what it is. It is not a lack of time, for all have covered the same.
+# But the 20 rounds over which we average are 2,000 steps of $m = 1$. In them a weight without data forgets only a third of where it was ($e^{-0.4} = 0.67$ is left), so that the networks of an average are alike. Single networks with this prior are far too sure. The heat of $m = 1$ makes its networks differ more, and that may make the average the humbler.
+# Nearer to the posterior is not nearer to the truth while the average is short and the prior is wrong.
+#
+# So begin with $m = 1$. Where the stiff directions are far too hot the balance tips. The small experiment below is such a case: its heat $\eta V/2\alpha = 0.05\,h$ is five times that of the large one.
+#
+# ## Live, on 4,000 digits
+#
+# The same code in small: 4,000 digits to learn from, minibatches of 100, and the learning rate as the same multiple of $1/N$ ({numref}`fig-steps-live`).
+
+# %%
+live = {}
+for name in ("m = 1", "m = 5, equal gradients", "m = 5, equal samples"):
+    run = Run(plans[name], prepared.network(), prepared.train, prepared.test)
+    live[name] = run.go(progress=False)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-live", "caption": "Run while this page was built, on 4,000 digits: error of the last network against gradient evaluations."}, "image": {"alt": "Three curves of the test error. Those of m = 5 lie well below that of m = 1 at the end; the one at equal samples goes on five times as far."}}
+figure, axes = plt.subplots(figsize=(5.4, 3.4))
+for name, run in live.items():
+    per_round = run["gradient_evaluations"] / run["plan"]["rounds"]
+    at = [per_round * r for r in run["curve"]["round"]]
+    look = LOOKS[int(name.split(",")[0][-1])] | {"lw": 2.4 if "grad" in name else 1.2}
+    axes.semilogx(at, [error for error, _ in run["curve"]["last"]], **look, label=name)
+axes.set(xlabel="gradient evaluations", ylabel="error", ylim=(0, None))
+axes.legend()
+plt.show()
+
+
+# %%
+def size(run):
+    """Squared length of the last network over the number of weights."""
+    return run["curve"]["length"][-1] / dim
+
+
+# %% tags=["hide-input"]
+claim(
+    "Live: |θ|² of m = 5 over that of m = 1 at equal gradients",
+    size(live["m = 5, equal gradients"]) / size(live["m = 1"]),
+    near=0.57,
+    within=0.06,
+    because="a fifth of the time is too short for the flat directions: near 0.57",
+)
+claim(
+    "Live: error of the last network with m = 1 over that with m = 5 at equal "
+    "gradients",
+    live["m = 1"]["last"]["error"] / live["m = 5, equal gradients"]["last"]["error"],
+    at_least=1.2,
+    because=(
+        "the stiff directions are five times less heated; the ratio is 2.1 to 3.2 "
+        "over five seeds"
+    ),
+)
+claim(
+    "Live: error of the average with m = 1 less that with m = 5 at equal gradients",
+    live["m = 1"]["average"]["error"]
+    - live["m = 5, equal gradients"]["average"]["error"],
+    at_least=0.0,
+    because="it was 0.02 to 0.05 over four seeds: so much heat does not average out",
+)
+
+# %% [markdown]
+# Here the finer steps win at equal gradients too, in the error of the single network and of the average. So much heat does not average out.
+# Even then it is better to take the heat out of the stiff directions, by an estimate of the noise or a larger friction, than the speed out of all the others.
+#
+# ## In practice
+#
+# * Compare at equal gradient evaluations. At equal samples the setting that computes more wins.
+# * Never hold a minibatch for a trajectory: it costs nothing to draw another one, and the noise of the held one adds up.
+# * To cool stiff directions, estimate the noise ({doc}`/book/stochastic_gradients/estimating_the_noise`), raise $\alpha$, or pay with larger minibatches or finer steps.
+#
+# ## Formulas
+#
+# | what | formula |
+# | --- | --- |
+# | the step $\varepsilon/m$ in the learning-rate form | $\eta/m^2$, $\alpha/m$, {prf:ref}`thm-steps-knobs` |
+# | noise of a minibatch where the model fits | $V \approx (N/n)\,h$ |
+# | heat with fresh minibatches | $\eta V/2\alpha m$, {eq}`eq-steps-heat` |
+# | heat with one held for $m$ steps | $\eta V/2\alpha$, {prf:ref}`thm-steps-held` |
+#
+# ## Change it
+#
+# * Set `eta, alpha, noise = 2e-6, 0.05, 100.0` before the exact laws: five times the friction heats five times less. The three claims on the temperature show ✗, near 1.2 and not 2 for $m = 1$ and for the held minibatch.
+# * Set `chain = held(precision, 1, variance)`: a minibatch held for one step is a fresh one. The crosses stay where they are, on the curve of $m = 1$, and no claim breaks.
+#
+# ## Exercises
+#
+# ```{exercise}
+# :label: ex-steps-write
+#
+# Write it yourself: the temperature of SGHMC on $U = \tfrac12h\theta^2$ with step $\varepsilon/m$, from nothing but its formula. Write a step as $(\theta, r)^\top \to F(\theta, r)^\top + \text{noise}$ of covariance $Q$, and solve $\Sigma = F\Sigma F^\top + Q$ by `scipy.linalg.solve_discrete_lyapunov(F, Q)`. Task *sghmc* of assignment 2 ({doc}`/book/practice/teaching`) asks for the sampler itself.
+#
+# ~~~python
+# def my_temperature(h, m, variance):
+#     step = step_size / m
+#     F = np.array(...)
+#     Q = np.diag(...)
+#     ...
+# ~~~
+# ```
+#
+# ```{solution} ex-steps-write
+# :class: dropdown
+#
+# The position moves first, $\theta' = \theta + \varepsilon r$; the gradient at the new position is $h\theta + h\varepsilon r$. The momentum receives the injected noise of variance $2C\varepsilon$ and the minibatch's of variance $\varepsilon^2V$. The temperature is $h\Sigma_{11}$.
+# ```
+
+
+# %% tags=["hide-input"]
+def my_temperature(h, m, variance):
+    step = step_size / m
+    F = np.array([[1, step], [-step * h, 1 - step * friction - step**2 * h]])
+    Q = np.diag([0, 2 * friction * step + step**2 * variance])
+    return h * linalg.solve_discrete_lyapunov(F, Q)[0, 0]
+
+
+claim(
+    "Largest difference of the temperatures, by hand less the package's, all h and m",
+    max(
+        abs(my_temperature(float(h), m, noise * float(h)) - temperature[m][k])
+        for k, h in enumerate(curvatures)
+        for m in steps.STEPS
+    ),
+    at_most=1e-6,
+    because="the same two matrices",
+    kind="exact",
+)
+
+# %% [markdown]
+# ```{exercise}
+# :label: ex-steps-minibatch
+#
+# Compare $m$ steps of size $\varepsilon/m$ with minibatches of $n$ against one step of size $\varepsilon$ with a minibatch of $mn$: heat, cost, discretisation error.
+# ```
+#
+# ```{solution} ex-steps-minibatch
+# :class: dropdown
+#
+# The large minibatch has $V/m$, so its heat is $\eta V/2\alpha m$, the same as {eq}`eq-steps-heat`, for the same number of examples looked at. What differs is the discretisation error: the temperature without gradient noise is off by a share of order $\varepsilon^2h$ with the step $\varepsilon$, and of order $\varepsilon^2h/m^2$ with $\varepsilon/m$. Where $\eta h \ll 1$ neither matters, and the large minibatch, which keeps a processor busier, is the cheaper.
+# ```
+#
+# ```{exercise}
+# :label: ex-steps-resample
+#
+# With `resample_every=1` the momentum is drawn afresh before each sample. Is $m$ still only thinning?
+# ```
+#
+# ```{solution} ex-steps-resample
+# :class: dropdown
+#
+# No: now $\varepsilon m$ is the length of a trajectory between two refreshments. At fixed $\varepsilon m$ all $m$ have the same length, and the finer step again only lowers the errors within it. With a small $\varepsilon m$, fresh momentum each time makes the walk a Langevin walk with the step $\tfrac12(\varepsilon m)^2$, and throws away what friction $C \ll 1/\varepsilon m$ would have kept.
+# ```
+#
+# ## Further reading
+#
+# {cite:t}`adamday` for the experiment, {cite:t}`chen2014` for the algorithm, {cite:t}`betancourt2015` for why a held minibatch is dangerous.

@@ -1,0 +1,75 @@
+"""What the theme cannot be told by its settings: an extension of Sphinx."""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+
+class KeepTogether(SphinxPostTransform):
+    """Keep punctuation on the line of the formula that it follows."""
+
+    default_priority = 197
+    formats = ("html",)
+
+    def run(self, **settings):
+        """Wrap each formula with the punctuation after it."""
+        for formula in list(self.document.findall(nodes.math)):
+            after = formula.next_node(descend=False, siblings=True)
+            mark = re.match(r"[.,;:!?)\]”’]+", after.astext()) if isinstance(after, nodes.Text) else None
+            if mark and after.parent is formula.parent:
+                parent, place = formula.parent, formula.parent.index(formula)
+                rest = after.astext()[mark.end() :]
+                parent.pop(place)
+                parent.remove(after)
+                parent.insert(place, nodes.inline("", "", formula, nodes.Text(mark[0]), classes=["together"]))
+                if rest:
+                    parent.insert(place + 1, nodes.Text(rest))
+
+
+class NameFolds(SphinxPostTransform):
+    """Say of a folded cell what is in it: a check, if the cell shows a claim, or code."""
+
+    default_priority = 198  # before the cells are folded, at 199
+    formats = ("html",)
+
+    def run(self, **settings):
+        """Set the words of each folded cell."""
+        for cell in self.document.findall(nodes.container):
+            if cell.get("nb_element") == "cell_code" and cell.get("hide_mode"):
+                claims = any('class="claim' in raw.astext() for raw in cell.findall(nodes.raw))
+                what = "check" if claims else "code"
+                cell["prompt_show"], cell["prompt_hide"] = f"Show the {what}", f"Hide the {what}"
+
+
+def name_the_front_page_once(app, pagename, templatename, context, doctree):
+    """Leave the book's title out of the browser's title of the page that has the same one."""
+    if pagename == app.config.root_doc:
+        context["docstitle"] = ""
+
+
+# What the theme puts into every page, and browsers complain of when pages are read from files: hints to load fonts early, which they
+# refuse, and Thebe, twice, which would run code on a server elsewhere and which nothing here calls.
+COMPLAINTS = re.compile(
+    r'<link rel="preload" as="font"[^>]*>\s*|<script>const THEBE_JS_URL.*?</script>\s*|<script[^>]*sphinx-thebe\.js[^>]*></script>\s*'
+)
+
+
+def quieten(app, exception):
+    """Take out of the written pages what browsers complain of."""
+    if exception is None and app.builder.name == "html":
+        for path in Path(app.outdir).rglob("*.html"):
+            text = path.read_text()
+            quiet = COMPLAINTS.sub("", text).replace('role="list" class="citation-list"', 'class="citation-list"')  # entries are no items
+            if quiet != text:
+                path.write_text(quiet)
+
+
+def setup(app):
+    """Register what stands above."""
+    app.add_post_transform(KeepTogether)
+    app.add_post_transform(NameFolds)
+    app.connect("html-page-context", name_the_front_page_once)
+    app.connect("build-finished", quieten)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
