@@ -282,7 +282,7 @@ def write_pages(root: Path = ROOT) -> None:
         record = cache.match_cache_notebook(from_source(path))
         name = path.relative_to(root)
         found[name] = measured_claims(cache.get_cache_bundle(record.pk).nb)
-        executed[name] = (f"{record.created:%-d %B %Y}", (record.data or {}).get("execution_seconds", 0.0))
+        executed[name] = (f"{record.created:%-d %b %Y}", (record.data or {}).get("execution_seconds", 0.0))
     claims = {name: lines for name, lines in found.items() if lines}
     titles = {name: title(root / name) for name in claims}
     for name, page in (("claims", claims_page(claims, titles)), ("execution_status", execution_page(executed))):
