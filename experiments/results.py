@@ -1,6 +1,7 @@
 """Result files: where they are, how they are written and read, and the scores that they hold."""
 
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -83,10 +84,11 @@ def do_once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
 
 
 def who_ran(result: dict) -> str:
-    """Say in a line under a figure who ran what and when."""
+    """Say who ran what and when, in lines as wide as a page."""
     origin = result["provenance"]
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
-    return f"Stored result of `{origin['command']}`, {origin['date']}, {origin['machine']}, {versions}"
+    command = origin["command"].replace("-m sgmc.experiments", "-m experiments")  # its name when the oldest files were made
+    return textwrap.fill(f"Stored result of `{command}`, {origin['date']}, {origin['machine']}, {versions}", 88)
 
 
 def _pretty(value, indent: str = "") -> str:

@@ -17,7 +17,7 @@ from sgmc.checks import check_count, check_instance, check_positive, check_tenso
 from sgmc.diagnostics import check_bounds, check_coordinates, check_edges
 from sgmc.potentials import Potential
 
-# The colour-blind-safe palette of Okabe and Ito.
+# The colour-blind-safe palette of Okabe and Ito; SGNUTS, which is seen beside most others, has the wine red of Tol.
 COLOURS = {
     "random walk": "#000000",
     "SGD": "#56B4E9",
@@ -29,7 +29,7 @@ COLOURS = {
     "naive SGHMC with correction": "#E69F00",
     "SGLD": "#009E73",
     "SGHMC": "#CC79A7",
-    "SGNUTS": "#009E73",
+    "SGNUTS": "#882255",
     "explicit Euler": "#D55E00",
     "symplectic Euler": "#009E73",
     "leapfrog": "#0072B2",

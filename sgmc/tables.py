@@ -37,8 +37,11 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from IPython.display import display
 
     head = "".join(f"<th>{html.escape(entry)}</th>" for entry in heads)
-    body = "".join(
-        f"<tr><th>{html.escape(row[0])}</th>" + "".join(f"<td>{html.escape(entry)}</td>" for entry in row[1:]) + "</tr>" for row in rows
-    )
+    body = "".join(f"<tr><th>{html.escape(row[0])}</th>{''.join(map(_cell, row[1:]))}</tr>" for row in rows)
     page = f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     display({"text/plain": text, "text/html": page}, raw=True)
+
+
+def _cell(entry: str) -> str:
+    words = "" if any(letter.isdigit() for letter in entry) or len(entry) < 4 else ' class="words"'
+    return f"<td{words}>{html.escape(entry)}</td>"

@@ -27,7 +27,7 @@ def test_the_style_is_set():
 
 
 def test_colours_are_those_of_okabe_and_ito():
-    palette = {"#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#999999"}
+    palette = {"#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#999999", "#882255"}
     assert set(COLOURS.values()) <= palette and is_color_like(TRUTH)
     samplers = [COLOURS[name] for name in ("random walk", "HMC", "naive SGHMC", "SGLD", "SGHMC")]
     assert len(set(samplers)) == len(samplers)

@@ -4,7 +4,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from sgmc.tables import show_table
+from sgmc.tables import _cell, show_table
 
 
 def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
@@ -18,6 +18,11 @@ def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
     assert output.data["text/plain"] == "a <b>   x\np & q   1\nr      22"
     page = output.data["text/html"]
     assert page.count("<tr>") == 3 and "<th>a &lt;b&gt;</th>" in page and "<th>p &amp; q</th><td>1</td>" in page
+
+
+def test_words_stand_to_the_left_and_numbers_to_the_right():
+    assert _cell("take the mean") == '<td class="words">take the mean</td>'
+    assert [_cell(entry) for entry in ("1.5 ± 0.1", "–", "no")] == ["<td>1.5 ± 0.1</td>", "<td>–</td>", "<td>no</td>"]
 
 
 def test_elsewhere_it_is_printed(capsys):

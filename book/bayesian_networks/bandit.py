@@ -29,7 +29,6 @@
 
 # %%
 import math
-import textwrap
 
 import matplotlib.pyplot as plt
 import torch
@@ -557,7 +556,7 @@ for table, agents in stored["tables"].items():
         rows.append([agent, *(f"{float(number):.0f}" for number in numbers)])
     heads = ["regret", "sd", "least", "most", "eaten", "left"]
     show_table([f"{titles[table]} mushrooms", *heads], rows)
-print(textwrap.fill(who_ran(stored), 80))
+print(who_ran(stored))
 
 # %% [markdown]
 # Regret after 5,000 mushrooms: mean, standard deviation and range over five runs; then how many poisonous ones were eaten and how many edible ones left, on average.

@@ -403,7 +403,7 @@ for name, content in runs.items():
     seen = f"{mean(gradients) * size / 1e6:.1f}"
     rows.append([name, f"{mean(gradients):,.0f}", seen, f"{minutes:.1f}"])
 show_table(["walk", "gradients", "images seen, millions", "processor minutes"], rows)
-print(textwrap.fill(who_ran(result), 80))
+print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each of two seeds. Thick: the average since the warm-up."}, "image": {"alt": "Two panels, one above the other, over millions of training images. As reported, accuracy stays near 40 per cent; its posterior ends at 53; the thin lines of both walks of all layers wander about 55, and their thick averages climb to 65 and 67. In log loss the thin lines of the report's two walks lie above those of all layers, and the thick averages of all layers are lowest."}}
 figure, panels = plt.subplots(2, 1, figsize=(6.4, 6.4), sharex=True)

@@ -29,7 +29,6 @@
 import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -202,7 +201,7 @@ print(
     f"20,000 gradients a run; {min(seconds):.0f} to {max(seconds):.0f} processor "
     "seconds on one core"
 )
-print(fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fashion-length", "caption": "Squared length of the weights over their number in the stored runs, mean of five seeds; grey and wide, what the prior alone would give."}, "image": {"alt": "Five curves against the round on a logarithmic scale. SGHMC rises to one along a grey band, SGLD to a third along another; the two optimisers and SGHMC as reported stay between two and five hundredths."}}
 LOOKS = {

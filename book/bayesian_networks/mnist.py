@@ -31,7 +31,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -312,7 +311,7 @@ show_table(
     ["method", "seeds", "η", "α", "precision λ", "settings tried"],
     [plan_row(method) for method in runs],
 )
-print(fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% tags=["hide-input"]
 for method, names in {

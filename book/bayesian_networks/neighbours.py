@@ -27,7 +27,6 @@
 # **You will need** {doc}`/book/foundations/bayesian_learning`, {doc}`/book/stochastic_gradients/constant_sgd` and {doc}`/book/bayesian_networks/variational`.
 
 # %%
-import textwrap
 
 import matplotlib.pyplot as plt
 import torch
@@ -1320,7 +1319,7 @@ for name, of_seeds in methods.items():
     doubt.append([name, *cells[3:], *costs])
 show_table(["on the digits", *list(COLUMNS)[:3]], quality)
 show_table(["area under ROC", "letters", "clothes", "networks", "seconds"], doubt)
-print(textwrap.fill(who_ran(result), 80))
+print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-networks", "caption": "Log loss on the test digits against the number of networks that are averaged, taken from all in a random order; mean over the seeds, with a standard deviation of one run either way at the last point."}, "image": {"alt": "Lines against the number of networks on logarithmic axes. Those of the ensembles and of dropout fall to the lowest log loss; those of the samplers and of Bayes by Backprop fall too and stay highest; constant SGD and SWAG are level."}}
 LOOKS = {

@@ -31,7 +31,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -364,7 +363,7 @@ show_table(
         for plan in [content[0]["plan"]]
     ],
 )
-print(fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% tags=["hide-input"]
 claim(
@@ -732,7 +731,7 @@ show_table(
         ["processor seconds a round", "", f"{per_round:.2f}"],
     ],
 )
-print(fill(who_ran(noise), 88))
+print(who_ran(noise))
 
 # %% tags=["hide-input"]
 claim(

@@ -29,7 +29,6 @@
 
 # %%
 import math
-import textwrap
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -637,7 +636,7 @@ def table(columns, data):
 for data in runs:
     table(columns, data)
 print(f"{seeds} seeds, means and standard deviations of one run.")
-print(textwrap.fill(who_ran(result), 80))
+print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-full", "caption": "Accuracy of the last network on the test images (above) and squared length of the weights over their number (below), against gradients: mean over five seeds (line), and from the smallest to the largest (band). Networks of a tree count from the end of the tree."}, "image": {"alt": "Four panels. On MNIST the lines of SGHMC with fresh momenta and of the hybrid rise first and end near 0.95, SGNUTS has a wide band, SGHMC rises later, the reported sampler stays below 0.85. On Fashion-MNIST all bands are wide and overlap. Below, the line of SGHMC climbs to three and a half or four and comes back slowly, the bands of the tree samplers reach nearly as high, and with fresh momenta the length stays at one."}}
 figure, panels = plt.subplots(2, 2, figsize=(7, 5.4), sharex=True)

@@ -30,7 +30,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -251,7 +250,7 @@ show_table(
         for use in ("average", "last")
     ],
 )
-print(fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-curves", "caption": "MNIST with $m$ steps a sample, $\\varepsilon m$ fixed, mean of five seeds: log loss of the last network (thin) and of the average since the warm-up (thick). Above: against samples; below: against gradient evaluations."}, "image": {"alt": "Log loss on a logarithmic scale. The thin curves of last networks lie between 0.3 and 0.6 at the end. The thick curves of averages start at the end of the warm-up and fall to 0.2 or below. In the lower panel the thick curve of m = 1 ends lowest."}}
 figure, panels = plt.subplots(2, 1, figsize=(5.4, 6.4), sharey=True)

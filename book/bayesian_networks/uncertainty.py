@@ -32,7 +32,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -205,7 +204,7 @@ show_table(
         for thing in ("digits", "letters", "clothes")
     ],
 )
-print(fill(who_ran(result), 88))
+print(who_ran(result))
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-entropy", "caption": "Entropy of the predictions on digits, letters and clothes: mean over five seeds, and a band from the least to the largest. The largest possible entropy is log 10 = 2.30."}, "image": {"alt": "Three histograms on a logarithmic scale. On digits all three methods fall steeply from zero entropy. On letters SGHMC's average has most of its mass above one nat, the two optimisers most of theirs near zero. On clothes SGHMC's has less mass near zero than the other two."}}

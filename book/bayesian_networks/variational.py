@@ -29,7 +29,6 @@
 
 # %%
 import math
-import textwrap
 
 import matplotlib.pyplot as plt
 import torch
@@ -1166,7 +1165,7 @@ for method, theirs in published.items():
 show_table(["method", "error, %", "published", "log score", "median σ"], rows)
 seeds = len(methods["Bayes by Backprop"]["runs"])
 print(f"{seeds} seeds, means and standard deviations of one run.")
-print(textwrap.fill(who_ran(stored), 80))
+print(who_ran(stored))
 
 # %% [markdown]
 # Pruned, with the published errors of a network of twice 1,200 units at the end of its training, Table 2 of the paper; test errors in per cent:
@@ -1291,7 +1290,7 @@ for method, content in renyi.items():
     columns = [f"{error:.2f} ± {spread:.2f}", f"{loss:.3f}", f"{seconds:.0f}"]
     rows.append([method, *columns, f"{needed[0]} to {needed[-1]}"])
 show_table(["method", "error, %", "log loss", "processor s", "draws needed"], rows)
-print(textwrap.fill(who_ran(stored_renyi), 80))
+print(who_ran(stored_renyi))
 
 # %% [markdown]
 # Means over the seeds, with the standard deviation of one run; "draws needed" is the smallest and largest number, over the seeds, of draws that come within 0.2 percentage points of the error of all (200 for a fit; for SGHMC a network a round from the second half, 5 or 40).

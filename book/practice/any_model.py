@@ -671,7 +671,7 @@ for panel, (name, content) in zip(panels.flat, programs.items(), strict=True):
     )
     panel.title.set_fontsize(10)
 plt.show()
-print(textwrap.fill(who_ran(stored), 88))
+print(who_ran(stored))
 
 # %% tags=["hide-input"]
 agreeing = ["eight schools, non-centred", "groups"]

@@ -28,7 +28,6 @@
 
 # %%
 import math
-import textwrap
 
 import matplotlib.pyplot as plt
 import torch
@@ -778,7 +777,7 @@ show_table(
         for way, title in named.items()
     ],
 )
-print(textwrap.fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-mnist", "caption": "Distance on the test digits from the average over 300 networks, against the number of networks kept: means over the seeds (lines) and the seeds (dots). Dashed: another chain of 300. Grey band: from the nearest to the farthest of four students."}, "image": {"alt": "Log-log plot of four falling lines, that of the last networks highest. A dashed line for another chain lies above all of them; the band of the students reaches from the height of one or two networks to far above."}}
 figure, axes = plt.subplots(figsize=(5.8, 4))

@@ -29,7 +29,6 @@
 
 # %%
 import itertools
-import textwrap
 import warnings
 
 import arviz
@@ -572,7 +571,7 @@ show_table(["patients", *heads, "chance", "networks"], rows_of("diabetes", colum
 heads = ["floors", "agreement", "log loss", "error", "width"]
 columns = [("floors", 1), ("agreement", 3), ("log_loss", 3), ("error", 3), ("width", 2)]
 show_table(["digits", *heads, "chance", "networks"], rows_of("digits", columns))
-print(textwrap.fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-methods", "caption": "Distance from the reference in floors, five seeds (dots), and what as many exact and independent draws would be expected at (bars). Above: patients. Below: digits. Grey: one floor."}, "image": {"alt": "Two strips of dots, methods one below the other, on a logarithmic axis from one to several hundred floors. Three chains with ten times the budget come first in both; almost all others lie between ten and a hundred floors, those with many draws to the right of their bars."}}
 figure, panels = plt.subplots(2, 1, figsize=(6.4, 9.6), sharex=True)

@@ -28,7 +28,6 @@
 # **You will need** {doc}`/book/foundations/hamiltonian_monte_carlo` and {doc}`/book/stochastic_gradients/minibatch_noise`.
 
 # %%
-import textwrap
 
 import matplotlib.pyplot as plt
 import torch
@@ -801,7 +800,7 @@ axes.loglog(
 axes.set(xlabel="workers $W$", ylabel="planned seconds")
 axes.legend()
 plt.show()
-print(textwrap.fill(who_ran(stored), 88))
+print(who_ran(stored))
 
 # %% tags=["hide-input"]
 show_table(

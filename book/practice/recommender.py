@@ -29,7 +29,6 @@
 
 # %%
 import math
-import textwrap
 import warnings
 from itertools import pairwise
 from typing import NamedTuple
@@ -957,7 +956,7 @@ show_table(
     ],
     rows,
 )
-print(textwrap.fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% tags=["hide-input"]
 claim(

@@ -27,7 +27,6 @@
 # **You will need** {doc}`/book/foundations/no_u_turn` and {doc}`/book/stochastic_gradients/sghmc`.
 
 # %%
-import textwrap
 
 import arviz
 import matplotlib.pyplot as plt
@@ -354,7 +353,7 @@ heads = [
     "gradients",
 ]
 show_table(heads, rows)
-print(textwrap.fill(who_ran(stored), 88))
+print(who_ran(stored))
 
 # %% [markdown]
 # The columns: dimensions; the largest $|z|$ of all means and of all standard deviations; the largest R̂; chains that moved, of ten; trees that diverged, of 10,000; gradients a draw.

@@ -32,7 +32,6 @@
 
 # %%
 import math
-import textwrap
 import warnings
 
 import arviz
@@ -706,7 +705,7 @@ for panel, (name, found) in zip(panels, stored["models"].items(), strict=True):
 panels[-1].set(xlabel="error of a standard deviation")
 panels[0].legend(fontsize=8, loc="lower right")
 plt.show()
-print(textwrap.fill(who_ran(stored), 88))
+print(who_ran(stored))
 
 # %% [markdown]
 # {numref}`fig-tuning-hand` shows the whole grid; an error in the table may exceed a tenth, for there the chosen are run again.

@@ -32,7 +32,6 @@
 
 # %% tags=["hide-input"]
 import inspect
-import textwrap
 from functools import partial
 from itertools import combinations
 
@@ -228,7 +227,7 @@ show_table(
         for need, leaf, (_, score, _) in zip(needs, leaves, ladder, strict=True)
     ],
 )
-print(textwrap.fill(who_ran(result), 88))
+print(who_ran(result))
 
 # %% [markdown]
 # What the words mean:

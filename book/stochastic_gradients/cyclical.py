@@ -31,7 +31,6 @@
 # %%
 import itertools
 import math
-import textwrap
 import warnings
 from functools import partial
 
@@ -370,7 +369,7 @@ claim(
     because="about σ²/(1 − η/2σ²) = 0.129",
     kind="stored",
 )
-print(textwrap.fill(who_ran(stored), 88))
+print(who_ran(stored))
 
 # %% [markdown]
 # ## The law at every place of a cycle
@@ -1192,7 +1191,7 @@ def row(results, first, second):
 
 rows = [row(mnist, *pair) for pair in PAIRS]
 show_table(["MNIST, error in %", "difference", "p"], rows)
-print(textwrap.fill(who_ran(mnist_result), 88))
+print(who_ran(mnist_result))
 
 # %% [markdown]
 # These are differences of the test error, paired by seeds, with standard errors and the $p$ of a $t$-test.
@@ -1295,7 +1294,7 @@ for temperature, named in (("T = 1", lambda name: name), ("cold", cold)):
     correlations[temperature] = stats.spearmanr(
         list(published.values()), ours
     ).statistic
-print(textwrap.fill(who_ran(stored_ordering), 88))
+print(who_ran(stored_ordering))
 
 # %% tags=["hide-input"]
 claim(
