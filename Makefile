@@ -28,8 +28,11 @@ book: $(installed)
 	@echo "The book is at $(CURDIR)/$(html)"
 
 # The whole book in one file; Chromium sets its formulas.
-pdf epub: book
-	$(python) -m tools.editions $@
+pdf: book
+	$(python) -m tools.editions pdf
+
+epub: book
+	$(python) -m tools.editions epub
 
 # nbval executes every chapter and compares it with what is stored; the book is then built from that execution.
 test: $(installed)
