@@ -25,7 +25,7 @@ from bs4 import BeautifulSoup, Tag
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-LEFT_OUT = "a.headerlink, script, style, button, details.hide, .frames img[hidden], .frames p, .prev-next-area, .tocwrapper, #claims-filter"
+LEFT_OUT = "a.headerlink, script, style, button, details.hide, .frames img[hidden], .frames p, .prev-next-area, .tocwrapper, .claims-filter"
 
 
 def parts() -> dict[str, list[str]]:

@@ -22,7 +22,7 @@ class KeepTogether(SphinxPostTransform):
                 parent, place = formula.parent, formula.parent.index(formula)
                 rest = after.astext()[mark.end() :]
                 parent.pop(place)
-                parent.remove(after)
+                parent.pop(place)  # not remove, which takes the first text that is equal
                 parent.insert(place, nodes.inline("", "", formula, nodes.Text(mark[0]), classes=["together"]))
                 if rest:
                     parent.insert(place + 1, nodes.Text(rest))

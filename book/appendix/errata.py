@@ -791,7 +791,7 @@ for name, stds in fitted.items():
 # **Says.** {cite:t}`zhang2020` show a mixture with the covariance $0.03\,I$ in each mode beside the draws of their sampler; the authors' notebook (`experiments/plot_density.ipynb` of [ruqizhang/csgmcmc](https://github.com/ruqizhang/csgmcmc)) draws the target with `[[std, 0], [0, std]]` and `std = sqrt(0.03)`.
 # Their sampler (`experiments/mog25.m`) starts anywhere in $[-10, 10]^2$ and divides a sum of densities times distances by a sum of densities.
 #
-# **Right.** The variance is 0.03, as in `mog25.m`; what is drawn as the target is wider by $1/\sqrt{0.03} = 5.8$. Beside it draws that are five times too wide look right, and those of the published setting are ({doc}`/book/stochastic_gradients/cyclical`).
+# **Right.** The variance is 0.03, as in `mog25.m`; the variance of what is drawn as the target is larger by the factor $1/\sqrt{0.03} = 5.8$. Beside it draws with five times the variance look right, and those of the published setting have it ({doc}`/book/stochastic_gradients/cyclical`).
 # Far from all modes both sums are zero in floating point, and the gradient is no number; with the largest exponent taken out, as every softmax does it, it is finite everywhere.
 #
 # **Check.** A density far out, computed as it stands, and the package's gradient there.

@@ -207,7 +207,7 @@ claim(
 # $a_t$ is a function of $\theta_t$, and the best action $a^*_t = \arg\max_af(x_t, a; \theta)$ the same function of $\theta$ (ties being broken by a fixed order). Given $\mathcal D_{t-1}$ both $\theta_t$ and $\theta$ have the law $p(\theta \mid \mathcal D_{t-1})$, hence $a_t$ and $a_t^*$ have one law too.
 # ```
 #
-# Nothing needs to be tuned.
+# Given the model, nothing needs to be tuned.
 # As long as an action may be the best it is tried, and when the posterior has made up its mind it is tried no more.
 # The rule asks for one draw a round, and not for the posterior's shape: just what a sampler delivers.
 #
@@ -337,7 +337,10 @@ claim(
 # Let dish $j$ never have been taken in $n$ rounds. Whatever was taken, the variance of its value $x_j\cdot\theta$ is
 #
 # $$
-# \text{under the posterior at least}\quad \frac{(1 + Kc)^2}{(1 + (K-1)c)^2 + (K-1)c^2}, \qquad \text{under the best independent Gaussian at most}\quad \frac{(1 + c)^2 + (K-1)c^2}{1 + nc^2}.
+# \begin{aligned}
+# \text{under the posterior at least}\quad &\frac{(1 + Kc)^2}{(1 + (K-1)c)^2 + (K-1)c^2}, \\
+# \text{under the best independent Gaussian at most}\quad &\frac{(1 + c)^2 + (K-1)c^2}{1 + nc^2}.
+# \end{aligned}
 # $$ (eq-bandit-variances)
 # ```
 #
@@ -561,7 +564,7 @@ print(who_ran(stored))
 # %% [markdown]
 # Regret after 5,000 mushrooms: mean, standard deviation and range over five runs; then how many poisonous ones were eaten and how many edible ones left, on average.
 # An agent that leaves everything has a regret near 12,900, the grey line of {numref}`fig-bandit-mushrooms`.
-# The figure shows how the regret came about: the curves climb steeply while the agents learn and less steeply later, and on the right one band reaches up to the grey line. That is one run of the greedy rule, which never bends.
+# The figure shows how the regret came about: the curves climb steeply while the agents learn and less steeply later, and on the right one band reaches up to the grey line. That is one run of the greedy rule, which never bends; it ends a little above the line, for it met more edible mushrooms than the average.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-mushrooms", "caption": "Regret of six agents on two tables of mushrooms: means over five runs, and between the smallest and the largest (bands). Grey: who leaves every mushroom."}, "image": {"alt": "Two panels of regret against interactions for six agents, with wide bands that overlap. All means bend and end between two and six thousand; on the UCI table the band of the greedy rule reaches up to the straight grey line at thirteen thousand."}}
 styles = {
@@ -904,7 +907,7 @@ for statement, value, near, within in (
 # ```{solution} ex-bandit-bernoulli
 # :class: dropdown
 #
-# The first has the posterior Beta(3, 2), of mean $\tfrac35$, the second is uniform. So $P(p_2 > p_1) = E[1 - p_1] = \tfrac25$: of the second nothing is known, and it gets two rounds in five. The greedy rule never gives it.
+# The first has the posterior Beta(3, 2), of mean $\tfrac35$, the second is uniform. So $P(p_2 > p_1) = E[1 - p_1] = \tfrac25$: of the second nothing is known, and it is given with probability two fifths. The greedy rule does not give it before the mean of the first falls below that of the second, $\tfrac12$.
 # ```
 #
 # ## Further reading

@@ -316,7 +316,7 @@ claim(
 # Its network has two 3×3 convolutions to 32 and 16 channels, each with batch normalisation, tanh and max-pooling, and then Bayesian linear layers 1024–100–10 with $N(0, 1)$ priors.
 # It is sampled by SGHMC with $\eta = 10^{-6}$, $\alpha = 0.01$ and 150 epochs of {term}`warm-up`, and reached an accuracy of 0.42.
 # Below, a network with two convolutions reaches 0.65.
-# Three reasons for the difference stand in the notebook's code (`bnn/cnn-bnn.ipynb` at `037e325`; {doc}`/book/appendix/errata`).
+# Three reasons for much of the difference stand in the notebook's code (`bnn/cnn-bnn.ipynb` at `037e325`; {doc}`/book/appendix/errata`).
 #
 # * **The convolutions are not trained.** They are plain parameters of the module, and the sampler asks the probabilistic program for its *random variables* only. No optimiser is ever made. So their first random weights stay, and what is sampled is a two-layer network on random features.
 # * **The images are scrambled.** The array that the notebook reads holds an image pixel by pixel, three colours each. The notebook reshapes it to (colour, row, column) without moving the axis of the colours. {numref}`fig-cifar-scramble` shows what becomes of a picture: a mosaic in which no shape is left.
@@ -562,9 +562,10 @@ for score in ("last", "average"):
 
 # %% [markdown]
 # {numref}`fig-cifar-curves` shows the four walks.
-# As reported, the average comes within one point of the published 42 per cent, with the three errors in it.
+# As reported, with the three errors in it, the average comes to 41.0 per cent; 42 was published.
 # Put the colours and the noise right, and the same kind of network on random features gains a fifth of what was missing.
-# To learn the convolutions is worth as much again: with every layer sampled the average is right on almost two images in three, after seeing each training image sixty times, in twelve minutes of one core.
+# The network of all layers gains as much again: its average is right on almost two images in three, after seeing each training image sixty times, in twelve minutes of one core.
+# How much of that is due to learned convolutions we cannot say, for kernels, priors, normalisation and minibatches changed with them.
 #
 # Is it the sampling?
 # No: the same walk without injected noise does better.
@@ -858,7 +859,7 @@ claim(
 # ```{solution} ex-cifar-enumerate
 # :class: dropdown
 #
-# With `network.eval()` it is unbiased for the potential with these statistics fixed, by {prf:ref}`thm-cifar-potential`: there is no company any more. Its value is that of $U_6$ at this $\theta$, its gradient is not: in $U_6$ the statistics move with $\theta$.
+# With the running averages set to these statistics, and `network.eval()`, it is unbiased for the potential with these statistics fixed, by {prf:ref}`thm-cifar-potential`: there is no company any more. Its value is that of $U_6$ at this $\theta$, its gradient is not: in $U_6$ the statistics move with $\theta$.
 # ```
 #
 # ## Further reading

@@ -61,7 +61,10 @@ play()
 # The {term}`likelihood` is the softmax of the ten outputs, so that up to a constant
 #
 # $$
-# U(\theta) = \tfrac12\lvert\theta\rvert^2 - \sum_{i=1}^N\log\operatorname{softmax}\bigl(f(x_i; \theta)\bigr)_{y_i}.
+# \begin{aligned}
+# U(\theta) &= \tfrac12\lvert\theta\rvert^2 \\
+# &\quad - \sum_{i=1}^N\log\operatorname{softmax}\bigl(f(x_i; \theta)\bigr)_{y_i}.
+# \end{aligned}
 # $$ (eq-network)
 #
 # A {term}`minibatch` of $n = 500$ estimates the sum as $N/n = 8$ times its own. Eight steps see as many digits as there are, and count as one *epoch*.
@@ -89,7 +92,7 @@ steps_per_epoch = len(train.targets) // posterior.batch_size
 #
 # The rates look small because $U$ is a *sum* over 4,000 digits: $\eta N$, here from 0.04 to 1.6, is the rate that a user of averaged losses would recognise.
 # In directions where $U$ is flat a walk with momentum moves like one without at the rate $\eta/\alpha$. So the two optimisers are equally fast, and SGHMC is five times as fast as SGLD.
-# It can afford to be: a step is limited by the steepest direction, and there $\eta$ counts and not $\eta/\alpha$. SGLD cannot follow, see {ref}`ex-digits-sgld`.
+# It can afford to be: the steepest direction limits $\eta$, and not $\eta/\alpha$. SGLD has only $\eta$, and cannot follow ({ref}`ex-digits-sgld`).
 #
 # We keep the probabilities of the test digits, and of the letters of {doc}`/book/foundations/bayesian_learning`, after every epoch, and $\lvert\theta\rvert^2$, but not the weights themselves: that is what `collect` is for.
 
@@ -138,7 +141,7 @@ on_digits, on_letters, lengths = kept("digits"), kept("letters"), kept("length")
 # %% [markdown]
 # ## Has it arrived?
 #
-# Before looking at predictions, ask whether the chains are where they should be. A chain in 79,510 dimensions gives one number for free.
+# Before looking at predictions, ask whether the chains are where they should be. A chain in 79,510 dimensions gives one number for free. A chain that misses it has not arrived; one that hits it may still be wrong elsewhere.
 #
 # Most weights are hardly informed by 4,000 digits: 124 of the 784 pixels are empty in all of them, so the weights of those pixels follow the prior exactly, and many others nearly. So $\lvert\theta\rvert^2$ must come close to $d = 79{,}510$, the mean that it has under the prior. It starts near 110, where good initial weights for an optimiser are.
 # {numref}`fig-digits-length` shows how far each walk came.
@@ -212,10 +215,13 @@ plt.show()
 # We throw away the first 100 epochs, and compare the *last* network of each walk with the *average* of the predictions of all the networks since, which is what Bayes' rule asks for:
 #
 # $$
-# P(y \mid x, \mathcal D) = \int P(y \mid x, \theta)\,\pi(\theta)\,d\theta \approx \frac1S\sum_{s=1}^S P(y \mid x, \theta_s).
+# \begin{aligned}
+# P(y \mid x, \mathcal D) &= \int P(y \mid x, \theta)\,\pi(\theta)\,d\theta \\
+# &\approx \frac1S\sum_{s=1}^S P(y \mid x, \theta_s).
+# \end{aligned}
 # $$ (eq-average)
 #
-# Two scores on the 1,000 test digits: the *error*, the share whose most probable class is wrong, and the *log score*, the mean of $-\log P(y_i)$, which punishes being sure of a wrong class.
+# Two scores on the 1,000 test digits: the *error*, the share whose most probable class is wrong, and the *log score*, the mean of $-\log P(y_i)$, which punishes being sure of a wrong class. Less is better in both; later chapters call the log score *log loss*.
 
 
 # %%
@@ -320,7 +326,7 @@ claim(
 # On the log score the average is level with the optimised network, or ahead or behind by no more than the luck of 1,000 digits and of the walk. It is an honest result for a prior that nobody chose with care:
 # $N(0, 1)$ on the weights of 784 inputs makes hidden units of a size that no one would expect, and {numref}`fig-digits-length` shows that the sampler does go where the prior sends it. {ref}`ex-digits-prior` tries others.
 #
-# Momentum matters for sampling as it does for optimisation. SGLD, at the largest step that serves it, is still on its way when SGHMC has arrived, and its average shows it.
+# Momentum matters for sampling as it does for optimisation. SGLD, at this step, is still on its way when SGHMC has arrived, and its average shows it.
 #
 # ## A fairer optimiser
 #
@@ -350,7 +356,7 @@ claim(
     "Log score of the optimiser, falling rate less constant rate",
     rivals["falling rate"][1] - rivals["constant rate"][1],
     at_most=0.012,
-    because="it was -0.020 to -0.008 with three seeds: no worse",
+    because="it was -0.021 to -0.008 with three seeds: no worse",
 )
 for name in ("falling rate", "path average"):
     claim(
@@ -482,7 +488,7 @@ plt.show()
 # The optimised network is a little too sure of itself, the average a little too modest: it is right more often than it says. On average neither is far off.
 # Calibration does not ask whether confidence is high, or in the right places: whoever always answers with the frequencies of the classes is calibrated, and useless. Read {numref}`fig-digits-calibration` beside a score such as the log score, never alone.
 #
-# On letters the average is more careful, and as in {doc}`/book/foundations/bayesian_learning` not only because it is more careful everywhere: at the same share of digits answered it lets through about six tenths of the letters that the optimised network lets through.
+# On letters the average is more careful, and as in {doc}`/book/foundations/bayesian_learning` not only because it is more careful everywhere: where both answer 80 % of the digits, and hand on what they are less sure of, it answers about six tenths as many letters as the optimised network.
 # {doc}`/book/bayesian_networks/uncertainty` tests that at full scale, and finds where it holds and where not.
 #
 # ## The digits it is unsure of

@@ -64,7 +64,7 @@ play()
 # | SGD | $10^{-5}$ | | none |
 # | SGHMC, as reported | $10^{-6}$ | 0.01 | $N\bigl(0, (2\alpha\eta)^2\bigr)$ |
 #
-# The last line is not a misprint. Their program draws the noise with a function that asks for a standard deviation, and gives it the variance.
+# The last line is not a misprint. As in {doc}`/book/bayesian_networks/reproduction_report`, their program draws the noise with a function that asks for a standard deviation, and gives it the variance.
 #
 # ```{prf:theorem} A variance passed as a standard deviation
 # :label: thm-fashion-reported
@@ -455,7 +455,7 @@ claim(
 #
 # ## In practice
 #
-# * Check the injected noise of a sampler at a point without force: one line of code, and it finds the commonest bug of the field.
+# * Check the injected noise of a sampler at a point without force: one line of code, and it finds the bug of this chapter.
 # * A chain whose $\lvert\theta\rvert^2$ stays where an optimiser's does is an optimiser.
 # * Ask before the run how far $\eta/\alpha$ times the number of steps can take a weight.
 # * Give the optimiser what you give the sampler: a falling rate, or the average along its path.

@@ -20,7 +20,7 @@
 # **You will learn** to
 #
 # * put a prior on the width of a prior, and draw that width by a Gibbs step between two rounds of SGHMC,
-# * say what shuffled passes do to the gradient noise that independent minibatches do not, and see it in the test error,
+# * say what shuffled passes do to the gradient noise that independent minibatches do not, and test whether the scores show it,
 # * average the predictions of 750 networks without storing one of them,
 # * read a comparison of samplers and optimisers with its seeds, its costs and its tests.
 #
@@ -77,8 +77,10 @@ play()
 # Now there are two kinds of unknowns, and the joint posterior is
 #
 # $$
-# \pi(\theta, \lambda) \propto \underbrace{\prod_{i=1}^N P(y_i \mid x_i, \theta)}_{\text{knows nothing of } \lambda}\;
-# \prod_k \lambda_k^{n_k/2} e^{-\frac12\lambda_k\lvert w_k\rvert^2}\,\lambda_k^{a-1}e^{-b\lambda_k}.
+# \begin{aligned}
+# \pi(\theta, \lambda) \propto{} &\underbrace{\prod_{i=1}^N P(y_i \mid x_i, \theta)}_{\text{knows nothing of } \lambda} \\
+# &\cdot \prod_k \lambda_k^{n_k/2} e^{-\frac12\lambda_k\lvert w_k\rvert^2}\,\lambda_k^{a-1}e^{-b\lambda_k}.
+# \end{aligned}
 # $$ (eq-mnist-joint)
 #
 # ## The Gibbs step
@@ -110,7 +112,7 @@ play()
 # Given $(\theta, r)$, $\lambda$ has the law $\pi(\lambda \mid \theta)$, for $r$ is independent of both; replacing it by another draw from that law changes nothing either.
 # ```
 #
-# SGHMC's kernel has that invariant law only up to its step size and its gradient noise; the Gibbs step adds no error of its own.
+# SGHMC's kernel has that invariant law only up to its step size and its gradient noise; the Gibbs step adds no error of its own, but it can let the kernel's grow ({doc}`/book/bayesian_networks/reproduction_report`).
 # In code it is two lines for a tensor of weights, a sum of squares and a Gamma draw. `draw_hyperparameters` of a posterior does it for every tensor and every chain.
 # A posterior is not changed by what is drawn: `posterior.given(drawn)` is another one, with these precisions, for the steps of the next round.
 # `Gibbs` of `sgmc.kernels` is the two in turn, as a kernel for `sample`.
@@ -268,7 +270,7 @@ claim(
 # ## The runs
 #
 # The command is `python -m experiments run mnist`. It walks the network through 80,000 steps for each method and seed, averages predictions as they come, saves itself every half minute, and goes on after a kill with `--resume`, to the very same bits.
-# The optimisers have no Gibbs step; their one precision (the weight decay) and learning rate, and SGLD's learning rate, are those with the smallest error on the validation digits after 100 rounds.
+# The optimisers have no Gibbs step; their one precision (the weight decay) and learning rate, and SGLD's learning rate, are those with the smallest error on the validation digits after 100 rounds of 800, which favours what is quick.
 # A grid was widened until its best point lay inside: an optimum on the edge of a grid is not an optimum.
 
 # %% tags=["hide-input"]
@@ -351,8 +353,8 @@ panels[0].legend(loc="upper right", ncols=2, fontsize=8)
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-mnist-curves` shows the way there: averages come down smoothly, the last network of SGD with momentum jumps. In numbers, at round 800, mean and standard deviation over the seeds.
-# The minutes are processor time on one core of a machine that other jobs shared, which makes a core slower too; on a quiet core a run takes about two and a quarter.
+# {numref}`fig-mnist-curves` shows the way there: averages come down smoothly, the last network of SGD with momentum jumps. The table gives the mean and the standard deviation over the seeds at round 800; Brier's score is the mean of $\sum_k(P_k - [k = y])^2$, and less is better.
+# The minutes are processor time on one core of a machine that other jobs shared, so that small differences mean nothing.
 
 # %% tags=["hide-input"]
 names = {
@@ -669,10 +671,11 @@ claim(
 # %% [markdown]
 # So the plain statement is, method by method:
 #
-# * *SGD with momentum.* SGHMC's average errs a little less often, by two digits in a thousand than the last network and by one in a thousand than the path average. Five seeds and 10,000 digits do not decide it.
+# * *SGD with momentum.* SGHMC's average errs a little less often, by two digits in a thousand than the last network and by one in a thousand than the path average. Five seeds and 10,000 digits do not decide it: McNemar's test finds $p < 0.05$ against the last network with three seeds, and against the path average with none.
 #   On log loss it is **behind the path average**, by 0.0064, and that is decided ($p = 4\cdot10^{-6}$). On the Brier score it is behind by 0.0013, with $p = 0.003$ just short of a decision. It is worse calibrated beyond doubt, because it is too cautious. The authors' later note is right, and more could have been said.
-# * *SGD.* SGHMC errs less often, by about 0.3 % of the digits: Welch's test decides that, and McNemar's finds $p < 0.05$ with four seeds of five. It is worse calibrated, and its log loss does not differ from that of SGD's path average by more than luck.
+# * *SGD.* SGHMC errs less often than the last network, by about 0.3 % of the digits: Welch's test decides that, the paired test does not, and McNemar's finds $p < 0.05$ with four seeds of five. It is worse calibrated, and behind on log loss, by 0.003 against the last network and 0.001 against the path average; neither is decided.
 # * *SGLD.* The same posterior with the same calibration. At this length of run SGHMC is a little ahead on log loss, which the seeds decide, and on error, which they do not.
+# * *Fresh minibatches.* Passes are a little ahead on all four scores, and five seeds decide none of them.
 #
 # Some of what a figure of one seed shows as an advantage over the optimiser is the steadiness of any average: the networks of SGD with momentum, averaged along their path, are steadier still.
 #
@@ -718,10 +721,10 @@ for score, bound in (("error", 0.001), ("log_loss", 0.002), ("brier", 0.0005)):
     )
 
 # %% [markdown]
-# The falling rate and the path average come to nearly the same place: they cure the same ill. So the path average is a fair stand-in for a tuned, falling rate in the tests above.
+# The falling rate and the path average come to nearly the same place: they cure the same ill. So we take the path average as a stand-in for a falling rate in the tests above; on the sigmoid network nobody has compared the two.
 # (After 60 passes SGHMC is still on its way, and behind both; that table is about the optimisers.)
 #
-# What sampling has over the optimiser does not show on the test digits at all; {doc}`/book/bayesian_networks/uncertainty` looks where it does, and where it does not.
+# What sampling has over a fair optimiser hardly shows on the test digits; {doc}`/book/bayesian_networks/uncertainty` looks where it does, and where it does not.
 
 # %% [markdown]
 # ## How wide the priors became
@@ -754,7 +757,7 @@ right.legend(fontsize=8)
 plt.show()
 
 # %% [markdown]
-# The chain has not arrived: $\lvert\theta\rvert^2$ still grows after 80,000 steps. $\lambda_1$ and the 78,400 weights of $W_1$ pin each other, as we computed above, and so can only wander off together, in small steps: wider weights allow a smaller $\lambda_1$, which allows wider weights. {doc}`/book/bayesian_networks/reproduction_report` finds a part of what drives them: heat from the minibatches, of which passes take only the slow part.
+# The chain has not arrived: $\lvert\theta\rvert^2$ still grows after 80,000 steps. $\lambda_1$ and the 78,400 weights of $W_1$ pin each other, as we computed above, and so can only wander off together, in small steps: wider weights allow a smaller $\lambda_1$, which allows wider weights. {doc}`/book/bayesian_networks/reproduction_report` finds a part of what drives them: heat from the minibatches, of which passes remove only the slow part.
 # The averaged predictions in {numref}`fig-mnist-curves` look finished all the same. What a chain predicts can settle long before the chain does, and a flat curve of test errors is no proof of convergence.
 
 # %%
@@ -953,7 +956,7 @@ claim(
 # ```{solution} ex-mnist-mode
 # :class: dropdown
 #
-# At $\lambda_k = (a - 1 + n_k/2)/(b + \lvert w_k\rvert^2/2)$ the factor of $w_k$ is proportional to $(b + \lvert w_k\rvert^2/2)^{-(a - 1 + n_k/2)}$. As $b \to 0$ it has a pole at $w_k = 0$, of an order that the likelihood cannot outweigh: the joint mode sets the whole tensor to zero. Sampling does not go there, because the volume near zero is as small as the density is large.
+# At $\lambda_k = (a - 1 + n_k/2)/(b + \lvert w_k\rvert^2/2)$ the factor of $w_k$ is proportional to $(b + \lvert w_k\rvert^2/2)^{-(a - 1 + n_k/2)}$. As $b \to 0$ it has a pole at $w_k = 0$, of an order that the likelihood cannot outweigh: the joint mode sets the whole tensor to zero. Sampling does not go there unless $b$ is absurdly small: the volume near zero, of order $b^{n_k/2}$, leaves of the pole only a factor $b^{-a}$, which the likelihood outweighs.
 # ```
 #
 # ```{exercise}

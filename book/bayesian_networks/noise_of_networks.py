@@ -145,7 +145,7 @@ claim(
 )
 
 # %% [markdown]
-# What does it cost? Most of the time of a step of a large layer goes into products of matrices of the same size: one forward, one for the gradient, and one for the squares if they are wanted. So the online diagonal should cost half a step more at most.
+# What does it cost? Most of the time of a step of a large layer goes into products of matrices of the same size: one forward, one for the gradient, and one for the squares if they are wanted. So with large layers the online diagonal should cost half a step more at most; with small ones, as here, what surrounds the products counts too, and the share can be larger.
 # `python benchmarks/noise.py` measures it on your machine.
 #
 # ## A thermometer
@@ -341,13 +341,13 @@ figure.legend(*bottom.get_legend_handles_labels(), loc="outside lower center", n
 plt.show()
 
 # %% [markdown]
-# The thermometer reads what the formula says, weight by weight ({numref}`fig-estimate-network`, top): with nothing taken away $1 + \beta_j/\alpha$, and with the estimate one, as long as $\beta_j$ is well below $\alpha$.
+# The thermometer reads nearly what the formula says, over weights of like noise ({numref}`fig-estimate-network`, top): with nothing taken away $1 + \beta_j/\alpha$, and with the estimate one, as long as $\beta_j$ is well below $\alpha$.
 # With the estimate it rises from one before $\beta_j$ reaches $\alpha$. In part this is because the noise of a weight comes and goes along the run, and is clipped when it is up.
 #
 # At $n = 500$ the noise is a few per cent of the friction on average. The estimate brings the weights to a temperature of one, and the predictions do not notice: not because the estimate is bad, but because there is little to correct.
 #
 # At $n = 100$ the noise is near a third of the friction, and unequally so. About half of the weights have less noise than a tenth of the friction, and several in a hundred have more than all of it. There the estimate is clipped and the chain stays hot.
-# With friction by weight there is room nearly everywhere, the mean temperature is near one, and both scores improve: the {term}`log loss` and the {term}`calibration` error.
+# With friction by weight there is room nearly everywhere, the mean temperature is near one, and both scores improve: the log score, which is the {term}`log loss`, and the {term}`calibration` error.
 # The estimate alone helps, the friction alone helps too, and the two together most ({numref}`fig-estimate-network`, bottom).
 # So the first use of $\hat V$ in a network is to see where the noise is, and the second is to take it away.
 #

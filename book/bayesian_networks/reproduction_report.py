@@ -110,10 +110,10 @@ claim(
 # That is $4\cdot10^{-8}$ in place of one, and the injected noise is its root, $2\cdot10^{-4}$, times as large as it should be: gone, for all that a network can notice. What is left is SGD with momentum $1 - \alpha$ and weight decay, stirred by its minibatches: with gradient noise of variance $V$ in a direction, {prf:ref}`thm-estimate-direction` gives the temperature
 #
 # $$
-# T_{\text{eff}} \approx \underbrace{2\alpha\eta}_{\text{injected}} + \underbrace{\beta/\alpha}_{\text{minibatches}}, \qquad \beta = \tfrac12\eta V ,
+# T_{\text{eff}} \approx \underbrace{2\alpha\eta}_{\text{injected}} + \underbrace{\beta/\alpha}_{\text{minibatches}}
 # $$ (eq-report-effective)
 #
-# where the right noise has $1 + \beta/\alpha$. The two agree only where the minibatches drown everything, $\beta \gg \alpha$.
+# with $\beta = \tfrac12\eta V$, where the right noise has $1 + \beta/\alpha$. The two agree only where the minibatches drown everything, $\beta \gg \alpha$.
 #
 # ## What the right noise changes
 #
@@ -220,7 +220,7 @@ claim(
     live[sghmc].temperature["0.weight"],
     near=1.08,
     within=0.02,
-    because="1 + β/α and a step-size effect; 1.071 to 1.088 over 33 seeds",
+    because="1 + β/α and a step-size effect; it was 1.07 to 1.09 in 34 runs",
 )
 claim(
     "Temperature of the momentum in W₁ with the wrong noise",
@@ -264,14 +264,14 @@ claim(
     "Mean entropy of SGHMC's averaged prediction over that with the wrong noise",
     live[sghmc].kept["entropy"] / live[wrong].kept["entropy"],
     at_least=1.15,
-    because="it is 1.39 to 1.64 over five seeds",
+    because="it was 1.25 to 1.64 in six runs",
 )
 claim(
     "Calibration error of SGHMC's average less that with the wrong noise",
     live[sghmc].result["average"]["calibration_error"]
     - live[wrong].result["average"]["calibration_error"],
     at_least=0.02,
-    because="it is 0.04 to 0.08 over five seeds",
+    because="it was 0.037 to 0.08 in six runs",
 )
 claim(
     "Test error of SGHMC's average less that with the wrong noise",
@@ -671,7 +671,7 @@ claim(
     at_least=6,
     because=(
         "there β > α: nothing is injected, and the minibatches heat all the same; it "
-        "is 11 to 16 over five seeds"
+        "was 11 to 18 in six runs"
     ),
 )
 claim(
@@ -689,7 +689,7 @@ claim(
 )
 
 # %% [markdown]
-# {numref}`fig-report-noise` shows it. With $\alpha = 0.01$ the estimate helps where help is not needed and fails where it is: most coordinates are weights of inputs, in which $\beta \ll \alpha$, and the few hot ones, which decide the output, are *clipped*: nothing is left to take away. With $\alpha = 0.1$ it works.
+# {numref}`fig-report-noise` shows it. With $\alpha = 0.01$ the estimate helps where help is not needed and fails where it is: most coordinates are weights of inputs, in which $\beta \ll \alpha$, and the few hot ones, which decide the output, are *clipped*: nothing is left to take away. With $\alpha = 0.1$ it removes about half of the heat in the hidden biases, and less in $W_2$.
 #
 # And at full scale, on the experiment of {doc}`/book/bayesian_networks/mnist` with fresh minibatches and the paper's $\alpha = 0.01$ (`python -m experiments run noise`):
 
@@ -781,19 +781,19 @@ claim(
 )
 
 # %% [markdown]
-# There is little heat to take away from the sigmoid network at full scale, some three per cent in $W_1$, and the estimate takes about half of that; one coordinate in a hundred is clipped. The prediction does not gain by it: the average is the worse by a small margin, in log loss by 0.003.
+# There is little heat to take away from the sigmoid network at full scale, some three per cent in $W_1$, and the estimate takes about half of that; one coordinate in a hundred is clipped. A single network gains by it, 0.03 in log loss; the average, which is what one predicts with, loses 0.003.
 #
 # But look at $\lvert\theta\rvert^2$, which falls to a third. Here is why so little heat does so much.
 #
 # The precision $\lambda$ is drawn given the weights, and comes out as one over their mean square $m$, within half a per cent for the 78,400 of $W_1$. A weight that the data leave alone goes to the mean square $T/\lambda$, at the rate $2(\eta/\alpha)\lambda$ a step. Together,
 #
 # $$
-# \dot m = 2\,\frac\eta\alpha\,\lambda\Bigl(\frac T\lambda - m\Bigr) = 2\,\frac\eta\alpha\,(T - 1) \quad\text{a step, because } \lambda m = 1 :
+# \dot m = 2\,\frac\eta\alpha\,\lambda\Bigl(\frac T\lambda - m\Bigr) = 2\,\frac\eta\alpha\,(T - 1)
 # $$ (eq-report-drift)
 #
-# at $T = 1$ nothing pulls, but at a temperature above one the mean square grows without end, for the precision follows the weights and never pulls them back. Where the data hold a weight it grows less.
+# a step, because $\lambda m = 1$. At $T = 1$ nothing pulls, but at a temperature above one the mean square grows without end, for the precision follows the weights and never pulls them back. Where the data hold a weight it grows less.
 #
-# A sampler that is three per cent too hot is three per cent too wide where a prior holds it; where the prior's width is itself drawn, the error adds up. Some of the widening in {doc}`/book/bayesian_networks/mnist` may be this error too, for passes take away the slow part of the noise only.
+# A sampler that is three per cent too hot has three per cent too much variance where a fixed prior holds it; where the prior's width is itself drawn, the error adds up. Some of the widening in {doc}`/book/bayesian_networks/mnist` may be this error too, for passes take away the slow part of the noise only.
 #
 # The formula can be checked on the stored runs: by how much did $1/\lambda$ of $W_1$ grow from round 400 to round 800, and what does {eq}`eq-report-drift` say at the temperature that was measured?
 
@@ -822,7 +822,7 @@ claim(
 )
 
 # %% [markdown]
-# Half of what free weights would do: the formula has the size right, and the data hold the rest.
+# Half of what free weights would do: the formula has the size right, and the data seem to hold the rest.
 #
 # ## In practice
 #
@@ -844,7 +844,7 @@ claim(
 # ## Change it
 #
 # * Set `eta, alpha = 2e-6, 0.1`: ten times the friction makes the wrong noise ten times hotter, still nothing. The claim on the temperature shows ✗.
-# * Set `live[method] = Watched(plan_of(method, 0.1, 0.1, record_every=1))`: with $\alpha = 0.1$ the walks are ten times slower in flat directions, and the claims on the squared length and on the temperature of $W_1$ show ✗.
+# * Set `live[method] = Watched(plan_of(method, 0.1, 0.1, record_every=1))`: with $\alpha = 0.1$ the walks are ten times slower in flat directions, and the claim on the squared length of SGHMC's weights shows ✗. That on the temperature of $W_1$ may, for little heat is left.
 #
 # ## Exercises
 #

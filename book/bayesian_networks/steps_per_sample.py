@@ -397,13 +397,13 @@ claim(
 )
 
 # %% [markdown]
-# The fair question has a clear answer here. **At equal gradients** the average is *worse* with $m = 3$ and $m = 5$ than with $m = 1$: in log loss beyond doubt, and in error too, as far as five seeds can tell. Single networks of $m = 5$ err less, 4.0 against 4.6 per cent, as cooler ones should; the seeds leave that open too.
+# The fair question has a clear answer here. **At equal gradients** the average is *worse* with $m = 3$ and $m = 5$ than with $m = 1$: in log loss beyond doubt, in error by 0.4 to 0.5 points, which five seeds leave open. Single networks of $m = 5$ err less, 4.0 against 4.6 per cent, as cooler ones should; the seeds leave that open too.
 #
 # **At equal samples**, for three and five times the gradients, the finer steps err less by 0.21 and 0.23 points. The seeds of $m = 1$ alone spread by 0.21, and no test decides it. In log loss they lose even then, beyond doubt.
 #
 # We can say what that is not, and not for certain what it is. It is not a lack of time, for all have covered the same.
-# But the 20 rounds over which we average are 2,000 steps of $m = 1$. In them a weight without data forgets only a third of where it was ($e^{-0.4} = 0.67$ is left), so that the networks of an average are alike. Single networks with this prior are far too sure. The heat of $m = 1$ makes its networks differ more, and that may make the average the humbler.
-# Nearer to the posterior is not nearer to the truth while the average is short and the prior is wrong.
+# But the 20 rounds over which we average are 2,000 steps of $m = 1$. In them a weight without data forgets only a third of where it was ($e^{-0.4} = 0.67$ is left), so that the networks of an average are alike. The heat of $m = 1$ makes its networks differ more, and that may make the average the humbler.
+# Nearer to the posterior need not be nearer to the truth while the average is short or the prior poor.
 #
 # So begin with $m = 1$. Where the stiff directions are far too hot the balance tips. The small experiment below is such a case: its heat $\eta V/2\alpha = 0.05\,h$ is five times that of the large one.
 #
@@ -463,13 +463,13 @@ claim(
 
 # %% [markdown]
 # Here the finer steps win at equal gradients too, in the error of the single network and of the average. So much heat does not average out.
-# Even then it is better to take the heat out of the stiff directions, by an estimate of the noise or a larger friction, than the speed out of all the others.
+# Even then it is better to take the heat out of the stiff directions alone, by an estimate of the noise where it has room, than the speed out of all the others, as a finer step and a larger friction do.
 #
 # ## In practice
 #
 # * Compare at equal gradient evaluations. At equal samples the setting that computes more wins.
 # * Never hold a minibatch for a trajectory: it costs nothing to draw another one, and the noise of the held one adds up.
-# * To cool stiff directions, estimate the noise ({doc}`/book/stochastic_gradients/estimating_the_noise`), raise $\alpha$, or pay with larger minibatches or finer steps.
+# * To cool stiff directions, estimate the noise ({doc}`/book/stochastic_gradients/estimating_the_noise`). To cool them $m$ times by a larger $\alpha$, a larger minibatch or a finer step costs $m$ times the work in flat directions.
 #
 # ## Formulas
 #

@@ -128,7 +128,11 @@ claim(
 # Because the average of $P_k(\theta)$ is $\bar P_k$, we have $E_\theta\sum_kP_k(\theta)\log\bar P_k = \sum_k\bar P_k\log\bar P_k = -\mathcal H(\bar P)$. So
 #
 # $$
-# \mathcal D(x) = E_\theta\sum_k P_k(\theta)\log P_k(\theta) - E_\theta\sum_kP_k(\theta)\log\bar P_k = E_\theta\sum_k P_k(\theta)\log\frac{P_k(\theta)}{\bar P_k}.
+# \begin{aligned}
+# \mathcal D(x) &= E_\theta\sum_k P_k(\theta)\log P_k(\theta) \\
+# &\quad - E_\theta\sum_kP_k(\theta)\log\bar P_k \\
+# &= E_\theta\sum_k P_k(\theta)\log\frac{P_k(\theta)}{\bar P_k}.
+# \end{aligned}
 # $$
 #
 # This is the mean Kullback–Leibler divergence of $P(\cdot \mid x, \theta)$ from $\bar P$, which is how mutual information is defined. A divergence is at least zero, and zero only for equal laws.
@@ -276,7 +280,7 @@ claim(
 )
 
 # %% [markdown]
-# **On letters the samples help, beyond doubt.** SGHMC's average tells 99 letters in a hundred from a digit, the optimiser's last network 89 and its path average 90, in the sense of {prf:ref}`def-auroc`.
+# **On letters the samples help, beyond doubt.** Of a hundred pairs of a letter and a digit SGHMC's average finds the letter the stranger in 99, the optimiser's last network in 89 and its path average in 90.
 # The averages differ in the disagreement: it is four fifths of the entropy of SGHMC's average, and a tenth of that of the path average, whose networks are too much alike.
 #
 # On clothes the gain is smaller, 0.04 against the last network and 0.03 against the path average, and four tests on five seeds leave it open.
@@ -433,7 +437,7 @@ for rival in rivals:
 # ## Turning the digits
 #
 # A turned digit is still a digit, but fewer and fewer of the training digits look like it ({numref}`fig-uncertainty-digits`).
-# An honest prediction loses confidence as fast as it loses accuracy. {numref}`fig-uncertainty-turned` shows that none of the three does, and that the order of the curves changes between 45° and 90°.
+# An honest prediction loses confidence as fast as it loses accuracy. {numref}`fig-uncertainty-turned` shows that none of the three does, and that in error and log loss the order of the curves changes between 45° and 90°.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-digits", "caption": "Three digits as the networks see them, turned by 0 to 90 degrees."}, "image": {"alt": "Three rows of seven pictures: a 2, a 4 and a 7, each upright on the left and turned further anticlockwise until it lies on its side on the right."}}
 _, test = digits()
@@ -592,7 +596,7 @@ claim(
 # The Brier score never exceeds two, however wrong a prediction is; log loss asks how little was left for the right class. Here $e^{-5.73} = 0.003$, the geometric mean of the probabilities given to the right class, is less than $e^{-5.27} = 0.005$.
 # The average is less sure, and its doubt does not go to the right class.
 #
-# All three do worse at 90° than a prediction that knows nothing and says so.
+# In log loss and in the Brier score all three do worse at 90° than a prediction that knows nothing and says so, which has 2.3 and 0.9.
 # A posterior knows what the data leave open *within the model*, and nothing in the model says that digits may lie down.
 #
 # ## One network, an ensemble, or samples?
@@ -690,7 +694,7 @@ claim(
 # %% [markdown]
 # A falling rate alone tells letters from digits no better than the path average.
 # An ensemble does: with one short budget it is ahead of SGHMC on error and log loss, and on letters and clothes at least level with it.
-# SGHMC's 99 letters in a hundred above took 800 passes. {doc}`/book/practice/what_should_i_use` weighs all of this against its price.
+# SGHMC's 99 pairs in a hundred above took 800 passes. {doc}`/book/practice/what_should_i_use` weighs all of this against its price.
 #
 # ## The same code, live
 #
@@ -717,7 +721,7 @@ claim(
     live[sghmc]["letters"]["auroc"],
     near=0.87,
     within=0.04,
-    because="it is 0.865 to 0.872 over several seeds",
+    because="it was 0.862 to 0.872 in several runs",
 )
 claim(
     "Live: area for letters, SGHMC less the path average",

@@ -73,7 +73,7 @@ play()
 # $$ (eq-predictive)
 #
 # A *point estimate* replaces the average by the single term $p(y \mid x, \hat\theta)$. The usual $\hat\theta$ has the largest posterior density, so it is where $U$ is smallest: training a network with weight decay minimises just this $U$, for a Gaussian prior.
-# That is fine where all the $\theta$ that have a fair share of $\pi$ predict the same. It is wrong where they do not: far from the data, and for models with more parameters than data.
+# That is fine where all the $\theta$ that have a fair share of $\pi$ predict the same. It misleads where they do not: often far from the data, and in models with more parameters than data.
 #
 # A word that we shall need all the time: the *law* of a random quantity is its probability distribution. The posterior is the law of $\theta$ given the data.
 #
@@ -190,7 +190,7 @@ plt.show()
 #
 # Gradient descent with momentum finds the point estimate. The posterior is sampled by SGHMC, the algorithm towards which this book works. It runs the same loop, and adds noise of the right size to every step; it then visits weights in proportion to $\pi$.
 # The code has one line for each: both are `SGHMC`, and `temperature=0.0` switches the noise off, which leaves gradient descent with momentum.
-# Why the noise does this, and what the two numbers in the lines mean, comes later. Here we only use it: 2,000 steps to get there, called the *warm-up*, and then a network kept after every 20 steps, $S = 150$ in all. Their average stands for the integral {eq}`eq-predictive`:
+# Why the noise does this, what the two numbers in the lines mean, and why a step may look at 200 digits only (`batch_size`), comes later. Here we only use it: 2,000 steps to get there, called the *warm-up*, and then a network kept after every 20 steps, $S = 150$ in all. Their average stands for the integral {eq}`eq-predictive`:
 #
 # $$
 # p(y \mid x, \mathcal D) \approx \bar P(y) = \frac1S\sum_{s=1}^SP_s(y), \qquad P_s(y) = p(y \mid x, \theta_s).
@@ -267,7 +267,7 @@ claim(
 #
 # Measure doubt by the *entropy* of a prediction, $-\sum_kP(k)\log P(k)$: it is 0 where one class has all the probability, and $\log 10 \approx 2.3$ where none is preferred.
 # Now let a classifier answer only where its entropy is below some threshold. For every threshold it answers some share of the digits, and lets some share of the letters through. A higher threshold raises both shares: the two move along a curve.
-# A classifier that is merely timid has more entropy everywhere, with the inputs in the same order. That changes the thresholds, and not the curve. Only one that has more doubt of letters than of digits lowers the curve.
+# A classifier that is merely timid has more entropy everywhere, with the inputs in the same order. That changes the thresholds, and not the curve. Only one that moves letters behind digits in that order lowers the curve.
 
 # %%
 doubt = {

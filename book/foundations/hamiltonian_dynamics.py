@@ -114,7 +114,7 @@ show_frames(
 # ```{prf:theorem} What the flow keeps
 # :label: thm-flow
 #
-# Let $U$ be twice continuously differentiable, and let solutions exist for all times. Then
+# Let $U$ be twice continuously differentiable, and let solutions exist for all times. With the Jacobian $D\Phi_t$, the matrix of the derivatives of $\Phi_t$ by the start:
 #
 # 1. *(energy)* $H(\Phi_t(\theta, r)) = H(\theta, r)$;
 # 2. *(reversibility)* with the flip $F(\theta, r) = (\theta, -r)$, the flow run backwards is $\Phi_t^{-1} = F \circ \Phi_t \circ F$;
@@ -557,7 +557,7 @@ plt.show()
 #
 # * Write `path(leapfrog, 1.99, 200)` for `path(leapfrog, 2.01, 200)`: a step just *under* the limit. The path no longer runs away, so the claim that it grows shows ✗.
 # * In `return_error` write `step_size=0.2` for `step_size=0.1`. Leapfrog still comes back to its start to within rounding, and symplectic Euler misses it by more: no claim breaks, because reversibility holds for every step size.
-# * In `short` write `path(integrator, 0.6, 20)` for `path(integrator, 0.3, 20)`. In {numref}`fig-three-integrators` symplectic Euler's ellipse leans further, leapfrog's points lie on an ellipse that one can see, and explicit Euler leaves the frame.
+# * In `short` write `path(integrator, 0.9, 20)` for `path(integrator, 0.3, 20)`. In {numref}`fig-three-integrators` symplectic Euler's ellipse leans further, leapfrog's points lie on an ellipse that one can see, and explicit Euler leaves the frame.
 #
 # ## Exercises
 #

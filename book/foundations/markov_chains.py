@@ -434,7 +434,7 @@ claim(
 #
 # Independent draws have $\tau = 1$. So $S$ draws of a chain are worth an *effective sample size* of $S/\tau$, and the *Monte Carlo standard error* of their average is $\sqrt{\tau\operatorname{Var}f/S}$. The number $\tau$ is the *integrated autocorrelation time*: how many steps it takes to get one more independent draw. It depends on $f$.
 #
-# From a few chains $\tau$ must be estimated from noisy correlations, for which we use ArviZ {cite:p}`kumar2019,vehtari2021`.
+# From a few chains $\tau$ must be estimated from noisy correlations, for which we use the package ArviZ {cite:p}`kumar2019,vehtari2021`.
 # From many independent chains there is a way without any such estimate: the chains' averages are independent, so their standard deviation over the square root of their number is the standard error of the grand mean ({prf:ref}`thm-chains-standard-error`). This is why the book runs many chains at once, and where the standard errors of its claims come from.
 # Do the two ways agree? Take 400 chains in 100 groups of four.
 
@@ -558,7 +558,7 @@ plt.show()
 # ## Four bad runs
 #
 # Effective sample sizes are meaningless before the chains have arrived. *Have* they arrived? $\hat R$ asks whether the chains can be told apart.
-# With the mean $W$ of the variances within the chains, and the variance $A$ of the chains' averages,
+# With $S$ draws in each chain, the mean $W$ of the variances within the chains, and the variance $A$ of the chains' averages,
 #
 # $$
 # \hat R = \sqrt{\frac{W(S - 1)/S + A}{W}}:

@@ -192,7 +192,7 @@ claim(
 # {cite:p}`betancourt2017`. This is {eq}`eq-distance` asked at both ends, and the start does not appear in it.
 # Two neighbouring sub-trees may lie on either side of the very point where the path turns, and neither notice. So when two halves join, each is also checked together with the first state of the other, and we say that a sub-tree turns if it does or one of these two does.
 #
-# Stop when the whole path turns. One more thing is needed, and easily forgotten: if the *new half*, or any aligned sub-tree of it, turns by itself, then the new half must be thrown away.
+# Stop when the whole path turns. One more thing is needed, and easily forgotten: if the *new half*, or any aligned sub-tree of it, turns by itself, then the new half must be thrown away, and the growth ends.
 # For a start inside that sub-tree would have stopped there, and never have reached this path.
 #
 # Here it is for one chain. Instead of growing to the left, the path is turned round, its order reversed and all its momenta flipped; then it grows at its end as ever.
@@ -350,7 +350,7 @@ claim(
 # ```{prf:theorem} NUTS leaves the target invariant
 # :label: thm-nuts
 #
-# Grow a path from $(\theta, r)$ with $r \sim N(0, M)$ by leapfrog steps and doubling, throw away new halves that contain a turning sub-tree, stop when the path turns, and choose a state of the path with probability proportional to $e^{-H}$. The chain of the positions leaves $\pi(\theta) \propto e^{-U(\theta)}$ invariant.
+# Grow a path from $(\theta, r)$ with $r \sim N(0, M)$ by leapfrog steps and doubling. Stop when the path turns, or when a new half contains a turning sub-tree, which is then thrown away. Choose a state of the path with probability proportional to $e^{-H}$. The chain of the positions leaves $\pi(\theta) \propto e^{-U(\theta)}$ invariant.
 # ```
 #
 # ```{prf:proof}
@@ -366,7 +366,7 @@ claim(
 # The page {doc}`/book/appendix/sgnuts_theorem` proves it in a form that also covers paths with friction and noise ({prf:ref}`thm-tree`).
 # The weights $e^{-H}$ repair what the integrator's error does; along an exact trajectory they would all be equal.
 #
-# The new index need not be independent of the old one. Let $\kappa(s, k)$ be the probability to choose $k$ if the start has index $s$: any choice for which $e^{-H(z_s)}\kappa(s, k)$ is symmetric in $s$ and $k$ will do, and one is better than independent draws: whenever a new half comes, take a state of it with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half {cite:p}`betancourt2017`. That favours states far from the start ({prf:ref}`lem-choice`; {ref}`ex-nuts-write` has you write it).
+# The new index need not be independent of the old one. Let $\kappa(s, k)$ be the probability to choose $k$ if the start has index $s$: any choice for which $e^{-H(z_s)}\kappa(s, k)$ is symmetric in $s$ and $k$ will do, and one is better than independent draws: whenever a new half comes, draw a state of it by the weights, and take it with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half {cite:p}`betancourt2017`. That favours states far from the start ({prf:ref}`lem-choice`; {ref}`ex-nuts-write` has you write it).
 #
 # This is the package's code that doubles. It does what `grow` does, for all chains at once, and chooses a state as it goes along.
 # `near` and `far` are the ends of the path, both with their momenta pointing outwards; `turned_round` is the coin. `grow_branch` takes the steps of a new half and checks its sub-trees, `join` checks two halves together; both stop a chain's steps at the first turn, instead of finishing a half that will be thrown away.
@@ -654,7 +654,7 @@ plt.show()
 # ````{exercise} Write it yourself
 # :label: ex-nuts-write
 #
-# Let `grow` choose a state as well. In a new half each state in its turn replaces the candidate so far with its share of the weights so far, $w = e^{-H}$. Then the candidate replaces the choice so far with probability $\min(1, w_{\text{new}}/w_{\text{old}})$.
+# Let `grow` choose a state as well. In a new half each state in its turn replaces the candidate so far; the probability is its share of the sum of the weights $e^{-H}$ so far. Then the candidate replaces the choice so far with probability $\min(1, w_{\text{new}}/w_{\text{old}})$.
 #
 # ```python
 # def grow_and_choose(start, step, weight, generator, max_depth=10):
@@ -758,13 +758,13 @@ claim(
 # ```{exercise}
 # :label: ex-nuts-frozen
 #
-# In the bowl, with exact dynamics, states at the phases $\phi_0 + i\varepsilon$ and equal energies: at which number of doublings does a path stop? Does it depend on the start?
+# In two dimensions let $U = \frac12\lvert\theta\rvert^2$ and $M = I$, with exact dynamics. Start with $r$ at a right angle to $\theta$ and as long, so that the ball goes round a circle, in steps of $\varepsilon < 1$. After how many doublings does a path stop? Does that depend on the coins?
 # ```
 #
 # ```{solution} ex-nuts-frozen
 # :class: dropdown
 #
-# The momenta of $n$ states add up to one that points along the middle of the arc, with the sign of $\sin(n\varepsilon/2)$, and the ends are $(n-1)\varepsilon/2$ away from the middle. So the path turns when $(n - 1)\varepsilon/2 \ge \pi/2$ for the first time: when it covers half a period. By symmetry all starts stop at the same depth.
+# The momentum turns by the angle $\varepsilon$ in a step. The momenta of $n$ states add up to $\sin(n\varepsilon/2)/\sin(\varepsilon/2)$ times the one at the middle of the arc, and those at the ends are at the angle $(n-1)\varepsilon/2$ from it. So the path turns as soon as $(n - 1)\varepsilon \ge \pi$: when it covers half a circle (where $n\varepsilon > 2\pi$ the check of a half with its neighbour finds it). Every arc of $n$ states is a rotation of every other, so the coins do not matter, and no new half turns before the whole: $j$ is the smallest with $(2^j - 1)\varepsilon \ge \pi$.
 # ```
 #
 # ```{exercise}
@@ -776,7 +776,7 @@ claim(
 # ```{solution} ex-nuts-refresh
 # :class: dropdown
 #
-# Yes, the tree leaves $e^{-H}$ invariant. But up to the integrator's error it keeps the energy, so the chain would not be ergodic.
+# Yes, the tree leaves $e^{-H}$ invariant. But up to the integrator's error it keeps the energy, so the chain would hardly get from one energy to another.
 # ```
 #
 # ## Further reading

@@ -189,7 +189,7 @@ def log_likelihood(p, x, y):  # one number for each example
 # %% [markdown]
 # With the names and shapes of the parameters, and their *supports*, the sets in which they may lie, that is the model.
 #
-# Two things about the functions.
+# Three things about the functions.
 # They are called for all chains at once by `torch.func.vmap`, which turns a function of one set of parameters into one of many.
 # So they must not look at a value by `if` or `.item()`, nor draw random numbers.
 # And their parameters come with their borders: `p["s"]` is positive, and no Jacobian is to be added.
@@ -202,7 +202,7 @@ def log_likelihood(p, x, y):  # one number for each example
 #
 # The kernel needs a step size and a friction.
 # The energy of this model has a curvature of about $N = 2{,}000$ for each coefficient, and twice that for $\log s$, so that standard deviations are about $1/\sqrt{2000} = 0.022$.
-# With the mass one a step moves a coordinate by about $\varepsilon$: 0.002 is a tenth of that.
+# With a mass of one a step moves a coordinate by about $\varepsilon$: 0.002 is a tenth of that.
 # Critical friction is $2\sqrt{2000} \approx 90$, and 200 is on the safe side.
 # The noise estimate is that of {doc}`/book/stochastic_gradients/estimating_the_noise`; {doc}`/book/practice/what_should_i_use` says which kernel suits which problem.
 # For a model of your own, `default_kernel` of {doc}`/book/practice/tuning` measures the curvature and the noise and chooses all of this; it is used below.
@@ -293,7 +293,7 @@ claim(
 # ## A module
 #
 # A `torch.nn.Module` has names and shapes already, and its data are inputs and targets.
-# `NetworkPosterior` adds the prior, $N(0, 1)$ on every weight, and the likelihood, that of classes because the targets are whole numbers ({doc}`/book/bayesian_networks/digits`).
+# `NetworkPosterior` adds the prior, $N(0, 1)$ on every weight, and the likelihood: that of classes by default ({doc}`/book/bayesian_networks/digits`), that of a regression with `likelihood=Gaussian(noise_variance=...)`.
 # Fifty draws of one chain show the call and the names; they are too few to be a result.
 # A likelihood with a parameter of its own, such as an unknown noise beside the weights, is a plain function again, in which `torch.func.functional_call` runs the module ({ref}`ex-any-module`).
 

@@ -260,7 +260,10 @@ for kept_per, wanted in ((1, 1.31), (2, 1.08)):
 # Let $\varphi_1, \dots, \varphi_S$ be any vectors with mean $\mu$ and $\sigma_\varphi^2 = \frac1S\sum_s\lvert\varphi_s - \mu\rvert^2$. The mean of $K$ of them, chosen at random without repetition, has the expected squared distance
 #
 # $$
-# E\,e_K^2 = \frac{\sigma_\varphi^2}{K}\cdot\frac{S - K}{S - 1}, \qquad e_K = \Bigl|\frac1K\sum_{\text{kept}}\varphi_s - \mu\Bigr|.
+# \begin{aligned}
+# E\,e_K^2 &= \frac{\sigma_\varphi^2}{K}\cdot\frac{S - K}{S - 1}, \\
+# e_K &= \Bigl|\frac1K\sum_{\text{kept}}\varphi_s - \mu\Bigr|.
+# \end{aligned}
 # $$ (eq-few-random)
 # ```
 #
@@ -354,7 +357,7 @@ claim(
 #
 # ## What herding keeps
 #
-# Whatever is linear in the features is kept: if $g(\theta) = c + w^\top\varphi(\theta)$, its mean over the kept differs from that over all by at most $\lvert w\rvert\,e_K$, by the inequality of Cauchy and Schwarz.
+# Whatever is linear in the features is kept up to a small error: if $g(\theta) = c + w^\top\varphi(\theta)$, its mean over the kept differs from that over all by at most $\lvert w\rvert\,e_K$, by the inequality of Cauchy and Schwarz.
 # For features that are the probabilities of $C$ classes on $n$ inputs, {eq}`eq-few-distance` is thereby at most $\frac12\sqrt{C/n}\;e_K$ on these inputs.
 # What is not linear in them may be lost, and {numref}`fig-few-idea` shows how: the rule prefers features near their mean, because those change $u$ least.
 #
@@ -362,7 +365,7 @@ claim(
 #
 # * *Features* $\zeta$, that is $k = \zeta_s^\top\zeta_t$: the mean of every prediction is off by at most $e_K$ posterior standard deviations. Nothing holds the spread. With one weight and very many draws the $K$ innermost are kept, and their variance is the posterior's times $\frac\pi6(K/S)^2$ ({ref}`ex-few-innermost`): a predictive without any uncertainty about $\theta$.
 # * *Features* $1$, $\sqrt2\,\zeta$, $\zeta\zeta^\top$, that is $k = (1 + \zeta_s^\top\zeta_t)^2$: the mean is off by at most $e_K/\sqrt2$ standard deviations, and the second moment about $\hat\theta$ by at most the share $e_K$, for every $x$ at once.
-
+#
 # Let us see it with 2,000 exact draws.
 
 # %%
@@ -490,7 +493,10 @@ claim(
 # Let $q(y \mid x, w)$ be what a student with the weights $w$ predicts, and $x$ be drawn from some law of inputs. We look for the weights with the least
 #
 # $$
-# J(w) = E_x\,KL\bigl(\bar p(\cdot \mid x)\,\|\,q(\cdot \mid x, w)\bigr) = -E_x\sum_k\bar p(k \mid x)\log q(k \mid x, w) + \text{const}.
+# \begin{aligned}
+# J(w) &= E_x\,KL\bigl(\bar p(\cdot \mid x)\,\|\,q(\cdot \mid x, w)\bigr) \\
+# &= -E_x\sum_k\bar p(k \mid x)\log q(k \mid x, w) + \text{const}.
+# \end{aligned}
 # $$ (eq-few-distil)
 #
 # The second form is a cross-entropy with probabilities in the place of labels: a log likelihood with *soft targets*.
@@ -831,6 +837,15 @@ show_table([*heads, "MB", "time"], rows)
 
 # %% [markdown]
 # Means over the seeds: the distance {eq}`eq-few-distance` from the average over the 300 networks, and from that of another chain; error and {term}`log loss`; how well letters are told from digits by entropy, as the area under the ROC curve; megabytes of weights; multiplications of a prediction, in units of one network.
+#
+# {numref}`fig-few-mnist` and the tables say four things.
+#
+# * *Ten networks of 300 will do for the probabilities of digits.* Evenly thinned, they are at a quarter of the distance of another chain, and from that other chain they are hardly farther than the 300 are. By their autocorrelation the 300 are worth about fourteen, and by {prf:ref}`thm-few-thinning` keeping ten adds about a half to the variance of the average. Other columns show that loss: the log loss is 0.125 in the place of 0.105, and the area for letters 0.886 in the place of 0.920.
+# * *How they are chosen matters less than that they are spread out.* Herded and evenly thinned networks are about equally near; random ones need half as many again. The last ones are far worse: twenty of them are farther than five at even distances. With 100,000 features and 300 draws there is no ball for the second bound of {prf:ref}`thm-few-herding`, and nothing like $1/K$ is seen. Thinning needs no features and no look at any data.
+# * *The chain is the weak point.* Two chains differ by more than anything that keeping loses. Means of $n$ independent networks each would have the expected squared distance $2\sigma_\varphi^2/n$, with the $\sigma_\varphi^2$ of {prf:ref}`thm-few-random`; that of the two chains gives $n$ below 2, not fourteen. An autocorrelation knows only the places where its chain has been. A network that has learned nothing but the labels is nearer to the other chain's average than this chain's average is.
+# * *A student is a good network, and no copy of its teacher.* At best, with 400 units, its distance on inputs that it has not seen is that of a single network of the chain. From 100 units on its error is less than that of the teacher; but so is that of the network that learned the labels, which needed no lessons. At telling letters from digits students, and the network that learned the labels, are far better than one network of the chain, and worse than ten. More units bring a student nearer, as {cite:t}`vadera2020` found, who ask how large it has to be. The copies with noise made the distance larger, and the error hardly smaller; we tried one width of the noise.
+#
+# {cite:t}`korattikara2015` report that a distilled chain beats variational inference and expectation propagation. Our teacher, with the prior $N(0, 1)$ and after 60 passes, is not a very good classifier ({doc}`/book/bayesian_networks/neighbours`), so that a student may be better than its teacher, and less faithful because of it.
 
 # %% tags=["hide-input"]
 because = "the stored result; means over the seeds"
@@ -1014,15 +1029,6 @@ claim(
 )
 
 # %% [markdown]
-# {numref}`fig-few-mnist` and the tables say four things.
-#
-# * *Ten networks of 300 will do for the probabilities of digits.* Evenly thinned, they are at a quarter of the distance of another chain, and from that other chain they are hardly farther than the 300 are. By their autocorrelation the 300 are worth about fourteen, and by {prf:ref}`thm-few-thinning` keeping ten adds about a half to the variance of the average. Other columns show that loss: the log loss is 0.125 in the place of 0.105, and the area for letters 0.886 in the place of 0.920.
-# * *How they are chosen matters less than that they are spread out.* Herded and evenly thinned networks are about equally near; random ones need half as many again. The last ones are far worse: twenty of them are farther than five at even distances. With 100,000 features and 300 draws there is no ball for the second bound of {prf:ref}`thm-few-herding`, and nothing like $1/K$ is seen. Thinning needs no features and no look at any data.
-# * *The chain is the weak point.* Two chains differ by more than anything that keeping loses. Means of $n$ independent networks each would have the expected squared distance $2\sigma_\varphi^2/n$, with the $\sigma_\varphi^2$ of {prf:ref}`thm-few-random`; that of the two chains gives $n$ below 2, not fourteen. An autocorrelation knows only the places where its chain has been. A network that has learned nothing but the labels is nearer to the other chain's average than this chain's average is.
-# * *A student is a good network, and no copy of its teacher.* At best, with 400 units, its distance on inputs that it has not seen is that of a single network of the chain. From 100 units on its error is less than that of the teacher; but so is that of the network that learned the labels, which needed no lessons. At telling letters from digits students, and the network that learned the labels, are far better than one network of the chain, and worse than ten. More units bring a student nearer, as {cite:t}`vadera2020` found, who ask how large it has to be. The copies with noise made the distance larger, and the error hardly smaller; we tried one width of the noise.
-#
-# {cite:t}`korattikara2015` report that a distilled chain beats variational inference and expectation propagation. Our teacher, with the prior $N(0, 1)$ and after 60 passes, is not a very good classifier ({doc}`/book/bayesian_networks/neighbours`), so that a student may be better than its teacher, and less faithful because of it.
-#
 # ## What it costs
 #
 # What a prediction costs stands in the last two columns of the table: memory and time are proportional to $K$, so that ten networks take a thirtieth of what 300 take.

@@ -121,7 +121,10 @@ claim(
 # Let $p(k \mid x) = E\,p(k \mid x, \theta)$ be the posterior's probability of class $k$, the average over $\theta \sim \pi$, and $q(k \mid x)$ that of a method. On inputs $x_1, \dots, x_I$ their *agreement* is the share of inputs on which both have the same most probable class, and their *total variation*
 #
 # $$
-# d(p, q) = \frac1I\sum_i d_{x_i}(p, q), \qquad d_x(p, q) = \frac12\sum_k\lvert p(k \mid x) - q(k \mid x)\rvert.
+# \begin{aligned}
+# d(p, q) &= \frac1I\sum_i d_{x_i}(p, q), \\
+# d_x(p, q) &= \frac12\sum_k\lvert p(k \mid x) - q(k \mid x)\rvert.
+# \end{aligned}
 # $$ (eq-fidelity-distance)
 #
 # Where the target is a number, $\frac12\int\lvert p(y \mid x) - q(y \mid x)\rvert\,dy$ takes the place of the sum.
@@ -270,10 +273,13 @@ except NotMixedError as error:
 # Let $s_k(x)$ be the standard deviation of $p(k \mid x, \theta)$ under $\theta \sim \pi$, and $D$ the average over the inputs of $\sum_ks_k(x)$. For averages $\hat p_n$ and $\hat p_m$ of $n$ and $m$ independent exact draws
 #
 # $$
-# E\,d(\hat p_n, \hat p_m) \le \frac D2\sqrt{\frac1n + \frac1m}, \qquad\text{and}\qquad E\,d(\hat p_n, \hat p_m) \approx \sqrt{\frac2\pi}\,\frac D2\sqrt{\frac1n + \frac1m}
+# \begin{aligned}
+# E\,d(\hat p_n, \hat p_m) &\le \frac D2\sqrt{\frac1n + \frac1m}, \\
+# E\,d(\hat p_n, \hat p_m) &\approx \sqrt{\frac2\pi}\,\frac D2\sqrt{\frac1n + \frac1m}
+# \end{aligned}
 # $$ (eq-fidelity-chance)
 #
-# when $n$ and $m$ are large: the ratio of the two sides tends to one.
+# The second holds when $n$ and $m$ are large: the ratio of its two sides tends to one.
 # ```
 #
 # ```{prf:proof}
@@ -448,6 +454,7 @@ claim(
 # Every method of {doc}`/book/bayesian_networks/neighbours` may take 4,000 minibatches, of 28 patients or of 50 digits.
 # Two methods are added: Laplace's method for all weights, and HMC with all the data, for as many examples as the minibatches hold.
 # One ensemble may take five times as many; SGHMC, SGLD and HMC run once more with ten times as many.
+# In the names, *c* stands for cyclical step sizes and *cold* for a temperature below one; *path* is networks along one descent at a constant rate, *snapshots* those at the ends of its cycles.
 # Settings are chosen by the {term}`log loss` on the validation examples, in runs of a third of the length; the reference is not looked at for that. Then come five seeds.
 #
 # (Laplace's method for all weights does not take the Hessian of the energy: within the budget a descent does not reach a minimum, and the Hessian has negative eigenvalues where it stops. It takes the *Gauss–Newton matrix*, the Hessian without the second derivatives of the network, which has none.)
@@ -593,6 +600,27 @@ for axes, problem, title in zip(
     axes.invert_yaxis()
 panels[1].set_xlabel("distance in floors")
 plt.show()
+
+
+# %% [markdown]
+# What {numref}`fig-fidelity-methods` and the tables say:
+#
+# * *No method is close.* At one budget every method is more than ten floors from the posterior on both problems, where 100 exact draws would be at less than seven. For methods with a hundred draws and more, most of the distance is bias, or a chain that has not arrived.
+# * *With ten times the budget the samplers are the nearest of all, on both problems.* For the patients SGHMC comes to 7 floors, SGLD to 11 and HMC with all the data to 14; for the digits it is 8, 11 and 12. HMC takes a tenth of the processor's time for it, since a step with 280 patients costs hardly more than one with 28. So it takes no longer than SGHMC with a tenth of the examples, and is nearer, on both problems.
+# * *At one budget the order depends on the problem.* For the patients dropout, SGHMC and mean-field variational inference (Bayes by Backprop) are nearer than an ensemble, and all of them nearer than one network by SGD with momentum. For the digits an ensemble is nearer than SGHMC.
+# * *A few optimised networks may be nearer than as many draws.* On the digits an ensemble of five is nearer to the posterior than five exact draws would be, and one network by SGD with momentum is nearer than one draw: a mode lacks the posterior's width, but it also lacks the scatter of one draw. On the patients these two are farther than as many exact draws.
+# * *The width shows what the score does not.* For SGLD on the patients validation chose the smallest of seven rates, at which the chain has less than half of the posterior's width: a slow chain stays near where it has come to, and the validation examples reward that. Laplace's draws of all weights are far too wide; {cite:t}`immer2021` explain it by the Gaussian's weights being put into a network that is not linear, and predict with a linearised network instead. Cold SGHMC was chosen by short runs, and four of its five long runs are more than five times too wide.
+#
+# ### Is the more accurate method the more faithful one?
+#
+# Rank the methods by log loss, and by distance.
+# On the patients the two rankings are nearly the same: what is far from the posterior also has a large log loss. The two farthest are too wide, nearly all others too narrow. No method there has a smaller log loss than the posterior itself.
+#
+# On the digits the rankings have little to do with each other, and nearly half of the methods have a smaller log loss than the posterior: here the posterior is not the best predictor. {cite:t}`wenzel2020` found large networks that predict better at a temperature below one than with the posterior, and call it the cold posterior effect; whether ours is the same, we have not tested.
+# The ensemble with five times the budget has the fewest errors and the least log loss of all, and is *farther* from the posterior than the one with a single budget.
+# One network by SGD with momentum has a smaller log loss than the posterior, and is the fifth from the end.
+#
+# So a small loss is no evidence of fidelity, nor fidelity of a small loss. Where the posterior is the best predictor the two may go together; whether it is, only a reference can say.
 
 
 # %% tags=["hide-input"]
@@ -869,25 +897,6 @@ claim(
 )
 
 # %% [markdown]
-# What {numref}`fig-fidelity-methods` and the tables say:
-#
-# * *No method is close.* At one budget every method is more than ten floors from the posterior on both problems, where 100 exact draws would be at less than seven. For methods with a hundred draws and more, most of the distance is bias, or a chain that has not arrived.
-# * *With ten times the budget the samplers are the nearest of all, on both problems.* For the patients SGHMC comes to 7 floors, SGLD to 11 and HMC with all the data to 14; for the digits it is 8, 11 and 12. HMC takes a tenth of the processor's time for it, since a step with 280 patients costs hardly more than one with 28. So it takes no longer than SGHMC with a tenth of the examples, and is nearer, on both problems.
-# * *At one budget the order depends on the problem.* For the patients dropout, SGHMC and mean-field variational inference (Bayes by Backprop) are nearer than an ensemble, and all of them nearer than one network by SGD with momentum. For the digits an ensemble is nearer than SGHMC.
-# * *A few optimised networks may be nearer than as many draws.* On the digits an ensemble of five is nearer to the posterior than five exact draws would be, and one network by SGD with momentum is nearer than one draw: a mode lacks the posterior's width, but it also lacks the scatter of one draw. On the patients these two are farther than as many exact draws.
-# * *The width shows what the score does not.* For SGLD on the patients validation chose the smallest of seven rates, at which the chain has less than half of the posterior's width: a slow chain stays near where it has come to, and the validation examples reward that. Laplace's draws of all weights are far too wide; {cite:t}`immer2021` explain it by the Gaussian's weights being put into a network that is not linear, and predict with a linearised network instead. Cold SGHMC was chosen by short runs, and four of its five long runs are more than five times too wide.
-#
-# ### Is the more accurate method the more faithful one?
-#
-# Rank the methods by log loss, and by distance.
-# On the patients the two rankings are nearly the same: what is far from the posterior also has a large log loss. The two farthest are too wide, nearly all others too narrow. No method there has a smaller log loss than the posterior itself.
-#
-# On the digits the rankings have little to do with each other, and nearly half of the methods have a smaller log loss than the posterior: here the posterior is not the best predictor. {cite:t}`wenzel2020` found large networks that predict better at a temperature below one than with the posterior, and call it the cold posterior effect; whether ours is the same, we have not tested.
-# The ensemble with five times the budget has the fewest errors and the least log loss of all, and is *farther* from the posterior than the one with a single budget.
-# One network by SGD with momentum has a smaller log loss than the posterior, and is the fifth from the end.
-#
-# So a small loss is no evidence of fidelity, nor fidelity of a small loss. Where the posterior is the best predictor the two may go together; whether it is, only a reference can say.
-#
 # ## What others have found
 #
 # {cite:t}`izmailov2021` compare on images and on reviews of films, with residual and recurrent networks. They find that cheaper methods can generalise well and still predict something else than HMC, and that an ensemble is about as near to HMC as SGLD is, and nearer than mean-field variational inference.

@@ -198,7 +198,10 @@ plt.show()
 # Then the product is $\pi = N(\mu, \Sigma)$ with
 #
 # $$
-# \Sigma = \Bigl(\sum_j \Sigma_j^{-1}\Bigr)^{-1}, \qquad \mu = \Sigma \sum_j \Sigma_j^{-1}\mu_j,
+# \begin{aligned}
+# \Sigma &= \Bigl(\sum_j \Sigma_j^{-1}\Bigr)^{-1}, \\
+# \mu &= \Sigma \sum_j \Sigma_j^{-1}\mu_j,
+# \end{aligned}
 # $$ (eq-machines-product)
 #
 # and the average $\sum_j W_j \theta_j$ with $W_j = \Sigma\,\Sigma_j^{-1}$ has exactly this law.
@@ -231,7 +234,10 @@ plt.show()
 # Lecture slides of this topic[^kanpur] print other weights,
 #
 # $$
-# W_j = \Sigma\,\bigl(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1}\bigr), \qquad \Sigma = \bigl(\Sigma_0^{-1} + \textstyle\sum_j\bar\Sigma_j^{-1}\bigr)^{-1},
+# \begin{aligned}
+# W_j &= \Sigma\,\bigl(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1}\bigr), \\
+# \Sigma &= \bigl(\Sigma_0^{-1} + \textstyle\sum_j\bar\Sigma_j^{-1}\bigr)^{-1},
+# \end{aligned}
 # $$ (eq-machines-slides)
 #
 # with the prior's covariance $\Sigma_0$ and, as they say, the covariance $\bar\Sigma_j$ of the subset posterior.
@@ -419,7 +425,7 @@ claim(
 # \qquad\text{instead of}\qquad \psi(a) - \log b .
 # $$ (eq-machines-bias)
 #
-# Two things are wrong with it, and they pull in opposite directions.
+# Two errors are in the mean on the left, and they pull in opposite directions.
 # Every part has a long tail to the left, and so a mean that is too low: if all parts were equal the average would be too small, for $\psi(a/J) - \log(a/J) < \psi(a) - \log a$.
 # But a part with more events lies further to the right and is narrower too, and so gets more weight; a part without events gets next to none.
 # With few parts the one or the other wins, depending on how the hours were dealt; with many parts the second does, and the average is too large.
@@ -779,7 +785,7 @@ claim(
 # It assumes that home sends one shard after the other, that machines are as fast as ours and do not disturb each other, and that none is slower than the mean.
 # The rate $\beta$ is that between two processes of one machine, 327 megabytes a second here; a network of one gigabit has 125 at most.
 # The overhead $o$ was measured with a hundred empty pieces, each with a small datum of its own.
-# For our own runs, of 16 shards, the plan says what was measured, on one worker and on two.
+# For our own runs, of 16 shards, the plan is within five per cent of what was measured, on one worker and on two.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-machines-plan", "caption": "A hundred shards of the measured size on up to a hundred workers, by the plan: seconds in all, and the part of them that does not shrink, sending and overhead."}, "image": {"alt": "Log-log plot: planned seconds fall in proportion to the number of workers at first, from 29 to 3.5 at ten, and then more slowly, to 0.9 at a hundred; a flat line at 0.65 is moving and overhead."}}
 plans = stored["plans_of_hundred"]
@@ -836,7 +842,7 @@ claim(
 
 # %% [markdown]
 # {numref}`fig-machines-plan` and the table say where the gain ends: at the time that home needs to send and to answer, which does not shrink with $W$.
-# At a hundred workers that is more than half of the time, and the plan is 32 times as fast as one worker, not a hundred times.
+# At a hundred workers that is more than half of the time, and by the plan they are 32 times as fast as one worker, not a hundred times.
 # Where $\lceil J/W\rceil\bar t$ has come down to that, more machines are of no use, and data should be loaded by the workers themselves, from files, instead of sent.
 #
 # ## In practice

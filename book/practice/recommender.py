@@ -58,11 +58,11 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 # %% [markdown]
 # ## A table with holes
 #
-# A hundred users, sixty items, and of the 6,000 ratings that there could be 1,500 are known.
-# {numref}`fig-recommender-table` shows which, with the busiest users and the most popular items in the upper left corner: some users rate much and some items are rated by nearly everybody, while others are *cold*, with hardly a rating.
+# A hundred users, sixty items, and of the 6,000 ratings that there could be $N = 1{,}500$ are known.
+# {numref}`fig-recommender-table` shows which, with the busiest users and the most popular items in the upper left corner: some users rate much and some items are rated by nearly everybody, while others are *cold*, with hardly a rating; the opposite is *hot*.
 # The recommender has to fill in the holes, and to say how sure it is of each.
 #
-# Here the ratings are drawn from a model that we know, so that every hole can be filled in truth, too; they are real numbers, not one to five stars.
+# Here the ratings are drawn from a model that we know, so that the truth in every hole is known, too; they are real numbers, not one to five stars.
 # The class below holds such a made-up world; `known` says which ratings the recommender may see.
 # No real user is in this chapter: the ratings of MovieLens, on which {cite:t}`chen2014` compared their methods, may not be passed on; the end of the chapter says how to run them on your own copy.
 
@@ -112,7 +112,7 @@ worlds = [world(seed) for seed in range(4)]
 first = worlds[0]
 posterior = first.posterior()
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-recommender-table", "caption": "The known ratings of the first made-up world, users and items in the order of how many they have; white is what nobody said."}, "image": {"alt": "A table of a hundred rows and sixty columns. The upper left is densely filled with coloured cells, the lower right and the whole right edge are almost empty."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-recommender-table", "caption": "The known ratings of the first made-up world, users and items in the order of how many they have; white: not known."}, "image": {"alt": "A table of a hundred rows and sixty columns. The upper left is densely filled with coloured cells, the lower right and the whole right edge are almost empty."}}
 by_user = first.known.sum(1).argsort(descending=True)
 by_item = first.known.sum(0).argsort(descending=True)
 shown = torch.where(first.known, first.ratings, torch.nan)[by_user][:, by_item]
@@ -148,13 +148,19 @@ plt.show()
 # With $\theta$ for all factors and biases the energy is
 #
 # $$
-# U(\theta) = \tfrac{\tau}{2}\sum_{ij \text{ known}} e_{ij}^2 + \tfrac12\sum_i\bigl(\lambda_u|u_i|^2 + \lambda_a a_i^2\bigr) + \tfrac12\sum_j\bigl(\lambda_w|w_j|^2 + \lambda_b b_j^2\bigr) + \text{const},
+# \begin{aligned}
+# U(\theta) = {} & \tfrac{\tau}{2}\sum_{ij \text{ known}} e_{ij}^2 + \tfrac12\sum_i\bigl(\lambda_u|u_i|^2 + \lambda_a a_i^2\bigr) \\
+# & + \tfrac12\sum_j\bigl(\lambda_w|w_j|^2 + \lambda_b b_j^2\bigr) + \text{const},
+# \end{aligned}
 # $$
 #
 # and as $\hat y_{ij}$ is linear in the row $(u_i, a_i)$ when the row of the item is given, and the other way round,
 #
 # $$
-# -\nabla_{(u_i, a_i)}\log p(y_{ij} \mid \theta) = -\tau e_{ij}\,(w_j, 1), \qquad -\nabla_{(w_j, b_j)}\log p(y_{ij} \mid \theta) = -\tau e_{ij}\,(u_i, 1).
+# \begin{aligned}
+# -\nabla_{(u_i, a_i)}\log p(y_{ij} \mid \theta) &= -\tau e_{ij}\,(w_j, 1), \\
+# -\nabla_{(w_j, b_j)}\log p(y_{ij} \mid \theta) &= -\tau e_{ij}\,(u_i, 1).
+# \end{aligned}
 # $$ (eq-recommender-gradient)
 #
 # A rating touches two rows and no other.
@@ -208,14 +214,20 @@ claim(
 # Given the items, the data and the precisions, the rows $x_i = (u_i, a_i)$ are independent, and
 #
 # $$
-# x_i \sim N\Bigl(P_i^{-1}\,\tau\sum_j z_j\,(y_{ij} - \mu - b_j),\; P_i^{-1}\Bigr), \qquad P_i = \Lambda + \tau\sum_j z_jz_j^\top,
+# \begin{aligned}
+# x_i &\sim N\Bigl(P_i^{-1}\,\tau\sum_j z_j\,(y_{ij} - \mu - b_j),\; P_i^{-1}\Bigr), \\
+# P_i &= \Lambda + \tau\sum_j z_jz_j^\top,
+# \end{aligned}
 # $$ (eq-recommender-rows)
 #
 # the sums running over the items that $i$ has rated; likewise for items given users.
 # Given the rows and the data, the precisions are independent; with $m$ entries in a block, for instance the $m = k\cdot\text{users}$ numbers of all $u_i$,
 #
 # $$
-# \lambda_u \sim \operatorname{Gamma}\Bigl(1 + \tfrac m2,\; 1 + \tfrac12\sum_i|u_i|^2\Bigr), \qquad \tau \sim \operatorname{Gamma}\Bigl(1 + \tfrac N2,\; 1 + \tfrac12\sum_{ij} e_{ij}^2\Bigr).
+# \begin{aligned}
+# \lambda_u &\sim \operatorname{Gamma}\Bigl(1 + \tfrac m2,\; 1 + \tfrac12\sum_i|u_i|^2\Bigr), \\
+# \tau &\sim \operatorname{Gamma}\Bigl(1 + \tfrac N2,\; 1 + \tfrac12\sum_{ij} e_{ij}^2\Bigr).
+# \end{aligned}
 # $$ (eq-recommender-precisions)
 # ```
 #
@@ -228,7 +240,7 @@ claim(
 #
 # Drawing users, items and precisions in turn is a Gibbs sampler {cite:p}`salakhutdinov2008`: it is exact, and nothing in it has to be tuned.
 # It needs all the data for a draw, $N(k + 1)^2$ operations, and $(k + 1)^3$ for each row.
-# In this chapter it is the judge.
+# In this chapter the other samplers are judged by it.
 # In the code `draw_rows` draws from {eq}`eq-recommender-rows`, the kernel `Rows` calls it for users and then for items, and `Gibbs` takes the precisions in turn with any other kernel.
 # A kernel of this book has two methods: `init` makes a state, and `step` the next one, beside what the step has learnt, here nothing.
 
@@ -910,6 +922,7 @@ claim(
 # The made-up truth has five factors and noise of 0.85, and each method fits five factors.
 # Each has 200 passes, or sweeps, and averages the last 140; the descents choose from 12 settings and SGLD and SGHMC from three steps, by their error on validation ratings.
 # Between the folds the error varies by the ± of the table; all methods see the same folds.
+# *In 90 %* is the share of the test ratings inside of intervals that promise 90 %, and *cold items* the same for items with at most five known ratings.
 # The last column is what {cite:t}`chen2014` print for MovieLens-1M, with ± of about 0.001: other data, so no number of ours should be near it.
 
 # %% tags=["hide-input"]
@@ -1213,7 +1226,7 @@ claim(
 # :class: dropdown
 #
 # $N(\mu + b_j,\; 1/\lambda_a + |w_j|^2/\lambda_u)$ and the noise $1/\tau$.
-# With the numbers of this chapter, $0.16 + 0.64\,|w_j|^2 + 0.49$: for $|w_j|^2 = 1.28$, its mean, the standard deviation is 1.21, and the interval is four stars wide.
+# With the numbers of this chapter, $0.16 + 0.64\,|w_j|^2 + 0.49$: for $|w_j|^2 = 1.28$, its mean, the standard deviation is 1.21, and an interval that promises 90 % is four units wide.
 # No method makes it narrower without asking the user something.
 # ```
 #

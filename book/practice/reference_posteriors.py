@@ -71,7 +71,10 @@ play()
 # A hierarchical model lets the data say:
 #
 # $$
-# y_j \sim N(\theta_j, \sigma_j^2), \qquad \theta_j \sim N(\mu, \tau^2), \qquad \mu \sim N(0, 5^2), \qquad \tau \sim \text{Cauchy}^+(0, 5).
+# \begin{aligned}
+# y_j &\sim N(\theta_j, \sigma_j^2), & \theta_j &\sim N(\mu, \tau^2), \\
+# \mu &\sim N(0, 5^2), & \tau &\sim \text{Cauchy}^+(0, 5).
+# \end{aligned}
 # $$ (eq-reference-schools)
 #
 # A sampler that follows gradients needs coordinates without borders, and $\tau > 0$ has one.
@@ -516,7 +519,7 @@ for what, value, wanted in (
 # We tried two of the eleven: the eight schools with the exact gradient, and the mixture, whose 1,000 observations come in minibatches of 200.
 # Both start where the warm-up of NUTS ended, with its mass $M$; the friction is $C = M$ and the step $\varepsilon = 0.05$, a twentieth of a standard deviation of a coordinate, with 20 steps a draw.
 # The noise of the minibatches, $\hat B = \tfrac12\varepsilon\hat V$, is estimated once at the start, and that much less is injected.
-# Its points stand under those of NUTS in {numref}`fig-reference-z`.
+# The points of SGHMC stand under those of NUTS in {numref}`fig-reference-z`.
 
 # %% tags=["hide-input"]
 uncorrected = {

@@ -72,7 +72,10 @@ result = read_result(RESULTS / "step_cost.json")
 # {cite:t}`wang2021` wrote SGHMC for a course, and report the times of four versions of it on a mixture with two unknown means,
 #
 # $$
-# p(x \mid \mu) = \tfrac12 N(x; \mu_1, 1) + \tfrac12 N(x; \mu_2, 1), \qquad \mu = (-3, 3), \qquad \mu_k \sim N(0, 10).
+# \begin{aligned}
+# p(x \mid \mu) &= \tfrac12 N(x; \mu_1, 1) + \tfrac12 N(x; \mu_2, 1), \\
+# \mu_k &\sim N(0, 10), \qquad \text{true } \mu = (-3, 3).
+# \end{aligned}
 # $$ (eq-cost-mixture)
 #
 # Their report prints $\varepsilon = 0.1$, $C = V = 4$, minibatches of 1, 4,000 epochs, and two sets of times: 7.61 s for plain Python, 7.48 s with a Cholesky factor, 7.14 s with Numba and 0.316 s in C++ in a table; 7.91, 7.51 and 7.38 s for the first three in the text.
@@ -195,6 +198,7 @@ claim(
 # No chain ever crosses between them, and we look at the sorted means, whose law does not depend on it; of the two sample sizes the smaller one counts.
 #
 # Our own C++ program is in `benchmarks/mixture.cpp`, in two versions from one template: *plain*, in double precision and with the random numbers of the standard library, and *fast*, in single precision, with a small generator and with `-ffast-math`, which allows the compiler to compute many exponentials at once.
+# Three words of the table: *eager* means that Python calls the operators of PyTorch one after the other, *compiled* that `torch.compile` makes one program of them, and *ESS* is the effective sample size.
 
 # %% tags=["hide-input"]
 rows = []
@@ -289,8 +293,6 @@ claim(
 )
 
 # %% [markdown]
-# Three words in the table: *eager* means that Python calls the operators of PyTorch one after the other, *compiled* that `torch.compile` makes one program of them, and *ESS* is the effective sample size.
-#
 # A single chain in NumPy or PyTorch pays for calls and not for arithmetic: plain Python without a library takes no more than twice NumPy's time, and eager PyTorch, with more calls a step, takes more than either.
 # Compiled, most of the calls are gone.
 # The plain C++ program needs less than a tenth of NumPy's time for the same job, and the fast one, which differs in number format, random numbers and a compiler's flag, is again several times faster.
@@ -631,7 +633,7 @@ claim(
 # ```
 #
 # A tenth of the minibatch noise, $\rho = 0.1$, makes an error of at most one per cent in the variance; a hundredth one of at most $10^{-4}$.
-# What we shall measure is the ratio of lengths, the root of $\operatorname{tr}$ over $\operatorname{tr}$, which is a mean over directions; single ones may have more.
+# What we shall measure is one number for all directions, the root of the mean squared length of the error over that of the noise; single directions may have more.
 # The assumption *of mean zero* needs care.
 # Data that were rounded once stay rounded, and make another posterior rather than noise; so we round the inputs first, which for images with few grey levels costs nothing, and look at the gradients.
 # And the noise is not the same everywhere: where a network has learnt its digits, minibatches agree with each other, and less is left to hide the rounding.
@@ -782,7 +784,7 @@ show_table(["what", "µs", "times as fast", "relative error"], rows)
 # %% [markdown]
 # The last rows are the largest product of matrices in the network alone, with its error relative to the exact product.
 # `torch.set_float32_matmul_precision("medium")` *permits* the library to multiply float32 matrices in bfloat16.
-# Look at its error: in the stored run it is that of float32.
+# Look at its error: in the stored run it is of the size of float32's, and far from that of bfloat16.
 # On that machine PyTorch's products come from one library by default, and with the permission from another one (oneDNN; `ONEDNN_VERBOSE=1` shows which of its routines runs), which did not even use the permission and is faster all the same.
 # So try the switch, and look at time *and* error before you explain either.
 # True bfloat16 products are in the last row.

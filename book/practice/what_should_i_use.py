@@ -237,8 +237,8 @@ print(who_ran(result))
 # * *Error* is the share of test digits with a wrong class, *log loss* the mean of minus the logarithm of the probability given to the right class.
 #   Less is better.
 # * *Area* says how well a method tells other images from digits by how unsure it is of them: 1 is perfect, 0.5 is chance.
-# * *Distance* is how far the predictions are from those of the posterior, in units of what is known of these, called *floors* below.
-#   Less is nearer, and nobody can see a distance far below 1.
+# * *Distance* is how far the predictions are from those of the posterior, in *floors*: one floor is the distance between two halves of a long reference run.
+#   Less is nearer, and a distance far below 1 cannot be measured.
 #
 # How the boxes were filled: the first has the method nearest to the posterior on the small network.
 # Each other one has the best mean of those that answer the need at one budget; or, of those that the paired test at five per cent, not corrected, cannot tell from the best, the cheapest to predict with.
@@ -251,6 +251,7 @@ print(who_ran(result))
 # * *Laplace, last layer*: a Gaussian for the last layer's weights about those of a trained network (the same chapter).
 # * *Bayes by Backprop*: training finds a mean and a standard deviation for each weight ({doc}`/book/bayesian_networks/variational`).
 # * *SGHMC*: gradient descent with momentum and added noise, whose positions are draws from the posterior, nearly ({doc}`/book/stochastic_gradients/sghmc`).
+# * The table below also has *SGLD*, descent with noise and without momentum ({doc}`/book/stochastic_gradients/langevin`); *cSGHMC* and *cSGLD*, the same in cycles of a falling step, and *snapshots*, the networks at the ends of such cycles without noise ({doc}`/book/stochastic_gradients/cyclical`); *SWAG*, a Gaussian fitted to a path of SGD ({doc}`/book/bayesian_networks/neighbours`); and *SGNUTS*, the no-U-turn sampler with minibatches ({doc}`/book/stochastic_gradients/sgnuts`).
 #
 # Bayes by Backprop has a price: more errors, a larger log loss and a worse calibration than one network.
 # For intervals of parameters take none of these, but HMC or the no-U-turn sampler ({doc}`/book/practice/reference_posteriors`).
@@ -262,6 +263,7 @@ print(who_ran(result))
 #
 # * **MNIST**, `python -m experiments run neighbours`: one network, 784–100–10 with rectified linear units, one posterior with the prior $N(0, 1)$ on all weights, minibatches of 500 from 50,000 digits.
 #   Every method may take the 6,000 gradients of 60 passes over the data.
+#   This number is the *budget*, or the *price of one training*; the seconds differ, see *train* in the table.
 #   Three take more: the adversarial ensemble takes a second gradient for each, one ensemble, named so, has five times as many, and Laplace goes on from the trained network with 500 steps of the last layer alone, to its mode.
 #   The chart leaves out the two dearer ensembles.
 #   Its settings, a learning rate and what else it has, are those with the least error on 10,000 validation digits, of three to six, by runs of 20 passes.
@@ -467,6 +469,7 @@ show_table(["method", "use it when"], [[name, words] for name, words in WHEN.ite
 #
 # The seeds move weights, minibatches and noise; the test examples are the same for all.
 # So the table says which method is better on *these* 10,000 digits; another ten thousand would move an error of two per cent by $\sqrt{0.02 \cdot 0.98/10^4} = 0.14$ points for everyone, and a difference by less, as most mistakes are shared.
+# In the table ± is half of the 95 % interval of that one difference, and a star marks what the corrected test sees.
 
 
 # %% tags=["hide-input"]
@@ -842,7 +845,7 @@ claim(
 # :class: dropdown
 #
 # Passes: thirty million predictions between two trainings outweigh any factor of five in training.
-# Then the column *passes* comes first, only methods with one pass, or hardly more, are left, and these are SGD with momentum and the last layer of Laplace, which is one pass and thirty small products.
+# Then the column *pass* comes first, only methods with one pass, or hardly more, are left, and these are SGD with momentum and the last layer of Laplace, which is one pass and thirty small products.
 # An ensemble may still be used to make one network that predicts like it: {doc}`/book/practice/few_samples`.
 # ```
 #

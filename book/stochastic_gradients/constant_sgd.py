@@ -276,7 +276,7 @@ kernels = {
 #
 # With $M = \tfrac12\eta V$ nothing is left to inject: the full variant of constant SGD *is* SGLD with that mass.
 # With any larger mass the minibatch's noise falls short, and the injected noise makes up for what is missing in each direction.
-# So SGLD does not need a mass that fits the noise: a single number $M \ge \tfrac12\eta\lambda_{\max}(V)$ will do, with $\lambda_{\max}$ the largest eigenvalue.
+# So SGLD does not need a mass that fits the noise: a single number $M \ge \tfrac12\eta\lambda_{\max}(V)$ will do, with $\lambda_{\max}$ the largest eigenvalue (the code takes 0.5001 for ½, to leave room for rounding).
 # It still needs $V$, for $\hat B$; and with one rate for all directions it is as slow in the longest of them as any chain with one rate.
 
 # %%
@@ -388,7 +388,7 @@ show_table(["draws from", "longest", "shortest", "divergence", "steps a draw"], 
 # %% [markdown]
 # *Longest* and *shortest* are standard deviations in the posterior's longest and shortest direction, in units of the posterior's own: 1 is right.
 # The *divergence* is {eq}`eq-csgd-divergence`, and *steps a draw* is the {term}`autocorrelation time` in the longest direction, or the window of the averages.
-# The single rate makes a ball that is too narrow one way and too wide the other, the diagonal is halfway, and the rest agree with the posterior to a few per cent or better; for averages it is seven per cent.
+# The single rate makes a ball that is too narrow one way and too wide the other, the diagonal is halfway, the averages are up to seven per cent too narrow, and the rest agree with the posterior to one per cent or better.
 # With a fixed minibatch size nothing is much cheaper than one pass over the data, 100 steps, for one independent draw, as in {doc}`/book/stochastic_gradients/langevin`.
 
 # %% tags=["hide-input"]
@@ -722,7 +722,7 @@ claim(
 #
 # Suppose that the model takes the noise in the targets to have variance 1, and it has 4.
 # The full rates are right all the same: they use the $V$ that is there, whatever its reason.
-# Averages are not: their covariance is $A^{-1}VA^{-1}/K$, here four times the posterior's.
+# Averages are not: their covariance is $A^{-1}VA^{-1}/K$, here nearly four times the posterior's.
 # This matrix is known as the *sandwich*.
 # It says how much $\hat\theta$ would vary from one data set to another: a good question, but not the one that the posterior answers.
 #
@@ -736,7 +736,7 @@ claim(
 #
 # The theory asks for independent minibatches, but many programs shuffle the data and go through them.
 # Within a pass every example comes once, so that the errors $\xi_t$ nearly cancel, and so does $\bar\xi$ in {eq}`eq-csgd-telescope`.
-# The averages are then far too narrow, and so are the iterates.
+# The averages are then far too narrow, not much over a third of the right width, and so are the iterates, with less than two thirds of it.
 
 # %% tags=["hide-input"]
 misfit = LinearRegression(

@@ -76,10 +76,10 @@ KINDS = {
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-budget", "caption": "What B̂ takes away, in the limit of small steps. Left: the noise of a step, that of the gradient (B) and what is injected (C − B̂), against what friction takes (line). Right: the law that follows, against the target. Move the slider: at B̂ = 0 there is too much noise, at B̂ = B the two agree, at B̂ = 2B there is too little."}}
 def budget_frames():
-    """A frame for each estimate from 0 to 2B, where B is half of the friction C = 1."""
+    """A frame for each estimate from 0 to 2B and back to B, half of C = 1."""
     grid = torch.linspace(-4, 4, 200)
     target = torch.exp(-0.5 * grid**2) / (2 * torch.pi) ** 0.5
-    for multiple in torch.linspace(0, 2, 9).tolist():
+    for multiple in (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 1.5, 1):
         temperature = 1 + (1 - multiple) * 0.5
         figure, (left, right) = plt.subplots(
             1, 2, figsize=(5, 3), width_ratios=(1, 1.5)
@@ -105,7 +105,8 @@ def budget_frames():
 
 show_frames(
     budget_frames(),
-    "A bar of noise and a density. As B̂ grows from 0 to 2B, the injected part of the "
+    "A bar of noise and a density. As B̂ grows from 0 to 2B and comes back to B, the "
+    "injected part of the "
     "bar shrinks; its top meets the friction's line at B̂ = B, where the chain's "
     "density is the target's. Before it is too wide, after it too narrow.",
     seconds=0.6,
@@ -1270,7 +1271,7 @@ plt.show()
 # $$ (eq-control)
 #
 # It is unbiased, and by {prf:ref}`thm-minibatch` its covariance is $\frac{N^2}n$ times that of the differences $g_i(\theta) - g_i(\theta^*) \approx \nabla g_i(\theta^*)(\theta - \theta^*)$. It grows with the square of the distance from the mode.
-# A posterior has a width of the order of $1/\sqrt N$, so that $N^2$ times the square of a distance is of the order of $N$. Far from the mode, where the differences are as large as the gradients, nothing is gained.
+# A posterior has a width of the order of $1/\sqrt N$, so within it the noise is of the order of $\frac{N^2}n\cdot\frac1N = \frac Nn$, where the plain minibatch has $\frac{N^2}n$. Far from the mode, where the differences are as large as the gradients, nothing is gained.
 
 # %%
 calm = control_variates(posterior, mode.float())
@@ -1448,7 +1449,7 @@ claim(
 # ```{solution} ex-estimate-accident
 # :class: dropdown
 #
-# $2(C - B)\varepsilon = 1$ at $C = B + 1/2\varepsilon = 44 + 167 = 211$. A test at $C = 200$ only would have found next to nothing. With $\varepsilon = 0.0003$ the noise is $B = 4.4$, and at $C = 200$ {eq}`eq-variance-for-deviation` gives $T = (4.4 + 0.0006\cdot195.6^2)/200 = 0.14$: the smaller the step, the colder.
+# $2(C - B)\varepsilon = 1$ at $C = B + 1/(2\varepsilon) = 44 + 167 = 211$. A test at $C = 200$ only would have found next to nothing. With $\varepsilon = 0.0003$ the noise is $B = 4.4$, and at $C = 200$ {eq}`eq-variance-for-deviation` gives $T = (4.4 + 0.0006\cdot195.6^2)/200 = 0.14$: the smaller the step, the colder.
 # ```
 
 # %% tags=["hide-input"]

@@ -68,7 +68,7 @@ play()
 #
 # * *HMC* and *HMC without correction* see the exact gradient, with and without the step that accepts or rejects;
 # * *naive SGHMC*, with and without that step, puts the noisy gradient into HMC ({doc}`/book/stochastic_gradients/naive_sghmc`);
-# * *SGHMC* has friction, and a fresh momentum before each sample, as in the authors' published code.
+# * *SGHMC* has friction, and a fresh momentum before each sample, as in the authors' published code {cite:p}`chencode`.
 #
 # The published code draws the same for the *bowl* $U = \tfrac12\theta^2$.
 # The paper runs one long chain.
@@ -177,7 +177,7 @@ for name, expected, within, reason in (
     )
 
 # %% [markdown]
-# Only naive SGHMC without its correction step is far off. The four others lie within a hundredth of the floor.
+# Only naive SGHMC without its correction step is far off. The four others lie less than 0.008 above the floor.
 #
 # In the bowl everything is linear, and the variances of the two noisy samplers without a correction are known exactly.
 # Naive SGHMC's is {eq}`eq-naive-variance`. For SGHMC, write down what happens between two samples as a list of moves, the fresh momentum and then 50 times the flows of a step, and `linear_chain` solves for its law.
@@ -207,7 +207,7 @@ for name, variance in exact_variance.items():
         because="exact law of the linear chain; 12,800 chains",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-1", "caption": "Figure 1 of Chen et al. (2014), computed anew; 80,000 samples each. Left: the double well of the paper. Right: the bowl. Top row: densities. Rows below: histogram less density for each sampler that the eye cannot tell from the truth; in the grey band would lie two thirds of exact draws."}, "image": {"alt": "Two columns of five small panels. In the top panels the density of naive SGHMC is lower and wider than the true one, and SGHMC lies on the truth. In the other panels the differences of HMC, HMC without correction, corrected naive SGHMC and SGHMC from the truth stay near a narrow grey band."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-1", "caption": "Figure 1 of Chen et al. (2014), computed anew; 80,000 samples each. Left: the double well of the paper. Right: the bowl. Top row: densities. Rows below: histogram less density for each sampler that the eye cannot tell from the truth; with exact draws two thirds of the bins would lie in the grey band."}, "image": {"alt": "Two columns of five small panels. In the top panels the density of naive SGHMC is lower and wider than the true one, and SGHMC lies on the truth. In the other panels the differences of HMC, HMC without correction, corrected naive SGHMC and SGHMC from the truth stay near a narrow grey band."}}
 figure, panels = plt.subplots(
     5, 2, figsize=(6.6, 7.0), height_ratios=(2.2, 1, 1, 1, 1), sharex="col"
 )
@@ -471,7 +471,7 @@ plt.show()
 # Each sampler has five step sizes, and ten million samples a setting, here 1,000 chains of 10,000.
 # The largest curvature is $1/(1 - 0.9) = 10$, so SGLD explodes at $\eta = 0.2$; its first setting, 0.18, is close.
 #
-# Small steps have little {term}`bias` and follow each other closely; the question is who pays less for the same error.
+# With small steps the {term}`bias` is small, but successive samples hardly differ; the question is who pays less for the same error.
 # The error is that of the covariance, averaged over its four entries. The price is the {term}`autocorrelation time` $\tau = 1 + 2\sum_k\rho_k$ of a coordinate, the number of samples that are worth one independent draw.
 # Both chains are linear, so error and price are known exactly ({prf:ref}`thm-linear-tau`).
 #

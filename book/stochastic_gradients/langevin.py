@@ -607,7 +607,8 @@ claim(
 # $$ (eq-sgld-recursion)
 #
 # {numref}`fig-sgld-phases` shows them.
-# The chains come down quickly and are then far too spread out; only to the right of the dotted line, where the injected noise is the louder one, does the spread settle on the target's.
+# The chains come down quickly and are then far too spread out.
+# At the dotted line, from which on the injected noise is the louder one, their variance is still 2.1, and after 3,000 steps 1.17.
 
 
 # %%
@@ -687,7 +688,8 @@ plt.show()
 # Equal weights would converge too, but they count the many late draws fully, although these hardly move and repeat each other.
 # So the weighted average has the smaller variance.
 # On the other hand it counts the early draws more, which are biased the most.
-# Here both differences are of a few per cent; look at both before you choose.
+# Here the standard deviation is three per cent smaller, and the mean of $\theta^2$ eight per cent larger.
+# That weighted mean is 1.47, where 1 is right: which draws one throws away matters more than their weights.
 
 # %%
 late = sample(

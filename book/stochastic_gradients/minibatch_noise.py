@@ -365,7 +365,7 @@ plt.show()
 # E_\pi[\nabla U\,\nabla U^\top] = E_\pi[\nabla^2U].
 # $$ (eq-gradient-curvature)
 #
-# The exact gradient thus has the mean square $E_\pi[\operatorname{tr}\nabla^2U]$, and by {eq}`eq-noise-curvature` the noise has about $N/n$ times as much.
+# The exact gradient thus has the mean square $E_\pi[\operatorname{tr}\nabla^2U]$, and by {eq}`eq-noise-curvature` the noise has about $N/n$ times as much, here 19 times.
 # That is harmless only because steps are small, so that many minibatches are averaged on the way.
 
 # %%
@@ -582,7 +582,7 @@ claim(
     "The same where a feature is heavy-tailed",
     exact_kurtosis["a heavy-tailed feature"],
     at_least=30,
-    because="formula; other draws of the feature give 41 to 62",
+    because="formula; if one example were all that counts it would be 103",
     kind="exact",
 )
 draws = {
@@ -672,7 +672,7 @@ plt.show()
 #
 # ## Change it
 #
-# * Set `manual_seed(0)` in the second cell to `manual_seed(1)`: other data, all numbers are different, and every claim still holds.
+# * Set `manual_seed(0)` in the second cell to `manual_seed(1)`: other data, other numbers, and every claim still holds.
 # * Set `factor = 1 if replacement else (N - n) / (N - 1)` to `factor = 1`: the claim on the measured trace without replacement shows ✗, near 0.95 in place of 1, because the factor that was forgotten is $1{,}900/1{,}999$.
 # * Set `share = 0.01 if rare` to `share = 0.001 if rare`: the claim on the kurtosis where one class has 1 % shows ✗.
 #   The formula now gives 53, because two examples of 2,000 dominate every minibatch that they are in.
@@ -813,7 +813,8 @@ claim(
 # :class: dropdown
 #
 # Mean and covariance: the stationary covariance solves $\Sigma = F\Sigma F^\top + \operatorname{Cov}\xi$, in which only the covariance of the noise appears.
-# Higher moments are wrong; the excess kurtosis of the chain is a weighted average of that of many $\xi$, hence smaller, and the smaller the step the more of them it averages.
+# Higher moments are wrong; the chain is a weighted sum of many $\xi$.
+# In one dimension, where $F = \varphi$, its excess kurtosis is that of $\xi$ times $(1 - \varphi^2)/(1 + \varphi^2)$: the smaller the step, the nearer is $\varphi$ to 1, and the less is left.
 # ```
 #
 # ## Further reading

@@ -380,7 +380,7 @@ claim(
 )
 
 # %% [markdown]
-# Explicit Euler's bias is about twelve times larger.
+# Explicit Euler's bias is about twelve times as large.
 # Where does it come from?
 # The old position is $\theta - \varepsilon r$, seen from the new one (take $d = 1$, $M = 1$), and $U'(\theta - \varepsilon r) = U'(\theta) - \varepsilon U''(\theta)\,r + O(\varepsilon^2)$.
 # So the gradient at the old position is the right one, and a force $+\varepsilon U''(\theta)\,r$ along the velocity: the friction is $C - \varepsilon U''(\theta)$ where noise was injected for $C$.
