@@ -36,12 +36,18 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         return
     from IPython.display import display
 
-    head = "".join(f"<th>{html.escape(entry)}</th>" for entry in heads)
-    body = "".join(f"<tr><th>{html.escape(row[0])}</th>{''.join(map(_cell, row[1:]))}</tr>" for row in rows)
+    words = [any(map(_is_words, column)) for column in zip(*rows, strict=True)]
+    head = _row("th", heads, words)
+    body = "".join(f"<tr>{_row('td', row, words)}</tr>" for row in rows)
     page = f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     display({"text/plain": text, "text/html": page}, raw=True)
 
 
-def _cell(entry: str) -> str:
-    words = "" if any(letter.isdigit() for letter in entry) or len(entry) < 4 else ' class="words"'
-    return f"<td{words}>{html.escape(entry)}</td>"
+def _row(cell: str, entries: Sequence[str], words: Sequence[bool]) -> str:
+    first, *others = map(html.escape, entries)
+    marks = [' class="words"' if left else "" for left in words[1:]]
+    return f"<th>{first}</th>" + "".join(f"<{cell}{mark}>{entry}</{cell}>" for mark, entry in zip(marks, others, strict=True))
+
+
+def _is_words(entry: str) -> bool:
+    return len(entry) > 3 and not any(letter.isdigit() for letter in entry)

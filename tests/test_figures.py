@@ -2,6 +2,7 @@
 
 import builtins
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -108,3 +109,12 @@ def test_a_film_is_one_page_with_all_frames_and_a_still_for_print(monkeypatch):
     assert plt.get_fignums() == open_before
     with pytest.raises(ValueError, match="frames must have at least one figure"):
         show_frames([], "nothing")
+
+
+def test_the_site_knows_how_large_letters_are():
+    """On a phone it shows figures so wide that letters of eight points are eight pixels high."""
+    root = Path(__file__).resolve().parents[1]
+    (dots,) = re.findall(r"const DPI = (\d+);", (root / "book" / "_static" / "site.js").read_text())
+    with plt.rc_context():
+        use_style()
+        assert plt.rcParams["figure.dpi"] == float(dots)

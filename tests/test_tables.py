@@ -4,7 +4,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from sgmc.tables import _cell, show_table
+from sgmc.tables import show_table
 
 
 def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
@@ -20,9 +20,18 @@ def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
     assert page.count("<tr>") == 3 and "<th>a &lt;b&gt;</th>" in page and "<th>p &amp; q</th><td>1</td>" in page
 
 
-def test_words_stand_to_the_left_and_numbers_to_the_right():
-    assert _cell("take the mean") == '<td class="words">take the mean</td>'
-    assert [_cell(entry) for entry in ("1.5 ± 0.1", "–", "no")] == ["<td>1.5 ± 0.1</td>", "<td>–</td>", "<td>no</td>"]
+def test_columns_of_words_are_marked_and_those_of_numbers_are_not():
+    """A page puts words to the left and numbers to the right."""
+    shell = InteractiveShell.instance()
+    try:
+        with capture_output() as captured:
+            table = "[['a', '1.5 ± 0.1', 'take the mean', 'no'], ['b', '–', '7', 'yes']]"
+            shell.run_cell(f"from sgmc.tables import show_table; show_table(['name', 'error', 'use', 'done'], {table})")
+    finally:
+        InteractiveShell.clear_instance()
+    page = captured.outputs[0].data["text/html"]
+    assert '<th>name</th><th>error</th><th class="words">use</th><th>done</th>' in page
+    assert '<th>b</th><td>–</td><td class="words">7</td><td>yes</td>' in page
 
 
 def test_elsewhere_it_is_printed(capsys):

@@ -1,13 +1,14 @@
 // What the style sheet cannot do alone: see which formulas in a line are wider than it,
 // let the keyboard reach what scrolls, and name the folds of the contents.
 (function () {
+  const DPI = 110;  // figure.dpi of sgmc/book.mplstyle
   function mark() {
     document.querySelectorAll("span.math").forEach((span) => {
       span.classList.remove("wide");
       const formula = span.querySelector("mjx-container"), block = span.closest("p, li, dd, td, th, figcaption, div");
       if (formula && block && formula.getBoundingClientRect().width > block.clientWidth) { span.classList.add("wide"); }
     });
-    document.querySelectorAll("pre, div.math, div.math mjx-container, span.math.wide, .pst-scrollable-table-container, .text_html").forEach((box) => {
+    document.querySelectorAll("pre, div.math, div.math mjx-container, span.math.wide, .pst-scrollable-table-container, .text_html, .figure-box").forEach((box) => {
       if (box.scrollWidth > box.clientWidth + 1) {
         box.tabIndex = 0;
         if (!box.hasAttribute("role")) { box.setAttribute("role", "region"); box.setAttribute("aria-label", "scrolls sideways"); }
@@ -22,6 +23,15 @@
     window.addEventListener("resize", mark);
   }
   document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll(".cell_output figure > img").forEach((image) => {
+      const box = document.createElement("div");
+      box.className = "figure-box";
+      image.replaceWith(box);
+      box.append(image);
+      // So wide are letters of eight points eight pixels high: figures are drawn with DPI dots an inch.
+      const measure = () => box.style.setProperty("--readable", (72 / DPI) * image.naturalWidth + "px");
+      image.complete ? measure() : image.addEventListener("load", measure);
+    });
     document.querySelectorAll(".bd-links summary").forEach((summary) => {
       const link = summary.closest("li").querySelector("a");
       summary.setAttribute("aria-label", "pages under " + link.textContent.trim());
