@@ -4,6 +4,7 @@ EXPERIMENTS = (
     "mnist",
     "report",
     "uncertainty",
+    "falling",
     "noise",
     "fashion",
     "steps",

@@ -13,7 +13,7 @@ def fits_a_graph(plan: Plan, device: torch.device) -> bool:
     Trees and an online estimate look at numbers as they go, a falling step size is a new number every step, and a fresh momentum comes at
     some steps only.
     """
-    free = (plan.trees, plan.noise_refresh, plan.annealing, plan.resample_every) == (None, None, None, None)
+    free = (plan.trees, plan.noise_refresh, plan.annealing, plan.resample_every, plan.falling) == (None, None, None, None, False)
     return device.type == "cuda" and free
 
 

@@ -22,6 +22,7 @@ class Plan:
         momentum_decay: α, of SGHMC, SGNUTS and SGD with momentum; None for SGLD and SGD, which have no momentum.
         temperature: T; 1 for a sampler, 0 for an optimiser.
         annealing: (b, γ) of SGLD's falling step size η(1 + t/b)^−γ after t steps, which then weights the averages; None for a constant one.
+        falling: whether an optimiser's learning rate falls to zero, from round to round, by half a wave of a cosine.
         num_steps: m, the steps of a sample.
         resample_every: number of samples from one fresh momentum to the next; None for never.
         noise_refresh: number of steps from one online estimate of the gradient noise's diagonal to the next; None for B̂ = 0.
@@ -54,6 +55,7 @@ class Plan:
     momentum_decay: float | None = None
     temperature: float = 1.0
     annealing: tuple[float, float] | None = None
+    falling: bool = False
     num_steps: int = 1
     resample_every: int | None = None
     noise_refresh: int | None = None
@@ -89,21 +91,34 @@ class Plan:
                 raise ValueError(f"{name} is for methods without trees: leave it out, or leave out trees")
         if self.momentum_decay is not None and self.annealing is not None:
             raise ValueError("annealing is for methods without momentum: leave it out, or leave out momentum_decay")
+        if self.falling and self.temperature > 0:
+            raise ValueError("falling is for optimisers: leave it out, or give the temperature 0; a sampler's steps fall by annealing")
         if self.trees is None and self.minibatches == "held":
             raise ValueError("minibatches are held for a whole tree: give trees, or take 'fresh' ones")
         if self.head_start is not None and self.trees is None and self.resample_every is None:
             raise ValueError("head_start is the number of rounds with trees or with fresh momenta: give trees or resample_every")
 
-    def kernel(self) -> Kernel:
-        """Make the kernel that the plan describes, or with which it makes its head start."""
+    def rate(self, done: int) -> float:
+        """Compute the learning rate of a round, after so many that are done.
+
+        Example:
+            >>> plan = Plan(1e-4, 0.1, temperature=0.0, falling=True, rounds=800)
+            >>> plan.rate(0), round(plan.rate(400), 9), plan.rate(799) < 1e-9
+            (0.0001, 5e-05, True)
+        """
+        return self.learning_rate * (0.5 + 0.5 * math.cos(math.pi * done / self.rounds) if self.falling else 1.0)
+
+    def kernel(self, done: int = 0) -> Kernel:
+        """Make the kernel that the plan describes, or with which it makes its head start, for the round after so many."""
+        rate = self.rate(done)
         if self.momentum_decay is None:
-            step_size = self.learning_rate if self.annealing is None else lambda step: self.learning_rate * self.weight(step)
+            step_size = rate if self.annealing is None else lambda step: self.learning_rate * self.weight(step)
             return SGLD(step_size, temperature=self.temperature)
         if self.trees is not None:
             step_size = math.sqrt(self.learning_rate)
             return SGNUTS(step_size, self.momentum_decay / step_size, weights=self.trees, integrator=self.integrator)
         return SGHMC.from_learning_rate(
-            self.learning_rate,
+            rate,
             self.momentum_decay,
             0.0 if self.noise_refresh is None else OnlineNoise("diagonal", self.noise_refresh),
             temperature=self.temperature,

@@ -92,6 +92,8 @@ class Walk:
 
         A tree ends where it ends, after one round or several.
         """
+        if self.plan.falling:
+            self.kernel = self.plan.kernel(self.rounds)
         self.rounds += 1
         end = self.rounds * self.gradients_per_round
         moves = self.num_gradients < end

@@ -1,5 +1,6 @@
 """Plans: what they make, and what they refuse."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ NONE = Plan(1e-3, rounds=8, burn_in=2)
         (MOMENTUM, {"burn_in": -1}, "burn_in must be at least 0 and less than rounds, 8, but it is -1"),
         (MOMENTUM, {"keep_every": 0}, "keep_every and record_every must be at least 1, but they are 0 and 10"),
         (MOMENTUM, {"num_steps": 0}, "num_steps must be a whole number of at least 1"),
+        (MOMENTUM, {"falling": True}, "falling is for optimisers"),
         (MOMENTUM, {"annealing": (10.0, 0.5)}, "annealing is for methods without momentum"),
         (MOMENTUM, {"minibatches": "held"}, "minibatches are held for a whole tree: give trees"),
         (MOMENTUM, {"head_start": 3}, "head_start is the number of rounds with trees or with fresh momenta"),
@@ -49,6 +51,17 @@ def test_kernels_are_those_of_the_plan():
     assert trees.step_size**2 == pytest.approx(1e-3) and trees.friction * trees.step_size == pytest.approx(0.1)
     after = replace(MOMENTUM, trees="uniform", head_start=3).after_head_start()
     assert after == MOMENTUM
+
+
+def test_a_falling_rate_is_half_a_wave_of_a_cosine():
+    plan = replace(MOMENTUM, temperature=0.0, falling=True)
+    rates = [plan.rate(done) / plan.learning_rate for done in range(8)]
+    assert rates == pytest.approx([0.5 + 0.5 * math.cos(math.pi * done / 8) for done in range(8)])
+    assert rates[0] == 1 and 0 < rates[-1] < 0.04 and sum(rates) == pytest.approx(4.5)
+    for done in (0, 5):
+        kernel = plan.kernel(done)
+        assert kernel.step_size**2 == pytest.approx(plan.rate(done)) and kernel.friction * kernel.step_size == pytest.approx(0.1)
+    assert MOMENTUM.rate(5) == MOMENTUM.learning_rate
 
 
 @pytest.mark.parametrize(("before", "after"), [("held", "fresh"), ("fresh", "fresh"), ("passes", "passes")])
