@@ -150,7 +150,7 @@ claim(
 # ## The trap of the best guess
 #
 # A *greedy* rule takes the action whose expected reward, given the data, is largest.
-# Suppose that there is but one context, that leaving pays 0 for certain, and that eating pays an unknown $\mu$ on average ({numref}`fig-bandit-trap`, left).
+# Suppose that there is but one context, that leaving pays 0 for certain, and that eating pays an unknown $\mu$ on average ({numref}`fig-bandit-trap`, top).
 # One bad meal, and the guess for $\mu$ is below zero.
 # Then the greedy rule leaves every mushroom, sees no further reward of eating, and the guess stays where it is.
 # A bad guess about an action that *is* taken corrects itself; about one that is not, nothing does.
@@ -184,7 +184,7 @@ claim(
 # ## Thompson sampling
 #
 # The {term}`posterior` says more than its mean.
-# In the left panel of {numref}`fig-bandit-trap` a share of its mass is still above zero: eating may well be good.
+# In the top panel of {numref}`fig-bandit-trap` a share of its mass is still above zero: eating may well be good.
 # The oldest rule for bandits {cite:p}`thompson1933` is to try an action as often as one believes in it:
 #
 # ```{prf:algorithm} Thompson sampling
@@ -214,7 +214,6 @@ claim(
 # Does it help in the trap of {prf:ref}`thm-bandit-greedy`?
 # We play 20,000 walks at once, each with its own $\mu \sim N(0, 1)$, and $\sigma = 1$.
 # After $n$ meals with rewards that add up to $s$ the posterior of $\mu$ is $N\bigl(s/(1 + n), 1/(1 + n)\bigr)$, that of a linear regression on the constant 1.
-# The right panel of {numref}`fig-bandit-trap` has the outcome: the greedy rule's regret grows in a line, and that of Thompson sampling bends.
 
 
 # %%
@@ -248,6 +247,33 @@ def mean_and_error(values):
     return float(values.mean()), float(values.std() / len(values) ** 0.5)
 
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-trap", "caption": "The trap. Top: what is believed of the reward of eating after a first reward of −1, with prior and noise N(0, 1). The mean is negative, so a greedy rule never eats again; the shaded mass, 24 %, is how often Thompson sampling does. Bottom: regret, averaged over 20,000 walks: the greedy rule's grows in a line, not below that of the theorem (grey)."}, "image": {"alt": "Top, a bell curve centred at minus one half whose part above zero is shaded; bottom, a straight line that climbs steeply and a curve that bends and stays low."}}
+figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.6, 5.8))
+grid = torch.linspace(-3, 2.5, 400)
+density = torch.distributions.Normal(-0.5, math.sqrt(0.5)).log_prob(grid).exp()
+top.plot(grid, density, color=EXACT)
+top.fill_between(grid, density, where=grid > 0, color=EXACT, alpha=0.3, lw=0)
+top.axvline(0, color="black", lw=0.8)
+top.text(0.05, 0.58, "leaving", size=8)
+top.plot([-0.5, -0.5], [0, float(density.max())], ls=":", color=EXACT)
+top.set(
+    xlabel=r"reward of eating, $\mu$", ylabel=r"$p(\mu \mid r_1 = -1)$", ylim=(0, 0.63)
+)
+bottom.plot(range(1, 201), greedy.mean(1).cumsum(0), color=GREEDY, label="greedy")
+bottom.plot(
+    range(1, 201), thompson.mean(1).cumsum(0), color=EXACT, label="Thompson sampling"
+)
+bottom.plot(
+    [1, 200], [0, 199 * bound], color=TRUTH, zorder=0, label="bound for the greedy rule"
+)
+bottom.set(xlabel="rounds $T$", ylabel="$E[R_T]$")
+bottom.set(ylim=(0, 27))
+bottom.legend(loc="upper left")
+plt.show()
+
+# %% [markdown]
+# The bottom panel of {numref}`fig-bandit-trap` has the outcome: the greedy rule's regret grows in a line, and that of Thompson sampling bends.
+
 # %% tags=["hide-input"]
 trapped = mu.clamp(min=0) * (first < 0)
 value, error = mean_and_error(trapped)
@@ -277,32 +303,6 @@ claim(
     within=0.002,
     because="it is near 0.0115 over several seeds with a standard error below 0.0005",
 )
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-trap", "caption": "The trap. Left: what is believed of the reward of eating after a first reward of −1, with prior and noise N(0, 1). The mean is negative, so a greedy rule never eats again; the shaded mass, 24 %, is how often Thompson sampling does. Right: regret, averaged over 20,000 walks: the greedy rule's grows in a line, not below that of the theorem (grey)."}, "image": {"alt": "Left, a bell curve centred at minus one half whose part above zero is shaded; right, a straight line that climbs steeply and a curve that bends and stays low."}}
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 3.1))
-grid = torch.linspace(-3, 2.5, 400)
-density = torch.distributions.Normal(-0.5, math.sqrt(0.5)).log_prob(grid).exp()
-left.plot(grid, density, color=EXACT)
-left.fill_between(grid, density, where=grid > 0, color=EXACT, alpha=0.3, lw=0)
-left.axvline(0, color="black", lw=0.8)
-left.text(0.05, 0.58, "leaving", size=8)
-left.plot([-0.5, -0.5], [0, float(density.max())], ls=":", color=EXACT)
-left.set(
-    xlabel=r"reward of eating, $\mu$", ylabel=r"$p(\mu \mid r_1 = -1)$", ylim=(0, 0.63)
-)
-right.plot(range(1, 201), greedy.mean(1).cumsum(0), color=GREEDY, label="greedy")
-right.plot(
-    range(1, 201), thompson.mean(1).cumsum(0), color=EXACT, label="Thompson sampling"
-)
-right.plot(
-    [1, 200], [0, 199 * bound], color=TRUTH, zorder=0, label="bound for the greedy rule"
-)
-right.set(xlabel="rounds $T$", ylabel="$E[R_T]$")
-right.set(ylim=(0, 27))
-right.legend(loc="upper left")
-plt.show()
-
-# %% tags=["hide-input"]
 claim(
     "P(μ > 0) given a first reward of −1",
     0.5 * math.erfc(0.5),
@@ -378,7 +378,6 @@ claim(
 
 # %% [markdown]
 # We play 1,000 kitchens at once, five dishes each, with exact draws, with draws from the best independent Gaussian, and greedily.
-# In {numref}`fig-bandit-kitchens` look at the dashed line: at $c = 0$ it lies on that of exact draws, and the larger $c$, the more it climbs.
 
 
 # %%
@@ -417,8 +416,8 @@ levels = (0.0, 1.0, 3.0)
 played = {(c, rule): kitchens(rule, c) for c in levels for rule in rules}
 regret = {key: content[0] for key, content in played.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-kitchens", "caption": "Regret of three rules with five dishes, averaged over 1,000 kitchens; bands are two standard errors. Left: dishes have nothing in common, mean field is exact, and the two curves are one. Middle and right: the larger the common level c, the more mean field is sure of what it did not try, and the more like the greedy rule it becomes."}, "image": {"alt": "Three panels of regret against rounds. Exact draws bend and stay low in all; mean field lies on the exact curve in the first panel, climbs in the second, and steeply in the third; the greedy rule climbs in all."}}
-figure, panels = plt.subplots(1, 3, figsize=(7, 3), sharey=True)
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-kitchens", "caption": "Regret of three rules with five dishes, averaged over 1,000 kitchens; bands are two standard errors. Top: dishes have nothing in common, mean field is exact, and the two curves are one. Middle and bottom: the larger the common level c, the more mean field is sure of what it did not try, and the more like the greedy rule it becomes."}, "image": {"alt": "Three panels, one above the other, of regret against rounds. Exact draws bend and stay low in all; mean field lies on the exact curve in the first panel, climbs in the second, and steeply in the third; the greedy rule climbs in all."}}
+figure, panels = plt.subplots(3, 1, figsize=(5.4, 7.2), sharex=True, sharey=True)
 for axes, c in zip(panels, levels, strict=True):
     for rule, colour in rules.items():
         total = regret[c, rule].cumsum(0)
@@ -438,10 +437,18 @@ for axes, c in zip(panels, levels, strict=True):
             alpha=0.2,
             lw=0,
         )
-    axes.set(title=f"$c = {c:g}$", xlabel="rounds $T$")
-panels[0].set_ylabel("$E[R_T]$")
+    axes.set(title=f"$c = {c:g}$", ylabel="$E[R_T]$")
+panels[-1].set_xlabel("rounds $T$")
 panels[0].legend(loc="upper left")
 plt.show()
+
+# %% [markdown]
+# In {numref}`fig-bandit-kitchens` look at the dashed line: at $c = 0$ it lies on that of exact draws, and the larger $c$, the more it climbs.
+#
+# The three rules have the same prior and, given the same data, the same mean.
+# What makes the difference is how wide they think the posterior is, above all in what it says about dishes that were not tried.
+# {cite:t}`phan2019` prove for simple bandits that even a small error of the posterior, of constant size, can make the regret grow in a line, and that a little forced exploration mends an approximation that is too sure.
+# {cite:t}`blundell2015` mention the danger, and say that they did not see it in practice.
 
 # %% tags=["hide-input"]
 _, meals, (A, b) = played[3.0, "exact"]
@@ -484,13 +491,12 @@ for c, least in ((1.0, 0.08), (3.0, 0.28)):
         at_least=least,
         because=f"its standard error is below {math.ceil(100 * error) / 100:.2f}",
     )
-for c in levels:
-    claim(
-        f"Regret a round of exact draws, second half, c = {c:g}",
-        regret[c, "exact"][150:].mean(),
-        at_most=0.05,
-        because="it is near 0.03 and falls",
-    )
+claim(
+    "Regret a round of exact draws, second half, the largest of the three levels",
+    max(float(regret[c, "exact"][150:].mean()) for c in levels),
+    at_most=0.05,
+    because="it is near 0.03 and falls",
+)
 value, error = mean_and_error(
     (regret[3.0, "greedy"] - regret[3.0, "mean field"]).sum(0)
 )
@@ -502,11 +508,6 @@ claim(
 )
 
 # %% [markdown]
-# The three rules have the same prior and, given the same data, the same mean.
-# What makes the difference is how wide they think the posterior is, above all in what it says about dishes that were not tried.
-# {cite:t}`phan2019` prove for simple bandits that even a small error of the posterior, of constant size, can make the regret grow in a line, and that a little forced exploration mends an approximation that is too sure.
-# {cite:t}`blundell2015` mention the danger, and say that they did not see it in practice.
-#
 # ## Mushrooms and networks
 #
 # Now a context has 22 attributes, such as odour and colour, in 117 columns of zeros and ones, and $f(x, a; \theta)$ is a network with two hidden layers of 100 rectified linear units that is given the mushroom and the action.
@@ -549,9 +550,10 @@ def final(table, agent):
     )
 
 
-for table, agents in stored["tables"].items():
+def show_regrets(table):
+    """Show the regrets of all agents on one table of mushrooms."""
     rows = []
-    for agent, content in agents.items():
+    for agent, content in stored["tables"][table].items():
         total, runs = final(table, agent), content["runs"]
         keys = ("poisonous_eaten", "edible_left")
         counts = (sum(run[key] for run in runs) / len(runs) for key in keys)
@@ -559,14 +561,19 @@ for table, agents in stored["tables"].items():
         rows.append([agent, *(f"{float(number):.0f}" for number in numbers)])
     heads = ["regret", "sd", "least", "most", "eaten", "left"]
     show_table([f"{titles[table]} mushrooms", *heads], rows)
+
+
+show_regrets("made up")
+
+# %% tags=["hide-input"]
+show_regrets("agaricus-lepiota.data")
 print(who_ran(stored))
 
 # %% [markdown]
 # Regret after 5,000 mushrooms: mean, standard deviation and range over five runs; then how many poisonous ones were eaten and how many edible ones left, on average.
 # An agent that leaves everything has a regret near 12,900, the grey line of {numref}`fig-bandit-mushrooms`.
-# The figure shows how the regret came about: the curves climb steeply while the agents learn and less steeply later, and on the right one band reaches up to the grey line. That is one run of the greedy rule, which never bends; it ends a little above the line, for it met more edible mushrooms than the average.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-mushrooms", "caption": "Regret of six agents on two tables of mushrooms: means over five runs, and between the smallest and the largest (bands). Grey: who leaves every mushroom."}, "image": {"alt": "Two panels of regret against interactions for six agents, with wide bands that overlap. All means bend and end between two and six thousand; on the UCI table the band of the greedy rule reaches up to the straight grey line at thirteen thousand."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-mushrooms", "caption": "Regret of six agents on two tables of mushrooms: means over five runs, and between the smallest and the largest (bands). Grey: who leaves every mushroom."}, "image": {"alt": "Two panels, one above the other, of regret against interactions for six agents, with wide bands that overlap. All means bend and end between two and six thousand; on the UCI table the band of the greedy rule reaches up to the straight grey line at thirteen thousand."}}
 styles = {
     "greedy": (GREEDY, "-"),
     "ε-greedy, 1 %": (GREEDY, "--"),
@@ -575,7 +582,7 @@ styles = {
     "Bayes by Backprop, two averaged": (INDEPENDENT, "--"),
     "SGHMC": (COLOURS["SGHMC"], "-"),
 }
-figure, panels = plt.subplots(1, 2, figsize=(7, 4.4), sharey=True)
+figure, panels = plt.subplots(2, 1, figsize=(5.6, 7.6), sharex=True, sharey=True)
 for axes, (table, agents) in zip(panels, stored["tables"].items(), strict=True):
     for agent, (colour, line) in styles.items():
         curves = torch.tensor(
@@ -594,12 +601,25 @@ for axes, (table, agents) in zip(panels, stored["tables"].items(), strict=True):
         rounds, 5 * 0.5165 * rounds, color=TRUTH, lw=1, zorder=0, label="leaves all"
     )
     axes.set(
-        title=f"{titles[table]} mushrooms", xlabel="interactions $T$", ylim=(0, 13_000)
+        title=f"{titles[table]} mushrooms", ylabel="regret $R_T$", ylim=(0, 13_500)
     )
-panels[0].set_ylabel("regret $R_T$")
+panels[-1].set_xlabel("interactions $T$")
 handles, labels = panels[0].get_legend_handles_labels()
-figure.legend(handles, labels, loc="outside lower center", ncols=3)
+figure.legend(handles, labels, loc="outside lower center", ncols=2)
 plt.show()
+
+# %% [markdown]
+# {numref}`fig-bandit-mushrooms` shows how the regret came about: the curves climb steeply while the agents learn and less steeply later, and on the UCI table one band reaches up to the grey line. That is one run of the greedy rule, which never bends; it ends a little above the line, for it met more edible mushrooms than the average.
+
+# %% tags=["hide-input"]
+claim(
+    "Regret of who leaves 5,000 mushrooms of which 48.35 % are poisonous",
+    5 * 0.5165 * 5_000,
+    near=12_912,
+    within=1,
+    because="5 for each that is edible",
+    kind="exact",
+)
 
 # %% [markdown]
 # Runs differ a lot, so we compare in pairs: agents that met the same mushrooms and coins.
@@ -615,6 +635,14 @@ show_table([f"regret less that of {reference}", *titles.values()], rows)
 
 # %% [markdown]
 # Mean and standard error over five runs.
+
+# %% [markdown]
+# What does it say?
+#
+# * *The trap is real.* On the UCI table one greedy run of five ate four poisonous mushrooms and then left all that came, edible or not, to the end. The other four did well. {cite:t}`blundell2015` report that their greedy agent ate nothing for about 1,000 interactions. No run that explored by chance or by draws fell into it.
+# * *Draws by Bayes by Backprop explore enough to escape, and are not seen to do better than a coin.* Five pairs show no difference from ε-greedy with 1 %, on either table. The paper has ten times the interactions, and 64 times the learning in each.
+# * *Five per cent of chance is too much*: it costs 1,229 even when all is known ({ref}`ex-bandit-epsilon`). On the UCI table it lost twice that to 1 %; the rest is not explained by chance actions, and the settings, chosen by a single run, may have a part in it.
+# * *SGHMC does no better*: on the made-up mushrooms five pairs show no difference from ε-greedy with 1 %, and on the UCI table it lost more in each pair. Half of its settings left the finite numbers, so it had fewer to choose from.
 
 # %% tags=["hide-input"]
 uci, made_up = "agaricus-lepiota.data", "made up"
@@ -643,11 +671,25 @@ claim(
     because="the stored result",
     kind="stored",
 )
+others = [agent for agent in styles if agent != "greedy"]
 claim(
-    "Least that SGHMC lost to ε-greedy with 1 % in a pair, UCI mushrooms",
-    (final(uci, "SGHMC") - final(uci, reference)).min(),
-    at_least=400,
-    because="the stored result",
+    "Largest regret on the UCI table of any run of the other agents",
+    max(float(final(uci, agent).max()) for agent in others),
+    at_most=6_500,
+    because="the stored result; who leaves everything has twice as much",
+    kind="stored",
+)
+alike = [(table, agent) for table in titles for agent in others if "Bayes" in agent]
+pairs = [
+    mean_and_error(final(table, agent) - final(table, reference))
+    for table, agent in (*alike, (made_up, "SGHMC"))
+]
+claim(
+    "Bayes by Backprop on both tables and SGHMC on the made-up one less ε-greedy with "
+    "1 %: the largest of five differences, in standard errors",
+    max(abs(mean / error) for mean, error in pairs),
+    at_most=2,
+    because="the stored result: five pairs show no difference",
     kind="stored",
 )
 claim(
@@ -659,46 +701,10 @@ claim(
     kind="stored",
 )
 claim(
-    "Regret of who leaves 5,000 mushrooms of which 48.35 % are poisonous",
-    5 * 0.5165 * 5_000,
-    near=12_912,
-    within=1,
-    because="5 for each that is edible",
-    kind="exact",
-)
-others = [agent for agent in styles if agent != "greedy"]
-claim(
-    "Largest regret on the UCI table of any run of the other agents",
-    max(float(final(uci, agent).max()) for agent in others),
-    at_most=6_500,
-    because="the stored result; who leaves everything has twice as much",
-    kind="stored",
-)
-for table in titles:
-    for agent in ("Bayes by Backprop", "Bayes by Backprop, two averaged"):
-        value, error = mean_and_error(final(table, agent) - final(table, reference))
-        claim(
-            f"{agent} less ε-greedy with 1 %, in standard errors, {titles[table]} "
-            "mushrooms",
-            abs(value / error),
-            at_most=2,
-            because="the stored result: five pairs show no difference",
-            kind="stored",
-        )
-value, error = mean_and_error(final(made_up, "SGHMC") - final(made_up, reference))
-claim(
-    "SGHMC less ε-greedy with 1 %, in standard errors, made-up mushrooms",
-    abs(value / error),
-    at_most=2,
-    because="the stored result: five pairs show no difference",
-    kind="stored",
-)
-value, error = mean_and_error(final(uci, "SGHMC") - final(uci, reference))
-claim(
-    "SGHMC less ε-greedy with 1 %, in standard errors, UCI mushrooms",
-    value / error,
-    at_least=4,
-    because="the stored result: in each of five pairs it lost more",
+    "Least that SGHMC lost to ε-greedy with 1 % in a pair, UCI mushrooms",
+    (final(uci, "SGHMC") - final(uci, reference)).min(),
+    at_least=400,
+    because="the stored result",
     kind="stored",
 )
 finite = [
@@ -714,14 +720,14 @@ claim(
     because="the stored result: those with the larger learning rate",
     kind="stored",
 )
-value, error = mean_and_error(final(uci, "ε-greedy, 5 %") - final(uci, reference))
-claim(
-    "ε-greedy with 5 % less with 1 %, in standard errors, UCI mushrooms",
-    value / error,
-    at_least=4,
-    because="the stored result",
-    kind="stored",
-)
+
+# %% [markdown]
+# Three things hold this comparison back.
+# Five runs are few, when one early coin can decide a run.
+# Each agent's settings are those of one lucky or unlucky run: eight times of twelve it was the smallest of the three $\sigma^2$, at the edge of what was offered.
+# And the coin's rewards, $-35$ or 5, are nothing like $N(f, \sigma^2)$ with one $\sigma^2$ for all: what the agents draw from is the posterior of a wrong model.
+
+# %% tags=["hide-input"]
 claim(
     "Agents and tables of twelve for which the smallest of three σ² was chosen",
     sum(
@@ -736,18 +742,6 @@ claim(
 )
 
 # %% [markdown]
-# What does it say?
-#
-# * *The trap is real.* On the UCI table one greedy run of five ate four poisonous mushrooms and then left all that came, edible or not, to the end. The other four did well. {cite:t}`blundell2015` report that their greedy agent ate nothing for about 1,000 interactions. No run that explored by chance or by draws fell into it.
-# * *Draws by Bayes by Backprop explore enough to escape, and are not seen to do better than a coin.* Five pairs show no difference from ε-greedy with 1 %, on either table. The paper has ten times the interactions, and 64 times the learning in each.
-# * *Five per cent of chance is too much*: it costs 1,229 even when all is known ({ref}`ex-bandit-epsilon`). On the UCI table it lost twice that to 1 %; the rest is not explained by chance actions, and the settings, chosen by a single run, may have a part in it.
-# * *SGHMC does no better*: on the made-up mushrooms five pairs show no difference from ε-greedy with 1 %, and on the UCI table it lost more in each pair. Half of its settings left the finite numbers, so it had fewer to choose from.
-#
-# Three things hold this comparison back.
-# Five runs are few, when one early coin can decide a run.
-# Each agent's settings are those of one lucky or unlucky run: eight times of twelve it was the smallest of the three $\sigma^2$, at the edge of what was offered.
-# And the coin's rewards, $-35$ or 5, are nothing like $N(f, \sigma^2)$ with one $\sigma^2$ for all: what the agents draw from is the posterior of a wrong model.
-#
 # ## In practice
 #
 # * Plot regret, or what was earned, against a rule that always does the same. A network that predicts well may decide badly, and the other way round.

@@ -144,7 +144,29 @@ on_digits, on_letters, lengths = kept("digits"), kept("letters"), kept("length")
 # Before looking at predictions, ask whether the chains are where they should be. A chain in 79,510 dimensions gives one number for free. A chain that misses it has not arrived; one that hits it may still be wrong elsewhere.
 #
 # Most weights are hardly informed by 4,000 digits: 124 of the 784 pixels are empty in all of them, so the weights of those pixels follow the prior exactly, and many others nearly. So $\lvert\theta\rvert^2$ must come close to $d = 79{,}510$, the mean that it has under the prior. It starts near 110, where good initial weights for an optimiser are.
-# {numref}`fig-digits-length` shows how far each walk came.
+# How far did each walk come?
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-length", "caption": "Squared length of the weight vector. The posterior's mass lies near 79,510 (grey), far from the mode, towards which the optimisers go. The curves of the two optimisers coincide."}, "image": {"alt": "Squared length on a logarithmic scale against the epoch. SGHMC rises from about 100 to a grey line near 80,000, SGLD comes close to it, and the two optimisers stay together below 300."}}
+figure, axes = plt.subplots(figsize=(5.4, 3.3))
+epochs = torch.arange(1, num_epochs + 1)
+for name, values in lengths.items():
+    axes.semilogy(
+        epochs,
+        values,
+        "--" if name == "SGD" else "-",
+        zorder=3 if name == "SGD" else 2,
+        color=COLOURS[name],
+        label=name,
+    )
+axes.axhline(posterior.dim, color=TRUTH, zorder=0)
+axes.set(xlabel="epoch", ylabel=r"$|\theta|^2$")
+axes.legend(loc="center right")
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-digits-length` SGHMC arrives, SGLD is still on its way, and the optimisers have gone somewhere else.
+#
+# The picture holds a lesson about high dimensions. The mode is the point of largest density, but it has no volume around it; almost all of the posterior lies in a shell of radius $\sqrt d \approx 282$, at which an optimiser never looks.
 
 # %% tags=["hide-input"]
 claim(
@@ -190,26 +212,7 @@ claim(
     because="they go to the mode, where the prior wants every weight at zero",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-length", "caption": "Squared length of the weight vector. The posterior's mass lies near 79,510 (grey), far from the mode, towards which the optimisers go. The curves of the two optimisers coincide."}, "image": {"alt": "Squared length on a logarithmic scale against the epoch. SGHMC rises from about 100 to a grey line near 80,000, SGLD comes close to it, and the two optimisers stay together below 300."}}
-figure, axes = plt.subplots(figsize=(5.4, 3.3))
-epochs = torch.arange(1, num_epochs + 1)
-for name, values in lengths.items():
-    axes.semilogy(
-        epochs,
-        values,
-        "--" if name == "SGD" else "-",
-        zorder=3 if name == "SGD" else 2,
-        color=COLOURS[name],
-        label=name,
-    )
-axes.axhline(posterior.dim, color=TRUTH, zorder=0)
-axes.set(xlabel="epoch", ylabel=r"$|\theta|^2$")
-axes.legend(loc="center right")
-plt.show()
-
 # %% [markdown]
-# The picture holds a lesson about high dimensions. The mode is the point of largest density, but it has no volume around it; almost all of the posterior lies in a shell of radius $\sqrt d \approx 282$, at which an optimiser never looks.
-#
 # ## One network or many
 #
 # We throw away the first 100 epochs, and compare the *last* network of each walk with the *average* of the predictions of all the networks since, which is what Bayes' rule asks for:
@@ -259,13 +262,23 @@ panels[1].set(xlabel="epoch", ylabel="log score (nats)", ylim=(0.1, 20), yscale=
 panels[1].legend(loc="upper right", ncols=2)
 plt.show()
 
-# %% [markdown]
-# {numref}`fig-digits-curves` shows what averaging does: the thin curve of SGHMC's single networks is high above its thick one.
-
 # %%
 optimised = last["SGD with momentum"][-100:].mean(0)  # of its last 100 networks
 average = averaged["SGHMC"][-1]
 members = last["SGHMC"][warm_up:].mean(0)
+
+# %% [markdown]
+# {numref}`fig-digits-curves` shows what averaging does: the thin curve of SGHMC's single networks is high above its thick one.
+
+# %% [markdown]
+# A single network drawn from the posterior is *far worse* than the optimised one: it carries the noise of one draw, in each of 79,510 weights, and is sure of its errors.
+# But two hundred bad networks make one good prediction. What they agree on is what the data say, and the noise, which is different in each, averages out: the average makes about half the errors of its members.
+# It errs a little less often than the optimised network, too. In a single run of this size that may be luck, and the claim allows for it.
+#
+# On the log score the average is level with the optimised network, or ahead or behind by no more than the luck of 1,000 digits and of the walk. It is an honest result for a prior that nobody chose with care:
+# $N(0, 1)$ on the weights of 784 inputs makes hidden units of a size that no one would expect, and {numref}`fig-digits-length` shows that the sampler does go where the prior sends it. {ref}`ex-digits-prior` tries others.
+#
+# Momentum matters for sampling as it does for optimisation. SGLD, at this step, is still on its way when SGHMC has arrived, and its average shows it.
 
 # %% tags=["hide-input"]
 claim(
@@ -319,15 +332,6 @@ claim(
 )
 
 # %% [markdown]
-# A single network drawn from the posterior is *far worse* than the optimised one: it carries the noise of one draw, in each of 79,510 weights, and is sure of its errors.
-# But two hundred bad networks make one good prediction. What they agree on is what the data say, and the noise, which is different in each, averages out: the average makes about half the errors of its members.
-# It errs a little less often than the optimised network, too. In a single run of this size that may be luck, and the claim allows for it.
-#
-# On the log score the average is level with the optimised network, or ahead or behind by no more than the luck of 1,000 digits and of the walk. It is an honest result for a prior that nobody chose with care:
-# $N(0, 1)$ on the weights of 784 inputs makes hidden units of a size that no one would expect, and {numref}`fig-digits-length` shows that the sampler does go where the prior sends it. {ref}`ex-digits-prior` tries others.
-#
-# Momentum matters for sampling as it does for optimisation. SGLD, at this step, is still on its way when SGHMC has arrived, and its average shows it.
-#
 # ## A fairer optimiser
 #
 # So far the optimiser ran at a constant rate, was not tuned, and predicted with its last network. Who uses one would do better, in two ways.
@@ -350,6 +354,10 @@ rivals = {
         on_digits["SGD with momentum"][None, warm_up:].mean(1)
     )[0],
 }
+
+# %% [markdown]
+# The falling rate is no worse on the log score, and seems a little better. The path average gains next to nothing, because the optimiser's networks are nearly the same one. SGHMC's average stays level with all of them on the log score, so the comparison above did not hang on a weak optimiser.
+# On 50,000 digits and over many seeds {doc}`/book/bayesian_networks/mnist` asks the same question, and {doc}`/book/bayesian_networks/neighbours` does it with tuned rates that fall.
 
 # %% tags=["hide-input"]
 claim(
@@ -381,9 +389,6 @@ claim(
 )
 
 # %% [markdown]
-# The falling rate is no worse on the log score, and seems a little better. The path average gains next to nothing, because the optimiser's networks are nearly the same one. SGHMC's average stays level with all of them on the log score, so the comparison above did not hang on a weak optimiser.
-# On 50,000 digits and over many seeds {doc}`/book/bayesian_networks/mnist` asks the same question, and {doc}`/book/bayesian_networks/neighbours` does it with tuned rates that fall.
-#
 # ## Calibration
 #
 # Does a network that says 80 % err on one in five? {numref}`fig-digits-calibration` looks. Sort the predictions into ten bins by their confidence, the largest probability, and compare it with the accuracy in each bin. The *expected calibration error* is the mean distance of the two, each bin weighted by its share of the predictions {cite:p}`guo2017`.
@@ -403,44 +408,6 @@ overconfidence = {
     name: float(p.max(-1).values.mean()) - (1 - error_rate(p, test.targets))
     for name, (p, _) in chosen.items()
 }
-
-# %% tags=["hide-input"]
-claim(
-    "Mean confidence less accuracy on digits, SGHMC's average",
-    overconfidence["SGHMC"],
-    at_most=-0.008,
-    because="it was -0.036 to -0.025 in runs with seven seeds",
-)
-claim(
-    "Mean confidence less accuracy on digits, the optimised network",
-    overconfidence["SGD with momentum"],
-    at_least=0.006,
-    because="it was 0.020 to 0.029 in runs with eight seeds",
-)
-for name, (p, _) in chosen.items():
-    claim(
-        f"Expected calibration error of {name}",
-        expected_calibration_error(p, test.targets),
-        at_most=0.055,
-        because="it was 0.02 to 0.04 in runs with seven seeds",
-    )
-
-
-def share_let_through(p, q):
-    """Share of letters on which the entropy is below that of 80 % of the digits."""
-    return float(
-        (predictive_entropy(q) < predictive_entropy(p).quantile(0.8)).double().mean()
-    )
-
-
-claim(
-    "Share of letters let through where 80 % of the digits are answered, SGHMC's "
-    "average over the optimised network",
-    share_let_through(*chosen["SGHMC"])
-    / share_let_through(*chosen["SGD with momentum"]),
-    at_most=0.85,
-    because="it was 0.50 to 0.67 in runs with seven seeds",
-)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-calibration", "caption": "Above: accuracy against confidence on the test digits, in bins with at least ten digits, with two standard errors; on the grey line a network is right as often as it says. Below: the entropy of the predictions on letters, which are no digits at all."}, "image": {"alt": "Above, accuracy against confidence: the points of SGHMC's average lie above the grey diagonal, those of SGD with momentum mostly below it. Below, two histograms of entropy on letters: that of SGD with momentum has more letters near zero, that of SGHMC's average more at large entropy."}}
 figure, (left, right) = plt.subplots(2, 1, figsize=(5, 6.6))
@@ -490,7 +457,46 @@ plt.show()
 #
 # On letters the average is more careful, and as in {doc}`/book/foundations/bayesian_learning` not only because it is more careful everywhere: where both answer 80 % of the digits, and hand on what they are less sure of, it answers about six tenths as many letters as the optimised network.
 # {doc}`/book/bayesian_networks/uncertainty` tests that at full scale, and finds where it holds and where not.
-#
+
+# %% tags=["hide-input"]
+claim(
+    "Mean confidence less accuracy on digits, SGHMC's average",
+    overconfidence["SGHMC"],
+    at_most=-0.008,
+    because="it was -0.036 to -0.025 in runs with seven seeds",
+)
+claim(
+    "Mean confidence less accuracy on digits, the optimised network",
+    overconfidence["SGD with momentum"],
+    at_least=0.006,
+    because="it was 0.020 to 0.029 in runs with eight seeds",
+)
+for name, (p, _) in chosen.items():
+    claim(
+        f"Expected calibration error of {name}",
+        expected_calibration_error(p, test.targets),
+        at_most=0.055,
+        because="it was 0.02 to 0.04 in runs with seven seeds",
+    )
+
+
+def share_let_through(p, q):
+    """Share of letters on which the entropy is below that of 80 % of the digits."""
+    return float(
+        (predictive_entropy(q) < predictive_entropy(p).quantile(0.8)).double().mean()
+    )
+
+
+claim(
+    "Share of letters let through where 80 % of the digits are answered, SGHMC's "
+    "average over the optimised network",
+    share_let_through(*chosen["SGHMC"])
+    / share_let_through(*chosen["SGD with momentum"]),
+    at_most=0.85,
+    because="it was 0.50 to 0.67 in runs with seven seeds",
+)
+
+# %% [markdown]
 # ## The digits it is unsure of
 #
 # {numref}`fig-digits-unsure` shows the sixteen test digits of which the average is least sure.
@@ -506,6 +512,9 @@ for axes, i in zip(panels.flat, unsure.tolist(), strict=True):
     axes.axis("off")
 plt.show()
 
+# %% [markdown]
+# Some of the sixteen a human would hesitate over too. Hand to a person the fifth of the digits of which it is least sure, and about nine errors in ten are gone; that is what a {term}`predictive distribution` is for.
+
 # %%
 wrong = averaged_digits.argmax(-1) != test.targets
 least_sure = predictive_entropy(averaged_digits).topk(200).indices
@@ -520,8 +529,6 @@ claim(
 )
 
 # %% [markdown]
-# Some of the sixteen a human would hesitate over too. Hand to a person the fifth of the digits of which it is least sure, and about nine errors in ten are gone; that is what a {term}`predictive distribution` is for.
-#
 # ## In practice
 #
 # * Keep predictions, not weights: 200 sampled networks of 79,510 weights are 64 MB, their predictions on the test set 8.

@@ -143,7 +143,7 @@ claim(
 # {numref}`fig-sgnuts-slope` shows three such paths.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-slope", "caption": "Three paths of eight states on the same slope, downhill being down, all with the same momentum along the slope at the start (ring). A path to one side of its start runs one way. A path to both sides comes up and goes down again: when the slope is steep, its two ends run away from each other and down together, and the criterion calls that a U-turn."}, "image": {"alt": "Left, a parabola falling from its top at the ring to the right, called straight. Middle, a parabola with five states right of the ring and two left of it, called a turn. Right, the mirror image with the longer arm on the left, also called a turn."}}
-figure, panels = plt.subplots(1, 3, figsize=(6.6, 2.6), sharey=True)
+figure, panels = plt.subplots(1, 3, figsize=(5.5, 2.4), sharey=True)
 for axes, (before, after) in zip(panels, ((0, 7), (2, 5), (5, 2)), strict=True):
     steps = torch.arange(-before, after + 1)
     axes.plot(steps, -0.5 * steps**2, "o-", ms=4, color=COLOURS["SGNUTS"])
@@ -229,7 +229,7 @@ for depth in (2, 3):
 # With the settings of the report, $\alpha = 0.01$ and $\varepsilon = \sqrt{2\cdot10^{-6}}$, the network has $C = \alpha/\varepsilon = 7.07$ and $\tfrac14C^2 = 12.5$, while the weights that follow the prior have $\lambda = 1$.
 # The momentum is forgotten long before they could turn round, and a walk without memory has no turns.
 # The stiff directions, which would turn, are outvoted: their $s_k$ is at most $1/\omega_k$.
-# {numref}`fig-sgnuts-depths` shows it on standard normal laws: with little friction half a turn of the oscillation ends the tree at depth five in a hundred dimensions and more; with much friction trees turn in ten dimensions, where chance decides, and run to the limit in ten thousand.
+# We grow trees on standard normal laws, with much friction and with little.
 
 # %%
 dims = (1, 10, 100, 1_000, 10_000)
@@ -251,6 +251,19 @@ for name, (friction, step_size) in frictions.items():
         )
         depths[name].append(float(draws.statistics["depth"].double().mean()))
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-depths", "caption": "Mean depth of the trees on a standard normal law, at most 8, against the number of dimensions. The more dimensions, the less chance has the noise to fake a turn."}, "image": {"alt": "Mean depth against dimensions from one to ten thousand. The overdamped line rises from two to the limit of eight; the underdamped one rises to five at a hundred dimensions and stays there."}}
+figure, axes = plt.subplots(figsize=(6, 3))
+for (name, values), style in zip(depths.items(), ("o-", "s--"), strict=True):
+    axes.semilogx(dims, values, style, color=COLOURS["SGNUTS"], label=name)
+axes.axhline(8, color=TRUTH, lw=1)
+axes.set(xlabel="dimensions", ylabel="mean depth $j$")
+axes.legend(loc="lower right")
+plt.show()
+
+# %% [markdown]
+# {numref}`fig-sgnuts-depths` shows it: with little friction half a turn of the oscillation ends the tree at depth five in a hundred dimensions and more; with much friction trees turn in ten dimensions, where chance decides, and run to the limit in ten thousand.
+# A sampler whose point is to find the length of its paths by itself thus has its length set by `max_depth`.
+
 # %% tags=["hide-input"]
 claim(
     "Mean depth of the trees in 10,000 dimensions, overdamped, of at most 8",
@@ -266,18 +279,7 @@ claim(
     because="half a turn takes π/0.13 = 24 steps, and 32 states are more than that",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-depths", "caption": "Mean depth of the trees on a standard normal law, at most 8, against the number of dimensions. The more dimensions, the less chance has the noise to fake a turn."}, "image": {"alt": "Mean depth against dimensions from one to ten thousand. The overdamped line rises from two to the limit of eight; the underdamped one rises to five at a hundred dimensions and stays there."}}
-figure, axes = plt.subplots(figsize=(6, 3))
-for (name, values), style in zip(depths.items(), ("o-", "s--"), strict=True):
-    axes.semilogx(dims, values, style, color=COLOURS["SGNUTS"], label=name)
-axes.axhline(8, color=TRUTH, lw=1)
-axes.set(xlabel="dimensions", ylabel="mean depth $j$")
-axes.legend(loc="lower right")
-plt.show()
-
 # %% [markdown]
-# A sampler whose point is to find the length of its paths by itself thus has its length set by `max_depth`.
-#
 # ## What a gradient is worth in a tree
 #
 # Suppose, then, that every tree has depth $J$. Its $2^J - 1$ gradients buy a move to a state of the other half, and a fresh momentum. How far does that carry a weight that follows the prior?
@@ -351,6 +353,19 @@ cold = sample(kernel, Bowl(), torch.zeros(300, 100), num_samples=4, seed=4)
 # distance of the mean square from its limit, which starts at one: (draws, chains)
 left = 1 - cold.samples.square().mean(-1)
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-worth", "caption": "What a gradient is worth when it is spent in a tree of a given depth, in gradients of SGHMC, for the weights that follow the prior. Grey: the bound of the proposition, one half."}, "image": {"alt": "Three curves of the worth against the depth from 3 to 12. All rise from near zero to 0.4 at depth ten. That of the live settings falls after it, the two others rise to less than 0.47 at depth twelve; none touches the grey line at one half."}}
+figure, axes = plt.subplots(figsize=(6, 3.2))
+for (name, values), style in zip(worth.items(), ("o-", "s--", "^:"), strict=True):
+    axes.plot(tree_depths, values, style, ms=4, color=COLOURS["SGNUTS"], label=name)
+axes.axhline(0.5, color=TRUTH, lw=1)
+axes.set(xlabel="depth $J$", ylabel="worth of a gradient", ylim=(0, 0.55))
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# The worth of a gradient in a tree can be read off {numref}`fig-sgnuts-worth`: 0.40 at depth 10 with the settings of the experiments, and much less in shorter trees.
+# The tree spends half of its path on states that it could never have chosen, and forgets its momentum each time.
+
 # %% tags=["hide-input"]
 for name in ("MNIST", "Fashion-MNIST"):
     claim(
@@ -383,19 +398,7 @@ for number in (1, 3):
         ),
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-worth", "caption": "What a gradient is worth when it is spent in a tree of a given depth, in gradients of SGHMC, for the weights that follow the prior. Grey: the bound of the proposition, one half."}, "image": {"alt": "Three curves of the worth against the depth from 3 to 12. All rise from near zero to 0.4 at depth ten. That of the live settings falls after it, the two others rise to less than 0.47 at depth twelve; none touches the grey line at one half."}}
-figure, axes = plt.subplots(figsize=(6, 3.2))
-for (name, values), style in zip(worth.items(), ("o-", "s--", "^:"), strict=True):
-    axes.plot(tree_depths, values, style, ms=4, color=COLOURS["SGNUTS"], label=name)
-axes.axhline(0.5, color=TRUTH, lw=1)
-axes.set(xlabel="depth $J$", ylabel="worth of a gradient", ylim=(0, 0.55))
-axes.legend()
-plt.show()
-
 # %% [markdown]
-# The worth of a gradient in a tree can be read off {numref}`fig-sgnuts-worth`: 0.40 at depth 10 with the settings of the experiments, and much less in shorter trees.
-# The tree spends half of its path on states that it could never have chosen, and forgets its momentum each time.
-#
 # ## Energy weights in many dimensions
 #
 # The reported sampler chooses a state of its path with weights $e^{-H}$, where $H$ is the energy with that of the momentum.
@@ -413,8 +416,7 @@ plt.show()
 # ```
 #
 # A tree has at most 1,024 states: one choice from equilibrium cools 79,510 weights by at most 1.9 %.
-# {numref}`fig-sgnuts-dimensions` shows the variance after many trees: far too small on the line, nearly right in ten thousand dimensions.
-# So the thermometer cannot tell the two rules apart in a network; it does not say that choosing by energy does no harm.
+# And many trees, one after another?
 
 # %%
 variances = {"energy": [], "uniform": []}
@@ -425,6 +427,27 @@ for dim in dims:
         kernel = SGNUTS(0.1, 3.0, max_depth=6, weights=weights)
         draws = sample(kernel, Bowl(), position, 25, warm_up=8, seed=6)
         values.append(float(draws.samples.square().mean()))
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-dimensions", "caption": "Variance of a coordinate of a standard normal law under SGNUTS with trees of depth 6 at most, against the number of dimensions."}, "image": {"alt": "The variance with equal weights stays at one; with energy weights it is about two thirds in one and in ten dimensions, and rises to almost one in ten thousand."}}
+figure, axes = plt.subplots(figsize=(6, 3))
+axes.semilogx(
+    dims,
+    variances["energy"],
+    "v--",
+    color=COLOURS["naive SGHMC"],
+    label="weights $e^{-H}$",
+)
+axes.semilogx(
+    dims, variances["uniform"], "o-", color=COLOURS["SGNUTS"], label="equal weights"
+)
+axes.axhline(1, color=TRUTH, lw=1)
+axes.set(xlabel="dimensions", ylabel=r"variance of $\theta$", ylim=(0.5, 1.1))
+axes.legend(loc="lower right")
+plt.show()
+
+# %% [markdown]
+# {numref}`fig-sgnuts-dimensions` shows the variance after many trees: far too small on the line, nearly right in ten thousand dimensions.
+# So the thermometer cannot tell the two rules apart in a network; it does not say that choosing by energy does no harm.
 
 # %% tags=["hide-input"]
 claim(
@@ -456,23 +479,6 @@ claim(
         "several seeds"
     ),
 )
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-dimensions", "caption": "Variance of a coordinate of a standard normal law under SGNUTS with trees of depth 6 at most, against the number of dimensions."}, "image": {"alt": "The variance with equal weights stays at one; with energy weights it is about two thirds in one and in ten dimensions, and rises to almost one in ten thousand."}}
-figure, axes = plt.subplots(figsize=(6, 3))
-axes.semilogx(
-    dims,
-    variances["energy"],
-    "v--",
-    color=COLOURS["naive SGHMC"],
-    label="weights $e^{-H}$",
-)
-axes.semilogx(
-    dims, variances["uniform"], "o-", color=COLOURS["SGNUTS"], label="equal weights"
-)
-axes.axhline(1, color=TRUTH, lw=1)
-axes.set(xlabel="dimensions", ylabel=r"variance of $\theta$", ylim=(0.5, 1.1))
-axes.legend(loc="lower right")
-plt.show()
 
 # %% [markdown]
 # The worse fault of the reported sampler on a network is the other one: a tree of up to a thousand steps with a *single* {term}`minibatch`.
@@ -634,13 +640,15 @@ def table(columns, data):
 
 
 # %% tags=["hide-input"]
-for data in runs:
-    table(columns, data)
+table(columns, "MNIST")
+
+# %% tags=["hide-input"]
+table(columns, "Fashion-MNIST")
 print(f"{seeds} seeds, means and standard deviations of one run.")
 print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-full", "caption": "Accuracy of the last network on the test images (above) and squared length of the weights over their number (below), against gradients: mean over five seeds (line), and from the smallest to the largest (band). Networks of a tree count from the end of the tree."}, "image": {"alt": "Four panels. On MNIST the lines of SGHMC with fresh momenta and of the hybrid rise first and end near 0.95, SGNUTS has a wide band, SGHMC rises later, the reported sampler stays below 0.85. On Fashion-MNIST all bands are wide and overlap. Below, the line of SGHMC climbs to three and a half or four and comes back slowly, the bands of the tree samplers reach nearly as high, and with fresh momenta the length stays at one."}}
-figure, panels = plt.subplots(2, 2, figsize=(7, 5.4), sharex=True)
+figure, panels = plt.subplots(2, 2, figsize=(5.5, 5.6), sharex=True)
 at = torch.arange(0, 7_001, 100)
 for column, (data, methods) in enumerate(runs.items()):
     for method, series in methods.items():
@@ -679,26 +687,41 @@ figure.legend(handles, labels, loc="outside lower center", ncols=2)
 plt.show()
 
 # %% [markdown]
+# On MNIST the runs with fresh momenta and the hybrid rise first in {numref}`fig-sgnuts-full`, SGNUTS has a wide band, and the reported sampler stays lowest. On Fashion-MNIST all bands are wide and overlap.
+#
 # ### How long a warm-up?
 #
 # The report has a table of warm-ups, and here is ours, in our currency.
 # For a warm-up of so many epochs: the accuracy of the average over the 25 epochs that follow, and in the second table of each pair that of the last network when the warm-up ends.
 # A tree that is under way at the end of the warm-up is finished first, which is why columns of SGNUTS repeat.
 
+
 # %% tags=["hide-input"]
-for data, methods in runs.items():
-    for title, read in (
-        ("average", lambda line: 1 - line["average"]["error"]),
-        ("last network", lambda line: 1 - line["error"]),
-    ):
-        rows = []
-        for method, series in methods.items():
-            entries = []
-            for index in range(len(sgnuts.BURN_INS)):
-                entries.append(sum(read(run["after"][index]) for run in series) / seeds)
-            rows.append([method, *(f"{entry:.3f}" for entry in entries)])
-        heads = [f"{data}, {title}, warm-up:", *map(str, sgnuts.BURN_INS)]
-        show_table(heads, rows)
+def by_warm_up(data, title):
+    """Show one accuracy of every method for each length of the warm-up."""
+    rows = []
+    for method, series in runs[data].items():
+        entries = []
+        for index in range(len(sgnuts.BURN_INS)):
+            lines = [run["after"][index] for run in series]
+            if title == "average":
+                lines = [line["average"] for line in lines]
+            entries.append(sum(1 - line["error"] for line in lines) / seeds)
+        rows.append([method, *(f"{entry:.3f}" for entry in entries)])
+    heads = [f"{data}, {title}, warm-up:", *map(str, sgnuts.BURN_INS)]
+    show_table(heads, rows)
+
+
+by_warm_up("MNIST", "average")
+
+# %% tags=["hide-input"]
+by_warm_up("MNIST", "last network")
+
+# %% tags=["hide-input"]
+by_warm_up("Fashion-MNIST", "average")
+
+# %% tags=["hide-input"]
+by_warm_up("Fashion-MNIST", "last network")
 
 # %% [markdown]
 # ### Lengths, temperatures, entropies
@@ -712,8 +735,15 @@ lengths = {
     "of the networks": (lambda run: run["entropy"][1], 2),
 }
 thermometer = {"thermometer": (lambda run: run["curve"]["temperature"][-1], 3)}
-for data in runs:
-    table(lengths | thermometer if data == "MNIST" else lengths, data)
+table(lengths | thermometer, "MNIST")
+
+# %% tags=["hide-input"]
+table(lengths, "Fashion-MNIST")
+
+# %% [markdown]
+# The thermometer finds nothing wrong, not even with the reported sampler: after so few trees, in so many dimensions, the energy weights have cooled little.
+# What is wrong with it shows where the data speak.
+# Its networks contradict each other: the entropy of their average exceeds their own by 0.28 nats and more with every seed, as it would for networks that each know one minibatch well. For SGNUTS the difference is at most 0.1 nats.
 
 # %% tags=["hide-input"]
 for method in ("SGNUTS", "SGNUTS, as reported"):
@@ -758,11 +788,6 @@ claim(
 )
 
 # %% [markdown]
-# The thermometer finds nothing wrong, not even with the reported sampler: after so few trees, in so many dimensions, the energy weights have cooled little.
-# What is wrong with it shows where the data speak.
-# Its networks contradict each other: the entropy of their average exceeds their own by 0.28 nats and more with every seed, as it would for networks that each know one minibatch well. For SGNUTS the difference is at most 0.1 nats.
-
-# %% [markdown]
 # ### Trees
 #
 # {numref}`fig-sgnuts-full` shows SGNUTS with a band as wide as the panel: with one seed of five its first tree falls down the whole slope.
@@ -783,8 +808,14 @@ for data, methods in runs.items():
         shares = [f"{limited / total:.0%}", f"{share:.0%}"]
         spent.append([f"{data}, {method}", str(total), *shares, str(diverged)])
 show_table(["trees of depth", *map(str, range(2, 11))], counted)
+
+# %% tags=["hide-input"]
 heads = ["sampler", "trees", "at the limit", "share of gradients", "divergences"]
 show_table(heads, spent)
+
+# %% [markdown]
+# SGNUTS tosses its coins at the start, and once a tree has reached depth 10 all later ones do.
+# Most runs of the reported sampler go on to make short trees in between, as they would if after a thousand steps on one minibatch the next one found itself on a slope again.
 
 # %% tags=["hide-input"]
 claim(
@@ -846,10 +877,6 @@ claim(
 )
 
 # %% [markdown]
-# SGNUTS tosses its coins at the start, and once a tree has reached depth 10 all later ones do.
-# Most runs of the reported sampler go on to make short trees in between, as they would if after a thousand steps on one minibatch the next one found itself on a slope again.
-
-# %% [markdown]
 # ### What a gradient costs, and what a tree keeps
 #
 # A tree needs more than its gradients: the sums of momenta, the checks of sub-trees, the choice. In one process, in turn, in milliseconds of the processor for a gradient:
@@ -862,6 +889,10 @@ rows = [
     for name, measured in costs.items()
 ]
 show_table(["a step of", "milliseconds", "over the gradient alone"], rows)
+
+# %% [markdown]
+# A network of 79,510 weights is 0.32 MB, and a path of 1,024 states with their momenta would be 650 MB. The tree does not keep it. It holds the two ends and the choices, six positions at most, and of every complete sub-tree that waits for its twin the momenta at its ends and their sum.
+# As in counting in binary, at most one sub-tree of each size waits, so that a tree of depth $J$ keeps some $3J + 6$ such vectors: 11 MB at depth 10.
 
 # %% tags=["hide-input"]
 claim(
@@ -897,9 +928,6 @@ for what, vectors, megabytes in (
     )
 
 # %% [markdown]
-# A network of 79,510 weights is 0.32 MB, and a path of 1,024 states with their momenta would be 650 MB. The tree does not keep it. It holds the two ends and the choices, six positions at most, and of every complete sub-tree that waits for its twin the momenta at its ends and their sum.
-# As in counting in binary, at most one sub-tree of each size waits, so that a tree of depth $J$ keeps some $3J + 6$ such vectors: 11 MB at depth 10.
-#
 # ## Published against ours
 #
 # | | published {cite:p}`adamday` | ours |
@@ -918,7 +946,7 @@ for what, vectors, megabytes in (
 #
 # ## Does it pay?
 #
-# The differences in accuracy on MNIST, with the seeds paired: mean, standard error, the number of seeds of five that speak for the first, and the two-sided $p$-value of a paired $t$-test.
+# The differences in accuracy on MNIST, with the seeds paired: mean, standard error, the number of seeds of five that speak for the first, and the two-sided $p$-value of a paired $t$-test, not corrected for the number of comparisons.
 
 # %% tags=["hide-input"]
 comparisons = (
@@ -947,31 +975,44 @@ for first, second in comparisons:
     rows.append([f"{first} less {second}", *shown, f"{p_value:.{digits}f}"])
 show_table(["accuracy on MNIST", "difference", "ahead", "p"], rows)
 
+# %% [markdown]
+# *What the report saw can be seen here too, with four seeds of five.* From a start high up SGNUTS then ends ahead of SGHMC at nearly equal gradients (its last tree is finished), and passes the published 0.94 on MNIST with little more than 7,000 of them.
+# With seed 0 the coins agree: the first tree falls down the whole slope, an accident of one in hundreds by {prf:ref}`prop-sgnuts-slope` (the two data sets share its coins), and SGNUTS ends far behind.
+# On average over the five there is no difference.
+# The report's hybrid is ahead of SGHMC with four seeds of five, and of SGNUTS with all five.
+#
+# *The trees are not needed for it.* Three epochs with a fresh momentum every ten steps, and no tree at all, beat SGHMC beyond doubt.
+# They are ahead of the hybrid with each of the five seeds too, but most of the mean difference is seed 0's, and a $t$-test does not tell the two apart.
+# What both have in common is that they throw the energy of the start away.
+# With each $p$-value multiplied by five, for five comparisons, only that of fresh momenta against SGHMC stays below 0.05.
+# After the start a tree never turns, moves the weights that follow the prior at two fifths of the pace of SGHMC, and gives one network in ten epochs to average.
+#
+# *The reported sampler* reaches neither 0.94 nor 0.85 in this currency, and single networks of it can be far off.
+# No sampler here reaches 0.85 on Fashion-MNIST in 70 epochs from the prior.
+
 # %% tags=["hide-input"]
-for first, second, ahead, low, high in (
-    ("SGNUTS", "SGHMC", 4, 0.94, 0.97),
-    ("SGNUTS, then SGHMC", "SGHMC", 4, 0.02, 0.03),
-    ("SGNUTS, then SGHMC", "SGNUTS", 5, 0.15, 0.17),
-    ("fresh momenta, then SGHMC", "SGHMC", 5, 0.0, 0.0001),
-    ("fresh momenta, then SGHMC", "SGNUTS, then SGHMC", 5, 0.18, 0.2),
-):
-    _, _, of_five, p_value = compared(first, second)
-    claim(
-        f"MNIST, seeds of five with which {first} is ahead of {second}",
-        of_five,
-        near=ahead,
-        within=0,
-        because="the stored result",
-        kind="stored",
-    )
-    claim(
-        f"MNIST, p-value of {first} against {second}",
-        p_value,
-        near=(low + high) / 2,
-        within=(high - low) / 2,
-        because="the stored result, a paired t-test",
-        kind="stored",
-    )
+claim(
+    "MNIST, seeds of five with which the first is ahead, in the five comparisons of "
+    "the table",
+    [compared(*pair)[2] for pair in comparisons] == [4, 4, 5, 5, 5],
+    because="the stored result",
+    kind="stored",
+)
+p_values = [compared(*pair)[3] for pair in comparisons]
+claim(
+    "Five times the p-value of fresh momenta against SGHMC on MNIST",
+    5 * p_values[3],
+    at_most=0.0005,
+    because="the stored result, a paired t-test",
+    kind="stored",
+)
+claim(
+    "Five times the smallest of the four other p-values",
+    5 * min(p for number, p in enumerate(p_values) if number != 3),
+    at_least=0.1,
+    because="the stored result",
+    kind="stored",
+)
 passing = values("MNIST", "SGNUTS", columns["accuracy"][0])
 claim(
     "Seeds of five with which SGNUTS passes an accuracy of 0.94 on MNIST",
@@ -981,14 +1022,18 @@ claim(
     because="the stored result, after 7,264 to 7,672 gradients",
     kind="stored",
 )
-for data, published in (("MNIST", 0.94), ("Fashion-MNIST", 0.85)):
-    claim(
-        f"Best accuracy of the reported sampler on {data}, of five seeds",
-        values(data, "SGNUTS, as reported", columns["accuracy"][0]).max(),
-        at_most=published - 0.04,
-        because=f"the stored result; {published} was published",
-        kind="stored",
-    )
+reported = {
+    data: float(values(data, "SGNUTS, as reported", columns["accuracy"][0]).max())
+    for data in runs
+}
+claim(
+    "Best accuracy of the reported sampler less the published one, the larger of "
+    "two data sets",
+    max(reported["MNIST"] - 0.94, reported["Fashion-MNIST"] - 0.85),
+    at_most=-0.04,
+    because="the stored result, five seeds each",
+    kind="stored",
+)
 claim(
     "Best accuracy of any run on Fashion-MNIST",
     max(
@@ -1016,20 +1061,7 @@ claim(
 )
 
 # %% [markdown]
-# *What the report saw can be seen here too, with four seeds of five.* From a start high up SGNUTS then ends ahead of SGHMC at nearly equal gradients (its last tree is finished), and passes the published 0.94 on MNIST with little more than 7,000 of them.
-# With seed 0 the coins agree: the first tree falls down the whole slope, an accident of one in hundreds by {prf:ref}`prop-sgnuts-slope` (the two data sets share its coins), and SGNUTS ends far behind.
-# On average over the five there is no difference.
-# The report's hybrid is ahead of SGHMC with four seeds of five, and of SGNUTS with all five.
-#
-# *The trees are not needed for it.* Three epochs with a fresh momentum every ten steps, and no tree at all, beat SGHMC beyond doubt.
-# They are ahead of the hybrid with each of the five seeds too, but most of the mean difference is seed 0's, and a $t$-test does not tell the two apart.
-# What both have in common is that they throw the energy of the start away.
-# After the start a tree never turns, moves the weights that follow the prior at two fifths of the pace of SGHMC, and gives one network in ten epochs to average.
-#
-# *The reported sampler* reaches neither 0.94 nor 0.85 in this currency, and single networks of it can be far off.
-# No sampler here reaches 0.85 on Fashion-MNIST in 70 epochs from the prior.
-#
-# So the verdict, from one small network, two data sets and five seeds: we found no use for SGNUTS on a network.
+# So the verdict, from one small network, two data sets and five seeds, with both hybrids on MNIST alone: we found no use for SGNUTS on a network.
 # For the start a fresh momentum now and then does no worse and needs no tree, and after the start a gradient is worth less in a tree than in SGHMC.
 # In few dimensions, with little friction, it is another matter ({doc}`/book/stochastic_gradients/sgnuts`).
 

@@ -53,17 +53,20 @@ play()
 # The data $\mathcal D$ are $N$ pairs of an input $x_i$ and an answer $y_i$: an image and its digit, say.
 # A *model* with parameters $\theta$ says how probable an answer is at an input, $p(y \mid x, \theta)$; as a function of $\theta$ this is the *likelihood*.
 # What is believed of $\theta$ before seeing data is the *prior* $p(\theta)$.
-# If the answers are independent given $\theta$, Bayes' rule says what to believe after, the *posterior*
+# If the answers are independent given $\theta$, Bayes' rule says what to believe after, the *posterior* $\pi(\theta) = p(\theta \mid \mathcal D)$:
 #
 # $$
-# \pi(\theta) = p(\theta \mid \mathcal D) \propto p(\theta)\prod_{i=1}^Np(y_i \mid x_i, \theta).
+# \pi(\theta) \propto p(\theta)\prod_{i=1}^Np(y_i \mid x_i, \theta).
 # $$ (eq-bayes)
 #
 # The sign $\propto$ leaves out a factor that does not depend on $\theta$. It makes $\pi$ integrate to one; it is an integral over all $\theta$, and hardly ever known.
 # Everything in this book works with the *energy* instead, a sum over the data:
 #
 # $$
-# U(\theta) = -\log p(\theta) - \sum_{i=1}^N\log p(y_i \mid x_i, \theta), \qquad \pi(\theta) \propto e^{-U(\theta)}.
+# \begin{aligned}
+# U(\theta) &= -\log p(\theta) - \sum_{i=1}^N\log p(y_i \mid x_i, \theta),\\
+# \pi(\theta) &\propto e^{-U(\theta)}.
+# \end{aligned}
 # $$ (eq-energy)
 #
 # Predictions average over what is believed. The *predictive distribution* of the answer at a new input $x$ is
@@ -85,7 +88,10 @@ play()
 # Let $y_i = \varphi(x_i)^\top\theta + N(0, \sigma^2)$ with features $\varphi(x) \in \mathbb{R}^d$, and $\theta \sim N(0, \sigma_0^2I)$. Let the rows of $\Phi$ be the $\varphi(x_i)^\top$. Then the posterior is $N(\mu, \Sigma)$ with
 #
 # $$
-# \Sigma = \bigl(\sigma^{-2}\Phi^\top\Phi + \sigma_0^{-2}I\bigr)^{-1}, \qquad \mu = \sigma^{-2}\,\Sigma\,\Phi^\top y,
+# \begin{aligned}
+# \Sigma &= \bigl(\sigma^{-2}\Phi^\top\Phi + \sigma_0^{-2}I\bigr)^{-1},\\
+# \mu &= \sigma^{-2}\,\Sigma\,\Phi^\top y,
+# \end{aligned}
 # $$ (eq-regression)
 #
 # and the height $\varphi(x)^\top\theta$ of the curve at a new $x$ has the law $N\bigl(\varphi(x)^\top\mu,\ \varphi(x)^\top\Sigma\,\varphi(x)\bigr)$.
@@ -119,31 +125,6 @@ regression = LinearRegression(features(x), y, noise_variance=0.04, prior_varianc
 grid = torch.linspace(-2, 2, 201, dtype=torch.float64)
 mean = features(grid) @ regression.mean
 variance = ((features(grid) @ regression.covariance) * features(grid)).sum(-1)
-
-# %% tags=["hide-input"]
-claim(
-    "Largest gradient of U at the exact posterior mean",
-    regression.gradient(regression.mean[None]).abs().max(),
-    at_most=1e-9,
-    because="the mean of a Gaussian is where its energy is smallest; rounding",
-    kind="exact",
-)
-inside, outside = variance[(grid > -0.9) & (grid < 0.8)].max(), variance[-1]
-claim(
-    "Standard deviation of the curve at x = 2 over its largest value among the data",
-    (outside / inside).sqrt(),
-    at_least=5,
-    because="the exact formula; the data's end is at x = 0.76",
-    kind="exact",
-)
-claim(
-    "Width at x = 2 of the band of two standard deviations to either side",
-    4 * outside.sqrt(),
-    near=18.6,
-    within=0.05,
-    because="the exact formula",
-    kind="exact",
-)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-regression", "caption": "The exact posterior of a cubic after eight observations: mean plus and minus two standard deviations of the curve (band), and five curves drawn from it (thin). The point estimate is the posterior's mean (thick); it knows nothing of the band. Dotted: the curve that made the data."}, "image": {"alt": "Eight dots in two groups on a wave. Through them run five thin curves and a thick one, close together among the dots. Outside them the thin curves fan out, and the band round them opens like a funnel to both sides."}}
 figure, axes = plt.subplots(figsize=(5.4, 3.8))
@@ -182,7 +163,33 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-regression` follow the thin curves from the dots outwards. Among the data they lie close together, and the point estimate is as good as any of them. Outside they fan out. At $x = 2$ the band is more than eighteen units wide, beyond the frame, and it should be: nothing has been seen there. The thick line goes on as if it knew.
-#
+
+# %% tags=["hide-input"]
+claim(
+    "Largest gradient of U at the exact posterior mean",
+    regression.gradient(regression.mean[None]).abs().max(),
+    at_most=1e-9,
+    because="the mean of a Gaussian is where its energy is smallest; rounding",
+    kind="exact",
+)
+inside, outside = variance[(grid > -0.9) & (grid < 0.8)].max(), variance[-1]
+claim(
+    "Standard deviation of the curve at x = 2 over its largest value among the data",
+    (outside / inside).sqrt(),
+    at_least=5,
+    because="the exact formula; the data's end is at x = 0.76",
+    kind="exact",
+)
+claim(
+    "Width at x = 2 of the band of two standard deviations to either side",
+    4 * outside.sqrt(),
+    near=18.6,
+    within=0.05,
+    because="the exact formula",
+    kind="exact",
+)
+
+# %% [markdown]
 # ## Digits, and letters that are none
 #
 # Now a network with one hidden layer of 50 units, with the prior $N(0, 0.1)$ on each weight, and 4,000 handwritten digits; there are 1,000 more to test on.
@@ -193,8 +200,13 @@ plt.show()
 # Why the noise does this, what the two numbers in the lines mean, and why a step may look at 200 digits only (`batch_size`), comes later. Here we only use it: 2,000 steps to get there, called the *warm-up*, and then a network kept after every 20 steps, $S = 150$ in all. Their average stands for the integral {eq}`eq-predictive`:
 #
 # $$
-# p(y \mid x, \mathcal D) \approx \bar P(y) = \frac1S\sum_{s=1}^SP_s(y), \qquad P_s(y) = p(y \mid x, \theta_s).
+# \begin{aligned}
+# p(y \mid x, \mathcal D) \approx \bar P(y) &= \frac1S\sum_{s=1}^SP_s(y),\\
+# P_s(y) &= p(y \mid x, \theta_s).
+# \end{aligned}
 # $$ (eq-average-first)
+#
+# The function `sample` runs the chain. It returns an object whose `samples` are the kept draws of $\theta$ or, as here, what `collect` makes of each: the predictions on all images.
 
 # %%
 train, test = digits()
@@ -237,6 +249,9 @@ split = [len(test.targets), len(strange.targets)]
 )
 
 sure = (point_letters.max(-1).values > 0.9).double().mean()
+
+# %% [markdown]
+# The point estimate calls about one letter in five a digit with more than 90 % probability. The average over 150 networks does so less than half as often, and it reads the digits at least about as well.
 
 # %% tags=["hide-input"]
 claim(
@@ -286,32 +301,6 @@ let_through = {
     for name, (on_digits, on_letters) in doubt.items()
 }
 
-# %% tags=["hide-input"]
-claim(
-    "Share of letters let through where 80 % of the digits are answered, average over "
-    "point estimate",
-    let_through["average of 150 networks"][160] / let_through["point estimate"][160],
-    at_most=0.92,
-    because="it was 0.46 to 0.68 in runs with five seeds",
-)
-claim(
-    "Log score on digits, average less point estimate",
-    log_score(average_digits, test.targets) - log_score(point_digits, test.targets),
-    near=0.013,
-    within=0.04,
-    because=(
-        "it was 0.000 to 0.019 in runs with five seeds: the average is no better here"
-    ),
-)
-claim(
-    "Share of digits on which the average is surer than 90 %, over that of the point "
-    "estimate",
-    (average_digits.max(-1).values > 0.9).double().mean()
-    / (point_digits.max(-1).values > 0.9).double().mean(),
-    at_most=0.9,
-    because="it was 0.80 to 0.84 in runs with five seeds",
-)
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-letters", "caption": "Above: the entropy of the predictions on letters. Below: the share of letters let through against the share of digits answered, for every threshold on the entropy; grey: 80 % of the digits answered."}, "image": {"alt": "Above, two histograms of the entropy on letters: the point estimate's is high from zero on, the average's is near zero at first and has its heap at 1.4. Below, two rising curves of letters let through; the average's lies below the point estimate's nearly everywhere."}}
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 5.4))
 for (name, (_, on_letters)), colour in zip(
@@ -340,9 +329,35 @@ plt.show()
 # %% [markdown]
 # In the upper part of {numref}`fig-letters` see where the heap lies: the point estimate has many letters near zero, of which it has no doubt at all; the average has few.
 # The lower part decides. At the grey line both answer 80 % of the digits, and the average lets clearly fewer letters through. Its doubt is in the right places.
-#
+
+# %% tags=["hide-input"]
+claim(
+    "Share of letters let through where 80 % of the digits are answered, average over "
+    "point estimate",
+    let_through["average of 150 networks"][160] / let_through["point estimate"][160],
+    at_most=0.92,
+    because="it was 0.46 to 0.68 in runs with five seeds",
+)
+claim(
+    "Log score on digits, average less point estimate",
+    log_score(average_digits, test.targets) - log_score(point_digits, test.targets),
+    near=0.013,
+    within=0.04,
+    because=(
+        "it was 0.000 to 0.019 in runs with five seeds: the average is no better here"
+    ),
+)
+claim(
+    "Share of digits on which the average is surer than 90 %, over that of the point "
+    "estimate",
+    (average_digits.max(-1).values > 0.9).double().mean()
+    / (point_digits.max(-1).values > 0.9).double().mean(),
+    at_most=0.9,
+    because="it was 0.80 to 0.84 in runs with five seeds",
+)
+
+# %% [markdown]
 # It is not cured. {numref}`fig-letter-images` shows the worst: of each letter the image of which the point estimate is surest.
-# The average is less sure of them, but where a letter looks like a digit, as an I looks like a 1, both say so.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-letter-images", "caption": "Of each letter the image that the point estimate is surest of. Above it the digit that the point estimate names, its probability, and after the arrow the probability that the average gives to the same digit."}, "image": {"alt": "Ten pictures of the printed letters A to J, each with a digit and two probabilities. The first number is near 1 for every letter, the second is smaller, least so for C, H and I."}}
 confidence, named = point_letters.max(-1)
@@ -358,6 +373,9 @@ for axes, i in zip(panels.flat, chosen.tolist(), strict=True):
     )
     axes.axis("off")
 plt.show()
+
+# %% [markdown]
+# The average is less sure of most of them; but where a letter looks like a digit, as an I looks like a 1, both say so.
 
 # %% tags=["hide-input"]
 claim(

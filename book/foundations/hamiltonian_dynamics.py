@@ -198,7 +198,7 @@ short = {name: path(integrator, 0.3, 20) for name, integrator in integrators.ite
 long = {name: path(integrator, 0.3, 3_000) for name, integrator in integrators.items()}
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-three-integrators", "caption": "Twenty steps of size 0.3 from (0, 1) in the bowl U = θ²/2. The exact path is the grey circle, the black dot the start. Explicit Euler spirals outwards, symplectic Euler runs round an ellipse, leapfrog stays close to the circle."}, "image": {"alt": "Three phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; symplectic Euler's follow a slanted ellipse about it; leapfrog's lie nearly on it."}}
-figure, panels = plt.subplots(1, 3, figsize=(5.6, 2.5), sharex=True, sharey=True)
+figure, panels = plt.subplots(1, 3, figsize=(5.4, 2.5), sharex=True, sharey=True)
 angle = torch.linspace(0, 2 * torch.pi, 200)
 for axes, (name, points) in zip(panels, short.items(), strict=True):
     axes.plot(angle.cos(), angle.sin(), color=TRUTH)
@@ -271,7 +271,6 @@ claim(
 # For $\varepsilon < 2$ both forms are positive definite: their level sets are ellipses, and a path on an ellipse cannot run away. At $\varepsilon = 2$ the ellipse opens, which is the stability limit; for a bowl $U = \tfrac12 a\theta^2$ the limit is $\varepsilon < 2/\sqrt a$: **the steepest direction sets the step size**.
 # The name is apt: {prf:ref}`thm-shadow-exact` shows that leapfrog is the *exact* dynamics of a slightly different oscillator.
 # For a general potential the shadow exists only as an asymptotic series in $\varepsilon$; but if $U$ is analytic and the path stays bounded, its first terms are nearly kept for times that grow exponentially with $1/\varepsilon$ {cite:p}`hairer2006`. That is why the energy error of a symplectic method oscillates rather than grows.
-# {numref}`fig-energy` shows both: in its upper part explicit Euler's energy climbs a straight line on a logarithmic scale, in its lower part the energies of the other two, after thousands of steps, still swing between the bounds that their ellipses set.
 
 # %%
 theta, r = long["symplectic Euler"].T
@@ -279,23 +278,6 @@ shadow = {"symplectic Euler": 0.5 * (theta**2 + r**2) + 0.3 / 2 * theta * r}
 theta, r = long["leapfrog"].T
 shadow["leapfrog"] = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
 unstable = path(leapfrog, 2.01, 200)  # a step just over the limit
-
-# %% tags=["hide-input"]
-for name, values in shadow.items():
-    claim(
-        f"Over 3,000 steps {name} keeps its shadow energy, with a largest error",
-        (values - values[0]).abs().max(),
-        at_most=1e-11,
-        because="rounding of 3,000 steps in double precision",
-        kind="exact",
-    )
-claim(
-    "At a step just over the limit leapfrog's position or momentum has grown beyond",
-    unstable[-1].abs().max(),
-    at_least=1e3,
-    because="an eigenvalue of the step matrix is -1.22, and 1.22²⁰⁰ is 10¹⁷",
-    kind="exact",
-)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-energy", "caption": "The energy, as a multiple of the first, in steps of size 0.3. Above: the first 120 steps, on a logarithmic scale; explicit Euler grows exponentially. Below: the last 60 of 3,000 steps; the other two still oscillate within the bounds of their shadows (dashed)."}, "image": {"alt": "Above, on a logarithmic scale, explicit Euler's energy climbs in a straight line to above ten thousand in 120 steps, the other two stay at one. Below, after 3,000 steps, symplectic Euler's energy swings between 0.87 and 1.18 and leapfrog's between 1 and 1.02, each inside two dashed lines."}}
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.4))
@@ -321,6 +303,26 @@ for name, bounds in (
         right.axhline(bound, color=COLOURS[name], ls="--", lw=0.8)
 right.set(xlabel="step", ylabel=r"energy $H / H_0$")
 plt.show()
+
+# %% [markdown]
+# {numref}`fig-energy` shows both. In its upper part explicit Euler's energy climbs a straight line on a logarithmic scale; in its lower part the energies of the other two, after thousands of steps, still swing between the bounds that their ellipses set.
+
+# %% tags=["hide-input"]
+for name, values in shadow.items():
+    claim(
+        f"Over 3,000 steps {name} keeps its shadow energy, with a largest error",
+        (values - values[0]).abs().max(),
+        at_most=1e-11,
+        because="rounding of 3,000 steps in double precision",
+        kind="exact",
+    )
+claim(
+    "At a step just over the limit leapfrog's position or momentum has grown beyond",
+    unstable[-1].abs().max(),
+    at_least=1e3,
+    because="an eigenvalue of the step matrix is -1.22, and 1.22²⁰⁰ is 10¹⁷",
+    kind="exact",
+)
 
 # %% [markdown]
 # ## Reversible and volume-preserving, exactly
@@ -413,7 +415,7 @@ claim(
 )
 
 # %% [markdown]
-# What a determinant of one looks like: take a whole disc of states, and move each by 36 steps of size 0.05 ({numref}`fig-area`). States at different energies go round at different speeds, so the disc is drawn out; but two of the integrators keep its area. Only explicit Euler's last shape is larger than the disc.
+# What a determinant of one looks like: take a whole disc of states, and move each by 36 steps of size 0.05 ({numref}`fig-area`).
 
 # %%
 angle = torch.linspace(0, 2 * torch.pi, 2_001, dtype=torch.float64)[:, None]
@@ -435,27 +437,6 @@ snapshots = {
     for name, integrator in integrators.items()
 }
 grown = {name: area(shots[-1]) / area(shots[0]) for name, shots in snapshots.items()}
-
-# %% tags=["hide-input"]
-for name in ("leapfrog", "symplectic Euler"):
-    claim(
-        f"Area of the disc after 36 steps of {name}, over the first",
-        grown[name],
-        near=1,
-        within=1e-3,
-        because="areas are kept; a polygon of 2,000 corners stands for the disc",
-        kind="exact",
-    )
-claim(
-    "Area of the disc after 36 steps of explicit Euler, over the first",
-    grown["explicit Euler"],
-    at_least=1.5,
-    because=(
-        "each step multiplies areas by 1 + ε²U''(θ), 1.02 at the bottom of the well, "
-        "and 1.02³⁶ is 2.04"
-    ),
-    kind="exact",
-)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-area", "caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of H, on which the exact dynamics runs."}, "image": {"alt": "Three phase planes with contour lines and a black disc, which moves clockwise and is drawn out into longer and thinner shapes. Explicit Euler's shapes grow and cross the contour lines outwards; the other two keep their area."}}
 figure, panels = plt.subplots(1, 3, figsize=(5.4, 4), sharex=True, sharey=True)
@@ -482,13 +463,36 @@ panels[0].set_ylabel(r"momentum $r$")
 plt.show()
 
 # %% [markdown]
+# In {numref}`fig-area` states at different energies go round at different speeds, so the disc is drawn out into a bent and narrow shape; but two of the integrators keep its area. Only explicit Euler's last shape is larger than the disc.
+
+# %% tags=["hide-input"]
+for name in ("leapfrog", "symplectic Euler"):
+    claim(
+        f"Area of the disc after 36 steps of {name}, over the first",
+        grown[name],
+        near=1,
+        within=1e-3,
+        because="areas are kept; a polygon of 2,000 corners stands for the disc",
+        kind="exact",
+    )
+claim(
+    "Area of the disc after 36 steps of explicit Euler, over the first",
+    grown["explicit Euler"],
+    at_least=1.5,
+    because=(
+        "each step multiplies areas by 1 + ε²U''(θ), 1.02 at the bottom of the well, "
+        "and 1.02³⁶ is 2.04"
+    ),
+    kind="exact",
+)
+
+# %% [markdown]
 # ## The order of the error
 #
 # Halve the step: by how much does the error of the energy fall?
 # A method is *of order $p$* if, as $\varepsilon \to 0$, the error after a fixed time is at most a constant times $\varepsilon^p$.
 # Leapfrog has order two ({prf:ref}`thm-leapfrog-order`), for the price of order one: a scheme that is undone by a step of $-\varepsilon$ cannot have an odd order {cite:p}`hairer2006`.
 # We measure the largest energy error over a time of 4 from $(0, 1)$ in the double well, and read the slope off between the third-smallest and the smallest step.
-# In {numref}`fig-order` both axes are logarithmic, so that the order is the slope: leapfrog's line is twice as steep as the other two.
 
 # %%
 step_sizes = 0.04 * 0.5 ** torch.arange(7, dtype=torch.float64)
@@ -509,6 +513,19 @@ slopes = {
     for name, e in errors.items()
 }
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Grey, dashed: slopes one and two."}, "image": {"alt": "A log-log plot of the energy error against the step size with three straight lines: explicit and symplectic Euler run parallel to a dashed line of slope one, leapfrog, far below, to one of slope two."}}
+figure, axes = plt.subplots(figsize=(5.2, 3.6))
+for name, values in errors.items():
+    axes.loglog(step_sizes, values, "o-", ms=4, color=COLOURS[name], label=name)
+axes.loglog(step_sizes, 8 * step_sizes, "--", color=TRUTH)
+axes.loglog(step_sizes, 2 * step_sizes**2, "--", color=TRUTH)
+axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"largest error of $H$")
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-order` both axes are logarithmic, so that the order is the slope: leapfrog's line is twice as steep as the other two.
+
 # %% tags=["hide-input"]
 for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog", 2)):
     claim(
@@ -522,16 +539,6 @@ for name, order in (("explicit Euler", 1), ("symplectic Euler", 1), ("leapfrog",
         ),
         kind="exact",
     )
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Grey, dashed: slopes one and two."}, "image": {"alt": "A log-log plot of the energy error against the step size with three straight lines: explicit and symplectic Euler run parallel to a dashed line of slope one, leapfrog, far below, to one of slope two."}}
-figure, axes = plt.subplots(figsize=(5.2, 3.6))
-for name, values in errors.items():
-    axes.loglog(step_sizes, values, "o-", ms=4, color=COLOURS[name], label=name)
-axes.loglog(step_sizes, 8 * step_sizes, "--", color=TRUTH)
-axes.loglog(step_sizes, 2 * step_sizes**2, "--", color=TRUTH)
-axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"largest error of $H$")
-axes.legend()
-plt.show()
 
 # %% [markdown]
 # ## In practice

@@ -82,6 +82,16 @@ below.set(
 )
 plt.show()
 
+# %% [markdown]
+# The upper part of {numref}`fig-typical-set` shows the shell: with $d$ it moves away from the mode, and keeps its width.
+# A sampler has to get about *in* this shell, and its lower part shows two ways.
+#
+# A random walk goes straight on, in a random direction. In many dimensions two random directions are nearly at right angles. So $\lvert\theta + tr\rvert^2 \approx \lvert\theta\rvert^2 + t^2\lvert r\rvert^2 \approx d + t^2d$: the black paths leave the shell at once, into places of low density, and only steps with $t$ of the order $d^{-1/2}$ are accepted. That makes many small steps, and each forgets where the last one went.
+#
+# A ball that rolls in the bowl $U = \frac12\lvert\theta\rvert^2$ with the momentum $r$ goes to $\theta\cos t + r\sin t$, by {eq}`eq-rotation` in every coordinate.
+# Its parts, too, are nearly at right angles, and both $\theta$ and $r$ have a length of about $\sqrt d$; so the square of its distance is nearly $d\cos^2t + d\sin^2t = d$. The blue paths stay in the shell: the gradient, which always points to the mode, bends the path just enough. And after a quarter of a turn, $t = \frac\pi2$, the ball is at $r$: every coordinate is new.
+# That is what momentum is for. The rest of this chapter makes a sampler of it.
+
 # %% tags=["hide-input"]
 half_dim, squares = torch.tensor(50.0).double(), torch.tensor([5, 8, 12]).double() ** 2
 mode, low, high = torch.special.gammainc(half_dim.expand(3), squares / 2)
@@ -102,15 +112,6 @@ claim(
 )
 
 # %% [markdown]
-# The upper part of {numref}`fig-typical-set` shows the shell: with $d$ it moves away from the mode, and keeps its width.
-# A sampler has to get about *in* this shell, and its lower part shows two ways.
-#
-# A random walk goes straight on, in a random direction. In many dimensions two random directions are nearly at right angles. So $\lvert\theta + tr\rvert^2 \approx \lvert\theta\rvert^2 + t^2\lvert r\rvert^2 \approx d + t^2d$: the black paths leave the shell at once, into places of low density, and only steps with $t$ of the order $d^{-1/2}$ are accepted. That makes many small steps, and each forgets where the last one went.
-#
-# A ball that rolls in the bowl $U = \frac12\lvert\theta\rvert^2$ with the momentum $r$ goes to $\theta\cos t + r\sin t$, by {eq}`eq-rotation` in every coordinate.
-# Its parts, too, are nearly at right angles, and both $\theta$ and $r$ have a length of about $\sqrt d$; so the square of its distance is nearly $d\cos^2t + d\sin^2t = d$. The blue paths stay in the shell: the gradient, which always points to the mode, bends the path just enough. And after a quarter of a turn, $t = \frac\pi2$, the ball is at $r$: every coordinate is new.
-# That is what momentum is for. The rest of this chapter makes a sampler of it.
-#
 # ## From a density to a ball
 #
 # Let the target be $\pi(\theta) \propto e^{-U(\theta)}$. Take minus its logarithm, $U$, as a landscape. Invent a momentum $r$, independent of the position, and look at the joint density
@@ -224,7 +225,7 @@ walk = sample(
 ).samples[:, 0]
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-trajectory", "caption": "Left: one trajectory of 20 leapfrog steps on a Gaussian with correlation 0.95. Right: 20 steps of random-walk Metropolis from the same place, with a step size of 0.25, about the valley's width."}, "image": {"alt": "Two long narrow contour plots along the diagonal. Left, the trajectory zigzags along the whole valley from its lower left to its upper right. Right, the random walk is a small tangle near its start."}}
-figure, panels = plt.subplots(1, 2, figsize=(5.6, 3.1), sharey=True)
+figure, panels = plt.subplots(1, 2, figsize=(5.4, 3.0), sharey=True)
 for axes, points, name in (
     (panels[0], torch.cat(trajectory), "HMC"),
     (panels[1], torch.cat([start, walk]), "random walk"),
@@ -294,17 +295,6 @@ for metropolis in (False, True):
         [run.mean_and_standard_error(lambda x: x**2) for run in runs]
     )
 
-# %% tags=["hide-input"]
-for metropolis, name, exact in ((False, "without", 1 / 0.75), (True, "with", 1.0)):
-    value, error = measured[metropolis][sizes.index(1.0)]
-    claim(
-        f"Measured variance at ε = 1 {name} the correction step",
-        value,
-        near=round(exact, 6),
-        standard_error=error,
-        because="10,000 independent chains",
-    )
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-correction", "caption": "Variance of θ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols."}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}}
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 axes.axhline(1, color=TRUTH, zorder=0)
@@ -324,6 +314,20 @@ axes.legend(loc="upper left")
 plt.show()
 
 # %% [markdown]
+# In {numref}`fig-correction` the squares, without the correction step, follow the dashed curve of the shadow's variance; the dots, with it, stay at one for every step size.
+
+# %% tags=["hide-input"]
+for metropolis, name, exact in ((False, "without", 1 / 0.75), (True, "with", 1.0)):
+    value, error = measured[metropolis][sizes.index(1.0)]
+    claim(
+        f"Measured variance at ε = 1 {name} the correction step",
+        value,
+        near=round(exact, 6),
+        standard_error=error,
+        because="10,000 independent chains",
+    )
+
+# %% [markdown]
 # ## Tuning: step size, number of steps, resonance
 #
 # Two numbers are to be chosen.
@@ -332,8 +336,7 @@ plt.show()
 #
 # In a bowl of curvature one, a trajectory of time $\varepsilon L = \pi$ ends at $-\theta$: the chain hops from side to side, and $\theta^2$ never changes. That is *resonance*, and there HMC keeps its target without ever reaching it.
 # A random number of steps cures it. Here it is uniform between $\frac12L$ and $\frac32L$, and drawn before the trajectory begins, so that the proof above holds for each number of steps ({prf:ref}`thm-random-steps`).
-# In the upper part of {numref}`fig-tuning` look at the grey line: the fixed number of steps falls to almost nothing there, the random number does not.
-# The lower part is for the step size. Efficiency is largest in the middle, at an acceptance below one: the smallest steps are nearly all accepted, and each is hardly worth its gradient.
+# {numref}`fig-tuning` tries eleven numbers of steps in the bowl, and six step sizes on the Gaussian with correlation 0.95.
 
 
 # %%
@@ -370,6 +373,41 @@ by_step_size = [
 ]
 resonance = steps.index(16)  # 16 × 0.196 ≈ π
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning", "caption": "Effective samples per gradient. Above: in the bowl, with ε = 0.196, against the number of steps; at εL = π (grey) the fixed number resonates. Middle: on the Gaussian with correlation 0.95, trajectories of length 1.5, against the step size; grey: the limit of stability. Below: the acceptance of these."}, "image": {"alt": "Above, on a logarithmic scale, two curves of efficiency over the number of steps; both have their top near eight, and at sixteen the fixed number falls by a factor of hundreds while the random number stays level. In the middle, over the step size, efficiency rises to a flat top at 0.3 to 0.4 and falls to nearly nothing beyond the limit of stability. Below, acceptance falls from one to about 0.1."}}
+figure = plt.figure(figsize=(5.2, 7.2))
+above, middle, below = figure.subplots(3, 1, height_ratios=(1.2, 1, 0.8))
+for name, style in (("fixed", "o-"), ("random", "s--")):
+    above.semilogy(
+        steps,
+        by_steps[name],
+        style,
+        ms=4,
+        color=COLOURS["HMC"],
+        label=f"{name} number of steps",
+    )
+above.axvline(torch.pi / 0.196, color=TRUTH, lw=1, zorder=0)
+above.set(
+    xlabel="leapfrog steps $L$",
+    ylabel="eff. samples per gradient",
+    xticks=range(0, 21, 4),
+)
+above.legend(loc="lower left")
+below.sharex(middle)
+for axes, number, name in (
+    (middle, 0, "eff. samples per gradient"),
+    (below, 1, "acceptance"),
+):
+    axes.plot(step_sizes, [r[number] for r in by_step_size], "o-", color=COLOURS["HMC"])
+    axes.axvline(2 * 0.05**0.5, color=TRUTH, lw=1, zorder=0)
+    axes.set(ylabel=name, ylim=(0, None))
+middle.tick_params(labelbottom=False)
+below.set(xlabel=r"step size $\varepsilon$", ylim=(0, 1.05))
+plt.show()
+
+# %% [markdown]
+# In the upper panel of {numref}`fig-tuning` look at the grey line: the fixed number of steps falls to almost nothing there, the random number does not.
+# The two lower panels share their axis, the step size. Efficiency is largest in the middle, where the acceptance is below one: the smallest steps are nearly all accepted, and each is hardly worth its gradient.
+
 # %% tags=["hide-input"]
 claim(
     "Effective samples per gradient at the resonance, with jitter over without",
@@ -392,45 +430,6 @@ claim(
     at_most=0.6,
     because="it was 0.43 to 0.47 in runs with three seeds",
 )
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning", "caption": "Effective samples per gradient. Above: in the bowl, with ε = 0.196, against the number of steps; at εL = π (grey) the fixed number resonates. Below: on the Gaussian with correlation 0.95, trajectories of length 1.5, against the step size, with the acceptance (dashed) and the limit of stability (grey)."}, "image": {"alt": "Above, on a logarithmic scale, two curves of efficiency over the number of steps; both have their top near eight, and at sixteen the fixed number falls by a factor of hundreds while the random number stays level. Below, over the step size, efficiency rises to a flat top at 0.3 to 0.4 and falls to nearly nothing beyond the limit of stability; acceptance falls from one to about 0.1."}}
-figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.8))
-for name, style in (("fixed", "o-"), ("random", "s--")):
-    left.semilogy(
-        steps,
-        by_steps[name],
-        style,
-        ms=4,
-        color=COLOURS["HMC"],
-        label=f"{name} number of steps",
-    )
-left.axvline(torch.pi / 0.196, color=TRUTH, lw=1, zorder=0)
-left.set(
-    xlabel="leapfrog steps $L$",
-    ylabel="effective samples per gradient",
-    xticks=range(0, 21, 4),
-)
-left.legend(loc="lower left")
-right.plot(
-    step_sizes,
-    [e for e, _ in by_step_size],
-    "o-",
-    color=COLOURS["HMC"],
-    label="efficiency",
-)
-right.plot([], [], "--", color="black", label="acceptance")
-right.axvline(2 * 0.05**0.5, color=TRUTH, lw=1, zorder=0)
-right.set(
-    xlabel=r"step size $\varepsilon$",
-    ylabel="effective samples per gradient",
-    ylim=(0, 0.07),
-)
-right.legend(loc="upper left")
-twin = right.twinx()
-twin.plot(step_sizes, [a for _, a in by_step_size], "--", color="black")
-twin.spines.right.set_visible(True)
-twin.set(ylabel="acceptance", ylim=(0, 1.3), yticks=[0, 0.25, 0.5, 0.75, 1])
-plt.show()
 
 # %% [markdown]
 # ## Mass
@@ -535,14 +534,23 @@ claim(
 # %% [markdown]
 # ## Random walk against HMC
 #
-# How do they compare on a target that is narrow, of standard deviation $s$, in some directions, and wide, of standard deviation $\ell$, in another? Count steps for an independent draw.
+# How do they compare? Take a target that is narrow, of standard deviation $s$, in some directions, and wide, of standard deviation $\ell$, in another: a long valley, with $\ell/s = \sqrt\kappa$. How many steps does it take to get from one end of the valley to the other?
 #
-# * *HMC* goes along the valley in steps of about $s$: it takes $\ell/s = \sqrt\kappa$ of them.
-# * *Langevin* is held to the same steps, and diffuses: $(\ell/s)^2 = \kappa$ of them.
-# * A *random walk* with steps of about $s$ diffuses too. But it may gamble. A proposal of size $\varepsilon \gg s$ is accepted if it happens to land in the valley. With one narrow direction that has the probability $s/\varepsilon$, and it gains the squared distance $\varepsilon^2$, so that larger is better until $\varepsilon$ is about $\ell$: the price is $\ell/s = \sqrt\kappa$ once more. With $k$ narrow directions the probability is $(s/\varepsilon)^k$, and from $k = 3$ on the gamble is lost.
+# * *HMC* keeps its course. Its steps are about $s$, the most that leapfrog bears, and the way is $\ell$ long: that makes $\ell/s = \sqrt\kappa$ steps.
+# * *Langevin* is held to the same steps, but takes each in a fresh direction. After $n$ of them it is only $s\sqrt n$ away, so that it needs $n = (\ell/s)^2 = \kappa$.
+# * A *random walk* with steps of about $s$ needs $\kappa$ of them too, for the same reason.
 #
-# So two dimensions, where everything can be drawn, flatter the random walk.
-# We take $d$ variables of variance one with correlation $\rho$ between any two: then $s^2 = 1 - \rho$ in $d - 1$ directions and $\ell^2 = 1 + (d - 1)\rho$ in one. The random walk and HMC have the best of three step sizes, Langevin one that suits it; an evaluation of the energy, the random walk's only cost, is charged like a gradient.
+# But a random walk is free to gamble. Let its proposals have a size $\varepsilon$ far above $s$. Most of them land on the slopes, and are refused; some happen to land in the valley, and these go far.
+#
+# * With *one* narrow direction a share of about $s/\varepsilon$ lands in the valley, so there is one move in $\varepsilon/s$ steps. The walk needs $(\ell/\varepsilon)^2$ moves of length $\varepsilon$, that is $\ell^2/(\varepsilon s)$ steps. The larger $\varepsilon$ the better, up to $\varepsilon = \ell$, where the price is $\ell/s = \sqrt\kappa$: no more than HMC's.
+# * With $k$ narrow directions all of them must be hit at once. The share is $(s/\varepsilon)^k$, and the price $(\ell/\varepsilon)^2(\varepsilon/s)^k$ steps. For $k = 2$ that is $\kappa$ whatever $\varepsilon$ is, and from $k = 3$ on it grows with $\varepsilon$: the gamble is lost.
+#
+# So two dimensions, where everything can be drawn, flatter the random walk. With more of them it has $\kappa$ to pay where HMC has $\sqrt\kappa$.
+#
+# Now try it, on $d$ variables of variance one with correlation $\rho$ between any two. Their covariance has $s^2 = 1 - \rho$ in $d - 1$ directions and $\ell^2 = 1 + (d - 1)\rho$ in one.
+# Each method gets a step that suits it. All are multiples of $s$, and shrink with the dimension, because every coordinate adds to what a proposal may get wrong: HMC's steps like $d^{-1/4}$ ({ref}`ex-hmc-dimension`), the random walk's like $d^{-1/2}$, or rather like the number $d - 1$ of narrow directions to this power.
+# Langevin's shrink like $d^{-1/6}$: the same reasoning, with the error of a single step, which is of the order $\varepsilon^3$. The powers of `2 / dim` in the code say this, with a factor of one at $d = 2$.
+# Of three settings each for the random walk and for HMC the best counts. An evaluation of the energy, the random walk's only cost, is charged like a gradient.
 
 
 # %%
@@ -572,6 +580,31 @@ by_correlation = {rho: compare(rho, 2, 4_000) for rho in (0.0, 0.9, 0.99)}
 by_dimension = {2: by_correlation[0.9]} | {
     dim: compare(0.9, dim, 8_000) for dim in (4, 8)
 }
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-hmc-gain", "caption": "Effective samples per gradient (per energy for the random walk) on equally correlated Gaussians, each method at a good setting. Above: two dimensions, against the correlation. Below: correlation 0.9, against the dimension."}, "image": {"alt": "Two plots on logarithmic scales with three falling lines. Above, over the correlation, HMC is highest, the random walk runs below it in parallel, Langevin falls steeply. Below, over the dimension, HMC falls little, random walk and Langevin fall to a small part of it."}}
+figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.6), sharey=True)
+for name, marker, colour in zip(
+    ("random walk", "Langevin", "HMC"),
+    "so^",
+    (COLOURS["random walk"], COLOURS["SGLD"], COLOURS["HMC"]),
+    strict=True,
+):
+    for axes, results in ((left, by_correlation), (right, by_dimension)):
+        axes.semilogy(
+            [f"{x:g}" for x in results],
+            [best[name] for best in results.values()],
+            marker + "-",
+            ms=5,
+            color=colour,
+            label=name,
+        )
+left.set(xlabel=r"correlation $\rho$", ylabel="eff. samples per gradient")
+left.legend(loc="lower left")
+right.set(xlabel="dimension $d$", ylabel="eff. samples per gradient")
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-hmc-gain` compare the slopes. In two dimensions all three fall as the correlation grows; the random walk keeps its distance from HMC, and Langevin drops away. With the dimension the random walk falls steeply, and HMC far less.
 
 # %% tags=["hide-input"]
 claim(
@@ -615,31 +648,7 @@ claim(
     because="it was 19 to 32 in runs with three seeds",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-hmc-gain", "caption": "Effective samples per gradient (per energy for the random walk) on equally correlated Gaussians, each method at a good setting. Above: two dimensions, against the correlation. Below: correlation 0.9, against the dimension."}, "image": {"alt": "Two plots on logarithmic scales with three falling lines. Above, over the correlation, HMC is highest, the random walk runs below it in parallel, Langevin falls steeply. Below, over the dimension, HMC falls little, random walk and Langevin fall to a small part of it."}}
-figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.6), sharey=True)
-for name, marker, colour in zip(
-    ("random walk", "Langevin", "HMC"),
-    "so^",
-    (COLOURS["random walk"], COLOURS["SGLD"], COLOURS["HMC"]),
-    strict=True,
-):
-    for axes, results in ((left, by_correlation), (right, by_dimension)):
-        axes.semilogy(
-            [f"{x:g}" for x in results],
-            [best[name] for best in results.values()],
-            marker + "-",
-            ms=5,
-            color=colour,
-            label=name,
-        )
-left.set(xlabel=r"correlation $\rho$", ylabel="effective samples per gradient")
-left.legend(loc="lower left")
-right.set(xlabel="dimension $d$", ylabel="effective samples per gradient")
-plt.show()
-
 # %% [markdown]
-# In {numref}`fig-hmc-gain` compare the slopes. In two dimensions all three fall as the correlation grows; the random walk keeps its distance from HMC, and Langevin drops away. With the dimension the random walk falls steeply, and HMC far less.
-#
 # ## In practice
 #
 # * Aim for an acceptance between 0.6 and 0.9 {cite:p}`beskos2013,betancourt2014`; near one, the step is too small for its price.

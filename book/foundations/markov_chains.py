@@ -135,6 +135,11 @@ show_frames(
     seconds=0.8,
 )
 
+# %% [markdown]
+# Play {numref}`fig-three-states`: the probability that was all in state 1 leaves it, comes back in part, and after about five steps it no longer moves, although the walker does.
+# It has come to the law $\pi = (0.2, 0.3, 0.5)$. Had we wanted to draw from $\pi$, we could have let her walk, and looked now and then where she is.
+# This is the idea of the whole chapter. It needs two things: a law that the walk keeps, and a way to choose the arrows so that this law is the one we want.
+
 # %% tags=["hide-input"]
 claim(
     "Largest distance of the walker's law from π after five steps",
@@ -145,10 +150,6 @@ claim(
 )
 
 # %% [markdown]
-# Play {numref}`fig-three-states`: the probability that was all in state 1 leaves it, comes back in part, and after about five steps it no longer moves, although the walker does.
-# It has come to the law $\pi = (0.2, 0.3, 0.5)$. Had we wanted to draw from $\pi$, we could have let her walk, and looked now and then where she is.
-# This is the idea of the whole chapter. It needs two things: a law that the walk keeps, and a way to choose the arrows so that this law is the one we want.
-#
 # ```{prf:definition} Markov chain, stationary law, detailed balance
 # :label: def-markov-chain
 #
@@ -182,13 +183,26 @@ claim(
 # Where did the arrows of {numref}`fig-three-states` come from? The recipe is: propose one of the two other states, each with probability $\frac12$. Accept the proposal $y$ with probability $\min(1, \pi(y)/\pi(x))$; after a refusal stay where you are for this step.
 # From state 2 to state 1, for instance: $\frac12\cdot\frac{0.2}{0.3} = \frac13$. For $x \ne y$ the recipe gives $\pi(x)P(x, y) = \frac12\min(\pi(x), \pi(y))$, which is the same if $x$ and $y$ are exchanged: detailed balance.
 #
-# How fast the chain converges is told by the eigenvalues of the matrix $P$. One of them is 1, and $\pi$ belongs to it: $\pi P = \pi$. What $p_0$ has besides $\pi$ is a sum of other eigenvectors, and each step multiplies each of these by its eigenvalue. So in the end the distance from $\pi$ shrinks at each step by the size of the largest of the others, here $\tfrac13$.
+# How fast does the chain converge? Look for laws, or differences of laws, that a step only multiplies by a number. These are rows $u$ with $uP = \lambda u$, the *left eigenvectors* of $P$ with their eigenvalues $\lambda$. Here there are three, as one line of arithmetic each will tell:
+#
+# * $\pi P = \pi$, with the eigenvalue 1;
+# * $u = (1, -1, 0)$, after a step, is the first row of $P$ less the second, $uP = (-\tfrac13, \tfrac13, 0) = -\tfrac13u$;
+# * $w = (0.2, 0.3, -0.5)$ has $wP = 0$.
+#
+# The start is a sum of them, $p_0 = (1, 0, 0) = \pi + 0.6\,u + w$, and each step multiplies every part by its eigenvalue:
+#
+# $$
+# p_t = \pi + 0.6\,\bigl(-\tfrac13\bigr)^tu \qquad \text{for } t \ge 1.
+# $$ (eq-three-states)
+#
+# So the distance from $\pi$ shrinks by a factor of three at each step, and changes its sign, which is the going back and forth in the film. For other chains, too, it is in the end the largest of the other eigenvalues, in size, that tells the speed.
 
 # %%
 recipe = 0.5 * torch.minimum(torch.ones(3, 3), pi[None, :] / pi[:, None]).double()
 recipe -= torch.diag(recipe.sum(1) - 1)  # what was refused stays
 flow = pi[:, None] * P  # from each state to each, in equilibrium
-distance = [(torch.linalg.matrix_power(P, t)[0] - pi).abs().max() for t in (10, 11)]
+u = torch.tensor([1.0, -1.0, 0.0], dtype=torch.float64)
+by_step = list(enumerate(laws))[1:]
 
 # %% tags=["hide-input"]
 claim(
@@ -206,11 +220,10 @@ claim(
     kind="exact",
 )
 claim(
-    "Distance from π after 11 steps from the first state, over the distance after 10",
-    distance[1] / distance[0],
-    near=round(1 / 3, 6),
-    within=1e-6,
-    because="the eigenvalues of P are 1, -1/3 and 0",
+    "Largest distance of the laws after 1 to 8 steps from π + 0.6 (−1/3)ᵗ (1, −1, 0)",
+    max((law - pi - 0.6 * (-1 / 3) ** t * u).abs().max() for t, law in by_step),
+    at_most=1e-14,
+    because="the eigenvalues of P are 1, −1/3 and 0; rounding",
     kind="exact",
 )
 
@@ -290,6 +303,10 @@ claim(
 # %% [markdown]
 # Try it on the double well in 1,000 chains. They start at the top of the hill between the wells, which is no draw from $\pi$, so the first 100 steps of each are thrown away: the *warm-up*.
 #
+# All chapters draw with `sample`. It takes a kernel, a potential, the starts `(chains, dim)` and the number of draws that are to be kept, and returns an object with two parts.
+# `samples` is the tensor of the draws, `(draws, chains, dim)`, so that `good.samples[:, 0, 0]` is the path of the first chain's first coordinate.
+# `statistics` is a dictionary of what the kernel reports of every step, such as its acceptance. `mean_and_standard_error` averages a function of the draws, and tells by the spread between the chains how well the average is known.
+#
 # **Count rejections.** A chain that stays must record its position *again*; forgetting that is the commonest bug of beginners.
 # Where would it lead? A chain that only records its moves records $\theta$ as often as it is left, that is with a density in proportion to the flow {eq}`eq-metropolis-flow` out of it, $\int q(\theta, \theta')\min(\pi(\theta), \pi(\theta'))\,d\theta'$. Refusals are most frequent where the density is high, so there this is too small.
 
@@ -304,6 +321,27 @@ good = sample(
 )
 exact = expectation(well, lambda x: x**2, -4, 4)
 value, error = good.mean_and_standard_error(lambda x: x**2)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-metropolis", "caption": "Random-walk Metropolis in the double well. Above: the first 300 steps of one chain; the flat pieces are rejections. Below: a million draws against the true density."}, "image": {"alt": "Above, a jagged path between -1.5 and 1.5 with many flat pieces. Below, a histogram with humps at -1 and 1 that lies exactly on the grey density."}}
+figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5))
+left.plot(good.samples[:300, 0, 0], color=COLOURS["random walk"], lw=0.8)
+left.set(xlabel="step", ylabel=r"$\theta$")
+plot_density(right, well, -2.2, 2.2)
+right.hist(
+    good.samples.flatten().numpy(),
+    bins=90,
+    range=(-2.2, 2.2),
+    density=True,
+    histtype="step",
+    color=COLOURS["random walk"],
+    label="random walk",
+)
+right.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.66))
+right.legend(loc="upper center", ncols=2)
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-metropolis` look at the flat pieces of the path: there a proposal was refused, and the state is recorded again. Some moves stay in one well, others leap across. Below, the histogram of all draws covers the grey density.
 
 # %% tags=["hide-input"]
 claim(
@@ -330,27 +368,7 @@ claim(
     ),
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-metropolis", "caption": "Random-walk Metropolis in the double well. Above: the first 300 steps of one chain; the flat pieces are rejections. Below: a million draws against the true density."}, "image": {"alt": "Above, a jagged path between -1.5 and 1.5 with many flat pieces. Below, a histogram with humps at -1 and 1 that lies exactly on the grey density."}}
-figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5))
-left.plot(good.samples[:300, 0, 0], color=COLOURS["random walk"], lw=0.8)
-left.set(xlabel="step", ylabel=r"$\theta$")
-plot_density(right, well, -2.2, 2.2)
-right.hist(
-    good.samples.flatten().numpy(),
-    bins=90,
-    range=(-2.2, 2.2),
-    density=True,
-    histtype="step",
-    color=COLOURS["random walk"],
-    label="random walk",
-)
-right.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.66))
-right.legend(loc="upper center", ncols=2)
-plt.show()
-
 # %% [markdown]
-# In {numref}`fig-metropolis` look at the flat pieces of the path: there a proposal was refused, and the state is recorded again. Some moves stay in one well, others leap across. Below, the histogram of all draws covers the grey density.
-#
 # ## A kernel of your own
 #
 # In the package a kernel says in which state a chain starts, `init`, and how it moves, `step`.
@@ -468,7 +486,7 @@ claim(
 # ## The step size
 #
 # On a standard Gaussian in one dimension the mean acceptance is exactly $\frac2\pi\arctan\frac2\varepsilon$ ({ref}`ex-chain-acceptance`). The best step size is near 2.4, with an acceptance of 0.44 {cite:p}`gelman1996`; in many dimensions the best acceptance falls to 0.23 {cite:p}`roberts1997`.
-# {numref}`fig-step-size` tries thirteen step sizes. In its upper part the correlation of draws dies away fastest for the middle one; in its lower part acceptance falls all the way from left to right, while the effective draws rise and fall: neither the boldest nor the most timid step is best.
+# {numref}`fig-step-size` tries thirteen step sizes.
 
 # %%
 step_sizes = torch.logspace(-1, 1, 13).tolist()
@@ -486,34 +504,6 @@ effective = [
 of_chains = torch.stack([run.statistics["acceptance"].double().mean(0) for run in runs])
 acceptance = of_chains.mean(1)
 theory = 2 / torch.pi * torch.atan(2 / torch.tensor(step_sizes, dtype=torch.float64))
-
-# %% tags=["hide-input"]
-claim(
-    "Largest distance of 13 acceptances from (2/π)arctan(2/ε), in standard errors",
-    ((acceptance - theory).abs() / (of_chains.std(1) / 50**0.5)).max(),
-    at_most=5.5,
-    because=(
-        "13 comparisons with Student's t of 49 degrees of freedom: exceeded once in "
-        "50,000 runs"
-    ),
-)
-claim(
-    "Steps for one effective draw at the best of the step sizes",
-    1 / max(effective),
-    near=4.5,
-    within=0.4,
-    because=("it was 4.4 to 4.6 in runs with five seeds"),
-)
-claim(
-    "Step size with the most effective samples, as a multiple of 2.4",
-    step_sizes[effective.index(max(effective))] / 2.4,
-    near=1,
-    within=0.45,
-    because=(
-        "theory says 2.4; the optimum is flat, and neighbours on the grid differ by a "
-        "factor of 1.47"
-    ),
-)
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-step-size", "caption": "Random-walk Metropolis on a standard Gaussian. Above: autocorrelation of θ for a step that is too small, good, and too large. Below: acceptance (grey: exact) and effective samples per draw. Too small a step crawls, too large a step is refused."}, "image": {"alt": "Above, three falling curves of autocorrelation: the step 2.2 reaches zero after ten lags, 10 after forty, 0.32 is still at 0.2 there. Below, over the step size, acceptance falls from one to a tenth, on its exact curve; effective samples per draw rise from zero to about 0.22 near a step of 2.2 and fall again."}}
@@ -553,8 +543,39 @@ right.legend()
 plt.show()
 
 # %% [markdown]
-# Even at its best this sampler gives one independent draw for four or five steps, and that in one dimension. In $d$ dimensions a proposal must suit all coordinates at once. The step must then shrink like $d^{-1/2}$, and the number of steps for an independent draw grows like $d$ {cite:p}`roberts1997`.
+# In the upper part of {numref}`fig-step-size` the correlation of draws dies away fastest for the middle one of the three steps. In its lower part acceptance falls all the way from left to right, while the effective draws rise and fall: neither the boldest nor the most timid step is best.
 #
+# Even at its best this sampler gives one independent draw for four or five steps, and that in one dimension. In $d$ dimensions a proposal must suit all coordinates at once. The step must then shrink like $d^{-1/2}$, and the number of steps for an independent draw grows like $d$ {cite:p}`roberts1997`.
+
+# %% tags=["hide-input"]
+claim(
+    "Largest distance of 13 acceptances from (2/π)arctan(2/ε), in standard errors",
+    ((acceptance - theory).abs() / (of_chains.std(1) / 50**0.5)).max(),
+    at_most=5.5,
+    because=(
+        "13 comparisons with Student's t of 49 degrees of freedom: exceeded once in "
+        "50,000 runs"
+    ),
+)
+claim(
+    "Steps for one effective draw at the best of the step sizes",
+    1 / max(effective),
+    near=4.5,
+    within=0.4,
+    because=("it was 4.4 to 4.6 in runs with five seeds"),
+)
+claim(
+    "Step size with the most effective samples, as a multiple of 2.4",
+    step_sizes[effective.index(max(effective))] / 2.4,
+    near=1,
+    within=0.45,
+    because=(
+        "theory says 2.4; the optimum is flat, and neighbours on the grid differ by a "
+        "factor of 1.47"
+    ),
+)
+
+# %% [markdown]
 # ## Four bad runs
 #
 # Effective sample sizes are meaningless before the chains have arrived. *Have* they arrived? $\hat R$ asks whether the chains can be told apart.
@@ -603,6 +624,37 @@ show_table(
     ["run", "what sample remarked"],
     [[name, "; ".join(said) or "nothing"] for name, said in remarks.items()],
 )
+
+# %% [markdown]
+# `sample` looks at its own draws, and remarked on three of the four bad runs, in warnings that also name the chains. The table has what it said. It had nothing to say of the good run, and nothing of the last one, where all that it sees is in order.
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bad-chains", "caption": "Five runs of four chains each, with their R̂. Left: the chains, one colour each. Right: all draws together (line) against the true density (grey)."}, "image": {"alt": "Five rows. Good: four paths mixed together, the histogram on the density. Short steps: four smooth paths that keep apart, a ragged histogram. Stuck: two paths at 3 and two at -3, the histogram on both modes. Drift: paths that come in from far on both sides. Missing mode: four paths mixed together at 3, and no draws at the mode at -3."}}
+figure, panels = plt.subplots(5, 2, figsize=(5.2, 8), width_ratios=(2.2, 1))
+for (axes, side), (name, run) in zip(panels, runs.items(), strict=True):
+    values = run.samples[..., 0]
+    for chain, colour in enumerate(("#000000", "#E69F00", "#56B4E9", "#009E73")):
+        axes.plot(values[:, chain], color=colour, lw=0.5)
+    axes.set_title(rf"{name}: $\hat R$ = {r_hat[name]:.2f}", loc="left", fontsize=10)
+    axes.set_ylabel(r"$\theta$")
+    limit = max(4.5, float(values.abs().max()))
+    plot_density(side, settings[name][1], -limit, limit)
+    side.hist(
+        values.flatten().numpy(),
+        bins=60,
+        range=(-limit, limit),
+        density=True,
+        histtype="step",
+        color=COLOURS["random walk"],
+        lw=1,
+    )
+    side.set_yticks([])
+panels[-1, 0].set_xlabel("step")
+panels[-1, 1].set_xlabel(r"$\theta$")
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-bad-chains` compare the left column with the right. Short steps and drift show in the paths; the stuck chains have a perfect histogram and paths that never meet.
+# The last row is the one to remember: the chains agree, and half of the density has no draw. A diagnostic can show that chains disagree; it cannot show that they are right. Only starts that are more widely spread than the target give it a chance.
 
 # %% tags=["hide-input"]
 claim(
@@ -660,35 +712,7 @@ claim(
     ),
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bad-chains", "caption": "Five runs of four chains each, with their R̂. Left: the chains, one colour each. Right: all draws together (line) against the true density (grey)."}, "image": {"alt": "Five rows. Good: four paths mixed together, the histogram on the density. Short steps: four smooth paths that keep apart, a ragged histogram. Stuck: two paths at 3 and two at -3, the histogram on both modes. Drift: paths that come in from far on both sides. Missing mode: four paths mixed together at 3, and no draws at the mode at -3."}}
-figure, panels = plt.subplots(5, 2, figsize=(5.2, 8), width_ratios=(2.2, 1))
-for (axes, side), (name, run) in zip(panels, runs.items(), strict=True):
-    values = run.samples[..., 0]
-    for chain, colour in enumerate(("#000000", "#E69F00", "#56B4E9", "#009E73")):
-        axes.plot(values[:, chain], color=colour, lw=0.5)
-    axes.set_title(rf"{name}: $\hat R$ = {r_hat[name]:.2f}", loc="left", fontsize=10)
-    axes.set_ylabel(r"$\theta$")
-    limit = max(4.5, float(values.abs().max()))
-    plot_density(side, settings[name][1], -limit, limit)
-    side.hist(
-        values.flatten().numpy(),
-        bins=60,
-        range=(-limit, limit),
-        density=True,
-        histtype="step",
-        color=COLOURS["random walk"],
-        lw=1,
-    )
-    side.set_yticks([])
-panels[-1, 0].set_xlabel("step")
-panels[-1, 1].set_xlabel(r"$\theta$")
-plt.show()
-
 # %% [markdown]
-# `sample` looks at its own draws, and remarked on three of the four bad runs, in warnings that also name the chains.
-# In {numref}`fig-bad-chains` compare the left column with the right. Short steps and drift show in the paths; the stuck chains have a perfect histogram and paths that never meet.
-# The last row is the one to remember: the chains agree, and half of the density has no draw. A diagnostic can show that chains disagree; it cannot show that they are right. Only starts that are more widely spread than the target give it a chance.
-#
 # ## In practice
 #
 # * Start chains far apart, throw the warm-up away, and look at the traces.

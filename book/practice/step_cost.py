@@ -17,6 +17,9 @@
 #
 # A step of a sampler is some arithmetic, some memory traffic and some waiting for Python; knowing which of them you pay for tells what will make it faster, and what will not.
 #
+# If you want one finding of this page: with few parameters, and data that fit into memory, minibatches alone save nothing; [the last section](#cost-against-the-size-of-the-data) says why, and what does save.
+# It can be read without the rest.
+#
 # **You will learn** to
 #
 # * compare two programs fairly: the same job, the same law, seconds an effective sample,
@@ -92,6 +95,11 @@ result = read_result(RESULTS / "step_cost.json")
 # These are two jobs.
 # The C++ program has all of the printed numbers but $C$, and no mixture; the Python programs have the mixture, and none of the numbers.
 
+# %% [markdown]
+# A *step* of the C++ program was not 24 but almost five thousand times as fast: automatic differentiation through a Python sum of 50 logarithms stands against a cubic polynomial.
+# How much of it is the language cannot be told from these two.
+# The report says itself that the differentiation takes more time than expected, and advises users to write the gradient by hand.
+
 # %% tags=["hide-input"]
 steps = {name: run["draws"] * run["job"].steps for name, run in PUBLISHED.items()}
 each = {name: PUBLISHED[name]["seconds"] / steps[name] for name in PUBLISHED}
@@ -121,10 +129,6 @@ claim(
 )
 
 # %% [markdown]
-# A *step* of the C++ program was not 24 but almost five thousand times as fast: automatic differentiation through a Python sum of 50 logarithms stands against a cubic polynomial.
-# How much of it is the language cannot be told from these two.
-# The report says itself that the differentiation takes more time than expected, and advises users to write the gradient by hand.
-#
 # Here are jobs of those sizes, run by the programs of this page, whose gradients are written by hand.
 # All times of this page were measured once, by `benchmarks/step_cost.py`, and are read from its stored result; counts, laws and rounding errors are computed as the page is built.
 
@@ -153,6 +157,10 @@ truth = torch.tensor([[-3.0, 3.0]], dtype=double)
 gradients = means.per_example_gradients(truth, means.minibatch(None))[0]
 noise = 200 * 150 / 50 * gradients.T.cov()  # of 50 of 200 without replacement
 
+# %% [markdown]
+# SGHMC with the numbers of the Python job would draw with two and a half times the variance of the posterior; with those that are printed, and minibatches of one, with hundreds of times.
+# The notebooks' loops are something else again, which is told in {doc}`/book/appendix/errata`; their law is nearer to the posterior, because they throw most of the noise away.
+
 # %% tags=["hide-input"]
 curvature = torch.autograd.functional.hessian(
     lambda x: means.energy(x[None])[0], truth[0]
@@ -179,7 +187,8 @@ claim(
 )
 single = noise * (200 * 199) / (200 * 150 / 50)  # minibatches of one
 claim(
-    "The same with the printed ε = 0.1, C = V = 4 and minibatches of one",
+    "Variance of SGHMC with the printed ε = 0.1, C = V = 4, minibatches of one, over "
+    "that of the posterior",
     float((4 - 0.2 + 0.5 * 0.1 * single.trace() / 2) / 4),
     near=250,
     within=50,
@@ -187,8 +196,6 @@ claim(
 )
 
 # %% [markdown]
-# SGHMC with the numbers of the Python job would draw with two and a half times the variance of the posterior; with those that are printed, and minibatches of one, with hundreds of times.
-# The notebooks' loops are something else again, which is told in {doc}`/book/appendix/errata`; their law is nearer to the posterior, because they throw most of the noise away.
 # For a fair comparison one job is needed, the same for all, whose law is known.
 # We take what is printed, in the one reading in which $V = 4$ is the variance of the gradient: gradients of all 200 observations, seen through $N(0, 4)$.
 # And a second job with true minibatches of 50, where $\varepsilon = 0.01$ and $\hat B = \tfrac12\varepsilon V = 1.5 < C = 4$.
@@ -201,34 +208,38 @@ claim(
 # Three words of the table: *eager* means that Python calls the operators of PyTorch one after the other, *compiled* that `torch.compile` makes one program of them, and *ESS* is the effective sample size.
 
 # %% tags=["hide-input"]
+JOBS = (("printed", "all data"), ("minibatches", "minibatch"))
+rows = [
+    [
+        name,
+        word,
+        f"{row['seconds_a_step']['best'] * 1e9:,.0f}",
+        f"{row['seconds_an_example']['best'] * 1e9:,.2f}",
+    ]
+    for title, word in JOBS
+    for name, row in result["jobs"][title].items()
+]
+show_table(["program", "job", "ns/step", "ns/example"], rows)
+
+# %% [markdown]
+# These are nanoseconds a step and chain, and for one example's gradient.
+# Next, what counts: steps and microseconds for an effective sample, and how many times cheaper it is than in the plain C++ program.
+
+# %% tags=["hide-input"]
 rows = []
-for title, word in (("printed", "all data"), ("minibatches", "minibatch")):
-    base = result["jobs"][title].get("C++ plain, 1 chain")
+for title, _ in JOBS:
+    base = result["jobs"][title]["C++ plain, 1 chain"]["seconds_an_effective_sample"]
     for name, row in result["jobs"][title].items():
         cost = row["seconds_an_effective_sample"]["best"]
         rows.append(
             [
-                name,
-                word,
-                f"{row['seconds_a_step']['best'] * 1e9:,.0f}",
-                f"{row['seconds_an_example']['best'] * 1e9:,.2f}",
-                f"{row['steps_an_effective_sample']:.1f}",
+                name if title == "printed" else f"{name}, minibatch",
                 f"{cost * 1e6:,.2f}",
-                f"{base['seconds_an_effective_sample']['best'] / cost:,.2f}",
+                f"{base['best'] / cost:,.2f}",
+                f"{row['steps_an_effective_sample']:.1f}",
             ]
         )
-show_table(
-    [
-        "program",
-        "job",
-        "ns/step",
-        "ns/example",
-        "steps/ESS",
-        "µs/ESS",
-        "against C++ plain",
-    ],
-    rows,
-)
+show_table(["program", "µs/ESS", "times cheaper", "steps/ESS"], rows)
 load = result["machine_load"]
 words = (
     f"{who_ran(result)}. Compiler: {result['compiler']}. Load average "
@@ -238,8 +249,18 @@ words = (
 print(textwrap.fill(words, 88))
 
 # %% [markdown]
-# Nanoseconds a step and chain, and for one example's gradient; steps and microseconds for an effective sample; the last column is how many times cheaper an effective sample is than in the plain C++ program.
 # The machine was shared with others, so these are seconds of the processor, the best of several turns; to compile is not counted.
+#
+# A single chain in NumPy or PyTorch pays for calls and not for arithmetic: plain Python without a library takes no more than twice NumPy's time, and eager PyTorch, with more calls a step, takes more than either.
+# Compiled, most of the calls are gone.
+# The plain C++ program needs less than a tenth of NumPy's time for the same job, and the fast one, which differs in number format, random numbers and a compiler's flag, is again several times faster.
+# At the job with all the data, ten thousand chains at once beat the plain C++ program, eager and compiled.
+# They do not beat the fast one: compiled they are about a fifth behind, from level to four tenths in the runs that we made, and **that gap remains**.
+# Both compute with vector instructions; ours also writes its noise to memory and reads it again.
+# At the job with minibatches the package loses to both.
+# A thousand different minibatches have to be drawn and gathered in each step, and that is more work than fifty exponentials.
+# What wins is not the language.
+# It is to keep those parts of the processor busy that do eight or more operations at once, its *vector units*, and to have enough work for each call.
 
 # %% tags=["hide-input"]
 price = {
@@ -257,21 +278,23 @@ claim(
     kind="stored",
 )
 claim(
-    "By plain C++ over ten thousand chains of the package, eager",
+    "An effective sample by plain C++ over one by ten thousand chains of the package, "
+    "eager, all data",
     plain / price["printed", "sgmc, 10,000 chains"],
     at_least=2.5,
     because="the stored result: C++ is beaten",
     kind="stored",
 )
 claim(
-    "By plain C++ over ten thousand chains of the package, compiled",
+    "An effective sample by plain C++ over one by ten thousand chains of the package, "
+    "compiled, all data",
     plain / price["printed", "sgmc compiled, 10,000 chains"],
     at_least=4,
     because="the stored result: C++ is beaten",
     kind="stored",
 )
 claim(
-    "By ten thousand compiled chains over fast C++: the gap",
+    "An effective sample by 10,000 compiled chains over one by fast C++, all data",
     price["printed", "sgmc compiled, 10,000 chains"]
     / price["printed", "C++ fast, 1 chain"],
     near=1.2,
@@ -280,7 +303,8 @@ claim(
     kind="stored",
 )
 claim(
-    "The same at the job with minibatches, over plain C++",
+    "An effective sample by a thousand chains, the better of eager and compiled, over "
+    "one by plain C++, minibatches",
     min(
         price["minibatches", name]
         for name in ("sgmc, 1,000 chains", "sgmc compiled, 1,000 chains")
@@ -293,17 +317,6 @@ claim(
 )
 
 # %% [markdown]
-# A single chain in NumPy or PyTorch pays for calls and not for arithmetic: plain Python without a library takes no more than twice NumPy's time, and eager PyTorch, with more calls a step, takes more than either.
-# Compiled, most of the calls are gone.
-# The plain C++ program needs less than a tenth of NumPy's time for the same job, and the fast one, which differs in number format, random numbers and a compiler's flag, is again several times faster.
-# At the job with all the data, ten thousand chains at once beat the plain C++ program, eager and compiled.
-# They do not beat the fast one: compiled they are about a fifth behind, from level to four tenths in the runs that we made, and **that gap remains**.
-# Both compute with vector instructions; ours also writes its noise to memory and reads it again.
-# At the job with minibatches the package loses to both.
-# A thousand different minibatches have to be drawn and gathered in each step, and that is more work than fifty exponentials.
-# What wins is not the language.
-# It is to keep those parts of the processor busy that do eight or more operations at once, its *vector units*, and to have enough work for each call.
-#
 # Many chains have a price that is not in the table: each needs a warm-up of its own.
 # Chains that drop 200 steps and keep 800 pay a quarter more, which one long chain does not, and ten thousand chains are for someone who wants ten thousand draws.
 #
@@ -436,7 +449,6 @@ claim(
     because="both count products of matrices, two operations for each pair of numbers",
     kind="exact",
 )
-
 
 # %% [markdown]
 # The intensities differ by a factor of three hundred, and that decides everything:
@@ -709,6 +721,14 @@ axes.set(ylabel="error over the noise", xlim=(-0.5, 2.5), ylim=(1e-8, 1))
 axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
+# %% [markdown]
+# {numref}`fig-cost-precision` compares: a point at 0.1 is an error of a tenth of the noise.
+# *Always* is the part of the error that is the same in every minibatch; it is not noise, and moves the mean.
+# On the way of SGHMC even bfloat16 makes an error of a few hundredths of the minibatch noise at most, and the heat of it is the square of that.
+# In the gradient, float64 buys nothing, and float32 more than is needed.
+# At the optimised place the share is several times that of the start.
+# So measure it where your chain is, and not at its start.
+
 # %% tags=["hide-input"]
 claim(
     "Largest error of a float32 gradient over the noise of a minibatch of 500",
@@ -723,13 +743,14 @@ claim(
     because="eight significant bits, in sums that are kept in more of them",
 )
 claim(
-    "The same on the way of SGHMC",
+    "Error of a bfloat16 gradient over the noise of a minibatch of 500, on the way of "
+    "SGHMC",
     shares["SGHMC", "bfloat16"],
     at_most=0.04,
     because="measured",
 )
 claim(
-    "The same at the optimised place, over that at the start",
+    "Error of a bfloat16 gradient over that noise, optimised place over the start",
     shares["optimised", "bfloat16"] / shares["start", "bfloat16"],
     at_least=2,
     because="the noise of a minibatch is smaller there",
@@ -750,12 +771,6 @@ claim(
 )
 
 # %% [markdown]
-# {numref}`fig-cost-precision` compares: a point at 0.1 is an error of a tenth of the noise.
-# *Always* is the part of the error that is the same in every minibatch; it is not noise, and moves the mean.
-# On the way of SGHMC even bfloat16 makes an error of a few hundredths of the minibatch noise at most, and the heat of it is the square of that.
-# In the gradient, float64 buys nothing, and float32 more than is needed.
-# At the optimised place the share is several times that of the start.
-# So measure it where your chain is, and not at its start.
 # What does it save?
 # A step of the network, and of the mixture with ten thousand chains, in the stored run:
 
@@ -825,6 +840,8 @@ show_table(
         for dtype in one
     ],
 )
+
+# %% tags=["hide-input"]
 claim(
     "A move of 0.49 h is lost and one of 0.51 h is not, in all three formats",
     all(moves == [False, True] for moves in one.values()),
@@ -1068,6 +1085,14 @@ axes.set_ylim(-0.05, 1.2)
 axes.legend(loc="lower right")
 plt.show()
 
+# %% [markdown]
+# {numref}`fig-cost-master` shows the variance over the true one.
+# With steps of a few cells, $\varepsilon = 0.02$, nobody notices.
+# With $\varepsilon = 0.001$, most of the chains in bfloat16 never leave the place where they began, of which `sample` warns.
+# Stochastic rounding keeps them moving, by its law five per cent too hot.
+# The master copy is right at every step size, and nearly free: the gradient, which is where the time goes, is still computed from coarse numbers {cite:p}`micikevicius2018`.
+# With a master copy SGLD converges, and suffers less from rounding than SGD does; without one, a rounding that keeps the variance of every step right is needed {cite:p}`zhang2022`, or the heat of stochastic rounding has to be subtracted from what is injected ({ref}`ex-cost-subtract`).
+
 # %% tags=["hide-input"]
 for epsilon in found:
     value, error = found[epsilon]["bfloat16, stochastic"]
@@ -1113,13 +1138,6 @@ claim(
 )
 
 # %% [markdown]
-# {numref}`fig-cost-master` shows the variance over the true one.
-# With steps of a few cells, $\varepsilon = 0.02$, nobody notices.
-# With $\varepsilon = 0.001$, most of the chains in bfloat16 never leave the place where they began, of which `sample` warns.
-# Stochastic rounding keeps them moving, by its law five per cent too hot.
-# The master copy is right at every step size, and nearly free: the gradient, which is where the time goes, is still computed from coarse numbers {cite:p}`micikevicius2018`.
-# With a master copy SGLD converges, and suffers less from rounding than SGD does; without one, a rounding that keeps the variance of every step right is needed {cite:p}`zhang2022`, or the heat of stochastic rounding has to be subtracted from what is injected ({ref}`ex-cost-subtract`).
-#
 # The same lemma says when float32 fails.
 # Near $|\theta| = 1$ half a cell is $6\cdot10^{-8}$, and steps are as long as $\varepsilon$.
 # With $N = 10^{10}$ examples the posterior is $10^{-5}$ wide and steps are a tenth of that: eight cells.
@@ -1207,7 +1225,7 @@ claim(
     kind="exact",
 )
 claim(
-    "The same with control variates",
+    "Growth of the steps an independent draw from N = 10⁴ to 10⁷, control variates",
     taus[10**7][1] / taus[10**4][1],
     near=1,
     within=0.05,
@@ -1228,19 +1246,22 @@ claim(
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-size", "caption": "Seconds of the processor for a step (above) and for an effective sample (below) against the number of examples, logistic regression with four coefficients: HMC on all the data, SGHMC with minibatches of 500, the same with control variates. A step of HMC is a leapfrog step. Effective samples are those of the positions and of their squares, whichever are fewer."}, "image": {"alt": "Two log-log plots. Above: HMC's line rises in proportion to N, those of both SGHMC chains are nearly level. Below: plain SGHMC and, below it, HMC rise in proportion to N; SGHMC with control variates is nearly level and lowest at the right."}}
 size = result["size"]
-figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 6.4), sharex=True)
+figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 6.4), sharex=True)
 styles = {
     "HMC": ("HMC", "o-"),
     "SGHMC": ("SGHMC", "s-"),
     "SGHMC, control variates": ("SGLD", "D--"),
 }
 for name, (colour, style) in styles.items():
-    for axes, key in ((left, "seconds_a_step"), (right, "seconds_an_effective_sample")):
+    for axes, key in (
+        (above, "seconds_a_step"),
+        (below, "seconds_an_effective_sample"),
+    ):
         values = [row[key]["best"] for row in size["rows"][name]]
         axes.loglog(size["examples"], values, style, color=COLOURS[colour], label=name)
-left.set(ylabel="seconds a step")
-right.set(xlabel="examples $N$", ylabel="seconds an effective sample")
-left.legend()
+above.set(ylabel="seconds a step")
+below.set(xlabel="examples $N$", ylabel="seconds an effective sample")
+above.legend()
 plt.show()
 
 # %% tags=["hide-input"]
@@ -1319,7 +1340,8 @@ claim(
     kind="stored",
 )
 claim(
-    "With control variates over HMC's, at ten million examples",
+    "An effective sample of SGHMC with control variates over HMC's, at ten million "
+    "examples",
     each_sample["SGHMC, control variates"][-1] / each_sample["HMC"][-1],
     at_most=0.02,
     because="the stored result",

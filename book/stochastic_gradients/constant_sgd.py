@@ -123,7 +123,6 @@ claim(
 
 # %% [markdown]
 # {numref}`fig-csgd-bowl` shows this rate between two others.
-# The clouds are round, whatever their size, and the posterior is not: with one rate the best that one can do is to choose the size of a disc.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-csgd-bowl", "caption": "SGD on a linear regression: where 600 runs from the mode are after many steps (dots), and the posterior (grey: two standard deviations). Left: a quarter of the best rate. Middle: the best rate. Right: four times that. The cloud grows with the rate, but it is round, and the posterior is not."}, "image": {"alt": "Three panels with the same grey ellipse, the posterior, and a round cloud of blue dots: inside the ellipse, as wide as its mean width, and far outside of it."}}
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=DOUBLE)
@@ -135,7 +134,7 @@ def ellipse(covariance):
     return posterior.mean[:, None] + 2 * torch.linalg.cholesky(covariance) @ circle
 
 
-figure, panels = plt.subplots(1, 3, figsize=(6.6, 3.1), sharex=True, sharey=True)
+figure, panels = plt.subplots(1, 3, figsize=(5.4, 2.7), sharex=True, sharey=True)
 titles = (r"$\frac{1}{4}\eta^*$", r"$\eta^*$", r"$4\eta^*$")
 for axes, multiple, title in zip(panels, (0.25, 1, 4), titles, strict=True):
     kernel = SGLD(multiple * best, temperature=0.0)
@@ -148,6 +147,8 @@ panels[0].set(ylabel=r"$\theta_2$")
 plt.show()
 
 # %% [markdown]
+# The clouds are round, whatever their size, and the posterior is not: with one rate the best that one can do is to choose the size of a disc.
+#
 # ## The law of the iterates
 #
 # Let the rate be a symmetric positive matrix $P$, so that one rate for all coordinates is $P = \eta I$:
@@ -423,30 +424,6 @@ claim(
 )
 
 
-def lengths(covariance):
-    """The longest axis of an ellipse over its shortest."""
-    eigenvalues = torch.linalg.eigvalsh(covariance)
-    return float((eigenvalues[-1] / eigenvalues[0]).sqrt())
-
-
-clouds = [SGLD(m * best, temperature=0.0) for m in (0.25, 1, 4)]
-claim(
-    "Longest axis of a cloud in the first figure over its shortest, the largest of "
-    "three",
-    max(lengths(law(kernel).stationary_covariance()) for kernel in clouds),
-    at_most=1.2,
-    because="exact laws: V is nearly a multiple of A",
-    kind="exact",
-)
-claim(
-    "Longest axis of the posterior over its shortest",
-    lengths(exact),
-    at_least=2.5,
-    because="exact",
-    kind="exact",
-)
-
-
 def squares(x):
     """Squared coordinates in the posterior's directions, over the posterior's
     variances."""
@@ -472,25 +449,47 @@ run = sample(averaged, posterior, start, num_samples=10 * window, warm_up=200, s
 chains = squares(run.samples.unflatten(0, (10, window)).mean(1)).mean(0)
 error = chains.std(0) / 500**0.5
 far["averages"] = (chains.mean(0) - widths(covariances["averages"]).square()) / error
-for name, z in far.items():
-    claim(
-        f"Measured variances less the exact ones, the larger of two, {titles[name]}, "
-        "in standard errors",
-        z.abs().max(),
-        at_most=4.5,
-        because="500 chains with real minibatches; twelve normal numbers exceed it "
-        "once in 12,000 times",
-    )
+claim(
+    "Measured variances less the exact ones, the largest of twelve, in standard errors",
+    max(z.abs().max() for z in far.values()),
+    at_most=4.5,
+    because="500 chains with real minibatches; twelve normal numbers exceed it "
+    "once in 12,000 times",
+)
 
 # %% [markdown]
 # Is {eq}`eq-csgd-rate` the best rate for the exact law too, and not only in the limit of small ones?
 # Nearly, because the steps are short here.
+# And the clouds of {numref}`fig-csgd-bowl` are round by the exact law too, with axes that differ by less than a fifth, where those of the posterior differ by a factor above 2.5.
 # At the large rate that suits averages the iterates themselves are far too wide: it is the averages that are draws, and not the iterates.
 #
 # The counterexample to the diagonal rate is small enough to be written down: $A = \begin{pmatrix}1 & 0.6\\0.6 & 2\end{pmatrix}$ and $V = c\begin{pmatrix}4 & -5\\-5 & 8\end{pmatrix}$ with a large $c$.
 # One rate for both coordinates has a divergence of 0.506, a rate for each of them 0.760.
 
+
 # %% tags=["hide-input"]
+def lengths(covariance):
+    """The longest axis of an ellipse over its shortest."""
+    eigenvalues = torch.linalg.eigvalsh(covariance)
+    return float((eigenvalues[-1] / eigenvalues[0]).sqrt())
+
+
+clouds = [SGLD(m * best, temperature=0.0) for m in (0.25, 1, 4)]
+claim(
+    "Longest axis of a cloud in the first figure over its shortest, the largest of "
+    "three",
+    max(lengths(law(kernel).stationary_covariance()) for kernel in clouds),
+    at_most=1.2,
+    because="exact laws: V is nearly a multiple of A",
+    kind="exact",
+)
+claim(
+    "Longest axis of the posterior over its shortest",
+    lengths(exact),
+    at_least=2.5,
+    because="exact",
+    kind="exact",
+)
 multiples = torch.logspace(-0.5, 0.5, 201, dtype=DOUBLE).tolist()
 curve = [
     divergence(law(SGLD(m * best, temperature=0.0)).stationary_covariance())
@@ -534,7 +533,7 @@ for kind, value in (("scalar", 0.506), ("diagonal", 0.760)):
 # ## A posterior that is not Gaussian
 #
 # For a logistic regression neither the quadratic nor the noise is exact.
-# We find the mode by Newton's method, estimate $V$ there from minibatches, and compare the draws' standard deviations with those of NUTS, which uses the full gradient and needs none of these approximations.
+# We find the mode by Newton's method, estimate $V$ there from minibatches, and compare the draws' standard deviations with those of NUTS, which uses the full gradient and needs none of these approximations ({numref}`fig-csgd-logistic`).
 
 # %%
 generator.manual_seed(1)
@@ -589,6 +588,11 @@ axes.set(
 axes.legend(ncols=2)
 plt.show()
 
+# %% [markdown]
+# In {numref}`fig-csgd-logistic` look at the first two coefficients, whose inputs are correlated.
+# The full rates (filled) give widths that are right to a few per cent, from minibatches of 20.
+# The diagonal rate (squares) gives each coefficient the width that it has when the others are known, $1/\sqrt{A_{kk}}$ by the second part of {prf:ref}`thm-csgd-matrix`; for the two correlated ones that is about 0.6 of what it should be.
+
 # %% tags=["hide-input"]
 claim(
     "Smallest of the four ratios, scalar rate",
@@ -635,10 +639,6 @@ claim(
 )
 
 # %% [markdown]
-# In {numref}`fig-csgd-logistic` look at the first two coefficients, whose inputs are correlated.
-# The full rates (filled) give widths that are right to a few per cent, from minibatches of 20.
-# The diagonal rate (squares) gives each coefficient the width that it has when the others are known, $1/\sqrt{A_{kk}}$ by the second part of {prf:ref}`thm-csgd-matrix`; for the two correlated ones that is about 0.6 of what it should be.
-#
 # ## Where it fails
 #
 # ### Large minibatches
@@ -646,7 +646,7 @@ claim(
 # With $V = cA$ the full rate $2V^{-1}$ has the exact law $\Sigma = \frac c{c - 1}A^{-1}$, and $c \approx (N - n)/n$.
 # Its widths are too large by half a per cent in the table above, where $c = 99$, and grow without bound as $c$ falls to 1, at half of the data.
 # The reason: the rate $2V^{-1}$ grows as the noise becomes small, and in the end it is too large for the curvature.
-# In {numref}`fig-csgd-batch` both rates for short steps run away before a minibatch holds half of the data; with the curvature in the rate, the third part of {prf:ref}`thm-csgd-matrix`, the widths are right at every size.
+# {numref}`fig-csgd-batch` has the exact widths.
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-csgd-batch", "caption": "Width in the shortest direction against the share of the data in a minibatch: exact laws (lines) and 500 chains (points, two standard errors); the truth is 1 (grey). The rates that theory for small steps recommends make the chain explode before a minibatch holds half of the data."}, "image": {"alt": "Width against n over N. The scalar rate's line starts at 1.3 and rises steeply before 0.4, that of the full rate starts at 1 and rises steeply before one half, and that of the full rate with the curvature stays at 1."}}
@@ -693,6 +693,9 @@ axes.set(
 axes.legend()
 plt.show()
 
+# %% [markdown]
+# Both rates for short steps run away before a minibatch holds half of the data; with the curvature in the rate, the third part of {prf:ref}`thm-csgd-matrix`, the widths are right at every size.
+
 # %% tags=["hide-input"]
 for (name, size), (value, error) in points.items():
     claim(
@@ -721,22 +724,7 @@ claim(
 # ### A model that does not fit
 #
 # Suppose that the model takes the noise in the targets to have variance 1, and it has 4.
-# The full rates are right all the same: they use the $V$ that is there, whatever its reason.
-# Averages are not: their covariance is $A^{-1}VA^{-1}/K$, here nearly four times the posterior's.
-# This matrix is known as the *sandwich*.
-# It says how much $\hat\theta$ would vary from one data set to another: a good question, but not the one that the posterior answers.
-#
-# ### Directions without noise
-#
-# An input that is zero in all examples has a coefficient about which the data say nothing; its posterior is the prior.
-# Minibatches say nothing about it either, and SGD started at the mode leaves it where it is: $\Sigma$ is singular, the divergence infinite, and $V$ has no inverse.
-# The injected noise of SGLD spreads it as it should.
-#
-# ### Passes over shuffled data
-#
-# The theory asks for independent minibatches, but many programs shuffle the data and go through them.
-# Within a pass every example comes once, so that the errors $\xi_t$ nearly cancel, and so does $\bar\xi$ in {eq}`eq-csgd-telescope`.
-# The averages are then far too narrow, not much over a third of the right width, and so are the iterates, with less than two thirds of it.
+# What comes out, in units of the posterior's standard deviations?
 
 # %% tags=["hide-input"]
 misfit = LinearRegression(
@@ -745,6 +733,23 @@ misfit = LinearRegression(
     batch_size=n,
 )
 wide = widths(law(averaged, misfit).average_covariance(window), misfit)
+full_rate = constant_sgd(noise_variance(misfit, exact) + A, "full")
+right = widths(law(full_rate, misfit).stationary_covariance(), misfit)
+show_table(
+    ["noise of the targets twice as wide", "longest", "shortest"],
+    [
+        ["averages over one pass", *(f"{width:.2f}" for width in wide.tolist())],
+        ["a matrix, 2 (V + A)⁻¹", *(f"{width:.2f}" for width in right.tolist())],
+    ],
+)
+
+# %% [markdown]
+# The full rate is right all the same: it uses the $V$ that is there, whatever its reason.
+# Averages are not: their covariance is $A^{-1}VA^{-1}/K$, with nearly four times the posterior's variances and so twice its widths.
+# This matrix is known as the *sandwich*.
+# It says how much $\hat\theta$ would vary from one data set to another: a good question, but not the one that the posterior answers.
+
+# %% tags=["hide-input"]
 claim(
     "Width of averages where the noise has twice the standard deviation, longest "
     "direction",
@@ -762,14 +767,22 @@ claim(
     because="exact law; 2 in the limit of long windows",
     kind="exact",
 )
-full_rate = constant_sgd(noise_variance(misfit, exact) + A, "full")
 claim(
     "Distance of the widths of full P = 2(V + A)⁻¹ there from 1",
-    (widths(law(full_rate, misfit).stationary_covariance(), misfit) - 1).abs().max(),
+    (right - 1).abs().max(),
     at_most=1e-6,
     because="exact law",
     kind="exact",
 )
+
+# %% [markdown]
+# ### Directions without noise
+#
+# An input that is zero in all examples has a coefficient about which the data say nothing; its posterior is the prior.
+# Minibatches say nothing about it either, and SGD started at the mode leaves it where it is: $\Sigma$ is singular, the divergence infinite, and $V$ has no inverse.
+# The injected noise of SGLD spreads it as it should.
+
+# %% tags=["hide-input"]
 blind = LinearRegression(
     torch.cat([posterior.data[0], torch.zeros(N, 1, dtype=DOUBLE)], 1),
     targets,
@@ -813,6 +826,15 @@ claim(
     because="exact law; the prior's standard deviation is 1",
     kind="exact",
 )
+
+# %% [markdown]
+# ### Passes over shuffled data
+#
+# The theory asks for independent minibatches, but many programs shuffle the data and go through them.
+# Within a pass every example comes once, so that the errors $\xi_t$ nearly cancel, and so does $\bar\xi$ in {eq}`eq-csgd-telescope`.
+# The averages are then far too narrow, not much over a third of the right width, and so are the iterates, with less than two thirds of it.
+
+# %% tags=["hide-input"]
 shuffled = LinearRegression(*posterior.data, batch_size=n, minibatches=Passes())
 start = posterior.mean.repeat(500, 1)
 run = sample(

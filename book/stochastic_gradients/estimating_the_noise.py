@@ -204,15 +204,6 @@ for number, (noise, (name, multiple)) in enumerate(
         )
     )
 
-# %% tags=["hide-input"]
-claim(
-    "Largest distance of fifteen measured variances from the formula, in standard "
-    "errors",
-    max(abs(variance - exact) / error for _, _, variance, error, exact in measured),
-    at_most=4.5,
-    because="4,000 chains; a right formula fails once in 10,000 times",
-)
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-temperature", "caption": "Stationary variance on a standard Gaussian with gradient noise B, for four estimates of it (C = 1, ε = 0.1): the formula (lines) and measured values (points, with two standard errors). Twice the noise can be subtracted only while it is at most the friction."}, "image": {"alt": "Four straight lines of variance against noise over friction. With no estimate the line rises to 2, with half the noise to 1.5, with the right estimate it is flat at 1, with twice the noise it falls to 0.5 and ends. Measured points lie on the lines."}}
 figure, axes = plt.subplots()
 axes.axhline(1, color=TRUTH, zorder=0)
@@ -248,7 +239,17 @@ plt.show()
 
 # %% [markdown]
 # The points of {numref}`fig-estimate-temperature` lie on the formula's lines. Estimating too much is as wrong as estimating too little.
-#
+
+# %% tags=["hide-input"]
+claim(
+    "Largest distance of fifteen measured variances from the formula, in standard "
+    "errors",
+    max(abs(variance - exact) / error for _, _, variance, error, exact in measured),
+    at_most=4.5,
+    because="4,000 chains; a right formula fails once in 10,000 times",
+)
+
+# %% [markdown]
 # ## The noise, from the examples of a minibatch
 #
 # By {prf:ref}`thm-minibatch` the {term}`gradient noise` is that of drawing $n$ of $N$ gradients $g_i = -\nabla\log p(x_i \mid \theta)$. With replacement its covariance $V$ is $\frac{N^2}n$ times their covariance over the data; without replacement it is $\frac{N - n}{N - 1}$ times that.
@@ -469,22 +470,6 @@ for multiple, averaging in itertools.product((0.7, 1.0, 1.5, 2.5), (0.0, 0.9)):
         float(temperature * error / variance),
     )
 
-# %% tags=["hide-input"]
-for multiple, averaging, statement in (
-    (2.5, 0.0, "nothing is clipped, and the estimate is zero or twice too much"),
-    (1.5, 0.0, "clipped half the time"),
-    (1.5, 0.9, "the same friction with an average over about twenty steps"),
-    (0.7, 0.9, "less friction than noise"),
-):
-    temperature, error = coin_runs[multiple, averaging]
-    claim(
-        f"Temperature at C = {multiple}B, {statement}",
-        temperature,
-        near=round(clipped_temperature(multiple, averaging), 3),
-        standard_error=error,
-        because="the formula for clipping; 4,000 chains",
-    )
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-coins", "caption": "Temperature of the coin's posterior against the friction, by formula (lines) and measured (points, with two standard errors). The online estimate is zero or 2B at each step."}, "image": {"alt": "Temperature against friction over noise. With no estimate the curve falls slowly and stays far above 1. With the last minibatch it reaches 1 at C = 2B and stays there; with an average over past minibatches it reaches 1 soon after C = B. Measured points lie on the curves."}}
 figure, axes = plt.subplots()
 grid = torch.linspace(0.6, 3, 100)
@@ -523,7 +508,24 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-estimate-coins` says three things. From $C = 2B$ on nothing is clipped, and the estimate that is never right gives exactly the right temperature.
 # Between $B$ and $2B$ averaging helps, because the average exceeds the friction less often. Below $C = B$ nothing makes it exact.
-#
+
+# %% tags=["hide-input"]
+for multiple, averaging, statement in (
+    (2.5, 0.0, "nothing is clipped, and the estimate is zero or twice too much"),
+    (1.5, 0.0, "clipped half the time"),
+    (1.5, 0.9, "the same friction with an average over about twenty steps"),
+    (0.7, 0.9, "less friction than noise"),
+):
+    temperature, error = coin_runs[multiple, averaging]
+    claim(
+        f"Temperature at C = {multiple}B, {statement}",
+        temperature,
+        near=round(clipped_temperature(multiple, averaging), 3),
+        standard_error=error,
+        because="the formula for clipping; 4,000 chains",
+    )
+
+# %% [markdown]
 # What is exact here is the second moment. The noise of a step is a mixture of Gaussians, not a Gaussian, but many of them are averaged in a unit of time ({ref}`ex-noise-linear`).
 # And on a target that is not Gaussian the theorem still says that each step, wherever it is taken, adds noise of exactly the right covariance.
 #
@@ -692,41 +694,6 @@ for kind, estimate in estimates.items():
         )
 ratios = {key: mean_spread(run) for key, run in runs.items()}
 
-# %% tags=["hide-input"]
-for friction in (50.0, 200.0):
-    expected = float(formula(friction, 0.0).mean())
-    claim(
-        f"Standard deviation over the reference's, B̂ = 0 and C = {friction:g}, "
-        "divided by the formula's",
-        ratios[friction, "zero"][0] / expected,
-        near=1,
-        within=0.03,
-        because=(
-            f"the formula gives {expected:.3f}; standard errors are below 0.005, and "
-            "other seeds agree to 0.01"
-        ),
-    )
-    for kind in (
-        ("diagonal", "full", "fixed") if friction == 50 else ("diagonal", "fixed")
-    ):
-        claim(
-            f"Standard deviation over the reference's, {kind} estimate and C = "
-            f"{friction:g}",
-            ratios[friction, kind][0],
-            near=1,
-            within=0.02,
-            because=(
-                "standard errors are below 0.005; what is left of the bias is the "
-                "step's, and a little clipping"
-            ),
-        )
-claim(
-    "The smallest of the four ratios at C = 10",
-    min(ratios[10.0, kind][0] for kind in estimates if kind != "fixed"),
-    at_least=1.8,
-    because="B/C = 4.4, and no estimate can bring the temperature below it: √4.4 = 2.1",
-)
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-regression", "caption": "Standard deviations of the regression's posterior over those of long HMC. Top: the mean over 50 coordinates at C = 10, 50 and 200 (points, moved apart a little), with the formula for zero (line). Bottom: coordinate by coordinate at C = 50, against its own noise; lines are the formula."}, "image": {"alt": "Top: at friction 10 all estimates are about twice too wide; at 50 and 200 zero is too wide, by a third and by a tenth, and the others are near 1. Bottom: with zero the ratio rises from 1.25 to 1.4 with the coordinate's noise, with the scalar it rises from below 1 to above it, with the diagonal it is flat at 1."}}
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.4, 6.6))
 for shift, kind in enumerate(estimates):
@@ -781,6 +748,43 @@ plt.show()
 # At $C = 10$ the kernel refuses the fixed estimate, because $C \succeq \hat B$ fails. The online ones are clipped in nearly every coordinate, hardly anything is injected, and the kernel warns.
 #
 # The bottom of the figure shows what a mean hides. One number for all coordinates is right on average, but it cools the coordinates with little noise and leaves those with much too hot. The diagonal is right for each.
+
+# %% tags=["hide-input"]
+for friction in (50.0, 200.0):
+    expected = float(formula(friction, 0.0).mean())
+    claim(
+        f"Standard deviation over the reference's, B̂ = 0 and C = {friction:g}, "
+        "divided by the formula's",
+        ratios[friction, "zero"][0] / expected,
+        near=1,
+        within=0.03,
+        because=(
+            f"the formula gives {expected:.3f}; standard errors are below 0.005, and "
+            "other seeds agree to 0.01"
+        ),
+    )
+    for kind in (
+        ("diagonal", "full", "fixed") if friction == 50 else ("diagonal", "fixed")
+    ):
+        claim(
+            f"Standard deviation over the reference's, {kind} estimate and C = "
+            f"{friction:g}",
+            ratios[friction, kind][0],
+            near=1,
+            within=0.02,
+            because=(
+                "standard errors are below 0.005; what is left of the bias is the "
+                "step's, and a little clipping"
+            ),
+        )
+claim(
+    "The smallest of the four ratios at C = 10",
+    min(ratios[10.0, kind][0] for kind in estimates if kind != "fixed"),
+    at_least=1.8,
+    because="B/C = 4.4, and no estimate can bring the temperature below it: √4.4 = 2.1",
+)
+
+# %% [markdown]
 # To put a number on that, we measure an *error*: average the ratio over groups of five coordinates of similar noise, subtract one, and take the root mean square over the ten groups, less what the {term}`Monte Carlo error` contributes to it.
 
 
@@ -858,24 +862,6 @@ for size, chains, num_samples in (
             )
 errors = {key: error_of(run) for key, run in by_size.items()}
 
-# %% tags=["hide-input"]
-claim(
-    "Error with the diagonal estimate and n = 500 over that with B̂ = 0 and n = 5,000",
-    errors[500, "diagonal"][0] / errors[5_000, "zero"][0],
-    at_most=0.4,
-    because="the formula gives 0.043 for the latter; the former is below 0.01",
-)
-for size, bound, reason in (
-    (50, 1.5, "B/C is near 9: the standard deviations are three times too wide"),
-    (150, 0.5, "B/C is near 3: no temperature is below it, and √3 = 1.7"),
-):
-    claim(
-        f"The smallest error with n = {size}, whatever the estimate",
-        min(errors[size, kind][0] for kind in ("zero", "scalar", "diagonal", "full")),
-        at_least=bound,
-        because=reason,
-    )
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-cost", "caption": "Error of the standard deviations against the time of a step of one chain, on the machine that built this page, at C = 50. Along each line n grows from 50 (fixed: from 500) to 1,500, and for zero and the diagonal to 5,000. A hollow point is an error that the run cannot tell from zero, drawn at the smallest that it could."}, "image": {"alt": "Error against time of a step on logarithmic axes, five lines. All begin with large errors at small minibatches. From minibatches of 500 on the lines of the diagonal, the full and the fixed estimate drop far below that of zero; the full estimate stands further to the right."}}
 figure, axes = plt.subplots()
 for kind in estimates:
@@ -900,12 +886,46 @@ plt.show()
 # In {numref}`fig-estimate-cost` lower is better, and further left is cheaper.
 # Where the noise exceeds the friction, at $n = 50$ and 150, no estimate helps. Where it does not, an estimate buys more than a tenfold minibatch: the diagonal at $n = 500$ has less error than zero at $n = 5{,}000$.
 # The diagonal is cheap, because its sums of squares are made of what the gradient needed anyway. The full one also needs a root of a $d \times d$ matrix at every step, a price that does not grow with $n$.
-#
+
+# %% tags=["hide-input"]
+claim(
+    "Error with the diagonal estimate and n = 500 over that with B̂ = 0 and n = 5,000",
+    errors[500, "diagonal"][0] / errors[5_000, "zero"][0],
+    at_most=0.4,
+    because="the formula gives 0.043 for the latter; the former is below 0.01",
+)
+for size, bound, reason in (
+    (50, 1.5, "B/C is near 9: the standard deviations are three times too wide"),
+    (150, 0.5, "B/C is near 3: no temperature is below it, and √3 = 1.7"),
+):
+    claim(
+        f"The smallest error with n = {size}, whatever the estimate",
+        min(errors[size, kind][0] for kind in ("zero", "scalar", "diagonal", "full")),
+        at_least=bound,
+        because=reason,
+    )
+
+# %% [markdown]
 # ### Choosing the friction
 #
 # Friction has two prices. Much of it costs time: for $C \gg 2\sqrt a$ the chain creeps, and its {term}`autocorrelation time` is about $2C/\varepsilon a$ steps.
 # Little of it leaves no room for the estimate, and {eq}`eq-clipping` says what that costs. `friction_for` takes a multiple, three by default, of the largest eigenvalue of $\hat B$, or, given a diagonal, of each entry.
-# A table below has exact autocorrelation times of a coordinate of mean curvature, on the Gaussian approximation, for three frictions; the one in the middle is the choice of `friction_for`.
+
+# %% tags=["hide-input"]
+chosen = friction_for(at_mode, step_size)
+times = {
+    c: sghmc_chain(
+        one * float(hessian.diagonal().mean()), step_size, c
+    ).autocorrelation_time(torch.tensor([1.0, 0.0]))
+    for c in (50.0, chosen, 200.0)
+}
+show_table(
+    ["friction C", "autocorrelation time in steps"],
+    [[f"{c:.0f}", f"{time:.0f}"] for c, time in times.items()],
+)
+
+# %% [markdown]
+# The table has exact autocorrelation times of a coordinate of mean curvature, on the Gaussian approximation, for three frictions; the friction in the middle is the choice of `friction_for`.
 #
 # How often the kernel had to clip is a statistic of the draws. A little clipping does no harm that could be seen, because what counts is by how much $\hat B$ exceeds $C$, not how often: at $C = 50$ the diagonal is clipped in one coordinate of eight, and its error was small.
 #
@@ -933,19 +953,6 @@ claim(
     clipped_share(runs[10.0, "diagonal"]),
     at_least=0.99,
     because="B̂ is never below 10",
-)
-
-# %% tags=["hide-input"]
-chosen = friction_for(at_mode, step_size)
-times = {
-    c: sghmc_chain(
-        one * float(hessian.diagonal().mean()), step_size, c
-    ).autocorrelation_time(torch.tensor([1.0, 0.0]))
-    for c in (50.0, chosen, 200.0)
-}
-show_table(
-    ["friction C", "autocorrelation time in steps"],
-    [[f"{c:.0f}", f"{time:.0f}"] for c, time in times.items()],
 )
 
 # %% tags=["hide-input"]
@@ -1026,21 +1033,8 @@ expected = (
     1 + torch.einsum("ji,jk,ki->i", directions, left_over, directions) / twin_friction
 )
 
-# %% tags=["hide-input"]
-for kind, run in twin_runs.items():
-    measured, error = temperatures(run)
-    for direction, name in enumerate(("(1, −1)", "(1, 1)")):
-        predicted = float(expected[direction]) if kind == "diagonal" else 1.0
-        claim(
-            f"Temperature along {name}, {kind} estimate",
-            measured[direction],
-            near=round(predicted, 3),
-            standard_error=error[direction],
-            because="formula; Monte Carlo from 600 chains",
-        )
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-correlated", "caption": "Left: B̂ for the two estimates, which reach equally far along each axis. Right: two standard deviations of the posterior of two correlated coefficients, exact (grey), with the diagonal and with the full estimate."}, "image": {"alt": "Left: two ellipses that touch the same horizontal and vertical lines, one round, one long and narrow along the diagonal. Right: the posterior's grey ellipse lies along the other diagonal; the ellipse of the full estimate is its edge, that of the diagonal estimate is shorter and wider."}}
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 3.9))
+figure, (left, right) = plt.subplots(1, 2, figsize=(5.4, 3.3))
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
 circle = torch.stack([angle.cos(), angle.sin()])
 for kind, matrix in (
@@ -1080,7 +1074,22 @@ plt.show()
 
 # %% [markdown]
 # On the left of {numref}`fig-estimate-correlated` is what each estimate takes away; on the right what comes of it: the diagonal makes the posterior too short and too wide.
-#
+
+# %% tags=["hide-input"]
+far = []
+for kind, run in twin_runs.items():
+    measured, error = temperatures(run)
+    predicted = expected if kind == "diagonal" else torch.ones(2)
+    far += ((measured - predicted) / error).tolist()
+claim(
+    "Temperatures along (1, −1) and (1, 1), both estimates: largest distance from the "
+    "formula, in standard errors",
+    max(abs(distance) for distance in far),
+    at_most=4.5,
+    because="formula; Monte Carlo from 600 chains",
+)
+
+# %% [markdown]
 # **How to tell beforehand.** Make a full estimate once, at the mode, from many minibatches, and look at the eigenvalues of $(\hat V - \operatorname{diag}\hat V)\,\varepsilon/2C$.
 # By {eq}`eq-direction` no direction is hotter than one plus the largest or colder than one plus the smallest of them.
 # The same look at $\hat V$ less its mean diagonal tells whether one number will do.
@@ -1225,20 +1234,6 @@ wrong = {
     ),
 }
 
-# %% tags=["hide-input"]
-for name, (run, expected) in wrong.items():
-    claim(
-        f"{' '.join(name.split())}: standard deviation over the reference's, divided "
-        "by the formula's",
-        mean_spread(run)[0] / float(expected.mean()),
-        near=1,
-        within=0.04,
-        because=(
-            "the law of the wrong chain on the Gaussian approximation gives "
-            f"{expected.mean():.2f}; other seeds agree to 0.025"
-        ),
-    )
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-wrong", "caption": "Four wrong estimates on the logistic regression at C = 50: measured standard deviations over the reference's (points; standard errors are smaller) and the laws of the wrong chains (bars)."}, "image": {"alt": "Six rows, points on bars. The right diagonal estimate stands at 1; no estimate, the Hessian, and N/n stand near 1.37; a variance for a standard deviation stands a little below 1; a minibatch held for five steps stands furthest to the right."}}
 figure, axes = plt.subplots(figsize=(6.4, 3.6))
 axes.axvline(1, color=TRUTH, zorder=0)
@@ -1258,7 +1253,22 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-estimate-wrong` each point lies close to its bar: the mistakes do what their laws say. So a run whose law is wrong can be asked which mistake it made.
-#
+
+# %% tags=["hide-input"]
+for name, (run, expected) in wrong.items():
+    claim(
+        f"{' '.join(name.split())}: standard deviation over the reference's, divided "
+        "by the formula's",
+        mean_spread(run)[0] / float(expected.mean()),
+        near=1,
+        within=0.04,
+        because=(
+            "the law of the wrong chain on the Gaussian approximation gives "
+            f"{expected.mean():.2f}; other seeds agree to 0.025"
+        ),
+    )
+
+# %% [markdown]
 # ## Less noise instead
 #
 # Where the noise exceeds the friction, one can make less of it. A larger minibatch does, at its price. A *control variate* does better where the posterior is narrow {cite:p}`baker2019`: find the mode $\theta^*$ once, keep every example's gradient there, and let the minibatch sample only differences,
@@ -1299,6 +1309,22 @@ def traces(target):
 plain_traces, calm_traces = traces(posterior), traces(calm)
 calm_run = sghmc(10.0, 0.0, calm, chains=50, num_samples=300, warm_up=100)
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-control", "caption": "Trace of V̂ on the logistic regression at a distance from the mode, in posterior standard deviations of each coordinate: the plain minibatch gradient and the one with a control variate. The grey band is where most draws of the posterior lie."}, "image": {"alt": "Trace of the noise against distance on logarithmic axes. The line of the plain minibatch is flat. The line of the control variate is straight with slope two, lies far below in the grey band, and meets the other far to its right."}}
+figure, axes = plt.subplots()
+axes.axvspan(0.8, 1.2, color=TRUTH, alpha=0.35, lw=0)
+axes.loglog(distances, plain_traces, color=KINDS["zero"], label="plain minibatch")
+axes.loglog(distances, calm_traces, color=KINDS["full"], label="control variate")
+axes.set(
+    xlabel="distance from the mode (posterior standard deviations)",
+    ylabel=r"tr $\hat V$",
+)
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-estimate-control` the two lines meet only far outside of the posterior.
+# So the same regression that no estimate could sample at $C = 10$ is sampled there with $\hat B = 0$. The price is the search for the mode, $Nd$ numbers of memory and gradients at two points instead of one; and there must be *one* mode, which a network does not have.
+
 # %% tags=["hide-input"]
 claim(
     "Power of the distance with which the noise grows, from 0.1 to 1 posterior "
@@ -1331,22 +1357,7 @@ claim(
     ),
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-control", "caption": "Trace of V̂ on the logistic regression at a distance from the mode, in posterior standard deviations of each coordinate: the plain minibatch gradient and the one with a control variate. The grey band is where most draws of the posterior lie."}, "image": {"alt": "Trace of the noise against distance on logarithmic axes. The line of the plain minibatch is flat. The line of the control variate is straight with slope two, lies far below in the grey band, and meets the other far to its right."}}
-figure, axes = plt.subplots()
-axes.axvspan(0.8, 1.2, color=TRUTH, alpha=0.35, lw=0)
-axes.loglog(distances, plain_traces, color=KINDS["zero"], label="plain minibatch")
-axes.loglog(distances, calm_traces, color=KINDS["full"], label="control variate")
-axes.set(
-    xlabel="distance from the mode (posterior standard deviations)",
-    ylabel=r"tr $\hat V$",
-)
-axes.legend()
-plt.show()
-
 # %% [markdown]
-# In {numref}`fig-estimate-control` the two lines meet only far outside of the posterior.
-# So the same regression that no estimate could sample at $C = 10$ is sampled there with $\hat B = 0$. The price is the search for the mode, $Nd$ numbers of memory and gradients at two points instead of one; and there must be *one* mode, which a network does not have.
-#
 # ## In practice
 #
 # * Compare $B$ with $C$ before anything else: `estimate_noise_variance` once, at the mode. Below a few per cent $\hat B = 0$ will do; above $C$ no estimate will.

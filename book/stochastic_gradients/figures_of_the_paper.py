@@ -75,15 +75,18 @@ play()
 # We run 800 chains of 100 samples each, after 10 that are thrown away; they have the same stationary law, and together the same number of samples.
 #
 # How good can 80,000 samples be?
-# Cut the line into bins of width 0.1. Let $p_k$ be the probability of bin $k$, and $\hat p_k$ the share of the samples in it.
+# Cut the line into bins of width 0.1.
+# Let $p_k$ be the probability of bin $k$, and $\hat p_k$ the share of the samples in it.
 # The *total-variation distance* $\tfrac12\sum_k\lvert\hat p_k - p_k\rvert$ is the share of the samples that would have to move to another bin to make everything right.
-# Even $N$ independent draws from the target itself do not reach zero. On average their distance is about
+# Even $N$ independent draws from the target itself do not reach zero.
+# On average their distance is about
 #
 # $$
 # \frac12\sum_k\sqrt{\frac{2\,p_k(1 - p_k)}{\pi N}},
 # $$ (eq-tv-floor)
 #
-# which {ref}`ex-floor` derives. We call it the *floor*: no sampler of $N$ independent draws does better.
+# which {ref}`ex-floor` derives.
+# We call it the *floor*: no sampler of $N$ independent draws does better.
 # Exact draws we get by inverting the distribution function.
 
 # %%
@@ -116,7 +119,8 @@ claim(
 )
 
 # %% [markdown]
-# The distance of one run is itself random. So each sampler has 16 such runs, side by side, and we claim the mean of the 16 distances.
+# The distance of one run is itself random.
+# So each sampler has 16 such runs, side by side, and we claim the mean of the 16 distances.
 
 # %%
 samplers = {
@@ -155,6 +159,10 @@ distance = {
     for name, run in runs["double well"].items()
 }
 
+# %% [markdown]
+# Only naive SGHMC without its correction step is far off.
+# The four others lie less than 0.008 above the floor.
+
 # %% tags=["hide-input"]
 for name, expected, within, reason in (
     ("HMC", 0.0105, 0.0025, "its draws repeat each other a little"),
@@ -177,10 +185,9 @@ for name, expected, within, reason in (
     )
 
 # %% [markdown]
-# Only naive SGHMC without its correction step is far off. The four others lie less than 0.008 above the floor.
-#
 # In the bowl everything is linear, and the variances of the two noisy samplers without a correction are known exactly.
-# Naive SGHMC's is {eq}`eq-naive-variance`. For SGHMC, write down what happens between two samples as a list of moves, the fresh momentum and then 50 times the flows of a step, and `linear_chain` solves for its law.
+# Naive SGHMC's is {eq}`eq-naive-variance`.
+# For SGHMC, write down what happens between two samples as a list of moves, the fresh momentum and then 50 times the flows of a step, and `linear_chain` solves for its law.
 
 # %%
 one_draw = [
@@ -209,7 +216,7 @@ for name, variance in exact_variance.items():
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-1", "caption": "Figure 1 of Chen et al. (2014), computed anew; 80,000 samples each. Left: the double well of the paper. Right: the bowl. Top row: densities. Rows below: histogram less density for each sampler that the eye cannot tell from the truth; with exact draws two thirds of the bins would lie in the grey band."}, "image": {"alt": "Two columns of five small panels. In the top panels the density of naive SGHMC is lower and wider than the true one, and SGHMC lies on the truth. In the other panels the differences of HMC, HMC without correction, corrected naive SGHMC and SGHMC from the truth stay near a narrow grey band."}}
 figure, panels = plt.subplots(
-    5, 2, figsize=(6.6, 7.0), height_ratios=(2.2, 1, 1, 1, 1), sharex="col"
+    5, 2, figsize=(5.4, 7.4), height_ratios=(2.2, 1, 1, 1, 1), sharex="col"
 )
 for column, (title, potential, reach) in enumerate(
     (("double well", well, 2.2), ("bowl", bowl, 4.0))
@@ -246,10 +253,12 @@ plt.show()
 # The top row of {numref}`fig-chen-1` is the paper's figure: naive SGHMC is too flat and too wide, SGHMC lies on the truth.
 # The rows below magnify what is left of the other four; it is near what chance alone would leave.
 #
-# Why then not correct the naive sampler? Its correction step needs the energy of *all* the data, which is what minibatches were to save. And it rejects four of ten trajectories here, where HMC rejects hardly any.
+# Why then not correct the naive sampler?
+# Its correction step needs the energy of *all* the data, which is what minibatches were to save.
+# And it rejects four of ten trajectories here, where HMC rejects hardly any.
 # {doc}`/book/stochastic_gradients/naive_sghmc` shows that longer trajectories are rejected more often.
 #
-# A remark on a detail of the published code.
+# A detail of the published code makes its naive sampler look better than it is.
 # A leapfrog trajectory has half kicks at its ends; two half kicks that meet between two drifts are one full kick.
 # The published code draws the gradient noise *afresh* for each of the two halves.
 # Two independent half kicks carry the variance $2(\varepsilon/2)^2V$, half of the $\varepsilon^2V$ that one full kick carries and that the text of the paper assumes.
@@ -308,13 +317,16 @@ claim(
 # ## Figure 2: the heating of a bowl
 #
 # The second figure is a picture of phase space: position $\theta$ to the right, momentum $r$ upwards.
-# The energy is that of the bowl, $U = \tfrac12\theta^2$. The path starts at $(1, 0)$ with $\varepsilon = 0.1$ and, where there is friction, $C = 3$; a point is drawn after every 50 steps, 300 points or 15,000 steps in all.
+# The energy is that of the bowl, $U = \tfrac12\theta^2$.
+# The path starts at $(1, 0)$ with $\varepsilon = 0.1$ and, where there is friction, $C = 3$; a point is drawn after every 50 steps, 300 points or 15,000 steps in all.
 # The caption says that the noise is $N(0, 4)$.
-# The published code draws noise of *standard deviation* $0.5$, that is of variance $0.25$: a sixteenth. And it draws it afresh for every half kick, which halves the heat again: a 32nd in all.
+# The published code draws noise of *standard deviation* $0.5$, that is of variance $0.25$: a sixteenth.
+# And it draws it afresh for every half kick, which halves the heat again: a 32nd in all.
 # We draw both.
 #
 # The exact dynamics stays on the circle.
-# With noise the radius grows: each step adds $\varepsilon^2V$ to $E[r^2]$, and the rotation shares it between $r$ and $\theta$. So after $k$ steps
+# With noise the radius grows: each step adds $\varepsilon^2V$ to $E[r^2]$, and the rotation shares it between $r$ and $\theta$.
+# So after $k$ steps
 #
 # $$
 # E[\theta^2 + r^2] \approx 1 + k\,\varepsilon^2V,
@@ -380,26 +392,6 @@ heated = {
     ),
 }
 
-# %% tags=["hide-input"]
-claim(
-    "Largest distance of the exact dynamics from the circle, 15,000 leapfrog steps",
-    (exact_path - 1).abs().max(),
-    at_most=0.002,
-    because="leapfrog keeps r² + (1 − ε²/4)θ², so the radius moves by ε²/8 = 0.00125",
-    kind="exact",
-)
-for label, (path, expected) in heated.items():
-    claim(
-        f"Mean of θ² + r² after 1,500 noisy steps over its formula, {label}",
-        path[-1].pow(2).sum(-1).mean() / expected,
-        near=1,
-        within=0.06,
-        because=(
-            "1 + kε²V, less what half kicks lack; 10,000 paths have a standard error "
-            "of 0.01"
-        ),
-    )
-
 # %%
 kept_momentum = sghmc_chain(
     torch.eye(1), 0.1, 3.0, noise_variance=4.0, noise_estimate=0.2
@@ -415,19 +407,8 @@ settled = {
     ),
 }
 
-# %% tags=["hide-input"]
-for label, (theta, variance) in settled.items():
-    squares = theta.double() ** 2
-    claim(
-        f"Mean of θ² after 1,000 noisy steps, V = 4, {label}",
-        squares.mean(),
-        near=round(variance, 4),
-        standard_error=squares.std() / 100,
-        because="exact stationary law; 10,000 paths",
-    )
-
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-2", "caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Top left: with the variance 4 of its caption. Top right: the same, its centre enlarged. Bottom: with the noise of the published code, which drew the printed figure."}, "image": {"alt": "Three phase planes. With V = 4 the points without friction spread far beyond the unit circle; in the enlarged centre the points with resampled momenta fill a wide ellipse, and those with friction a smaller disc around the circle. With the noise of the published code the points without friction spread further than those with friction."}}
-figure, panels = plt.subplots(2, 2, figsize=(6.6, 6.6))
+figure, panels = plt.subplots(2, 2, figsize=(5.4, 5.6))
 circle = torch.linspace(0, 2 * torch.pi, 200)
 *planes, corner = panels.flat
 for axes, title, variance, fresh, reach in zip(
@@ -464,20 +445,63 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-chen-2` shows it: without friction the path leaves; resampling the momentum holds it, but too wide; friction keeps it where it should be.
 # The printed figure is the panel at the bottom, not the one that its caption describes.
-#
+
+# %% tags=["hide-input"]
+claim(
+    "Largest distance of the exact dynamics from the circle, 15,000 leapfrog steps",
+    (exact_path - 1).abs().max(),
+    at_most=0.002,
+    because="leapfrog keeps r² + (1 − ε²/4)θ², so the radius moves by ε²/8 = 0.00125",
+    kind="exact",
+)
+for label, (path, expected) in heated.items():
+    claim(
+        f"Mean of θ² + r² after 1,500 noisy steps over its formula, {label}",
+        path[-1].pow(2).sum(-1).mean() / expected,
+        near=1,
+        within=0.06,
+        because=(
+            "1 + kε²V, less what half kicks lack; 10,000 paths have a standard error "
+            "of 0.01"
+        ),
+    )
+
+# %% tags=["hide-input"]
+for label, (theta, variance) in settled.items():
+    squares = theta.double() ** 2
+    claim(
+        f"Mean of θ² after 1,000 noisy steps, V = 4, {label}",
+        squares.mean(),
+        near=round(variance, 4),
+        standard_error=squares.std() / 100,
+        because="exact stationary law; 10,000 paths",
+    )
+
+# %% [markdown]
 # ## Figure 3: SGHMC against SGLD
 #
 # The target is Gaussian with unit variances and correlation 0.9, the gradient noise is $N(0, I)$, and both samplers get the right noise estimate: $\hat\beta = \tfrac12\eta V$ for SGHMC, and likewise SGLD injects noise of variance $2\eta(1 - \tfrac12\eta V)$, as the published code does.
 # Each sampler has five step sizes, and ten million samples a setting, here 1,000 chains of 10,000.
 # The largest curvature is $1/(1 - 0.9) = 10$, so SGLD explodes at $\eta = 0.2$; its first setting, 0.18, is close.
 #
-# With small steps the {term}`bias` is small, but successive samples hardly differ; the question is who pays less for the same error.
-# The error is that of the covariance, averaged over its four entries. The price is the {term}`autocorrelation time` $\tau = 1 + 2\sum_k\rho_k$ of a coordinate, the number of samples that are worth one independent draw.
+# With small steps the {term}`bias` is small, but successive samples hardly differ.
+# The question is who pays less for the same error, so the figure has an error upwards and a price to the right.
+#
+# *The error* is that of the covariance, averaged over its four entries.
+#
+# *The price* is the {term}`autocorrelation time` $\tau = 1 + 2\sum_k\rho_k$ of a coordinate, from {eq}`eq-tau`.
+# An average over $S$ samples is as good as one over $S/\tau$ independent draws, so $\tau$ samples pay for one.
+# Each lag counts by its correlation $\rho_k$: a chain that has half forgotten where it was pays half of that lag, and a chain that swings to the other side, where $\rho_k < 0$, gets something back.
+# SGHMC swings, so how these terms are counted decides the comparison.
+#
 # Both chains are linear, so error and price are known exactly ({prf:ref}`thm-linear-tau`).
 #
-# The published code computes $\tau$ by a formula of {cite:t}`hoffman2014`, $1 + 2\sum_k(1 - k/K)\rho_k$ for $K$ samples, up to the first lag at which $\rho_k < 0.05$.
-# But it adds up $(1 - k/K)$ only: the factor $\rho_k$ is missing, so it counts lags instead of weighting them.
-# (It also takes $\rho_k$ for the average of its two neighbours, and divides the covariances by the target's variance instead of the chain's. Our version does both: the target's variance is 1.)
+# The published code takes the price from a formula of {cite:t}`hoffman2014`, $1 + 2\sum_k(1 - k/K)\rho_k$ for $K$ samples, up to the first lag at which $\rho_k < 0.05$.
+# But in its sum the factor $\rho_k$ is missing.
+# It adds up $(1 - k/K)$, which is nearly 1, and so it counts lags instead of weighting them: a lag with $\rho_k = 0.1$ costs as much as one with $\rho_k = 0.9$.
+# And because it stops at the first $\rho_k < 0.05$, it never sees what a swing gives back.
+# (It also takes $\rho_k$ for the average of its two neighbours, and divides the covariances by the target's variance instead of the chain's; our version does both, with the target's variance of 1.)
+#
 # Here are the two sums; the code that runs the chains is folded below them.
 
 
@@ -593,8 +617,8 @@ exact_times = {
     for name, chains in exact_chains.items()
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-3a", "caption": "Figure 3a of Chen et al. (2014): error of the covariance against autocorrelation time, ten million samples a point. Lines: the exact laws of the two discrete chains. Left with the usual definition of the autocorrelation time, right with the sum of the published code, which counts lags instead of weighting them."}, "image": {"alt": "Two panels of error against autocorrelation time on logarithmic axes. In both, the points of SGHMC lie below those of SGLD. On the left the points of SGLD lie on its exact line; those of SGHMC leave theirs where the error is small. On the right all points stand further to the right."}}
-figure, panels = plt.subplots(1, 2, figsize=(6.8, 3.5), sharey=True)
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-3a", "caption": "Figure 3a of Chen et al. (2014): error of the covariance against autocorrelation time, ten million samples a point. Lines: the exact laws of the two discrete chains. Above with the usual definition of the autocorrelation time, below with the sum of the published code, which counts lags instead of weighting them."}, "image": {"alt": "Two panels, one above the other, of error against autocorrelation time on logarithmic axes. In both, the points of SGHMC lie below those of SGLD. In the upper one the points of SGLD lie on its exact line; those of SGHMC leave theirs where the error is small. In the lower one all points stand further to the right."}}
+figure, panels = plt.subplots(2, 1, figsize=(5.0, 6.6))
 for name, marker in zip(kernels, "so", strict=True):
     panels[0].loglog(
         times[name], errors[name], marker, ms=5, color=COLOURS[name], label=name
@@ -606,16 +630,22 @@ for name, marker in zip(kernels, "so", strict=True):
 panels[0].set(
     title=r"$\tau = 1 + 2\sum\rho_k$",
     xlabel="autocorrelation time",
-    ylabel="error of the covariance",
 )
 panels[1].set(title="sum of the published code", xlabel="autocorrelation time")
 for axes, ticks in zip(panels, ((3, 5, 10, 20, 50), (20, 50, 100, 200)), strict=True):
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.set_xticks([], minor=True)
+    axes.set(ylabel="error of the covariance")
 figure.legend(
     *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2
 )
 plt.show()
+
+# %% [markdown]
+# In {numref}`fig-chen-3a` SGHMC stands below SGLD: it has less error for the same price, by either sum.
+# The points of SGLD lie on its exact line.
+# Those of SGHMC leave theirs where the error is small: even ten million samples do not resolve it, and the points lie where chance puts them.
+# By the sum of the published code, in the lower panel, all points stand further to the right.
 
 # %% tags=["hide-input"]
 for name, bound, reason in (
@@ -667,7 +697,6 @@ claim(
 )
 
 # %% [markdown]
-# In {numref}`fig-chen-3a` SGHMC stands below SGLD: it has less error for the same price, by either sum.
 # To put a number on that, take for each setting of SGHMC the step of SGLD that has exactly the same error, and divide their times.
 # Both chains are linear, so this is arithmetic, without any draw.
 # The table has the five settings: the error, and the exact times of both samplers at this error, for $\theta_1$ and for $\theta_1^2$.
@@ -730,6 +759,17 @@ show_table(
     ],
 )
 
+# %% [markdown]
+# In every row the times of SGLD are far longer than those of SGHMC beside them; for $\theta_1$ nearly forty times as long, and more at smaller steps.
+#
+# The published sum makes all chains look slower than they are, and SGHMC more than SGLD: it stops before the autocorrelation of a swinging chain turns negative, down to $-0.59$.
+# The conclusion of the figure survives the correction, and becomes stronger; its numbers do not.
+#
+# A warning about reading the figure: $\tau$ of $\theta$ is not the time that the error of a *covariance* feels.
+# A covariance is an average of products, and the autocorrelation of a product of Gaussian coordinates is a square: where that of $\theta$ is negative, it is positive ({doc}`/book/stochastic_gradients/sghmc`).
+# By this measure SGHMC's time is more than five times as long, as the last two columns of the table show.
+# It is still ahead, at equal error by a factor of three and a half at the largest step and of twenty-seven at the smallest.
+
 # %% tags=["hide-input"]
 claim(
     "At equal error, SGHMC's autocorrelation time over SGLD's, largest of five",
@@ -783,21 +823,11 @@ claim(
 )
 
 # %% [markdown]
-# The published sum makes all chains look slower than they are, and SGHMC more than SGLD: it stops before the autocorrelation of a swinging chain turns negative, down to $-0.59$.
-# The conclusion of the figure survives the correction, and becomes stronger; its numbers do not.
-#
-# Two warnings about reading the figure.
-# Ten million samples do not resolve SGHMC's error at small steps: there the points leave the exact line by their Monte Carlo error, and lie where chance puts them.
-# And $\tau$ of $\theta$ is not the time that the error of a *covariance* feels.
-# A covariance is an average of products, and the autocorrelation of a product of Gaussian coordinates is a square: where that of $\theta$ is negative, it is positive ({doc}`/book/stochastic_gradients/sghmc`).
-# By this measure SGHMC's time is more than five times as long, as the last two columns of the table show.
-# It is still ahead, at equal error by a factor of three and a half at the largest step and of twenty-seven at the smallest.
-#
 # Figure 3b of the paper shows why.
 # SGLD with $\eta = 0.05$ and SGHMC with $(\eta, \alpha) = (0.05, 0.035)$ start at the origin and take 50 steps each.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-3b", "caption": "Figure 3b of Chen et al. (2014): the first 50 samples, on contours of the target."}, "image": {"alt": "Two walks of 50 samples on a narrow ridge that rises to the right. The walk of SGLD takes small steps to and fro; the walk of SGHMC runs along the ridge in long sweeps."}}
-figure, panels = plt.subplots(1, 2, figsize=(6.8, 3.6), sharex=True, sharey=True)
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-3b", "caption": "Figure 3b of Chen et al. (2014): the first 50 samples, on contours of the target."}, "image": {"alt": "Two panels, one above the other, with walks of 50 samples on a narrow ridge that rises to the right. The walk of SGLD takes small steps to and fro; the walk of SGHMC runs along the ridge in long sweeps."}}
+figure, panels = plt.subplots(2, 1, figsize=(4.2, 7.0), sharex=True, sharey=True)
 short = {
     "SGLD": SGLD(0.05, noise_estimate=0.025),
     "SGHMC": SGHMC.from_learning_rate(0.05, 0.035, noise_estimate=0.025),
@@ -806,8 +836,8 @@ for axes, (name, kernel) in zip(panels, short.items(), strict=True):
     trace = sample(kernel, noisy, torch.zeros(1, 2), num_samples=50, seed=4).samples
     plot_contours(axes, gaussian, -3.2, 3.2)
     axes.plot(*trace[:, 0].T, "o-", ms=3, lw=0.8, color=COLOURS[name])
-    axes.set(title=name, xlabel=r"$\theta_1$")
-panels[0].set_ylabel(r"$\theta_2$")
+    axes.set(title=name, ylabel=r"$\theta_2$", aspect="equal")
+panels[-1].set_xlabel(r"$\theta_1$")
 plt.show()
 
 # %% [markdown]
@@ -844,10 +874,12 @@ claim(
 #
 # ## Formulas
 #
-# * Floor of the total-variation distance of $N$ exact draws: $\tfrac12\sum_k\sqrt{2p_k(1 - p_k)/(\pi N)}$, {eq}`eq-tv-floor`.
-# * Heat without friction: $E[\theta^2 + r^2] \approx 1 + k\,\varepsilon^2V$ after $k$ steps, {eq}`eq-heated-radius`.
-# * Heat with fresh momenta: the variance of naive SGHMC, {eq}`eq-naive-variance`.
-# * Price of a sample: $\tau = 1 + 2\sum_k\rho_k$, exact for a linear chain, {prf:ref}`thm-linear-tau`.
+# | what | formula | where |
+# | --- | --- | --- |
+# | floor of the total-variation distance | $\tfrac12\sum_k\sqrt{2p_k(1 - p_k)/(\pi N)}$ | {eq}`eq-tv-floor` |
+# | heat without friction, after $k$ steps | $E[\theta^2 + r^2] \approx 1 + k\,\varepsilon^2V$ | {eq}`eq-heated-radius` |
+# | heat with fresh momenta, in a bowl | $1 + B(t/\sin^2t - \cot t)$ | {eq}`eq-naive-variance` |
+# | price of a sample | $\tau = 1 + 2\sum_k\rho_k$ | {prf:ref}`thm-linear-tau` |
 #
 # ## Change it
 #
@@ -866,14 +898,16 @@ claim(
 # ```{solution} ex-floor
 # :class: dropdown
 #
-# The number of draws in bin $k$ is nearly normal with mean $Np_k$ and variance $Np_k(1-p_k)$. So $\hat p_k - p_k$ is nearly $N(0, \sigma^2)$ with $\sigma^2 = p_k(1-p_k)/N$, and the mean of its absolute value is $\sigma\sqrt{2/\pi}$.
+# The number of draws in bin $k$ is nearly normal with mean $Np_k$ and variance $Np_k(1-p_k)$.
+# So $\hat p_k - p_k$ is nearly $N(0, \sigma^2)$ with $\sigma^2 = p_k(1-p_k)/N$, and the mean of its absolute value is $\sigma\sqrt{2/\pi}$.
 # Half of the sum over the bins is the floor.
 # ```
 #
 # ````{exercise}
 # :label: ex-tv-yourself
 #
-# **Write it yourself.** Compute the total-variation distance of one-dimensional samples from the probabilities of some bins. A sample outside of all bins counts as one in a wrong place.
+# **Write it yourself.** Compute the total-variation distance of one-dimensional samples from the probabilities of some bins.
+# A sample outside of all bins counts as one in a wrong place.
 #
 # ```python
 # def my_total_variation(samples, probabilities, edges):
@@ -918,7 +952,6 @@ claim(
 )
 
 # %% [markdown]
-#
 # ```{exercise}
 # :label: ex-half-kicks
 #
@@ -947,11 +980,11 @@ for noise_variance, expected in ((4.0, 1.15), (2.0, 0.57)):
     )
 
 # %% [markdown]
-#
 # ````{exercise}
 # :label: ex-figure-three
 #
-# In Figure 3 one direction is nineteen times as stiff as the other. Give both samplers a preconditioner: sample in coordinates in which the target is $N(0, I)$.
+# In Figure 3 one direction is nineteen times as stiff as the other.
+# Give both samplers a preconditioner: sample in coordinates in which the target is $N(0, I)$.
 # What is left of SGHMC's advantage at an error of 1 % in the variance?
 # Compute exact autocorrelation times of $\theta$ and of $\theta^2$ with `langevin_chain` and `sghmc_chain`.
 # ````
@@ -969,10 +1002,12 @@ for noise_variance, expected in ((4.0, 1.15), (2.0, 0.57)):
 # time_of_square(langevin, c), time_of_square(friction, e)  # of θ²: 49.5, 9.9
 # ```
 #
-# A mean of $\theta$ gains a factor of ten. The error here is that of a variance, which feels the time of $\theta^2$: a factor of *five* is left.
+# A mean of $\theta$ gains a factor of ten.
+# The error here is that of a variance, which feels the time of $\theta^2$: a factor of *five* is left.
 # SGLD's error is proportional to $\eta$ and its time to $1/\eta$; SGHMC's error is proportional to $\varepsilon^2$ and its time only to $1/\varepsilon$.
 # So the advantage grows as the inverse square root of the error that is asked for.
-# Without the preconditioner it is larger still, because the stiffest direction limits the step and the softest takes the time: $1/(\eta a)$ steps against $1/(\varepsilon\sqrt a)$, where $a$ is the softest curvature. With the condition number 19 of Figure 3 that is another factor of the order of $\sqrt{19}$.
+# Without the preconditioner it is larger still, because the stiffest direction limits the step and the softest takes the time: $1/(\eta a)$ steps against $1/(\varepsilon\sqrt a)$, where $a$ is the softest curvature.
+# With the condition number 19 of Figure 3 that is another factor of the order of $\sqrt{19}$.
 # ````
 
 # %% tags=["hide-input"]

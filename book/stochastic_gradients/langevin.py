@@ -57,8 +57,6 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 #
 # {numref}`fig-sgld-paths` has both on one posterior, a linear regression with two coefficients and a hundred examples, in minibatches of twenty.
 # They start at the same place, take steps of the same size and see the same minibatches.
-# SGD goes to the mode, the point of largest posterior density, and stays close to it.
-# The other one goes there too, and then walks over the whole hill, with nearly as much time in each place as the posterior says.
 
 # %%
 generator = torch.Generator().manual_seed(1)
@@ -75,8 +73,8 @@ paths = {
     for name, kernel in (("SGD", descent), ("SGLD", sampler))
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-paths", "caption": "Three thousand steps of SGD (left) and of SGLD (right) on the posterior of two coefficients, from the same start (black dot). Grey: one, two and three standard deviations of the posterior."}, "image": {"alt": "Two panels with three nested slanting ellipses. On the left a path runs from a dot outside of the ellipses to their centre, and ends in a small knot there. On the right a path from the same dot covers the two inner ellipses and reaches the third."}}
-figure, panels = plt.subplots(1, 2, figsize=(6.6, 3.5), sharex=True, sharey=True)
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-paths", "caption": "Three thousand steps of SGD (above) and of SGLD (below) on the posterior of two coefficients, from the same start (black dot). Grey: one, two and three standard deviations of the posterior."}, "image": {"alt": "Two panels with three nested slanting ellipses. In the upper a path runs from a dot outside of the ellipses to their centre, and ends in a small knot there. In the lower a path from the same dot covers the two inner ellipses and reaches the third."}}
+figure, panels = plt.subplots(2, 1, figsize=(4.4, 6.6), sharex=True, sharey=True)
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
 circle = torch.stack([angle.cos(), angle.sin()])
 ring = torch.linalg.cholesky(posterior.covariance) @ circle
@@ -85,9 +83,13 @@ for axes, (name, path) in zip(panels, paths.items(), strict=True):
         axes.plot(*(k * ring + posterior.mean[:, None]), color=TRUTH, lw=1)
     axes.plot(*path[:, 0].T, color=COLOURS[name], lw=0.4)
     axes.plot(*begin, "ko", ms=5)
-    axes.set(title=name, xlabel=r"$\theta_1$", aspect="equal")
-panels[0].set_ylabel(r"$\theta_2$")
+    axes.set(title=name, ylabel=r"$\theta_2$", aspect="equal")
+panels[-1].set_xlabel(r"$\theta_1$")
 plt.show()
+
+# %% [markdown]
+# In {numref}`fig-sgld-paths` SGD goes to the mode, the point of largest posterior density, and stays close to it.
+# The other one goes there too, and then walks over the whole hill, with nearly as much time in each place as the posterior says.
 
 # %% tags=["hide-input"]
 many = posterior.mean.expand(2_000, -1).contiguous()
@@ -131,7 +133,10 @@ for name, kernel, near, within in (
 # The density $p_t$ of $z$ at time $t$ obeys
 #
 # $$
-# \partial_tp = -\nabla\cdot(p\,b) + \sum_{ij}\partial_i\partial_j(D_{ij}\,p).
+# \begin{aligned}
+# \partial_tp ={} &-\nabla\cdot(p\,b)\\
+# &+ \sum_{ij}\partial_i\partial_j(D_{ij}\,p).
+# \end{aligned}
 # $$ (eq-diffusion-density)
 # ```
 #
@@ -167,8 +172,6 @@ for name, kernel, near, within in (
 # The Fokker–Planck equation can be solved on a grid, where a particle hops from cell to cell: at a rate of $e^{-\Delta U/2}/h^2$ to a neighbour at the distance $h$ whose potential is higher by $\Delta U$.
 # (As $h \to 0$ these hops have the right mean, $-U'\,dt$, and the right variance, $2\,dt$; and $\pi$ stands still on the grid too, because $\pi e^{-\Delta U/2}$ is the same in both directions.)
 # {numref}`fig-langevin-density` does it for the double well $U = -2\theta^2 + \theta^4$, and follows chains of the algorithm below it.
-# The start is forgotten at two speeds.
-# Within a time of one half the density has slid down and nearly taken the shape of the right well; the hill between the wells it crosses only now and then, so that the left well fills up much more slowly.
 
 # %%
 well = DoubleWell()
@@ -219,6 +222,10 @@ show_frames(
     "its two hills. Dots scatter under the line.",
     seconds=0.4,
 )
+
+# %% [markdown]
+# Play {numref}`fig-langevin-density`: the start is forgotten at two speeds.
+# Within a time of one half the density has slid down and nearly taken the shape of the right well; the hill between the wells it crosses only now and then, so that the left well fills up much more slowly.
 
 # %% tags=["hide-input"]
 right = grid > 0
@@ -358,7 +365,10 @@ claim(
 # In one dimension with curvature $a$ and $0 < \eta < 2/a$ the stationary variance is
 #
 # $$
-# \sigma^2 = \frac{2\eta + \eta^2V}{1 - (1 - \eta a)^2} = \frac1a\cdot\frac{1 + \frac12\eta V}{1 - \frac12\eta a}.
+# \begin{aligned}
+# \sigma^2 &= \frac{2\eta + \eta^2V}{1 - (1 - \eta a)^2}\\
+# &= \frac1a\cdot\frac{1 + \frac12\eta V}{1 - \frac12\eta a}.
+# \end{aligned}
 # $$ (eq-sgld-variance)
 # ```
 #
@@ -372,8 +382,7 @@ claim(
 # With the right $\hat B = \tfrac12\eta V$ the numerator becomes 1, and only the step's error is left.
 # At $\eta = 2/a$ the variance is infinite: a longer step overshoots further than it came.
 # {prf:ref}`thm-sgld-covariance` is the same with matrices.
-# The table has the exact variances where $a = 1$ and $V = 4$; {numref}`fig-sgld-variance` shows that measured ones agree.
-# Without an estimate the variance leaves the truth long before the step is near its limit.
+# Here are the exact variances where $a = 1$ and $V = 4$.
 
 # %%
 step_sizes = torch.logspace(-2, -0.15, 40, dtype=torch.float64)
@@ -392,18 +401,6 @@ noisy = NoisyGradient(Gaussian.standard(1), 4.0)
 formula = [(1 + 2 * h) / (1 - h / 2) for h in step_sizes.tolist()]
 
 # %% tags=["hide-input"]
-claim(
-    "Largest error of the formula against the discrete Lyapunov equation, 40 step "
-    "sizes",
-    max(
-        abs(f - exact_variance(h))
-        for f, h in zip(formula, step_sizes.tolist(), strict=True)
-    ),
-    at_most=1e-10,
-    because="rounding",
-    kind="exact",
-)
-
 table_steps = (0.05, 0.1, 0.2, 0.4)
 show_table(
     ["step size η", "no estimate", "right estimate ½ηV"],
@@ -413,6 +410,12 @@ show_table(
     ],
 )
 
+# %% [markdown]
+# Without an estimate the variance leaves the truth long before the step is near its limit, 2: at a fifth of it the variance is more than twice what it should be.
+# With the right estimate it is a quarter too large there, which is the step's own error.
+# {numref}`fig-sgld-variance` has more steps, and what chains measure.
+
+# %% tags=["hide-input"]
 measured = {}
 for h in table_steps:
     for label, estimate in (("no estimate", 0.0), ("right estimate", 2.0 * h)):
@@ -426,17 +429,6 @@ for h in table_steps:
             seed=1,
         )
         measured[h, label] = run.mean_and_standard_error(lambda x: x**2)
-errors = [
-    abs(float(value) - exact_variance(h, 4.0, 0.0 if label == "no estimate" else 2 * h))
-    / float(error)
-    for (h, label), (value, error) in measured.items()
-]
-claim(
-    "Largest distance of eight measured variances from these, in standard errors",
-    max(errors),
-    at_most=4.5,
-    because="5,000 chains each; exceeded by chance once in 18,000 times",
-)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-variance", "caption": "Stationary variance of SGLD on a standard Gaussian with gradient noise N(0, 4): exact laws (lines) and measurements (points, two standard errors); the truth is 1 (grey)."}, "image": {"alt": "Over step sizes from 0.01 to 0.7, a solid line that climbs from 1 to nearly 4, and a dashed one that stays below 1.35; points lie on both."}}
 figure, axes = plt.subplots(figsize=(5.4, 3.4))
@@ -463,15 +455,51 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
+# In {numref}`fig-sgld-variance` the points lie on the lines of the exact law. The solid line, without an estimate, climbs much faster than the dashed one.
+
+# %% tags=["hide-input"]
+claim(
+    "Largest error of the formula against the discrete Lyapunov equation, 40 step "
+    "sizes",
+    max(
+        abs(f - exact_variance(h))
+        for f, h in zip(formula, step_sizes.tolist(), strict=True)
+    ),
+    at_most=1e-10,
+    because="rounding",
+    kind="exact",
+)
+
+errors = [
+    abs(float(value) - exact_variance(h, 4.0, 0.0 if label == "no estimate" else 2 * h))
+    / float(error)
+    for (h, label), (value, error) in measured.items()
+]
+claim(
+    "Largest distance of eight measured variances from these, in standard errors",
+    max(errors),
+    at_most=4.5,
+    because="5,000 chains each; exceeded by chance once in 18,000 times",
+)
+
+# %% [markdown]
 # ## Real minibatches, and their price
 #
 # A Bayesian linear regression has a Gaussian posterior that we know exactly.
 # With $N = 1{,}000$, $d = 3$ and minibatches of 20 its noise is no longer constant: $g_i = x_i(x_i\cdot\theta - y_i)$ is linear in $\theta$, so $V(\theta)$ is a quadratic function, smallest near the posterior mean $\hat\theta$.
-# Still, the equations for second moments contain no higher ones, so they can be solved.
-# Let $\delta = \theta - \hat\theta$ with $\Sigma = E[\delta\delta^\top]$, let $e_i = y_i - x_i\cdot\hat\theta$ be the residuals, and $\bar A = \frac1N\sum_ix_ix_i^\top$.
-# The contribution of an example is $g_i = -x_ie_i + x_ix_i^\top\delta$.
-# Its covariance over the examples is a sum of a term from $-x_ie_i$, a term from $x_ix_i^\top\delta$ and mixed terms; the latter have mean zero because $\delta$ has.
-# By {eq}`eq-v` the average noise is
+# Its law is no longer Gaussian, but its covariance can still be found exactly, in four steps.
+#
+# *What an example says.* Let $\delta = \theta - \hat\theta$ be the distance from the mean, and $e_i = y_i - x_i\cdot\hat\theta$ the residual of an example there. Then
+#
+# $$
+# g_i = -x_ie_i + x_ix_i^\top\delta,
+# $$
+#
+# a part that is always there, and a part that grows with the distance.
+#
+# *How far the examples differ, at a fixed $\delta$.* The second part differs from its average by $(x_ix_i^\top - \bar A)\,\delta$, where $\bar A = \frac1N\sum_ix_ix_i^\top$. So the covariance of the $g_i$ over the examples is that of the $-x_ie_i$, and $\frac1N\sum_i(x_ix_i^\top - \bar A)\,\delta\delta^\top(x_ix_i^\top - \bar A)$, and two mixed terms with one $\delta$ each.
+#
+# *The average over $\delta$.* The chain is stationary, with $E[\delta] = 0$ and $E[\delta\delta^\top] = \Sigma$. The mixed terms vanish, and in the other $\Sigma$ takes the place of $\delta\delta^\top$. With the factor that {eq}`eq-v` puts before a covariance over examples,
 #
 # $$
 # \begin{aligned}
@@ -480,9 +508,16 @@ plt.show()
 # \end{aligned}
 # $$ (eq-regression-noise)
 #
-# where $V(\hat\theta)$ is the noise from the $-x_ie_i$ alone.
-# So $\Sigma = (I - \eta A)\Sigma(I - \eta A) + 2\eta I + \eta^2E[V(\theta)]$, where $A \approx NI$ is the posterior's precision.
-# The code iterates this to its fixed point.
+# where $V(\hat\theta)$ is the noise of the $-x_ie_i$ alone.
+#
+# *The balance.* A step moves $\delta$ to $(I - \eta A)\delta$, with $A \approx NI$ the posterior's precision, and adds noise that has mean zero whatever $\delta$ is. So the covariances add up as in a linear chain:
+#
+# $$
+# \Sigma = (I - \eta A)\,\Sigma\,(I - \eta A) + 2\eta I + \eta^2E[V(\theta)].
+# $$ (eq-regression-balance)
+#
+# The right side is linear in $\Sigma$, and no moment higher than the second occurs in it.
+# The code iterates it to its fixed point.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -555,6 +590,12 @@ show_table(
         for h in regression_steps
     ],
 )
+
+# %% [markdown]
+# The table has the variances over the posterior's, averaged over the coordinates: 1 is right.
+# At the largest step all the data give a variance that is five per cent too large; with minibatches it is more than three times the right one.
+
+# %% tags=["hide-input"]
 runs = [(regression, h, exact_width(h)) for h in regression_steps]
 runs.append((full, 1e-4, exact_full_width(1e-4)))
 errors = []
@@ -577,9 +618,6 @@ claim(
 )
 
 # %% [markdown]
-# The table has the variances over the posterior's, averaged over the coordinates: 1 is right.
-# At the largest step all the data give a variance that is five per cent too large; with minibatches it is more than three times the right one.
-#
 # Compare the noise $V \approx N^2/n$ with the curvature $a \approx N$.
 # At a step of the order of $1/N$, the largest that is stable, the excess $\tfrac12\eta V$ is of the order of $N/n$; to make it small the step must be small against $n/N^2$.
 # Then the chain needs more than $1/(\eta a) = N/n$ steps to forget where it was, and these read $n$ examples each: **one pass over the data for one independent draw, at the least**.
@@ -606,9 +644,7 @@ claim(
 # \end{aligned}
 # $$ (eq-sgld-recursion)
 #
-# {numref}`fig-sgld-phases` shows them.
-# The chains come down quickly and are then far too spread out.
-# At the dotted line, from which on the injected noise is the louder one, their variance is still 2.1, and after 3,000 steps 1.17.
+# {numref}`fig-sgld-phases` compares them with what the chains do.
 
 
 # %%
@@ -628,25 +664,6 @@ for h in eta.tolist():
     variances.append((1 - h) ** 2 * variances[-1] + 2 * h + h**2 * noise_variance)
 means, variances = torch.tensor(means[1:]), torch.tensor(variances[1:])
 boundary = int((0.5 * eta * noise_variance > 1).sum())
-
-# %% tags=["hide-input"]
-claim(
-    "Number of steps in which the gradient's noise is the louder",
-    boundary,
-    near=297,
-    within=0.1,
-    because="½η_tV = 1 solved for t",
-    kind="exact",
-)
-for step in (20, boundary, num_steps):
-    draws = annealed.samples[step - 1, :, 0].double()
-    claim(
-        f"Variance over the chains after {step:,} steps",
-        draws.var(),
-        near=round(float(variances[step - 1]), 4),
-        standard_error=float(variances[step - 1]) * (2 / 3_999) ** 0.5,
-        because="exact recursion; 4,000 chains",
-    )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-phases", "caption": "SGLD with falling steps in the bowl, V = 100, from a start at 4. Above: mean and spread of 4,000 chains (green), the same by the exact recursion (dashed), and the target's (grey). Below: the variances that a step adds. The dotted line divides the phases, at ½ηV = 1."}, "image": {"alt": "Above, a band that drops from 4 to 0 within about twenty steps, is then several times as wide as the grey strip around zero, and narrows slowly towards it. Below, two falling lines that cross at the dotted line: the steeper one, of the gradient's noise, is above before it."}}
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.8), sharex=True)
@@ -673,6 +690,29 @@ right.legend(loc="lower left")
 for axes in (left, right):
     axes.axvline(boundary, color="black", lw=1, ls=":")
 plt.show()
+
+# %% [markdown]
+# In {numref}`fig-sgld-phases` the chains come down quickly and are then far too spread out.
+# At the dotted line, from which on the injected noise is the louder one, their variance is still 2.1, and after 3,000 steps 1.17.
+
+# %% tags=["hide-input"]
+claim(
+    "Number of steps in which the gradient's noise is the louder",
+    boundary,
+    near=297,
+    within=0.1,
+    because="½η_tV = 1 solved for t",
+    kind="exact",
+)
+for step in (20, boundary, num_steps):
+    draws = annealed.samples[step - 1, :, 0].double()
+    claim(
+        f"Variance over the chains after {step:,} steps",
+        draws.var(),
+        near=round(float(variances[step - 1]), 4),
+        standard_error=float(variances[step - 1]) * (2 / 3_999) ** 0.5,
+        because="exact recursion; 4,000 chains",
+    )
 
 # %% [markdown]
 # ## Weighted averages

@@ -70,7 +70,6 @@ play()
 # Before we calculate, look.
 # Take twelve examples of a logistic regression and minibatches of four: there are $\binom{12}4 = 495$ of them, few enough to list them all.
 # {numref}`fig-noise-idea` shows what each of them takes for the gradient.
-# They are right on average, and each alone may be far out: in the root mean square, by more than half of the length of the true gradient.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -111,6 +110,10 @@ axes.set(
 )
 plt.show()
 
+# %% [markdown]
+# In {numref}`fig-noise-idea` the dots surround the cross.
+# They are right on average, and each alone may be far out: in the root mean square, by more than half of the length of the true gradient.
+
 # %% tags=["hide-input"]
 claim(
     "Root mean square distance of the 495 from the exact gradient, over its length",
@@ -127,10 +130,13 @@ claim(
 # :label: thm-minibatch
 #
 # Let $\bar g = \frac1N\sum_ig_i$ and $\Sigma_g = \frac1N\sum_i(g_i - \bar g)(g_i - \bar g)^\top$, both functions of $\theta$.
-# Then $E[\nabla\tilde U] = \nabla U$, and
+# Then $E[\nabla\tilde U] = \nabla U$, and $V(\theta) = \operatorname{Cov}[\nabla\tilde U]$ is, with replacement and without,
 #
 # $$
-# V(\theta) = \operatorname{Cov}[\nabla\tilde U] = \begin{cases}\dfrac{N^2}n\,\Sigma_g & \text{with replacement,}\\[2ex] \dfrac{N^2}n\,\dfrac{N - n}{N - 1}\,\Sigma_g & \text{without.}\end{cases}
+# \begin{aligned}
+# V_{\text{with}} &= \frac{N^2}n\,\Sigma_g,\\
+# V_{\text{without}} &= \frac{N^2}n\,\frac{N - n}{N - 1}\,\Sigma_g.
+# \end{aligned}
 # $$ (eq-v)
 # ```
 #
@@ -202,10 +208,6 @@ claim(
 #
 # Now a regression with $N = 2{,}000$ and $d = 10$, two of whose features are correlated.
 # {numref}`fig-noise-size` shows the trace of $V$, the mean square length of the noise.
-# Against $n$ it is a line of slope $-1$ in logarithms, until without replacement it dives to zero at $n = N$.
-# And it depends on $\theta$, as the lower panel shows.
-# At the origin the model knows nothing, and every example contributes $g_i = \pm\tfrac12x_i$; at the *mode*, the $\theta$ of largest posterior density, most examples are predicted well and contribute little.
-# On the far side of the origin most examples are predicted wrongly, with confidence, and the noise is largest.
 #
 # In code a *rule* says which examples a chain sees: `Fresh()`, a new subset at each step, or `Fresh(replacement=True)`, a new sequence.
 # Its minibatches are a pure function of the seed, the step and the chain, whatever else a run draws.
@@ -259,6 +261,41 @@ def measured_trace(position, n, replacement, batches=4_000):
     return float(squares.mean()), float(squares.std() / batches**0.5)
 
 
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-size", "caption": "Trace of V in a logistic regression with N = 2,000. Above: at the mode, against the size of the minibatch, with and without replacement; formulas (lines) and 1,000 minibatches each (points). Below: for n = 100, along the straight line through the origin and the mode."}, "image": {"alt": "Above, two falling lines that coincide up to a few hundred examples; then the one without replacement drops away, towards zero at 2,000. Points lie on both. Below, a curve that falls steeply from the left, passes the origin and is flat around the mode."}}
+figure, (left, right) = plt.subplots(2, 1, figsize=(5.0, 5.8))
+sizes = torch.logspace(0, 3.3, 100).clamp(max=1_999)
+counts = [2, 10, 50, 250, 1_000]
+for replacement, style, marker in ((True, "-", "ko"), (False, "--", "ws")):
+    traces = [
+        float(noise_covariance(mode, float(n), replacement).trace()) for n in sizes
+    ]
+    left.loglog(
+        sizes,
+        traces,
+        style,
+        color="black",
+        label="with replacement" if replacement else "without",
+    )
+    points = [measured_trace(mode, n, replacement, 1_000)[0] for n in counts]
+    left.loglog(counts, points, marker, ms=5, markeredgecolor="black")
+left.set(xlabel="size of the minibatch $n$", ylabel=r"tr $V$")
+left.legend()
+shares = torch.linspace(-0.5, 2, 51, dtype=torch.float64)
+right.plot(
+    shares,
+    [float(noise_covariance(share * mode, 100).trace()) for share in shares],
+    color="black",
+)
+right.set(xlabel="position: 0 the origin, 1 the mode", ylabel=r"tr $V$", ylim=(0, None))
+plt.show()
+
+# %% [markdown]
+# Against $n$ the trace in {numref}`fig-noise-size` is a line of slope $-1$ in logarithms, until without replacement it dives to zero at $n = N$.
+# And it depends on $\theta$, as the lower panel shows.
+# At the origin the model knows nothing, and every example contributes $g_i = \pm\tfrac12x_i$; at the *mode*, the $\theta$ of largest posterior density, most examples are predicted well and contribute little.
+# On the far side of the origin most examples are predicted wrongly, with confidence, and the noise is largest.
+
+# %% tags=["hide-input"]
 claim(
     "Size of the gradient at the mode",
     model.gradient(mode).abs().max(),
@@ -294,34 +331,6 @@ claim(
     kind="exact",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-size", "caption": "Trace of V in a logistic regression with N = 2,000. Above: at the mode, against the size of the minibatch, with and without replacement; formulas (lines) and 1,000 minibatches each (points). Below: for n = 100, along the straight line through the origin and the mode."}, "image": {"alt": "Above, two falling lines that coincide up to a few hundred examples; then the one without replacement drops away, towards zero at 2,000. Points lie on both. Below, a curve that falls steeply from the left, passes the origin and is flat around the mode."}}
-figure, (left, right) = plt.subplots(2, 1, figsize=(5.0, 5.8))
-sizes = torch.logspace(0, 3.3, 100).clamp(max=1_999)
-counts = [2, 10, 50, 250, 1_000]
-for replacement, style, marker in ((True, "-", "ko"), (False, "--", "ws")):
-    traces = [
-        float(noise_covariance(mode, float(n), replacement).trace()) for n in sizes
-    ]
-    left.loglog(
-        sizes,
-        traces,
-        style,
-        color="black",
-        label="with replacement" if replacement else "without",
-    )
-    points = [measured_trace(mode, n, replacement, 1_000)[0] for n in counts]
-    left.loglog(counts, points, marker, ms=5, markeredgecolor="black")
-left.set(xlabel="size of the minibatch $n$", ylabel=r"tr $V$")
-left.legend()
-shares = torch.linspace(-0.5, 2, 51, dtype=torch.float64)
-right.plot(
-    shares,
-    [float(noise_covariance(share * mode, 100).trace()) for share in shares],
-    color="black",
-)
-right.set(xlabel="position: 0 the origin, 1 the mode", ylabel=r"tr $V$", ylim=(0, None))
-plt.show()
-
 # %% [markdown]
 # ## Its shape is that of the curvature
 #
@@ -333,44 +342,61 @@ plt.show()
 # As expectations these two are
 #
 # $$
-# E[g] = 0, \qquad E[gg^\top] = E[\nabla g] = E[-\nabla^2\log p(x \mid \theta)].
+# \begin{aligned}
+# E[g] &= 0,\\
+# E[gg^\top] &= E[\nabla g] = E[-\nabla^2\log p].
+# \end{aligned}
 # $$ (eq-fisher)
 #
 # This matrix is the *Fisher information*.
 # Its left side, $E[gg^\top]$, is what $\Sigma_g$ estimates from $N$ examples.
 # Its right side, times $N$, is what the likelihood contributes to $\nabla^2U$, the matrix of second derivatives of $U$.
 # We call $\nabla^2U$ the *curvature*.
-# Leave out the prior's small part, and let $n \ll N$; then {eq}`eq-v` becomes
+# Leave out the prior's small part, and let $n \ll N$; then, near the mode of a model that fits, {eq}`eq-v` becomes
 #
 # $$
-# V(\theta) \approx \frac Nn\,\nabla^2U(\theta) \quad\text{near the mode of a model that fits.}
+# V(\theta) \approx \frac Nn\,\nabla^2U(\theta).
 # $$ (eq-noise-curvature)
 #
-# Two things follow.
-# First, the noise is large in those directions in which the posterior is narrow: the covariance of the noise is $N/n$ times the *inverse* of the posterior's covariance, which is nearly $(\nabla^2U)^{-1}$.
-# In {numref}`fig-noise-shape` the two ellipses are crossed: the long axis of one lies along the short axis of the other.
-#
-# Second, where the posterior has its mass the noise is louder than the signal.
-# To see it, integrate by parts.
-# Because $\pi \propto e^{-U}$ we have $\partial_j\pi = -\pi\,\partial_jU$, and so
-#
-# $$
-# \int\partial_iU\,\partial_jU\,\pi\,d\theta = -\int\partial_iU\,\partial_j\pi\,d\theta = \int\partial_i\partial_jU\,\pi\,d\theta.
-# $$
-#
-# There is no boundary term, because $\pi$ vanishes at infinity.
-# In matrices this is
-#
-# $$
-# E_\pi[\nabla U\,\nabla U^\top] = E_\pi[\nabla^2U].
-# $$ (eq-gradient-curvature)
-#
-# The exact gradient thus has the mean square $E_\pi[\operatorname{tr}\nabla^2U]$, and by {eq}`eq-noise-curvature` the noise has about $N/n$ times as much, here 19 times.
-# That is harmless only because steps are small, so that many minibatches are averaged on the way.
+# So the noise is large in those directions in which the posterior is narrow: the covariance of the noise is $N/n$ times the *inverse* of the posterior's covariance, which is nearly $(\nabla^2U)^{-1}$.
+# {numref}`fig-noise-shape` draws the two for the first two coordinates, which are the correlated ones.
 
 # %%
 hessian = curvature(mode)
 predicted = N / 100 * (N - 100) / (N - 1) * hessian
+values, vectors = torch.linalg.eigh(at_mode)
+posterior_variance = torch.linalg.inv(hessian)
+loudest, quietest = vectors[:, -1], vectors[:, 0]
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-shape", "caption": "The two correlated coordinates of the regression. Above: 1,000 minibatch gradients at the mode, n = 100, with two standard deviations of N(0, V) (solid) and of the curvature times about (N − n)/n (dashed). Below: two standard deviations of the posterior. Where the noise is long the posterior is short."}, "image": {"alt": "Above, a cloud of dots that slants upwards, with two ellipses that nearly coincide around it. Below, a grey ellipse that slants downwards."}}
+figure, (above, below) = plt.subplots(2, 1, figsize=(4.6, 6.6))
+noisy = LogisticRegression(inputs, targets, batch_size=100)
+above.plot(
+    *noisy.stochastic_gradient(mode.expand(1_000, -1), generator)[:, :2].T,
+    ".",
+    ms=2,
+    color="0.6",
+)
+above.plot(*ellipse(at_mode), color="black", label="$V$")
+above.plot(
+    *ellipse(predicted), "--", color="black", label=r"$\frac{N - n}{n}\nabla^2U$"
+)
+above.set(
+    xlabel=r"$\partial\tilde U/\partial\theta_1$",
+    ylabel=r"$\partial\tilde U/\partial\theta_2$",
+    aspect="equal",
+)
+above.legend(loc="upper left", borderaxespad=0)
+above.margins(0.12)
+below.fill(
+    *(ellipse(posterior_variance) + mode[0, :2, None]), color=TRUTH, alpha=0.35, lw=0
+)
+below.set(xlabel=r"$\theta_1$", ylabel=r"$\theta_2$", aspect="equal")
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-noise-shape` the two black ellipses, the noise and the curvature, nearly coincide.
+# The grey one, the posterior, is crossed with them: the long axis of one lies along the short axis of the other.
 
 # %% tags=["hide-input"]
 claim(
@@ -392,9 +418,7 @@ claim(
     because="(N − n)/n = 19; exact matrices, other data sets give 18.5 to 19.1",
     kind="exact",
 )
-values, vectors = torch.linalg.eigh(at_mode)
-posterior_variance = torch.linalg.inv(hessian)
-loudest, quietest = vectors[:, -1], vectors[:, 0]
+
 claim(
     "Variance of the posterior in the loudest direction of the noise over that in the "
     "quietest",
@@ -404,6 +428,30 @@ claim(
     because="exact matrices: where the noise is loud the posterior is narrow",
     kind="exact",
 )
+
+# %% [markdown]
+# ## Louder than the signal
+#
+# How long is the noise, beside the gradient itself?
+# Where the posterior has its mass the noise is the louder of the two.
+# To see it, integrate by parts.
+# Because $\pi \propto e^{-U}$ we have $\partial_j\pi = -\pi\,\partial_jU$, and so
+#
+# $$
+# \int\partial_iU\,\partial_jU\,\pi\,d\theta = -\int\partial_iU\,\partial_j\pi\,d\theta = \int\partial_i\partial_jU\,\pi\,d\theta.
+# $$
+#
+# There is no boundary term, because $\pi$ vanishes at infinity.
+# In matrices this is
+#
+# $$
+# E_\pi[\nabla U\,\nabla U^\top] = E_\pi[\nabla^2U].
+# $$ (eq-gradient-curvature)
+#
+# The exact gradient thus has the mean square $E_\pi[\operatorname{tr}\nabla^2U]$, and by {eq}`eq-noise-curvature` the noise has about $N/n$ times as much, here 19 times.
+# That is harmless only because steps are small, so that many minibatches are averaged on the way.
+
+# %% tags=["hide-input"]
 slope_square = expectation(DoubleWell(), lambda x: (4 * x**3 - 4 * x) ** 2, -4, 4)
 claim(
     "E[U′²] less E[U″] in the double well U = −2θ² + θ⁴",
@@ -426,30 +474,6 @@ claim(
     within=1.5,
     because="4,000 draws from the Gaussian approximation of the posterior",
 )
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-shape", "caption": "The two correlated coordinates of the regression. Left: 1,000 minibatch gradients at the mode, n = 100, with two standard deviations of N(0, V) (solid) and of the curvature times about (N − n)/n (dashed). Right: two standard deviations of the posterior. Where the noise is long the posterior is short."}, "image": {"alt": "Left, a cloud of dots that slants upwards, with two ellipses that nearly coincide around it. Right, a grey ellipse that slants downwards."}}
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 3.5))
-noisy = LogisticRegression(inputs, targets, batch_size=100)
-left.plot(
-    *noisy.stochastic_gradient(mode.expand(1_000, -1), generator)[:, :2].T,
-    ".",
-    ms=2,
-    color="0.6",
-)
-left.plot(*ellipse(at_mode), color="black", label="$V$")
-left.plot(*ellipse(predicted), "--", color="black", label=r"$\frac{N - n}{n}\nabla^2U$")
-left.set(
-    xlabel=r"$\partial\tilde U/\partial\theta_1$",
-    ylabel=r"$\partial\tilde U/\partial\theta_2$",
-    aspect="equal",
-)
-left.legend(loc="upper left", borderaxespad=0)
-left.margins(0.12)
-right.fill(
-    *(ellipse(posterior_variance) + mode[0, :2, None]), color=TRUTH, alpha=0.35, lw=0
-)
-right.set(xlabel=r"$\theta_1$", ylabel=r"$\theta_2$", aspect="equal")
-plt.show()
 
 # %% [markdown]
 # ## What a sampler feels
@@ -506,7 +530,7 @@ for step_size in (0.1, 0.05):
 # So it is $n\kappa\sigma^4 + 3n(n-1)\sigma^4$; divide by $(n\sigma^2)^2$.
 # ```
 #
-# So $n$ must be large *compared with $\kappa$*.
+# So $n$ must be large *compared with $\kappa$*, the kurtosis of the single contributions.
 # Two things make $\kappa$ large in practice.
 # If a class has probability $p \ll 1$, and the model has learned that, its examples contribute gradients near $-1$ to an intercept and all others near $p$: the kurtosis is about $1/p$.
 # And if a feature is heavy-tailed a few examples dominate the sum; in the worst case a single one does, and $\kappa \approx N$.
@@ -542,69 +566,12 @@ cases = {
     "a heavy-tailed feature": contributions(False, True),
 }
 enumerated = with_replacement[:, 0]
-
-# %% tags=["hide-input"]
-claim(
-    "Kurtosis of all 20,736 minibatches of 4 of 12, less its formula",
-    kurtosis(enumerated) - (3 + (kurtosis(per_example[:, 0]) - 3) / 4),
-    near=0,
-    within=1e-10,
-    because="enumeration; rounding",
-    kind="exact",
-)
-heavy = cases["a heavy-tailed feature"]
-claim(
-    "What the dominating example adds to a minibatch of 20, in standard deviations",
-    (heavy - heavy.mean()).abs().max() / (20 * heavy.var(correction=0)) ** 0.5,
-    near=9.2,
-    within=0.5,
-    because="the largest of the gᵢ, over the standard deviation of the noise",
-    kind="exact",
-)
-exact_kurtosis = {name: 3 + (kurtosis(g) - 3) / 20 for name, g in cases.items()}
-claim(
-    "Kurtosis of minibatches of 20 from balanced classes",
-    exact_kurtosis["balanced classes"],
-    near=2.9,
-    within=1e-6,
-    because="formula",
-    kind="exact",
-)
-claim(
-    "The same where one class has 1 % of the examples",
-    exact_kurtosis["a class of 1 %"],
-    near=7.75,
-    within=0.001,
-    because="formula: 3 + 95.01/20",
-    kind="exact",
-)
-claim(
-    "The same where a feature is heavy-tailed",
-    exact_kurtosis["a heavy-tailed feature"],
-    at_least=30,
-    because="formula; if one example were all that counts it would be 103",
-    kind="exact",
-)
 draws = {
     name: N
     / 20
     * (g[torch.randint(N, (40_000, 20), generator=generator)].sum(-1) - 20 * g.mean())
     for name, g in cases.items()
 }
-rare = draws["a class of 1 %"]
-for kicks in (1, 10):
-    sums = rare.reshape(-1, kicks).sum(-1)
-    fourth = (
-        sums / (kicks * N**2 / 20 * cases["a class of 1 %"].var(correction=0)).sqrt()
-    ).pow(4)
-    claim(
-        "Measured kurtosis with a class of 1 %, "
-        f"{'one minibatch' if kicks == 1 else 'the sum of ten minibatches'} of 20",
-        fourth.mean(),
-        near=round(3 + (kurtosis(cases["a class of 1 %"]) - 3) / (20 * kicks), 3),
-        standard_error=fourth.std() / len(fourth) ** 0.5,
-        because=f"formula; {len(fourth):,} sums",
-    )
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-quantiles", "caption": "Above: quantiles of the standardised noise of minibatches of 20 against those of a Gaussian (grey); a bend at an end is a tail that N(0, V) does not have, steps are a law that takes few values. Below: the excess kurtosis falls as 1/n, by the exact formula; the grey line is at 0.1."}, "image": {"alt": "Above, the solid curve of balanced classes follows the grey diagonal in small steps. The dashed one of a rare class is flat on the right and drops below the diagonal in large steps on the left. The dotted one of a heavy-tailed feature is nearly flat, and on the left falls off to minus nine. Below, two parallel falling lines, the dotted one above the dashed one."}}
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.0, 6.2))
@@ -638,9 +605,68 @@ plt.show()
 # {numref}`fig-noise-quantiles` shows both cases.
 # Noise from balanced classes follows the diagonal of the Gaussian.
 # With a rare class the noise takes few values, and drops far below the diagonal at one end.
-# With a heavy-tailed feature it is nearly always small, and jumps by nine standard deviations in a minibatch that has the one example which dominates.
+# With a heavy-tailed feature it is nearly always small, and jumps by more than nine standard deviations in a minibatch that has the one example which dominates.
 # The lower panel reads off how large a minibatch must be.
-#
+
+# %% tags=["hide-input"]
+claim(
+    "Kurtosis of all 20,736 minibatches of 4 of 12, less its formula",
+    kurtosis(enumerated) - (3 + (kurtosis(per_example[:, 0]) - 3) / 4),
+    near=0,
+    within=1e-10,
+    because="enumeration; rounding",
+    kind="exact",
+)
+heavy = cases["a heavy-tailed feature"]
+claim(
+    "What the dominating example adds to a minibatch of 20, in standard deviations",
+    (heavy - heavy.mean()).abs().max() / (20 * heavy.var(correction=0)) ** 0.5,
+    near=9.6,
+    within=0.2,
+    because="the largest of the gᵢ, over the standard deviation of the noise",
+    kind="exact",
+)
+exact_kurtosis = {name: 3 + (kurtosis(g) - 3) / 20 for name, g in cases.items()}
+claim(
+    "Kurtosis of minibatches of 20 from balanced classes",
+    exact_kurtosis["balanced classes"],
+    near=2.9,
+    within=1e-6,
+    because="formula",
+    kind="exact",
+)
+claim(
+    "The same where one class has 1 % of the examples",
+    exact_kurtosis["a class of 1 %"],
+    near=7.75,
+    within=0.001,
+    because="formula: 3 + 95.01/20",
+    kind="exact",
+)
+claim(
+    "The same where a feature is heavy-tailed",
+    exact_kurtosis["a heavy-tailed feature"],
+    at_least=30,
+    because="formula; if one example were all that counts it would be 103",
+    kind="exact",
+)
+
+rare = draws["a class of 1 %"]
+for kicks in (1, 10):
+    sums = rare.reshape(-1, kicks).sum(-1)
+    fourth = (
+        sums / (kicks * N**2 / 20 * cases["a class of 1 %"].var(correction=0)).sqrt()
+    ).pow(4)
+    claim(
+        "Measured kurtosis with a class of 1 %, "
+        f"{'one minibatch' if kicks == 1 else 'the sum of ten minibatches'} of 20",
+        fourth.mean(),
+        near=round(3 + (kurtosis(cases["a class of 1 %"]) - 3) / (20 * kicks), 3),
+        standard_error=fourth.std() / len(fourth) ** 0.5,
+        because=f"formula; {len(fourth):,} sums",
+    )
+
+# %% [markdown]
 # A sampler that moves little in $k$ steps feels the sum of $k$ minibatches, and by {prf:ref}`thm-kurtosis` that sum is nearly Gaussian as soon as $nk \gg \kappa$.
 # So small steps repair the law of the noise as they repair its size.
 # Where they are not small, an example that is drawn once in a hundred steps and then counts a hundredfold is felt as a jolt.

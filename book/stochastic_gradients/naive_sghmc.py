@@ -85,7 +85,6 @@ def naive_sghmc(stochastic_gradient, theta, step_size, num_steps, generator):
 # ````
 #
 # Try it on the double well $U = -2\theta^2 + \theta^4$, with {term}`gradient noise` of variance $V = 4$.
-# {numref}`fig-naive-well` shows the result: it is far too flat, as if the {term}`temperature` had been raised.
 
 # %%
 well, bowl = DoubleWell(), Gaussian.standard(1, dtype=torch.float64)
@@ -99,6 +98,23 @@ draws = sample(
 )
 fourth, fourth_error = draws.mean_and_standard_error(lambda x: x**4)
 exact_fourth = expectation(well, lambda x: x**4, -4, 4)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-well", "caption": "Naive SGHMC in the double well, ε = 0.1, 50 steps a trajectory, V = 4: hills too low, valley too high, tails too long."}, "image": {"alt": "A grey density with two hills. The line of the draws is below the hills, above the valley between them, and beyond the hills on either side it is still high where the density is zero."}}
+figure, axes = plt.subplots(figsize=(5.2, 3.2))
+plot_density(axes, well, -2.5, 2.5)
+plot_histogram(
+    axes,
+    draws.samples,
+    torch.linspace(-2.5, 2.5, 61),
+    color=COLOURS["naive SGHMC"],
+    label="naive SGHMC",
+)
+axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.68))
+axes.legend(loc="upper center", ncols=2)
+plt.show()
+
+# %% [markdown]
+# {numref}`fig-naive-well` shows the result, which is far too flat, as if the {term}`temperature` had been raised.
 
 # %% tags=["hide-input"]
 start = torch.zeros(3, 1)
@@ -142,27 +158,12 @@ for name, cell, near in (
         because="2,000 chains; other seeds stay within 2 % of this",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-well", "caption": "Naive SGHMC in the double well, ε = 0.1, 50 steps a trajectory, V = 4: hills too low, valley too high, tails too long."}, "image": {"alt": "A grey density with two hills. The line of the draws is below the hills, above the valley between them, and beyond the hills on either side it is still high where the density is zero."}}
-figure, axes = plt.subplots(figsize=(5.2, 3.2))
-plot_density(axes, well, -2.5, 2.5)
-plot_histogram(
-    axes,
-    draws.samples,
-    torch.linspace(-2.5, 2.5, 61),
-    color=COLOURS["naive SGHMC"],
-    label="naive SGHMC",
-)
-axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.68))
-axes.legend(loc="upper center", ncols=2)
-plt.show()
-
 # %% [markdown]
 # ## Why: entropy grows
 #
 # First look at one path, in the plane of position and momentum.
 # In the bowl $U = \tfrac12\theta^2$ the exact dynamics runs round a circle, on which the {term}`energy` $H = \tfrac12(\theta^2 + r^2)$ is what it was.
 # A kick with noise moves the path off its circle, inwards or outwards.
-# {numref}`fig-naive-idea` shows how this goes on: the path drifts outwards, because there is more room outside of a circle than inside.
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-idea", "caption": "Three hundred steps, ε = 0.1, from the black dot in the bowl: with the exact gradient (grey circle) and with gradient noise, V = 4 (orange)."}, "image": {"alt": "A small grey circle, and an irregular orange spiral that starts on it and winds outwards to more than twice its radius."}}
@@ -189,6 +190,9 @@ axes.plot(*noisy_path.T, color=COLOURS["naive SGHMC"], lw=1)
 axes.plot(0, 1, "ko", ms=6)
 axes.set(xlabel=r"position $\theta$", ylabel=r"momentum $r$", aspect="equal")
 plt.show()
+
+# %% [markdown]
+# {numref}`fig-naive-idea` shows how this goes on. The path drifts outwards, because there is more room outside of a circle than inside.
 
 # %% tags=["hide-input"]
 claim(
@@ -268,7 +272,7 @@ claim(
 # In the bowl $U = \tfrac12\theta^2$ both theorems can be watched exactly: a Gaussian stays Gaussian, its covariance $\Sigma$ obeys a linear recursion, and its entropy is $\tfrac12\log\det\Sigma$ and a constant.
 # A noisy step is a list of three moves: half a drift of the position, a kick of the momentum by the gradient, and half a drift.
 # Each move is linear, and `linear_chain` composes them to one linear chain in $(\theta, r)$, as in the box on linear chains in {doc}`/book/stochastic_gradients/langevin`.
-# Start in equilibrium, $N(0, I)$, and look at {numref}`fig-heating`: the energy climbs along a straight line, and the entropy never falls.
+# We start in equilibrium, $N(0, I)$.
 
 
 # %%
@@ -290,30 +294,7 @@ covariances = covariance_path(step_size, noise_variance, num_steps)
 time = step_size * torch.arange(num_steps + 1)
 energy = 0.5 * covariances.diagonal(dim1=1, dim2=2).sum(-1)
 entropy = 0.5 * torch.logdet(covariances)  # up to a constant
-
-# %% tags=["hide-input"]
-claim(
-    "Entropy grows at every one of 200 noisy steps",
-    bool((entropy.diff() > 0).all()),
-    because="exact covariance recursion",
-    kind="exact",
-)
-claim(
-    "Without noise the entropy of 200 steps changes by",
-    torch.logdet(covariance_path(step_size, 0.0, num_steps)[-1]).abs(),
-    at_most=1e-10,
-    because="leapfrog keeps volume; rounding",
-    kind="exact",
-)
 B = 0.5 * step_size * noise_variance
-claim(
-    "Energy gained per unit of time over the rate tr(M⁻¹B)",
-    (energy[-1] - energy[0]) / time[-1] / B,
-    near=1,
-    within=0.01,
-    because="exact recursion; the step's own error is of order ε² = 0.01",
-    kind="exact",
-)
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-heating", "caption": "Exact heating of the bowl from equilibrium, ε = 0.1, V = 4. Above: the expected energy and the line of slope tr(M⁻¹B). Below: the entropy, which never falls."}, "image": {"alt": "Above, a line that rises steadily from 1 to 5 in a time of 20, with a dashed straight line on it. Below, a curve that rises from 0 to 1.6, ever more slowly."}}
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.0, 5.4), sharex=True)
@@ -335,14 +316,42 @@ left.legend()
 right.plot(time, entropy, color=COLOURS["naive SGHMC"])
 right.set(
     xlabel="time",
-    ylabel=r"entropy gained, $\frac{1}{2}\log\det\Sigma$",
+    ylabel="entropy gained",
     xticks=range(0, 21, 5),
 )
 plt.show()
 
 # %% [markdown]
+# In {numref}`fig-heating` the energy climbs along a straight line, and the entropy never falls.
+
+# %% tags=["hide-input"]
+claim(
+    "Entropy grows at every one of 200 noisy steps",
+    bool((entropy.diff() > 0).all()),
+    because="exact covariance recursion",
+    kind="exact",
+)
+claim(
+    "Without noise the entropy of 200 steps changes by",
+    torch.logdet(covariance_path(step_size, 0.0, num_steps)[-1]).abs(),
+    at_most=1e-10,
+    because="leapfrog keeps volume; rounding",
+    kind="exact",
+)
+claim(
+    "Energy gained per unit of time over the rate tr(M⁻¹B)",
+    (energy[-1] - energy[0]) / time[-1] / B,
+    near=1,
+    within=0.01,
+    because="exact recursion; the step's own error is of order ε² = 0.01",
+    kind="exact",
+)
+
+# %% [markdown]
 # The rate is the same in every potential.
 # In the double well no law is exact, so follow 100,000 paths for a time of 4 and count.
+# One detail makes the count exact. A leapfrog trajectory of 200 steps has 201 kicks: 199 whole ones between its drifts, and a half kick at each end.
+# A half kick carries half the noise, so a quarter of the variance, and brings a quarter of the energy: the trajectory has the heat of $199 + \tfrac24 = 199.5$ kicks.
 
 # %%
 chains, short_step, path_length = 100_000, 0.02, 200
@@ -407,7 +416,6 @@ claim(
 # Long ones collect much.
 # Near half a period, $t = L\varepsilon = \pi$, it is worst: there $\theta$ comes back as $-\theta$ whatever the fresh momentum was, so that nothing is cooled.
 # The discrete chain is linear, so that its law is known exactly, the step's error included.
-# {numref}`fig-naive-variance` shows it: the variance is near 1 for the shortest trajectories only, and peaks where $t$ is a multiple of half a period.
 
 # %%
 lengths = [2, 5, 10, 15, 20, 25, 28, 40, 50]
@@ -431,6 +439,38 @@ for L in lengths:
         seed=L,
     )
     measured.append(run.mean_and_standard_error(lambda x: x**2))
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-variance", "caption": "Stationary variance of naive SGHMC in the bowl against the length of a trajectory, ε = 0.1, V = 4: exact law (line) and measurements (points, two standard errors). The true variance is 1 (grey); the peak is at half a period, and the next one, at a whole period of 63 steps, lies just beyond the edge."}, "image": {"alt": "A line that rises from 1 to a sharp peak near 31 steps, falls back to about 2, and rises towards another peak near 60 steps. Nine points lie on it."}}
+figure, axes = plt.subplots(figsize=(5.4, 3.4))
+axes.semilogy(
+    all_lengths, exact, color=COLOURS["naive SGHMC"], label="exact law of the chain"
+)
+values, errors = ([float(x) for x in column] for column in zip(*measured, strict=True))
+axes.errorbar(
+    lengths,
+    values,
+    [2 * e for e in errors],
+    fmt="o",
+    ms=4,
+    color=COLOURS["naive SGHMC"],
+    label="measured",
+)
+axes.axhline(1, color=TRUTH, zorder=0)
+axes.set(
+    xlabel="leapfrog steps $L$",
+    ylabel=r"stationary variance of $\theta$",
+    yticks=[1, 2, 5, 20, 100, 400],
+    ylim=(0.9, 700),
+)
+axes.set_yticklabels(["1", "2", "5", "20", "100", "400"])
+axes.minorticks_off()
+axes.legend(loc="upper left")
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-naive-variance` the variance is near 1 for the shortest trajectories only, and peaks at half a period.
+# The bias is never gone, because even a single step keeps its kick's noise; and it is smallest where the trajectory is so short that one need not have integrated a Hamiltonian at all.
+# {cite:t}`betancourt2015` argues that there is no way round this trade: whatever tames the noise gives up the long, coherent paths for which HMC is used.
 
 # %% tags=["hide-input"]
 claim(
@@ -483,43 +523,13 @@ claim(
     kind="exact",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-variance", "caption": "Stationary variance of naive SGHMC in the bowl against the length of a trajectory, ε = 0.1, V = 4: exact law (line) and measurements (points, two standard errors). The true variance is 1 (grey); the peak is at half a period, and the next one, at a whole period of 63 steps, lies just beyond the edge."}, "image": {"alt": "A line that rises from 1 to a sharp peak near 31 steps, falls back to about 2, and rises towards another peak near 60 steps. Nine points lie on it."}}
-figure, axes = plt.subplots(figsize=(5.4, 3.4))
-axes.semilogy(
-    all_lengths, exact, color=COLOURS["naive SGHMC"], label="exact law of the chain"
-)
-values, errors = ([float(x) for x in column] for column in zip(*measured, strict=True))
-axes.errorbar(
-    lengths,
-    values,
-    [2 * e for e in errors],
-    fmt="o",
-    ms=4,
-    color=COLOURS["naive SGHMC"],
-    label="measured",
-)
-axes.axhline(1, color=TRUTH, zorder=0)
-axes.set(
-    xlabel="leapfrog steps $L$",
-    ylabel=r"stationary variance of $\theta$",
-    yticks=[1, 2, 5, 20, 100, 400],
-    ylim=(0.9, 700),
-)
-axes.set_yticklabels(["1", "2", "5", "20", "100", "400"])
-axes.minorticks_off()
-axes.legend(loc="upper left")
-plt.show()
-
 # %% [markdown]
-# The bias is never gone, because even a single step keeps its kick's noise; and it is smallest where the trajectory is so short that one need not have integrated a Hamiltonian at all.
-# {cite:t}`betancourt2015` argues that there is no way round this trade: whatever tames the noise gives up the long, coherent paths for which HMC is used.
-#
 # ## The price of correcting it
 #
 # Accept the end of a trajectory with probability $\min(1, e^{H(\theta, r) - H(\theta', r')})$, with the exact $H$.
 # The noise of a kick does not depend on the direction in which the path is walked, so a noisy trajectory with its momentum flipped is as likely backwards as forwards, and the correction is valid ({ref}`ex-naive-palindrome`).
 # But it needs the energy on all the data, which the minibatch was to spare us.
-# And the {term}`acceptance` falls with the length of the trajectory, with $V$ and with the dimension, because each of them adds energy: {numref}`fig-naive-acceptance`.
+# And the {term}`acceptance` falls with the length of the trajectory, with $V$ and with the dimension, because each of them adds energy.
 
 # %%
 acceptances, path_lengths = {}, (5, 20, 50, 100)
@@ -535,6 +545,26 @@ for d in (1, 10):
                 seed=L,
             )
             acceptances[d, V, L] = float(run.statistics["acceptance"].mean())
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-acceptance", "caption": "Acceptance of corrected naive trajectories in a standard Gaussian of one dimension (above) and of ten (below), ε = 0.1, against their length, for three variances of the gradient noise."}, "image": {"alt": "Two panels, one above the other, with three falling curves each. In one dimension they fall from nearly 1 to between 0.85 and 0.4, in ten dimensions to between one half and nearly zero; in both the largest variance has the lowest curve."}}
+figure, panels = plt.subplots(2, 1, figsize=(5.0, 5.6), sharex=True)
+for axes, d in zip(panels, (1, 10), strict=True):
+    for V, style in zip((0.25, 1.0, 4.0), ("-o", "--s", ":^"), strict=True):
+        values = [acceptances[d, V, L] for L in path_lengths]
+        axes.plot(
+            path_lengths,
+            values,
+            style,
+            color=COLOURS["naive SGHMC with correction"],
+            label=f"$V = {V:g}$",
+        )
+    axes.set(title=f"$d = {d}$", ylabel="mean acceptance", ylim=(0, 1.02))
+panels[1].set_xlabel("leapfrog steps $L$")
+panels[1].legend(loc="upper right")
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-naive-acceptance` every curve falls, and the more noise the lower it lies. In ten dimensions, with $V = 4$, hardly one of the longest trajectories in a hundred is accepted.
 
 # %% tags=["hide-input"]
 table = torch.tensor(
@@ -560,23 +590,6 @@ for name, value, near, within in (
         within=within,
         because="2,000 chains, 20 draws each; other seeds stay within a third of this",
     )
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-acceptance", "caption": "Acceptance of corrected naive trajectories in a standard Gaussian of one and of ten dimensions, ε = 0.1, against their length, for three variances of the gradient noise."}, "image": {"alt": "Two panels with three falling curves each. In one dimension they fall from nearly 1 to between 0.85 and 0.4, in ten dimensions to between one half and nearly zero; in both the largest variance has the lowest curve."}}
-figure, panels = plt.subplots(1, 2, figsize=(6.6, 3.2), sharey=True)
-for axes, d in zip(panels, (1, 10), strict=True):
-    for V, style in zip((0.25, 1.0, 4.0), ("-o", "--s", ":^"), strict=True):
-        values = [acceptances[d, V, L] for L in path_lengths]
-        axes.plot(
-            path_lengths,
-            values,
-            style,
-            color=COLOURS["naive SGHMC with correction"],
-            label=f"$V = {V:g}$",
-        )
-    axes.set(title=f"$d = {d}$", xlabel="leapfrog steps $L$", ylim=(0, 1.02))
-panels[0].set_ylabel("mean acceptance")
-panels[1].legend(loc="upper right")
-plt.show()
 
 # %% [markdown]
 # Is $V = 4$ much?

@@ -253,7 +253,6 @@ def sghmc(
 # The `estimate` holds a root of $2(TC - \hat B)\varepsilon$, where the temperature $T$ is 1 unless said otherwise; how $\hat B$ is found on the way is told in {doc}`/book/stochastic_gradients/estimating_the_noise`.
 #
 # Now a target that is no bowl: the double well $U = -2\theta^2 + \theta^4$, again with gradient noise of variance 4.
-# No gradient that the sampler sees is right, and yet in {numref}`fig-sghmc-well` its draws lie on the true density.
 
 # %%
 well, noise_variance, step_size, friction = DoubleWell(), 4.0, 0.1, 3.0
@@ -265,6 +264,23 @@ draws = sample(
 )
 exact_square = expectation(well, lambda x: x**2, -4, 4)
 square, square_error = draws.mean_and_standard_error(lambda x: x**2)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-well", "caption": "SGHMC in the double well with gradient noise N(0, 4): the histogram of its draws lies on the true density, although no gradient that it saw was right."}, "image": {"alt": "A grey density with two hills, and a line along its outline."}}
+figure, axes = plt.subplots(figsize=(5.2, 3.2))
+plot_density(axes, well, -2.2, 2.2)
+plot_histogram(
+    axes,
+    draws.samples,
+    torch.linspace(-2.2, 2.2, 89),
+    color=COLOURS["SGHMC"],
+    label="SGHMC",
+)
+axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.65))
+axes.legend(loc="upper center", ncols=2)
+plt.show()
+
+# %% [markdown]
+# No gradient that the sampler sees is right, and yet in {numref}`fig-sghmc-well` its draws lie on the true density.
 
 # %% tags=["hide-input"]
 first = torch.zeros(1, 1, dtype=torch.float64)
@@ -308,20 +324,6 @@ claim(
     because="other seeds give 0.0072 to 0.0074, most of it the bias of the step",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-well", "caption": "SGHMC in the double well with gradient noise N(0, 4): the histogram of its draws lies on the true density, although no gradient that it saw was right."}, "image": {"alt": "A grey density with two hills, and a line along its outline."}}
-figure, axes = plt.subplots(figsize=(5.2, 3.2))
-plot_density(axes, well, -2.2, 2.2)
-plot_histogram(
-    axes,
-    draws.samples,
-    torch.linspace(-2.2, 2.2, 89),
-    color=COLOURS["SGHMC"],
-    label="SGHMC",
-)
-axes.set(xlabel=r"$\theta$", ylabel="density", ylim=(0, 0.65))
-axes.legend(loc="upper center", ncols=2)
-plt.show()
-
 # %% [markdown]
 # ## The order of the updates
 #
@@ -340,7 +342,7 @@ plt.show()
 # :pyobject: explicit_euler_sghmc
 # ```
 #
-# Several libraries take the second, and the difference looks like nothing.
+# Several libraries take the second ({doc}`/book/appendix/errata` names them), and the difference looks like nothing.
 # As $\varepsilon \to 0$ both become the same equation {eq}`eq-sghmc`; at a finite step they differ.
 
 # %%
@@ -354,6 +356,14 @@ explicit = sample(
     seed=2,
 )
 explicit_square, explicit_error = explicit.mean_and_standard_error(lambda x: x**2)
+
+# %% [markdown]
+# Explicit Euler's bias is about twelve times as large.
+# Where does it come from?
+# The old position is $\theta - \varepsilon r$, seen from the new one (take $d = 1$, $M = 1$), and $U'(\theta - \varepsilon r) = U'(\theta) - \varepsilon U''(\theta)\,r + O(\varepsilon^2)$.
+# So the gradient at the old position is the right one, and a force $+\varepsilon U''(\theta)\,r$ along the velocity: the friction is $C - \varepsilon U''(\theta)$ where noise was injected for $C$.
+# In the wells, where $U'' > 0$, the chain is too hot; on the hill between them it is too cold.
+# Probability moves from hot to cold, onto the hill, and $E[\theta^2]$ falls.
 
 # %% tags=["hide-input"]
 claim(
@@ -380,13 +390,6 @@ claim(
 )
 
 # %% [markdown]
-# Explicit Euler's bias is about twelve times as large.
-# Where does it come from?
-# The old position is $\theta - \varepsilon r$, seen from the new one (take $d = 1$, $M = 1$), and $U'(\theta - \varepsilon r) = U'(\theta) - \varepsilon U''(\theta)\,r + O(\varepsilon^2)$.
-# So the gradient at the old position is the right one, and a force $+\varepsilon U''(\theta)\,r$ along the velocity: the friction is $C - \varepsilon U''(\theta)$ where noise was injected for $C$.
-# In the wells, where $U'' > 0$, the chain is too hot; on the hill between them it is too cold.
-# Probability moves from hot to cold, onto the hill, and $E[\theta^2]$ falls.
-#
 # On a Gaussian target both chains are linear, their stationary covariance solves the equation {eq}`eq-linear-box`, and no Monte Carlo error clouds the comparison.
 # Let $U = \tfrac12a\theta^2$ in one dimension with $M = 1$, gradient noise $N(0, V)$ and $T_{\text{eff}}$ from {eq}`eq-temperature`.
 # {prf:ref}`thm-sghmc-variance` and {prf:ref}`thm-explicit-euler-variance` give the stationary variances: with the gradient at the new and at the old position
@@ -403,7 +406,7 @@ claim(
 # In the first the step adds a bias of order $\varepsilon^2$; in the second there is also $C/(C - \varepsilon a)$, the friction that was lost, of order $\varepsilon$.
 # {ref}`ex-sghmc-euler` derives both in a few lines.
 # Take $a = 1$, $C = 3$, $V = 4$ and the perfect $\hat B = B$, so that $T_{\text{eff}} = 1$.
-# The table has the exact variances, and {numref}`fig-order-of-updates` the biases: where steps are small, half the step leaves half of the one bias, and a quarter of the other.
+# The table has the exact variances.
 
 # %%
 one = torch.eye(1, dtype=torch.float64)
@@ -425,6 +428,77 @@ biases = {
 }
 alpha, k = 3 * step_sizes, step_sizes**2
 formula = 1 / (1 - k / (2 * (2 - alpha)))
+
+# %% tags=["hide-input"]
+show_table(
+    ["step size ε", "gradient at the new position", "at the old position"],
+    [
+        [
+            f"{h:g}",
+            f"{1 + gaussian_bias(h, False):.4f}",
+            f"{1 + gaussian_bias(h, True):.4f}",
+        ]
+        for h in (0.4, 0.2, 0.1)
+    ],
+)
+
+# %% [markdown]
+# At $\varepsilon = 0.1$ the bias on the right is nearly thirteen times that on the left.
+# {numref}`fig-order-of-updates` goes on to smaller steps.
+
+# %% tags=["hide-input"]
+measured = []
+for h in (0.4, 0.2, 0.1):
+    explicit_euler = Splitting(
+        flows.explicit_euler_sghmc(h, 3.0, 0.5 * h * 4.0), num_steps=5
+    )
+    for order, kernel in (
+        (False, SGHMC(h, 3.0, 0.5 * h * 4.0, num_steps=5)),
+        (True, explicit_euler),
+    ):
+        run = sample(
+            kernel,
+            NoisyGradient(Gaussian.standard(1), 4.0),
+            torch.zeros(10_000, 1),
+            num_samples=100,
+            warm_up=30,
+            seed=3,
+        )
+        measured.append((h, order, *run.mean_and_standard_error(lambda x: x**2)))
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors; where the error hides the bias there is no point). With the gradient at the new position the bias is of order ε², at the old position of order ε."}, "image": {"alt": "Two rising lines on logarithmic scales with points on them. The dashed one, of the old position, is far above the other and half as steep."}}
+figure, axes = plt.subplots(figsize=(5.2, 3.4))
+axes.loglog(
+    step_sizes,
+    biases[True],
+    "--",
+    color=COLOURS["explicit Euler"],
+    label="gradient at the old position",
+)
+axes.loglog(
+    step_sizes,
+    biases[False],
+    color=COLOURS["SGHMC"],
+    label="gradient at the new position",
+)
+for h, order, value, error in measured:
+    if gaussian_bias(h, order) > 3 * error:
+        colour = COLOURS["explicit Euler" if order else "SGHMC"]
+        axes.errorbar(
+            h,
+            float(value) - 1,
+            2 * float(error),
+            fmt="s" if order else "o",
+            ms=5,
+            color=colour,
+        )
+axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
+axes.legend()
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-order-of-updates` the dashed line, of the old position, has half the slope of the other: where steps are small, half the step leaves half of the one bias, and a quarter of the other.
+# The measured points lie on the lines.
 
 # %% tags=["hide-input"]
 claim(
@@ -462,36 +536,6 @@ claim(
     kind="exact",
 )
 
-measured = []
-for h in (0.4, 0.2, 0.1):
-    explicit_euler = Splitting(
-        flows.explicit_euler_sghmc(h, 3.0, 0.5 * h * 4.0), num_steps=5
-    )
-    for order, kernel in (
-        (False, SGHMC(h, 3.0, 0.5 * h * 4.0, num_steps=5)),
-        (True, explicit_euler),
-    ):
-        run = sample(
-            kernel,
-            NoisyGradient(Gaussian.standard(1), 4.0),
-            torch.zeros(10_000, 1),
-            num_samples=100,
-            warm_up=30,
-            seed=3,
-        )
-        measured.append((h, order, *run.mean_and_standard_error(lambda x: x**2)))
-
-show_table(
-    ["step size ε", "gradient at the new position", "at the old position"],
-    [
-        [
-            f"{h:g}",
-            f"{1 + gaussian_bias(h, False):.4f}",
-            f"{1 + gaussian_bias(h, True):.4f}",
-        ]
-        for h in (0.4, 0.2, 0.1)
-    ],
-)
 claim(
     "Largest distance of six measured variances from these, in standard errors",
     max(
@@ -502,38 +546,10 @@ claim(
     because="10,000 chains each; exceeded by chance once in 25,000 times",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors; where the error hides the bias there is no point). With the gradient at the new position the bias is of order ε², at the old position of order ε."}, "image": {"alt": "Two rising lines on logarithmic scales with points on them. The dashed one, of the old position, is far above the other and half as steep."}}
-figure, axes = plt.subplots(figsize=(5.2, 3.4))
-axes.loglog(
-    step_sizes,
-    biases[True],
-    "--",
-    color=COLOURS["explicit Euler"],
-    label="gradient at the old position",
-)
-axes.loglog(
-    step_sizes,
-    biases[False],
-    color=COLOURS["SGHMC"],
-    label="gradient at the new position",
-)
-for h, order, value, error in measured:
-    if gaussian_bias(h, order) > 3 * error:
-        colour = COLOURS["explicit Euler" if order else "SGHMC"]
-        axes.errorbar(
-            h,
-            float(value) - 1,
-            2 * float(error),
-            fmt="s" if order else "o",
-            ms=5,
-            color=colour,
-        )
-axes.set(xlabel=r"step size $\varepsilon$", ylabel="bias of the variance")
-axes.legend()
-plt.show()
-
 # %% [markdown]
 # ## A splitting is a list of flows
+#
+# (The next two sections do not need this one; a first reading may go on with the learning-rate form.)
 #
 # The right side of {eq}`eq-sghmc` is a sum, and each of its parts alone is easy to follow.
 # To follow them in turn is to *split* the equation, and there are other ways to cut it than in four.
@@ -570,6 +586,19 @@ def exact_variance(name, step_size, noise_variance=0.0):
 
 
 # %% tags=["hide-input"]
+show_table(
+    ["splitting", "exact gradients", "gradient noise V = 1"],
+    [
+        [name, *(f"{exact_variance(name, 0.5, V):.4f}" for V in (0.0, 1.0))]
+        for name in splittings
+    ],
+)
+
+# %% [markdown]
+# With exact gradients BAOAB has no bias; UBU is four per cent too narrow, and Algorithm 2 nine per cent too wide.
+# With $V = 1$ all three have become wider, because nothing was subtracted for the gradient's noise; the list says by how much.
+
+# %% tags=["hide-input"]
 claim(
     "Bias of BAOAB's variance at ε = 0.5, exact gradients",
     exact_variance("BAOAB", 0.5) - 1,
@@ -592,13 +621,7 @@ claim(
 bowl = Gaussian.standard(1, dtype=torch.float64)
 noisy_bowl = NoisyGradient(bowl, 1.0)
 start = bowl.exact_samples(10_000, torch.Generator().manual_seed(4))
-show_table(
-    ["splitting", "exact gradients", "gradient noise V = 1"],
-    [
-        [name, *(f"{exact_variance(name, 0.5, V):.4f}" for V in (0.0, 1.0))]
-        for name in splittings
-    ],
-)
+
 errors = []
 for name, splitting in splittings.items():
     kernel = Splitting(splitting(0.5, friction=1.0), num_steps=4)
@@ -625,7 +648,6 @@ claim(
 )
 
 # %% [markdown]
-# With $V = 1$ all three have become wider, because nothing was subtracted for the gradient's noise; the list says by how much.
 # {doc}`/book/stochastic_gradients/sgnuts` has a palindrome that subtracts $\hat B$, and has no bias on a Gaussian target.
 #
 # ## The learning-rate form
@@ -730,11 +752,6 @@ claim(
 # * *The mean of $\theta^2$*, and so every variance: for a Gaussian chain the autocorrelation of $\theta^2$ is $\rho^2$ ({prf:ref}`thm-linear-tau`), where nothing cancels, and $\tau = (1/C + C/a)/\varepsilon$ steps.
 #   The best friction is $C = \sqrt a$.
 # * *Forgetting a bad start*: the slowest of the two solutions $e^{-\lambda t}$ of {eq}`eq-oscillator` dies fastest at *critical damping*, $C = 2\sqrt a$, where swinging stops.
-#
-# In the upper panel of {numref}`fig-friction` the three curves have their lowest points at three different frictions.
-# A friction between $\sqrt a$ and $2\sqrt a$ is right for all purposes but the first.
-# In many dimensions take the $a$ of the softest direction, which is the slowest.
-# The lower panel shows why a very small friction is dangerous: what was not estimated then heats the most.
 
 # %%
 frictions = torch.logspace(-1.5, 1, 126, dtype=torch.float64)
@@ -749,6 +766,35 @@ correlations = torch.stack(correlations) / correlations[0]
 time_of_mean = 2 * correlations.sum(0) - 1
 time_of_square = 2 * correlations.pow(2).sum(0) - 1
 time_to_forget = -1 / torch.linalg.eigvals(transition).abs().amax(-1).log()
+heated = torch.tensor(
+    [
+        float(sghmc_chain(one, 0.1, float(c), 4.0).stationary_covariance()[0, 0])
+        for c in frictions
+    ]
+)
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "A standard Gaussian, ε = 0.1, exact laws. Above, without gradient noise: autocorrelation times of θ and θ², and the time in which a bad start is forgotten, against the friction; each of the three questions has its own best friction. Below: what ignoring the gradient noise costs, the stationary variance with V = 4 and B̂ = 0; the true variance is 1 (grey)."}, "image": {"alt": "Above, a dotted line that rises with the friction, a solid one with its lowest point at friction 1, and a dashed one with a sharp lowest point near 2. Below, a line that falls from 7 at the smallest friction to 1."}}
+figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 6.0), sharex=True)
+left.loglog(
+    frictions, time_of_mean, ":", color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta$"
+)
+left.loglog(
+    frictions, time_of_square, color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta^2$"
+)
+left.loglog(frictions, time_to_forget, "--", color="black", lw=1, label="bad start")
+left.set(ylabel="time (steps)", ylim=(0.5, None))
+left.legend(loc="lower right")
+right.semilogx(frictions, heated, color=COLOURS["SGHMC"], label=r"$\hat B = 0$")
+right.axhline(1, color=TRUTH, zorder=0)
+right.set(xlabel=r"friction $C$", ylabel="stationary variance", ylim=(0, None))
+right.legend()
+plt.show()
+
+# %% [markdown]
+# In the upper panel of {numref}`fig-friction` the three curves have their lowest points at three different frictions.
+# A friction between $\sqrt a$ and $2\sqrt a$ is right for all purposes but the first.
+# In many dimensions take the $a$ of the softest direction, which is the slowest.
+# The lower panel shows why a very small friction is dangerous: what was not estimated then heats the most.
 
 # %% tags=["hide-input"]
 claim(
@@ -793,12 +839,7 @@ claim(
     because="exact law, at the smallest friction of the grid",
     kind="exact",
 )
-heated = torch.tensor(
-    [
-        float(sghmc_chain(one, 0.1, float(c), 4.0).stationary_covariance()[0, 0])
-        for c in frictions
-    ]
-)
+
 claim(
     "Largest relative distance of the variance with B̂ = 0 from 1 + B/C",
     (heated / (1 + 0.2 / frictions) - 1).abs().max(),
@@ -806,23 +847,6 @@ claim(
     because="exact laws; the step's own bias is of order ε²",
     kind="exact",
 )
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "A standard Gaussian, ε = 0.1, exact laws. Above, without gradient noise: autocorrelation times of θ and θ², and the time in which a bad start is forgotten, against the friction; each of the three questions has its own best friction. Below: what ignoring the gradient noise costs, the stationary variance with V = 4 and B̂ = 0; the true variance is 1 (grey)."}, "image": {"alt": "Above, a dotted line that rises with the friction, a solid one with its lowest point at friction 1, and a dashed one with a sharp lowest point near 2. Below, a line that falls from 7 at the smallest friction to 1."}}
-figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 6.0), sharex=True)
-left.loglog(
-    frictions, time_of_mean, ":", color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta$"
-)
-left.loglog(
-    frictions, time_of_square, color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta^2$"
-)
-left.loglog(frictions, time_to_forget, "--", color="black", lw=1, label="bad start")
-left.set(ylabel="time (steps)", ylim=(0.5, None))
-left.legend(loc="lower right")
-right.semilogx(frictions, heated, color=COLOURS["SGHMC"], label=r"$\hat B = 0$")
-right.axhline(1, color=TRUTH, zorder=0)
-right.set(xlabel=r"friction $C$", ylabel="stationary variance", ylim=(0, None))
-right.legend()
-plt.show()
 
 # %% [markdown]
 # ## In practice
@@ -934,7 +958,6 @@ claim(
 )
 
 # %% [markdown]
-#
 # ````{exercise}
 # :label: ex-sghmc-resample
 #
