@@ -2,11 +2,11 @@
 
 Adam-Day et al. fitted a Gaussian with independent weights by Rényi's bound, α = 0.01 and two draws a step, to a network 784–100–10 with
 rectified linear units and the prior N(0, 1), by Adam at the rate 0.001. In their code the log-likelihood of a minibatch of 500 is not
-scaled to all the data, so that the prior weighs a hundred times too much, and the fit stops after eleven rounds: the first method here.
-The others have the right scale, and as many gradients as SGHMC, whose η = 0.1/N and α = 0.01 are the report's: with the report's bound,
-with the ordinary one, and with drawn outputs of the layers, each with few rounds and with many. All see pixels from 0 to 1. Predictions of
-a fit are averaged over 200 draws; SGHMC averages a network a round from the second half of its rounds. The small version is on the 5,000
-digits.
+scaled to all the data, so that the prior weighs a hundred times too much, and the fit stops after eleven rounds, each step with the
+gradients of two draws: the first method here. The others have the right scale, and as many gradients as SGHMC, whose η = 0.1/N and α = 0.01
+are the report's: with the report's bound, with the ordinary one, and with drawn outputs of the layers, each with few rounds and with many.
+All see pixels from 0 to 1. Predictions of a fit are averaged over 200 draws; SGHMC averages a network a round from the second half of its
+rounds. The small version is on the 5,000 digits.
 """
 
 from collections.abc import Iterator

@@ -357,7 +357,7 @@ rivals = {
 
 # %% [markdown]
 # The falling rate is no worse on the log score, and seems a little better. The path average gains next to nothing, because the optimiser's networks are nearly the same one. SGHMC's average stays level with all of them on the log score, so the comparison above did not hang on a weak optimiser.
-# On 50,000 digits and over many seeds {doc}`/book/bayesian_networks/mnist` asks the same question, and {doc}`/book/bayesian_networks/neighbours` does it with tuned rates that fall.
+# On 50,000 digits and over several seeds {doc}`/book/bayesian_networks/mnist` asks the same question, with a tuned rate that falls and with path averages; {doc}`/book/bayesian_networks/neighbours_on_networks` compares many more methods, at one short budget.
 
 # %% tags=["hide-input"]
 claim(

@@ -946,7 +946,7 @@ for what, vectors, megabytes in (
 #
 # ## Does it pay?
 #
-# The differences in accuracy on MNIST, with the seeds paired: mean, standard error, the number of seeds of five that speak for the first, and the two-sided $p$-value of a paired $t$-test, not corrected for the number of comparisons.
+# The differences in accuracy on MNIST, with the seeds paired: mean, standard error, the number of seeds of five that speak for the first, and the larger of the two-sided $p$-values of the paired t-test and Welch's over five seeds, as in {doc}`/book/bayesian_networks/mnist`, not corrected for the number of comparisons.
 
 # %% tags=["hide-input"]
 comparisons = (
@@ -959,10 +959,14 @@ comparisons = (
 
 
 def compared(first, second, data="MNIST"):
-    """Mean, standard error, seeds ahead and p-value of a paired difference."""
+    """Mean, standard error and seeds ahead of the paired difference, and the larger
+    p-value of two tests over the seeds: paired t-test, and Welch's."""
     pair = [values(data, name, columns["accuracy"][0]) for name in (first, second)]
     gap = pair[0] - pair[1]
-    p_value = float(stats.ttest_rel(*(one.numpy() for one in pair)).pvalue)
+    ours, theirs = (one.numpy() for one in pair)
+    paired = stats.ttest_rel(ours, theirs).pvalue
+    welch = stats.ttest_ind(ours, theirs, equal_var=False).pvalue
+    p_value = float(max(paired, welch))
     error = float(gap.std()) / seeds**0.5
     return float(gap.mean()), error, int((gap > 0).sum()), p_value
 
@@ -982,7 +986,7 @@ show_table(["accuracy on MNIST", "difference", "ahead", "p"], rows)
 # The report's hybrid is ahead of SGHMC with four seeds of five, and of SGNUTS with all five.
 #
 # *The trees are not needed for it.* Three epochs with a fresh momentum every ten steps, and no tree at all, beat SGHMC beyond doubt.
-# They are ahead of the hybrid with each of the five seeds too, but most of the mean difference is seed 0's, and a $t$-test does not tell the two apart.
+# They are ahead of the hybrid with each of the five seeds too, but most of the mean difference is seed 0's, and the $p$-value does not tell the two apart.
 # What both have in common is that they throw the energy of the start away.
 # With each $p$-value multiplied by five, for five comparisons, only that of fresh momenta against SGHMC stays below 0.05.
 # After the start a tree never turns, moves the weights that follow the prior at two fifths of the pace of SGHMC, and gives one network in ten epochs to average.
@@ -1003,14 +1007,14 @@ claim(
     "Five times the p-value of fresh momenta against SGHMC on MNIST",
     5 * p_values[3],
     at_most=0.0005,
-    because="the stored result, a paired t-test",
+    because="the stored result, the larger of two tests",
     kind="stored",
 )
 claim(
     "Five times the smallest of the four other p-values",
     5 * min(p for number, p in enumerate(p_values) if number != 3),
-    at_least=0.1,
-    because="the stored result",
+    at_least=0.15,
+    because="the stored result, the larger of two tests",
     kind="stored",
 )
 passing = values("MNIST", "SGNUTS", columns["accuracy"][0])

@@ -118,4 +118,4 @@ def test_the_page_of_times_is_in_words():
         {Path("book/part/small.py"): ("22 November 2026", 89.6), Path("book/part/other.py"): ("21 November 2026", 5.0)}
     )
     assert "| {doc}`/book/part/small` | passed | 90 | 22 November 2026 |" in page
-    assert "All 2 chapters" in page and "took 2 minutes" in page and "the longest was {doc}`/book/part/small`" in page
+    assert "All 2 chapters" in page and "add up to 2 minutes" in page and "the longest was {doc}`/book/part/small`." in page
