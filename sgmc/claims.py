@@ -9,6 +9,7 @@ from sgmc.checks import check_instance
 from sgmc.play import playing
 
 KINDS = ("exact", "live", "stored")
+SUPERSCRIPTS = str.maketrans("−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class ClaimError(AssertionError):
@@ -72,18 +73,18 @@ def claim(
     if truth:
         holds, bound = value, "true"
     elif at_most is not None:
-        holds, bound = value <= at_most, f"at most {at_most:.6g}"
+        holds, bound = value <= at_most, f"at most {in_words(at_most)}"
     elif at_least is not None:
-        holds, bound = value >= at_least, f"at least {at_least:.6g}"
+        holds, bound = value >= at_least, f"at least {in_words(at_least)}"
     elif within is not None:
-        holds, bound = abs(value - near) <= within, f"{near:.6g} ± {within:.6g}"
+        holds, bound = abs(value - near) <= within, f"{_to_the_digits_of(within, near)} ± {in_words(within)}"
     else:
         standard_error = _number("standard_error", standard_error)
         holds = 0 < standard_error < math.inf and abs(value - near) <= 4 * standard_error
-        bound = f"{near:.6g} within 4 standard errors"
-    measured = str(value) if truth else f"{value:.4g}"
+        bound = f"{in_words(near)} within 4 standard errors"
+    measured = str(value).lower() if truth else in_words(value, 4)
     if standard_error is not None:
-        measured += f" ± {float(standard_error):.2g}"
+        measured += f" ± {in_words(standard_error, 2)}"
     if not holds and not playing():
         raise ClaimError(f"{statement}: {bound}, but measured {measured} (because {because})")
     _show(holds, statement, bound, because, measured, kind)
@@ -96,6 +97,25 @@ def _number(name: str, value: object) -> float:
     except (TypeError, ValueError, RuntimeError):  # of what is no number, or several
         pass
     raise ValueError(f"{name} must be one number, but it is {value!r}")
+
+
+def in_words(number: float, digits: int = 6) -> str:
+    """Write a number as it is written on paper.
+
+    Example:
+        >>> in_words(-0.25), in_words(1e-9), in_words(3.2e7, 1)
+        ('−0.25', '10⁻⁹', '3·10⁷')
+    """
+    mantissa, _, power = f"{number:.{digits}g}".replace("-", "−").partition("e")
+    if not power:
+        return mantissa
+    ten = "10" + power[0].replace("+", "").translate(SUPERSCRIPTS) + power[1:].lstrip("0").translate(SUPERSCRIPTS)
+    return ten if mantissa == "1" else f"{mantissa}·{ten}"
+
+
+def _to_the_digits_of(tolerance: float, number: float) -> str:
+    """Write a number with one digit more than the first one of what it may be off by."""
+    return in_words(round(float(number), 1 - math.floor(math.log10(tolerance))) if tolerance > 0 else number)
 
 
 def anchor(line: str) -> str:

@@ -140,7 +140,7 @@ FAULTS = [
     ),
     plan(
         "a falling step size weighs the average, and does not fall",
-        "self.learning_rate if self.annealing is None else lambda step: self.learning_rate * self.weight(step)",
+        "rate if self.annealing is None else lambda step: self.learning_rate * self.weight(step)",
         "self.learning_rate",
         tests="tests/experiments/test_run.py",
     ),
@@ -243,7 +243,7 @@ FAULTS = [
     # graphs
     graphs(
         "a fresh momentum is captured",
-        "(plan.trees, plan.noise_refresh, plan.annealing, plan.resample_every) == (None, None, None, None)",
+        "(plan.trees, plan.noise_refresh, plan.annealing, plan.resample_every, plan.falling) == (None, None, None, None, False)",
         "(plan.trees, plan.noise_refresh, plan.annealing) == (None, None, None)",
     ),
     graphs(
