@@ -139,7 +139,7 @@ def stein_discrepancy(potential: Potential, samples: Tensor, generator: Generato
         scale: s, ``(dim,)``; the draws' standard deviations by default.
 
     Returns:
-        The mean, and the standard error that it would have for as many independent draws from the target, √(2Σh²)/n(n − 1). Their ratio
+        The mean, and the standard error that it would have for as many independent draws from the target, √(2Σh²)/(n(n − 1)). Their ratio
         is then skewed, at worst as (χ² − 1)/√2 with one degree of freedom: beyond 5 once in 200 times, beyond 8 once in 2,000.
 
     Raises:

@@ -104,7 +104,7 @@ class Potential:
         return self.gradient(position), no_noise(position, kind)
 
     def stochastic_gradient(self, position: Tensor, generator: Generator, step: int | None = None) -> Tensor:
-        """Draw an unbiased estimate ∇Ũ(θ) for every chain, by hand; without noise or minibatches it is the exact gradient.
+        """Draw an unbiased estimate ∇Ũ(θ) for every chain, outside of a run; without noise or minibatches it is the exact gradient.
 
         Args:
             position: ``(chains, dim)``.
@@ -116,7 +116,7 @@ class Potential:
     def gradient_and_noise_variance(
         self, position: Tensor, generator: Generator, kind: Kind, step: int | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and estimate its variance as ``gradient_and_variance_given`` does, by hand."""
+        """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and estimate its variance as ``gradient_and_variance_given`` does."""
         (noise,) = self.draw_noise(position, generator, random_step(generator) if step is None else step)
         return self.gradient_and_variance_given(position, noise, kind)
 

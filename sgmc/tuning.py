@@ -134,7 +134,7 @@ def tune(potential: Potential, position: Tensor, seed: int = 0) -> tuple[Default
     """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws from these.
 
     The curvature of a mode may be that of nowhere else. Where a posterior is bent, and most where it is flat along a circle, a direction
-    that is soft at the mode is stiff at another draw; the mode's step is then too long for it and its noise estimate too small. So twice
+    that is soft at the mode is stiff at another draw; the mode's step is then too long for it and its noise estimate too small. So twice,
     twenty chains make ten draws with a quarter of the step, and :func:`default_kernel` averages curvature and noise over where they are.
 
     Args:

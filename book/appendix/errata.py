@@ -49,7 +49,7 @@ from sgmc.tables import show_table
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 bowl, one = Gaussian.standard(1), torch.eye(1, dtype=torch.float64)
 
@@ -712,7 +712,7 @@ claim(
 #
 # **Says.** The report of {cite:t}`adamday` ends with a Bayesian convolutional network on CIFAR-10, whose test accuracy of 0.42 is that of SGHMC ([sacktock/SGHMC](https://github.com/sacktock/SGHMC), `bnn/cnn-bnn.ipynb` at `037e325`).
 #
-# **Right.** The convolutions are neither sampled nor trained, for they are no random variables of the program and there is no optimiser: they keep their first weights.
+# **Right.** The convolutions are neither sampled nor trained: they are not random variables of the program, and there is no optimiser, so that they keep their first weights.
 # And the images are not what they seem. The files give the three colours of a pixel side by side; to reshape such an array to (colour, row, column) does not move the axis of the colours. Each of the three "colours" is a third of the picture.
 #
 # **Check.** A picture that is red all over, read in that way. {doc}`/book/bayesian_networks/cifar` runs the network as reported, mended, and with all layers sampled.
@@ -1019,9 +1019,9 @@ plt.show()
 # | authors' code | matrix factorisation | factor $e^{-\alpha}$, noise $2\alpha\eta$ | noise $2(1 - e^{-\alpha})\eta$ | exact law |
 # | authors' code | Figure 3 | a sum without $\rho_k$ | $1 + 2\sum_k\rho_k$ | exact autocorrelations |
 # | {cite:t}`chen2014` | networks | SGHMC ahead of SGD | not significant, say the authors | their note; five seeds of each |
+# | a reproduction | CIFAR-10 | a Bayesian convolutional network | random convolutions of scrambled images | an image of one colour |
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |
 # | authors' code, {cite:t}`zhang2020` | 25 Gaussians | target drawn with $\sqrt{0.03}$ for 0.03; gradient 0/0 far out | 0.03; a softmax | one point |
 # | authors' code, {cite:t}`zhang2020` | cyclical SGHMC | the velocity is kept | the momentum | exact laws |
 # | slides, IIT Kanpur | consensus Monte Carlo | $\Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$ | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | arithmetic; {doc}`/book/practice/many_machines` |
-# | a reproduction | CIFAR-10 | a Bayesian convolutional network | random convolutions of scrambled images | an image of one colour |
 # | {cite:t}`wang2021` | times of SGHMC | a mixture in 7.61 s and 0.316 s | two jobs; no chain in C++; a root for a variance | counts; exact laws |

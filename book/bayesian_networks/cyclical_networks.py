@@ -47,7 +47,7 @@ from sgmc.prediction import error_rate, log_score
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## A network on digits
@@ -122,7 +122,7 @@ plt.show()
 
 # %% [markdown]
 # What {numref}`fig-cyclical-digits` shows is in its crosses: a single network of a cycle is better than one of a chain at a constant step, because it is taken where the step is small.
-# Two seeds and a thousand test digits are too few to tell the averages apart.
+# The averages lie closer together, and two seeds are too few to rank them all.
 
 # %% tags=["hide-input"]
 for cyclic, plain, bound in (("cSGLD", "SGLD", 0.9), ("cSGHMC", "SGHMC", 0.6)):
@@ -413,7 +413,7 @@ print(who_ran(stored_ordering))
 #
 # The budget is the likely reason.
 # A cycle has 7 rounds here and 50 epochs there, and 7 rounds after its rate was raised a network is not where one descent of 40 rounds ends.
-# Nor does the choice of settings treat all alike: in it a cycle has two rounds, and SGLD and every method with momentum took the smallest rate that they were offered.
+# Nor does the choice of settings treat all alike: in its runs of 13 rounds a cycle has two, and SGLD and every method with momentum took the smallest rate that they were offered.
 # What holds is that cSGHMC is better than SGHMC at a constant step.
 # Momentum is worth more than five points between the two methods with cycles, where it is worth 0.02 in the source, and nothing between the two chains at $T = 1$.
 # So these differences are about how far the training comes, and not about sampling.

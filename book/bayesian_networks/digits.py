@@ -50,7 +50,7 @@ from sgmc.prediction import (
 )
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## Data, network, posterior
@@ -62,7 +62,7 @@ play()
 #
 # $$
 # \begin{aligned}
-# U(\theta) &= \tfrac12\lvert\theta\rvert^2 \\
+# &U(\theta) = \tfrac12\lvert\theta\rvert^2 \\
 # &\quad - \sum_{i=1}^N\log\operatorname{softmax}\bigl(f(x_i; \theta)\bigr)_{y_i}.
 # \end{aligned}
 # $$ (eq-network)
@@ -81,7 +81,7 @@ steps_per_epoch = len(train.targets) // posterior.batch_size
 # ## Four walks
 #
 # A sampler at {term}`temperature` $T$ injects noise of $T$ times the variance that the posterior asks for.
-# At temperature zero the two samplers are the two optimisers, and all four take one minibatch gradient a step:
+# At temperature zero the two samplers are the two optimisers, and all four take one minibatch gradient a step; $\hat\beta = 0$ means that no estimate of the gradient noise is used:
 #
 # | walk | kernel | learning rate $\eta$ | decay $\alpha$ | noise of our own |
 # | --- | --- | --- | --- | --- |
@@ -166,7 +166,7 @@ plt.show()
 # %% [markdown]
 # In {numref}`fig-digits-length` SGHMC arrives, SGLD is still on its way, and the optimisers have gone somewhere else.
 #
-# The picture holds a lesson about high dimensions. The mode is the point of largest density, but it has no volume around it; almost all of the posterior lies in a shell of radius $\sqrt d \approx 282$, at which an optimiser never looks.
+# The picture holds a lesson about high dimensions. The mode is the point of largest density, but it has hardly any volume around it; almost all of the posterior lies in a shell of radius $\sqrt d \approx 282$, at which an optimiser never looks.
 
 # %% tags=["hide-input"]
 claim(
@@ -219,7 +219,7 @@ claim(
 #
 # $$
 # \begin{aligned}
-# P(y \mid x, \mathcal D) &= \int P(y \mid x, \theta)\,\pi(\theta)\,d\theta \\
+# P(y \mid x, \mathcal D) &= \int P(y \mid x, \theta)\pi(\theta)d\theta \\
 # &\approx \frac1S\sum_{s=1}^S P(y \mid x, \theta_s).
 # \end{aligned}
 # $$ (eq-average)
@@ -273,9 +273,9 @@ members = last["SGHMC"][warm_up:].mean(0)
 # %% [markdown]
 # A single network drawn from the posterior is *far worse* than the optimised one: it carries the noise of one draw, in each of 79,510 weights, and is sure of its errors.
 # But two hundred bad networks make one good prediction. What they agree on is what the data say, and the noise, which is different in each, averages out: the average makes about half the errors of its members.
-# It errs a little less often than the optimised network, too. In a single run of this size that may be luck, and the claim allows for it.
+# It errs a little less often than the optimised network, too: so it was in twelve runs of twelve, but all on the same 1,000 digits, whose luck they share.
 #
-# On the log score the average is level with the optimised network, or ahead or behind by no more than the luck of 1,000 digits and of the walk. It is an honest result for a prior that nobody chose with care:
+# On the log score the average and the optimised network are level, as far as 1,000 digits can tell. The prior was not chosen with care:
 # $N(0, 1)$ on the weights of 784 inputs makes hidden units of a size that no one would expect, and {numref}`fig-digits-length` shows that the sampler does go where the prior sends it. {ref}`ex-digits-prior` tries others.
 #
 # Momentum matters for sampling as it does for optimisation. SGLD, at this step, is still on its way when SGHMC has arrived, and its average shows it.
@@ -334,7 +334,7 @@ claim(
 # %% [markdown]
 # ## A fairer optimiser
 #
-# So far the optimiser ran at a constant rate, was not tuned, and predicted with its last network. Who uses one would do better, in two ways.
+# So far the optimiser ran at a constant rate, was not tuned, and predicted with its last network. A practitioner would do better, in two ways.
 #
 # * Let the rate *fall*: start four times higher, and come down to zero by half a wave of a cosine. `Cyclical` makes such a rate for any kernel; here it has a single cycle.
 # * *Average along the path*: SGHMC's average had two hundred networks, so give the optimiser two hundred of its own.
@@ -391,7 +391,7 @@ claim(
 # %% [markdown]
 # ## Calibration
 #
-# Does a network that says 80 % err on one in five? {numref}`fig-digits-calibration` looks. Sort the predictions into ten bins by their confidence, the largest probability, and compare it with the accuracy in each bin. The *expected calibration error* is the mean distance of the two, each bin weighted by its share of the predictions {cite:p}`guo2017`.
+# Does a network that says 80 % err on one in five? {numref}`fig-digits-calibration` looks. Sort the predictions into ten bins by their confidence, the largest probability, and compare the mean confidence of each bin with its accuracy. The *expected calibration error* is the mean distance of the two, each bin weighted by its share of the predictions {cite:p}`guo2017`.
 
 # %%
 chosen = {
@@ -455,7 +455,7 @@ plt.show()
 # The optimised network is a little too sure of itself, the average a little too modest: it is right more often than it says. On average neither is far off.
 # Calibration does not ask whether confidence is high, or in the right places: whoever always answers with the frequencies of the classes is calibrated, and useless. Read {numref}`fig-digits-calibration` beside a score such as the log score, never alone.
 #
-# On letters the average is more careful, and as in {doc}`/book/foundations/bayesian_learning` not only because it is more careful everywhere: where both answer 80 % of the digits, and hand on what they are less sure of, it answers about six tenths as many letters as the optimised network.
+# On letters the average is more careful, and as in {doc}`/book/foundations/bayesian_learning` not only because it is more careful everywhere: let each answer the 80 % of the digits of which it is surest, and every letter of which it is as sure. Then the average answers about six tenths as many letters as the optimised network.
 # {doc}`/book/bayesian_networks/uncertainty` tests that at full scale, and finds where it holds and where not.
 
 # %% tags=["hide-input"]
@@ -608,7 +608,7 @@ claim(
 # ```{solution} ex-digits-convexity
 # :class: dropdown
 #
-# $-\log$ is convex: by Jensen $-\log\frac1S\sum_sP_s(y_i) \le \frac1S\sum_s\bigl(-\log P_s(y_i)\bigr)$, example by example.
+# $-\log$ is convex: by Jensen $-\log\frac1S\sum_sP_s(y_i)$ is at most $\frac1S\sum_s\bigl(-\log P_s(y_i)\bigr)$, example by example.
 # Not of the error. Let one network say $(0.9, 0.1)$ and two say $(0.4, 0.6)$, and let the second class be right: they err on one third on average, and their average, $(0.57, 0.43)$, errs.
 # ```
 #

@@ -47,7 +47,7 @@ from sgmc.play import play
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## The same network, on clothes
@@ -91,7 +91,7 @@ claim(
 # %% [markdown]
 # ## How far will a chain get?
 #
-# We can say something before we run anything. A weight of which the data say nothing has only its prior, $U = \tfrac12\theta^2$. On that the chain is linear, and its {term}`law` is known at every step.
+# A weight of which the data say nothing has only its prior, $U = \tfrac12\theta^2$. There the chain is linear, and its {term}`law` is known at every step, before anything is run.
 # It starts near zero, and its variance grows towards that of the prior, which is one. If a step multiplies position and momentum by the matrix $F$ and adds noise of covariance $Q$, their covariance becomes
 #
 # $$
@@ -150,7 +150,7 @@ claim(
 #
 # `python -m experiments run fashion` walks through the images in shuffled passes ({doc}`/book/bayesian_networks/mnist` says why); the line *as reported* draws each minibatch afresh, as its program did.
 # Samplers predict with the average over the networks after each of the 100 rounds that follow the warm-up. Optimisers predict with their last network, and we show the average along their path too.
-# How many epochs the report sampled on Fashion-MNIST we do not know; on MNIST they were 800. 100 are what two cores allowed us.
+# How many epochs the report sampled on Fashion-MNIST we do not know; on MNIST they were 800. We could afford 100.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "fashion.json")
@@ -319,11 +319,11 @@ show_table(
 )
 
 # %% [markdown]
-# At these settings the posterior does not predict better.
+# At these settings the posterior predicts no better than a fair rival.
 #
 # * SGHMC's average errs less than the *last network* of SGD with momentum, and that is decided. Against the *average along its path* nothing is: what looks like sampling is averaging.
 # * SGHMC's average errs about as often as the last network of plain SGD, which jumps up to an error of 32 % ({numref}`fig-fashion-curves`) because its rate never falls. Against SGD's path average SGHMC is behind by 1.7 points, which is decided.
-# * SGLD, which has gone a third of the way to the prior, errs less than SGHMC, which has arrived, by 0.9 points; five seeds do not quite decide it.
+# * SGLD, which has gone a third of the way to the prior, errs less than SGHMC, which has arrived, by 0.9 points. So does the run as reported, by 0.6: its wrong noise did it no visible harm. Five seeds do not quite decide either.
 #
 # The best row of the table is one that nobody published: the average of SGD's own networks along its path. Averaging, not sampling, is what helps here, and a fair comparison gives it to both sides.
 #
@@ -408,7 +408,7 @@ claim(
 # | noise of SGHMC | variance $(2\alpha\eta)^2$ | both |
 # | test accuracy | 0.86 | the table above; one less its error |
 #
-# A vote over many drawn classes has the same winner as the average of the probabilities, when there are enough of them; it wastes some ({ref}`ex-fashion-votes`).
+# A vote over enough drawn classes has the same winner as the average of the probabilities; it needs many more networks to find it ({ref}`ex-fashion-votes`).
 #
 # ## Live, on 4,000 digits
 #
@@ -467,7 +467,7 @@ claim(
 # %% [markdown]
 # ## In practice
 #
-# * Check the injected noise of a sampler at a point without force: one line of code, and it finds the bug of this chapter.
+# * Check the variance of a sampler's injected noise where the gradient is zero: one line of code, and it finds the bug of this chapter.
 # * A chain whose $\lvert\theta\rvert^2$ stays where an optimiser's does is an optimiser.
 # * Ask before the run how far $\eta/\alpha$ times the number of steps can take a weight.
 # * Give the optimiser what you give the sampler: a falling rate, or the average along its path.
@@ -484,7 +484,7 @@ claim(
 # ## Change it
 #
 # * Set `rate, decay = 1e-6, 0.1` in the cell of the temperature: ten times the friction. The claim on the temperature shows ✗, and so do those on SGHMC's share of the prior's variance: with $\eta/\alpha = 10^{-5}$ it is as slow as SGLD.
-# * Set `num_rounds, warm_up, per_round = 200, 100, 500`, five times as many steps a round: SGLD's share is then above 0.8. The claims on it show ✗, for the stored runs had a hundred steps a round.
+# * Set `num_rounds, warm_up, per_round = 200, 100, 500`, five times as many steps a round: SGLD's share is then above 0.8, and SGHMC's is one. The claims on both show ✗; the stored runs had a hundred steps a round.
 #
 # ## Exercises
 #
@@ -556,7 +556,7 @@ claim(
 # ```{solution} ex-fashion-votes
 # :class: dropdown
 #
-# A draw from $P_s$ is class $k$ with probability $P_s(k)$, so the share has the mean $\bar P(k) = \frac1S\sum_sP_s(k)$ and the variance $\frac1{S^2}\sum_sP_s(k)(1 - P_s(k)) \le \bar P(k)(1 - \bar P(k))/S$. The difference of the two shares has a variance of at most $\bigl(0.85 - 0.05^2\bigr)/S$; for two standard deviations to be 0.05, $S$ must be about 1,360. The average of the probabilities needs no votes at all.
+# A draw from $P_s$ is class $k$ with probability $P_s(k)$, so the share has the mean $\bar P(k) = \frac1S\sum_sP_s(k)$ and the variance $\frac1{S^2}\sum_sP_s(k)(1 - P_s(k))$, which is at most $\bar P(k)(1 - \bar P(k))/S$. The difference of the two shares has a variance of at most $\bigl(0.85 - 0.05^2\bigr)/S$; for two standard deviations to be 0.05, $S$ must be about 1,360. The average of the probabilities needs no votes at all.
 # ```
 #
 # ## Further reading

@@ -49,7 +49,7 @@ from sgmc.play import play
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## Five ways to scatter weights
@@ -458,7 +458,7 @@ claim(
 
 # %%
 starts = torch.randn(300, 2, generator=generator, dtype=DOUBLE)
-settings = dict(num_steps=300, learning_rate=0.1)
+settings = dict(num_steps=1_000, learning_rate=0.1)
 alone = ensemble(regression, starts[:5], **settings)
 anchors = torch.randn(300, 2, generator=generator, dtype=DOUBLE)
 from_prior = ensemble(regression, starts, anchors=anchors, **settings)
@@ -466,7 +466,7 @@ wider = anchors @ torch.linalg.cholesky(A).T  # of covariance A, for Λ is 1
 from_wider = ensemble(regression, starts, anchors=wider, **settings)
 
 # %% [markdown]
-# Five members without anchors all end at the mode; three hundred with anchors of either covariance have the widths of {prf:ref}`thm-neighbours-anchors`.
+# Five members without anchors all end at the mode; 300 with anchors of either covariance have the widths of {prf:ref}`thm-neighbours-anchors`.
 
 # %% tags=["hide-input"]
 claim(
@@ -510,8 +510,10 @@ for name, run, covariance in (
 #
 # $$
 # \begin{aligned}
-# U_\epsilon(\theta) &= \frac{\lvert\theta\rvert^2}{2\tau^2} + \frac1{4\sigma^2}\sum_i\Bigl[r_i^2 + \bigl(\lvert r_i\rvert + \epsilon\lVert\theta\rVert_1\bigr)^2\Bigr] \\
-# &= U(\theta) + \frac{\epsilon\lVert\theta\rVert_1}{2\sigma^2}\sum_i\lvert r_i\rvert + \frac{N\epsilon^2\lVert\theta\rVert_1^2}{4\sigma^2}.
+# U_\epsilon(\theta) ={} &\frac{\lvert\theta\rvert^2}{2\tau^2} + \frac1{4\sigma^2}\sum_ir_i^2 \\
+# &+ \frac1{4\sigma^2}\sum_i\bigl(\lvert r_i\rvert + \epsilon\lVert\theta\rVert_1\bigr)^2 \\
+# ={} &U(\theta) + \frac{\epsilon\lVert\theta\rVert_1}{2\sigma^2}\sum_i\lvert r_i\rvert \\
+# &+ \frac{N\epsilon^2\lVert\theta\rVert_1^2}{4\sigma^2}.
 # \end{aligned}
 # $$ (eq-neighbours-worst)
 # ```
@@ -627,7 +629,7 @@ for number in (50, 500):
 # $$ (eq-neighbours-snapshots)
 # ```
 #
-# It is {prf:ref}`thm-csgd-law` with rates that change: each falling rate damps what the larger ones left, so the width at the end of a cycle is what the last, small rates leave, less than the cloud of any constant rate of the cycle.
+# It is {prf:ref}`thm-csgd-law` with rates that change: each falling rate damps what the larger ones left, so the width at the end of a cycle is what the last, small rates leave, less than the cloud of the highest rate held constant.
 # The slower a cycle, the nearer all its snapshots are to $\hat\theta$.
 #
 # ## SWAG: a Gaussian through the iterates
@@ -821,7 +823,7 @@ claim(
 # All numbers are exact; the programs that follow do what the formulas say.
 # Mean-field inference, SWAG and constant SGD agree by accident: each has a round covariance of about the right size, because both inputs have the same variance.
 # Snapshots are wide by accident too: with cycles of 1,000 steps in the place of 100 both of their widths are below 0.6.
-# The widths of dropout and of the ensemble are not the posterior's at any $N$: one is too wide by a factor that grows like $\sqrt N$, the other has none.
+# The widths of dropout and of the ensemble do not follow the posterior's: with growing $N$ one becomes too wide by a factor that grows like $\sqrt N$, the other has none.
 # Laplace and the ensemble with the right anchors are exact, and a linear regression is where they must be.
 
 # %%
@@ -1046,7 +1048,7 @@ for name, axis in (("long", 0), ("short", 1)):
 # :class: dropdown
 #
 # With one input $\operatorname{diag}G = G$, so that $M = X^\top y/(G + \sigma^2/\tau^2) = \hat\theta$ whatever $p$ is. The variance $p(1 - p)\,\hat\theta^2$ is to be $\sigma^2/(G + \sigma^2/\tau^2) \approx \sigma^2/(Ns)$, $s$ being the variance of the input: $p \approx \sigma^2/(Ns\,\theta^{*2})$.
-# It falls like $1/N$, and depends on the signal: a weight near zero would have to be dropped most of the time, which is how it should be, and one rate for all weights cannot do it.
+# It falls like $1/N$, and depends on the signal, so one rate cannot do it for all weights; for a weight within two of its standard deviations from zero no rate does, because $p(1 - p) \le \tfrac14$.
 # ```
 #
 # ```{exercise}

@@ -49,7 +49,7 @@ from sgmc.prediction import (
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## A network that can be watched
@@ -266,7 +266,8 @@ claim(
 )
 
 # %% [markdown]
-# Dropout of the hidden units has no more spread between the data than on them; that it cannot have, nor mean-field inference, in a network of one hidden layer of rectified units, is a theorem of {cite:t}`foong2020`; our units are tanh.
+# Dropout of the hidden units has no more spread between the data than on them.
+# {cite:t}`foong2020` prove that neither dropout nor mean-field inference can have much more there in a network of one hidden layer of rectified units; ours are tanh.
 # Laplace's approximation for all weights fails on the other side: many directions are nearly flat at the mode and not further away, and the Gaussian follows the tangent.
 # That of the last layer is right on the data, and in the gap it does not know that the hidden units could be others: by {eq}`eq-neighbours-last-layer` they rest.
 

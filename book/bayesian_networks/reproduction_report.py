@@ -48,7 +48,7 @@ from sgmc.prediction import reliability_curve
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 sghmc, momentum, wrong = "SGHMC", "SGD with momentum", "SGHMC, variance as scale"
 STYLES = {
     sghmc: {"color": COLOURS["SGHMC"]},
@@ -90,7 +90,7 @@ def mean(values):
 # At temperature $T$ and with $\hat\beta = 0$ SGHMC injects noise of variance $2\alpha\eta T$, and nothing else in its step knows of $T$. For $T = 2\alpha\eta$ this is $(2\alpha\eta)^2 = s^2$. For SGLD, $2\eta T = (2\eta)^2$.
 # ```
 #
-# So no new code is needed: the wrong sampler is ours with another number in `temperature`.
+# So no new code is needed: the wrong sampler is ours with another number in `temperature`. In tables and figures it is called *SGHMC, variance as scale*.
 
 # %%
 eta, alpha = 2e-6, 0.01
@@ -113,7 +113,7 @@ claim(
 # T_{\text{eff}} \approx \underbrace{2\alpha\eta}_{\text{injected}} + \underbrace{\beta/\alpha}_{\text{minibatches}}
 # $$ (eq-report-effective)
 #
-# with $\beta = \tfrac12\eta V$, where the right noise has $1 + \beta/\alpha$. The two agree only where the minibatches drown everything, $\beta \gg \alpha$.
+# with $\beta = \tfrac12\eta V$, where the right noise has $1 + \beta/\alpha$. The two agree only where the noise of the minibatches is by far the larger, $\beta \gg \alpha$.
 #
 # ## What the right noise changes
 #
@@ -253,7 +253,7 @@ plt.show()
 # %% [markdown]
 # SGHMC's average is less sure of the digits, and too cautious: its accuracy lies far above its confidence. The averages along the other two paths are too cautious as well, but less: the minibatches keep stirring those networks, and nothing else does.
 #
-# And the error? The average of the wrong sampler classifies no worse, if not better: a network whose 78,400 first weights are all but drawn from the prior pays for its honesty.
+# And the error? The average of the wrong sampler classifies no worse, and probably better: a network whose 78,400 first weights are all but drawn from the prior pays for its honesty.
 # That colder chains than the model's posterior predict better, for some priors and few data, is the *cold posterior effect* {cite:p}`wenzel2020`. With fifteen times more digits, below, it does not show. A sampler cannot be tested by its accuracy.
 
 # %% tags=["hide-input"]
@@ -473,7 +473,7 @@ show_table(
 )
 
 # %% [markdown]
-# {numref}`fig-report-curves` turns the impression of the grid round. The right noise fills the prior in some 250 rounds, and its average goes on getting better to the end, when it has the smallest error of the table.
+# {numref}`fig-report-curves` reverses the impression of the grid. The right noise fills the prior in some 250 rounds, and its average goes on getting better to the end, when it has the smallest error of the table.
 # The walks that never leave the neighbourhood of a mode have come to rest long before. SGLD fills the prior more slowly, and falling steps make that worse.
 
 # %% tags=["hide-input"]
@@ -557,7 +557,8 @@ show_table(
 
 # %% [markdown]
 # In error SGHMC's average is ahead of all, and the seeds decide it except against the wrong noise and against SGD, last network and path average.
-# In calibration it is behind SGD and both kinds of SGLD, beyond doubt, and ahead of SGD with momentum; that it is behind the wrong noise the seeds leave open. In log loss it is behind SGD, which they leave open too.
+# In calibration it is behind SGD and both kinds of SGLD, beyond doubt, and ahead of SGD with momentum; that it is behind the wrong noise the seeds leave open.
+# In log loss it is ahead of SGD with momentum and both kinds of SGLD, beyond doubt; that it is behind SGD, and ahead of the wrong noise, is open.
 
 
 # %% tags=["hide-input"]
@@ -635,12 +636,12 @@ claim(
 # | momentum drawn afresh | an option: every 100 steps | never |
 # | choice of a setting | full runs | 42 rounds each |
 #
-# What the report calls the regularisation, and the variance of its noise, are the same slip: a number passed for a standard deviation that was thought of as something else. What it reads off its networks are labels drawn at random: a network that gives the right class the probability 0.98 gets that class only 98 times in a hundred.
+# The report's regularisation and the variance of its noise are the same slip: a number that was meant as something else is passed as a standard deviation. And what it scores are labels drawn at random: a network that gives the right class the probability 0.98 gets that class only 98 times in a hundred.
 
 # %% [markdown]
 # ## What an estimate of the noise does
 #
-# The report also tried $\hat B$ from per-example gradients, and gave it up at 415 seconds a round. {doc}`/book/bayesian_networks/noise_of_networks` shows how a network's layers give the same diagonal from one more matrix product.
+# The report also tried an estimate $\hat B$ of the noise from per-example gradients, and gave it up at 415 seconds a round. {doc}`/book/bayesian_networks/noise_of_networks` shows how a network's layers give the same diagonal from one more matrix product.
 # A round of 100 steps then takes a fraction of a second, as the stored runs below show. Does it help? By {eq}`eq-report-effective` fresh minibatches heat a direction to $1 + \beta/\alpha$, and the estimate takes $\hat\beta$ from what is injected, *as long as $\hat\beta \le \alpha$*. Where it is not there is nothing to take away, and the heat $\beta/\alpha > 1$ stays.
 # The larger $\alpha$, the more room. So we try both $\alpha = 0.01$ and $\alpha = 0.1$ ({numref}`fig-report-noise`).
 
@@ -681,9 +682,9 @@ panels[1].legend()
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-report-noise` shows it. With $\alpha = 0.01$ the estimate helps where help is not needed and fails where it is: most coordinates are weights of inputs, in which $\beta \ll \alpha$, and the few hot ones, which decide the output, are *clipped*: nothing is left to take away. The output biases come out no cooler with the estimate than without, if not hotter; why hotter, we have not found out.
+# {numref}`fig-report-noise` shows it. With $\alpha = 0.01$ the estimate helps where help is not needed and fails where it is: most coordinates are weights of inputs, in which $\beta \ll \alpha$, and the few hot ones, which decide the output, are *clipped*: nothing is left to take away. The output biases come out no cooler with the estimate than without, and hotter in all our runs; we do not know why.
 # With $\alpha = 0.1$ it removes half of the heat in the hidden biases, or more. In $W_2$, the tensor that matters most for what is predicted, four fifths of the heat *stay*.
-# So even with room the estimate is no cure for the output layer.
+# So in this network the estimate is no cure for the output layer, even with room.
 
 # %% tags=["hide-input"]
 claim(
@@ -767,7 +768,7 @@ show_table(
 print(who_ran(noise))
 
 # %% [markdown]
-# There is little heat to take away from the sigmoid network at full scale, some three per cent in $W_1$, and the estimate takes about half of that; one coordinate in a hundred is clipped. A single network gains by it, 0.03 in log loss; the average, which is what one predicts with, loses 0.003.
+# The sigmoid network at full scale has less heat, some three per cent in $W_1$ and thirty in $W_2$. The estimate takes about half of the first and, unlike above, most of the second; one coordinate in a hundred is clipped. A single network gains by it, 0.03 in log loss; the average, which is what one predicts with, loses 0.003.
 #
 # But look at $\lvert\theta\rvert^2$, which falls to a third. Here is why so little heat does so much.
 
@@ -822,7 +823,10 @@ claim(
 # The precision $\lambda$ is drawn given the weights, and comes out as one over their mean square $m$, within half a per cent for the 78,400 of $W_1$. A weight that the data leave alone goes to the mean square $T/\lambda$, at the rate $2(\eta/\alpha)\lambda$ a step. Together,
 #
 # $$
-# \dot m = 2\,\frac\eta\alpha\,\lambda\Bigl(\frac T\lambda - m\Bigr) = 2\,\frac\eta\alpha\,(T - 1)
+# \begin{aligned}
+# \dot m &= 2\,\frac\eta\alpha\,\lambda\Bigl(\frac T\lambda - m\Bigr) \\
+# &= 2\,\frac\eta\alpha\,(T - 1)
+# \end{aligned}
 # $$ (eq-report-drift)
 #
 # a step, because $\lambda m = 1$. At $T = 1$ nothing pulls, but at a temperature above one the mean square grows without end, for the precision follows the weights and never pulls them back. Where the data hold a weight it grows less.
@@ -976,13 +980,13 @@ claim(
 # ```{exercise}
 # :label: ex-report-vote
 #
-# A network gives the right class the probability $p_i$ on digit $i$. What is the expected accuracy of a label drawn from it, and what is that of the most probable class if $p_i > \tfrac12$ for all $i$? Which proper score does the first resemble?
+# A network gives the right class the probability $p_i$ on digit $i$. What is the expected accuracy of a label drawn from it, and what is that of the most probable class if $p_i > \tfrac12$ for all $i$? Is the mean of $1 - p_i$ a proper score?
 # ```
 #
 # ```{solution} ex-report-vote
 # :class: dropdown
 #
-# The mean of the $p_i$, against one. The mean of $1 - p_i$ is a linear score, which is not proper: it is best for a network that exaggerates.
+# The mean of the $p_i$, against one. The mean of $1 - p_i$ is not proper: it is least for a network that gives all its probability to the class it thinks likeliest.
 # ```
 #
 # ## Further reading

@@ -47,7 +47,7 @@ from sgmc.play import play
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 LOOKS = {  # darker with m
     1: {"ls": "-", "color": COLOURS["SGHMC"]},
     3: {"ls": "--", "color": "#8f5577"},
@@ -110,7 +110,7 @@ claim(
 # On the Gaussian target $U = \tfrac12h\theta^2$ with gradient noise of variance $V$ the chain is linear, and everything can be computed.
 # A direction of large curvature $h$ is called *stiff*: the data know it well. One of small $h$ is *flat*.
 #
-# How large is $V$? For a model that fits, the Hessian of the {term}`likelihood` is the covariance of its gradient. So $N$ examples with the curvature $h$ together have per-example gradients of variance near $h/N$.
+# How large is $V$? For a model that fits, the mean Hessian of minus the log {term}`likelihood` of an example is the covariance of its gradient. So $N$ examples with the curvature $h$ together have per-example gradients of variance near $h/N$.
 # A minibatch multiplies its sum of $n$ of them by $N/n$, which gives $V \approx \bigl(\frac Nn\bigr)^2\cdot n\cdot\frac hN = \frac Nn h$. We take $V = 100\,h$, for $N/n = 100$.
 #
 # With $\hat\beta = 0$ the minibatches' noise comes on top of the injected one, and heats: to the {term}`temperature` $1 + \beta/\alpha$ with $\beta = \tfrac12\eta V$, as in {doc}`/book/bayesian_networks/mnist`. For the step $\varepsilon/m$,
@@ -183,7 +183,7 @@ plt.show()
 
 # %% [markdown]
 # {numref}`fig-steps-exact` is the whole trade. Stiff directions are too hot, and $m$ cools them. Flat ones, in which most of the weights lie, take $m$ times as many gradients to explore.
-# At equal *samples* a larger $m$ can only come nearer to the posterior, for it pays in nothing but computing. At equal *gradients* it must fall behind wherever time is short, and win where heat is the larger evil.
+# At equal *samples* a larger $m$ can only come nearer to the posterior, and pays in computing alone. At equal *gradients* it must fall behind wherever time is short, and win where heat is the larger evil.
 # The same $m$ gradients could also go into a minibatch of $mn$ examples for a single step: that divides $V$, and with it the heat, by the same $m$ ({ref}`ex-steps-minibatch`).
 
 # %% tags=["hide-input"]
@@ -278,7 +278,7 @@ for axes in panels:
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-steps-curves` the thick curves matter: in both panels the average of $m = 1$ ends lowest.
+# In {numref}`fig-steps-curves` the thick curves matter: in both panels the average of $m = 1$ ends lowest. (Single networks get worse while their weights fill the prior, as in {doc}`/book/bayesian_networks/digits`.)
 #
 # First, did the chains go as far as they should? A weight without data has only its prior, and its variance after each round follows exactly from the matrices of a step, as in {doc}`/book/bayesian_networks/fashion_mnist`. At equal gradients $m = 5$ has covered a fifth of the time, and must lag behind.
 
@@ -351,8 +351,8 @@ show_table(
 #
 # **At equal samples**, for three and five times the gradients, the finer steps err less by 0.21 and 0.23 points. The seeds of $m = 1$ alone spread by 0.21, and no test decides it. In log loss they lose even then, beyond doubt.
 #
-# We can say what that is not, and not for certain what it is. It is not a lack of time, for all have covered the same.
-# But the 20 rounds over which we average are 2,000 steps of $m = 1$. In them a weight without data forgets only a third of where it was ($e^{-0.4} = 0.67$ is left), so that the networks of an average are alike. The heat of $m = 1$ makes its networks differ more, and that may make the average the humbler.
+# Why do the finer steps lose there? Not for lack of time: all have covered the same. We can only guess.
+# The 20 rounds over which we average are 2,000 steps of $m = 1$. In them a weight without data forgets only a third of where it was ($e^{-0.4} = 0.67$ is left), so that the networks of an average are alike. The heat of $m = 1$ makes its networks differ more, and that may make the average the humbler.
 # Nearer to the posterior need not be nearer to the truth while the average is short or the prior poor.
 
 # %% tags=["hide-input"]
@@ -440,7 +440,7 @@ plt.show()
 
 # %% [markdown]
 # Here the finer steps win at equal gradients too, in the error of the single network and of the average. So much heat does not average out.
-# Even then it is better to take the heat out of the stiff directions alone, by an estimate of the noise where it has room, than the speed out of all the others, as a finer step and a larger friction do.
+# A finer step and a larger friction take the speed out of all directions. An estimate of the noise takes the heat out of the stiff ones alone, where it has room; {doc}`/book/bayesian_networks/reproduction_report` shows where it has none.
 
 
 # %%
@@ -480,7 +480,7 @@ claim(
 #
 # * Compare at equal gradient evaluations. At equal samples the setting that computes more wins.
 # * Never hold a minibatch for a trajectory: it costs nothing to draw another one, and the noise of the held one adds up.
-# * To cool stiff directions, estimate the noise ({doc}`/book/stochastic_gradients/estimating_the_noise`). To cool them $m$ times by a larger $\alpha$, a larger minibatch or a finer step costs $m$ times the work in flat directions.
+# * To cool stiff directions, estimate the noise ({doc}`/book/stochastic_gradients/estimating_the_noise`), and look at what was clipped. A larger $\alpha$, a larger minibatch or a finer step that cools them $m$ times costs $m$ times the work in flat directions.
 #
 # ## Formulas
 #
@@ -493,7 +493,7 @@ claim(
 #
 # ## Change it
 #
-# * Set `eta, alpha, noise = 2e-6, 0.05, 100.0` before the exact laws: five times the friction heats five times less. The three claims on the temperature show ✗, near 1.2 and not 2 for $m = 1$ and for the held minibatch.
+# * Set `eta, alpha, noise = 2e-6, 0.05, 100.0` before the exact laws: five times the friction heats five times less. The three claims on the temperature show ✗, near 1.2 and not 2 for $m = 1$ and for the held minibatch. So do those on $\lvert\theta\rvert^2/d$, for the stored runs had the smaller friction, and went farther.
 # * Set `chain = held(precision, 1, variance)`: a minibatch held for one step is a fresh one. The crosses stay where they are, on the curve of $m = 1$, and no claim breaks.
 #
 # ## Exercises

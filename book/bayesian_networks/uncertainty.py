@@ -16,7 +16,7 @@
 # ```
 #
 # Networks trained on digits look at letters, at clothes and at digits lying on their side: one optimised network, and thirty that SGHMC drew.
-# The samples help in some of these places and not in others, and this chapter says which.
+# The samples help in some of these places and not in others; the table before *In practice* says which.
 #
 # **You will learn** to
 #
@@ -51,7 +51,7 @@ from sgmc.prediction import area_under_roc, predictive_entropy
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## Two kinds of not knowing
@@ -96,7 +96,10 @@ plt.show()
 # The disagreement of the networks about $x$ is the entropy of their average less the average of their entropies,
 #
 # $$
-# \mathcal D(x) = \mathcal H(\bar P) - E_\theta\,\mathcal H\bigl(P(\cdot \mid x, \theta)\bigr).
+# \begin{aligned}
+# &\mathcal D(x) = \mathcal H(\bar P) \\
+# &\quad - E_\theta\,\mathcal H\bigl(P(\cdot \mid x, \theta)\bigr).
+# \end{aligned}
 # $$ (eq-disagreement)
 # ```
 
@@ -126,7 +129,7 @@ claim(
 # ```
 #
 # ```{prf:proof}
-# Because the average of $P_k(\theta)$ is $\bar P_k$, we have $E_\theta\sum_kP_k(\theta)\log\bar P_k = \sum_k\bar P_k\log\bar P_k = -\mathcal H(\bar P)$. So
+# Because the average of $P_k(\theta)$ is $\bar P_k$, we have $E_\theta\sum_kP_k(\theta)\log\bar P_k = \sum_k\bar P_k\log\bar P_k$, which is $-\mathcal H(\bar P)$. So
 #
 # $$
 # \begin{aligned}
@@ -160,11 +163,11 @@ claim(
 # Both ran at a constant rate. Near the end of the chapter come two more: one network whose rate fell to zero, and an ensemble of five.
 #
 # All see the 10,000 test digits, 10,000 letters A to J of notMNIST {cite:p}`bulatov2011`, and the 10,000 test images of Fashion-MNIST {cite:p}`xiao2017`.
-# Whatever they see they must call a digit; the question is how surely ({numref}`fig-uncertainty-entropy`).
+# Whatever they see they must call a digit; the question is how sure they are ({numref}`fig-uncertainty-entropy`).
 #
 # Each method has five seeds. Runs with the same seed start from the same weights and see the same minibatches, so we compare them in pairs:
 # the *paired t-test* asks whether the five differences are larger than their own spread allows. As in {doc}`/book/bayesian_networks/mnist` we ask Welch's test as well, and take the larger of the two $p$-values.
-# Who makes several tests must ask for more of each: of $k$ tests in a section we call one *decided* when $p < 0.05/k$; a star marks it.
+# Whoever makes several tests must ask more of each: of $k$ tests in a section we call one *decided* when $p < 0.05/k$; a star marks it.
 
 # %%
 result = read_result(RESULTS / "uncertainty.json")
@@ -590,7 +593,7 @@ show_table(
 # %% [markdown]
 # **At 45° the samples help.** SGHMC's average is ahead on all four scores, and on log loss (1.77 against 2.02 and 1.96), Brier score and calibration the tests decide it.
 #
-# **At 90° they do not.** SGHMC's average errs more often than both rivals, and its log loss is the worst of the three: 5.73, against 5.45 for the last network and 5.27 for the path average. The tests decide the log loss against the path average, and leave the other three comparisons open.
+# **At 90° they do not.** SGHMC's average errs more often than both rivals, and its log loss is the worst of the three: 5.73, against 5.45 for the last network and 5.27 for the path average. The tests decide the log loss against the path average, and leave the other three of these comparisons open.
 # It is still the least overconfident, and ahead on the Brier score and on calibration. How can that be?
 # The Brier score never exceeds two, however wrong a prediction is; log loss asks how little was left for the right class. Here $e^{-5.73} = 0.003$, the geometric mean of the probabilities given to the right class, is less than $e^{-5.27} = 0.005$.
 # The average is less sure, and its doubt does not go to the right class.
@@ -674,7 +677,7 @@ claim(
 # %% [markdown]
 # ## One network, an ensemble, or samples?
 #
-# The rivals so far were one run of an optimiser at a constant rate. A practitioner would let the rate fall to zero. And who can pay for five runs trains five networks, and averages their predictions: an *ensemble*.
+# The rivals so far were one run of an optimiser at a constant rate. A practitioner would let the rate fall to zero. And whoever can pay for five runs trains five networks, and averages their predictions: an *ensemble*.
 # `python -m experiments run falling` has both, with the network, the kind of prior and the 800 passes of this page; {doc}`/book/bayesian_networks/mnist` tells how rate and precision were chosen.
 #
 # * *Falling rate*: the last network of a run, with five seeds. These runs draw their random numbers in another order than those above, so that equal seeds make no pairs; the larger of the two $p$-values is safe all the same.
@@ -720,11 +723,11 @@ show_table(
 print(who_ran(late))
 
 # %% [markdown]
-# **A falling rate alone knows no better what it does not know.** On letters it is where the last network is at a constant rate, and the verdicts are much the same as above.
+# **A falling rate alone makes no better alarm.** On letters it is where the last network is at a constant rate, and the verdicts are much the same as above.
 # The samples win on letters, and at 45° on log loss, Brier score and calibration. At 90° they win on Brier score and calibration, and lose on log loss. All of this is decided; clothes and rejection stay open.
 # On the upright digits the falling rate is ahead, decided, on log loss and calibration. At 90° it has the smaller error as well, which so narrowly earns its star that we build nothing on it.
 #
-# **An ensemble of five is better than one network, and on letters no match for the samples.** It goes a fifth of the way from the one network to SGHMC's average. By disagreement it does better, and stays behind SGHMC there too.
+# **An ensemble of five is better than one network, and on letters no match for the samples.** By entropy its area goes a fifth of the way from the one network to SGHMC's average. By disagreement it does better, and stays behind SGHMC there too.
 # Its networks are too much alike: a seventh of its entropy on letters is disagreement, where SGHMC's average has four fifths.
 # On log loss it is ahead on the upright digits and at 90°, and behind at 45°. Each of these comparisons is the same with all five runs of SGHMC; but five runs against one ensemble are no test.
 #
@@ -901,7 +904,7 @@ claim(
 # | --- | --- | --- |
 # | letters, 50,000 training digits, 800 passes: one network, at a constant or a falling rate | yes | decided |
 # | letters, the same, against an ensemble of five at five times the gradients | yes | one ensemble, no test |
-# | clothes, the same | it seems so | open |
+# | clothes, against one network | it seems so | open |
 # | rejecting unsure digits | no conclusion | open |
 # | log loss on the digits, against a falling rate | no | decided |
 # | calibration on the digits | no, too modest | decided |
@@ -916,7 +919,7 @@ claim(
 # * Ask of every advantage: does it hold against the path average and a rate that falls, over seeds, in each place where you will use it?
 # * Report a proper score beside every calibration curve: a network that always says 10 % is perfectly calibrated on balanced digits.
 # * Entropy is a cheap alarm for strange inputs, not a reliable one: with one network a fifth of the letters still got a sure answer. With samples the disagreement is the better alarm for letters.
-# * An ensemble of five is the simple way to a better alarm, if you can train five times. Expect less of it than of samples from a long chain, and more than of a short one.
+# * An ensemble of five is the simple way to a better alarm, if you can train five times. On letters expect less of it than of samples from a long chain, and more than of a short one.
 # * Thirty networks are 10 MB and thirty times the price of a prediction. {doc}`/book/practice/few_samples` asks how few will do.
 #
 # ## Formulas

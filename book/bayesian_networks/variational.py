@@ -52,7 +52,7 @@ from sgmc.tables import show_table
 from sgmc.targets import Gaussian
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 FITTED, DOUBLE = COLOURS["variational"], torch.float64
 
 # %% [markdown]
@@ -273,7 +273,7 @@ claim(
 #
 # ```{prf:proof}
 # $\mathcal L = -E[U(\mu + \sigma\varepsilon)] + \sum_i\log\sigma_i + \tfrac d2\log(2\pi e)$, and the law of $\varepsilon$ does not depend on $\mu$ and $\sigma$.
-# Near any of these the derivatives of $U(\mu + \sigma\varepsilon)$ are bounded by a polynomial in $\lvert\varepsilon\rvert$, which has a finite mean; so derivative and mean may be exchanged.
+# Near given $\mu$ and $\sigma$ the derivatives of $U(\mu + \sigma\varepsilon)$ are bounded by a polynomial in $\lvert\varepsilon\rvert$, which has a finite mean; so derivative and mean may be exchanged.
 # The chain rule gives {eq}`eq-vi-gradient`. For minibatches take the mean over $\omega$ first, given $\varepsilon$.
 # ```
 #
@@ -344,7 +344,7 @@ for i in (1, 2, 3, 4, 5, 10):
 show_table(["step i", "Mπ_i", "expected slope in σ₁"], rows)
 
 # %% [markdown]
-# The first row says it: with the shares the first step of a pass is off by more than a minibatch is by chance.
+# The first row says it: with the shares the first step of a pass is off by eight times what a minibatch is by chance.
 # With the whole divergence each step is right in the mean, and minibatches only add noise.
 # We use that throughout.
 
@@ -651,7 +651,7 @@ plt.show()
 
 # %% [markdown]
 # What {numref}`fig-vi-gap` shows is worse than "too narrow".
-# The fitted law is *surer between the data than at them*, while the posterior is several times less sure there; and the curve, which has a dip in the gap, is not where the fit says.
+# The fitted law is *surer between the data than at them*, while the posterior is several times less sure there; and the curve, which has a dip in the gap, lies some twenty of its standard deviations from the fit's mean, and two or three from that of HMC.
 # Nor is it narrow everywhere: at the data the weights of the posterior vary together so that the output hardly does, and independent weights cannot do that.
 # {cite:t}`foong2020` prove that this is no accident of optimisation: with one hidden layer of rectified linear units no mean-field Gaussian can have much more uncertainty between two regions than in both of them.
 # Deeper networks have better members in their families, they show, but fits do not find them in practice.
@@ -1203,7 +1203,7 @@ show_table(["removed", *(f"{share:.0%}" for share in SHARES)], rows)
 #
 # * *The error is that of a fit that was stopped.* With $N(0, 1)$ our error is below the published one, at a twelfth of its 600 passes. But the widths are those of the schedule and not of the bound: to go on would make the bound better, and perhaps the error worse, as on the small network.
 # * *The mixture is no better than the Gaussian here*, but worse with each seed; the paper has 1.36 for the mixture and 1.82 for the Gaussian. The repetition by Clarke, Mak and Lee (`report.pdf` of [samsarana/bayes-by-backprop](https://github.com/samsarana/bayes-by-backprop)) did not find it better either.
-# * *It is the prior that makes pruning possible.* With the mixture 95 per cent of the weights can go for 0.06 of a point; 0.05 was published. With $N(0, 1)$ the same signal-to-noise cuts as badly as size does. The narrow part has put most weights to rest, at its own width; there the ratio $\lvert\mu\rvert/\sigma$ tells those that work from those that do not.
+# * *It is the prior that makes pruning possible.* With the mixture 95 per cent of the weights can go for 0.05 of a point, as was published. With $N(0, 1)$ the same signal-to-noise cuts as badly as size does. The narrow part has put most weights to rest, at its own width; there the ratio $\lvert\mu\rvert/\sigma$ tells those that work from those that do not.
 
 # %% tags=["hide-input"]
 gaussian, mixture = "Bayes by Backprop", "Bayes by Backprop, scale mixture"
@@ -1378,7 +1378,7 @@ plt.show()
 
 
 # %% [markdown]
-# In the upper panel of {numref}`fig-vi-report` the lowest line is the best for its time, and in the lower one every curve is level after some tens of draws.
+# In the upper panel of {numref}`fig-vi-report` the line of SGHMC lies below all others, and in the lower one every curve is level after some tens of draws.
 # So, of the three:
 #
 # * **SGHMC is better over many epochs**: yes in this setting, against their bound and against the ordinary one, but not against the fit that draws outputs, which is level with it after 80 rounds. The order hangs on the settings, too: where both are tuned on validation digits, {doc}`/book/bayesian_networks/neighbours_on_networks` finds them level after 60 rounds; and 850 rounds bring SGHMC to 1.74 per cent on this network and prior ({doc}`/book/bayesian_networks/reproduction_report`).
@@ -1386,7 +1386,7 @@ plt.show()
 # * **A fit needs hundreds of draws and SGHMC many more**: after 80 rounds tens are enough for both. A fit's draws are independent and cost two numbers a weight to keep, however many; a chain's networks must all be kept, and that remains a real advantage of the fit.
 #
 # With two draws Rényi's bound is no better here than the ordinary one at the same number of gradients, as the weights above let us expect: the worse of two draws is paid for and thrown away.
-# Memory during the fit is the same for all, a few numbers a weight: the chain keeps position and momentum, Adam keeps $\mu$, $\rho$ and two moments of each.
+# Memory during the fit is a few numbers a weight for all: two for the chain, position and momentum; six for Adam, $\mu$, $\rho$ and two moments of each.
 
 
 # %% tags=["hide-input"]

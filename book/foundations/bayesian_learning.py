@@ -45,7 +45,7 @@ from sgmc.prediction import (
 )
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## Posterior and predictive
@@ -59,12 +59,13 @@ play()
 # \pi(\theta) \propto p(\theta)\prod_{i=1}^Np(y_i \mid x_i, \theta).
 # $$ (eq-bayes)
 #
-# The sign $\propto$ leaves out a factor that does not depend on $\theta$. It makes $\pi$ integrate to one; it is an integral over all $\theta$, and hardly ever known.
+# The sign $\propto$ leaves out a factor that does not depend on $\theta$ and makes $\pi$ integrate to one. It takes an integral over all $\theta$ to compute, and is hardly ever known.
 # Everything in this book works with the *energy* instead, a sum over the data:
 #
 # $$
 # \begin{aligned}
-# U(\theta) &= -\log p(\theta) - \sum_{i=1}^N\log p(y_i \mid x_i, \theta),\\
+# U(\theta) &= -\log p(\theta)\\
+# &\qquad{} - \sum_{i=1}^N\log p(y_i \mid x_i, \theta),\\
 # \pi(\theta) &\propto e^{-U(\theta)}.
 # \end{aligned}
 # $$ (eq-energy)
@@ -98,7 +99,7 @@ play()
 # ```
 #
 # ```{prf:proof}
-# The energy $U(\theta) = \frac1{2\sigma^2}\lvert y - \Phi\theta\rvert^2 + \frac1{2\sigma_0^2}\lvert\theta\rvert^2$ is quadratic, with second derivative $\Sigma^{-1}$ everywhere. Its gradient $\Sigma^{-1}\theta - \sigma^{-2}\Phi^\top y$ vanishes at $\mu$.
+# The energy $U(\theta) = \frac1{2\sigma^2}\lvert y - \Phi\theta\rvert^2 + \frac1{2\sigma_0^2}\lvert\theta\rvert^2$ is quadratic, with second derivative $\Sigma^{-1}$ everywhere. Its gradient $\Sigma^{-1}\theta - \sigma^{-2}\Phi^\top y$ vanishes at $\mu$, which is the point estimate.
 # So $U(\theta) = \frac12(\theta - \mu)^\top\Sigma^{-1}(\theta - \mu)$ plus a constant, which is the energy of $N(\mu, \Sigma)$. A linear function of a Gaussian is Gaussian, with the mean and variance stated.
 # ```
 #
@@ -195,7 +196,8 @@ claim(
 # Now a network with one hidden layer of 50 units, with the prior $N(0, 0.1)$ on each weight, and 4,000 handwritten digits; there are 1,000 more to test on.
 # We show it letters as well, the first ten of the alphabet in a dozen printing fonts, each at nine places. No letter is a digit, although an I may pass for a 1. A careful classifier should spread its probability over several digits.
 #
-# Gradient descent with momentum finds the point estimate. The posterior is sampled by SGHMC, the algorithm towards which this book works. It runs the same loop, and adds noise of the right size to every step; it then visits weights in proportion to $\pi$.
+# Gradient descent with momentum finds the point estimate. The posterior is sampled by SGHMC, stochastic-gradient Hamiltonian Monte Carlo, the algorithm towards which this book works.
+# It runs the same loop, and adds noise of the right size to every step; it then visits weights in proportion to $\pi$.
 # The code has one line for each: both are `SGHMC`, and `temperature=0.0` switches the noise off, which leaves gradient descent with momentum.
 # Why the noise does this, what the two numbers in the lines mean, and why a step may look at 200 digits only (`batch_size`), comes later. Here we only use it: 2,000 steps to get there, called the *warm-up*, and then a network kept after every 20 steps, $S = 150$ in all. Their average stands for the integral {eq}`eq-predictive`:
 #
@@ -526,10 +528,13 @@ claim(
 # :class: dropdown
 #
 # $$
-# \operatorname{Ent}(\bar P) - \frac1S\sum_s\operatorname{Ent}(P_s) = \frac1S\sum_s\sum_kP_s(k)\log\frac{P_s(k)}{\bar P(k)} = \frac1S\sum_s\mathrm{KL}(P_s\,\|\,\bar P) \ge 0,
+# \begin{aligned}
+# \operatorname{Ent}(\bar P) - \frac1S\sum_s\operatorname{Ent}(P_s) &= \frac1S\sum_s\sum_kP_s(k)\log\frac{P_s(k)}{\bar P(k)}\\
+# &= \frac1S\sum_s\mathrm{KL}(P_s\,\|\,\bar P) \ge 0,
+# \end{aligned}
 # $$
 #
-# because $\sum_sP_s(k) = S\bar P(k)$. It measures how far the networks disagree, and is the mutual information between the answer and $\theta$: what one would learn of the weights from being told the answer. The average entropy is the rest, the doubt that each network has by itself.
+# because $\sum_sP_s(k) = S\bar P(k)$; the Kullback–Leibler divergence $\mathrm{KL}$ is never negative. The term measures how far the networks disagree, and is the mutual information between the answer and $\theta$: what one would learn of the weights from being told the answer. The average entropy is the rest, the doubt that each network has by itself.
 # ```
 #
 # ```{exercise}

@@ -37,7 +37,7 @@ from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## Position, momentum, energy
@@ -71,7 +71,9 @@ def draw_ball(frame, num_frames=13):
         )
     landscape.set(xlabel=r"position $\theta$", ylabel=r"energy $U$", ylim=(-0.05, 1.85))
     landscape.set(xticks=[-1, 0, 1], yticks=[0, 1])
-    phase.plot(where, pace, "o-", ms=3, lw=1, color="#0072B2")
+    arc = torch.linspace(0, float(past[-1]), 200)
+    phase.plot(-1.4 * arc.cos(), 1.4 * arc.sin(), lw=1, color="#0072B2")
+    phase.plot(where, pace, "o", ms=3, color="#0072B2")
     phase.plot(where[-1], pace[-1], "o", ms=9, color="#0072B2")
     phase.set(
         xlabel=r"position $\theta$",
@@ -103,7 +105,10 @@ show_frames(
 # The *Hamiltonian* is the total energy $H(\theta, r) = U(\theta) + \tfrac12 r^\top M^{-1} r$, and *Hamilton's equations* are
 #
 # $$
-# \frac{d\theta}{dt} = \frac{\partial H}{\partial r} = M^{-1} r, \qquad \frac{dr}{dt} = -\frac{\partial H}{\partial \theta} = -\nabla U(\theta).
+# \begin{aligned}
+# \frac{d\theta}{dt} &= \frac{\partial H}{\partial r} = M^{-1} r,\\
+# \frac{dr}{dt} &= -\frac{\partial H}{\partial \theta} = -\nabla U(\theta).
+# \end{aligned}
 # $$ (eq-hamilton)
 # ```
 #
@@ -117,7 +122,7 @@ show_frames(
 # Let $U$ be twice continuously differentiable, and let solutions exist for all times. With the Jacobian $D\Phi_t$, the matrix of the derivatives of $\Phi_t$ by the start:
 #
 # 1. *(energy)* $H(\Phi_t(\theta, r)) = H(\theta, r)$;
-# 2. *(reversibility)* with the flip $F(\theta, r) = (\theta, -r)$, the flow run backwards is $\Phi_t^{-1} = F \circ \Phi_t \circ F$;
+# 2. *(reversibility)* with the flip $F(\theta, r) = (\theta, -r)$ of the momentum, the flow run backwards is $\Phi_t^{-1} = F \circ \Phi_t \circ F$;
 # 3. *(volume)* $\lvert\det D\Phi_t\rvert = 1$;
 # 4. *(symplecticness)* $D\Phi_t^\top J\, D\Phi_t = J$ with $J = \begin{pmatrix} 0 & I \\ -I & 0 \end{pmatrix}$.
 # ```
@@ -130,7 +135,7 @@ show_frames(
 # It starts at $F\Phi_t(\theta, r)$ and is at $F(\theta, r)$ after a time $t$: $\Phi_t F \Phi_t = F$, which is the statement because $F^{-1} = F$.
 #
 # *Symplecticness and volume.* The equations are $\dot z = J\nabla H(z)$ for $z = (\theta, r)$, that is $\frac{d}{dt}\Phi_t(z) = J\,\nabla H(\Phi_t(z))$ for every start $z$. Differentiate both sides with respect to the start. On the left this gives $\frac{d}{dt}S_t$ with the Jacobian $S_t = D\Phi_t(z)$; on the right, by the chain rule, $J$ times the second derivative $\nabla^2H$ at $\Phi_t(z)$ times $S_t$. So $\dot S = J\,\nabla^2 H\, S$, and $S_0 = I$ because $\Phi_0(z) = z$.
-# Now $\frac{d}{dt} S^\top J S = S^\top \nabla^2 H J^\top J S + S^\top J J \nabla^2 H S = S^\top \nabla^2 H S - S^\top\nabla^2 H S = 0$, by $J^\top J = I$ and $J^2 = -I$. So $S^\top JS$ stays what it was at time $0$, which is $J$.
+# Now $\frac{d}{dt} S^\top J S = S^\top \nabla^2 H J^\top J S + S^\top J J \nabla^2 H S$. The two terms cancel, because $J^\top J = I$ and $J^2 = -I$. So $S^\top JS$ stays what it was at time $0$, which is $J$.
 # Take determinants: $(\det S)^2\det J = \det J$, so $(\det S)^2 = 1$.
 # ```
 #
@@ -492,7 +497,7 @@ claim(
 # Halve the step: by how much does the error of the energy fall?
 # A method is *of order $p$* if, as $\varepsilon \to 0$, the error after a fixed time is at most a constant times $\varepsilon^p$.
 # Leapfrog has order two ({prf:ref}`thm-leapfrog-order`), for the price of order one: a scheme that is undone by a step of $-\varepsilon$ cannot have an odd order {cite:p}`hairer2006`.
-# We measure the largest energy error over a time of 4 from $(0, 1)$ in the double well, and read the slope off between the third-smallest and the smallest step.
+# We measure the largest energy error over a time of 4 from $(0, 1)$ in the double well; the slope is that between the third-smallest and the smallest step.
 
 # %%
 step_sizes = 0.04 * 0.5 ** torch.arange(7, dtype=torch.float64)

@@ -19,7 +19,7 @@
 #
 # **You will learn** to
 #
-# * say where the probability of many dimensions lies, and why it takes momentum to get about there,
+# * say where most of the probability lies in many dimensions, and why momentum helps to get about there,
 # * turn Hamiltonian dynamics into a Markov chain and prove that it leaves its target invariant,
 # * say why the integrator's error needs a correction step, and see what happens without,
 # * tune the step size and the number of steps, and avoid resonance,
@@ -43,7 +43,7 @@ from sgmc.play import play
 from sgmc.targets import Gaussian
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 # Bad step sizes are tried on purpose below, and what sample remarks of them is known.
 warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never moved)")
 
@@ -51,7 +51,7 @@ warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never m
 # ## Where the probability lies, and why momentum
 #
 # Take a standard Gaussian in $d$ dimensions. Its density is largest at the mode, $\theta = 0$. How far from there is a draw?
-# The square of its distance, $\lvert\theta\rvert^2$, is a sum of $d$ independent squares, with mean $d$ and standard deviation $\sqrt{2d}$. Since $\sqrt{d + \sqrt{2d}\,x} \approx \sqrt d + x/\sqrt2$, the distance is about $\sqrt d$, give or take $1/\sqrt2$, however large $d$ is.
+# The square of its distance, $\lvert\theta\rvert^2$, is a sum of $d$ independent squares, with mean $d$ and standard deviation $\sqrt{2d}$: it is $d + \sqrt{2d}\,x$, where $x$ has mean 0 and variance 1. Since $\sqrt{d + \sqrt{2d}\,x} \approx \sqrt d + x/\sqrt2$, the distance is about $\sqrt d$, give or take $1/\sqrt2$, however large $d$ is.
 # In many dimensions, then, nearly all the probability lies in a thin shell, the *typical set*. The density is larger inside, but there is hardly any room.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-typical-set", "caption": "A standard Gaussian. Above: the density of the distance from the mode, in 1, 10 and 100 dimensions. Below: 100 dimensions; how far from the mode one comes on twenty paths that leave a draw θ in random directions r: on straight ones, θ + tr (black), and on those of a rolling ball, θ cos t + r sin t (blue). Grey: the shell, √d ± 2."}, "image": {"alt": "Above, three densities of the distance from the mode: for one dimension largest at zero, for ten a hump at 3, for a hundred a hump of the same width at 10. Below, over the time from 0 to π, twenty black curves that rise from the grey band at once, and twenty blue ones that stay in it."}}
@@ -153,7 +153,10 @@ claim(
 # Accept $z' = S(z)$ with probability $a(z) = \min(1, \pi(z')/\pi(z))$. For sets $A$ and $B$ the probability flow from $A$ to $B$ by accepted moves is
 #
 # $$
-# \int \mathbf 1_A(z)\,\mathbf 1_B(Sz)\,\min\bigl(\pi(z), \pi(Sz)\bigr)\,dz = \int \mathbf 1_A(Sw)\,\mathbf 1_B(w)\,\min\bigl(\pi(Sw), \pi(w)\bigr)\,dw,
+# \begin{aligned}
+# &\int \mathbf 1_A(z)\,\mathbf 1_B(Sz)\,\min\bigl(\pi(z), \pi(Sz)\bigr)\,dz\\
+# &\quad= \int \mathbf 1_A(Sw)\,\mathbf 1_B(w)\,\min\bigl(\pi(Sw), \pi(w)\bigr)\,dw,
+# \end{aligned}
 # $$
 #
 # where $w = Sz$, so that $z = Sw$ and $dz = dw$. The right side is the flow from $B$ to $A$: detailed balance. A refusal moves no probability.
@@ -406,7 +409,7 @@ plt.show()
 
 # %% [markdown]
 # In the upper panel of {numref}`fig-tuning` look at the grey line: the fixed number of steps falls to almost nothing there, the random number does not.
-# The two lower panels share their axis, the step size. Efficiency is largest in the middle, where the acceptance is below one: the smallest steps are nearly all accepted, and each is hardly worth its gradient.
+# The two lower panels share their axis, the step size. Efficiency is largest where the acceptance is already below one: the smallest steps are nearly all accepted, and each is hardly worth its gradient.
 
 # %% tags=["hide-input"]
 claim(
@@ -479,10 +482,13 @@ claim(
 # **Langevin.** With $L = 1$ the proposal is
 #
 # $$
-# \theta' = \theta - \tfrac{\varepsilon^2}2M^{-1}\nabla U(\theta) + \varepsilon M^{-1}r, \qquad r \sim N(0, M),
+# \begin{aligned}
+# \theta' &= \theta - \tfrac{\varepsilon^2}2M^{-1}\nabla U(\theta) + \varepsilon M^{-1}r,\\
+# r &\sim N(0, M),
+# \end{aligned}
 # $$ (eq-langevin-proposal)
 #
-# a step downhill and noise: the Metropolis-adjusted Langevin algorithm {cite:p}`roberts1996`. Leave out the correction step, put a minibatch's gradient in place of $\nabla U$, and with $M = I$ and $\eta = \varepsilon^2/2$ it is the sampler of {cite:t}`welling2011`. Langevin dynamics is HMC that forgets where it was going after each step: a random walk again, although a guided one.
+# a step downhill and noise: the Metropolis-adjusted Langevin algorithm {cite:p}`roberts1996`. Leave out the correction step, put a minibatch's gradient in place of $\nabla U$, and with $M = I$ and the learning rate $\eta = \varepsilon^2/2$ it is the sampler of {cite:t}`welling2011`. Langevin dynamics is HMC that forgets where it was going after each step: a random walk again, although a guided one.
 #
 # **Partial refreshment.** Instead of a new momentum take $r \leftarrow \sqrt{1 - \phi^2}\,r + \phi\,N(0, M)$, which leaves $N(0, M)$ invariant too, because the variances add up to $(1 - \phi^2)M + \phi^2M = M$ {cite:p}`horowitz1991`.
 # With $L = 1$ and a small $\phi$ the ball keeps its course over many steps. Its momentum decays as if by friction, by the factor $\sqrt{1 - \phi^2} \approx 1 - \phi^2/2$ a step, and noise makes up for what is lost: this is the way to SGHMC.
@@ -534,7 +540,7 @@ claim(
 # %% [markdown]
 # ## Random walk against HMC
 #
-# How do they compare? Take a target that is narrow, of standard deviation $s$, in some directions, and wide, of standard deviation $\ell$, in another: a long valley, with $\ell/s = \sqrt\kappa$. How many steps does it take to get from one end of the valley to the other?
+# Take a long valley: a target that is narrow, of standard deviation $s$, in some directions, and wide, of standard deviation $\ell = s\sqrt\kappa$, in another. How many steps does it take to get from one end to the other?
 #
 # * *HMC* keeps its course. Its steps are about $s$, the most that leapfrog bears, and the way is $\ell$ long: that makes $\ell/s = \sqrt\kappa$ steps.
 # * *Langevin* is held to the same steps, but takes each in a fresh direction. After $n$ of them it is only $s\sqrt n$ away, so that it needs $n = (\ell/s)^2 = \kappa$.
@@ -545,7 +551,7 @@ claim(
 # * With *one* narrow direction a share of about $s/\varepsilon$ lands in the valley, so there is one move in $\varepsilon/s$ steps. The walk needs $(\ell/\varepsilon)^2$ moves of length $\varepsilon$, that is $\ell^2/(\varepsilon s)$ steps. The larger $\varepsilon$ the better, up to $\varepsilon = \ell$, where the price is $\ell/s = \sqrt\kappa$: no more than HMC's.
 # * With $k$ narrow directions all of them must be hit at once. The share is $(s/\varepsilon)^k$, and the price $(\ell/\varepsilon)^2(\varepsilon/s)^k$ steps. For $k = 2$ that is $\kappa$ whatever $\varepsilon$ is, and from $k = 3$ on it grows with $\varepsilon$: the gamble is lost.
 #
-# So two dimensions, where everything can be drawn, flatter the random walk. With more of them it has $\kappa$ to pay where HMC has $\sqrt\kappa$.
+# So two dimensions, where everything can be pictured, flatter the random walk. With more of them it has $\kappa$ to pay where HMC has $\sqrt\kappa$.
 #
 # Now try it, on $d$ variables of variance one with correlation $\rho$ between any two. Their covariance has $s^2 = 1 - \rho$ in $d - 1$ directions and $\ell^2 = 1 + (d - 1)\rho$ in one.
 # Each method gets a step that suits it. All are multiples of $s$, and shrink with the dimension, because every coordinate adds to what a proposal may get wrong: HMC's steps like $d^{-1/4}$ ({ref}`ex-hmc-dimension`), the random walk's like $d^{-1/2}$, or rather like the number $d - 1$ of narrow directions to this power.

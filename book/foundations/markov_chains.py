@@ -47,7 +47,7 @@ from sgmc.tables import show_table
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## Three states
@@ -56,7 +56,7 @@ play()
 # The probabilities are the entries of a matrix $P$: from state $x$ (row) to state $y$ (column).
 # She starts in state 1. The probabilities of the three states are then $p_0 = (1, 0, 0)$, after one step $p_1 = p_0P$, after two $p_2 = p_1P$, and so on.
 #
-# We call a probability distribution a *law*: the word is short, and we need it often. So $p_t$ is the law of the walker after $t$ steps.
+# So $p_t$ is the *law*, the probability distribution, of the walker after $t$ steps.
 
 # %%
 P = torch.tensor(
@@ -155,10 +155,10 @@ claim(
 #
 # A *Markov chain* moves from state $x$ to state $y$ with probability $P(x, y)$, whatever came before. The rule $P$ is its *kernel*.
 #
-# A law $\pi$ is *stationary* for it if a chain whose start has the law $\pi$ has this law after a step too:
+# A law $\pi$ is *stationary* for it if a chain whose start has the law $\pi$ has this law after a step too, that is, for all $y$
 #
 # $$
-# \sum_x\pi(x)P(x, y) = \pi(y) \qquad \text{for all } y.
+# \sum_x\pi(x)P(x, y) = \pi(y).
 # $$ (eq-stationary)
 #
 # The chain is in *detailed balance* with $\pi$ if $\pi(x)P(x, y) = \pi(y)P(y, x)$ for all $x$ and $y$.
@@ -173,7 +173,7 @@ claim(
 # ```
 #
 # ```{prf:proof}
-# Sum over $x$: $\sum_x\pi(x)P(x, y) = \sum_x\pi(y)P(y, x) = \pi(y)\sum_xP(y, x) = \pi(y)$, because from $y$ the chain goes somewhere with probability one.
+# Sum over $x$: $\sum_x\pi(x)P(x, y) = \sum_x\pi(y)P(y, x)$. On the right $\pi(y)$ does not depend on $x$, and $\sum_xP(y, x) = 1$, because from $y$ the chain goes somewhere. So the sum is $\pi(y)$.
 # ```
 #
 # Detailed balance is more than we need, and easy to arrange.
@@ -183,7 +183,7 @@ claim(
 # Where did the arrows of {numref}`fig-three-states` come from? The recipe is: propose one of the two other states, each with probability $\frac12$. Accept the proposal $y$ with probability $\min(1, \pi(y)/\pi(x))$; after a refusal stay where you are for this step.
 # From state 2 to state 1, for instance: $\frac12\cdot\frac{0.2}{0.3} = \frac13$. For $x \ne y$ the recipe gives $\pi(x)P(x, y) = \frac12\min(\pi(x), \pi(y))$, which is the same if $x$ and $y$ are exchanged: detailed balance.
 #
-# How fast does the chain converge? Look for laws, or differences of laws, that a step only multiplies by a number. These are rows $u$ with $uP = \lambda u$, the *left eigenvectors* of $P$ with their eigenvalues $\lambda$. Here there are three, as one line of arithmetic each will tell:
+# How fast does the chain converge? Look for laws, or differences of laws, that a step only multiplies by a number. These are rows $u$ with $uP = \lambda u$, the *left eigenvectors* of $P$ with their eigenvalues $\lambda$. Here there are three, and a line of arithmetic checks each:
 #
 # * $\pi P = \pi$, with the eigenvalue 1;
 # * $u = (1, -1, 0)$, after a step, is the first row of $P$ less the second, $uP = (-\tfrac13, \tfrac13, 0) = -\tfrac13u$;
@@ -251,7 +251,10 @@ claim(
 # Let $q(\theta, \theta')$ be the density of the proposal, symmetric in its arguments. For $\theta' \ne \theta$ the flow of probability is
 #
 # $$
-# \pi(\theta)P(\theta, \theta') = \pi(\theta)\,q(\theta, \theta')\min\Bigl(1, \frac{\pi(\theta')}{\pi(\theta)}\Bigr) = q(\theta, \theta')\min\bigl(\pi(\theta), \pi(\theta')\bigr),
+# \begin{aligned}
+# \pi(\theta)P(\theta, \theta') &= \pi(\theta)\,q(\theta, \theta')\min\Bigl(1, \frac{\pi(\theta')}{\pi(\theta)}\Bigr)\\
+# &= q(\theta, \theta')\min\bigl(\pi(\theta), \pi(\theta')\bigr),
+# \end{aligned}
 # $$ (eq-metropolis-flow)
 #
 # symmetric too. A refusal moves no probability.
@@ -279,7 +282,7 @@ def random_walk(theta, step_size, num_steps, generator):
 
 
 # %% [markdown]
-# The package does the same for many chains at once. Its positions are tensors `(chains, dim)`, so that a thousand chains cost little more than one; `accept` makes the decision for each of them.
+# The package does the same for many chains at once. Its positions are tensors `(chains, dim)`, so that a thousand chains cost little more than one; `accept` makes the decision for each of them. `Guarded` sees to it that no chain moves to where the energy cannot be computed.
 #
 # ```{literalinclude} ../../sgmc/kernels/random_walk.py
 # :language: python
@@ -439,7 +442,7 @@ claim(
 # %% [markdown]
 # So the rule is right, and it is not the best.
 # Between places of equal density it refuses every other move, which Metropolis would always make.
-# Given the proposals, no rule in detailed balance accepts more moves than Metropolis does, and so none has averages of smaller variance {cite:p}`peskun1973`.
+# Given the proposals, no rule in detailed balance accepts more moves than Metropolis does, and so none has, in long runs, averages of smaller variance {cite:p}`peskun1973`.
 #
 # ## How much is a draw worth?
 #
@@ -447,7 +450,11 @@ claim(
 # The variance of an average of $S$ draws is the sum of all covariances over $S^2$, and $S - k$ pairs are $k$ apart ({prf:ref}`thm-tau`):
 #
 # $$
-# \operatorname{Var}\Bigl[\frac1S\sum_{t=1}^Sf(\theta_t)\Bigr] = \frac{\operatorname{Var}f}{S}\Bigl[1 + 2\sum_{k=1}^{S-1}\Bigl(1 - \frac kS\Bigr)\rho_k\Bigr] \approx \frac{\operatorname{Var}f}S\,\tau, \qquad \tau = 1 + 2\sum_{k\ge1}\rho_k.
+# \begin{aligned}
+# \operatorname{Var}\Bigl[\frac1S\sum_{t=1}^Sf(\theta_t)\Bigr] &= \frac{\operatorname{Var}f}{S}\Bigl[1 + 2\sum_{k=1}^{S-1}\Bigl(1 - \frac kS\Bigr)\rho_k\Bigr]\\
+# &\approx \frac{\operatorname{Var}f}S\,\tau,\\
+# \tau &= 1 + 2\sum_{k\ge1}\rho_k.
+# \end{aligned}
 # $$ (eq-tau)
 #
 # Independent draws have $\tau = 1$. So $S$ draws of a chain are worth an *effective sample size* of $S/\tau$, and the *Monte Carlo standard error* of their average is $\sqrt{\tau\operatorname{Var}f/S}$. The number $\tau$ is the *integrated autocorrelation time*: how many steps it takes to get one more independent draw. It depends on $f$.
@@ -579,13 +586,13 @@ claim(
 # ## Four bad runs
 #
 # Effective sample sizes are meaningless before the chains have arrived. *Have* they arrived? $\hat R$ asks whether the chains can be told apart.
-# With $S$ draws in each chain, the mean $W$ of the variances within the chains, and the variance $A$ of the chains' averages,
+# Let each chain have $S$ draws, let $W$ be the mean of the variances within the chains, and $A$ the variance of the chains' averages. Then
 #
 # $$
-# \hat R = \sqrt{\frac{W(S - 1)/S + A}{W}}:
+# \hat R = \sqrt{\frac{W(S - 1)/S + A}{W}}
 # $$ (eq-r-hat)
 #
-# the spread of all draws together over the spread within chains, near 1 if all chains see the same law {cite:p}`gelman1992`. ArviZ refines it in two ways {cite:p}`vehtari2021`. It cuts every chain in two, so that a drift shows as a difference between the halves. And it sorts all draws and works with their ranks, put on the scale of a standard Gaussian, so that a few extreme draws do no harm. Above 1.01 be suspicious.
+# is the spread of all draws together over the spread within chains, near 1 if all chains see the same law {cite:p}`gelman1992`. ArviZ refines it in two ways {cite:p}`vehtari2021`. It cuts every chain in two, so that a drift shows as a difference between the halves. And it sorts all draws and works with their ranks, put on the scale of a standard Gaussian, so that a few extreme draws do no harm. Above 1.01 be suspicious.
 #
 # Here are a good run and four bad ones, of four chains each; the last is one that no diagnostic can catch.
 #

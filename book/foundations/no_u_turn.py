@@ -47,16 +47,16 @@ from sgmc.play import play
 from sgmc.targets import Gaussian
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## Why a U-turn
 #
 # A {term}`trajectory` that is too short is a step of a random walk, one that is too long comes back and wastes its gradients. The right length differs from target to target, and from place to place.
-# Look at the distance from the start $\theta_0$. It changes at the rate
+# Look at the distance from the start $\theta_0$. Half its square changes, with the velocity $v = M^{-1}r$, at the rate
 #
 # $$
-# \frac{d}{dt}\,\tfrac12\lVert\theta - \theta_0\rVert^2 = (\theta - \theta_0)^\top v, \qquad v = M^{-1}r.
+# \frac{d}{dt}\,\tfrac12\lVert\theta - \theta_0\rVert^2 = (\theta - \theta_0)^\top v.
 # $$ (eq-distance)
 #
 # While this is positive, going on brings us farther away. When it turns negative the trajectory makes a *U-turn*: time to stop.
@@ -91,7 +91,7 @@ right.set(xlabel="time of the first turn", ylabel="trajectories")
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-turn-times` the dots stand at very different times: whoever draws a momentum across the ridge comes back soon, whoever draws one along it goes far. Beyond the dots the faint lines fall; the gradients spent there lead back.
+# In {numref}`fig-turn-times` the dots stand at very different times: whoever draws a momentum across the ridge comes back soon, whoever draws one along it goes far. Just beyond its dot every line falls: the gradients spent there lead back. Some lines rise again, and higher; the rule stops at the first turn all the same.
 
 # %% tags=["hide-input"]
 claim(
@@ -116,7 +116,7 @@ claim(
 # The chain has no stationary law at all: its variance grows by one with every draw.
 # Choosing a uniformly random point of the trajectory between start and turn, instead of its end, stops the growth, but the law is still wrong.
 #
-# The reason is the same in both cases. Let the trajectory from $z$ stop at $z'$. Started at $z'$ with the momentum reversed, the same path would *not* stop at $z$: the turn is judged from another start, and the path would run on. The move from $z$ to $z'$ has no way back with the same probability, so there is no detailed balance.
+# The reason is the same in both cases. Let the trajectory from the state $z = (\theta, r)$ stop at $z'$. Started at $z'$ with the momentum reversed, the same path would *not* stop at $z$: the turn is judged from another start, and the path would run on. The move from $z$ to $z'$ has no way back with the same probability, so there is no detailed balance.
 
 
 # %%
@@ -182,7 +182,7 @@ claim(
 # After $j$ doublings there are $2^j$ states, and the start is at a place that the coins decide: each of the $2^j$ places has probability $2^{-j}$.
 #
 # Number the states of the finished path from left to right, $0$ to $2^j - 1$. Its halves, its quarters, its eighths and so on are called its *aligned sub-trees*: blocks of $2^k$ neighbours of which the first has a number that $2^k$ divides. States 4 to 7 are aligned, states 3 to 6 are not.
-# Every new half is an aligned sub-tree of the path that it makes, and so is the old one.
+# When the path is doubled, its old half and its new half are both aligned sub-trees of the result.
 #
 # When is the path long enough? Take any piece of it, with the states $z^-$ and $z^+$ at its ends and the sum $\rho$ of all its momenta, both ends included; up to a factor $M^{-1}\rho$ approximates the way from one end to the other. The piece *turns* if
 #
@@ -191,7 +191,7 @@ claim(
 # $$ (eq-turn)
 #
 # {cite:p}`betancourt2017`. This is {eq}`eq-distance` asked at both ends, and the start does not appear in it.
-# Two neighbouring sub-trees may lie on either side of the very point where the path turns, and neither notice. So when two halves join, each is also checked together with the first state of the other, and we say that a sub-tree turns if it does or one of these two does.
+# Two neighbouring sub-trees may lie on either side of the very point where the path turns, and neither notice. So when two halves join, each is also checked together with the nearest state of the other: from here on a sub-tree *turns* if {eq}`eq-turn` holds for it or for one of these two pieces.
 #
 # Stop when the whole path turns. One more thing is needed, and easily forgotten: if the *new half*, or any aligned sub-tree of it, turns by itself, then the new half must be thrown away, and the growth ends.
 # For a start inside that sub-tree would have stopped there, and never have reached this path.
@@ -302,7 +302,7 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-tree` begin at the black dot and follow the colours outwards: every doubling is as long as all before it together, on one side or the other.
-# The last one, hollow, came to the end of the ridge and back. In the tree below, some of its brackets are red: sub-trees that turn. So the half was thrown away and the growth ended.
+# The last one, hollow, came to the end of the ridge and turned back. In the tree below some of its brackets are red: sub-trees that turn. So this half was thrown away, and the growth ended.
 # The filled states are the finished path, and no bracket over them is red.
 
 # %% tags=["hide-input"]
@@ -367,7 +367,7 @@ claim(
 # The page {doc}`/book/appendix/sgnuts_theorem` proves it in a form that also covers paths with friction and noise ({prf:ref}`thm-tree`).
 # The weights $e^{-H}$ repair what the integrator's error does; along an exact trajectory they would all be equal.
 #
-# The new index need not be independent of the old one. Let $\kappa(s, k)$ be the probability to choose $k$ if the start has index $s$: any choice for which $e^{-H(z_s)}\kappa(s, k)$ is symmetric in $s$ and $k$ will do, and one is better than independent draws: whenever a new half comes, draw a state of it by the weights, and take it with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half {cite:p}`betancourt2017`. That favours states far from the start ({prf:ref}`lem-choice`; {ref}`ex-nuts-write` has you write it).
+# The new index need not be independent of the old one. Let $\kappa(s, k)$ be the probability to choose $k$ if the start has index $s$ (here $\kappa$ is no condition number). Any choice for which $e^{-H(z_s)}\kappa(s, k)$ is symmetric in $s$ and $k$ will do, and one is better than independent draws. Whenever a new half comes, draw a state of it by the weights, and take it with probability $\min(1, w_{\text{new}}/w_{\text{old}})$, where $w$ sums the weights of a half {cite:p}`betancourt2017`. That favours states far from the start ({prf:ref}`lem-choice`; {ref}`ex-nuts-write` has you write it).
 #
 # The package does what `grow` does, for all chains at once, and chooses a state as it goes along. Here is its code in four pieces; nothing is left out between them.
 #
@@ -532,7 +532,7 @@ without_mass = sample(
     untuned, target, target.exact_samples(50, generator), num_samples=10, seed=9
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-dual-averaging", "caption": "Dual averaging on a Gaussian with scales from 0.1 to 10 and unit mass. Above: the step size of each step and its average. Below: the acceptance of each step; the target is the grey line."}, "image": {"alt": "Above, dots of the step size, which fall from one to below 0.1 within a few steps and then scatter about a line that comes to rest at 0.15. Below, dots of the acceptance, which start at zero and one and then scatter about 0.8."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-dual-averaging", "caption": "Dual averaging on a Gaussian with scales from 0.1 to 10 and unit mass. Above: the step size of each step and its average. Below: the acceptance of each step; the target is the grey line."}, "image": {"alt": "Above, dots of the step size, which fall from above one to below 0.1 within a few steps and then scatter about a line that comes to rest at 0.15. Below, dots of the acceptance, which start at zero and one and then scatter about 0.8."}}
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.2), sharex=True)
 left.semilogy([s for s, _, _ in trace], ".", color=COLOURS["NUTS"], label="step size")
 left.semilogy([a for _, a, _ in trace], color="black", label="average")
@@ -545,7 +545,7 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-dual-averaging` the single step sizes (dots) jump about for ever, and their average (line) comes to rest.
-# The acceptance, below, is 0 or 1 at first, because the first steps are far too large and the next far too small; then it scatters about 0.8.
+# The acceptance, below, is first near 0 and then near 1, because the first steps are far too large and the next far too small; then it scatters about 0.8.
 # With unit mass the narrowest scale, 0.1, holds the step down, and the widest, 10, makes the paths long. The adapted mass takes both away, and a draw costs less than a fifteenth as many gradients.
 
 # %% tags=["hide-input"]
@@ -584,7 +584,7 @@ claim(
 # %% [markdown]
 # ## Against HMC, well and badly tuned
 #
-# Give HMC the same step size, and try all lengths. The measure is effective draws per gradient, for the worst of all coordinates and of $\theta$ and $\theta^2$; with many independent chains the autocorrelation time $\tau$ is the variance of a chain's average times its length, over the variance of a draw.
+# Give HMC the same step size as NUTS, and try many lengths. The measure is effective draws per gradient, for the worst of all coordinates and of $\theta$ and $\theta^2$. With many independent chains {eq}`eq-tau` gives $\tau$ at once: the variance of the chains' averages times their length, over the variance of a draw.
 
 # %%
 scales = torch.tensor([1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
@@ -618,7 +618,7 @@ best, worst = (
     min(min(v) for v in by_length.values()),
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-nuts-hmc", "caption": "Effective draws per gradient on a Gaussian with scales from 1 to 6: HMC at every length, with a fixed and with a random number of steps, and NUTS, which has no such setting. All use the same step size."}, "image": {"alt": "Effective draws per gradient over the number of leapfrog steps, on a logarithmic scale. HMC with a random number of steps rises above NUTS's level line for six to eight steps and falls below it for shorter and longer ones; with a fixed number it stays below, and drops by a factor of ten or more at some lengths."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-nuts-hmc", "caption": "Effective draws per gradient on a Gaussian with scales from 1 to 6: HMC at eleven lengths, with a fixed and with a random number of steps, and NUTS, which has no such setting. All use the same step size."}, "image": {"alt": "Effective draws per gradient over the number of leapfrog steps, on a logarithmic scale. HMC with a random number of steps rises above NUTS's level line for six to eight steps and falls below it for shorter and longer ones; with a fixed number it stays below, and drops by a factor of ten or more at some lengths."}}
 figure, axes = plt.subplots(figsize=(5.2, 3.6))
 axes.semilogy(
     lengths,
@@ -642,7 +642,7 @@ axes.legend(loc="lower left", fontsize=8)
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-nuts-hmc` see where the lines of HMC cross that of NUTS. The best length beats NUTS: a tree takes steps that it throws away, and of two sides only one leads far. But the best length is known only after the search, and a wrong one costs far more.
+# In {numref}`fig-nuts-hmc` see where the dashed line of HMC crosses that of NUTS. The best length beats NUTS: a tree takes steps that it throws away, and grows to both sides of the start, although the draw lies on one. But the best length is known only after the search, and a wrong one costs far more.
 
 # %% tags=["hide-input"]
 claim(
@@ -666,7 +666,7 @@ claim(
 # ## In practice
 #
 # * Adapt, then freeze the step size and the mass, then sample.
-# * A tree that ends because of its largest depth, and not because it turned, is legitimate but short. `draws.statistics["depth_limited"]` has the share of them; a large one says that the step size is too small or the mass wrong.
+# * A tree that ends because of its largest depth, and not because it turned, is legitimate but short. `draws.statistics["depth_limited"]` marks such trees; a large share of them says that the step size is too small or the mass wrong.
 # * A tree in which the energy explodes is called *divergent*, and recorded: it marks regions of high curvature that the chain cannot enter. Divergences in one part of the space mean that the draws miss it.
 # * Chains that run together wait for the one with the deepest tree.
 # * Do not put another rule in the place of {eq}`eq-turn` without going through the proof.

@@ -61,7 +61,7 @@ from sgmc.tables import show_table
 from sgmc.tuning import default_kernel
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 generator = torch.Generator().manual_seed(0)
 
 # %% [markdown]
@@ -328,6 +328,7 @@ claim(
 # %% [markdown]
 # Next, all of it for a module of your own: data that come from a `DataLoader`, a regression, and a draw put back into the module, which then is a trained network like any other.
 # `sample` warns that the chains do not agree in their weights; hidden units may change places, so look at the curve.
+# `mean_curve` is the prediction, and `spread` the standard deviation of the curve, without the noise of a new example.
 
 
 # %%

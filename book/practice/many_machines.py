@@ -54,7 +54,7 @@ from sgmc.tables import show_table
 from sgmc.targets import Gaussian
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 DOUBLE = torch.float64
 AVERAGE, WEIGHTED = "#D55E00", "#0072B2"
 stored = read_result(RESULTS / "consensus.json")
@@ -75,9 +75,10 @@ stored = read_result(RESULTS / "consensus.json")
 # The *subset posterior* of shard $j$ has the density
 #
 # $$
-# \pi_j(\theta) \propto p(\theta)^{1/J} \prod_{i \in S_j} p(x_i \mid \theta),
-# \qquad
-# U_j(\theta) = -\tfrac1J \log p(\theta) - \sum_{i \in S_j} \log p(x_i \mid \theta).
+# \begin{aligned}
+# \pi_j(\theta) &\propto p(\theta)^{1/J} \prod_{i \in S_j} p(x_i \mid \theta), \\
+# U_j(\theta) &= -\tfrac1J \log p(\theta) - \sum_{i \in S_j} \log p(x_i \mid \theta).
+# \end{aligned}
 # $$ (eq-machines-shard)
 # ```
 #
@@ -418,14 +419,16 @@ claim(
 #
 # For the rare events all is known: $\theta = \log\lambda$ of a $\text{Gamma}(a, b)$ variable has the mean $\psi(a) - \log b$ and the variance $\psi'(a)$, with the digamma function $\psi$.
 # Part $j$ has $a_j$ = its events and its share of the prior's shape, the posterior $a = \sum_j a_j$ and $b = \sum_j b_j$.
-# Hence the mean of averages with any weights, from infinitely many draws:
+# Hence the mean of averages by inverse variances, from infinitely many draws:
 #
 # $$
-# \sum_j w_j\bigl(\psi(a_j) - \log b_j\bigr), \quad w_j = \frac{1/\psi'(a_j)}{\sum_k 1/\psi'(a_k)}
-# \qquad\text{instead of}\qquad \psi(a) - \log b .
+# \begin{gathered}
+# \sum_j w_j\bigl(\psi(a_j) - \log b_j\bigr) \quad\text{instead of}\quad \psi(a) - \log b, \\
+# \text{with}\quad w_j = \frac{1/\psi'(a_j)}{\sum_k 1/\psi'(a_k)} .
+# \end{gathered}
 # $$ (eq-machines-bias)
 #
-# Two errors are in the mean on the left, and they pull in opposite directions.
+# Two errors are in the sum, and they pull in opposite directions.
 # Every part has a long tail to the left, and so a mean that is too low: if all parts were equal the average would be too small, for $\psi(a/J) - \log(a/J) < \psi(a) - \log a$.
 # But a part with more events lies further to the right and is narrower too, and so gets more weight; a part without events gets next to none.
 # With few parts the one or the other wins, depending on how the hours were dealt; with many parts the second does, and the average is too large.
@@ -778,7 +781,10 @@ claim(
 # It is a computation with assumptions, not a measurement:
 #
 # $$
-# T(W) = \underbrace{J\,(s + d)/\beta}_{\text{moving}} + \underbrace{J\,o}_{\text{overhead}} + \underbrace{\lceil J/W\rceil\,\bar t}_{\text{computing}}
+# \begin{aligned}
+# T(W) = {} & \underbrace{J\,(s + d)/\beta}_{\text{moving}} + \underbrace{J\,o}_{\text{overhead}} \\
+# & + \underbrace{\lceil J/W\rceil\,\bar t}_{\text{computing}}
+# \end{aligned}
 # $$ (eq-machines-plan)
 #
 # with $s$ bytes of a shard and $d$ of its draws, home's rate of $\beta$ bytes a second, an overhead of $o$ seconds a task, and a mean processor time $\bar t$ of a task.
@@ -844,6 +850,7 @@ claim(
 # {numref}`fig-machines-plan` and the table say where the gain ends: at the time that home needs to send and to answer, which does not shrink with $W$.
 # At a hundred workers that is more than half of the time, and by the plan they are 32 times as fast as one worker, not a hundred times.
 # Where $\lceil J/W\rceil\bar t$ has come down to that, more machines are of no use, and data should be loaded by the workers themselves, from files, instead of sent.
+# For that give `run_all` the names of files that all workers see, and a function that opens one, makes its part by {eq}`eq-machines-shard` and samples it.
 #
 # ## In practice
 #

@@ -26,6 +26,8 @@
 # * tell what sampling buys over a well tuned descent, and what it does not.
 #
 # **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/practice/tuning`.
+#
+# In short: for a list of what to recommend a well tuned descent is enough; for intervals take the Gibbs sampler if ratings are Gaussian and factors few, and stochastic gradients where it cannot go.
 
 # %%
 import math
@@ -51,7 +53,7 @@ from sgmc.tables import show_table
 from sgmc.tuning import matched_noise_estimate
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 # Factors of different chains need not agree, as this chapter shows.
 warnings.filterwarnings("ignore", message=".*do not agree")
 
@@ -131,7 +133,10 @@ plt.show()
 # User $i$ has factors $u_i \in \mathbb R^k$ and a bias $a_i$, item $j$ has $w_j \in \mathbb R^k$ and $b_j$, and for the known pairs
 #
 # $$
-# y_{ij} \sim N(\hat y_{ij},\, 1/\tau), \qquad \hat y_{ij} = \mu + a_i + b_j + u_i^\top w_j,
+# \begin{aligned}
+# y_{ij} &\sim N(\hat y_{ij},\, 1/\tau), \\
+# \hat y_{ij} &= \mu + a_i + b_j + u_i^\top w_j,
+# \end{aligned}
 # $$ (eq-recommender-model)
 #
 # with priors $u_i \sim N(0, I/\lambda_u)$, $w_j \sim N(0, I/\lambda_w)$, $a_i \sim N(0, 1/\lambda_a)$ and $b_j \sim N(0, 1/\lambda_b)$.

@@ -17,7 +17,7 @@
 #
 # A step of a sampler is some arithmetic, some memory traffic and some waiting for Python; knowing which of them you pay for tells what will make it faster, and what will not.
 #
-# If you want one finding of this page: with few parameters, and data that fit into memory, minibatches alone save nothing; [the last section](#cost-against-the-size-of-the-data) says why, and what does save.
+# If you want one finding of this page: with few parameters, and data that fit into memory, minibatches alone save nothing; [the section on the size of the data](#cost-against-the-size-of-the-data) says why, and what does save.
 # It can be read without the rest.
 #
 # **You will learn** to
@@ -64,7 +64,7 @@ from sgmc.potentials import Potential
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 double = torch.float64
 result = read_result(RESULTS / "step_cost.json")
 
@@ -76,8 +76,10 @@ result = read_result(RESULTS / "step_cost.json")
 #
 # $$
 # \begin{aligned}
-# p(x \mid \mu) &= \tfrac12 N(x; \mu_1, 1) + \tfrac12 N(x; \mu_2, 1), \\
-# \mu_k &\sim N(0, 10), \qquad \text{true } \mu = (-3, 3).
+# p(x \mid \mu) &= \tfrac12 N(x; \mu_1, 1) \\
+# &\quad + \tfrac12 N(x; \mu_2, 1), \\
+# \mu_k &\sim N(0, 10), \\
+# \text{true } \mu &= (-3, 3).
 # \end{aligned}
 # $$ (eq-cost-mixture)
 #
@@ -96,7 +98,7 @@ result = read_result(RESULTS / "step_cost.json")
 # The C++ program has all of the printed numbers but $C$, and no mixture; the Python programs have the mixture, and none of the numbers.
 
 # %% [markdown]
-# A *step* of the C++ program was not 24 but almost five thousand times as fast: automatic differentiation through a Python sum of 50 logarithms stands against a cubic polynomial.
+# The C++ program was 24 times as fast in all, and a *step* of it almost five thousand times: automatic differentiation through a Python sum of 50 logarithms stands against a cubic polynomial.
 # How much of it is the language cannot be told from these two.
 # The report says itself that the differentiation takes more time than expected, and advises users to write the gradient by hand.
 
@@ -255,7 +257,7 @@ print(textwrap.fill(words, 88))
 # Compiled, most of the calls are gone.
 # The plain C++ program needs less than a tenth of NumPy's time for the same job, and the fast one, which differs in number format, random numbers and a compiler's flag, is again several times faster.
 # At the job with all the data, ten thousand chains at once beat the plain C++ program, eager and compiled.
-# They do not beat the fast one: compiled they are about a fifth behind, from level to four tenths in the runs that we made, and **that gap remains**.
+# They do not beat the fast one: compiled they are about a fifth behind (between nothing and four tenths in the runs that we made), and **that gap remains**.
 # Both compute with vector instructions; ours also writes its noise to memory and reads it again.
 # At the job with minibatches the package loses to both.
 # A thousand different minibatches have to be drawn and gathered in each step, and that is more work than fifty exponentials.
@@ -388,7 +390,7 @@ for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
 # A run takes the number of steps times this; an effective sample, the autocorrelation time times this.
 # ```
 #
-# The sum assumes that the processor cannot compute while Python decides what to do next, which holds on a CPU. The maximum assumes that arithmetic and memory traffic overlap, which modern processors do well.
+# The sum assumes that the processor cannot compute while Python decides what to do next, which holds on a CPU; on a GPU, where nothing of this page was measured, the two overlap. The maximum assumes that arithmetic and memory traffic overlap, which modern processors do well.
 # Dividing by $F$, what remains of the second term is the **roofline** {cite:p}`williams2009`: a program whose *intensity* is $I = F/Q$ operations a byte runs at $\min(\pi, \beta I)$ operations a second at most.
 #
 # The first term does not depend on the number of chains, and the second grows with it.
@@ -451,7 +453,7 @@ claim(
 )
 
 # %% [markdown]
-# The intensities differ by a factor of three hundred, and that decides everything:
+# The intensities differ by a factor of three hundred, and that decides what limits each program:
 
 # %%
 counted = {
@@ -599,7 +601,7 @@ for chains_of in (1, 1_000):
 #
 # 1. Profile ten steps after ten others, so that nothing is measured that happens once.
 # 2. Add up `self_cpu_time_total` and compare with the clock.
-#    If a step takes more than twice the sum, you pay for Python: more chains, more steps between draws, or `compiled=True`.
+#    If a step takes more than twice the sum, you pay for Python: more chains, more steps between draws (`num_steps`), or `SGHMC(…, compiled=True)`.
 # 3. If the operators take it, but each takes a few microseconds, you pay for calls: the same remedies.
 # 4. If few operators take it, see what they are.
 #    Products of matrices (`aten::mm`, `aten::addmm`, `aten::bmm`): arithmetic, so fewer bits or a smaller model.
@@ -635,7 +637,7 @@ claim(
 # ```{prf:theorem} Rounding as extra noise
 # :label: thm-cost-rounding
 #
-# On a Gaussian, let the gradient noise have the covariance $V$, let rounding add an independent error of mean zero with covariance at most $\rho^2V$, and let the friction of SGHMC hold the noise, $C \succeq B = \tfrac12\varepsilon V$, with $\hat B = B$.
+# On a Gaussian, let the gradient noise have the covariance $V$, let rounding add an independent error of mean zero with covariance at most $\rho^2V$, and let the friction of SGHMC be large enough for the noise, $C \succeq B = \tfrac12\varepsilon V$, with $\hat B = B$.
 # Then the covariance of the chain is at least the one without rounding, and at most $1 + \rho^2$ times it.
 # ```
 #
@@ -1290,7 +1292,7 @@ show_table(
 
 # %% [markdown]
 # In the upper panel of {numref}`fig-cost-size` a step of HMC grows like $N$, as it must.
-# A stochastic step reads 500 examples whatever $N$ is, and is nearly flat: over three decades of $N$ it does not even double, and what it gains is the time in which rows are fetched from memory and no longer from a cache.
+# A stochastic step reads 500 examples whatever $N$ is, and is nearly flat: over three decades of $N$ it does not even double, and what is added is the time in which rows are fetched from memory and no longer from a cache.
 # What is timed is the kernel's step.
 # A first version of this page timed `sample` over 200 steps, and saw a tenfold growth: `sample` looks once at all the data before it begins, and 200 steps are too few for that to be of no weight.
 #
@@ -1377,7 +1379,7 @@ claim(
 #
 # ## Change it
 #
-# * Set `step = 0.005` to `step = 0.05`: the points of {numref}`fig-cost-grid` stay where they are and all of its claims hold, for only $s/h$ matters.
+# * Set `step = 0.005` to `step = 0.001`: the points of {numref}`fig-cost-grid` stay where they are and all of its claims hold, for only $s/h$ matters.
 # * Set `a, v, n = 0.2, 0.2, 500` to `a, v, n = 0.2, 0.8, 500`: the model is misspecified, an independent draw reads the data four times, and the claim on the examples read shows ✗ with about 4.
 #
 # ## Exercises

@@ -59,7 +59,7 @@ from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import default_kernel, matched_noise_estimate, tune
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 double = torch.float64
 
 # %% [markdown]
@@ -139,7 +139,10 @@ plt.show()
 # If $M - \tfrac12\varepsilon C - \tfrac14\varepsilon^2A$ is positive definite and $\hat B \preceq C$, then {prf:ref}`alg-sghmc` keeps a law of mean zero with
 #
 # $$
-# \operatorname{Cov}(\theta) = A^{-1}, \qquad \operatorname{Cov}(r) = MKM, \qquad \operatorname{Cov}(\theta, r) = -\tfrac12\varepsilon KM .
+# \begin{aligned}
+# \operatorname{Cov}(\theta) &= A^{-1}, \qquad \operatorname{Cov}(r) = MKM, \\
+# \operatorname{Cov}(\theta, r) &= -\tfrac12\varepsilon KM .
+# \end{aligned}
 # $$ (eq-tuning-law)
 # ```
 #
@@ -155,7 +158,10 @@ plt.show()
 # *The second, squared*, says which covariance $S$ the noise $\zeta$ of a step must have:
 #
 # $$
-# S = Y - (I - \alpha)Y(I - \alpha)^\top + \tfrac12(I - \alpha)YA\eta + \tfrac12\eta AY(I - \alpha)^\top - \eta A\eta .
+# \begin{aligned}
+# S = {} & Y - (I - \alpha)Y(I - \alpha)^\top - \eta A\eta \\
+# & + \tfrac12(I - \alpha)YA\eta + \tfrac12\eta AY(I - \alpha)^\top .
+# \end{aligned}
 # $$
 #
 # By $(I - \tfrac12\alpha)Y = \eta$ the first two terms are $\alpha\eta + \eta\alpha^\top$, and $(I - \alpha)Y = 2\eta - Y$ makes of the others $\eta A\eta - \tfrac12(YA\eta + \eta AY)$.
@@ -468,7 +474,8 @@ claim(
 #
 # A Bayesian network has no known answer, so look at the energy, to which every direction brings its heat.
 # In $d$ dimensions $E[U]$ rises by about $\tfrac d2$ for each unit of temperature; the reference is the same chain with *all the data* and *half the step*.
-# It is a coarse look: one loud direction makes the step so short that in the mean over the coordinates the share of noise is about a hundredth, so that the energy would not show a missing $\hat B$ either, nor a few hot directions.
+# It is a coarse look.
+# One loud direction makes the step so short that the share of noise, in the mean over the coordinates, is about a hundredth: the energy would show neither a missing $\hat B$ nor a few hot directions.
 # The curvature is averaged over three places, for at one of them a network may be flat.
 
 # %%
@@ -718,7 +725,7 @@ print(who_ran(stored))
 # A sixth to a quarter of the effective draws of the squares is lost not by the step but by keeping only a draw every $2/\varepsilon$ steps, where the grid keeps four.
 # On the regression no setting without an estimate is as fast as the default, and with one number as the mass none is nearly as fast, for its inputs have unlike scales.
 # The ratings have like scales.
-# There one number as the mass is as fast, with three times the error.
+# There one number as the mass is about as fast for means and 1.4 times as fast for squares, with three times the error.
 #
 # **For the network the default is too careful.**
 # Its error is the smallest of the chosen, but settings with four times the effective draws of the means, and seventeen times those of the squares, are accepted too.
@@ -1422,7 +1429,7 @@ claim(
 # (in-practice-tuning)=
 # ## In practice
 #
-# With a `model` of your own ({doc}`/book/practice/any_model`) and some `starts`, `(chains, dim)`, and with `mode_of` and `widths` as defined above:
+# With a `model` of your own ({doc}`/book/practice/any_model`) and some `starts`, `(chains, dim)`, and with `mode_of` and `widths` to copy from [three models, three lines](#three-models-three-lines):
 #
 # ```python
 # modes = mode_of(model, starts)

@@ -60,7 +60,7 @@ from sgmc.prediction import error_rate
 from sgmc.tables import show_table
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 result, close = (
     read_result(RESULTS / f"{name}.json") for name in ("neighbours", "fidelity")
@@ -248,6 +248,7 @@ print(who_ran(result))
 # How the boxes were filled: the first has the method nearest to the posterior on the small network.
 # Each other one has the best mean of those that answer the need at one budget; or, of those that [the rule below](#which-differences-are-real) at five per cent, not corrected, cannot tell from the best, the cheapest to predict with.
 # So dropout may have the smaller mean and the ensemble the box above it: the rule does not tell them apart, and the ensemble needs a sixth of the passes.
+# The digits that choose are those that give the numbers, which flatters the chosen a little.
 # The third box rests on a comparison of Laplace with SWAG alone: that it has less log loss than the network it began with is, by the same rule and corrected, not decided.
 #
 # What the names stand for, and where they are derived:
@@ -480,8 +481,10 @@ show_table(["method", "use it when"], [[name, words] for name, words in WHEN.ite
 # The *paired t-test* divides by the standard error that follows from the standard deviation $s_d$ of the $n$ differences, one for each seed; *Welch's test* by the one that follows from those of the two groups, $s_1$ and $s_2$:
 #
 # $$
-# t_{\text{paired}} = \frac{\bar d}{s_d/\sqrt n}, \qquad
-# t_{\text{Welch}} = \frac{\bar d}{\sqrt{(s_1^2 + s_2^2)/n}}.
+# \begin{aligned}
+# t_{\text{paired}} &= \frac{\bar d}{s_d/\sqrt n}, \\
+# t_{\text{Welch}} &= \frac{\bar d}{\sqrt{(s_1^2 + s_2^2)/n}}.
+# \end{aligned}
 # $$ (eq-decide-t)
 #
 # Suppose that the values are normal and independent from seed to seed, and that the two means are the same.
@@ -554,7 +557,7 @@ show_table(
 #
 # *The second test takes stars away.* The paired test alone, corrected, would set seven more: in log loss for Laplace's last layer, and against SWAG and cold SGHMC; in letters for SGHMC, cSGHMC and cold cSGHMC; in clothes for Laplace's last layer.
 # Welch's test alone would set ten more.
-# SGHMC's letters are on both of these lists, and have no star all the same: the correction multiplies a $p$-value by the number of those that are at least as large, and among the larger ones these are more.
+# SGHMC's letters are on both of these lists, and have no star all the same: Holm's factor counts the $p$-values that are at least as large, and where others have grown there are more of them.
 #
 # The weakest of these verdicts is that on Laplace's last layer.
 # It goes on from the very network that it is compared with, and its log loss is the smaller one with each of the five seeds.
@@ -805,7 +808,8 @@ claim(
 # What sampling does give, at that budget, is in the same table:
 #
 # * *Calibration.* SGHMC in cycles has a calibration error of 0.2 to 0.3 per cent, one network of 0.8.
-# * *The posterior, if there is time.* On the small network no method comes nearer than fourteen floors with its 4,000 minibatches, and an ensemble with the same budget is nearer than SGHMC. With ten times as many SGHMC comes to 8.3 floors, SGLD to 11, and HMC, which sees as many examples in fewer steps, to 12.
+# * *The posterior, if there is time.* On the small network no method comes nearer than fourteen floors at one budget of 4,000 minibatches, but for the adversarial ensemble, with two gradients for each; and the plain ensemble is nearer than SGHMC.
+#   With ten times as many minibatches SGHMC comes to 8.3 floors, SGLD to 11, and HMC, which sees as many examples in fewer steps, to 12.
 #   The ensemble that has five times as many is farther away than the one without ({doc}`/book/practice/fidelity`).
 # * *A use beyond prediction*: intervals for parameters ({doc}`/book/practice/reference_posteriors`), decisions that explore ({doc}`/book/bayesian_networks/bandit`).
 
@@ -894,7 +898,7 @@ for score in ("error %", "log loss"):
 # ## Change it
 #
 # * Set `p_value(name, best, score) > 0.05` to `p_value(name, best, score) >= 1` in the first cell: the chart then takes the best mean at whatever cost, and the two last boxes are both *dropout*.
-# * Set `rate, steps = 0.1 / 4_000, 400` to `rate, steps = 0.1 / 4_000, 20`: with a twentieth of the steps some recipes have learnt little, and the claim on their largest error shows ✗.
+# * Set `num_steps=80` to `num_steps=1` in the recipe of the ensemble: five networks of one step each have learnt little, and the claim on the largest error shows ✗.
 # * Set `effect=0.1 / 0.15` to `effect=0.2 / 0.15` in the cell of the first solution: an effect twice as large needs a third of the seeds, or so; the claims on the seeds show ✗ with the new numbers.
 #
 # ## Exercises

@@ -48,7 +48,7 @@ from sgmc.tables import show_table
 from sgmc.targets import GaussianMixture, NoisyGradient
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 # That chains which sit in different modes disagree is what this chapter is about.
 warnings.filterwarnings("ignore", message=".*do not agree")
 
@@ -63,14 +63,17 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 # ```{prf:definition} Cyclical step size
 # :label: def-cyclical-schedule
 #
-# In $K$ steps with $M$ cycles, and $\eta_0$ the largest step, the step number $k = 1, \dots, K$ has the size
+# In $K$ steps with $M$ cycles of $\ell = \lceil K/M\rceil$ steps each, and $\eta_0$ the largest step, the step number $k = 1, \dots, K$ has the size
 #
 # $$
-# \eta_k = \frac{\eta_0}2\Bigl[\cos\Bigl(\frac{\pi\,\operatorname{mod}(k - 1, \lceil K/M\rceil)}{\lceil K/M\rceil}\Bigr) + 1\Bigr].
+# \begin{aligned}
+# \eta_k &= \frac{\eta_0}2\Bigl[\cos\frac{\pi j}\ell + 1\Bigr], \\
+# j &= \operatorname{mod}(k - 1, \ell).
+# \end{aligned}
 # $$ (eq-cyclical-schedule)
 # ```
 #
-# A cycle has $\ell = \lceil K/M\rceil$ steps: the size starts at $\eta_0$, falls along half a wave of the cosine to almost nothing, and jumps back.
+# In a cycle the size starts at $\eta_0$, falls along half a wave of the cosine to almost nothing, and jumps back.
 # (The authors write $\alpha_k$ and $\alpha_0$; here $\alpha$ is the {term}`momentum decay`.)
 # Snapshot ensembles ({doc}`/book/bayesian_networks/neighbours`) use the same wave for descent without noise.
 #
@@ -93,7 +96,8 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 # :dedent: 8
 # ```
 #
-# The target of this chapter is theirs: 25 Gaussians with means on the grid $\{-4, -2, 0, 2, 4\}^2$, equal weights, and the variance $\sigma^2 = 0.03$ in every direction.
+# The target of this chapter is theirs, and so is the schedule: 30 cycles in 50,000 steps, hence $\ell = 1{,}667$, and $\eta_0 = 0.07$.
+# There are 25 Gaussians with means on the grid $\{-4, -2, 0, 2, 4\}^2$, equal weights, and the variance $\sigma^2 = 0.03$ in every direction.
 # A mode is $0.17$ wide and its neighbours are 2 away.
 # Between two of them the energy rises by about 16, so that a diffusion with the right law hardly ever crosses: the time it takes grows like $e^{16}$, which is nine million.
 # The gradient is seen through noise $N(0, 1)$, and $\hat B = \tfrac12\eta V$ takes that out of what is injected ({prf:ref}`alg-sgld`): at every step size up to 2 both kinds of noise together are $N(0, 2\eta)$.
@@ -124,7 +128,7 @@ every_step = Cyclical(langevin, HIGHEST, LENGTH, num_draws=LENGTH)
 path = sample(every_step, noisy, torch.zeros(1, 2), 4 * LENGTH, seed=5)
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-film", "caption": "Two cycles, to be played. Left: the step size, and where the chain is in the schedule. Right: the chain's last 120 steps (dots) among the 25 modes (rings of two standard deviations); in orange the ends of the cycles so far."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-film", "caption": "Two cycles, to be played. Left: the step size, where the chain is in the schedule, and 2σ² (dotted), of which the next section speaks. Right: the chain's last 120 steps (dots) among the 25 modes (rings of two standard deviations); in orange the ends of the cycles so far."}}
 def frames(number=16, cycles=2):
     """One picture after every eighth of a cycle."""
     long = cycles * LENGTH
@@ -508,10 +512,10 @@ claim(
 # ```{prf:proposition} $M$ choices among $m$ modes
 # :label: prop-cyclical-choices
 #
-# Let $M$ independent choices fall on $m$ modes with probability $1/m$ each, $X_i$ times on mode $i$. The expected number of modes found is $m\bigl(1 - (1 - \tfrac1m)^M\bigr)$, and the expected total variation of the shares $X_i/M$ from $1/m$ is
+# Let $M$ independent choices fall on $m$ modes with probability $1/m$ each, $X_i$ times on mode $i$, so that $X_i \sim \operatorname{Bin}(M, 1/m)$. The expected number of modes found is $m\bigl(1 - (1 - \tfrac1m)^M\bigr)$, and the expected total variation of the shares $X_i/M$ from $1/m$ is
 #
 # $$
-# \frac m2\,E\Bigl|\frac{X_1}M - \frac1m\Bigr| \approx \sqrt{\frac{m - 1}{2\pi M}}, \qquad X_1 \sim \operatorname{Bin}(M, 1/m).
+# \frac m2\,E\Bigl|\frac{X_1}M - \frac1m\Bigr| \approx \sqrt{\frac{m - 1}{2\pi M}}.
 # $$ (eq-cyclical-choices)
 # ```
 #
@@ -712,7 +716,7 @@ show_table(
 # Every method with cycles took the most cycles that it was offered and the longer exploration.
 # {numref}`fig-cyclical-modes` shows all seeds of the second table.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-modes", "caption": "Twenty seeds with four chains. Above: modes with more than 1 % of the draws, a point for each seed; grey line: four modes. Below: total variation of the masses (dots) and over a hundred cells (rings); grey line: the masses of 120 independent even choices."}, "image": {"alt": "Two strip plots for nine methods, one below the other. Above, SGLD is at three or four modes and all others lie between 20 and 25. Below, SGLD is near 0.84, and the smallest rings are those of the methods that end with small steps: fresh cycles, tuned cSGLD and tuned cSGHMC."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-modes", "caption": "Twenty seeds with four chains. Above: modes with more than 1 % of the draws, a point for each seed; grey line: four modes. Below: total variation of the masses (dots) and over a hundred cells (rings); grey line: the masses of 120 independent even choices, as many as four chains of 30 cycles make."}, "image": {"alt": "Two strip plots for nine methods, one below the other. Above, SGLD is at three or four modes and all others lie between 20 and 25. Below, SGLD is near 0.84, and the smallest rings are those of the methods that end with small steps: fresh cycles, tuned cSGLD and tuned cSGHMC."}}
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.2, 6.6))
 for row, name in enumerate(methods):
     runs = [one["four chains"] for one in methods[name]["runs"]]
@@ -998,10 +1002,10 @@ show_table(
 )
 
 # %% [markdown]
-# With $r$ kept the variance is within 3 % of the truth everywhere; with $v$ kept it is too large, and the more so the smaller $\alpha$ and the shorter the cycle.
+# With $r$ kept the variance at the end is within 3 % of the truth in all cases; with $v$ kept it is too large, and the more so the smaller $\alpha$ and the shorter the cycle.
 # {numref}`fig-cyclical-velocity` has the whole of a short cycle.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-velocity", "caption": "Exact variance of θ over a cycle of 100 steps of cSGHMC on a standard Gaussian, α = 0.1: with the momentum handed on (solid) and with the velocity (dashed). The truth is 1 (grey)."}, "image": {"alt": "The solid line stays near one; the dashed one swings down to below one half and up to 1.8."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-velocity", "caption": "Exact variance of θ over a cycle of 100 steps of cSGHMC on a standard Gaussian, α = 0.1: with the momentum handed on (solid) and with the velocity (dashed). The truth is 1 (grey)."}, "image": {"alt": "The solid line swings a little at the start and stays near one; the dashed one starts at 1.8, swings down to below one half, and rises to 1.8 at the end."}}
 figure, axes = plt.subplots(figsize=(6, 3))
 for what, style in ((False, "-"), (True, "--")):
     axes.plot(
@@ -1017,7 +1021,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# With the momentum handed on the variance stays near 1 all the way; with the velocity it swings, and it ends at 1.77 because the chain freezes there.
+# With the momentum handed on the variance swings a little at the start and then stays near 1; with the velocity it swings widely, and it ends at 1.77 because the chain freezes there.
 # For the authors' network this does not matter: their program's default is $\alpha = 0.9$, and a cycle has some 39,000 steps.
 # With the usual momentum of 0.9, which is $\alpha = 0.1$, and short cycles it does.
 # What else their program does, and whether cycles help a network, is the subject of {doc}`/book/bayesian_networks/cyclical_networks`.
@@ -1095,7 +1099,7 @@ claim(
 # ## Change it
 #
 # * Set `LENGTH, HIGHEST = 1_667, 0.02` in place of `1_667, 0.07`. In the film the chain stays in one ring: no step is large enough to throw it out. Among others the claims on the first tenth of a cycle and on the share on the right show ✗, the second because the chains now stay where the exact draws put them.
-# * Set `times = 1` in place of `times = 9`, so that all modes weigh the same. The exact share on the right falls from 86 % to 40 %, and the share of cycles that end there from 48 % to 39 % only; the claim on it, made for nine times the weight, shows ✗.
+# * Set `times = 1` in place of `times = 9`, so that all modes weigh the same. The exact share on the right falls from 86 % to 40 %, but the share of cycles that end there only from 48 % to 39 %; the claim on it, made for nine times the weight, shows ✗.
 # * In the experiment with the velocity set `lengths = (100, 1_000)` to `lengths = (100, 4_000)`. The claim on 1,000 steps with $v$ kept shows ✗, and the table has the variance with $v$ kept nearer to 1: the longer the cycle, the gentler the fall.
 #
 # ## Exercises

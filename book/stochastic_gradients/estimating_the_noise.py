@@ -22,7 +22,7 @@
 # * say by an exact formula what a wrong $\hat B$ does, direction by direction,
 # * estimate the noise without bias, from the very minibatch of the step,
 # * choose between one number, a diagonal and a matrix, and tell beforehand which will do,
-# * recognise four wrong estimates by the law they lead to,
+# * say which law four wrong estimates lead to,
 # * choose the friction, and reduce the noise where friction is not enough.
 #
 # **You will need** {doc}`/book/stochastic_gradients/minibatch_noise` and {doc}`/book/stochastic_gradients/sghmc`.
@@ -49,7 +49,7 @@ from sgmc.tables import show_table
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 # Several runs below take too little friction on purpose, and the kernel would warn each
 # time.
 warnings.filterwarnings("ignore", message="½εV̂ exceeded the friction")
@@ -123,8 +123,9 @@ show_frames(
 #
 # $$
 # \begin{aligned}
-# \operatorname{Var}(v^\top\theta) &= \frac1a\;T_v\;\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}}, \\
-# T_v &= 1 + \frac{v^\top(B - \hat B)\,v}C .
+# T_v &= 1 + \frac{v^\top(B - \hat B)\,v}C , \\
+# \operatorname{Var}(v^\top\theta) &= \frac{T_v}a \\
+# &\quad\times\frac1{1 - \dfrac{\varepsilon^2a}{4 - 2\varepsilon C}} .
 # \end{aligned}
 # $$ (eq-direction)
 # ```
@@ -144,7 +145,7 @@ show_frames(
 #
 # * The first line, squared: $X = X + 2\varepsilon Z + \varepsilon^2Y$, so $Z = -\tfrac12\varepsilon Y$. Then also $E[x'y] = Z + \varepsilon Y = \tfrac12\varepsilon Y$.
 # * The second line, times $x'$: $-\tfrac12\varepsilon Y = (1 - \varepsilon C)\tfrac12\varepsilon Y - \varepsilon aX$, so $aX = (1 - \tfrac12\varepsilon C)Y$.
-# * The second line, squared: $Y = (1 - \varepsilon C)^2Y - (1 - \varepsilon C)\varepsilon^2aY + \varepsilon^2a^2X + 2\varepsilon CT_v$.
+# * The second line, squared: $Y = (1 - \varepsilon C)^2Y - (1 - \varepsilon C)\varepsilon^2aY$ $\;+\;\varepsilon^2a^2X + 2\varepsilon CT_v$.
 #
 # Put $aX$ from the second into the third and divide by $2\varepsilon C$: $Y(1 - \tfrac12\varepsilon C - \tfrac14\varepsilon^2a) = T_v$. With the second once more this is {eq}`eq-direction`. That a stationary law exists under the two conditions is shown in {doc}`/book/appendix/proofs`.
 # ```
@@ -258,12 +259,12 @@ claim(
 # ```{prf:definition} Estimates of the gradient noise
 # :label: def-estimate
 #
-# For a minibatch $S$ of $n \ge 2$ examples let $\bar g_S$ be the mean of their gradients. The *full* estimate is
+# For a minibatch $S$ of $n \ge 2$ examples let $\bar g_S$ be the mean of their gradients, and $h_i = g_i - \bar g_S$. The *full* estimate is
 #
 # $$
 # \begin{aligned}
 # \hat V &= \frac{N^2}n\,\Bigl(1 - \frac nN\Bigr)\,\hat\Sigma_S, \\
-# \hat\Sigma_S &= \frac1{n - 1}\sum_{i \in S}(g_i - \bar g_S)(g_i - \bar g_S)^\top,
+# \hat\Sigma_S &= \frac1{n - 1}\sum_{i \in S}h_ih_i^\top,
 # \end{aligned}
 # $$ (eq-estimate)
 #
@@ -326,7 +327,16 @@ for how, minibatches in all_minibatches.items():
 # ```{prf:theorem} A noisy estimate is as good as the truth
 # :label: thm-estimate-kick
 #
-# Let $\hat V$ be computed from the minibatch that gives $\nabla\tilde U(\theta)$, with $E[\hat V \mid \theta] = V(\theta)$ and $\tfrac12\varepsilon\hat V \preceq C$ always. Then the noise of a step, $\zeta = -\varepsilon(\nabla\tilde U - \nabla U) + \sqrt{2\varepsilon(C - \tfrac12\varepsilon\hat V)}\;\xi$ with a fresh $\xi \sim N(0, I)$, has mean 0 and covariance
+# Let $\hat V$ be computed from the minibatch that gives $\nabla\tilde U(\theta)$, with $E[\hat V \mid \theta] = V(\theta)$ and $\tfrac12\varepsilon\hat V \preceq C$ always. Then the noise of a step,
+#
+# $$
+# \begin{aligned}
+# \zeta = &-\varepsilon(\nabla\tilde U - \nabla U) \\
+# &+ \sqrt{2\varepsilon(C - \tfrac12\varepsilon\hat V)}\;\xi
+# \end{aligned}
+# $$
+#
+# with a fresh $\xi \sim N(0, I)$, has mean 0 and covariance
 #
 # $$
 # \operatorname{Cov}[\zeta \mid \theta] = 2\varepsilon C .
@@ -946,7 +956,7 @@ claim(
     clipped_share(runs[50.0, "diagonal"]),
     near=0.13,
     within=0.03,
-    because="thousands of steps; the spread of B̂ from a minibatch is known to a part",
+    because="thousands of steps; the spread of B̂ from a minibatch is known only roughly",
 )
 claim(
     "Share of coordinates clipped, diagonal, C = 10",
@@ -1143,7 +1153,7 @@ claim(
 # T = \frac{B + 2\varepsilon(C - \hat B)^2}C .
 # $$ (eq-variance-for-deviation)
 #
-# That is too little where $2(C - \hat B)\varepsilon < 1$, and by accident right where it is one. At $C = 50$ most of the noise comes with the gradient anyway, and the chain is only some ten per cent too cold; in learning-rate form, with a factor of $\eta$, next to nothing would be injected.
+# That is too little where $2(C - \hat B)\varepsilon < 1$, and by accident right where it is one. At $C = 50$ most of the noise comes with the gradient anyway, and the chain is only some ten per cent too cold; in learning-rate form the variance has the small factor $\eta$, and its square would be next to nothing.
 #
 # **One minibatch for a whole trajectory.** Over $m$ steps that share a minibatch the kicks add up, to a covariance of $m^2\varepsilon^2V$ instead of $m\varepsilon^2V$. The $\hat V$ of each step is right, and of no use: {prf:ref}`thm-estimate-kick` needs a fresh minibatch. The chain is still linear if one looks at its state once in $m$ steps, so its law can be computed.
 
@@ -1252,7 +1262,7 @@ axes.set(xlabel="standard deviation / reference", xlim=(0.8, None))
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-estimate-wrong` each point lies close to its bar: the mistakes do what their laws say. So a run whose law is wrong can be asked which mistake it made.
+# In {numref}`fig-estimate-wrong` each point lies close to its bar: the mistakes do what their laws say. So a wrong law hints at the mistake, but it need not tell which one: the first two take next to nothing away, and look like $\hat B = 0$.
 
 # %% tags=["hide-input"]
 for name, (run, expected) in wrong.items():
@@ -1281,7 +1291,7 @@ for name, (run, expected) in wrong.items():
 # $$ (eq-control)
 #
 # It is unbiased, and by {prf:ref}`thm-minibatch` its covariance is $\frac{N^2}n$ times that of the differences $g_i(\theta) - g_i(\theta^*) \approx \nabla g_i(\theta^*)(\theta - \theta^*)$. It grows with the square of the distance from the mode.
-# A posterior has a width of the order of $1/\sqrt N$, so within it the noise is of the order of $\frac{N^2}n\cdot\frac1N = \frac Nn$, where the plain minibatch has $\frac{N^2}n$. Far from the mode, where the differences are as large as the gradients, nothing is gained.
+# A posterior has a width of the order of $1/\sqrt N$, so within it the noise is of the order of $\frac{N^2}n\cdot\frac1N = \frac Nn$, where the plain minibatch has $\frac{N^2}n$. Far from the mode, where the differences are as large as the gradients, little is gained.
 
 # %%
 calm = control_variates(posterior, mode.float())
@@ -1309,7 +1319,7 @@ def traces(target):
 plain_traces, calm_traces = traces(posterior), traces(calm)
 calm_run = sghmc(10.0, 0.0, calm, chains=50, num_samples=300, warm_up=100)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-control", "caption": "Trace of V̂ on the logistic regression at a distance from the mode, in posterior standard deviations of each coordinate: the plain minibatch gradient and the one with a control variate. The grey band is where most draws of the posterior lie."}, "image": {"alt": "Trace of the noise against distance on logarithmic axes. The line of the plain minibatch is flat. The line of the control variate is straight with slope two, lies far below in the grey band, and meets the other far to its right."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-control", "caption": "Trace of V̂ on the logistic regression at a distance from the mode, in posterior standard deviations of each coordinate: the plain minibatch gradient and the one with a control variate. The grey band is where most draws of the posterior lie."}, "image": {"alt": "Trace of the noise against distance on logarithmic axes. The line of the plain minibatch is nearly flat. The line of the control variate rises with slope two, lies far below in the grey band, and comes near the other far to its right."}}
 figure, axes = plt.subplots()
 axes.axvspan(0.8, 1.2, color=TRUTH, alpha=0.35, lw=0)
 axes.loglog(distances, plain_traces, color=KINDS["zero"], label="plain minibatch")
@@ -1322,7 +1332,7 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-estimate-control` the two lines meet only far outside of the posterior.
+# In {numref}`fig-estimate-control` the two lines come near each other only far outside of the posterior.
 # So the same regression that no estimate could sample at $C = 10$ is sampled there with $\hat B = 0$. The price is the search for the mode, $Nd$ numbers of memory and gradients at two points instead of one; and there must be *one* mode, which a network does not have.
 
 # %% tags=["hide-input"]

@@ -43,7 +43,7 @@ from sgmc.tables import show_table
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 # Some runs below are looked at while the chains are still on their way.
 warnings.filterwarnings("ignore", message=".*do not agree")
 
@@ -89,7 +89,7 @@ plt.show()
 
 # %% [markdown]
 # In {numref}`fig-sgld-paths` SGD goes to the mode, the point of largest posterior density, and stays close to it.
-# The other one goes there too, and then walks over the whole hill, with nearly as much time in each place as the posterior says.
+# SGLD goes there too, and then walks over the whole hill, with nearly as much time in each place as the posterior says.
 
 # %% tags=["hide-input"]
 many = posterior.mean.expand(2_000, -1).contiguous()
@@ -148,7 +148,8 @@ for name, kernel, near, within in (
 #
 # $$
 # \begin{aligned}
-# \int f\,\partial_tp &= \frac{d}{dt}E[f(z_t)] = \int p\,\Bigl(\nabla f\cdot b + \sum_{ij}D_{ij}\,\partial_i\partial_jf\Bigr)\\
+# \int f\,\partial_tp &= \frac{d}{dt}E[f(z_t)]\\
+# &= \int p\,\Bigl(\nabla f\cdot b + \sum_{ij}D_{ij}\,\partial_i\partial_jf\Bigr)\\
 # &= \int f\,\Bigl(-\nabla\cdot(p\,b) + \sum_{ij}\partial_i\partial_j(D_{ij}\,p)\Bigr).
 # \end{aligned}
 # $$
@@ -225,7 +226,8 @@ show_frames(
 
 # %% [markdown]
 # Play {numref}`fig-langevin-density`: the start is forgotten at two speeds.
-# Within a time of one half the density has slid down and nearly taken the shape of the right well; the hill between the wells it crosses only now and then, so that the left well fills up much more slowly.
+# Within a time of one half the density has slid down and nearly taken the shape of the right well.
+# Few chains cross the hill between the wells, so the left well fills up much more slowly.
 
 # %% tags=["hide-input"]
 right = grid > 0
@@ -324,7 +326,7 @@ claim(
 # %% [markdown]
 # The package's step moves many chains at once, and knows three things more.
 # A {term}`temperature` $T$ makes $e^{-U/T}$ the target; with $T = 0$ it is SGD.
-# A noise estimate $\hat B = \tfrac12\eta\hat V$ takes the gradient's own noise out of what is injected.
+# A noise estimate $\hat B = \tfrac12\eta\hat V$ takes the gradient's own noise out of what is injected: the variance $2\eta(T - \hat B)$ is left.
 # A mass $M$ makes the steps $\eta M^{-1}\nabla\tilde U$ and gives the noise the covariance $2\eta M^{-1}$, as {doc}`/book/stochastic_gradients/constant_sgd` derives.
 # Without being told otherwise it takes $T = 1$, $\hat B = 0$ and $M = 1$.
 #
@@ -455,7 +457,8 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-sgld-variance` the points lie on the lines of the exact law. The solid line, without an estimate, climbs much faster than the dashed one.
+# In {numref}`fig-sgld-variance` the points lie on the lines of the exact law.
+# The solid line, without an estimate, climbs much faster than the dashed one, which ends before $\eta = \tfrac12$: there $\hat B = 1$, and nothing is left to inject.
 
 # %% tags=["hide-input"]
 claim(
@@ -497,14 +500,16 @@ claim(
 #
 # a part that is always there, and a part that grows with the distance.
 #
-# *How far the examples differ, at a fixed $\delta$.* The second part differs from its average by $(x_ix_i^\top - \bar A)\,\delta$, where $\bar A = \frac1N\sum_ix_ix_i^\top$. So the covariance of the $g_i$ over the examples is that of the $-x_ie_i$, and $\frac1N\sum_i(x_ix_i^\top - \bar A)\,\delta\delta^\top(x_ix_i^\top - \bar A)$, and two mixed terms with one $\delta$ each.
+# *How far the examples differ, at a fixed $\delta$.* The second part differs from its average by $R_i\delta$, where $R_i = x_ix_i^\top - \bar A$ and $\bar A = \frac1N\sum_ix_ix_i^\top$.
+# So the covariance of the $g_i$ over the examples is that of the $-x_ie_i$, plus $\frac1N\sum_iR_i\,\delta\delta^\top R_i$, plus two mixed terms with one $\delta$ each.
 #
 # *The average over $\delta$.* The chain is stationary, with $E[\delta] = 0$ and $E[\delta\delta^\top] = \Sigma$. The mixed terms vanish, and in the other $\Sigma$ takes the place of $\delta\delta^\top$. With the factor that {eq}`eq-v` puts before a covariance over examples,
 #
 # $$
 # \begin{aligned}
-# E[V(\theta)] &= V(\hat\theta) + \frac{N^2}n\,\frac{N - n}{N - 1}\,G(\Sigma),\\
-# G(\Sigma) &= \frac1N\sum_i(x_ix_i^\top - \bar A)\,\Sigma\,(x_ix_i^\top - \bar A),
+# E[V(\theta)] &= V(\hat\theta)\\
+# &\quad + \frac{N^2}n\,\frac{N - n}{N - 1}\,G(\Sigma),\\
+# G(\Sigma) &= \frac1N\sum_iR_i\,\Sigma\,R_i,
 # \end{aligned}
 # $$ (eq-regression-noise)
 #
@@ -513,7 +518,10 @@ claim(
 # *The balance.* A step moves $\delta$ to $(I - \eta A)\delta$, with $A \approx NI$ the posterior's precision, and adds noise that has mean zero whatever $\delta$ is. So the covariances add up as in a linear chain:
 #
 # $$
-# \Sigma = (I - \eta A)\,\Sigma\,(I - \eta A) + 2\eta I + \eta^2E[V(\theta)].
+# \begin{aligned}
+# \Sigma ={} &(I - \eta A)\,\Sigma\,(I - \eta A)\\
+# &+ 2\eta I + \eta^2E[V(\theta)].
+# \end{aligned}
 # $$ (eq-regression-balance)
 #
 # The right side is linear in $\Sigma$, and no moment higher than the second occurs in it.

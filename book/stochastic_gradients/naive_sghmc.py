@@ -42,7 +42,7 @@ from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
 # ## The obvious algorithm
@@ -217,7 +217,10 @@ claim(
 # In continuous time
 #
 # $$
-# d\theta = M^{-1}r\,dt, \qquad dr = -\nabla U(\theta)\,dt + N(0, 2B\,dt).
+# \begin{aligned}
+# d\theta &= M^{-1}r\,dt,\\
+# dr &= -\nabla U(\theta)\,dt + N(0, 2B\,dt).
+# \end{aligned}
 # $$ (eq-naive)
 #
 # Hamilton's equations carry a {term}`density` about without spreading it, because their flow keeps volume.
@@ -401,13 +404,16 @@ claim(
 # If $r \sim N(0, 1)$ is drawn afresh after every time $t$ (not a multiple of $\pi$), the dynamics {eq}`eq-naive` has the stationary variance
 #
 # $$
-# \sigma^2 = 1 + B\Bigl(\frac{t}{\sin^2t} - \cot t\Bigr) = 1 + \tfrac23Bt + O(t^3).
+# \begin{aligned}
+# \sigma^2 &= 1 + B\Bigl(\frac{t}{\sin^2t} - \cot t\Bigr)\\
+# &= 1 + \tfrac23Bt + O(t^3).
+# \end{aligned}
 # $$ (eq-naive-variance)
 # ```
 #
 # ```{prf:proof}
 # Without noise $(\theta, r)$ rotates.
-# Noise that arrives at the time $s$ in $r$ has turned by $t - s$ when the trajectory ends, so that $\sin(t - s)$ of it is in $\theta$.
+# Noise that arrives at the time $s$ in $r$ has turned by $t - s$ when the trajectory ends, so that it has moved $\theta$ by $\sin(t - s)$ times its size.
 # Hence $\theta(t) = \theta\cos t + r\sin t + \xi$, where $\xi$ has the variance $\int_0^t2B\sin^2(t - s)\,ds = B(t - \sin t\cos t)$.
 # Stationarity is $\sigma^2 = \sigma^2\cos^2t + \sin^2t + B(t - \sin t\cos t)$; divide by $1 - \cos^2t = \sin^2t$.
 # ```
@@ -588,7 +594,7 @@ for name, value, near, within in (
         value,
         near=near,
         within=within,
-        because="2,000 chains, 20 draws each; other seeds stay within a third of this",
+        because="2,000 chains, 20 draws each; other seeds stay within a third of the tolerance",
     )
 
 # %% [markdown]
@@ -621,8 +627,8 @@ realistic = sample(
 claim(
     "Acceptance of 20-step trajectories in ten dimensions at V = 120",
     realistic.statistics["acceptance"].mean(),
-    at_most=0.0002,
-    because="the energy gained is about 120; other seeds stay below 1e-4",
+    at_most=1e-6,
+    because="the energy gained is about 120; other seeds stay far below",
 )
 
 # %% [markdown]
@@ -684,8 +690,8 @@ claim(
 # For given noises the map from $(\theta, r)$ to $(\theta', -r')$ keeps volume, and it is undone by the same map with the noises in the reversed order.
 # The reversed path visits the same points and needs the same noise at each, so both paths have the density $\prod_iq(\xi_i \mid \theta_i)$, and the proposal is in detailed balance with respect to Lebesgue measure.
 # Accepting with $\min(1, e^{-\Delta H})$ makes that detailed balance for $e^{-H}$.
-# The law $q$ may depend on $\theta$, as that of a minibatch does; but every point must draw its noise once.
-# (Fresh noise for each half kick is a palindrome too, and as valid; see {prf:ref}`thm-noisy-trajectory`.)
+# The law $q$ may depend on $\theta$, as that of a minibatch does.
+# (Fresh noise for each half kick is as valid: number the half kicks in place of the points. {prf:ref}`thm-noisy-trajectory` has the proof.)
 # ```
 #
 # ```{exercise}

@@ -50,7 +50,7 @@ from sgmc.posteriors import LogisticRegression
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
-play()
+play()  # a claim that fails now shows ✗, and the page goes on
 warnings.filterwarnings(
     "ignore", message=".*max_depth"
 )  # a few trees reach their largest depth; a claim below says how few
@@ -210,7 +210,10 @@ claim(
 # The film has the same law in both directions if the pair $(z, z')$ is as likely as the pair $(Fz', Fz)$, which the reversed film shows:
 #
 # $$
-# \mu(dz)\,P(z, dz') = \mu(dz')\,P(Fz', F\,dz),
+# \begin{aligned}
+# \mu(dz)&\,P(z, dz') \\
+# &= \mu(dz')\,P(Fz', F\,dz),
+# \end{aligned}
 # $$ (eq-flip-balance)
 #
 # or in densities $\mu(z)\,p(z, z') = \mu(z')\,p(Fz', Fz)$. This is *detailed balance up to the flip*. The continuous dynamics satisfy it for $\mu \propto e^{-H}$; {cite:t}`chen2014` say so of SGHMC, and the report hoped for something of the kind.
@@ -219,13 +222,14 @@ claim(
 # $$
 # \begin{aligned}
 # y &= \theta + \tfrac12\varepsilon v, \\
-# r' &= r - \varepsilon\nabla\tilde U(y) - \tfrac12\varepsilon CM^{-1}(r + r') + \xi, \\
+# r' &= r - \varepsilon\nabla\tilde U(y) + \xi \\
+# &\quad - \tfrac12\varepsilon CM^{-1}(r + r'), \\
 # \theta' &= y + \tfrac12\varepsilon v'.
 # \end{aligned}
 # $$ (eq-palindromic-step)
 #
 # This step is a *palindrome*: it reads the same from both sides. It costs one gradient, as before.
-# Solve the middle line for $r'$, and it is a list of flows: half of the friction as Euler takes it, the kick, the noise, and the other half as Euler's *implicit* method takes it, $r \leftarrow (I + \tfrac12\varepsilon CM^{-1})^{-1}r$.
+# Solve the middle equation for $r'$, and it is a list of flows: half of the friction as Euler takes it, the kick, the noise, and the other half as Euler's *implicit* method takes it, $r \leftarrow (I + \tfrac12\varepsilon CM^{-1})^{-1}r$.
 #
 # ```{literalinclude} ../../sgmc/flows.py
 # :language: python
@@ -240,11 +244,14 @@ claim(
 # 1. The palindromic step satisfies
 #
 #    $$
-#    e^{-H(z)}\,dz\,P(z, dz') = e^{W}\,e^{-H(z')}\,dz'\,P(Fz', F\,dz),
+#    \begin{aligned}
+#    e^{-H(z)}&\,dz\,P(z, dz') \\
+#    &= e^{W}\,e^{-H(z')}\,dz'\,P(Fz', F\,dz),
+#    \end{aligned}
 #    $$
 #
-#    where $W = U(\theta') - U(\theta) - \nabla U(y)^\top(\theta' - \theta)$ is the *work*: the change of $U$ less what the force at $y$ accounts for, the error of a quadrature rule.
-# 2. If $U = \tfrac12\theta^\top A\theta$, then {eq}`eq-flip-balance` holds exactly, with $\theta \sim N(0, A^{-1})$ and independently $r \sim N\bigl(0, (M^{-1} - \tfrac14\varepsilon^2M^{-1}AM^{-1})^{-1}\bigr)$. If $\nabla U$ is not affine, it holds for no positive continuous density that is even in $r$.
+#    where $W = U(\theta') - U(\theta)$ $-\;\nabla U(y)^\top(\theta' - \theta)$ is the *work*: the change of $U$ less what the force at $y$ accounts for, the error of a quadrature rule.
+# 2. If $U = \tfrac12\theta^\top A\theta$, then {eq}`eq-flip-balance` holds exactly, with $\theta \sim N(0, A^{-1})$ and an independent Gaussian $r$ of mean 0 and precision $M^{-1} - \tfrac14\varepsilon^2M^{-1}AM^{-1}$. If $\nabla U$ is not affine, it holds for no positive continuous density that is even in $r$.
 # 3. Drift–kick is the palindromic step looked at half a drift too early. Its time reversal is not "drift back, kick" but "kick, drift back".
 # ```
 #
@@ -803,7 +810,7 @@ torn = {
     for name, plan in plans.items()
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-slopes", "caption": "Absolute relative bias against the step size on three targets, with two standard errors. Grey: slopes one (dotted) and two (dashed)."}, "image": {"alt": "Three panels on logarithmic axes. In each the circles of equal weights with the palindromic step fall along the line of slope two or faster; the triangles of energy weights stay flat, the highest of all or nearly so; the squares of drift–kick lie above the circles."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-slopes", "caption": "Absolute relative bias against the step size on three targets, with two standard errors. Grey: slopes one (dotted) and two (dashed)."}, "image": {"alt": "Three panels on logarithmic axes. In each the circles of equal weights with the palindromic step fall along the line of slope two or faster; the triangles of energy weights stay flat; the squares of drift–kick lie far above the circles, and mostly above the triangles."}}
 figure, panels = plt.subplots(3, 1, figsize=(6.4, 8.4))
 for axes, (name, plan) in zip(panels, plans.items(), strict=True):
     for series, steps, label in (
@@ -1046,7 +1053,7 @@ for c in damping:
     ).statistics
     lengths.append(0.05 * (2.0 ** statistics["depth"]).mean())
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-cost", "caption": "Top: effective draws per gradient against friction, eight scales between 1 and 5; SGHMC is exact, SGNUTS measured. Bottom: mean duration of a path on a 10-dimensional standard Gaussian, ε = 0.05; the dotted line is half a period."}, "image": {"alt": "Top: SGHMC that keeps its momentum has a peak far above all others at a friction below one; with fresh momenta 40 steps do better than 5; the points of SGNUTS lie between these. Bottom: the duration of a path is near half a period up to a friction of about one, and falls beyond."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-cost", "caption": "Top: effective draws per gradient against friction, eight scales between 1 and 5; SGHMC is exact, SGNUTS measured. Bottom: mean duration of a path on a 10-dimensional standard Gaussian, ε = 0.05; the dotted line is half a period."}, "image": {"alt": "Top: SGHMC that keeps its momentum has its peak at a friction of about 0.2; with fresh momenta 40 steps come close to it, and 5 steps lie far below; the points of SGNUTS lie between these, and at a friction of 4 a little above all lines. Bottom: the duration of a path is near half a period up to a friction of about one, and falls beyond."}}
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.4, 6.8), height_ratios=(1.3, 1))
 top.loglog(many, kept, color=COLOURS["SGHMC"], label="SGHMC, momentum kept, any $m$")
 for m, style in ((40, "--"), (5, ":")):
@@ -1069,7 +1076,7 @@ plt.show()
 
 # %% [markdown]
 # The bottom of {numref}`fig-sgnuts-cost` says that friction shortens the paths only when it is strong: a path forgets its direction in a time $1/C$, and turns early if that is shorter than half a period.
-# The top says what a gradient buys: SGNUTS does better than SGHMC with fresh momenta and too short trajectories, and worse than SGHMC that keeps its momentum, with a friction well chosen.
+# The top says what a gradient buys: with little friction SGNUTS does better than SGHMC with fresh momenta and too short trajectories, and worse than SGHMC with long ones or with the momentum kept. At strong friction all are slow.
 
 # %% tags=["hide-input"]
 claim(
@@ -1156,8 +1163,8 @@ claim(
 # ## Change it
 #
 # * In the dictionary of variants replace `"equal weights, palindromic": dict()` by `"equal weights, palindromic": dict(weights="energy")`: the repaired sampler counts the energy twice again, and its claim on the distance shows ✗.
-# * In the first experiment replace `DoubleWell(), 4.0, 3.0` by `DoubleWell(), 20.0, 3.0`: the gradient has five times the noise, and the estimate is now too small. The claim on the repaired sampler at $\varepsilon = 0.1$ shows ✗; at smaller steps $B = \tfrac12\varepsilon V$ is small against the friction.
-# * In the duration of the window replace `duration = 2.0` by `duration = 1.0`: the formula now speaks of shorter paths than those that were run, and the claim on the slope shows ✗.
+# * In the first experiment replace `DoubleWell(), 4.0, 3.0` by `DoubleWell(), 20.0, 3.0`: the gradient has five times the noise, and the estimate is now too small. Among others the claim on the repaired sampler shows ✗, for its largest distance is that at $\varepsilon = 0.1$; at smaller steps $B = \tfrac12\varepsilon V$ is smaller against the friction.
+# * In the duration of the window replace `duration = 2.0` by `duration = 0.5`: the formula now speaks of shorter paths than those that were run, and the claim on the slope shows ✗.
 #
 # ## Exercises
 #

@@ -122,7 +122,7 @@ class SGHMC(Kernel):
             learning_rate: η.
             momentum_decay: α.
             noise_estimate: β̂ = ½ηV̂, or an online estimate.
-            settings: ``num_steps``, ``resample_every``, ``temperature`` of the kernel.
+            settings: ``num_steps``, ``resample_every``, ``temperature``, ``compiled`` of the kernel; not its mass, which is 1 here.
 
         Example:
             >>> kernel = SGHMC.from_learning_rate(learning_rate=0.01, momentum_decay=0.1)

@@ -248,7 +248,7 @@ class Posterior(DataPotential):
         log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a batch to ``(chains, n)``. The tensors of the batch
             are ``(chains, n, ...)``, or ``(1, N, ...)`` for all the data: write it so that they broadcast.
         data: tensors whose first axis runs over the N examples.
-        dim: number of coordinates of θ, which no broadcasting then stretches in silence.
+        dim: number of coordinates of θ.
         batch_size: n; all the data by default.
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh ones without replacement by default.
         grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation, from ``(chains, dim)`` to ``(chains, dim)``.
