@@ -594,7 +594,7 @@ for name, value, near, within in (
         value,
         near=near,
         within=within,
-        because="2,000 chains, 20 draws each; other seeds stay within a third of the tolerance",
+        because="2,000 chains, 20 draws each; other seeds: a third of this tolerance",
     )
 
 # %% [markdown]
