@@ -12,7 +12,7 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 60 minutes · Running: about 13 seconds
+# Level: advanced · Reading: about 60 minutes · Running: about 15 seconds
 # ```
 #
 # Where the paper behind this book, its code, its reproductions and the libraries disagree, this page says which form is right, and a small computation shows it.

@@ -12,7 +12,7 @@
 # # A Bayesian network for digits
 #
 # ```{div} page-head
-# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 30 seconds
+# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 50 seconds
 # ```
 #
 # A network of 79,510 weights, 4,000 handwritten digits, and four ways of walking through the weights: two that look for one good network, and two that collect many.

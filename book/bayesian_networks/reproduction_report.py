@@ -12,7 +12,7 @@
 # # A reproduction, reproduced
 #
 # ```{div} page-head
-# Level: second course · Reading: about 70 minutes, without the exercises · Running: about 40 seconds
+# Level: second course · Reading: about 70 minutes, without the exercises · Running: about 35 seconds
 # ```
 #
 # Four students repeated the experiment of the last chapter with choices of their own and got an accuracy of 0.97 from everything they tried; we repeat theirs, and find that accuracy could not have told them what they sampled.

@@ -12,7 +12,7 @@
 # # Hamiltonian dynamics
 #
 # ```{div} page-head
-# Level: first course · Reading: about 75 minutes, without the exercises · Running: about 7 seconds
+# Level: first course · Reading: about 75 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # A ball that rolls in a bowl without friction goes far and never loses energy; this chapter makes a computer roll it.

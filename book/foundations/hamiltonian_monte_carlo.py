@@ -12,7 +12,7 @@
 # # Hamiltonian Monte Carlo
 #
 # ```{div} page-head
-# Level: first course · Reading: about 90 minutes, without the exercises · Running: about 25 seconds
+# Level: first course · Reading: about 90 minutes, without the exercises · Running: about 30 seconds
 # ```
 #
 # A ball that rolls without friction, kicked now and then in a random direction, visits every place in proportion to its probability.

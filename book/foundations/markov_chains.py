@@ -12,7 +12,7 @@
 # # Markov chains
 #
 # ```{div} page-head
-# Level: first course · Reading: about 70 minutes, without the exercises · Running: about 10 seconds
+# Level: first course · Reading: about 70 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # To draw from a density that we cannot draw from, wander so that the time spent at each place is in proportion to it; then learn to tell whether the wandering worked.

@@ -12,7 +12,7 @@
 # # Recipes
 #
 # ```{div} page-head
-# Level: first course · Reading: about 15 minutes · Running: about 25 seconds
+# Level: first course · Reading: about 15 minutes · Running: about 35 seconds
 # ```
 #
 # Five starting points, about ten lines each, from what you have to predictions, and after each the check that says whether to trust them.

@@ -12,7 +12,7 @@
 # # What a step costs
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 75 minutes, without the exercises · Running: about 15 seconds
+# Level: advanced · Reading: about 75 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # A step of a sampler is some arithmetic, some memory traffic and some waiting for Python; knowing which of them you pay for tells what will make it faster, and what will not.

@@ -12,7 +12,7 @@
 # # Cyclical step sizes
 #
 # ```{div} page-head
-# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 25 seconds
+# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # A step size that falls from large to almost nothing, again and again, leads a chain from mode to mode; this chapter says why, what is right about the draws, and what is not.

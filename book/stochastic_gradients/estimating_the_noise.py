@@ -12,7 +12,7 @@
 # # Estimating the noise
 #
 # ```{div} page-head
-# Level: second course · Reading: about 100 minutes, without the exercises · Running: about 40 seconds
+# Level: second course · Reading: about 100 minutes, without the exercises · Running: about 60 seconds
 # ```
 #
 # The minibatch that gives a gradient also tells how wrong that gradient is; this chapter makes a $\hat B$ of it, and finds out when that repairs a sampler and when nothing can.
@@ -956,7 +956,7 @@ claim(
     clipped_share(runs[50.0, "diagonal"]),
     near=0.13,
     within=0.03,
-    because="thousands of steps; the spread of B̂ from a minibatch is known only roughly",
+    because="thousands of steps; the spread of B̂ from a minibatch is roughly known",
 )
 claim(
     "Share of coordinates clipped, diagonal, C = 10",

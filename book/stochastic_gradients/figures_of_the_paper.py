@@ -12,7 +12,7 @@
 # # The three figures of Chen et al. (2014)
 #
 # ```{div} page-head
-# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 30 seconds
+# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 40 seconds
 # ```
 #
 # The paper that introduced SGHMC makes its case in three small figures; here they are again, computed, measured, and in two places corrected.

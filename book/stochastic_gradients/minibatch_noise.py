@@ -12,7 +12,7 @@
 # # Minibatch noise
 #
 # ```{div} page-head
-# Level: first course · Reading: about 75 minutes, without the exercises · Running: about 4 seconds
+# Level: first course · Reading: about 75 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
 # A gradient from 4 of 12 examples is a random vector; this chapter finds its mean, its covariance and the shape of its {term}`law`, by listing every minibatch there is.

@@ -12,7 +12,7 @@
 # # Naive stochastic-gradient HMC
 #
 # ```{div} page-head
-# Level: first course · Reading: about 80 minutes, without the exercises · Running: about 7 seconds
+# Level: first course · Reading: about 80 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
 # Put a minibatch gradient into Hamiltonian Monte Carlo and it overheats; this chapter proves it, measures how fast, and prices the obvious repair.

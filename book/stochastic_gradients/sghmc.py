@@ -12,7 +12,7 @@
 # # Stochastic-gradient HMC
 #
 # ```{div} page-head
-# Level: first course · Reading: about 105 minutes, without the exercises · Running: about 8 seconds
+# Level: first course · Reading: about 105 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
 # Noise in the gradient heats a Hamiltonian sampler; friction cools it, and when the two are matched the chain has the right law again.

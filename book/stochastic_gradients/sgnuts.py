@@ -12,7 +12,7 @@
 # # SGNUTS
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 120 minutes, without the exercises · Running: about 50 seconds
+# Level: advanced · Reading: about 120 minutes, without the exercises · Running: about 55 seconds
 # ```
 #
 # Can the no-U-turn sampler run on noisy gradients? A student report built it, saw that it worked, and wondered why; here is the answer, with the mistake found and mended.
