@@ -137,7 +137,7 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
     body = f'<div class="cover"><h1>{html.escape(title)}</h1></div><nav class="contents">{contents}</nav>' + "".join(
         str(found) for found in articles.values()
     )
-    whole = folder / "whole.html"
+    whole = folder / "whole.htm"  # no page of the site: what walks over its .html files does not meet it
     whole.write_text(
         f'<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{html.escape(title)}</title>{styles}'
         f"<style>{PRINT}</style>{formulas}</head><body>{body}</body></html>",

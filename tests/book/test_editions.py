@@ -77,7 +77,7 @@ def test_a_pdf_has_pages_bookmarks_and_links_from_page_to_page(tmp_path):
     assert not [address for address in addresses if address.startswith("file:")]
     within = [link["/Dest"] for link in links if "/Dest" in link]
     assert len(within) > 10 and set(within) <= set(read.named_destinations)
-    assert not (SITE / "whole.html").exists()
+    assert not (SITE / "whole.htm").exists()
 
 
 def test_paths_are_seen_from_the_folder_of_all_pages():
