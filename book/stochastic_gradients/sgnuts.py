@@ -259,7 +259,7 @@ claim(
 #
 #    where $W = U(\theta') - U(\theta)$ $-\;\nabla U(y)^\top(\theta' - \theta)$ is the *work*: the change of $U$ less what the force at $y$ accounts for, the error of a quadrature rule.
 # 2. If $U = \tfrac12\theta^\top A\theta$, then {eq}`eq-flip-balance` holds exactly, with $\theta \sim N(0, A^{-1})$ and an independent Gaussian $r$ of mean 0 and precision $M^{-1} - \tfrac14\varepsilon^2M^{-1}AM^{-1}$. If $\nabla U$ is not affine, it holds for no positive continuous density.
-# 3. In position and velocity, drift–kick with the mass $M$ is the palindromic step with the mass $M - \tfrac12\varepsilon C$, looked at half a drift too early. Its time reversal is not "drift back, kick" but "kick, drift back".
+# 3. In position and velocity, drift–kick with the mass $M$ is the palindromic step with the mass $M - \tfrac12\varepsilon C$, if that is positive, looked at half a drift too early. Its time reversal is not "drift back, kick" but "kick, drift back".
 # ```
 #
 # The proofs are in {doc}`/book/appendix/sgnuts_theorem` ({prf:ref}`thm-step-reversal`, {prf:ref}`thm-quadratic`, {prf:ref}`prop-half-drift`, {prf:ref}`prop-tear`).
