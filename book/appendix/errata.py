@@ -307,7 +307,7 @@ claim(
     kind="exact",
 )
 claim(
-    "Variance when every step moves first, over that when it kicks first, momentum kept",
+    "Variance when a step moves first, over that when it kicks first, momentum kept",
     by_order["moves", "kept"] / by_order["kicks", "kept"],
     near=1,
     within=1e-12,
