@@ -636,7 +636,7 @@ claim(
 #
 # The bias vanishes if the steps do.
 # Let $\eta_t$ fall to 0, with $\sum_t\eta_t = \infty$, to get anywhere.
-# The conditions of {cite:t}`robbins1951` ask for $\sum_t\eta_t^2 < \infty$ as well, as stochastic gradient descent needs it to come to rest. A sampler does not: its bias is in proportion to $\sum_t\eta_t^2/\sum_t\eta_t$, which vanishes in any case ({prf:ref}`thm-sgld-consistent`).
+# The conditions of {cite:t}`robbins1951` ask for $\sum_t\eta_t^2 < \infty$ as well, as stochastic gradient descent needs it to come to rest. A sampler does not: the bias of its averages falls as $\sum_t\eta_t^2/\sum_t\eta_t$, or as $1/\sum_t\eta_t$ where the sum of the squares is bounded, and vanishes either way ({prf:ref}`thm-sgld-consistent`).
 # A usual choice that meets both conditions is $\eta_t = c\,(b + t)^{-\gamma}$ with $\tfrac12 < \gamma \le 1$.
 #
 # While $\tfrac12\eta_tV > 1$ the gradient's noise is louder than ours.
