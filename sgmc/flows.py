@@ -308,7 +308,8 @@ def palindromic(
     """List the step of SGNUTS: drift, kick with midpoint friction, drift.
 
     r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε) is half of Euler's friction
-    before the kick, and half of the implicit one after it.
+    before the kick, and half of the implicit one after it. With the mass M − ½εC it
+    is :func:`sghmc` with the mass M, half a drift later, in position and velocity.
     """
     return [
         Drift(step_size / 2, mass),

@@ -116,7 +116,7 @@ claim(
 # ## Algorithm 1: the momentum overshoots
 #
 # **Says.** As printed, HMC opens with half a kick, makes a full kick after each of the $m$ drifts, and closes with *another* half kick before the Metropolis–Hastings test.
-# At least two public reproductions follow it to the letter; that of [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/hmc.py`) departs from it, and says so in a comment.
+# The package of [gldmt-duke/CokerAmitaiSGHMC](https://github.com/gldmt-duke/CokerAmitaiSGHMC) (`sghmc/sghmc.py` at `1bbe7a1`) follows it to the letter, with the test. That of [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/hmc.py`) departs from it, and says so in a comment; that of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/hmc.py`) ends with half a kick, too.
 #
 # **Right.** The last drift must be followed by *half* a kick, as in {doc}`/book/foundations/hamiltonian_monte_carlo`.
 # One and a half kicks leave the end momentum one kick too far, at $r - \varepsilon\nabla U(\theta)$.
@@ -247,7 +247,10 @@ claim(
 # That is how it is read by blackjax (`sgmcmc/diffusions.py`), posteriors (`sgmcmc/sghmc.py`), SGMCMCJax (`kernels.py`; its documentation writes the gradient at $x_{n+1}$, its code takes the one at $x_n$), and Turing.jl (`src/mcmc/sghmc.jl`, whose comment cites equation (15)).
 #
 # **Right.** Algorithm 2.
-# The authors' code kicks first and then moves, by the *new* momentum. That is the same alternation of kicks and moves, begun with the other one: a kick does not change $\theta$, so the positions have the same law.
+# The authors' code kicks first and then moves, by the *new* momentum. That is the same alternation of kicks and moves, begun with the other one.
+# While the momentum is kept, the positions have the same law, for a kick does not change $\theta$.
+# But the code of Figure 1 (`matlab/figure1/sghmc.m`) draws the momentum afresh at every call, as Algorithm 2 may.
+# Then the order counts: who moves first throws the last kick of every call away ({ref}`ex-sghmc-resample`), who kicks first uses it. In the bowl, at the 50 steps a call of Figure 1, both are right to half a per cent; at one or two steps neither is.
 # Explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$, see {doc}`/book/stochastic_gradients/sghmc`.
 #
 # **Check.** The exact laws on the Gaussian, and $E[\theta^2]$ in the double well; $\varepsilon = 0.1$, $C = 3$, $V = 4$, $\hat B = B = 0.2$.
@@ -283,12 +286,51 @@ def sghmc_mean_square(
 old_law = sghmc_chain(one, 0.1, 3.0, 4.0, 0.2, explicit_euler=True)
 new_law = sghmc_chain(one, 0.1, 3.0, 4.0, 0.2)
 
+# A fresh momentum before every call, which has one, two or fifty steps.
+drift_first = flows.sghmc(0.1, 3.0, 0.2)
+kick_first = [*drift_first[1:], drift_first[0]]
+by_order = {}
+for order, splitting in (("moves", drift_first), ("kicks", kick_first)):
+    step = linear_chain(splitting, one, 4.0)
+    by_order[order, "kept"] = variance(step)
+    for calls in (1, 2, 50):
+        call = linear_chain([flows.refresh_flow(), *calls * splitting], one, 4.0)
+        reach = call.transition[0, 0]  # where it is 1, the position is a random walk
+        by_order[order, calls] = variance(call) if reach < 1 - 1e-12 else math.inf
+
 # %% tags=["hide-input"]
 claim(
     "Bias of the Gaussian's variance with the old position, over that with the new one",
     (variance(old_law) - 1) / (variance(new_law) - 1),
     at_least=10,
     because="exact laws: 3.8 % against 0.3 %",
+    kind="exact",
+)
+claim(
+    "Variance when a step moves first, over that when it kicks first, momentum kept",
+    by_order["moves", "kept"] / by_order["kicks", "kept"],
+    near=1,
+    within=1e-12,
+    because="exact laws: a kick does not change the position",
+    kind="exact",
+)
+for calls, moves, kicks in ((2, 1.737, 0.700), (50, 1.0036, 1.0016)):
+    for order, expected in (("moves", moves), ("kicks", kicks)):
+        claim(
+            f"Variance with a fresh momentum every {calls} steps, "
+            f"where a step {order} first",
+            by_order[order, calls],
+            near=expected,
+            within=0.0005 if calls == 2 else 0.00005,
+            because="exact law; with a fresh momentum the order counts",
+            kind="exact",
+        )
+claim(
+    "Variance with a fresh momentum at every step, where a step kicks first",
+    by_order["kicks", 1],
+    near=0.548,
+    within=0.0005,
+    because="exact law; where it moves first there is none, a random walk",
     kind="exact",
 )
 right_scale = math.sqrt(2 * (3 - 0.2) * 0.1)
@@ -305,12 +347,13 @@ claim(
 )
 
 # %% [markdown]
-# ## Reproductions in Pyro: a variance where a standard deviation is asked for
+# ## A reproduction in Pyro: a variance where a standard deviation is asked for
 #
 # **Says.** Algorithm 2 adds $N(0, 2(C - \hat B)\varepsilon)$, and $N(\cdot, \cdot)$ has a variance as its second argument.
 # `Normal(loc, scale)` of Pyro {cite:p}`bingham2019` is that of PyTorch: its second argument is a standard deviation.
-# Two public reproductions pass the variance: [ATMLGroup1-2021/SGHMC](https://github.com/ATMLGroup1-2021/SGHMC) (`samplers/sghmc.py` at `885bef3`, $2C\varepsilon$) and [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/sghmc.py` at `d0f4245`, $2(\alpha - \hat\beta)\eta$).
-# One version of the latter's `kernel/legacy/sghmc.py` (`1408677`) uses `MultivariateNormal`, whose second argument *is* a covariance; another (`6961eda`) uses `Normal` again.
+# [sacktock/SGHMC](https://github.com/sacktock/SGHMC) passes the variance, $2(\alpha - \hat\beta)\eta$ (`kernel/sghmc.py` from `1408677`, 24 March 2022, to its last version).
+# Before that day, and in `kernel/legacy/sghmc.py` until 27 March (`e72644b`), it used `MultivariateNormal`, whose second argument *is* a covariance. Which version drew which figure of {cite:t}`adamday` is not known.
+# [ATMLGroup1-2021/SGHMC](https://github.com/ATMLGroup1-2021/SGHMC) passed the variance as well, for some days (`samplers/sghmc.py` at `885bef3`, $2C\varepsilon$); its authors mended it on 20 March 2021, in `2a2d1de`.
 # [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/sghmc.py`) takes the root, and is right.
 #
 # **Right.** The scale is $\sqrt{2(C - \hat B)\varepsilon}$. With $s = 2(C - \hat B)\varepsilon$ in its place the injected variance is $s^2$, and the balance of noise and friction gives the temperature
@@ -320,8 +363,8 @@ claim(
 # $$ (eq-variance-as-scale)
 #
 # which without gradient noise is $2\varepsilon C$, and in learning-rate form $2\alpha\eta$.
-# The defaults of the second, $\alpha = 0.01$ and $\eta = 0.1$, give $T_{\text{eff}} = 0.002$: what is left is SGD with momentum, heated by its minibatches alone.
-# The first draws its momentum afresh for each draw by default, which puts some of the heat back.
+# The defaults of the first, $\alpha = 0.01$ and $\eta = 0.1$, give $T_{\text{eff}} = 0.002$: what is left is SGD with momentum, heated by its minibatches alone.
+# A fresh momentum now and then, every 50 draws by default, puts a little of the heat back.
 #
 # **Check.** $C = 3$, $\varepsilon = 0.1$, no gradient noise: $T_{\text{eff}} = 0.6$.
 
@@ -436,8 +479,8 @@ claim(
 # ## The scale of $V$
 #
 # **Says.** Equation (6) is $\nabla\tilde U = \nabla U + N(0, V)$, and $\hat V$ may be had from the empirical Fisher information, as by {cite:t}`ahn2012`.
-# Fisher information of *what* is left to the reader: one example, the minibatch, or all the data.
-# The code of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/sghmc.py`, `kernel/utils/main.py` at `eb1095a`) puts for $\hat V$, where it is estimated during the run, the Hessian of a negative log-likelihood on the minibatch, without any factor of $N$ or $n$.
+# Fisher information of *what* is left to the reader: one example, the minibatch, or all the data. That is no error, but a factor of $N/n$ or its square hangs on it.
+# The code of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/sghmc.py`, `kernel/utils/main.py` at `eb1095a`) puts for $\hat V$, where it is estimated during the run, the Hessian of a negative log-likelihood on the minibatch, without any factor of $N$ or $n$; their report calls it "the observed (empirical Fisher) information" (p. 5).
 #
 # **Right.** $\nabla\tilde U$ is a sum over $n$ examples, scaled by $N/n$. With $\Sigma_g$ the covariance of the gradients of single examples,
 #
@@ -486,9 +529,9 @@ claim(
 # %% [markdown]
 # ## $\hat B$ belongs to a step size
 #
-# **Says.** Algorithm 2 lets the step $\varepsilon_t$ change with $t$, and has one $\hat B$.
+# **Says.** Algorithm 2 lets the step $\varepsilon_t$ change with $t$, and writes $\hat B$ without an index. The text has $\hat B = \tfrac12\varepsilon\hat V$; that this one moves with the step is left to the reader.
 #
-# **Right.** $B = \tfrac12\varepsilon V$. It is $V$ that the data determine; $\hat B_t = \tfrac12\varepsilon_t\hat V$ must follow the step, and so must $\hat\beta_t = \tfrac12\eta_t\hat V$.
+# **Right.** An omission, and no error. Since $B = \tfrac12\varepsilon V$, it is $V$ that the data determine; $\hat B_t = \tfrac12\varepsilon_t\hat V$ must follow the step, and so must $\hat\beta_t = \tfrac12\eta_t\hat V$.
 # A $\hat B$ tuned at $\varepsilon_0$ and kept at $\varepsilon$ gives, by {eq}`eq-temperature`,
 #
 # $$
@@ -1007,13 +1050,14 @@ plt.show()
 # | --- | --- | --- | --- | --- |
 # | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | {doc}`/book/stochastic_gradients/figures_of_the_paper` |
 # | authors' code | Figures 1 and 2 | a gradient for each half kick | one a point; noise $\varepsilon^2V$, not $\tfrac12\varepsilon^2V$ | exact recursion |
-# | {cite:t}`chen2014` | Algorithm 1 | one and a half kicks at the end | half a kick | HMC, measured |
+# | {cite:t}`chen2014`; a reproduction | Algorithm 1 | one and a half kicks at the end | half a kick | HMC, measured |
 # | authors' code | Figure 1 | $\tfrac12r^\top Mr$, friction $Cr$ | $\tfrac12r^\top M^{-1}r$, $CM^{-1}r$ | {eq}`eq-wrong-mass`, measured; exact law |
 # | {cite:t}`chen2014`; blackjax, posteriors, SGMCMCJax, Turing.jl | equation (15); SGHMC | gradient at the old position | at the new one, as in Algorithm 2 | exact laws; double well |
-# | two reproductions in Pyro | SGHMC | `Normal(0, variance)` | its root | {eq}`eq-variance-as-scale`, measured |
+# | a reproduction in Pyro | SGHMC | `Normal(0, variance)` | its root | {eq}`eq-variance-as-scale`, measured |
 # | blackjax, posteriors | SGHMC | `alpha`, `beta` | they are $C$, $\hat V$ | exact laws |
-# | {cite:t}`chen2014`; a reproduction | equation (6), $\hat V$ | "empirical Fisher", unscaled | {eq}`eq-scale-of-v` | enumeration |
-# | {cite:t}`chen2014` | Algorithm 2 | one $\hat B$ for all $\varepsilon_t$ | $\hat B_t = \tfrac12\varepsilon_t\hat V$ | exact law |
+# | {cite:t}`chen2014` | equation (6), $\hat V$ | (omission) empirical Fisher information, of what? | {eq}`eq-scale-of-v` | enumeration |
+# | a reproduction | $\hat V$ | the Hessian on a minibatch, unscaled | {eq}`eq-scale-of-v` | enumeration |
+# | {cite:t}`chen2014` | Algorithm 2 | (omission) $\hat B$ without an index $t$ | $\hat B_t = \tfrac12\varepsilon_t\hat V$ | exact law |
 # | blackjax, two reproductions | SGHMC | one minibatch for $m$ steps | one for each gradient | exact law |
 # | authors' code | networks, matrix factorisation | a fixed order of minibatches | drawn afresh | {eq}`eq-fixed-order` |
 # | authors' code | matrix factorisation | factor $e^{-\alpha}$, noise $2\alpha\eta$ | noise $2(1 - e^{-\alpha})\eta$ | exact law |

@@ -28,6 +28,7 @@
 # **You will need** {doc}`/book/foundations/hamiltonian_monte_carlo`.
 
 # %%
+import itertools
 from dataclasses import replace
 from typing import NamedTuple
 from unittest.mock import patch
@@ -803,8 +804,56 @@ claim(
 # :class: dropdown
 #
 # The momentum turns by the angle $\varepsilon$ in a step. The momenta of $n$ states add up to $\sin(n\varepsilon/2)/\sin(\varepsilon/2)$ times the one at the middle of the arc, and those at the ends are at the angle $(n-1)\varepsilon/2$ from it. So the path turns as soon as $(n - 1)\varepsilon \ge \pi$: when it covers half a circle (where $n\varepsilon > 2\pi$ the check of a half with its neighbour finds it). Every arc of $n$ states is a rotation of every other, so the coins do not matter, and no new half turns before the whole: $j$ is the smallest with $(2^j - 1)\varepsilon \ge \pi$.
-# ```
 #
+# All this hangs on the circle. In one dimension the momenta are numbers, and the test depends on where in its swing the ball begins: the same bowl and the same $\varepsilon$ give trees of several depths.
+# ```
+
+
+# %% tags=["hide-input"]
+def turn_by(angle):
+    """A step of the exact dynamics in the bowl."""
+    angle = torch.tensor(angle, dtype=torch.float64)
+
+    def step(z):
+        c, s = angle.cos(), angle.sin()
+        return PhasePoint(c * z.theta + s * z.r, c * z.r - s * z.theta)
+
+    return step
+
+
+def depth(start, angle, coins):
+    """The number of doublings before the path stops."""
+    return len(grow(start, turn_by(angle), coins)[0]).bit_length() - 1
+
+
+circle = PhasePoint(*torch.eye(2, dtype=torch.float64))
+as_expected = 0
+for angle in (0.9, 0.6, 0.4, 0.3):
+    expected = next(j for j in range(1, 7) if (2**j - 1) * angle >= torch.pi)
+    coins_of_all = itertools.product((0, 1), repeat=expected + 1)
+    found = {depth(circle, angle, coins) for coins in coins_of_all}
+    as_expected += found == {expected}
+phases = torch.linspace(0.05, 6.25, 12, dtype=torch.float64)
+swings = [PhasePoint(phase.sin()[None], phase.cos()[None]) for phase in phases]
+in_one_dimension = {depth(swing, 0.1, (0, 1, 0, 1, 0, 1)) for swing in swings}
+claim(
+    "Step sizes of four at which a path on the circle stops at the depth of the "
+    "formula, whatever the coins",
+    as_expected,
+    near=4,
+    within=0,
+    because="all coins, exact dynamics",
+    kind="exact",
+)
+claim(
+    "Different depths of paths in one dimension, ε = 0.1, twelve starts",
+    len(in_one_dimension),
+    at_least=3,
+    because="exact dynamics; there the depth depends on the phase",
+    kind="exact",
+)
+
+# %% [markdown]
 # ```{exercise}
 # :label: ex-nuts-refresh
 #

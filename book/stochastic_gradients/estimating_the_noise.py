@@ -119,7 +119,7 @@ show_frames(
 # ```{prf:theorem} Temperature of a direction
 # :label: thm-estimate-direction
 #
-# Let $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite, mass 1, friction a number $C$, and gradient noise whose mean is 0 and whose covariance is $V$, whatever happened before. Let $\hat B \preceq C$ (no eigenvalue of $\hat B$ exceeds $C$), and let $v$ be an eigenvector of $A$ of length 1, $Av = av$. If $0 < \varepsilon C < 2$ and $\varepsilon^2a < 4 - 2\varepsilon C$, the chain of {prf:ref}`alg-sghmc` has in equilibrium
+# Let $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite, mass 1, friction a number $C$, and gradient noise whose mean is 0 and whose covariance is $V$, whatever happened before. Let $\hat B \preceq C$ (no eigenvalue of $\hat B$ exceeds $C$), and let $v$ be an eigenvector of $A$ of length 1, $Av = av$. If $0 < \varepsilon C < 2$ and $\varepsilon^2a < 4 - 2\varepsilon C$, the mean of $v^\top\theta$ in the chain of {prf:ref}`alg-sghmc` tends to 0, from any start with finite second moments, and its variance to that of the second line:
 #
 # $$
 # \begin{aligned}
@@ -141,13 +141,15 @@ show_frames(
 # \end{aligned}
 # $$
 #
-# Let $X$, $Y$, $Z$ be the stationary values of $E[x^2]$, $E[y^2]$, $E[xy]$. In equilibrium they are the same before and after a step, which gives three equations.
+# So the mean of $(x, y)$ is multiplied by a matrix $F$ at each step. And because $\zeta$ has mean 0 whatever happened before, it is uncorrelated with all the past, and the matrix of the second moments follows $\Sigma' = F\Sigma F^\top + \operatorname{diag}(0, \operatorname{Var}\zeta)$.
+# Under the two conditions $F$ shrinks ({prf:ref}`thm-sghmc-variance`): the mean tends to 0 and the moments to the one solution of $\Sigma' = \Sigma$ ({prf:ref}`thm-lyapunov`).
+# Let $X$, $Y$, $Z$ be $E[x^2]$, $E[y^2]$, $E[xy]$ there. They are the same before and after a step, which gives three equations.
 #
 # * The first line, squared: $X = X + 2\varepsilon Z + \varepsilon^2Y$, so $Z = -\tfrac12\varepsilon Y$. Then also $E[x'y] = Z + \varepsilon Y = \tfrac12\varepsilon Y$.
 # * The second line, times $x'$: $-\tfrac12\varepsilon Y = (1 - \varepsilon C)\tfrac12\varepsilon Y - \varepsilon aX$, so $aX = (1 - \tfrac12\varepsilon C)Y$.
 # * The second line, squared: $Y = (1 - \varepsilon C)^2Y - (1 - \varepsilon C)\varepsilon^2aY$ $\;+\;\varepsilon^2a^2X + 2\varepsilon CT_v$.
 #
-# Put $aX$ from the second into the third and divide by $2\varepsilon C$: $Y(1 - \tfrac12\varepsilon C - \tfrac14\varepsilon^2a) = T_v$. With the second once more this is {eq}`eq-direction`. That a stationary law exists under the two conditions is shown in {doc}`/book/appendix/proofs`.
+# Put $aX$ from the second into the third and divide by $2\varepsilon C$: $Y(1 - \tfrac12\varepsilon C - \tfrac14\varepsilon^2a) = T_v$. With the second once more this is {eq}`eq-direction`.
 # ```
 #
 # We call $T_v$ the {term}`temperature` of the direction $v$: more than 1 is too hot, a variance too large, less than 1 too cold.
@@ -347,7 +349,52 @@ for how, minibatches in all_minibatches.items():
 # Given the minibatch, $\xi$ has mean 0. So the two parts are uncorrelated, although both depend on the minibatch, and their covariances add up: $\varepsilon^2V + E\bigl[2\varepsilon C - \varepsilon^2\hat V\bigr] = 2\varepsilon C$.
 # ```
 #
-# {prf:ref}`thm-estimate-direction` only needs means and covariances, so the chain on a Gaussian target has exactly the variances that it would have if it knew $B$, even where $V$ depends on $\theta$.
+# {prf:ref}`thm-estimate-direction` only needs the mean and the covariance of the kick's noise, given the past. So on a Gaussian target the variances tend to those of a chain that knows $B$; and since it is $2\varepsilon C$ that is always the same, not $V$, they do so even where $V$ depends on $\theta$.
+#
+# The condition $\tfrac12\varepsilon\hat V \preceq C$ *always* is a real one. It can be met where the gradients of two examples differ by a bounded amount at most: in the coin below, or in a logistic regression.
+# In a linear regression with unequal inputs they differ by more and more as $\theta$ moves away, so no friction is enough everywhere. Far out the injected noise is clipped, and each step there heats.
+# Here are six examples under minibatches of two, all 36 of them, with the least friction that suffices at the posterior mean.
+
+# %% tags=["hide-input"]
+x = torch.tensor([0.2, 0.5, 1.0, 1.0, 1.5, 2.0], dtype=torch.float64)
+y = torch.tensor([0.5, -0.5, 1.5, 0.5, 1.0, 2.5], dtype=torch.float64)
+centre, width = float((x @ y) / (x @ x)), float((x @ x) ** -0.5)
+
+
+def of_minibatches(theta):
+    """B and the 36 values of B̂ at θ, for U = ½Σ(θxᵢ − yᵢ)² and ε = 0.1."""
+    gradients = x * (theta * x - y)
+    first, second = gradients.repeat(6), gradients.repeat_interleave(6)
+    own_variance = (first - second).square() / 2
+    return 0.05 * (3 * (first + second)).var(correction=0), 0.05 * 18 * own_variance
+
+
+friction = of_minibatches(centre)[1].max()
+
+
+def kick_covariance(theta):
+    """The covariance of a kick over 2εC, with B̂ clipped at C."""
+    brought, estimates = of_minibatches(theta)
+    return float((brought + (friction - estimates).clamp(min=0).mean()) / friction)
+
+
+claim(
+    "Covariance of a kick's noise over 2εC at the posterior mean",
+    kick_covariance(centre),
+    near=1,
+    within=1e-12,
+    because="the theorem: nothing is clipped; all 36 minibatches",
+    kind="exact",
+)
+claim(
+    "The same, two posterior standard deviations away",
+    kick_covariance(centre + 2 * width),
+    at_least=1.02,
+    because="the largest estimates exceed the friction there, and are clipped",
+    kind="exact",
+)
+
+# %% [markdown]
 # Averaging $\hat V$ over past steps cannot improve on that.
 # It matters for another reason: a variance cannot be negative, so $C - \tfrac12\varepsilon\hat V$ must not be. Where it is, the {term}`kernel` *clips*: it injects nothing in that direction. In one dimension the covariance of the kick is then $2\varepsilon\bigl(B + E[\max(C - \hat B, 0)]\bigr)$. Because $\max(C - \hat B, 0) = C - \hat B + \max(\hat B - C, 0)$ and $E[\hat B] = B$,
 #

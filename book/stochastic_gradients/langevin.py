@@ -635,8 +635,9 @@ claim(
 # ## Falling steps: two phases
 #
 # The bias vanishes if the steps do.
-# Let $\eta_t$ fall, with $\sum_t\eta_t = \infty$, to get anywhere, and $\sum_t\eta_t^2 < \infty$, to stop the bias: the conditions of {cite:t}`robbins1951`.
-# A usual choice is $\eta_t = c\,(b + t)^{-\gamma}$ with $\tfrac12 < \gamma \le 1$.
+# Let $\eta_t$ fall to 0, with $\sum_t\eta_t = \infty$, to get anywhere.
+# The conditions of {cite:t}`robbins1951` ask for $\sum_t\eta_t^2 < \infty$ as well, as stochastic gradient descent needs it to come to rest. A sampler does not: the bias of its averages falls as $\sum_t\eta_t^2/\sum_t\eta_t$, or as $1/\sum_t\eta_t$ where the sum of the squares is bounded, and vanishes either way ({prf:ref}`thm-sgld-consistent`).
+# A usual choice that meets both conditions is $\eta_t = c\,(b + t)^{-\gamma}$ with $\tfrac12 < \gamma \le 1$.
 #
 # While $\tfrac12\eta_tV > 1$ the gradient's noise is louder than ours.
 # The algorithm is then stochastic gradient descent in all but name: it falls towards the mode and rattles around it, far too wide.
@@ -789,7 +790,31 @@ claim(
 # How fast should steps fall?
 # {cite:t}`teh2016` find that the best exponent is $\gamma = \tfrac13$, outside of the classical conditions, and that after $K$ steps the error is of the order of $K^{-1/3}$ rather than the $K^{-1/2}$ of an unbiased chain: that is the price of leaving out the correction step.
 # {ref}`ex-sgld-rate` shows where the third comes from.
-#
+
+# %% tags=["hide-input"]
+spread, weight, total, square_sum, biases, square_sums = 1.0, 0.0, 0.0, 0.0, {}, {}
+for t in range(1, 100_001):
+    h = 0.5 * t ** (-1 / 3)
+    weight, total, square_sum = weight + h, total + h * spread, square_sum + h**2
+    spread = (1 - h) ** 2 * spread + 2 * h + h**2  # V = 1
+    biases[t], square_sums[t] = total / weight - 1, square_sum
+claim(
+    "γ = ⅓: sum of the squares of 100,000 steps over that of 1,000",
+    square_sums[100_000] / square_sums[1_000],
+    at_least=4,
+    because="it grows as t^{1/3}, without bound",
+    kind="exact",
+)
+claim(
+    "Bias of the weighted mean of θ² after them, over that after 1,000",
+    biases[100_000] / biases[1_000],
+    near=100 ** (-1 / 3),
+    within=0.01,
+    because="exact recursion; it falls as t^{−1/3} all the same",
+    kind="exact",
+)
+
+# %% [markdown]
 # ## In practice
 #
 # * Begin with a step well below $2/a$ for the largest curvature $a$, which is of the order of $N$.

@@ -847,7 +847,21 @@ claim(
 # Higher moments are wrong; the chain is a weighted sum of many $\xi$.
 # In one dimension, where $F = \varphi$, its excess kurtosis is that of $\xi$ times $(1 - \varphi^2)/(1 + \varphi^2)$: the smaller the step, the nearer is $\varphi$ to 1, and the less is left.
 # ```
-#
+
+# %% tags=["hide-input"]
+second = fourth = 0.0
+for _ in range(400):  # ξ is 1 or −1; its excess kurtosis is −2
+    second, fourth = 0.81 * second + 1, 0.6561 * fourth + 6 * 0.81 * second + 1
+claim(
+    "Excess kurtosis of the chain over that of its noise, φ = 0.9, noise a fair coin",
+    (fourth / second**2 - 3) / -2,
+    near=(1 - 0.81) / (1 + 0.81),
+    within=1e-9,
+    because="exact recursion of the moments",
+    kind="exact",
+)
+
+# %% [markdown]
 # ## Further reading
 #
 # {cite:t}`ahn2012` build a sampler on the kinship of noise and curvature, {cite:t}`mandt2017` read the noise of SGD itself as a sampler's, {cite:t}`brosse2018` and {cite:t}`nemeth2021` say how it grows with $N$ and how control variates tame it.

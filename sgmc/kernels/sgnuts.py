@@ -39,7 +39,7 @@ class SGNUTSInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SGNUTS(Kernel):
-    """NUTS on paths with friction and gradient noise: each step to the right is one of SGHMC, each step to the left its time reversal.
+    """NUTS on paths with friction and gradient noise: steps of SGHMC to the right, and the same with reversed momenta to the left.
 
     Draw r ~ N(0, M), grow the path by doubling (:mod:`sgmc.kernels.trees`) until it turns, and choose one of its states.
     A step to the right, with ``integrator="palindromic"``, is a half drift, a kick, and a half drift:
@@ -48,7 +48,7 @@ class SGNUTS(Kernel):
     is its own time reversal. With ``integrator="drift_kick"`` it is the step of :class:`sgmc.kernels.SGHMC`:
     θ ← θ + εM⁻¹r, then r ← r − ε∇Ũ(θ) − εCM⁻¹r + N(0, 2(C − B̂)ε).
     A step to the left is flip ∘ step ∘ flip, where the flip reverses the momentum; for the drift and kick it reads
-    θ ← θ − εM⁻¹r, r ← r + ε∇Ũ(θ) − εCM⁻¹r + N(0, 2(C − B̂)ε).
+    θ ← θ − εM⁻¹r, r ← r + ε∇Ũ(θ) − εCM⁻¹r + N(0, 2(C − B̂)ε). For the palindromic step it is the time reversal, up to the work W below.
 
     The weights with which a state of the path is chosen are:
 
