@@ -943,14 +943,16 @@ claim(
 )
 
 # %% [markdown]
-# ## A report's Algorithm 1: the test the wrong way round
+# ## Algorithm 1 once more, and a report's: the test the wrong way round
 #
-# **Says.** {cite:t}`adamday` print a simple form of HMC (p. 4, in the draft as in the final version). It draws $r \sim N(0, 1)$ and keeps the old state as $(\theta_0, r_0)$. It makes $m$ times a drift and a whole kick, and sets $\rho = \exp(H(\theta, r) - H(\theta_0, r_0))$. Last, *if* $u < \min(1, \rho)$, it sets $\theta = \theta_0$.
+# **Says.** Algorithm 1 of the paper has $\rho = \exp(H(\hat\theta, \hat r) - H(\theta^{(t)}, r^{(t)}))$, the *new* energy less the old one, and accepts if $u < \min(1, \rho)$.
+# {cite:t}`adamday` print a simple form of HMC (p. 4, in the draft as in the final version). It draws $r \sim N(0, 1)$ and keeps the old state as $(\theta_0, r_0)$. It makes $m$ times a drift and a whole kick, and sets $\rho = \exp(H(\theta, r) - H(\theta_0, r_0))$. Last, *if* $u < \min(1, \rho)$, it sets $\theta = \theta_0$.
 # The momentum of their Algorithm 2 (p. 5) is drawn from $N(0, 1)$, too.
 #
-# **Right.** Four slips of the pen, and none of the hand: their program (`kernel/hmc.py` of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`) has half kicks at both ends, the right sign, the right branch, and $M = I$.
+# **Right.** The sign is the paper's own misprint, which the report takes over; the authors' code (`matlab/figure1/hmc.m`) has it right.
+# The other three are the report's. All are slips of the pen, and none of the hand: its program (`kernel/hmc.py` of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`) has half kicks at both ends, the right sign, the right branch, and $M = I$.
 #
-# * *The sign.* $\rho = \exp(H(\theta_0, r_0) - H(\theta, r))$: a new state of lower energy is accepted for certain.
+# * *The sign.* $\rho = \exp(H_{\text{old}} - H_{\text{new}})$: a state of lower energy is accepted for certain, and not one of higher energy.
 # * *The branch.* $u < \min(1, \rho)$ is the case in which the new state *stays*. With both slips a new state of higher energy is never kept, and one whose energy is lower by $\Delta$ only with probability $1 - e^{-\Delta}$.
 # * *The path.* Drift and kick $S$, without half a kick at the start, are not their own inverse up to the flip $F$ of the momentum, $FSFS \ne I$, and $e^{-\Delta H}$ does not give {term}`detailed balance`.
 # * *The momentum.* $r \sim N(0, M)$. With $N(0, I)$ an exact trajectory samples $e^{-MU}$ for a scalar $M$. The report says that $M$ is "typically" the identity (p. 4), and there it makes no difference.
@@ -959,9 +961,14 @@ claim(
 
 
 # %%
-def kept_as_printed(energy_growth):
-    """The probability that the new state stays, by the report's Algorithm 1."""
-    return 1 - min(1.0, math.exp(energy_growth))
+def accepted_by_the_paper(energy_growth):
+    """The probability that the new state stays, by Algorithm 1 as printed."""
+    return min(1.0, math.exp(energy_growth))
+
+
+def accepted_by_the_report(energy_growth):
+    """The same with the branch turned round as well."""
+    return 1 - accepted_by_the_paper(energy_growth)
 
 
 def drift_kick_mean_square(num_steps, seed, num_chains=20_000, num_draws=60):
@@ -1001,18 +1008,20 @@ standard = LinearChain(
 heavy = standard.then(linear_chain(flows.leapfrog(0.1, 20, mass=4.0), one))
 
 # %% tags=["hide-input"]
-for growth, printed, why in (
-    ("+1", 0.0, "1 − min(1, e^ΔH), where e⁻¹ = 0.368 is right"),
-    ("−1", 0.632, "1 − min(1, e^ΔH), where 1 is right"),
+for source, rule, values in (
+    ("the paper", accepted_by_the_paper, (1.0, 0.368)),
+    ("the report", accepted_by_the_report, (0.0, 0.632)),
 ):
-    claim(
-        f"Algorithm 1 as printed: probability that a state with ΔH = {growth} stays",
-        kept_as_printed(float(growth.replace("−", "-"))),
-        near=printed,
-        within=0.001,
-        because=why,
-        kind="exact",
-    )
+    for growth, printed, right in zip((1, -1), values, ("e⁻¹", "1"), strict=True):
+        sign = "+" if growth > 0 else "−"
+        claim(
+            f"Probability that a state with ΔH = {sign}1 stays, as {source} prints it",
+            rule(growth),
+            near=printed,
+            within=0.001,
+            because=f"arithmetic; {right} would be right",
+            kind="exact",
+        )
 claim(
     "Largest entry of FSFS − I, leapfrog, ε = 0.1",
     irreversibility["leapfrog"],
@@ -1365,7 +1374,8 @@ plt.show()
 # | authors' code, {cite:t}`zhang2020` | cyclical SGHMC | the velocity is kept | the momentum | exact laws |
 # | slides, IIT Kanpur | consensus Monte Carlo | $\Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$ | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | arithmetic; {doc}`/book/practice/many_machines` |
 # | {cite:t}`wang2021` | times of SGHMC | a mixture in 7.61 s and 0.316 s | two jobs; no chain in C++; a root for a variance | counts; exact laws |
-# | {cite:t}`adamday` | Algorithm 1 | $\rho = e^{+\Delta H}$, and back if $u < \rho$; drift and kick; $r \sim N(0, 1)$ | $e^{-\Delta H}$, and on; half kicks; $N(0, M)$; so in their program | arithmetic; matrices; HMC, measured; exact law |
+# | {cite:t}`chen2014`, {cite:t}`adamday` | Algorithm 1 | $\rho = e^{+\Delta H}$ | $e^{-\Delta H}$; so in the code of both | arithmetic |
+# | {cite:t}`adamday` | Algorithm 1 | back if $u < \rho$; drift and kick; $r \sim N(0, 1)$ | on; half kicks; $N(0, M)$; so in their program | arithmetic; matrices; HMC, measured; exact law |
 # | {cite:t}`adamday` | $\hat\beta$ | $\eta M^{-1}\hat B$ | $\varepsilon M^{-1}\hat B$; so in their program | exact law |
 # | its program | $\hat V$ | the Hessian of a constant, zero | the covariance of minibatch gradients, {eq}`eq-scale-of-v` | automatic differentiation |
 # | its program | SGNUTS | the new half always; one momentum; a variance as scale | {doc}`/book/stochastic_gradients/sgnuts` | trees, measured |

@@ -777,7 +777,7 @@ print(who_ran(noise))
 
 # %% tags=["hide-input"]
 claim(
-    "415 s a round in the notebook of the report's program, over ours with the estimate",
+    "415 s a round in the notebook of the report's program over ours, with an estimate",
     415 / per_round,
     at_least=100,
     because="the stored result; another estimate and another machine: an order only",
