@@ -1160,8 +1160,8 @@ def noise_estimate():
         f"error of the average with B̂ = 0 {spread(zero)}, with an estimate "
         f"{spread(online)} % (5 seeds, paper's network)",
         "confirmed in part: the temperature comes nearer to one, and a single network "
-        "gains 0.03 in log loss; the average gains nothing. In the report's program the "
-        "estimate was zero when we read it (errata); its networks had B̂ = 0.",
+        "gains 0.03 in log loss; the average gains nothing. In the report's program "
+        "the estimate was zero when we read it (errata); its networks had B̂ = 0.",
         (
             gap_claim(
                 "Error with the noise estimate less that with B̂ = 0, points",
