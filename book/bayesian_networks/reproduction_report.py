@@ -643,7 +643,7 @@ claim(
 # ## What an estimate of the noise does
 #
 # The report also describes an estimate $\hat B = \tfrac12\varepsilon\hat V$ from the observed information, which it equates with the empirical Fisher information. It counts it among what increased the accuracy of sampling (p. 3), and calls it much slower and hungrier for memory (p. 6); its experiments on networks have $\hat B = 0$ (p. 9).
-# The times are in a notebook of its program (`bnn/obs-info.ipynb` at `2ef7428`): 415 s for a round with one estimate, 14 s without, on its authors' machine. What the program computes there is not an empirical Fisher information, and comes out as zero ({doc}`/book/appendix/errata`).
+# The times are in a notebook of its program (`bnn/obs-info.ipynb` at `2ef7428`): 415 s a round with an estimate made once, at the start, and 14 s without, on its authors' machine; a run with an estimate for each sample was stopped at some 50 s a sample. What the program computes there is not an empirical Fisher information, and comes out as zero ({doc}`/book/appendix/errata`).
 # {doc}`/book/bayesian_networks/noise_of_networks` shows how a network's layers give the diagonal of the noise's covariance from one more matrix product.
 # A round of 100 steps then takes a fraction of a second, as the stored runs below show. Does it help? By {eq}`eq-report-effective` fresh minibatches heat a direction to $1 + \beta/\alpha$, and the estimate takes $\hat\beta$ from what is injected, *as long as $\hat\beta \le \alpha$*. Where it is not there is nothing to take away, and the heat $\beta/\alpha > 1$ stays.
 # The larger $\alpha$, the more room. So we try both $\alpha = 0.01$ and $\alpha = 0.1$ ({numref}`fig-report-noise`).
