@@ -116,7 +116,7 @@ claim(
 # %% [markdown]
 # ## Algorithm 1: the momentum overshoots
 #
-# **Says.** As printed, HMC opens with half a kick, makes a full kick after each of the $m$ drifts, and closes with *another* half kick before the Metropolis–Hastings test.
+# **Says.** As printed, HMC opens with half a kick, makes a full kick after each of the $m$ drifts, and closes with *another* half kick before the Metropolis–Hastings test. (Its $\rho$ has a sign of its own: *Algorithm 1 once more*, below.)
 # The package of [gldmt-duke/CokerAmitaiSGHMC](https://github.com/gldmt-duke/CokerAmitaiSGHMC) (`sghmc/sghmc.py` at `1bbe7a1`) follows it to the letter, with the test. That of [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/hmc.py`) departs from it, and says so in a comment; that of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/hmc.py`) ends with half a kick, too.
 #
 # **Right.** The last drift must be followed by *half* a kick, as in {doc}`/book/foundations/hamiltonian_monte_carlo`.
@@ -481,7 +481,7 @@ claim(
 #
 # **Says.** Equation (6) is $\nabla\tilde U = \nabla U + N(0, V)$, and $\hat V$ may be had from the empirical Fisher information, as by {cite:t}`ahn2012`.
 # Fisher information of *what* is left to the reader: one example, the minibatch, or all the data. That is no error, but a factor of $N/n$ or its square hangs on it.
-# The code of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/sghmc.py`, `kernel/utils/main.py` at `eb1095a`) puts for $\hat V$, where it is estimated during the run, the Hessian of a negative log-likelihood on the minibatch, without any factor of $N$ or $n$; their report calls it "the observed (empirical Fisher) information" (p. 5).
+# The code of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/sghmc.py`, `kernel/utils/main.py` at `eb1095a`) means to put for $\hat V$ the Hessian of a negative log-likelihood on the minibatch, without any factor of $N$ or $n$; what it computes is zero, as a section below shows. Their report calls it "the observed (empirical Fisher) information" (p. 5).
 #
 # **Right.** $\nabla\tilde U$ is a sum over $n$ examples, scaled by $N/n$. With $\Sigma_g$ the covariance of the gradients of single examples,
 #
@@ -1405,7 +1405,6 @@ plt.show()
 # | a reproduction in Pyro | SGHMC | `Normal(0, variance)` | its root | {eq}`eq-variance-as-scale`, measured |
 # | blackjax, posteriors | SGHMC | `alpha`, `beta` | they are $C$, $\hat V$ | exact laws |
 # | {cite:t}`chen2014` | equation (6), $\hat V$ | (omission) empirical Fisher information, of what? | {eq}`eq-scale-of-v` | enumeration |
-# | a reproduction | $\hat V$ | the Hessian on a minibatch, unscaled | {eq}`eq-scale-of-v` | enumeration |
 # | {cite:t}`chen2014` | Algorithm 2 | (omission) $\hat B$ without an index $t$ | $\hat B_t = \tfrac12\varepsilon_t\hat V$ | exact law |
 # | blackjax, two reproductions | SGHMC | one minibatch for $m$ steps | one for each gradient | exact law |
 # | authors' code | networks, matrix factorisation | a fixed order of minibatches | drawn afresh | {eq}`eq-fixed-order` |

@@ -403,7 +403,7 @@ for number in (1, 3):
 # %% [markdown]
 # ## Energy weights in many dimensions
 #
-# The reported sampler chooses a state of its path with weights $e^{-H}$, where $H$ is the energy with that of the momentum.
+# Our reading of the report chooses a state of its path with weights $e^{-H}$, where $H$ is the energy with that of the momentum.
 # In one dimension that makes the {term}`chain` far too cold ({doc}`/book/stochastic_gradients/sgnuts`).
 # Can that be so in 79,510 dimensions?
 #

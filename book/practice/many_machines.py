@@ -256,7 +256,7 @@ plt.show()
 # It is $W_j^*$ only where $W_j^* = \tfrac1JI$ for all $j$, that is, where all parts have the same covariance, as with $J = 1$.
 # Linear algebra tells how far off it is; no draws are needed.
 #
-# [^kanpur]: Slides of a course at IIT Kanpur; {doc}`/book/appendix/errata` has the entry.
+# [^kanpur]: {cite:t}`kanpur`, known to us at second hand; {doc}`/book/appendix/errata` has the entry.
 
 
 # %%

@@ -295,7 +295,7 @@ class Posterior(DataPotential):
 class HeldMinibatch(Potential):
     """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ log p(xᵢ | θ), with its exact gradient.
 
-    Its energy and its gradient belong together, as they do in naive SGHMC and in the trees of SGNUTS as it was reported.
+    Its energy and its gradient belong together, as they do in naive SGHMC and in the trees of SGNUTS as its program has it.
 
     Args:
         posterior: the posterior.
