@@ -1,8 +1,8 @@
 """Level 2 of the ladder where the target is no Gaussian: in one dimension the law of a chain is found by quadrature, on a grid.
 
 Algorithm 2 and the palindromic step move by θ'' = m(θ, θ') + N(0, s(θ')²), from two neighbouring positions to the next one. The law of such
-a pair is the fixed point of a linear map, and sums over a grid stand for its integrals: they are exact to many digits, because Gaussians are
-smooth. So the order of a bias, the bias of noise that depends on the position and the rate of escape are checked without any chance; chains
+a pair is the fixed point of a linear map, and sums over a grid stand for its integrals, exact to many digits, because Gaussians are smooth.
+So the order of a bias, the bias of noise that depends on the position and the rate of escape are checked without any chance; chains
 of the package are compared with these laws by z-tests, with 1 false alarm in 10,000 for each test.
 """
 
@@ -153,16 +153,14 @@ def test_algorithm_2_is_the_palindromic_step_of_a_smaller_mass_half_a_drift_earl
     halfway = position + 0.5 * step_size * velocity(momentum, mass)
     expected = first + 0.5 * step_size * velocity(momentum_after, mass), velocity(momentum_after, mass)
     for other, same in ((smaller, True), (mass, False)):
-        end, end_momentum = follow(
-            flows.palindromic(step_size, friction, 0.1, other), halfway, velocity(momentum, mass) @ other
-        )
+        end, end_momentum = follow(flows.palindromic(step_size, friction, 0.1, other), halfway, velocity(momentum, mass) @ other)
         errors = (end - expected[0]).abs().max(), (velocity(end_momentum, other) - expected[1]).abs().max()
         assert (max(errors) < 1e-11) == same, errors
 
 
 def test_the_integrator_of_matthews_and_weare_is_the_palindromic_step_with_friction_raised_by_the_noise():
-    # Their program (github.com/c-matthews/nogin, lib/integrators/nogin.py): half a kick, noise, (1 + D)⁻¹(1 − D), noise, half a kick between
-    # two half drifts, D = c₁ + ¼h²Σ.
+    # Their program (github.com/c-matthews/nogin, lib/integrators/nogin.py), with D = c₁ + ¼h²Σ: half a drift,
+    # half a kick, noise, (1 + D)⁻¹(1 − D), the same noise, half a kick, half a drift.
     # Equal to ours with C = (2/ε)c₁ + ½εΣ and B̂ = ½εΣ; with C left at (2/ε)c₁ it is not.
     generator = generator_of(3)
     covariance, step_size, c1 = spd(generator, 0.2), 0.3, 0.25
@@ -262,10 +260,9 @@ def leading_bias(friction, mass):
     second = 2 / np.cosh(solution.grid) ** 2 + 0.5
     third = -4 * np.tanh(solution.grid) / np.cosh(solution.grid) ** 2
     cubic = math.sqrt(6) * solution.levels[3] + 3 * solution.levels[1]  # E[w³φ] over w, at each θ
-    palindromic = (
-        scale**2 / 8 * solution.average(second * (solution.grid**2 - solution.average(solution.grid**2)))
-        - scale**3 / 12 * solution.average(third * cubic)
-    )
+    palindromic = scale**2 / 8 * solution.average(
+        second * (solution.grid**2 - solution.average(solution.grid**2))
+    ) - scale**3 / 12 * solution.average(third * cubic)
     return palindromic, palindromic + scale**2 / 8 * 2
 
 
@@ -314,14 +311,16 @@ def test_noise_that_depends_on_the_position_adds_the_bias_of_the_formula_to_firs
     # ½ε∫V ∂²φ/∂r² dπ, where no estimate is taken away: eq-local-noise of the appendix.
     solution = UnderdampedSolution(FRICTION)
     predicted = 0.5 * solution.average(loudness(solution.grid) * math.sqrt(2) * solution.levels[2])
-    truth, slopes = true_mean(Valley(), square), []
-    for step_size in (0.4, 0.2, 0.1):
+    slopes = []
+    for step_size in (0.2, 0.1):
+        # A little of the noise against none: what is not linear in V, and the bias of the step itself, drop out.
+        noise = 2 * step_size * FRICTION
         law = PairLaw(
-            *drift_kick(Valley(), step_size, FRICTION, lambda y, h=step_size: 2 * h * FRICTION + h**2 * loudness(y)), 7.0, Valley().energy
+            *drift_kick(Valley(), step_size, FRICTION, lambda y, h=step_size, s=noise: s + 0.01 * h**2 * loudness(y)), 5.5, Valley().energy
         )
-        slopes.append((law.mean(square) - truth) / step_size)
-    extrapolated = (slopes[0] - 6 * slopes[1] + 8 * slopes[2]) / 3  # without the terms of order ε² and ε³
-    assert abs(extrapolated / predicted - 1) < 0.02
+        slopes.append((law.mean(square) - no_noise_law(step_size).mean(square)) / (0.01 * step_size))
+    extrapolated = 2 * slopes[1] - slopes[0]
+    assert abs(extrapolated / predicted - 1) < 0.04
     # It is no temperature: with the average noise in its place the bias would be another one.
     average = solution.average(loudness(solution.grid)) * solution.average(math.sqrt(2) * solution.levels[2]) * 0.5
     assert abs(average / predicted - 1) > 0.15
@@ -368,7 +367,7 @@ class Coins:
     labels = torch.tensor([1, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1], dtype=DOUBLE)
 
     def __init__(self):
-        self.posterior = LogisticRegression(self.inputs[:, None], self.labels, prior_precision=1.0, batch_size=self.batch)
+        self.posterior = LogisticRegression(self.inputs[:, None], self.labels, batch_size=self.batch)
         self.grid = torch.linspace(-5, 6, 441, dtype=DOUBLE)
         self.width = float(self.grid[1] - self.grid[0])
         density = torch.exp(-self.posterior.energy(self.grid[:, None]))
@@ -394,7 +393,9 @@ class Coins:
     def first_order(self):
         """h of π(1 + ηh) = π(1 + η(½∫V dU − ½V + ¼U'² − ½U'')), with mean zero."""
         slope = self.each.sum(-1)
-        curvature = (self.inputs**2 * torch.sigmoid(self.inputs * self.grid[:, None]) * torch.sigmoid(-self.inputs * self.grid[:, None])).sum(-1) + 1
+        curvature = (
+            self.inputs**2 * torch.sigmoid(self.inputs * self.grid[:, None]) * torch.sigmoid(-self.inputs * self.grid[:, None])
+        ).sum(-1) + 1
         path = torch.from_numpy(cumulative_trapezoid((self.noise * slope).numpy(), dx=self.width, initial=0))
         h = 0.5 * path - 0.5 * self.noise + 0.25 * slope**2 - 0.5 * curvature
         return h - (self.density * h).sum()
@@ -434,11 +435,11 @@ def turning_point(step_size, friction):
 
 
 def test_chains_escape_from_the_double_well_at_the_rate_that_the_grid_gives():
-    step_size, friction, chains = 0.35, 3.0, 20_000
-    half_width = 1.3 * turning_point(step_size, friction)
+    step_size, friction, chains = 0.35, 3.0, 4_000
+    half_width = 2 * turning_point(step_size, friction)
     noise = constant(2 * step_size * friction)
     law = PairLaw(
-        *drift_kick(DoubleWell(), step_size, friction, noise), half_width, DoubleWell().energy, finest=0.3, tolerance=1e-10, shortest=200
+        *drift_kick(DoubleWell(), step_size, friction, noise), half_width, DoubleWell().energy, finest=0.15, tolerance=1e-10, shortest=200
     )
     generator = generator_of(6)
     position = torch.ones(chains, 1, dtype=DOUBLE)
