@@ -263,8 +263,8 @@ for name, values in biases.items():
     axes.loglog(steps, values, looks[name][0], color=looks[name][1], label=name)
 axes.loglog(steps, [1.6 * h for h in steps], color=TRUTH, lw=1, zorder=0)
 axes.loglog(steps, [0.02 * h**2 for h in steps], color=TRUTH, lw=1, zorder=0)
-axes.text(0.15, 0.27, "order ε", color="0.4")
-axes.text(0.15, 0.00055, "order ε²", color="0.4")
+axes.text(0.15, 0.36, "order ε", color="0.4")
+axes.text(0.27, 0.0007, "order ε²", color="0.4")
 axes.set_xticks(steps, [f"{h:g}" for h in steps])
 axes.set_xticks([], minor=True)
 axes.set(xlabel=r"step size $\varepsilon$", ylabel=r"bias of $E[\theta^2]$")
@@ -272,7 +272,7 @@ figure.legend(loc="outside upper center", ncols=3)
 plt.show()
 
 # %% [markdown]
-# In {numref}`fig-how-far-order` the lines of SGHMC and of the half-way points are parallel to the lower grey line, that of the old position to the upper one.
+# In {numref}`fig-how-far-order` the lines of SGHMC and of the half-way points fall like the lower grey line, that of the old position like the upper one, the more so the smaller the step.
 # The half-way points have the smallest bias, on a Gaussian none at all: who keeps the mean of two neighbouring positions, in place of the positions, gets the palindromic chain for nothing.
 
 # %% tags=["hide-input"]
@@ -594,7 +594,7 @@ def heated(step_size):
     return density / density.sum()
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-how-far-local", "caption": "Top: the posterior of one coefficient (grey) and the noise V(θ) of minibatches of two among twelve examples. Bottom: what SGLD at η = 0.01 adds to the density, over η: enumerated (thick), by the formula (dashed), and by the temperature that the noise at the mode has (dotted)."}, "image": {"alt": "Top: a grey hill near 0.8, and a curve of the noise that rises from about 20 on one side to 50 on the other. Bottom: the enumerated change is negative in the middle and has two positive bumps; the dashed line lies on it, the dotted one leaves it on both sides."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-how-far-local", "caption": "Top: the posterior of one coefficient (grey) and the noise V(θ) of minibatches of two among twelve examples. Bottom: what SGLD at η = 0.01 adds to the density, over η: enumerated (thick), by the formula (dashed), and by the temperature that the noise at the mode has (dotted)."}, "image": {"alt": "Top: a grey hill near 0.8, and a curve of the noise that falls from 50 on the left to about 20 at the hill and stays there. Bottom: the enumerated change is negative in the middle and has two positive bumps; the dashed line lies on it, the dotted one leaves it on both sides."}}
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 5.4), sharex=True)
 top.fill_between(grid, target / width, color=TRUTH, alpha=0.35, lw=0)
 top.set(ylabel="density", xlim=(-1.5, 3))
