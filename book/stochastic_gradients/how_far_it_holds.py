@@ -153,7 +153,7 @@ claim(
 # The answer comes from looking at the same chain at other moments.
 #
 # Half of a drift before its kick, SGHMC is at $\theta + \tfrac12\varepsilon M^{-1}r$: half-way between two of its positions.
-# {prf:ref}`thm-half-drift` says that these half-way points are *exactly* the positions of the palindromic step, for every energy; only the mass is another one, $M - \tfrac12\varepsilon C$.
+# {prf:ref}`prop-half-drift` says that these half-way points are *exactly* the positions of the palindromic step, for every energy; only the mass is another one, $M - \tfrac12\varepsilon C$.
 #
 # ```{prf:theorem} Half a drift
 # :label: thm-half-drift-short
@@ -338,8 +338,8 @@ claim(
 # ## One law, and only one
 #
 # That a law stays as it is does not say that a chain finds it.
-# {cite:t}`chen2014` (Theorem 3.2) call $e^{-H}$ the *unique* stationary law of their equation; the proof shows that it is stationary.
-# Two things are to be added: that there is no other, and that every start leads to it.
+# {cite:t}`chen2014` (Theorem 3.2) call $e^{-H}$ the *unique* stationary law of their equation, and it is.
+# {prf:ref}`thm-sghmc` shows that it is stationary. Two things are to be added: that there is no other, and that every start leads to it.
 #
 # For the chains that we run the first is short. In every step Gaussian noise enters the momentum, and one step later it has reached the position. So after two steps any region of states can be reached from any state, with a positive density.
 # Two different stationary laws would have to live in different regions; there are none. This is {prf:ref}`thm-unique-chain`, and it holds for every minibatch gradient, without a word on smoothness, as long as some noise is injected, $\hat B \prec C$.

@@ -124,38 +124,12 @@ def no_noise_law(step_size, old_position=False):
     return PairLaw(*drift_kick(Valley(), step_size, FRICTION, noise, old_position), 5.5, Valley().energy)
 
 
-# The half-drift conjugacy
+# The integrator of others
 
 
 def spd(generator, shift):
     root = torch.randn(3, 3, generator=generator, dtype=DOUBLE)
     return root @ root.T / 3 + shift * torch.eye(3, dtype=DOUBLE)
-
-
-def test_algorithm_2_is_the_palindromic_step_of_a_smaller_mass_half_a_drift_early():
-    # For any U, any friction and mass, and any noise: mass M − ½εC, position θ + ½εv. With the mass M it is not.
-    generator = generator_of(0)
-    mass, friction, step_size = spd(generator, 1.0), spd(generator, 0.3), 0.1
-    smaller = mass - 0.5 * step_size * friction
-    target = NoisyGradient(DoubleWell(3), 4.0)
-    position, momentum = torch.randn(2, 5, 3, generator=generator, dtype=DOUBLE)
-
-    def follow(list_of_flows, position, momentum):
-        position, momentum, generator = position.clone(), momentum.clone(), generator_of(1)
-        for _ in range(20):
-            flows.advance(list_of_flows, position, momentum, lambda x: target.stochastic_gradient(x, generator, 0), generator)
-        return position, momentum
-
-    def velocity(momentum, mass):
-        return momentum @ torch.linalg.inv(mass)
-
-    first, momentum_after = follow(flows.sghmc(step_size, friction, 0.1, mass), position, momentum)
-    halfway = position + 0.5 * step_size * velocity(momentum, mass)
-    expected = first + 0.5 * step_size * velocity(momentum_after, mass), velocity(momentum_after, mass)
-    for other, same in ((smaller, True), (mass, False)):
-        end, end_momentum = follow(flows.palindromic(step_size, friction, 0.1, other), halfway, velocity(momentum, mass) @ other)
-        errors = (end - expected[0]).abs().max(), (velocity(end_momentum, other) - expected[1]).abs().max()
-        assert (max(errors) < 1e-11) == same, errors
 
 
 def test_the_integrator_of_matthews_and_weare_is_the_palindromic_step_with_friction_raised_by_the_noise():
