@@ -79,6 +79,7 @@ DOUBLE = torch.float64
 #
 # with a Gaussian $k$. Put a grid in the place of the line and a sum in the place of the integral, and repeat until nothing changes.
 # Sums over an even grid are astonishingly good integrals of smooth functions that vanish at the ends: with a spacing of one standard deviation of $k$ the error is already of the order $e^{-2\pi^2} \approx 3\cdot10^{-9}$.
+# Only where the force is steep, as in the double well below, must the grid be finer.
 
 
 # %%
