@@ -310,6 +310,7 @@ def palindromic(
     r' = r − ε∇Ũ(θ) − ½εCM⁻¹(r + r') + N(0, 2(C − B̂)ε) is half of Euler's friction
     before the kick, and half of the implicit one after it. With the mass M − ½εC it
     is :func:`sghmc` with the mass M, half a drift later, in position and velocity.
+    With C = A + ½εV and B̂ = ½εV it is the integrator of Matthews and Weare (2018).
     """
     return [
         Drift(step_size / 2, mass),

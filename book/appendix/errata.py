@@ -252,7 +252,7 @@ claim(
 # While the momentum is kept, the positions have the same law, for a kick does not change $\theta$.
 # But the code of Figure 1 (`matlab/figure1/sghmc.m`) draws the momentum afresh at every call, as Algorithm 2 may.
 # Then the order counts: who moves first throws the last kick of every call away ({ref}`ex-sghmc-resample`), who kicks first uses it. In the bowl, at the 50 steps a call of Figure 1, both are right to half a per cent; at one or two steps neither is.
-# Explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$, see {doc}`/book/stochastic_gradients/sghmc`.
+# Explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$ ({prf:ref}`thm-general-order`), see {doc}`/book/stochastic_gradients/sghmc`.
 #
 # **Check.** The exact laws on the Gaussian, and $E[\theta^2]$ in the double well; $\varepsilon = 0.1$, $C = 3$, $V = 4$, $\hat B = B = 0.2$.
 

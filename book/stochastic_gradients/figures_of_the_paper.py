@@ -252,6 +252,8 @@ plt.show()
 # %% [markdown]
 # The top row of {numref}`fig-chen-1` is the paper's figure: naive SGHMC is too flat and too wide, SGHMC lies on the truth.
 # The rows below magnify what is left of the other four; it is somewhat more than chance alone would leave.
+# On the double well no step size gives SGHMC a stationary law: its gradient grows too fast, and in the end every chain escapes.
+# At $\varepsilon = 0.1$ nobody will see it; {doc}`/book/stochastic_gradients/how_far_it_holds` has the rates.
 #
 # Why then not correct the naive sampler?
 # Its correction step needs the energy of *all* the data, which is what minibatches were to save.

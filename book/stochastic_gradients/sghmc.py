@@ -183,6 +183,8 @@ for name, values, near, within in zip(
 # For $p = e^{-H}/Z$ we have $\nabla p = -\nabla H\,p$: the inner bracket vanishes, and $\partial_t p = 0$.
 # ```
 #
+# That there is no other stationary law, and that every start leads to this one, is {prf:ref}`thm-unique-diffusion`.
+#
 # The proof shows more than the theorem.
 # Any constant positive semi-definite $D$ and antisymmetric $Q$ leave $e^{-H}$ invariant; where they depend on $z$ a correction term appears, and then *every* continuous Markov process with that stationary law is of this form {cite:p}`ma2015`; {prf:ref}`thm-recipe` has the correction.
 # It also shows what a wrong $\hat B$ does.
@@ -412,6 +414,7 @@ claim(
 # The truth is $1/a$.
 # Both feel the noise through the temperature alone.
 # In the first the step adds a bias of order $\varepsilon^2$; in the second there is also $C/(C - \varepsilon a)$, the friction that was lost, of order $\varepsilon$.
+# {prf:ref}`thm-general-order` says the same of every smooth energy with a Lipschitz gradient.
 # {ref}`ex-sghmc-euler` derives both in a few lines.
 # Take $a = 1$, $C = 3$, $V = 4$ and the perfect $\hat B = B$, so that $T_{\text{eff}} = 1$.
 # The table has the exact variances.

@@ -1315,3 +1315,4 @@ claim(
 # ## Further reading
 #
 # {cite:t}`adamday` proposed the algorithm and asked the right questions. {cite:t}`leimkuhler2016` treat splittings of Langevin dynamics and their errors, {cite:t}`riou2022` the correction of whole Langevin trajectories, {cite:t}`horowitz1991` the ancestor of both. {cite:t}`betancourt2015` explains why a minibatch must not be held for a trajectory.
+# The palindromic step is that of {cite:t}`matthews2018` in another parametrisation, and the work is the shadow work of {cite:t}`sivak2013`; {doc}`/book/stochastic_gradients/how_far_it_holds` compares.
