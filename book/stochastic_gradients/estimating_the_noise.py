@@ -1339,6 +1339,7 @@ for name, (run, expected) in wrong.items():
 #
 # It is unbiased, and by {prf:ref}`thm-minibatch` its covariance is $\frac{N^2}n$ times that of the differences $g_i(\theta) - g_i(\theta^*) \approx \nabla g_i(\theta^*)(\theta - \theta^*)$. It grows with the square of the distance from the mode.
 # A posterior has a width of the order of $1/\sqrt N$, so within it the noise is of the order of $\frac{N^2}n\cdot\frac1N = \frac Nn$, where the plain minibatch has $\frac{N^2}n$. Far from the mode, where the differences are as large as the gradients, little is gained.
+# The noise multiplies the distance from the mode, and at large steps that makes heavy tails: {doc}`/book/stochastic_gradients/how_far_it_holds`.
 
 # %%
 calm = control_variates(posterior, mode.float())
