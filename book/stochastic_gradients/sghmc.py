@@ -1016,7 +1016,7 @@ def error_of_average(step_size, num_steps, estimated):
 
 
 def error_of_falling(first, gamma, num_steps):
-    """The same of the weighted average, ε_t = first · (1 + t/10)^−γ, B̂ of each step."""
+    """The same of a weighted average, ε_t = first (1 + t/10)^−γ, B̂ of each step."""
     sizes = first * (1 + torch.arange(num_steps).double() / 10) ** -gamma
     weights = sizes / sizes.sum()
     now, bias, variance = torch.eye(2, dtype=torch.float64), -1.0, 0.0
@@ -1072,7 +1072,7 @@ for estimated, rate in ((False, 1 / 3), (True, 2 / 5)):
     )
 for gamma, near in ((1 / 5, 1.07), (1 / 3, 1.33)):
     claim(
-        f"Error with falling steps over that with the best constant one, γ = {gamma:.2f}",
+        f"Error of falling steps over that of the best constant one, γ = {gamma:.2f}",
         fallen[gamma] / best[True, 4_000],
         near=near,
         within=0.03,
