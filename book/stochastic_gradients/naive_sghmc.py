@@ -552,7 +552,7 @@ for d in (1, 10):
                 NoisyGradient(target, V),
                 target.exact_samples(2_000, torch.Generator().manual_seed(L)),
                 num_samples=20,
-                seed=L,
+                seed=100 + L,
             )
             acceptances[d, V, L] = float(run.statistics["acceptance"].mean())
 
@@ -624,7 +624,7 @@ realistic = sample(
     NoisyGradient(target, 120.0),
     start,
     num_samples=5,
-    seed=3,
+    seed=4,
 )
 
 # %% tags=["hide-input"]
