@@ -1,6 +1,7 @@
 """Checks at the door: each names the argument, what was given, and what is allowed."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -20,6 +21,21 @@ def check_positive(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a positive finite number."""
     if not (is_number(value) and 0 < value < math.inf):
         raise ValueError(f"{name} must be a positive number, but it is {_given(name, value)}")
+
+
+def check_step_size(name: str, value: float | Callable[[int], float], counted: str) -> None:
+    """Raise a ValueError unless ``value`` is a positive number, or a function from the number of what is counted to one.
+
+    Example:
+        >>> check_step_size("step_size", lambda t: -0.1, "steps")
+        Traceback (most recent call last):
+        ValueError: step_size must be a positive number, but it is -0.1
+    """
+    try:
+        first = value(0) if callable(value) else value
+    except TypeError as error:
+        raise ValueError(f"{name} must be a number, or a function of the number of {counted} taken so far: {error}") from error
+    check_positive(name, first)
 
 
 def check_non_negative(name: str, value: float) -> None:

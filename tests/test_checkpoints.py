@@ -320,6 +320,7 @@ PAIRS = {
     "kernels": (HMC(0.1, 3), NUTS(0.1)),
     "masses": (HMC(0.1, 3, mass=large() + 1), HMC(0.1, 3, mass=large(5_999) + 1)),
     "the constant of a schedule": (SGLD(lambda t: 0.1 / (1 + t)), SGLD(lambda t: 0.1 / (2 + t))),
+    "schedules of SGHMC": (SGHMC(lambda t: 0.1 / (1 + t), 1.0), SGHMC(lambda t: 0.1 / (2 + t), 1.0)),
     "the closure of a schedule": (SGLD(falling(0.1)), SGLD(falling(0.2))),
     "online estimates": (SGHMC(0.1, 1.0, OnlineNoise()), SGHMC(0.1, 1.0, OnlineNoise(averaging=0.5))),
     "inner kernels": (Gibbs(SGHMC(0.1, 1.0)), Gibbs(SGHMC(0.2, 1.0))),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_dims, check_non_negative, check_positive
+from sgmc.checks import check_dims, check_non_negative, check_step_size
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
@@ -60,11 +60,7 @@ class SGLD(Kernel):
     mass: float | Tensor | Matrix = 1.0
 
     def __post_init__(self):
-        try:
-            first = self.step_size(0) if callable(self.step_size) else self.step_size
-        except TypeError as error:
-            raise ValueError(f"step_size must be a number, or a function of the number of steps taken so far: {error}") from error
-        check_positive("step_size", first)
+        check_step_size("step_size", self.step_size, "steps")
         check_non_negative("temperature", self.temperature)
         as_matrix(self.noise_estimate, "noise_estimate")
         as_matrix(self.mass, "mass", positive=True)

@@ -1,15 +1,15 @@
 """Stochastic-gradient Hamiltonian Monte Carlo."""
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_instance, check_non_negative, check_positive
+from sgmc.checks import check_count, check_dims, check_instance, check_non_negative, check_positive, check_step_size
 from sgmc.compiling import CompiledInPlace
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.momentum import draw_momentum
@@ -34,6 +34,7 @@ class SGHMCInfo(NamedTuple):
 
     num_gradients: int  #: gradient evaluations of each chain so far
     clipped: Tensor | None  #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
+    step_size: float | None = None  #: ε_t of the draw, its weight when step sizes fall; None where it is always the same
 
 
 class Estimate(NamedTuple):
@@ -54,10 +55,11 @@ class SGHMC(Kernel):
     θ ← θ + εM⁻¹r, then r ← r − εCM⁻¹r − ε∇Ũ(θ) + N(0, 2(TC − B̂)ε).
 
     Args:
-        step_size: ε.
+        step_size: ε, a number or a schedule t → ε_t of the number of draws so far, each of which takes m steps of one size.
         friction: C, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
         noise_estimate: B̂, the estimate of B = ½εV; same forms, at most T·C; or an :class:`~sgmc.noise.OnlineNoise`, which makes it from the
-            minibatches of the steps. Where such an estimate exceeds T·C, no noise is injected, with a warning.
+            minibatches of the steps. Where such an estimate exceeds T·C, no noise is injected, with a warning. A fixed one belongs to one
+            step size: while steps fall it becomes too large and the chain too cold, which an online one, ½ε_tV̂, and zero do not.
         mass: M; same forms.
         num_steps: m, the number of such steps between two draws.
         resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``; never by default.
@@ -77,7 +79,7 @@ class SGHMC(Kernel):
         torch.Size([10, 4, 1])
     """
 
-    step_size: float
+    step_size: float | Callable[[int], float]
     friction: float | Tensor | Matrix
     noise_estimate: float | Tensor | Matrix | OnlineNoise = 0.0
     mass: float | Tensor | Matrix = 1.0
@@ -87,7 +89,7 @@ class SGHMC(Kernel):
     compiled: bool = False
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size)
+        check_step_size("step_size", self.step_size, "draws")
         check_count("num_steps", self.num_steps)
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
@@ -99,6 +101,8 @@ class SGHMC(Kernel):
             raise ValueError("temperature is 0, so that no noise is injected: leave noise_estimate at 0")
         if self._online and self.compiled:
             raise ValueError("compiled is True, which needs a fixed noise_estimate: what an online one clips depends on values")
+        if callable(self.step_size) and self.compiled:
+            raise ValueError("compiled is True, which needs a fixed step_size: a schedule would have to be compiled anew for every draw")
         if not self._online:
             as_matrix(self.noise_estimate, "noise_estimate")
         check_dims(friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
@@ -177,6 +181,10 @@ class SGHMC(Kernel):
 
     def step(self, potential: Potential, state: SGHMCState, generator: Generator) -> tuple[SGHMCState, SGHMCInfo]:
         """Take m steps of Algorithm 2 in every chain, in place."""
+        if callable(self.step_size):
+            step_size = self.step_size(state.num_gradients // self.num_steps)
+            state, info = replace(self, step_size=step_size).step(potential, state, generator)
+            return state, info._replace(step_size=step_size)
         if self.resample_every is not None and state.num_gradients // self.num_steps % self.resample_every == 0:
             state = state._replace(momentum=draw_momentum(state.position, self._mass, generator, self.temperature))
         position, momentum = state.position, state.momentum

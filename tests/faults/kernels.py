@@ -271,6 +271,20 @@ FAULTS = [
         "        momentum = draw_momentum(position, self._mass, generator, self.temperature)\n",
         "        momentum = draw_momentum(position, self._mass, generator)\n",
     ),
+    sghmc(
+        "the schedule is asked for the number of gradients, not of draws",
+        "self.step_size(state.num_gradients // self.num_steps)",
+        "self.step_size(state.num_gradients)",
+    ),
+    sghmc("the schedule stays at its start", "self.step_size(state.num_gradients // self.num_steps)", "self.step_size(0)"),
+    sghmc("the step size of a draw is not told", "return state, info._replace(step_size=step_size)", "return state, info"),
+    sghmc(
+        "the momentum is rescaled where the step size changes, as a velocity would be",
+        "            state, info = replace(self, step_size=step_size)",
+        "            last = self.step_size(max(0, state.num_gradients // self.num_steps - 1))\n"
+        "            state = state._replace(momentum=state.momentum * last / step_size)\n"
+        "            state, info = replace(self, step_size=step_size)",
+    ),
     sghmc("the minibatches of every call are the same", "in blocks(state.num_gradients, self", "in blocks(0, self"),
     sghmc(
         "the learning-rate form takes α for C", "return cls(step_size, momentum_decay / step_size,", "return cls(step_size, momentum_decay,"

@@ -50,7 +50,7 @@ def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
     state, info = run_with_info(kernel, potential, START, 6)
     expected, expected_info = run_with_info(eager, potential, START, 6)
     assert_same(state, expected, rtol=1e-12, atol=1e-12)
-    assert info == expected_info == (18, None)
+    assert info == expected_info == (18, None, None)
     assert kernel._compiled_trajectory.num_compiled == 1
 
 

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, NaiveSGHMC, sghmc
 from sgmc.kernels.sghmc import Estimate
 from sgmc.matrices import Matrix
@@ -79,7 +80,7 @@ def test_steps_are_the_algorithm_written_out(case, num_steps):
     state, info = run_with_info(SGHMC(0.1, num_steps=num_steps, **CASES[case]), NOISY, START, 6 // num_steps)
     position, momentum, _ = written_out(CASES[case], num_steps, 6 // num_steps)
     assert_same(state, (position, momentum, 6, None, None), rtol=1e-10, atol=1e-10)
-    assert info == (6, None)
+    assert info == (6, None, None)
 
 
 @pytest.mark.parametrize(("chains", "length"), [(30, 50), (4_096, 8), (32_768, 1)])
@@ -272,6 +273,62 @@ def test_momentum_is_drawn_afresh_before_every_so_many_calls(resample_every, fre
         normals(2, expected)  # those of the noise, here times zero
 
 
+# Step sizes that fall
+
+
+def falling(draw):
+    return 0.1 / (1 + draw)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_steps_of_a_schedule_are_the_algorithm_written_out(case):
+    """Algorithm 2 has one ε_t for all m steps of a draw; momenta are handed on as they are."""
+    settings = {"noise_estimate": 0.0, "mass": 1.0, "temperature": 1.0} | CASES[case]
+    temperature, friction, estimate = settings["temperature"], full(settings["friction"]), full(settings["noise_estimate"])
+    inverse, generator, position = torch.linalg.inv(full(settings["mass"])), generator_of(0), START
+    momentum = math.sqrt(temperature) * normal(generator) @ root(settings["mass"])
+    for draw in range(3):
+        step_size = (0.1, 0.05, 0.1 / 3)[draw]
+        injected = root(2 * (temperature * friction - estimate) * step_size) if temperature > 0 else 0 * full(1.0)
+        omegas = NOISY.draw_noise(position, generator, 2 * draw, 2)
+        xis = normals(2, generator) if temperature > 0 else torch.zeros(2, *START.shape, dtype=DOUBLE)
+        for omega, xi in zip(omegas, xis, strict=True):
+            position = position + step_size * momentum @ inverse
+            gradient = TARGET.gradient(position) + omega @ NOISY.noise_root.value
+            momentum = momentum - step_size * momentum @ inverse @ friction - step_size * gradient + xi @ injected
+    state, info = run_with_info(SGHMC(falling, num_steps=2, **CASES[case]), NOISY, START, 3)
+    assert_same(state, (position, momentum, 6, None, None), rtol=1e-10, atol=1e-10)
+    assert info == (6, None, 0.1 / 3)
+
+
+@pytest.mark.parametrize("estimate", [0.2, OnlineNoise("full", refresh_every=3, averaging=0.2)], ids=["fixed", "online"])
+def test_a_draw_of_a_schedule_is_that_of_its_step_size(estimate):
+    """Bit for bit, from the same state and the same random numbers; an online estimate is ½ε_tV̂ with the draw's own ε_t."""
+    asked = []
+
+    def schedule(draw):
+        asked.append(draw)
+        return (0.05, 0.02, 0.01)[draw]
+
+    settings = dict(friction=20.0, noise_estimate=estimate, num_steps=5, resample_every=2)
+    kernel, potential, generator, twin = SGHMC(schedule, **settings), logistic(7), generator_of(0), generator_of(0)
+    asked.clear()  # the constructor's look at the first one
+    state, other = kernel.init(potential, START, generator), SGHMC(0.05, **settings).init(potential, START, twin)
+    for step_size in (0.05, 0.02, 0.01):
+        state, info = kernel.step(potential, state, generator)
+        other, other_info = SGHMC(step_size, **settings).step(potential, other, twin)
+        assert_same(state, other)
+        assert info.step_size == step_size and other_info.step_size is None
+    assert asked == [0, 1, 2]
+
+
+def test_the_weights_of_an_average_are_the_step_sizes():
+    draws = sample(SGHMC(falling, 2.0, num_steps=2), NOISY, START, 3, progress=False)
+    weights = torch.tensor([1, 1 / 2, 1 / 3], dtype=DOUBLE)[:, None, None]
+    torch.testing.assert_close(draws.weighted_mean(), (weights * draws.samples).sum(0) / weights.sum())
+    assert "step_size" not in sample(SGHMC(0.1, 2.0), NOISY, START, 3, progress=False).statistics
+
+
 # The online estimate
 
 
@@ -436,6 +493,9 @@ def test_chains_do_not_interact():
         ({"step_size": 0}, "step_size must be a positive number, but it is 0"),
         ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
         ({"step_size": math.inf}, "step_size must be a positive number, but it is inf"),
+        ({"step_size": lambda draw: -0.1}, "step_size must be a positive number, but it is -0.1"),
+        ({"step_size": lambda: 0.1}, "step_size must be a number, or a function of the number of draws taken so far: "),
+        ({"step_size": falling, "compiled": True}, "compiled is True, which needs a fixed step_size"),
         ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
         ({"num_steps": 2.5}, "num_steps must be a whole number of at least 1, but it is 2.5"),
         ({"resample_every": 0}, "resample_every must be a whole number of at least 1, but it is 0"),

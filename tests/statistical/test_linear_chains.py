@@ -11,6 +11,7 @@ from sgmc import flows, sample
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC, Splitting
 from sgmc.kernels.sghmc import SGHMCInfo
 from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.targets import Gaussian, NoisyGradient
 from tests.checks import assert_covariance, z_bound
@@ -52,6 +53,31 @@ def test_sghmc_has_the_law_of_its_linear_chain(case):
     law = sghmc_chain(TARGET.precision, noise_variance=NOISE, **settings).stationary_covariance()
     draws = sample(SGHMC(**settings), NOISY, START, num_samples=20, warm_up=150, thinning=5, seed=1)
     assert_covariance(draws.samples, law[:2, :2])
+
+
+def falling(draw):
+    return 0.3 * (1 + draw) ** -0.5
+
+
+@pytest.mark.parametrize(
+    ("estimate", "kept"),
+    [(0.0, 0.0), (0.5 * 0.3 * NOISE, 0.3), (OnlineNoise("full"), None)],
+    ids=["no estimate", "that of the first step size", "that of each step size"],
+)
+def test_sghmc_with_falling_steps_has_the_law_of_its_linear_chains(estimate, kept):
+    """The law of a product of chains, two steps a draw, on its way; NoisyGradient tells V itself, so that B̂ = ½ε_tV."""
+    chains, num_draws, friction = 40_000, 12, 3.0
+    covariance, laws = torch.block_diag(torch.zeros(2, 2), torch.eye(2)).double(), []
+    for draw in range(num_draws):
+        step_size = falling(draw)
+        noise_estimate = 0.5 * (step_size if kept is None else kept) * NOISE
+        chain = sghmc_chain(TARGET.precision, step_size, friction, NOISE, noise_estimate).power(2)
+        covariance = chain.transition @ covariance @ chain.transition.T + chain.noise_covariance
+        laws.append(covariance[:2, :2])
+    kernel = SGHMC(falling, friction, estimate, num_steps=2)
+    draws = sample(kernel, NOISY, torch.zeros(chains, 2, dtype=torch.float64), num_samples=num_draws, seed=7, progress=False).samples
+    for place in (2, num_draws - 1):
+        assert_covariance(draws[place : place + 1], laws[place], 5e-5)
 
 
 def test_sghmc_in_learning_rate_form_has_the_same_law():
