@@ -185,7 +185,7 @@ FAULTS = [
     walk("one minibatch is held for the whole run, not for a tree", "self.plan.seed, step=len(self.trees))", "self.plan.seed, step=0)"),
     plan("a held minibatch serves one step of a sample", "return Held(self.num_steps, rule) if", "return rule if"),
     walk("a uniform start is between zero and four", "device=self.device) - 2\n", "device=self.device)\n"),
-    walk("every start is within a half", "return 4 * torch.rand(", "return torch.rand("),
+    walk("a uniform start is between −2 and −1", "return 4 * torch.rand(", "return torch.rand("),
     walk("one minibatch is held whatever the seed", "size, 1, self.plan.seed, step=len(self.trees))", "size, 1, 0, step=len(self.trees))"),
     walk("a start from the prior has the precision for its variance", "self.posterior.prior.inverse.root @", "self.posterior.prior.root @"),
     walk(
