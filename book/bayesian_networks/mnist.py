@@ -470,8 +470,8 @@ claim(
 # | does SGHMC beat SGD with momentum? | yes, in the figure; *not significantly* over seeds, in the authors' later note {cite:p}`chencode` | the tests below | |
 #
 # {cite:t}`wang2021` ran the authors' program too, and write of its times, without numbers, that "SGHMC is much faster than SGD with momentum" (page 7). Per round it is not: the two take the same gradients, and SGHMC draws noise besides.
-# For the same 80,000 steps our runs took 2.4 and 2.0 minutes, with every seed longer for SGHMC. In rounds neither is ahead by much, as their own Figure 6 shows.
-# That program injects noise into every method unless told not to (`temp`, `start_sample`), and averages all of them from `num_burn` on. Their script for SGD with Nesterov momentum, at commit `a909621`, sets neither of the first two; with what was set when the figure was made we do not know.
+# For the same 80,000 steps our runs took 2.4 and 2.0 minutes, with every seed longer for SGHMC. In rounds, the two curves of their own Figure 6 end within a thousandth of each other.
+# The program has the sampler's noise in its Nesterov momentum too, unless `temp` or `start_sample` says otherwise, and averages every method from `num_burn` on. Their script for SGD with Nesterov momentum, at commit `a909621`, sets neither of the first two; what was set when the figure was made we do not know.
 
 # %% tags=["hide-input"]
 seconds = {
