@@ -486,7 +486,7 @@ claim(
 #
 # ## The digits, live
 #
-# Now the network, on 4,000 digits: 30 epochs of 40 gradients, $\eta = 0.1/N$ and $\alpha = 0.02$. Besides SGNUTS and SGHMC there are two hybrids, which spend at least three epochs on a head start and go on with SGHMC: the one that the report proposed, and a simpler one, SGHMC with a fresh momentum every ten steps and no trees at all.
+# Now the network, on 4,000 digits: 30 epochs of 40 gradients, $\eta = 0.1/N$ and $\alpha = 0.02$. Besides SGNUTS and SGHMC there are two hybrids, which spend at least three epochs on a head start and go on with SGHMC: the one that the report proposed, but with three epochs of gradients in the place of one of trees, and a simpler one, SGHMC with a fresh momentum every ten steps and no trees at all.
 # Two runs start with small weights, $N(0, 1/\text{fan-in})$, as an optimiser does.
 
 # %%
@@ -1087,7 +1087,7 @@ show_table(["accuracy on MNIST", "difference", "ahead", "p"], rows)
 # *What the report saw can be seen here too, with four seeds of five.* From a start high up SGNUTS then ends ahead of SGHMC at nearly equal gradients (its last tree is finished), and passes the published 0.94 on MNIST with little more than 7,000 of them.
 # With seed 0 the coins agree: the first tree falls down the whole slope, to depth 9, which {prf:ref}`prop-sgnuts-slope` gives one tree in 256 (the two data sets share its coins), and SGNUTS ends far behind.
 # On average over the five there is no difference.
-# The report's hybrid is ahead of SGHMC with four seeds of five, and of SGNUTS with all five.
+# The hybrid is ahead of SGHMC with four seeds of five, and of SGNUTS with all five.
 #
 # *The trees are not needed for it.* Three epochs with a fresh momentum every ten steps, and no tree at all, beat SGHMC beyond doubt.
 # They are ahead of the hybrid with each of the five seeds too, but most of the mean difference is seed 0's, and the $p$-value does not tell the two apart.
