@@ -8,8 +8,10 @@ EXPERIMENTS = (
     "noise",
     "fashion",
     "steps",
+    "held",
     "cifar",
     "sgnuts",
+    "trees",
     "neighbours",
     "weights",
     "renyi",
@@ -23,4 +25,19 @@ EXPERIMENTS = (
 )
 
 # Those whose seeds are runs of their own, each in files of its own, so that several can go at once.
-BY_SEED = ("mnist", "report", "noise", "fashion", "steps", "cifar", "neighbours", "weights", "renyi", "bandit", "ordering", "few")
+BY_SEED = (
+    "mnist",
+    "report",
+    "noise",
+    "fashion",
+    "steps",
+    "cifar",
+    "neighbours",
+    "weights",
+    "renyi",
+    "bandit",
+    "ordering",
+    "few",
+    "held",
+    "trees",
+)

@@ -7,7 +7,7 @@ from torch import nn
 
 from sgmc.checks import check_choice, check_count
 from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
-from sgmc.minibatches import Fresh, MinibatchRule, Passes
+from sgmc.minibatches import Fresh, Held, MinibatchRule, Passes
 from sgmc.noise import OnlineNoise
 
 RULES = {"passes": Passes(), "fresh": Fresh(), "held": Fresh()}
@@ -29,12 +29,12 @@ class Plan:
         trees: None, or the weights with which SGNUTS chooses from its trees, ``"uniform"`` or ``"energy"``; a sample is then a tree.
         integrator: of the trees, ``"palindromic"`` or ``"drift_kick"``.
         head_start: number of rounds after which trees or fresh momenta give way to plain SGHMC; None for never.
-        start: ``"fan-in"``, weights N(0, 1/fan-in) and biases zero, or ``"prior"``, a draw from the prior.
+        start: ``"fan-in"``, weights N(0, 1/fan-in) and biases zero; ``"prior"``, a draw from the prior; or ``"uniform"`` on (−2, 2).
         prior_precision: λ of all weights; None to draw each tensor's by a Gibbs step once a round.
         prior_by_fan_in: whether the precision of a weight is λ times its fan-in.
         batch_size: n, the examples of a minibatch.
         minibatches: ``"passes"``, slices of the data in an order shuffled anew every round; ``"fresh"``, a random subset every step; or
-            ``"held"``, a random subset for a whole tree, its energies included.
+            ``"held"``, a random subset for a whole sample: the m steps of it, or a tree, its energies included.
         rounds: number of rounds, of N/n samples each; or with trees, of those trees that bring the number of gradients to N/n a round.
         burn_in: number of rounds before predictions are averaged, one network a round.
         keep_every: number of rounds from one network of the reservoir to the next.
@@ -77,7 +77,7 @@ class Plan:
 
     def __post_init__(self):
         check_choice("minibatches", self.minibatches, tuple(RULES))
-        check_choice("start", self.start, ("fan-in", "prior"))
+        check_choice("start", self.start, ("fan-in", "prior", "uniform"))
         if not 0 <= self.burn_in < self.rounds:
             raise ValueError(f"burn_in must be at least 0 and less than rounds, {self.rounds}, but it is {self.burn_in}")
         if min(self.keep_every, self.record_every) < 1:
@@ -93,8 +93,8 @@ class Plan:
             raise ValueError("annealing is for methods without momentum: leave it out, or leave out momentum_decay")
         if self.falling and self.temperature > 0:
             raise ValueError("falling is for optimisers: leave it out, or give the temperature 0; a sampler's steps fall by annealing")
-        if self.trees is None and self.minibatches == "held":
-            raise ValueError("minibatches are held for a whole tree: give trees, or take 'fresh' ones")
+        if self.trees is None and self.num_steps == 1 and self.minibatches == "held":
+            raise ValueError("minibatches are held for a whole sample: give trees, or more num_steps than 1, or take 'fresh' ones")
         if self.head_start is not None and self.trees is None and self.resample_every is None:
             raise ValueError("head_start is the number of rounds with trees or with fresh momenta: give trees or resample_every")
 
@@ -137,8 +137,14 @@ class Plan:
         return replace(self, trees=None, resample_every=None, head_start=None, minibatches=minibatches)
 
     def rule(self) -> MinibatchRule:
-        """Give the rule by which minibatches are chosen."""
-        return RULES[self.minibatches]
+        """Give the rule by which minibatches are chosen, of a tree or of a step.
+
+        Example:
+            >>> Plan(1e-4, 0.1, num_steps=3, minibatches="held").rule().num_steps
+            3
+        """
+        rule = RULES[self.minibatches]
+        return Held(self.num_steps, rule) if self.minibatches == "held" and self.trees is None else rule
 
     def prior_precisions(self, network: nn.Module) -> dict[str, float]:
         """Give the precision of each parameter's prior; where it is drawn, the one at the start."""

@@ -45,11 +45,14 @@ class Run:
         reservoir: the networks kept, each ``(dim,)``, on the CPU.
         curve: the learning curve.
         made: date, versions, machine and precision of the run, or of its last part if it was resumed.
+        walks: the class of its chain.
 
     Raises:
         ExperimentError: if the file is that of a run with other settings.
         CheckpointError: if it is no run's file, or corrupt.
     """
+
+    walks: type[Walk] = Walk
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Run:
     ):
         self.plan, self.watch = plan, watch
         self.checkpoint = None if path is None else Checkpoint(path, KIND)
-        self.walk = Walk(plan, network, train, device)
+        self.walk = self.walks(plan, network, train, device)
         self.settings = {**asdict(plan), "network": str(network), "checksum": checksum(train, examples), "device": self.walk.device.type}
         self.examples, self.targets = examples.inputs.to(device), examples.targets
         self.done, self.moved, self.made = 0, True, {}

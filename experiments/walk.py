@@ -56,13 +56,15 @@ class Walk:
     def start(self) -> Tensor:
         """Draw where the chain starts, ``(1, dim)``."""
         position = self.posterior.initial_position(1, self.generator)
+        if self.plan.start == "uniform":
+            return 4 * torch.rand(position.shape, generator=self.generator, device=self.device) - 2
         if self.plan.start == "prior":
             return self.posterior.prior.inverse.root @ normal_like(position, self.generator)
         return position
 
     def potential(self) -> Potential:
         """Give what the next step sees: the posterior, or its minibatch that is held for a tree."""
-        if self.plan.minibatches != "held" or self.changed:
+        if self.plan.trees is None or self.plan.minibatches != "held" or self.changed:
             return self.posterior
         examples, size = self.posterior.num_examples, self.plan.batch_size
         indices = self.plan.rule().indices(examples, size, 1, self.plan.seed, step=len(self.trees))
@@ -70,7 +72,7 @@ class Walk:
 
     def step(self) -> NamedTuple:
         """Take a step of the kernel, and say what it learned."""
-        if self.plan.head_start is not None and self.num_gradients >= self.plan.head_start * self.gradients_per_round:
+        if self.plan.head_start is not None and self.head_start_is_over():
             self.change()
         before = int(self.state.num_gradients)
         self.state, info = self.kernel.step(self.potential(), self.state, self.generator)
@@ -78,6 +80,10 @@ class Walk:
         if isinstance(self.kernel, SGNUTS):
             self.trees.append((int(info.depth), bool(info.depth_limited), bool(info.diverged)))
         return info
+
+    def head_start_is_over(self) -> bool:
+        """Tell whether the rounds of the head start are done."""
+        return self.num_gradients >= self.plan.head_start * self.gradients_per_round
 
     def change(self) -> None:
         """Go on with another kernel after the head start; its steps are counted on, so that no minibatch comes again."""

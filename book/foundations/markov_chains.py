@@ -856,6 +856,39 @@ claim(
 # $\min\Bigl(1, \frac{\pi(\theta')\,q(\theta)}{\pi(\theta)\,q(\theta')}\Bigr)$. It stays long where $\pi/q$ is large: in tails of $\pi$ that $q$ does not reach.
 # ```
 #
+# ```{exercise}
+# :label: ex-chain-hastings
+#
+# Slides of a seminar in Munich, known to us at second hand, accept with the ratio $f(x')/f(x)$ of the target alone, and let the proposal be arbitrary. Which law does the walker of {numref}`fig-three-states` come to in this way, if she proposes to go one state on with probability $\frac34$ and one back with $\frac14$, around the circle? For which proposals is the ratio right?
+# ```
+#
+# ```{solution} ex-chain-hastings
+# :class: dropdown
+#
+# With the whole ratio $\pi(y)\,q(y, x)/\bigl(\pi(x)\,q(x, y)\bigr)$ she comes to $\pi$, as {cite:t}`hastings1970` has it. Without the $q$ she comes to $\frac1{176}(36, 45, 95) = (0.205, 0.256, 0.540)$: the second state loses a seventh of its probability.
+# For symmetric proposals, $q(x, y) = q(y, x)$, the ratio of the target is the whole ratio. That is the assumption to be named.
+# ```
+
+# %% tags=["hide-input"]
+onwards = torch.tensor([[0, 3, 1], [1, 0, 3], [3, 1, 0]], dtype=torch.float64) / 4
+for name, back, expected in (
+    ("whole ratio", onwards.T / onwards, 0.3),
+    ("target's ratio alone", 1.0, 45 / 176),
+):
+    ratio = pi / pi[:, None] * back
+    chain = torch.where(onwards > 0, onwards * ratio.clamp(max=1), 0.0)
+    chain += torch.diag(1 - chain.sum(1))
+    settled = torch.linalg.matrix_power(chain, 1_000)[0]
+    claim(
+        f"Probability of the second state where the walker ends, with the {name}",
+        settled[1],
+        near=expected,
+        within=1e-9,
+        because="the stationary law of three states, solved",
+        kind="exact",
+    )
+
+# %% [markdown]
 # ## Further reading
 #
 # {cite:t}`metropolis1953` and {cite:t}`hastings1970` are short and readable; {cite:t}`levin2009` for the theory on finite spaces, {cite:t}`roberts2004` on general ones; {cite:t}`vehtari2021` on diagnostics.

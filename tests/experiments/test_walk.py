@@ -41,6 +41,14 @@ def test_a_pass_shows_every_example_once_and_fresh_minibatches_do_not(change, mo
         assert not torch.equal(seen[0], seen[8])
 
 
+def test_a_held_minibatch_serves_the_steps_of_a_sample_and_every_sample_has_its_own(monkeypatch):
+    seen = seen_by(make(replace(PLANS["SGHMC, precisions drawn"], num_steps=3, minibatches="held")), 2, monkeypatch)
+    samples = [seen[start : start + 3] for start in range(0, len(seen), 3)]
+    assert len(samples) == 16 and all(torch.equal(one, other) for one, *others in samples for other in others)
+    assert len({tuple(sample[0].tolist()) for sample in samples}) == 16
+    assert torch.equal(samples[5][0], Fresh().indices(40, 5, 1, 3, step=5)[0])
+
+
 def test_minibatches_belong_to_the_seed(monkeypatch):
     firsts = []
     for seed in (0, 0, 1):
@@ -91,6 +99,13 @@ def test_starts():
     positions = torch.cat([make(replace(plan, start="prior", seed=seed)).state.position for seed in range(200)])
     # 15,600 numbers N(0, 1/4): their mean square has a relative standard error of 1.1 %.
     assert positions.numel() == 200 * wide.posterior.dim and positions.square().mean() == pytest.approx(0.25, rel=0.05)
+
+
+def test_a_uniform_start_is_between_minus_two_and_two_and_belongs_to_the_seed():
+    positions = torch.cat([make(replace(PLANS["SGD"], start="uniform", seed=seed)).state.position for seed in range(200)])
+    # 15,600 numbers of variance 4/3, whose squares have the deviation 1.19: the standard error of their mean is 0.0095.
+    assert positions.abs().max() < 2 and positions.square().mean() == pytest.approx(4 / 3, abs=0.05) and abs(positions.mean()) < 0.05
+    assert torch.equal(positions[3:4], make(replace(PLANS["SGD"], start="uniform", seed=3)).state.position)
 
 
 def test_the_prior_by_fan_in():

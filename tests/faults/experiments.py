@@ -16,6 +16,8 @@ report = partial(Fault, file="experiments/report.py", tests="tests/experiments/t
 noise = partial(Fault, file="experiments/noise.py", tests="tests/experiments/test_noise.py")
 steps = partial(Fault, file="experiments/steps.py", tests="tests/experiments/test_steps.py tests/experiments/test_comparison.py")
 sgnuts = partial(Fault, file="experiments/sgnuts.py", tests="tests/experiments/test_sgnuts.py")
+held = partial(Fault, file="experiments/held.py", tests="tests/experiments/test_held.py")
+trees = partial(Fault, file="experiments/trees.py", tests="tests/experiments/test_trees.py")
 uncertainty = partial(Fault, file="experiments/uncertainty.py", tests="tests/experiments/test_uncertainty.py")
 results = partial(Fault, file="experiments/results.py", tests="tests/experiments/test_results.py")
 provenance = partial(
@@ -181,6 +183,9 @@ FAULTS = [
     ),
     walk("precisions are never drawn", "if self.plan.prior_precision is None and self.is_finite():", "if False:"),
     walk("one minibatch is held for the whole run, not for a tree", "self.plan.seed, step=len(self.trees))", "self.plan.seed, step=0)"),
+    plan("a held minibatch serves one step of a sample", "return Held(self.num_steps, rule) if", "return rule if"),
+    walk("a uniform start is between zero and four", "device=self.device) - 2\n", "device=self.device)\n"),
+    walk("a uniform start is between −2 and −1", "return 4 * torch.rand(", "return torch.rand("),
     walk("one minibatch is held whatever the seed", "size, 1, self.plan.seed, step=len(self.trees))", "size, 1, 0, step=len(self.trees))"),
     walk("a start from the prior has the precision for its variance", "self.posterior.prior.inverse.root @", "self.posterior.prior.root @"),
     walk(
@@ -360,6 +365,21 @@ FAULTS = [
     steps("equal gradients are equal samples", "[replace(plan, num_steps=1)] for", "[plan] for"),
     steps("steps of a sample are not finer", "{m: one.finer(m) for", "{m: replace(one, num_steps=m) for"),
     steps("all 60,000 digits are for training", "    train = Data(*(x[:50_000] for x in train))\n", ""),
+    held("minibatches are fresh for every step", ', minibatches="held")', ")"),
+    held("the start is that of an optimiser", 'start="uniform", ', ""),
+    held("steps of a sample are not finer", "replace(one.finer(m), ", "replace(one, num_steps=m, "),
+    # the table of warm-ups by trees
+    trees("the head start is so many gradients", "return len(self.trees) >=", "return self.num_gradients >="),
+    trees("averages of an epoch are sums", "(self.epoch_total / samples).cpu()", "self.epoch_total.cpu()"),
+    trees("epochs are averaged from the start", "            self.epoch_total = torch.zeros_like(self.last)\n", ""),
+    trees("an epoch ends a sample late", "return (self.done - 1) //", "return self.done //"),
+    trees("the hybrid has three epochs of trees", "head_start=1)", "head_start=3)"),
+    trees("the noise is that of the posterior after all", "replace(sghmc.variance_as_scale(), method", "replace(sghmc, method"),
+    trees(
+        "the average of an epoch is lost by a resume",
+        'content["epoch_total"].to(self.walk.device), content["lines"]',
+        'self.epoch_total, content["lines"]',
+    ),
     # SGNUTS on networks
     sgnuts(
         "averages start with the last round of a burn-in",
