@@ -7,8 +7,10 @@ EXPERIMENTS = (
     "falling",
     "noise",
     "fashion",
+    "fashion_reported",
     "steps",
     "cifar",
+    "cifar_hour",
     "sgnuts",
     "neighbours",
     "weights",
@@ -23,4 +25,19 @@ EXPERIMENTS = (
 )
 
 # Those whose seeds are runs of their own, each in files of its own, so that several can go at once.
-BY_SEED = ("mnist", "report", "noise", "fashion", "steps", "cifar", "neighbours", "weights", "renyi", "bandit", "ordering", "few")
+BY_SEED = (
+    "mnist",
+    "report",
+    "noise",
+    "fashion",
+    "fashion_reported",
+    "steps",
+    "cifar",
+    "cifar_hour",
+    "neighbours",
+    "weights",
+    "renyi",
+    "bandit",
+    "ordering",
+    "few",
+)

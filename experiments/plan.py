@@ -23,13 +23,15 @@ class Plan:
         temperature: T; 1 for a sampler, 0 for an optimiser.
         annealing: (b, γ) of SGLD's falling step size η(1 + t/b)^−γ after t steps, which then weights the averages; None for a constant one.
         falling: whether an optimiser's learning rate falls to zero, from round to round, by half a wave of a cosine.
+        cooled: the share of its learning rate to which a sampler's falls in the same way over the burn-in, to stay there; None for none.
         num_steps: m, the steps of a sample.
         resample_every: number of samples from one fresh momentum to the next; None for never.
         noise_refresh: number of steps from one online estimate of the gradient noise's diagonal to the next; None for B̂ = 0.
         trees: None, or the weights with which SGNUTS chooses from its trees, ``"uniform"`` or ``"energy"``; a sample is then a tree.
         integrator: of the trees, ``"palindromic"`` or ``"drift_kick"``.
         head_start: number of rounds after which trees or fresh momenta give way to plain SGHMC; None for never.
-        start: ``"fan-in"``, weights N(0, 1/fan-in) and biases zero, or ``"prior"``, a draw from the prior.
+        start: ``"fan-in"``, weights N(0, 1/fan-in) and biases zero, ``"prior"``, a draw from the prior, or ``"uniform"``, U(-2, 2), where
+            programs in Pyro start.
         prior_precision: λ of all weights; None to draw each tensor's by a Gibbs step once a round.
         prior_by_fan_in: whether the precision of a weight is λ times its fan-in.
         batch_size: n, the examples of a minibatch.
@@ -56,6 +58,7 @@ class Plan:
     temperature: float = 1.0
     annealing: tuple[float, float] | None = None
     falling: bool = False
+    cooled: float | None = None
     num_steps: int = 1
     resample_every: int | None = None
     noise_refresh: int | None = None
@@ -77,7 +80,7 @@ class Plan:
 
     def __post_init__(self):
         check_choice("minibatches", self.minibatches, tuple(RULES))
-        check_choice("start", self.start, ("fan-in", "prior"))
+        check_choice("start", self.start, ("fan-in", "prior", "uniform"))
         if not 0 <= self.burn_in < self.rounds:
             raise ValueError(f"burn_in must be at least 0 and less than rounds, {self.rounds}, but it is {self.burn_in}")
         if min(self.keep_every, self.record_every) < 1:
@@ -93,6 +96,10 @@ class Plan:
             raise ValueError("annealing is for methods without momentum: leave it out, or leave out momentum_decay")
         if self.falling and self.temperature > 0:
             raise ValueError("falling is for optimisers: leave it out, or give the temperature 0; a sampler's steps fall by annealing")
+        if self.cooled is not None and (self.momentum_decay is None or self.temperature == 0 or self.trees is not None):
+            raise ValueError("cooled is for SGHMC: leave it out, or give momentum_decay and a temperature, and no trees")
+        if self.cooled is not None and not 0 < self.cooled <= 1:
+            raise ValueError(f"cooled must be a share of the learning rate, above 0 and at most 1, but it is {self.cooled}")
         if self.trees is None and self.minibatches == "held":
             raise ValueError("minibatches are held for a whole tree: give trees, or take 'fresh' ones")
         if self.head_start is not None and self.trees is None and self.resample_every is None:
@@ -105,8 +112,13 @@ class Plan:
             >>> plan = Plan(1e-4, 0.1, temperature=0.0, falling=True, rounds=800)
             >>> plan.rate(0), round(plan.rate(400), 9), plan.rate(799) < 1e-9
             (0.0001, 5e-05, True)
+            >>> plan = Plan(1e-4, 0.1, cooled=0.1, rounds=800, burn_in=200)
+            >>> plan.rate(0), round(plan.rate(100), 9), round(plan.rate(200), 9), round(plan.rate(700), 9)
+            (0.0001, 5.5e-05, 1e-05, 1e-05)
         """
-        return self.learning_rate * (0.5 + 0.5 * math.cos(math.pi * done / self.rounds) if self.falling else 1.0)
+        if self.cooled is not None:
+            return self.learning_rate * (self.cooled + (1 - self.cooled) * _half_wave(min(done, self.burn_in) / max(self.burn_in, 1)))
+        return self.learning_rate * (_half_wave(done / self.rounds) if self.falling else 1.0)
 
     def kernel(self, done: int = 0) -> Kernel:
         """Make the kernel that the plan describes, or with which it makes its head start, for the round after so many."""
@@ -174,3 +186,8 @@ class Plan:
             0.002
         """
         return replace(self, temperature=2 * self.momentum_decay * self.learning_rate)
+
+
+def _half_wave(share: float) -> float:
+    """Fall from 1 to 0 by half a wave of a cosine."""
+    return 0.5 + 0.5 * math.cos(math.pi * share)

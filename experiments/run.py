@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 
 import torch
@@ -184,7 +184,8 @@ class Run:
         path = self.checkpoint.path
         if missing := self.content().keys() - content.keys():
             raise ExperimentError(f"{path} lacks {', '.join(sorted(missing))}: it is no run's file, delete it to start that run anew")
-        old = content["settings"]
+        # A setting that came with a later version was at its default before.
+        old = {field.name: field.default for field in fields(Plan) if field.default is not MISSING} | content["settings"]
         if changed := [name for name in self.settings | old if old.get(name) != self.settings.get(name)]:
             differences = ", ".join(f"{name} was {old.get(name)!r} and is {self.settings.get(name)!r}" for name in changed)
             raise ExperimentError(f"{path} is of a run with other settings ({differences}): undo the change, or delete the file")

@@ -58,6 +58,8 @@ class Walk:
         position = self.posterior.initial_position(1, self.generator)
         if self.plan.start == "prior":
             return self.posterior.prior.inverse.root @ normal_like(position, self.generator)
+        if self.plan.start == "uniform":
+            return torch.empty_like(position).uniform_(-2, 2, generator=self.generator)
         return position
 
     def potential(self) -> Potential:
@@ -92,7 +94,7 @@ class Walk:
 
         A tree ends where it ends, after one round or several.
         """
-        if self.plan.falling:
+        if self.plan.falling or self.plan.cooled is not None:
             self.kernel = self.plan.kernel(self.rounds)
         self.rounds += 1
         end = self.rounds * self.gradients_per_round

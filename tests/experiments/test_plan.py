@@ -16,12 +16,16 @@ NONE = Plan(1e-3, rounds=8, burn_in=2)
     ("plan", "change", "message"),
     [
         (MOMENTUM, {"minibatches": "pass"}, "minibatches must be one of passes, fresh, held, but it is 'pass'"),
-        (MOMENTUM, {"start": "zero"}, "start must be one of fan-in, prior, but it is 'zero'"),
+        (MOMENTUM, {"start": "zero"}, "start must be one of fan-in, prior, uniform, but it is 'zero'"),
         (MOMENTUM, {"burn_in": 8}, "burn_in must be at least 0 and less than rounds, 8, but it is 8"),
         (MOMENTUM, {"burn_in": -1}, "burn_in must be at least 0 and less than rounds, 8, but it is -1"),
         (MOMENTUM, {"keep_every": 0}, "keep_every and record_every must be at least 1, but they are 0 and 10"),
         (MOMENTUM, {"num_steps": 0}, "num_steps must be a whole number of at least 1"),
         (MOMENTUM, {"falling": True}, "falling is for optimisers"),
+        (MOMENTUM, {"cooled": 0.0}, "cooled must be a share of the learning rate, above 0 and at most 1, but it is 0.0"),
+        (MOMENTUM, {"cooled": 0.5, "temperature": 0.0}, "cooled is for SGHMC"),
+        (NONE, {"cooled": 0.5}, "cooled is for SGHMC"),
+        (replace(MOMENTUM, trees="uniform"), {"cooled": 0.5}, "cooled is for SGHMC"),
         (MOMENTUM, {"annealing": (10.0, 0.5)}, "annealing is for methods without momentum"),
         (MOMENTUM, {"minibatches": "held"}, "minibatches are held for a whole tree: give trees"),
         (MOMENTUM, {"head_start": 3}, "head_start is the number of rounds with trees or with fresh momenta"),
@@ -62,6 +66,16 @@ def test_a_falling_rate_is_half_a_wave_of_a_cosine():
         kernel = plan.kernel(done)
         assert kernel.step_size**2 == pytest.approx(plan.rate(done)) and kernel.friction * kernel.step_size == pytest.approx(0.1)
     assert MOMENTUM.rate(5) == MOMENTUM.learning_rate
+
+
+def test_a_cooled_rate_falls_over_the_burn_in_and_stays():
+    plan = replace(MOMENTUM, rounds=12, burn_in=4, cooled=0.25)
+    rates = [plan.rate(done) / plan.learning_rate for done in range(12)]
+    assert rates == pytest.approx([0.25 + 0.75 * (0.5 + 0.5 * math.cos(math.pi * min(done, 4) / 4)) for done in range(12)])
+    assert rates[0] == 1 and rates[2] == pytest.approx(0.625) and rates[4:] == pytest.approx([0.25] * 8)
+    kernel = plan.kernel(9)
+    assert kernel.step_size**2 == pytest.approx(plan.learning_rate / 4) and kernel.friction * kernel.step_size == pytest.approx(0.1)
+    assert replace(plan, burn_in=0).rate(0) == plan.learning_rate  # the only round before which nothing is done
 
 
 @pytest.mark.parametrize(("before", "after"), [("held", "fresh"), ("fresh", "fresh"), ("passes", "passes")])
