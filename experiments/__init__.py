@@ -3,6 +3,9 @@
 EXPERIMENTS = (
     "mnist",
     "report",
+    "figure5",
+    "figure5_around",
+    "report_wide",
     "uncertainty",
     "falling",
     "noise",
@@ -23,4 +26,20 @@ EXPERIMENTS = (
 )
 
 # Those whose seeds are runs of their own, each in files of its own, so that several can go at once.
-BY_SEED = ("mnist", "report", "noise", "fashion", "steps", "cifar", "neighbours", "weights", "renyi", "bandit", "ordering", "few")
+BY_SEED = (
+    "mnist",
+    "report",
+    "figure5",
+    "figure5_around",
+    "report_wide",
+    "noise",
+    "fashion",
+    "steps",
+    "cifar",
+    "neighbours",
+    "weights",
+    "renyi",
+    "bandit",
+    "ordering",
+    "few",
+)

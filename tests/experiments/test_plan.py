@@ -16,7 +16,7 @@ NONE = Plan(1e-3, rounds=8, burn_in=2)
     ("plan", "change", "message"),
     [
         (MOMENTUM, {"minibatches": "pass"}, "minibatches must be one of passes, fresh, held, but it is 'pass'"),
-        (MOMENTUM, {"start": "zero"}, "start must be one of fan-in, prior, but it is 'zero'"),
+        (MOMENTUM, {"start": "zero"}, "start must be one of fan-in, prior, uniform, but it is 'zero'"),
         (MOMENTUM, {"burn_in": 8}, "burn_in must be at least 0 and less than rounds, 8, but it is 8"),
         (MOMENTUM, {"burn_in": -1}, "burn_in must be at least 0 and less than rounds, 8, but it is -1"),
         (MOMENTUM, {"keep_every": 0}, "keep_every and record_every must be at least 1, but they are 0 and 10"),
