@@ -3,6 +3,9 @@
 EXPERIMENTS = (
     "mnist",
     "report",
+    "figure5",
+    "figure5_around",
+    "report_wide",
     "uncertainty",
     "falling",
     "noise",
@@ -28,6 +31,9 @@ EXPERIMENTS = (
 BY_SEED = (
     "mnist",
     "report",
+    "figure5",
+    "figure5_around",
+    "report_wide",
     "noise",
     "fashion",
     "fashion_reported",

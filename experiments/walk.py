@@ -56,10 +56,10 @@ class Walk:
     def start(self) -> Tensor:
         """Draw where the chain starts, ``(1, dim)``."""
         position = self.posterior.initial_position(1, self.generator)
+        if self.plan.start == "uniform":
+            return position.uniform_(-2, 2, generator=self.generator)
         if self.plan.start == "prior":
             return self.posterior.prior.inverse.root @ normal_like(position, self.generator)
-        if self.plan.start == "uniform":
-            return torch.empty_like(position).uniform_(-2, 2, generator=self.generator)
         return position
 
     def potential(self) -> Potential:

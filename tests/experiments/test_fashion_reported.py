@@ -17,6 +17,7 @@ def test_the_settings_are_those_of_figure_7a():
     plans = {method: choices[0] for method, choices in fashion_reported.settings(Prepared(train, train), small=False).items()}
     assert list(plans) == METHODS
     published = {"SGHMC": (1e-6, 0.01, 2e-8), "SGLD": (1e-5, None, 2e-5), "SGD": (1e-5, None, 0.0), "SGD with momentum": (1e-6, 0.01, 0.0)}
+    assert [method for method, plan in plans.items() if plan.nesterov] == ["SGD with momentum"]
     right = {"SGHMC, right noise": (1e-6, 0.01, 1.0), "SGLD, right noise": (1e-5, None, 1.0)}
     for method, (rate, decay, temperature) in (published | right).items():
         plan = plans[method]
