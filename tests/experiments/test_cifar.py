@@ -161,7 +161,7 @@ def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
     """Against the covariance by enumeration: with n = N - 1 there are N minibatches, and 2,000 looks leave at most 3 % to chance."""
     monkeypatch.setattr(cifar, "LOOKS", 2_000)
     train = Data(torch.rand(6, 3, generator=generator), torch.arange(6) % 2)
-    plan = Plan(1e-3, 0.2, prior_precision=1.0, batch_size=5, rounds=2, burn_in=0, record_every=1, minibatches="fresh", cooled=0.5)
+    plan = Plan(1e-3, 0.2, prior_precision=1.0, batch_size=5, rounds=2, burn_in=1, record_every=1, minibatches="fresh", cooled=0.5)
     run = Run(plan, nn.Linear(3, 2), train, train)
     run.go(progress=False)
     position = run.walk.state.position
@@ -171,4 +171,4 @@ def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
         part = NetworkPosterior(nn.Linear(3, 2), train.inputs[kept], train.targets[kept]).given({"weight": 1e-9, "bias": 1e-9})
         slopes.append(6 / 5 * part.gradient(position)[0])
     variance = torch.stack(slopes).var(0, correction=0)[:6]  # of the weights, before those of the biases
-    assert cifar.heat(run) == {"weight": pytest.approx(float(1e-3 * variance.mean() / 0.4), rel=0.12)}
+    assert cifar.heat(run) == {"weight": pytest.approx(float(5e-4 * variance.mean() / 0.4), rel=0.12)}

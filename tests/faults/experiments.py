@@ -12,6 +12,8 @@ comparison = partial(Fault, file="experiments/comparison.py", tests="tests/exper
 mnist = partial(Fault, file="experiments/mnist.py", tests="tests/experiments/test_comparison.py")
 fashion = partial(Fault, file="experiments/fashion.py", tests="tests/experiments/test_fashion.py")
 cifar = partial(Fault, file="experiments/cifar.py", tests="tests/experiments/test_cifar.py")
+reported = partial(Fault, file="experiments/fashion_reported.py", tests="tests/experiments/test_fashion_reported.py")
+hour = partial(Fault, file="experiments/cifar_hour.py", tests="tests/experiments/test_cifar_hour.py")
 report = partial(Fault, file="experiments/report.py", tests="tests/experiments/test_report.py")
 noise = partial(Fault, file="experiments/noise.py", tests="tests/experiments/test_noise.py")
 steps = partial(Fault, file="experiments/steps.py", tests="tests/experiments/test_steps.py tests/experiments/test_comparison.py")
@@ -311,7 +313,25 @@ FAULTS = [
     ),
     fashion("the reported minibatches are passes", 'plan(0.05, 0.01, minibatches="fresh")', "plan(0.05, 0.01)"),
     fashion("SGD samples", "plan(0.5, temperature=0.0)", "plan(0.5)"),
-    cifar("random features have one seed for all runs", "Generator().manual_seed(plan.seed)", "Generator().manual_seed(0)"),
+    reported("the start of Figure 7a is small", 'start="uniform", ', ""),
+    reported("its minibatches are passes", 'minibatches="fresh", ', ""),
+    reported("its momentum is not Nesterov's", ", nesterov=True", ""),
+    reported("its SGHMC has the right noise", '"SGHMC": [momentum.variance_as_scale()]', '"SGHMC": [momentum]'),
+    reported("it has a hundred rounds after the warm-up", '"rounds": 900', '"rounds": 200'),
+    reported("the most probable class is scored, and not a drawn one", "gather(1, run.targets[:, None])", "max(1)[0]"),
+    cifar(
+        "random features have one seed for all runs",
+        "random_features(train, test, shape, Generator().manual_seed(plan.seed))",
+        "random_features(train, test, shape, Generator().manual_seed(0))",
+    ),
+    cifar("the reported start is small", 'start="uniform", ', ""),
+    cifar("the reported run is short", "rounds=950", "rounds=170"),
+    cifar("the heat is that of a standard deviation", "slopes.var(0)", "slopes.std(0)"),
+    cifar("the heat is that of the rate at the start", "plan.rate(run.done - 1)", "plan.learning_rate"),
+    cifar("convolutions that are held are wide", ".div_(math.sqrt(layer.weight[0].numel()))", ""),
+    hour("the cooled sampler is hot", ", cooled=COOLED", ""),
+    walk("a cooled walk keeps its first rate", "if self.plan.falling or self.plan.cooled is not None:", "if self.plan.falling:"),
+    plan("a cooled rate falls on after the burn-in", "min(done, self.burn_in) / max(self.burn_in, 1)", "done / self.rounds"),
     cifar("test images are not scrambled", "train, test = scramble(train, shape), scramble(test, shape)", "train = scramble(train, shape)"),
     cifar("scrambled images are as they were", ".permute(0, 2, 3, 1)\n", "\n"),
     cifar(
