@@ -573,6 +573,7 @@ def size(run):
     return run["curve"]["length"][-1] / dim
 
 
+# %% [markdown]
 # The same two facts on digits: from the start of their program plain SGD keeps the length that the exact law says, and a class drawn from the last network of SGD with momentum is wrong more often than the most probable one.
 
 # %%
@@ -594,7 +595,8 @@ claim(
 )
 by_draw = live["SGD with momentum, programmed"]
 claim(
-    "Live: error of a drawn class less that of the most probable one, SGD with momentum",
+    "Live: error of a drawn class less that of the most probable one, Nesterov's "
+    "momentum",
     by_draw["error"][-1] - by_draw["last"]["error"],
     at_least=0.002,
     because="it was 0.008 to 0.014 with three seeds",
