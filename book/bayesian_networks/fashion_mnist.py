@@ -21,7 +21,8 @@
 #
 # * read off the injected noise at which temperature a program samples,
 # * predict, before you run it, how far a chain will get,
-# * compare a sampler with the average along an optimiser's path, and not only with its last network.
+# * compare a sampler with the average along an optimiser's path, and not only with its last network,
+# * ask of a published error what it is the error of, and where the run started.
 #
 # **You will need** {doc}`/book/bayesian_networks/digits`, {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/bayesian_networks/reproduction_report`.
 
@@ -432,7 +433,7 @@ claim(
 # For samplers the draws are averaged, and the price is small.
 # The four curves do not measure one thing.
 #
-# Next the start. With $T = 2\alpha\eta$ there is no noise to speak of, and a weight of which the data say nothing goes to zero.
+# Next the start. With $T = 2\alpha\eta$ or $2\eta$ there is no noise to speak of, and a weight of which the data say nothing goes to zero.
 # How far has it come after the 10,000 steps of the warm-up, and after all 90,000?
 
 # %%
@@ -627,6 +628,7 @@ claim(
 # * Check the variance of a sampler's injected noise where the gradient is zero: one line of code, and it finds the bug of this chapter.
 # * A chain whose $\lvert\theta\rvert^2$ stays where an optimiser's does is an optimiser.
 # * Ask before the run how far $\eta/\alpha$ times the number of steps can take a weight.
+# * Score an optimiser by its most probable class, and not by one that is drawn.
 # * Give the optimiser what you give the sampler: a falling rate, or the average along its path.
 #
 # ## Formulas
