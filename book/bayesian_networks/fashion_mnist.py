@@ -479,7 +479,7 @@ show_table(
 #
 # Between the curve of SGHMC and that of SGLD there is first of all time: $\eta/\alpha = 10^{-4}$ a step against $10^{-5}$.
 # At the end of its warm-up SGHMC has forgotten most of its start, at the end all of it; SGLD begins to be scored with weights almost as wide as those it started from, and a sixth of their mean square is left when it stops.
-# That is also why its curve still falls at the end.
+# Its curve still falls there.
 # The report concludes that SGHMC has "the superior performance" (p. 17). In the figure it has. With the right noise and a small start the order of the two was the other one, above.
 # `python -m experiments run fashion_reported` runs the four methods as their program has them, for 900 epochs, and the two samplers with the right noise from the same start.
 # Five seeds take about two hours of one core.
