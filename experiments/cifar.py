@@ -35,7 +35,6 @@ __all__ = ["heat", "on", "prepare", "random_features", "run", "scramble", "setti
 PASSES = 60  # of the network that is sampled as a whole, in twelve minutes of one core
 IMAGES, FEATURES, SCRAMBLED = "images", "random features", "random features of scrambled images"
 HELD = "images behind convolutions that are held"
-FALLS_FROM = 4  # the learning rate that falls starts at so many times the constant one; chosen by hand on 2,000 training images left out
 LOOKS = 30  # minibatches from which the heat is estimated
 
 
@@ -73,7 +72,7 @@ def settings(prepared: Prepared, small: bool) -> Methods:
             "convolutions held": [replace(body, data=HELD)],
             "all layers": [body],
             "all layers, optimised": [replace(body, temperature=0.0)],
-            "all layers, falling rate": [replace(body, learning_rate=FALLS_FROM * rate, temperature=0.0, falling=True)],
+            "all layers, falling rate": [replace(body, temperature=0.0, falling=True)],
         }
     )
 

@@ -119,7 +119,7 @@ def test_the_settings_are_those_of_the_report_at_its_size():
     optimised = plans["all layers, optimised"]
     assert optimised == replace(body, temperature=0.0, method=optimised.method)
     falling, held = plans["all layers, falling rate"], plans["convolutions held"]
-    assert falling == replace(optimised, falling=True, learning_rate=cifar.FALLS_FROM * body.learning_rate, method=falling.method)
+    assert falling == replace(optimised, falling=True, method=falling.method)
     assert held == replace(body, data=cifar.HELD, method=held.method)
 
 
