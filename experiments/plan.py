@@ -42,7 +42,7 @@ class Plan:
         rounds: number of rounds, of N/n samples each; or with trees, of those trees that bring the number of gradients to N/n a round.
         burn_in: number of rounds before predictions are averaged, one network a round.
         keep_every: number of rounds from one network of the reservoir to the next.
-        average_every: numbers of rounds from one network to the next in further averages, which are scored at the end.
+        average_every: numbers of rounds from one network to the next in further averages, scored at the end; None for no such averages.
         record_every: number of rounds from one point of the learning curve to the next.
         data: which data the run is on, where an experiment has several.
         seed: seed of the run's only generator.
@@ -77,7 +77,7 @@ class Plan:
     rounds: int = 800
     burn_in: int = 50
     keep_every: int = 25
-    average_every: tuple[int, ...] = ()
+    average_every: tuple[int, ...] | None = None
     record_every: int = 10
     data: str = ""
     seed: int = 0
@@ -88,7 +88,7 @@ class Plan:
         check_choice("start", self.start, ("fan-in", "prior", "uniform"))
         if not 0 <= self.burn_in < self.rounds:
             raise ValueError(f"burn_in must be at least 0 and less than rounds, {self.rounds}, but it is {self.burn_in}")
-        if any(every < 1 for every in self.average_every):
+        if self.average_every is not None and min(self.average_every, default=0) < 1:
             raise ValueError(f"average_every must hold numbers of at least 1, but it is {self.average_every}")
         if min(self.keep_every, self.record_every) < 1:
             raise ValueError(f"keep_every and record_every must be at least 1, but they are {self.keep_every} and {self.record_every}")

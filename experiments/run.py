@@ -71,7 +71,7 @@ class Run:
         self.seconds, self.processor_seconds, self.walking_seconds = 0.0, 0.0, 0.0
         self.last = self.predict()
         self.total = torch.zeros_like(self.last)
-        self.thinned = {every: torch.zeros_like(self.last) for every in plan.average_every}
+        self.thinned = {every: torch.zeros_like(self.last) for every in plan.average_every or ()}
         self.reservoir: list[Tensor] = []
         self.curve: dict[str, list] = {name: [] for name in self.point()}
 
@@ -189,13 +189,13 @@ class Run:
             "last": self.last,
             "reservoir": self.reservoir,
             "curve": self.curve,
-            **({"thinned": self.thinned} if self.thinned else {}),
+            "thinned": self.thinned,
         }
 
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
         path = self.checkpoint.path
-        if missing := self.content().keys() - content.keys():
+        if missing := self.content().keys() - content.keys() - {"thinned"}:  # older files have none
             raise ExperimentError(f"{path} lacks {', '.join(sorted(missing))}: it is no run's file, delete it to start that run anew")
         old = DEFAULTS | content["settings"]  # a run older than a setting had its default
         if changed := [name for name in self.settings | old if old.get(name) != self.settings.get(name)]:
@@ -207,7 +207,7 @@ class Run:
         self.walking_seconds = content["walking_seconds"]
         self.total, self.last = content["total"].to(self.walk.device), content["last"].to(self.walk.device)
         self.reservoir, self.curve = content["reservoir"], content["curve"]
-        self.thinned = {every: total.to(self.walk.device) for every, total in content.get("thinned", {}).items()}
+        self.thinned = {every: content["thinned"][every].to(self.walk.device) for every in self.thinned}
 
 
 def read_run(path: Path) -> dict:

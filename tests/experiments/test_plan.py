@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.nesterov import Nesterov
 from experiments.plan import Plan
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
 
@@ -32,6 +33,11 @@ NONE = Plan(1e-3, rounds=8, burn_in=2)
         (NONE, {"noise_refresh": 1}, "noise_refresh is for methods with momentum"),
         (NONE, {"resample_every": 1}, "resample_every is for methods with momentum"),
         (NONE, {"trees": "uniform"}, "trees is for methods with momentum"),
+        (NONE, {"nesterov": True}, "nesterov is for methods with momentum"),
+        (MOMENTUM, {"nesterov": True}, "nesterov is for optimisers: give the temperature 0, one step a sample"),
+        (MOMENTUM, {"nesterov": True, "temperature": 0.0, "num_steps": 2}, "nesterov is for optimisers"),
+        (MOMENTUM, {"nesterov": True, "temperature": 0.0, "resample_every": 2}, "nesterov is for optimisers"),
+        (MOMENTUM, {"average_every": (1, 0)}, r"average_every must hold numbers of at least 1, but it is \(1, 0\)"),
         (NONE, {"num_steps": 3}, "num_steps is for methods with momentum"),
         (replace(MOMENTUM, trees="uniform"), {"temperature": 0.0}, "temperature is for methods without trees"),
         (replace(MOMENTUM, trees="uniform"), {"noise_refresh": 1}, "noise_refresh is for methods without trees"),
@@ -48,6 +54,7 @@ def test_kernels_are_those_of_the_plan():
     assert momentum.friction * momentum.step_size == pytest.approx(0.1)
     assert (momentum.temperature, momentum.num_steps, momentum.resample_every) == (0.5, 3, 7)
     assert (momentum.noise_estimate.kind, momentum.noise_estimate.refresh_every) == ("diagonal", 2)
+    assert replace(MOMENTUM, temperature=0.0, nesterov=True).kernel() == Nesterov(1e-3, 0.1)
     none = replace(NONE, temperature=0.0).kernel()
     assert isinstance(none, SGLD) and (none.step_size, none.temperature) == (1e-3, 0.0)
     trees = replace(MOMENTUM, trees="energy", integrator="drift_kick").kernel()

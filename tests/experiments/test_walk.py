@@ -10,6 +10,7 @@ from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Passes
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
+from tests.checks import z_bound
 from tests.experiments.test_run import PLANS, data
 
 TREES = replace(PLANS["SGD"], momentum_decay=0.05, temperature=1.0, trees="uniform", minibatches="fresh", start="prior")
@@ -47,6 +48,17 @@ def test_minibatches_belong_to_the_seed(monkeypatch):
         with monkeypatch.context() as patch:
             firsts.append(seen_by(make(replace(PLANS["SGD"], seed=seed)), 1, patch)[0])
     assert torch.equal(firsts[0], firsts[1]) and not torch.equal(firsts[0], firsts[2])
+
+
+def test_a_uniform_start_is_that_of_pyro():
+    """Uniform on (−2, 2), biases too: mean 0 and mean square 4/3, by z-tests."""
+    plan = replace(PLANS["SGD"], start="uniform")
+    starts = torch.cat([make(replace(plan, seed=seed)).state.position for seed in range(200)]).double()
+    assert -2 <= starts.min() < -1.99 and 1.99 < starts.max() < 2
+    for values, mean, variance in (starts, 0.0, 4 / 3), (starts**2, 4 / 3, 16 / 5 - 16 / 9):
+        for coordinates in (values[:, :24], values[:, 24:28]):  # first weights, and first biases
+            z = (coordinates.mean() - mean) / (variance / coordinates.numel()) ** 0.5
+            assert abs(z) < z_bound(4)
 
 
 def test_an_optimiser_only_follows_the_gradient():

@@ -15,6 +15,7 @@ cifar = partial(Fault, file="experiments/cifar.py", tests="tests/experiments/tes
 reported = partial(Fault, file="experiments/fashion_reported.py", tests="tests/experiments/test_fashion_reported.py")
 hour = partial(Fault, file="experiments/cifar_hour.py", tests="tests/experiments/test_cifar_hour.py")
 report = partial(Fault, file="experiments/report.py", tests="tests/experiments/test_report.py")
+nesterov = partial(Fault, file="experiments/nesterov.py", tests="tests/experiments/test_nesterov.py")
 noise = partial(Fault, file="experiments/noise.py", tests="tests/experiments/test_noise.py")
 steps = partial(Fault, file="experiments/steps.py", tests="tests/experiments/test_steps.py tests/experiments/test_comparison.py")
 sgnuts = partial(Fault, file="experiments/sgnuts.py", tests="tests/experiments/test_sgnuts.py")
@@ -370,6 +371,49 @@ FAULTS = [
     ),
     report("the report's minibatches are passes", 'prior_precision=1.0, minibatches="fresh", **size)', "prior_precision=1.0, **size)"),
     report("runs of the tuning have 106 rounds", "SHORTER = 20", "SHORTER = 8"),
+    report("Figure 5 has η ten times too large", "sghmc, sgld = plan(0.1, 0.01), plan(2.0)", "sghmc, sgld = plan(1.0, 0.01), plan(2.0)"),
+    report("Figure 5 starts small", ', start="uniform", **size', ", **size"),
+    report("Nesterov's momentum in Figure 5 is the ordinary one", ", temperature=0.0, nesterov=True)", ", temperature=0.0)"),
+    report("SGLD as programmed is SGLD", '"SGLD, as programmed": [sgld.variance_as_scale()]', '"SGLD, as programmed": [sgld]'),
+    report("the weight decay leaves the rate as it is", "(0.032 / total) ** 0.5).rate_twice(1e-6)", "(0.032 / total) ** 0.5)"),
+    report("a drawn label is the most probable one", "1 - float(right.mean())", "1 - float((right > 0.5).double().mean())"),
+    nesterov(
+        "the momentum is the ordinary one",
+        "position.add_(momentum, alpha=1 - self.momentum_decay).sub_(gradient, alpha=self.learning_rate)",
+        "position.add_(momentum)",
+    ),
+    nesterov("the step looks two steps ahead", "position.add_(momentum, alpha=1 - self.momentum_decay)", "position.add_(momentum)"),
+    plan(
+        "the rate is not applied twice",
+        "learning_rate=self.learning_rate**2",
+        "learning_rate=self.learning_rate",
+        tests="tests/experiments/test_nesterov.py",
+    ),
+    plan(
+        "the weight decay takes the place of the prior",
+        "prior_precision=self.prior_precision + weight_decay",
+        "prior_precision=weight_decay",
+        tests="tests/experiments/test_nesterov.py",
+    ),
+    plan(
+        "SGLD's wrong noise is SGHMC's",
+        "decay = 1.0 if self.momentum_decay is None else self.momentum_decay",
+        "decay = self.momentum_decay or 0.01",
+        tests="tests/experiments/test_report.py",
+    ),
+    walk("a uniform start is on (−1, 1)", "position.uniform_(-2, 2,", "position.uniform_(-1, 1,"),
+    run("further averages begin before the burn-in ends", "if (self.done - self.plan.burn_in) % every == 0:", "if self.done % every == 0:"),
+    run(
+        "further averages do not weigh",
+        "                    total += self.weight(self.done) * self.last",
+        "                    total += self.last",
+    ),
+    run("an old run had other settings", 'DEFAULTS | content["settings"]', 'content["settings"]'),
+    run(
+        "a resume forgets further averages",
+        '        self.thinned = {every: content["thinned"][every].to(self.walk.device) for every in self.thinned}\n',
+        "",
+    ),
     noise("the temperature is that of the positions", "parameters_of(state.momentum)", "parameters_of(state.position)"),
     noise("the clipped share is a sum over the steps", "float(state.clipped) / state.num_gradients, 6)", "float(state.clipped), 6)"),
     noise(
