@@ -247,18 +247,6 @@ def test_a_resume_with_other_settings_is_refused(changed, message, tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_run_of_a_version_with_fewer_settings_goes_on(tmp_path):
-    """What that version had no setting for was as the default is now."""
-    path = tmp_path / "run.pt"
-    make(PLANS["SGD"], path).go(progress=False)
-    content = read_run(path)
-    older = {key: value for key, value in content["settings"].items() if key not in ("cooled", "start")}
-    Checkpoint(path, KIND).save({**content, "settings": older})
-    assert make(PLANS["SGD"], path).go(progress=False)["plan"]["cooled"] is None
-    with pytest.raises(ExperimentError, match=r"other settings \(start was 'fan-in' and is 'uniform'\)"):
-        make(replace(PLANS["SGD"], start="uniform"), path).go(progress=False)
-
-
 def test_a_corrupt_checkpoint_is_refused(tmp_path):
     path = tmp_path / "run.pt"
     make(PLANS["SGD"], path).go(progress=False)

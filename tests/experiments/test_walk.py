@@ -105,14 +105,6 @@ def test_starts():
     assert positions.numel() == 200 * wide.posterior.dim and positions.square().mean() == pytest.approx(0.25, rel=0.05)
 
 
-def test_a_uniform_start_is_that_of_programs_in_pyro():
-    plan = replace(PLANS["SGD"], prior_precision=4.0, start="uniform")
-    positions = torch.cat([make(replace(plan, seed=seed)).state.position for seed in range(200)])
-    assert positions.abs().max() <= 2 and not torch.equal(positions[0], positions[1])
-    # 15,600 numbers U(-2, 2): their mean square, 4/3 whatever the prior, has a relative standard error of 0.7 %.
-    assert positions.square().mean() == pytest.approx(4 / 3, rel=0.04) and abs(positions.mean()) < 0.05
-
-
 def test_a_cooled_walk_takes_its_rate_anew_every_round():
     walk = make(replace(PLANS["SGHMC, precisions drawn"], cooled=0.25))
     rates = []

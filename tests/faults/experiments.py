@@ -149,7 +149,7 @@ FAULTS = [
     ),
     plan(
         "a variance used as a scale lacks its factor 2",
-        "temperature=2 * self.momentum_decay * self.learning_rate)",
+        "temperature=2 * decay * self.learning_rate)",
         "temperature=self.momentum_decay * self.learning_rate)",
         tests="tests/experiments/test_fashion.py tests/experiments/test_report.py",
     ),
