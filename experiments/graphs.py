@@ -10,11 +10,11 @@ from sgmc.minibatches import MinibatchRule
 def fits_a_graph(plan: Plan, device: torch.device) -> bool:
     """Tell whether a graph can hold a round.
 
-    Trees and an online estimate look at numbers as they go, a falling step size is a new number every step, and a fresh momentum comes at
-    some steps only.
+    Trees and an online estimate look at numbers as they go, a step size that falls is a new number every step or round, and a fresh
+    momentum comes at some steps only.
     """
     free = (plan.trees, plan.noise_refresh, plan.annealing, plan.resample_every, plan.falling) == (None, None, None, None, False)
-    return device.type == "cuda" and free
+    return device.type == "cuda" and free and plan.cooled is None
 
 
 class CapturedRound:

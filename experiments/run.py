@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 
 import torch
@@ -19,6 +19,7 @@ from sgmc.datasets import Data
 from sgmc.prediction import error_rate, log_score
 from sgmc.sampling import drive
 
+DEFAULTS = {field.name: field.default for field in fields(Plan) if field.default is not MISSING}
 KIND = {"kind of file": "the run of an experiment, version 2"}  # tells it from those of `sample` and of other versions
 
 
@@ -73,6 +74,7 @@ class Run:
         self.seconds, self.processor_seconds, self.walking_seconds = 0.0, 0.0, 0.0
         self.last = self.predict()
         self.total = torch.zeros_like(self.last)
+        self.thinned = {every: torch.zeros_like(self.last) for every in plan.average_every or ()}
         self.reservoir: list[Tensor] = []
         self.curve: dict[str, list] = {name: [] for name in self.point()}
 
@@ -117,6 +119,9 @@ class Run:
         """Put the network at the end of a round into the averages and the reservoir."""
         if self.done > self.plan.burn_in:
             self.total += self.weight(self.done) * self.last
+            for every, total in self.thinned.items():
+                if (self.done - self.plan.burn_in) % every == 0:
+                    total += self.weight(self.done) * self.last
             if (self.done - self.plan.burn_in) % self.plan.keep_every == 0:
                 self.reservoir.append(self.walk.state.position[0].cpu().clone())
 
@@ -129,6 +134,12 @@ class Run:
         """Mean class probabilities ``(n, classes)`` of the networks since the burn-in, weighted if steps fall; float64, on the CPU."""
         weight = sum(self.weight(round) for round in range(self.plan.burn_in + 1, self.done + 1))
         return (self.total / (weight or 1.0)).cpu()
+
+    def scores_by_number(self) -> list[list[float]]:
+        """List number of networks, error rate and log loss of the further averages, the smallest number first; of those that have begun."""
+        since = self.done - self.plan.burn_in
+        begun = {since // every: total / total[0].sum() for every, total in self.thinned.items() if since >= every}
+        return [[number, *self.scores(begun[number])] for number in sorted(begun)]
 
     def record(self) -> None:
         """Add a point to the learning curve."""
@@ -164,6 +175,7 @@ class Run:
             "seconds": round(self.seconds, 1),
             "processor_seconds": round(self.processor_seconds, 1),
             "curve": self.curve,
+            **({"by_number": self.scores_by_number()} if self.thinned else {}),
         }
 
     def content(self) -> dict:
@@ -180,14 +192,15 @@ class Run:
             "last": self.last,
             "reservoir": self.reservoir,
             "curve": self.curve,
+            "thinned": self.thinned,
         }
 
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
         path = self.checkpoint.path
-        if missing := self.content().keys() - content.keys():
+        if missing := self.content().keys() - content.keys() - {"thinned"}:  # older files have none
             raise ExperimentError(f"{path} lacks {', '.join(sorted(missing))}: it is no run's file, delete it to start that run anew")
-        old = content["settings"]
+        old = DEFAULTS | content["settings"]  # a run older than a setting had its default
         if changed := [name for name in self.settings | old if old.get(name) != self.settings.get(name)]:
             differences = ", ".join(f"{name} was {old.get(name)!r} and is {self.settings.get(name)!r}" for name in changed)
             raise ExperimentError(f"{path} is of a run with other settings ({differences}): undo the change, or delete the file")
@@ -197,6 +210,7 @@ class Run:
         self.walking_seconds = content["walking_seconds"]
         self.total, self.last = content["total"].to(self.walk.device), content["last"].to(self.walk.device)
         self.reservoir, self.curve = content["reservoir"], content["curve"]
+        self.thinned = {every: content["thinned"][every].to(self.walk.device) for every in self.thinned}
 
 
 def read_run(path: Path) -> dict:

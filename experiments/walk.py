@@ -57,7 +57,7 @@ class Walk:
         """Draw where the chain starts, ``(1, dim)``."""
         position = self.posterior.initial_position(1, self.generator)
         if self.plan.start == "uniform":
-            return 4 * torch.rand(position.shape, generator=self.generator, device=self.device) - 2
+            return position.uniform_(-2, 2, generator=self.generator)
         if self.plan.start == "prior":
             return self.posterior.prior.inverse.root @ normal_like(position, self.generator)
         return position
@@ -98,7 +98,7 @@ class Walk:
 
         A tree ends where it ends, after one round or several.
         """
-        if self.plan.falling:
+        if self.plan.falling or self.plan.cooled is not None:
             self.kernel = self.plan.kernel(self.rounds)
         self.rounds += 1
         end = self.rounds * self.gradients_per_round

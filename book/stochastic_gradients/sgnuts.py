@@ -300,7 +300,7 @@ palindrome = linear_chain(
 
 def shifted(mass):
     """The palindromic step of the given mass, half a drift later, in (θ, v)."""
-    eye, inverse = torch.eye(3, dtype=torch.float64), torch.linalg.inv(mass)
+    eye = torch.eye(3, dtype=torch.float64)
     step = linear_chain(
         flows.palindromic(0.3, matrix_friction, 0.15 * matrix_noise, mass),
         precision,

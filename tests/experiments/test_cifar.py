@@ -4,14 +4,19 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Generator, nn
 from torch.nn import functional
 
 from experiments import cifar
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
+from experiments.run import Run
 from experiments.walk import Walk
 from sgmc.datasets import Data
 from sgmc.networks import convolutional_network
+from sgmc.posteriors import NetworkPosterior
+
+METHODS = ["as reported", "its posterior", "convolutions held", "all layers", "all layers, optimised", "all layers, falling rate"]
 
 
 @pytest.fixture
@@ -94,9 +99,9 @@ def test_small_runs_end_to_end_and_resume(options, monkeypatch):
     train, test = (Data(*(x[::20] for x in data)) for data in prepared[:2])
     prepared = prepared._replace(train=train, test=test)
     result = list(cifar.run(options, prepared))[-1]
-    assert list(result["methods"]) == ["all layers", "as reported", "its posterior", "all layers, optimised"]
+    assert list(result["methods"]) == METHODS
     again = list(cifar.run(options, prepared))[-1]
-    assert again == result and len(cifar.summary(result)) == 5
+    assert again == result and len(cifar.summary(result)) == 7
     assert all(run["gradient_evaluations"] == 4 for content in result["methods"].values() for run in content["runs"])
 
 
@@ -104,12 +109,18 @@ def test_the_settings_are_those_of_the_report_at_its_size():
     train = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
     plans = {method: choices[0] for method, choices in cifar.settings(Prepared(train, train), small=False).items()}
     plan, reported, body = plans["its posterior"], plans["as reported"], plans["all layers"]
-    assert plan.learning_rate == pytest.approx(1e-6) and (plan.momentum_decay, plan.burn_in, plan.batch_size) == (0.01, 150, 500)
+    assert plan.learning_rate == pytest.approx(1e-6) and (plan.momentum_decay, plan.batch_size, plan.start) == (0.01, 500, "uniform")
+    assert (plan.burn_in, plan.rounds) == (149, 950)  # the average of their epoch 150 is its first, and 800 follow
     assert (plan.temperature, plan.minibatches, reported.minibatches) == (1.0, "passes", "fresh")
-    assert reported.temperature == pytest.approx(2e-8) and reported.learning_rate == plan.learning_rate
+    assert reported.temperature == pytest.approx(2e-8)
+    same = {"temperature": 1.0, "minibatches": "passes", "data": plan.data, "method": plan.method}
+    assert replace(reported, **same) == plan
     assert (body.rounds, body.burn_in, body.batch_size, body.prior_by_fan_in, body.momentum_decay) == (60, 29, 100, True, 0.1)
     optimised = plans["all layers, optimised"]
     assert optimised == replace(body, temperature=0.0, method=optimised.method)
+    falling, held = plans["all layers, falling rate"], plans["convolutions held"]
+    assert falling == replace(optimised, falling=True, method=falling.method)
+    assert held == replace(body, data=cifar.HELD, method=held.method)
 
 
 def test_the_report_saw_scrambled_images_and_its_posterior_does_not(generator, monkeypatch):
@@ -132,3 +143,32 @@ def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generat
     train, test = cifar.standardise(prepared.train, prepared.test, 3)
     on = cifar.on(plans["all layers"], prepared)
     assert torch.equal(on.train.inputs, train.inputs) and torch.equal(on.test.inputs, test.inputs)
+
+
+def test_convolutions_that_are_held_are_the_whole_network_at_their_weights(generator):
+    train, test = images(generator), images(generator, 6)
+    network = convolutional_network((3, 8, 8), (4, 5), hidden=6)
+    held, held_test, layers = cifar.behind_convolutions(train, test, network, Generator().manual_seed(3))
+    torch.testing.assert_close(layers(held.inputs), network(train.inputs))
+    torch.testing.assert_close(layers(held_test.inputs), network(test.inputs))
+    numbers = Generator().manual_seed(3)
+    for layer, fan_in in (network[1], 27), (network[4], 36):
+        torch.testing.assert_close(layer.weight, torch.empty_like(layer.weight).normal_(generator=numbers) / fan_in**0.5)
+        assert layer.bias.abs().max() == 0
+
+
+def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
+    """Against the covariance by enumeration: with n = N - 1 there are N minibatches, and 2,000 looks leave at most 3 % to chance."""
+    monkeypatch.setattr(cifar, "LOOKS", 2_000)
+    train = Data(torch.rand(6, 3, generator=generator), torch.arange(6) % 2)
+    plan = Plan(1e-3, 0.2, prior_precision=1.0, batch_size=5, rounds=2, burn_in=1, record_every=1, minibatches="fresh", cooled=0.5)
+    run = Run(plan, nn.Linear(3, 2), train, train)
+    run.go(progress=False)
+    position = run.walk.state.position
+    slopes = []
+    for left in range(6):
+        kept = [i for i in range(6) if i != left]
+        part = NetworkPosterior(nn.Linear(3, 2), train.inputs[kept], train.targets[kept]).given({"weight": 1e-9, "bias": 1e-9})
+        slopes.append(6 / 5 * part.gradient(position)[0])
+    variance = torch.stack(slopes).var(0, correction=0)[:6]  # of the weights, before those of the biases
+    assert cifar.heat(run) == {"weight": pytest.approx(float(5e-4 * variance.mean() / 0.4), rel=0.12)}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from experiments.nesterov import Nesterov
 from experiments.plan import Plan
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
 
@@ -22,12 +23,21 @@ NONE = Plan(1e-3, rounds=8, burn_in=2)
         (MOMENTUM, {"keep_every": 0}, "keep_every and record_every must be at least 1, but they are 0 and 10"),
         (MOMENTUM, {"num_steps": 0}, "num_steps must be a whole number of at least 1"),
         (MOMENTUM, {"falling": True}, "falling is for optimisers"),
+        (MOMENTUM, {"cooled": 0.0}, "cooled must be a share of the learning rate, above 0 and at most 1, but it is 0.0"),
+        (MOMENTUM, {"cooled": 0.5, "temperature": 0.0}, "cooled is for SGHMC"),
+        (NONE, {"cooled": 0.5}, "cooled is for SGHMC"),
+        (replace(MOMENTUM, trees="uniform"), {"cooled": 0.5}, "cooled is for SGHMC"),
         (MOMENTUM, {"annealing": (10.0, 0.5)}, "annealing is for methods without momentum"),
         (MOMENTUM, {"minibatches": "held"}, "minibatches are held for a whole sample: give trees"),
         (MOMENTUM, {"head_start": 3}, "head_start is the number of rounds with trees or with fresh momenta"),
         (NONE, {"noise_refresh": 1}, "noise_refresh is for methods with momentum"),
         (NONE, {"resample_every": 1}, "resample_every is for methods with momentum"),
         (NONE, {"trees": "uniform"}, "trees is for methods with momentum"),
+        (NONE, {"nesterov": True}, "nesterov is for methods with momentum"),
+        (MOMENTUM, {"nesterov": True}, "nesterov is for optimisers: give the temperature 0, one step a sample"),
+        (MOMENTUM, {"nesterov": True, "temperature": 0.0, "num_steps": 2}, "nesterov is for optimisers"),
+        (MOMENTUM, {"nesterov": True, "temperature": 0.0, "resample_every": 2}, "nesterov is for optimisers"),
+        (MOMENTUM, {"average_every": (1, 0)}, r"average_every must hold numbers of at least 1, but it is \(1, 0\)"),
         (NONE, {"num_steps": 3}, "num_steps is for methods with momentum"),
         (replace(MOMENTUM, trees="uniform"), {"temperature": 0.0}, "temperature is for methods without trees"),
         (replace(MOMENTUM, trees="uniform"), {"noise_refresh": 1}, "noise_refresh is for methods without trees"),
@@ -44,6 +54,7 @@ def test_kernels_are_those_of_the_plan():
     assert momentum.friction * momentum.step_size == pytest.approx(0.1)
     assert (momentum.temperature, momentum.num_steps, momentum.resample_every) == (0.5, 3, 7)
     assert (momentum.noise_estimate.kind, momentum.noise_estimate.refresh_every) == ("diagonal", 2)
+    assert replace(MOMENTUM, temperature=0.0, nesterov=True).kernel() == Nesterov(1e-3, 0.1)
     none = replace(NONE, temperature=0.0).kernel()
     assert isinstance(none, SGLD) and (none.step_size, none.temperature) == (1e-3, 0.0)
     trees = replace(MOMENTUM, trees="energy", integrator="drift_kick").kernel()
@@ -62,6 +73,16 @@ def test_a_falling_rate_is_half_a_wave_of_a_cosine():
         kernel = plan.kernel(done)
         assert kernel.step_size**2 == pytest.approx(plan.rate(done)) and kernel.friction * kernel.step_size == pytest.approx(0.1)
     assert MOMENTUM.rate(5) == MOMENTUM.learning_rate
+
+
+def test_a_cooled_rate_falls_over_the_burn_in_and_stays():
+    plan = replace(MOMENTUM, rounds=12, burn_in=4, cooled=0.25)
+    rates = [plan.rate(done) / plan.learning_rate for done in range(12)]
+    assert rates == pytest.approx([0.25 + 0.75 * (0.5 + 0.5 * math.cos(math.pi * min(done, 4) / 4)) for done in range(12)])
+    assert rates[0] == 1 and rates[2] == pytest.approx(0.625) and rates[4:] == pytest.approx([0.25] * 8)
+    kernel = plan.kernel(9)
+    assert kernel.step_size**2 == pytest.approx(plan.learning_rate / 4) and kernel.friction * kernel.step_size == pytest.approx(0.1)
+    assert replace(plan, burn_in=0).rate(0) == plan.learning_rate  # the only round before which nothing is done
 
 
 @pytest.mark.parametrize(("before", "after"), [("held", "fresh"), ("fresh", "fresh"), ("passes", "passes")])

@@ -1,10 +1,15 @@
 """The settings of the experiment that runs MNIST as the reproduction report did."""
 
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from experiments import report
-from experiments.options import Options
+from experiments import figure5, figure5_around, report, report_wide
+from experiments.options import Options, Prepared
+from experiments.plan import Plan
+from sgmc.datasets import Data
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import predictive_entropy
 
@@ -81,3 +86,98 @@ def test_the_tuning_runs_have_42_rounds(prepared, monkeypatch):
     list(report.run(Options(None, None), prepared))
     plans = [plan for choices in report.settings(prepared, small=False).values() for plan in choices]
     assert {(plan.rounds // seen[0], plan.rounds // (2 * seen[0]), plan.burn_in) for plan in plans} == {(42, 21, 50)}
+
+
+def at_full_size():
+    digits = Data(torch.zeros(50_000, 1), torch.zeros(50_000))
+    return Prepared(digits, digits)
+
+
+def test_figure_5_is_run_at_its_published_settings():
+    """Page 11: SGHMC 2·10⁻⁶ and 0.01, SGLD 4·10⁻⁵, SGD 10⁻⁵, with Nesterov momentum 10⁻⁶ and 0.01; page 10 has λ = 1, n = 500."""
+    plans = {name: plan for name, [plan] in figure5.settings(at_full_size(), small=False).items()}
+    settings = {name: (plan.learning_rate, plan.momentum_decay) for name, plan in plans.items() if "start" not in name}
+    assert settings == {
+        "SGHMC": (pytest.approx(2e-6), 0.01), "SGHMC, as programmed": (pytest.approx(2e-6), 0.01),
+        "SGLD": (pytest.approx(4e-5), None), "SGLD, as programmed": (pytest.approx(4e-5), None),
+        "SGD": (pytest.approx(1e-5), None), "SGD with Nesterov momentum": (pytest.approx(1e-6), 0.01),
+    }  # fmt: skip
+    common = Plan(1.0, prior_precision=1.0, minibatches="fresh", start="uniform", rounds=850, burn_in=50, batch_size=500)
+    for name, plan in plans.items():
+        changes = {field for field, value in asdict(common).items() if asdict(plan)[field] != value}
+        assert changes - {"learning_rate", "momentum_decay", "temperature", "nesterov", "method", "record_every", "average_every"} == (
+            {"start"} if "small start" in name else set()
+        )
+        assert plan.nesterov is ("Nesterov" in name)
+    temperatures = {name: plan.temperature for name, plan in plans.items()}
+    assert {temperatures["SGHMC"], temperatures["SGLD"]} == {1.0}
+    assert temperatures["SGHMC, as programmed"] == pytest.approx(4e-8)  # 2αη
+    assert temperatures["SGLD, as programmed"] == pytest.approx(8e-5)  # 2η
+    assert all(temperature == 0 for name, temperature in temperatures.items() if name.startswith("SGD"))
+    assert [800 // every for every in plans["SGD"].average_every] == [800, 400, 200, 100, 50, 20, 10, 5, 2, 1]
+
+
+def test_around_figure_5_is_what_the_report_tried():
+    """Precisions 100 and 0.01, which a standard deviation of 0.1 and of 10 is; η = 8·10⁻⁴ twice; steps that fall; a small start."""
+    core = {name: plan for name, [plan] in figure5.settings(at_full_size(), small=False).items()}
+    plans = {name: replace(plan, method="") for name, [plan] in figure5_around.settings(at_full_size(), small=False).items()}
+    nesterov, sgd, sgld = (replace(core[name], method="") for name in ("SGD with Nesterov momentum", "SGD", "SGLD, as programmed"))
+    for precision in (100.0, 0.01):
+        assert plans[f"SGD, λ = {precision:g}"] == replace(sgd, prior_precision=precision)
+        assert plans[f"SGD with Nesterov momentum, λ = {precision:g}"] == replace(nesterov, prior_precision=precision)
+    decayed = plans["SGD with Nesterov momentum, weight decay"]
+    assert decayed == replace(nesterov, learning_rate=decayed.learning_rate, prior_precision=1 + 1e-6)
+    assert decayed.learning_rate == pytest.approx(8e-4**2)
+    annealed = plans["SGLD, annealed, as programmed"]
+    assert replace(annealed, annealing=None) == sgld and annealed.weight(85_000) == pytest.approx(0.25)
+    assert plans["SGHMC, as programmed, small start"] == replace(core["SGHMC, as programmed"], start="fan-in", method="")
+    assert len(plans) == 7
+
+
+def test_the_wider_grid_goes_beyond_the_report_and_gives_the_optimisers_what_the_samplers_get(prepared):
+    wide, narrow = report_wide.settings(prepared, small=True), report.settings(prepared, small=True)
+    assert set(wide) == {*narrow, "SGD with Nesterov momentum"}
+
+    def tried(plans, name):
+        return {getattr(plan, name) for plan in plans}
+
+    for method, plans in narrow.items():
+        beyond = wide[method]
+        assert min(tried(beyond, "learning_rate")) < max(tried(plans, "learning_rate"))
+        assert method.startswith("SGHMC") or min(tried(beyond, "learning_rate")) < min(tried(plans, "learning_rate"))
+        if plans[0].momentum_decay is not None:
+            assert tried(beyond, "momentum_decay") == {0.03, 0.1, 0.3, 0.9}
+        if plans[0].temperature == 0:
+            assert tried(beyond, "prior_precision") == {0.01, 0.1, 1.0, 10.0, 100.0}
+    assert max(tried(wide["SGHMC"], "learning_rate")) > max(tried(narrow["SGHMC"], "learning_rate"))
+    assert [replace(plan, nesterov=False, method="") for plan in wide["SGD with Nesterov momentum"]] == [
+        replace(plan, method="") for plan in wide["SGD with momentum"]
+    ]
+    assert all(plan.nesterov for plan in wide["SGD with Nesterov momentum"])
+
+
+def test_a_label_that_is_drawn_is_wrong_as_often_as_the_network_says():
+    last, targets = torch.tensor([[0.9, 0.1], [0.4, 0.6]], dtype=torch.float64), torch.tensor([0, 0])
+    assert report.drawn(SimpleNamespace(last=last, targets=targets)) == pytest.approx(0.35)
+
+
+@pytest.mark.parametrize("experiment", [figure5, figure5_around, report_wide])
+def test_small_versions_run_and_keep_apart(experiment, tmp_path, monkeypatch):
+    """Shortened to show that all the parts fit."""
+    options = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
+    prepared, settings = experiment.prepare(options), experiment.settings
+    assert prepared.folder == tmp_path / f"{experiment.__name__.split('.')[-1]}-small"
+    size = {"rounds": 40, "burn_in": 20, "batch_size": 1_600, "keep_every": 10, "average_every": (1, 4, 20)}
+
+    def short(*given):
+        return {method: [replace(plan, **size) for plan in plans[:2]] for method, plans in settings(*given).items()}
+
+    monkeypatch.setattr(experiment, "settings", short)
+    *_, result = experiment.run(options, prepared)
+    assert list(result["methods"]) == list(settings(prepared, True))
+    for content in result["methods"].values():
+        [run] = content["runs"]
+        assert [row[0] for row in run["by_number"]] == [1, 5, 20] and run["kept"]["networks"] == 2
+        assert run["by_number"][0][1:] == pytest.approx([run["last"]["error"], run["last"]["log_loss"]], abs=2e-6)
+        assert 0 < run["drawn"] < 1
+    assert experiment.summary(result)

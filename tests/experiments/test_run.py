@@ -28,6 +28,7 @@ SIZE = {"rounds": 8, "burn_in": 2, "batch_size": 5, "keep_every": 2, "record_eve
 PLANS = {
     "SGHMC, precisions drawn": Plan(1e-3, 0.1, seed=3, method="SGHMC", **SIZE),
     "SGD": Plan(1e-3, temperature=0.0, prior_precision=2.0, method="SGD", **SIZE),
+    "Nesterov": Plan(1e-3, 0.1, temperature=0.0, nesterov=True, prior_precision=2.0, average_every=(3, 1, 9), method="Nesterov", **SIZE),
 }
 
 
@@ -277,6 +278,30 @@ def test_a_checkpoint_without_an_entry_is_refused(entry, tmp_path):
     Checkpoint(path, KIND).save({key: value for key, value in content.items() if key != entry})
     with pytest.raises(ExperimentError, match=f"run.pt lacks {entry}: it is no run's file, delete it to start that run anew"):
         make(PLANS["SGD"], path).go(progress=False)
+
+
+def test_further_averages_are_of_every_so_many_networks():
+    """After two rounds of burn-in: six networks in a row, and every third; of every ninth there is none."""
+    seen, plan = [], replace(PLANS["SGD"], average_every=(3, 1, 9), annealing=(5.0, 0.5))
+    run = make(plan, watch=lambda run: seen.append(run.last.clone()))
+    by_number = run.go(progress=False)["by_number"]
+    weights = [(1 + (8 * done - 1) / 5) ** -0.5 for done in range(1, 9)]  # of the last of the eight steps of a round
+    for row, rounds in zip(by_number, ([5, 8], [3, 4, 5, 6, 7, 8]), strict=True):
+        total = sum(weights[done - 1] for done in rounds)
+        average = sum(weights[done - 1] * seen[done - 1] for done in rounds) / total
+        assert row == pytest.approx([len(rounds), *run.scores(average)], abs=2e-6)
+    assert by_number[-1][1:] == run.scores(run.average) and "by_number" not in make(PLANS["SGD"]).go(progress=False)
+
+
+def test_a_run_that_is_older_than_a_setting_had_its_default(tmp_path):
+    path = tmp_path / "run.pt"
+    whole = make(PLANS["SGD"], path).go(progress=False)
+    content = read_run(path)
+    del content["settings"]["nesterov"], content["settings"]["average_every"], content["thinned"]
+    Checkpoint(path, KIND).save(content)
+    assert make(PLANS["SGD"], path).go(progress=False) == whole
+    with pytest.raises(ExperimentError, match=r"other settings \(average_every was None and is \(2,\)\)"):
+        make(replace(PLANS["SGD"], average_every=(2,)), path).go(progress=False)
 
 
 def test_seconds_go_on_where_they_stopped(tmp_path):

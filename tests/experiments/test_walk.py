@@ -10,6 +10,7 @@ from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Passes
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
+from tests.checks import z_bound
 from tests.experiments.test_run import PLANS, data
 
 TREES = replace(PLANS["SGD"], momentum_decay=0.05, temperature=1.0, trees="uniform", minibatches="fresh", start="prior")
@@ -57,6 +58,17 @@ def test_minibatches_belong_to_the_seed(monkeypatch):
     assert torch.equal(firsts[0], firsts[1]) and not torch.equal(firsts[0], firsts[2])
 
 
+def test_a_uniform_start_is_that_of_pyro():
+    """Uniform on (−2, 2), biases too: mean 0 and mean square 4/3, by z-tests."""
+    plan = replace(PLANS["SGD"], start="uniform")
+    starts = torch.cat([make(replace(plan, seed=seed)).state.position for seed in range(200)]).double()
+    assert -2 <= starts.min() < -1.99 and 1.99 < starts.max() < 2
+    for values, mean, variance in (starts, 0.0, 4 / 3), (starts**2, 4 / 3, 16 / 5 - 16 / 9):
+        for coordinates in (values[:, :24], values[:, 24:28]):  # first weights, and first biases
+            z = (coordinates.mean() - mean) / (variance / coordinates.numel()) ** 0.5
+            assert abs(z) < z_bound(4)
+
+
 def test_an_optimiser_only_follows_the_gradient():
     """SGD by hand: θ ← θ − η∇Ũ(θ), with the prior's precision 2 as weight decay, and nothing else."""
     walk, position = make(PLANS["SGD"]), None
@@ -101,11 +113,13 @@ def test_starts():
     assert positions.numel() == 200 * wide.posterior.dim and positions.square().mean() == pytest.approx(0.25, rel=0.05)
 
 
-def test_a_uniform_start_is_between_minus_two_and_two_and_belongs_to_the_seed():
-    positions = torch.cat([make(replace(PLANS["SGD"], start="uniform", seed=seed)).state.position for seed in range(200)])
-    # 15,600 numbers of variance 4/3, whose squares have the deviation 1.19: the standard error of their mean is 0.0095.
-    assert positions.abs().max() < 2 and positions.square().mean() == pytest.approx(4 / 3, abs=0.05) and abs(positions.mean()) < 0.05
-    assert torch.equal(positions[3:4], make(replace(PLANS["SGD"], start="uniform", seed=3)).state.position)
+def test_a_cooled_walk_takes_its_rate_anew_every_round():
+    walk = make(replace(PLANS["SGHMC, precisions drawn"], cooled=0.25))
+    rates = []
+    for _ in range(4):
+        walk.round()
+        rates.append(walk.kernel.step_size**2 / walk.plan.learning_rate)
+    assert walk.plan.burn_in == 2 and rates == pytest.approx([1, 0.625, 0.25, 0.25])
 
 
 def test_the_prior_by_fan_in():

@@ -12,7 +12,10 @@ comparison = partial(Fault, file="experiments/comparison.py", tests="tests/exper
 mnist = partial(Fault, file="experiments/mnist.py", tests="tests/experiments/test_comparison.py")
 fashion = partial(Fault, file="experiments/fashion.py", tests="tests/experiments/test_fashion.py")
 cifar = partial(Fault, file="experiments/cifar.py", tests="tests/experiments/test_cifar.py")
+reported = partial(Fault, file="experiments/fashion_reported.py", tests="tests/experiments/test_fashion_reported.py")
+hour = partial(Fault, file="experiments/cifar_hour.py", tests="tests/experiments/test_cifar_hour.py")
 report = partial(Fault, file="experiments/report.py", tests="tests/experiments/test_report.py")
+nesterov = partial(Fault, file="experiments/nesterov.py", tests="tests/experiments/test_nesterov.py")
 noise = partial(Fault, file="experiments/noise.py", tests="tests/experiments/test_noise.py")
 steps = partial(Fault, file="experiments/steps.py", tests="tests/experiments/test_steps.py tests/experiments/test_comparison.py")
 sgnuts = partial(Fault, file="experiments/sgnuts.py", tests="tests/experiments/test_sgnuts.py")
@@ -148,8 +151,8 @@ FAULTS = [
     ),
     plan(
         "a variance used as a scale lacks its factor 2",
-        "temperature=2 * self.momentum_decay * self.learning_rate)",
-        "temperature=self.momentum_decay * self.learning_rate)",
+        "temperature=2 * decay * self.learning_rate)",
+        "temperature=decay * self.learning_rate)",
         tests="tests/experiments/test_fashion.py tests/experiments/test_report.py",
     ),
     plan("fresh momenta go on after the head start", "trees=None, resample_every=None, head_start=None", "trees=None, head_start=None"),
@@ -184,8 +187,7 @@ FAULTS = [
     walk("precisions are never drawn", "if self.plan.prior_precision is None and self.is_finite():", "if False:"),
     walk("one minibatch is held for the whole run, not for a tree", "self.plan.seed, step=len(self.trees))", "self.plan.seed, step=0)"),
     plan("a held minibatch serves one step of a sample", "return Held(self.num_steps, rule) if", "return rule if"),
-    walk("a uniform start is between zero and four", "device=self.device) - 2\n", "device=self.device)\n"),
-    walk("a uniform start is between −2 and −1", "return 4 * torch.rand(", "return torch.rand("),
+    walk("a uniform start is between zero and four", "position.uniform_(-2, 2,", "position.uniform_(0, 4,"),
     walk("one minibatch is held whatever the seed", "size, 1, self.plan.seed, step=len(self.trees))", "size, 1, 0, step=len(self.trees))"),
     walk("a start from the prior has the precision for its variance", "self.posterior.prior.inverse.root @", "self.posterior.prior.root @"),
     walk(
@@ -316,7 +318,25 @@ FAULTS = [
     ),
     fashion("the reported minibatches are passes", 'plan(0.05, 0.01, minibatches="fresh")', "plan(0.05, 0.01)"),
     fashion("SGD samples", "plan(0.5, temperature=0.0)", "plan(0.5)"),
-    cifar("random features have one seed for all runs", "Generator().manual_seed(plan.seed)", "Generator().manual_seed(0)"),
+    reported("the start of Figure 7a is small", 'start="uniform", ', ""),
+    reported("its minibatches are passes", 'minibatches="fresh", ', ""),
+    reported("its momentum is not Nesterov's", ", nesterov=True", ""),
+    reported("its SGHMC has the right noise", '"SGHMC": [momentum.variance_as_scale()]', '"SGHMC": [momentum]'),
+    reported("it has a hundred rounds after the warm-up", '"rounds": 900', '"rounds": 200'),
+    reported("the most probable class is scored, and not a drawn one", "gather(1, run.targets[:, None])", "max(1)[0]"),
+    cifar(
+        "random features have one seed for all runs",
+        "random_features(train, test, shape, Generator().manual_seed(plan.seed))",
+        "random_features(train, test, shape, Generator().manual_seed(0))",
+    ),
+    cifar("the reported start is small", 'start="uniform", ', ""),
+    cifar("the reported run is short", "rounds=950", "rounds=170"),
+    cifar("the heat is that of a standard deviation", "slopes.var(0)", "slopes.std(0)"),
+    cifar("the heat is that of the rate at the start", "plan.rate(run.done - 1)", "plan.learning_rate"),
+    cifar("convolutions that are held are wide", ".div_(math.sqrt(layer.weight[0].numel()))", ""),
+    hour("the cooled sampler is hot", ", cooled=COOLED", ""),
+    walk("a cooled walk keeps its first rate", "if self.plan.falling or self.plan.cooled is not None:", "if self.plan.falling:"),
+    plan("a cooled rate falls on after the burn-in", "min(done, self.burn_in) / max(self.burn_in, 1)", "done / self.rounds"),
     cifar("test images are not scrambled", "train, test = scramble(train, shape), scramble(test, shape)", "train = scramble(train, shape)"),
     cifar("scrambled images are as they were", ".permute(0, 2, 3, 1)\n", "\n"),
     cifar(
@@ -355,6 +375,49 @@ FAULTS = [
     ),
     report("the report's minibatches are passes", 'prior_precision=1.0, minibatches="fresh", **size)', "prior_precision=1.0, **size)"),
     report("runs of the tuning have 106 rounds", "SHORTER = 20", "SHORTER = 8"),
+    report("Figure 5 has η ten times too large", "sghmc, sgld = plan(0.1, 0.01), plan(2.0)", "sghmc, sgld = plan(1.0, 0.01), plan(2.0)"),
+    report("Figure 5 starts small", ', start="uniform", **size', ", **size"),
+    report("Nesterov's momentum in Figure 5 is the ordinary one", ", temperature=0.0, nesterov=True)", ", temperature=0.0)"),
+    report("SGLD as programmed is SGLD", '"SGLD, as programmed": [sgld.variance_as_scale()]', '"SGLD, as programmed": [sgld]'),
+    report("the weight decay leaves the rate as it is", "(0.032 / total) ** 0.5).rate_twice(1e-6)", "(0.032 / total) ** 0.5)"),
+    report("a drawn label is the most probable one", "1 - float(right.mean())", "1 - float((right > 0.5).double().mean())"),
+    nesterov(
+        "the momentum is the ordinary one",
+        "position.add_(momentum, alpha=1 - self.momentum_decay).sub_(gradient, alpha=self.learning_rate)",
+        "position.add_(momentum)",
+    ),
+    nesterov("the step looks two steps ahead", "position.add_(momentum, alpha=1 - self.momentum_decay)", "position.add_(momentum)"),
+    plan(
+        "the rate is not applied twice",
+        "learning_rate=self.learning_rate**2",
+        "learning_rate=self.learning_rate",
+        tests="tests/experiments/test_nesterov.py",
+    ),
+    plan(
+        "the weight decay takes the place of the prior",
+        "prior_precision=self.prior_precision + weight_decay",
+        "prior_precision=weight_decay",
+        tests="tests/experiments/test_nesterov.py",
+    ),
+    plan(
+        "SGLD's wrong noise is SGHMC's",
+        "decay = 1.0 if self.momentum_decay is None else self.momentum_decay",
+        "decay = self.momentum_decay or 0.01",
+        tests="tests/experiments/test_report.py",
+    ),
+    walk("a uniform start is on (−1, 1)", "position.uniform_(-2, 2,", "position.uniform_(-1, 1,"),
+    run("further averages begin before the burn-in ends", "if (self.done - self.plan.burn_in) % every == 0:", "if self.done % every == 0:"),
+    run(
+        "further averages do not weigh",
+        "                    total += self.weight(self.done) * self.last",
+        "                    total += self.last",
+    ),
+    run("an old run had other settings", 'DEFAULTS | content["settings"]', 'content["settings"]'),
+    run(
+        "a resume forgets further averages",
+        '        self.thinned = {every: content["thinned"][every].to(self.walk.device) for every in self.thinned}\n',
+        "",
+    ),
     noise("the temperature is that of the positions", "parameters_of(state.momentum)", "parameters_of(state.position)"),
     noise("the clipped share is a sum over the steps", "float(state.clipped) / state.num_gradients, 6)", "float(state.clipped), 6)"),
     noise(
