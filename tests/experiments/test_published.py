@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ import pytest
 import torch
 from torch import nn
 
-from experiments import bandit, modes, neighbours, recommender, renyi, sgnuts
+from experiments import bandit, few, fidelity, modes, neighbours, ordering, recommender, renyi, sgnuts, uncertainty, weights
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from experiments.published import PUBLISHED, Changed, Published, Tried, Values, compare, entry, in_words, of_plans, of_result, said, wrong
@@ -166,6 +167,63 @@ def test_stored_results_have_the_settings_of_the_present_plans(name, ran):
         now = ours[method].values()
         old = {row: [value for value in several if not is_among(value, now[row])] for row, several in values.items()}
         assert {row: several for row, several in old.items() if several} == {}, f"{method}: run {name} again"
+
+
+def fits(problems: Mapping) -> dict[str, tuple[dict, Mapping, int | None]]:
+    """List the experiments that choose from settings which are no plans: what is stored, the present choices, and the rounds of a try."""
+    stored = {name: read_result(RESULTS / f"{name}.json") for name in ("neighbours", "weights", "renyi", "ordering", "modes", "fidelity")}
+    return {
+        "neighbours": (stored["neighbours"], neighbours.methods(), neighbours.ROUNDS // 3),
+        "weights": (stored["weights"], weights.methods(), weights.ROUNDS // 5),
+        "renyi": (stored["renyi"], renyi.methods(renyi.ROUNDS), None),
+        "ordering": (stored["ordering"], ordering.methods(ordering.TRAINING), ordering.ROUNDS // 3),
+        "modes": (stored["modes"], modes.METHODS, None),
+        "recommender": (read_result(RESULTS / "recommender_100k.json"), recommender.METHODS, None),
+        **{
+            f"fidelity, {name}": (stored["fidelity"]["problems"][name], fidelity.methods(problem), problem.rounds // 3)
+            for name, problem in problems.items()
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory) -> dict[str, fidelity.Problem]:
+    folder = tmp_path_factory.mktemp("fidelity")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fidelity, "letters", lambda: numbered(0, 10, 784))
+        return fidelity.prepare(Options(folder, folder))
+
+
+def test_stored_fits_have_the_present_settings(problems):
+    """What was tried is what would be tried, in that order and at that length."""
+    for name, (stored, methods, rounds) in fits(problems).items():
+        assert set(stored["methods"]) == set(methods), name
+        for method, content in stored["methods"].items():
+            choices, tuning = json.loads(json.dumps(methods[method][1])), content["tuning"]
+            assert [row["settings"] for row in tuning] == (choices if len(choices) > 1 else []), f"{method}: run {name} again"
+            assert content["settings"] in choices and {row.get("rounds") for row in tuning} <= {rounds}
+
+
+def test_stored_results_have_the_present_lengths(problems):
+    mixture, ratings, chains, looked, references = (
+        read_result(RESULTS / f"{name}.json") for name in ("modes", "recommender_100k", "few", "uncertainty", "fidelity")
+    )
+    assert (mixture["steps"], mixture["within"]) == (modes.STEPS, modes.WITHIN)
+    assert (ratings["passes"], ratings["steps"]) == (recommender.PASSES, recommender.PASSES * recommender.BATCHES)
+    assert (looked["angles"], looked["shares"]) == (uncertainty.ANGLES, uncertainty.SHARES)
+    steps = few.ROUNDS * 50_000 // few.BATCH
+    assert {(run["steps"], run["networks"]) for run in chains["runs"]} == {(steps, steps // 2 // few.EVERY)}
+    for name, problem in problems.items():
+        found = references["problems"][name]["reference"]
+        assert (found["chains"], found["draws"], found["num_steps"]) == (fidelity.CHAINS, problem.num_samples, problem.num_steps)
+
+
+def test_stored_learners_and_agents_have_the_present_settings():
+    for name, learnt in read_result(RESULTS / "few.json")["tuning"].items():
+        assert [float(rate) for rate in learnt["tried"]] == list(few.LABEL_RATES if name == few.LABELS else few.STUDENT_RATES)
+    for table in read_result(RESULTS / "bandit.json")["tables"].values():
+        for agent, content in table.items():
+            assert [{name: row[name] for name in ("rate", "noise_variance")} for row in content["tuning"]] == bandit.AGENTS[agent][1]
 
 
 def is_among(value: object, several: tuple) -> bool:

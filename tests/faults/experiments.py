@@ -32,6 +32,8 @@ renyi = partial(Fault, file="experiments/renyi.py", tests="tests/experiments/tes
 bandit = partial(Fault, file="experiments/bandit.py", tests="tests/experiments/test_bandit.py")
 fidelity = partial(Fault, file="experiments/fidelity.py", tests="tests/experiments/test_fidelity.py")
 few = partial(Fault, file="experiments/few.py", tests="tests/experiments/test_few.py")
+setting = partial(Fault, tests="tests/experiments/test_published.py")  # of any experiment
+published = partial(Fault, file="experiments/published.py", tests="tests/experiments/test_published.py")
 
 recommender = partial(Fault, file="experiments/recommender.py", tests="tests/experiments/test_recommender.py")
 
@@ -505,6 +507,165 @@ FAULTS = [
     ),
     few("disagreement is that of one network", "alone = [predictive_entropy(each).mean(0)", "alone = [predictive_entropy(each)[0]"),
     few("other rates go on with old results", '"run", seed, {"rates": rates},', '"run", seed, {},'),
+    # settings, against those that are published and those that are stored
+    setting(
+        "learning rates are ten times too large",
+        "rate / total, decay, prior_precision=1.0",
+        "10 * rate / total, decay, prior_precision=1.0",
+        "experiments/report.py",
+    ),
+    setting("the report's units are sigmoid", 'mnist.LAYERS, "relu")', 'mnist.LAYERS, "sigmoid")', "experiments/report.py"),
+    setting("warm-up rounds are among the report's 800", 'else {"rounds": 850}', 'else {"rounds": 800}', "experiments/report.py"),
+    setting(
+        "SGHMC's learning rate is ten times too large",
+        '"SGHMC": [sampler(0.1, 0.01)],',
+        '"SGHMC": [sampler(1.0, 0.01)],',
+        "experiments/mnist.py",
+    ),
+    setting(
+        "the paper's units are rectified",
+        '(multilayer_perceptron, LAYERS, "sigmoid")',
+        '(multilayer_perceptron, LAYERS, "relu")',
+        "experiments/mnist.py",
+    ),
+    setting("the paper has 200 hidden units", "LAYERS = [784, 100, 10]", "LAYERS = [784, 200, 10]", "experiments/mnist.py"),
+    setting("a minibatch has 100 examples", "batch_size: int = 500", "batch_size: int = 100", "experiments/plan.py"),
+    setting("a burn-in has 100 rounds", "burn_in: int = 50", "burn_in: int = 100", "experiments/plan.py"),
+    setting(
+        "learning rates are for 5,000 clothes", "    total = len(prepared.train.targets)\n", "    total = 5_000\n", "experiments/fashion.py"
+    ),
+    setting(
+        "all 60,000 clothes are for training",
+        "Prepared(Data(*(x[:50_000] for x in train)), test, network, folder, ",
+        "Prepared(train, test, network, folder, ",
+        "experiments/fashion.py",
+    ),
+    setting(
+        "validation clothes are among those for training",
+        "Data(*(x[50_000:] for x in train)))",
+        "Data(*(x[40_000:50_000] for x in train)))",
+        "experiments/fashion.py",
+    ),
+    setting(
+        "the clothes' units are sigmoid",
+        '(multilayer_perceptron, LAYERS, "relu")',
+        '(multilayer_perceptron, LAYERS, "sigmoid")',
+        "experiments/fashion.py",
+    ),
+    setting(
+        "images are not scrambled as reported",
+        "data=SCRAMBLED).variance_as_scale()",
+        "data=FEATURES).variance_as_scale()",
+        "experiments/cifar.py",
+    ),
+    setting("CIFAR-10's learning rate is ten times too large", "rate = 0.05 / len(", "rate = 0.5 / len(", "experiments/cifar.py"),
+    setting(
+        "random features are as many as pixels", "train.inputs.shape[1], 100, 10]", "train.inputs.shape[1], 10, 10]", "experiments/cifar.py"
+    ),
+    setting("a step's learning rate is ten times too large", "Plan(0.1 / len(", "Plan(1.0 / len(", "experiments/steps.py"),
+    setting("the units of the steps are sigmoid", 'LAYERS, "relu")', 'LAYERS, "sigmoid")', "experiments/steps.py"),
+    setting(
+        "trees on MNIST have ten times the learning rate",
+        'Plan(2e-6, 0.01, data="MNIST"',
+        'Plan(2e-5, 0.01, data="MNIST"',
+        "experiments/sgnuts.py",
+    ),
+    setting(
+        "trees learn from all 60,000 digits",
+        "Prepared(Data(*(x[:50_000] for x in train)), test",
+        "Prepared(train, test",
+        "experiments/sgnuts.py",
+    ),
+    setting(
+        "trees have units of another kind",
+        "partial(multilayer_perceptron, LAYERS)",
+        'partial(multilayer_perceptron, LAYERS, "tanh")',
+        "experiments/sgnuts.py",
+    ),
+    setting("trees as reported are palindromic", '"integrator": "drift_kick", ', "", "experiments/sgnuts.py"),
+    setting("Rényi's α is 0.1", "ALPHA = 0.01", "ALPHA = 0.1", "experiments/renyi.py"),
+    setting(
+        "the report's fit has one draw a step",
+        "num_draws=2, alpha=ALPHA, **task.run())",
+        "num_draws=1, alpha=ALPHA, **task.run())",
+        "experiments/renyi.py",
+    ),
+    setting(
+        "the report's fit has ten times the rate",
+        '"num_steps": task.num_steps, "learning_rate": 1e-3}',
+        '"num_steps": task.num_steps, "learning_rate": 1e-2}',
+        "experiments/renyi.py",
+    ),
+    setting(
+        "SGHMC beside the fits has ten times the rate",
+        "partial(sghmc, rate=0.1, decay=0.01)",
+        "partial(sghmc, rate=1.0, decay=0.01)",
+        "experiments/renyi.py",
+    ),
+    setting(
+        "SGLD on the mixture has ten times the step",
+        '"SGLD": (falling, grid(rate=(0.043,)))',
+        '"SGLD": (falling, grid(rate=(0.43,)))',
+        "experiments/modes.py",
+    ),
+    setting("steps fall from the first one on", "held: int = 500 ", "held: int = 0 ", "experiments/modes.py"),
+    setting("all of a cycle is kept", "SKIPPED = 50 / 1667", "SKIPPED = 0", "experiments/modes.py"),
+    setting("the bandit forgets too soon", "BUFFER, BATCH = 20, 4096, 64", "BUFFER, BATCH = 20, 1024, 64", "experiments/bandit.py"),
+    setting("the bandit has 50 units", "[inputs.shape[1], 100, 100, 1]", "[inputs.shape[1], 50, 50, 1]", "experiments/bandit.py"),
+    setting("agents meet 500 mushrooms", "interactions = 500 if options.small else 5_000", "interactions = 500", "experiments/bandit.py"),
+    setting(
+        "a minibatch is a twentieth of the ratings",
+        "FOLDS, BATCHES, PASSES = 5, 200, 200",
+        "FOLDS, BATCHES, PASSES = 5, 20, 2_000",
+        "experiments/recommender.py",
+    ),
+    setting("there are ten factors", "RANK, MADE_UP_RANK = 20, 5", "RANK, MADE_UP_RANK = 10, 5", "experiments/recommender.py"),
+    setting(
+        "another rate falls than in the stored runs",
+        "for rate in (0.1, 0.2, 0.4) for precision",
+        "for rate in (0.1, 0.2) for precision",
+        "experiments/falling.py",
+    ),
+    setting(
+        "the noise is looked at every tenth step",
+        "replace(plan, noise_refresh=1)",
+        "replace(plan, noise_refresh=10)",
+        "experiments/noise.py",
+    ),
+    setting(
+        "fits have half of the stored rounds",
+        "ROUNDS, NETWORKS, MEMBERS, CYCLES = 60,",
+        "ROUNDS, NETWORKS, MEMBERS, CYCLES = 30,",
+        "experiments/neighbours.py",
+    ),
+    setting(
+        "a setting of the stored fits is not tried",
+        "for rate in (0.25, 0.5, 1.0, 2.0)]),",
+        "for rate in (0.25, 0.5, 1.0)]),",
+        "experiments/neighbours.py",
+    ),
+    setting("cold is not as cold as in the stored fits", "1 / num_examples", "10 / num_examples", "experiments/ordering.py"),
+    setting("dropped shares are not those of the stored fits", "[0.2, 0.5, 0.5]", "[0.2, 0.2, 0.2]", "experiments/weights.py"),
+    setting("the reference is shorter than the stored one", "num_samples=3_000", "num_samples=300", "experiments/fidelity.py"),
+    setting("networks are kept at other distances than the stored ones", "EVERY = 10 ", "EVERY = 20 ", "experiments/few.py"),
+    setting(
+        "angles are not the stored ones", "ANGLES = [0, 15, 30, 45, 60, 75, 90]", "ANGLES = [0, 30, 60, 90]", "experiments/uncertainty.py"
+    ),
+    published(
+        "several settings are taken for one",
+        "len(values) == 1 and _equal(expected, values[0])",
+        "any(_equal(expected, value) for value in values)",
+    ),
+    published("a setting that was tried is enough for all", "return all(any(_equal(one, other)", "return any(any(_equal(one, other)"),
+    published("numbers of one order are the same", "rel_tol=1e-9", "rel_tol=0.95"),
+    published(
+        "what is changed may have any value",
+        "elif not _holds(expected, values):",
+        "elif not why and not _holds(expected, values):",
+    ),
+    published("a change that is gone stays", '"changed back" if _holds(published, values) else "changed"', '"changed"'),
+    published("examples are counted without the steps of a sample", ' / plan.get("num_steps", 1)\n', "\n"),
+    published("the runs of the tuning are left out", "of_plans(plans + tried,", "of_plans(plans,"),
     # fidelity
     fidelity("patients are scaled by all of them", "((x - x[:280].mean(0)) / x[:280].std(0))", "((x - x.mean(0)) / x.std(0))"),
     fidelity("a patient is in two parts", "slice(280, 342), slice(342, 442)", "slice(270, 332), slice(342, 442)"),
