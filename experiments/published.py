@@ -77,7 +77,7 @@ def said(place: str, **settings: object) -> dict[str, Said]:
     return {name: Said(value, place) for name, value in settings.items()}
 
 
-def of_plans(plans: Iterable[Plan | Mapping], examples: int, network: nn.Module | None = None) -> Values:
+def of_plans(plans: Iterable[Plan | Mapping], examples: int | None, network: nn.Module | None = None) -> Values:
     """List the values that plans have of each setting; of plans from an old file, only those that it has.
 
     Derived are ``examples``, N; ``rate``, the learning rate ηN for a mean over the data; and ``stretch``, the time εm of a sample.
@@ -90,34 +90,39 @@ def of_plans(plans: Iterable[Plan | Mapping], examples: int, network: nn.Module 
     rows = [plan if isinstance(plan, Mapping) else asdict(plan) for plan in plans]
     names = [name for name in rows[0] if name not in ("seed", "method")]
     values = {name: _distinct(_frozen(row[name]) for row in rows) for name in names}
-    values["rate"] = _distinct(row["learning_rate"] * examples for row in rows)
     values["stretch"] = _distinct(math.sqrt(row["learning_rate"]) * row.get("num_steps", 1) for row in rows)
-    values["examples"] = (examples,)
+    if examples is not None:
+        values |= {"rate": _distinct(row["learning_rate"] * examples for row in rows), "examples": (examples,)}
     return values if network is None else values | {"network": (in_words(network),)}
 
 
 OLD_NAMES = {"epochs": "rounds", "warm_up": "burn_in"}  # of the oldest file
 
 
+def runs_of(result: Mapping) -> dict[str, list[dict]]:
+    """List the runs of a stored result by method; where there are several data sets, by data set and method."""
+    if "methods" in result:
+        return {method: content["runs"] for method, content in result["methods"].items()}
+    found = {}
+    for name, content in result["runs"].items():
+        found |= {f"{name}, {method}": runs for method, runs in content.items()} if isinstance(content, Mapping) else {name: content}
+    return found
+
+
 def of_result(result: Mapping) -> dict[str, Values]:
     """List what the runs of a stored result had, by method, with what was tried before them.
 
-    The examples are counted by the gradients: a round has N/n samples of m of them; of trees, it has about as many.
+    The examples are counted by the gradients, for a round has N/n samples of m of them; not where samples are trees.
     """
-    methods = result.get("methods") or {
-        f"{data}, {method}": {"runs": runs} for data, several in result["runs"].items() for method, runs in several.items()
-    }
     found = {}
-    for method, content in methods.items():
-        runs = content["runs"]
+    for method, runs in runs_of(result).items():
         plans = [{OLD_NAMES.get(name, name): value for name, value in run["plan"].items()} for run in runs]
-        plan = plans[0]
-        gradients = runs[0].get("gradient_evaluations", runs[0].get("gradients")) / plan["rounds"] / plan.get("num_steps", 1)
+        plan, gradients, examples = plans[0], runs[0].get("gradient_evaluations", runs[0].get("gradients")), None
+        if gradients is not None and not runs[0].get("trees"):
+            examples = round(gradients / plan["rounds"] / plan.get("num_steps", 1) * plan["batch_size"])
         lengths = {name: plan[name] for name in ("rounds", "burn_in")}  # runs of the tuning are shorter
-        tried = [row["plan"] | lengths for row in content.get("tuning", [])]
-        found[method] = of_plans(plans + tried, round(gradients * plan["batch_size"]))
-        if runs[0].get("trees"):
-            del found[method]["examples"], found[method]["rate"]
+        tried = [row["plan"] | lengths for row in result.get("methods", {}).get(method, {}).get("tuning", [])]
+        found[method] = of_plans(plans + tried, examples)
     return found
 
 

@@ -39,6 +39,7 @@ from experiments.published import (
     entry,
     of_plans,
     of_result,
+    runs_of,
     said,
     wrong,
 )
@@ -152,14 +153,11 @@ def show_published(name):
 
 def show_runs(name):
     """Show what each method was run with, and how many runs chose it."""
-    runs = results[name].get("methods") or {
-        f"{data}, {method}": {"runs": several}
-        for data, methods in results[name]["runs"].items()
-        for method, several in methods.items()
-    }
-    table = []
-    for method, content in runs.items():
-        plan = content["runs"][0]["plan"]
+    table, tried = [], {}
+    for method, content in results[name].get("methods", {}).items():
+        tried[method] = len(content.get("tuning", [])) or 1
+    for method, runs in runs_of(results[name]).items():
+        plan = runs[0]["plan"]
         rounds, burn_in = (
             plan.get(new, plan.get(old))
             for new, old in (("rounds", "epochs"), ("burn_in", "warm_up"))
@@ -172,8 +170,8 @@ def show_runs(name):
             in_a_cell("prior_precision", precision),
             f"{plan['batch_size']} of {in_a_cell('examples', examples)}",
             f"{rounds} ({burn_in})",
-            str(len(content.get("tuning", [])) or 1),
-            str(len(content["runs"])),
+            str(tried.get(method, 1)),
+            str(len(runs)),
         ]
         table.append([method, *cells])
     heads = ["η", "α", "λ", "n of N", "rounds (burn-in)", "tried", "seeds"]

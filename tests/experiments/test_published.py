@@ -1,5 +1,6 @@
 """The settings of the experiments against those that papers and reports have published, and against those of the stored results."""
 
+import contextlib
 import importlib
 import itertools
 import json
@@ -15,7 +16,20 @@ import pytest
 import torch
 from torch import nn
 
-from experiments import bandit, few, fidelity, modes, neighbours, ordering, recommender, renyi, sgnuts, uncertainty, weights
+from experiments import (
+    EXPERIMENTS,
+    bandit,
+    comparison,
+    few,
+    fidelity,
+    modes,
+    neighbours,
+    ordering,
+    recommender,
+    renyi,
+    uncertainty,
+    weights,
+)
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from experiments.published import PUBLISHED, Changed, Published, Tried, Values, compare, entry, in_words, of_plans, of_result, said, wrong
@@ -71,53 +85,44 @@ LOADERS = {
 @pytest.fixture
 def ran(tmp_path, monkeypatch) -> Callable[[str], dict[str, Ran]]:
     """Give what an experiment would run at full size, by method, from what reaches the comparison; the data are numbered images."""
-    for name in (*WITH_PLANS, "neighbours", "renyi", "uncertainty"):
+    seen: dict[str, Ran] = {}
+
+    def noted(methods, prepared, options, shorter=8, look=None, on=lambda plan, prepared: prepared):
+        few = prepared._replace(**{part: Data(*(x[:FEW] for x in getattr(prepared, part))) for part in ("train", "test")})
+        for method, plans in methods.items():
+            ons = {plan.data: on(plan, few) for plan in plans}.values()
+            sizes = {len(each.train.targets) * len(prepared.train.targets) // FEW for each in ons}
+            networks = {in_words(each.network()): each.network() for each in ons}
+            assert len(sizes) == len(networks) == 1
+            seen[method] = Ran(plans, sizes.pop(), *networks.values(), prepared)
+        raise SeenError
+
+    class Noted:
+        """Stands for the run of an experiment that does not compare."""
+
+        def __init__(self, plan, prepared, device, path):
+            method = f"{plan.data}, {plan.method}" if plan.data else plan.method
+            before = seen[method].plans if method in seen else []
+            seen[method] = Ran([*before, plan], len(prepared.train.targets), prepared.network(), prepared)
+
+        def go(self, progress):
+            return {}
+
+    stands_for = {**LOADERS, "TreeRun": Noted, "costs": lambda *given: {}, "checksum": lambda *given: ""}
+    for name in EXPERIMENTS:
         module = importlib.import_module(f"experiments.{name}")
-        for loader, made_up in LOADERS.items():
-            if callable(getattr(module, loader, None)):
-                monkeypatch.setattr(module, loader, made_up)
+        for attribute, instead in stands_for.items():
+            if callable(getattr(module, attribute, None)):
+                monkeypatch.setattr(module, attribute, instead)
+        if getattr(module, "compare", None) is comparison.compare:
+            monkeypatch.setattr(module, "compare", noted)
 
     def look(name: str) -> dict[str, Ran]:
         module, options = importlib.import_module(f"experiments.{name}"), Options(tmp_path, tmp_path, seeds=5, progress=False)
-        prepared = module.prepare(options)
-        return trees(options, prepared) if name == "sgnuts" else compared(module, options, prepared)
-
-    def compared(module, options: Options, prepared: Prepared) -> dict[str, Ran]:
-        found = {}
-
-        def seen(methods, prepared, options, shorter=8, look=None, on=lambda plan, prepared: prepared):
-            few = prepared._replace(**{part: Data(*(x[:FEW] for x in getattr(prepared, part))) for part in ("train", "test")})
-            for method, plans in methods.items():
-                ons = {plan.data: on(plan, few) for plan in plans}.values()
-                sizes = {len(each.train.targets) * len(prepared.train.targets) // FEW for each in ons}
-                networks = {in_words(each.network()): each.network() for each in ons}
-                assert len(sizes) == len(networks) == 1
-                found[method] = Ran(plans, sizes.pop(), *networks.values(), prepared)
-            raise SeenError
-
-        monkeypatch.setattr(module, "compare", seen)
-        with pytest.raises(SeenError):
-            list(module.run(options, prepared))
-        return found
-
-    def trees(options: Options, prepared: dict[str, Prepared]) -> dict[str, Ran]:
-        runs: dict[str, list] = {}
-
-        class Noted:
-            def __init__(self, plan, prepared, device, path):
-                runs.setdefault(f"{plan.data}, {plan.method}", []).append((plan, prepared))
-
-            def go(self, progress):
-                return {}
-
-        monkeypatch.setattr(sgnuts, "TreeRun", Noted)
-        monkeypatch.setattr(sgnuts, "costs", lambda *given: {})
-        monkeypatch.setattr(sgnuts, "checksum", lambda *given: "")
-        list(sgnuts.run(options, prepared))
-        return {
-            method: Ran([plan for plan, _ in several], len(several[0][1].train.targets), several[0][1].network(), several[0][1])
-            for method, several in runs.items()
-        }
+        seen.clear()
+        with contextlib.suppress(SeenError):
+            list(module.run(options, module.prepare(options)))
+        return dict(seen)
 
     return look
 

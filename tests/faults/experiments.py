@@ -664,7 +664,7 @@ FAULTS = [
         "elif not why and not _holds(expected, values):",
     ),
     published("a change that is gone stays", '"changed back" if _holds(published, values) else "changed"', '"changed"'),
-    published("examples are counted without the steps of a sample", ' / plan.get("num_steps", 1)\n', "\n"),
+    published("examples are counted without the steps of a sample", ' / plan.get("num_steps", 1) *', " *"),
     published("the runs of the tuning are left out", "of_plans(plans + tried,", "of_plans(plans,"),
     # fidelity
     fidelity("patients are scaled by all of them", "((x - x[:280].mean(0)) / x[:280].std(0))", "((x - x.mean(0)) / x.std(0))"),
