@@ -15,6 +15,7 @@ from torch import nn
 
 from experiments.plan import Plan
 
+WITH_PLANS = ("mnist", "falling", "noise", "report", "fashion", "steps", "cifar", "sgnuts")  # experiments whose runs are plans
 Values = dict[str, tuple]  # of each setting, those that are tried
 
 
@@ -53,8 +54,8 @@ class Row(NamedTuple):
     published: object
     place: str
     ours: tuple
+    expected: object  #: the published value, or what it is changed to
     verdict: str  #: one of :data:`VERDICTS`
-    why: str = ""
 
 
 VERDICTS = (
@@ -153,7 +154,7 @@ def compare(entry: Published, ours: Values) -> list[Row]:
             verdict = "changed back" if _holds(published, values) else "changed"
         else:
             verdict = "more tried" if isinstance(expected, Tried) and len(values) > len(expected) else "the same"
-        rows.append(Row(name, published, place, values, verdict, why))
+        rows.append(Row(name, published, place, values, expected, verdict))
     return rows
 
 
@@ -163,10 +164,11 @@ def wrong(rows: Iterable[Row]) -> list[str]:
     Example:
         >>> entry = Published("fashion", "SGHMC", "adamday", said("p. 12", learning_rate=1e-6))
         >>> wrong(compare(entry, of_plans([Plan(1e-5)], 50_000)))
-        ['learning_rate is 1e-05, and published 1e-06 (p. 12): different']
+        ['learning_rate is different: 1e-05, where 1e-06 is published (p. 12) and 1e-06 expected']
     """
     return [
-        f"{row.name} is {', '.join(map(str, row.ours))}, and published {row.published} ({row.place}): {row.verdict}"
+        f"{row.name} is {row.verdict}: {', '.join(map(str, row.ours))}, where {row.published} is published ({row.place}) and "
+        f"{row.expected} expected"
         for row in rows
         if row.verdict in ("different", "changed back")
     ]
@@ -216,7 +218,7 @@ FIGURE_7B = said("p. 12, Figure 7b", learning_rate=1e-6, momentum_decay=0.01, ro
 FIGURE_7B |= said("bnn/conv-bnn.ipynb", network="1024–100–10, Tanh", examples=50_000, batch_size=500, prior_precision=1.0)
 FIGURE_7B |= said("bnn/conv-bnn.ipynb", data="random features of scrambled images") | said("kernel/sghmc.py", minibatches="fresh")
 FIGURE_8 = REPORT | said("p. 13, Figure 8", rounds=900, burn_in=100) | said("p. 11, Figure 5", stretch=math.sqrt(2e-6))
-HELD = said("kernel/sghmc.py", minibatches="held for a sample")
+HELD = said("kernel/sghmc.py", minibatches="held")
 FIGURE_9 = REPORT | said("p. 15", rounds=70, burn_in=20)
 TREES = said("kernel/sgnuts.py", trees="energy", integrator="drift_kick", minibatches="held")
 

@@ -35,6 +35,7 @@ from dataclasses import replace
 from experiments.plan import Plan
 from experiments.published import (
     PUBLISHED,
+    WITH_PLANS,
     compare,
     entry,
     of_plans,
