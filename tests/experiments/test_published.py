@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import inspect
 import itertools
 import json
 import math
@@ -73,6 +74,7 @@ class Ran(NamedTuple):
     examples: int
     network: nn.Module
     prepared: Prepared
+    shorter: int = 1  #: by which factor a run of the tuning is shorter
 
     def values(self) -> Values:
         return of_plans(self.plans, self.examples, self.network)
@@ -98,16 +100,19 @@ LOADERS = {
 @pytest.fixture
 def ran(tmp_path, monkeypatch) -> Callable[[str], dict[str, Ran]]:
     """Give what an experiment would run at full size, by method, from what reaches the comparison; the data are numbered images."""
-    seen: dict[str, Ran] = {}
+    seen, whole = {}, comparison.compare
 
-    def noted(methods, prepared, options, shorter=8, look=None, on=lambda plan, prepared: prepared):
+    def noted(*given, **more):
+        call = inspect.signature(whole).bind(*given, **more)
+        call.apply_defaults()
+        methods, prepared, _, shorter, _, on = call.arguments.values()
         few = prepared._replace(**{part: Data(*(x[:FEW] for x in getattr(prepared, part))) for part in ("train", "test")})
         for method, plans in methods.items():
             ons = {plan.data: on(plan, few) for plan in plans}.values()
             sizes = {len(each.train.targets) * len(prepared.train.targets) // FEW for each in ons}
             networks = {in_words(each.network()): each.network() for each in ons}
             assert len(sizes) == len(networks) == 1
-            seen[method] = Ran(plans, sizes.pop(), *networks.values(), prepared)
+            seen[method] = Ran(plans, sizes.pop(), *networks.values(), prepared, shorter)
         raise SeenError
 
     class Noted:
@@ -185,6 +190,15 @@ def test_stored_results_have_the_settings_of_the_present_plans(name, ran):
         now = ours[method].values()
         old = {row: [value for value in several if not is_among(value, now[row])] for row, several in values.items()}
         assert {row: several for row, several in old.items() if several} == {}, f"{method}: run {name} again"
+
+
+@pytest.mark.parametrize("name", [name for name in WITH_PLANS if (RESULTS / f"{name}.json").exists()])
+def test_stored_tunings_have_the_present_length(name, ran):
+    ours, stored = ran(name), read_result(RESULTS / f"{name}.json").get("methods", {})
+    for method, content in stored.items():
+        plan, shorter = ours[method].plans[0], ours[method].shorter
+        for row in content.get("tuning", []):
+            assert (row["plan"]["rounds"], row["plan"]["burn_in"]) == (plan.rounds // shorter, plan.rounds // (2 * shorter)), method
 
 
 def fits(problems: Mapping) -> dict[str, tuple[dict, Mapping, int | None]]:

@@ -33,6 +33,7 @@ bandit = partial(Fault, file="experiments/bandit.py", tests="tests/experiments/t
 fidelity = partial(Fault, file="experiments/fidelity.py", tests="tests/experiments/test_fidelity.py")
 few = partial(Fault, file="experiments/few.py", tests="tests/experiments/test_few.py")
 setting = partial(Fault, tests="tests/experiments/test_published.py")  # of any experiment
+record = partial(Fault, tests="tests/experiments/test_records.py")  # of any experiment
 published = partial(Fault, file="experiments/published.py", tests="tests/experiments/test_published.py")
 
 recommender = partial(Fault, file="experiments/recommender.py", tests="tests/experiments/test_recommender.py")
@@ -666,6 +667,121 @@ FAULTS = [
     published("a change that is gone stays", '"changed back" if _holds(published, values) else "changed"', '"changed"'),
     published("examples are counted without the steps of a sample", ' / plan.get("num_steps", 1) *', " *"),
     published("the runs of the tuning are left out", "of_plans(plans + tried,", "of_plans(plans,"),
+    # what results record beside their scores
+    record(
+        "seconds are those of the processor",
+        '"seconds": round(self.seconds, 1),',
+        '"seconds": round(self.processor_seconds, 1),',
+        "experiments/run.py",
+    ),
+    record(
+        "the length is a sum of absolute values",
+        "float(self.walk.state.position.square().sum())",
+        "float(self.walk.state.position.abs().sum())",
+        "experiments/run.py",
+    ),
+    record(
+        "a drawn precision starts at 0.1",
+        "precision = 1.0 if self.prior_precision is None",
+        "precision = 0.1 if self.prior_precision is None",
+        "experiments/plan.py",
+    ),
+    record(
+        "runs are on the processor, whatever is asked for",
+        "examples, options.device, path)",
+        'examples, "cpu", path)',
+        "experiments/comparison.py",
+    ),
+    record(
+        "a summary has the last network for the average",
+        "mean(lambda run: run['average']['error']):15.2%",
+        "mean(lambda run: run['last']['error']):15.2%",
+        "experiments/comparison.py",
+    ),
+    record(
+        "the machine is the processor, whatever was used",
+        '"machine": machine(device)',
+        '"machine": machine("cpu")',
+        "experiments/provenance.py",
+    ),
+    record(
+        "the report looks at one network", "look(run.reservoir, prepared)", "look(run.reservoir[:1], prepared)", "experiments/report.py"
+    ),
+    record(
+        "the last burn-in of the table is another",
+        "BURN_INS = [0, 1, 2, 5, 10, 25]",
+        "BURN_INS = [0, 1, 2, 5, 10, 20]",
+        "experiments/sgnuts.py",
+    ),
+    record("five rounds are averaged after a burn-in", "AVERAGED = 25", "AVERAGED = 5", "experiments/sgnuts.py"),
+    record(
+        "pixels that one digit lacks are the thermometer",
+        "(prepared.train.inputs == 0).all(0)",
+        "(prepared.train.inputs == 0).any(0)",
+        "experiments/sgnuts.py",
+    ),
+    record(
+        "seconds of trees are those with predictions",
+        '"processor_seconds": round(self.walking_seconds, 2)',
+        '"processor_seconds": round(self.processor_seconds, 2)',
+        "experiments/sgnuts.py",
+    ),
+    record("SGHMC is a point estimate", '"SGHMC": ("SGHMC", True)', '"SGHMC": ("SGHMC", False)', "experiments/uncertainty.py"),
+    record("SGHMC is SGLD", '"SGHMC": ("SGHMC", True)', '"SGHMC": ("SGLD", True)', "experiments/uncertainty.py"),
+    record(
+        "the point estimate is an average",
+        '"SGD with momentum": ("SGD with momentum", False)',
+        '"SGD with momentum": ("SGD with momentum", True)',
+        "experiments/uncertainty.py",
+    ),
+    record(
+        "clothes are training images", "fashion_mnist(options.data)[1]}", "fashion_mnist(options.data)[0]}", "experiments/uncertainty.py"
+    ),
+    record(
+        "reliability has five bins",
+        "reliability_curve(probabilities, targets)",
+        "reliability_curve(probabilities, targets, 5)",
+        "experiments/uncertainty.py",
+    ),
+    record("convolutions are three by three", "shape, channels, kernel_size=5)", "shape, channels, kernel_size=3)", "experiments/cifar.py"),
+    record("cycles explore for a fifth", "EXPLORATION = 0.8", "EXPLORATION = 0.2", "experiments/neighbours.py"),
+    record("ten networks predict", "CYCLES = 60, 30, 5, 6", "CYCLES = 60, 10, 5, 6", "experiments/neighbours.py"),
+    record("paths are shorter", "DEPTH = 5 ", "DEPTH = 3 ", "experiments/neighbours.py"),
+    record(
+        "minibatches of the neighbours have 100 digits",
+        "if options.small else (ROUNDS, 500)",
+        "if options.small else (ROUNDS, 100)",
+        "experiments/neighbours.py",
+    ),
+    record("the neighbours' units are sigmoid", 'mnist.LAYERS, "relu")', 'mnist.LAYERS, "sigmoid")', "experiments/neighbours.py"),
+    record("SWAG has rank two", "rank=min(20,", "rank=min(2,", "experiments/neighbours.py"),
+    record("constant SGD is slower the smaller its share", ".mean()) / share)", ".mean()) * share)", "experiments/neighbours.py"),
+    record(
+        "weights are drawn, not outputs",
+        '"initial_std": initial_std, "local": True}',
+        '"initial_std": initial_std, "local": False}',
+        "experiments/neighbours.py",
+    ),
+    record(
+        "minibatches on MNIST have 128 digits",
+        "if options.small else (ROUNDS, 250)",
+        "if options.small else (ROUNDS, 128)",
+        "experiments/weights.py",
+    ),
+    record("hidden layers have 800 units", "units: int = 400", "units: int = 800", "experiments/weights.py"),
+    record(
+        "the evidence bound has one draw a step",
+        '"evidence bound": partial(vary, num_draws=2)',
+        '"evidence bound": partial(vary, num_draws=1)',
+        "experiments/renyi.py",
+    ),
+    record("the teacher has ten times the rate", "RATE, DECAY = 0.4, 0.1", "RATE, DECAY = 4.0, 0.1", "experiments/few.py"),
+    setting(
+        "a choice is made by half as short runs",
+        "    shorter: int = 8,\n    look",
+        "    shorter: int = 4,\n    look",
+        "experiments/comparison.py",
+    ),
     # fidelity
     fidelity("patients are scaled by all of them", "((x - x[:280].mean(0)) / x[:280].std(0))", "((x - x.mean(0)) / x.std(0))"),
     fidelity("a patient is in two parts", "slice(280, 342), slice(342, 442)", "slice(270, 332), slice(342, 442)"),
