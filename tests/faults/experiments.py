@@ -37,6 +37,9 @@ renyi = partial(Fault, file="experiments/renyi.py", tests="tests/experiments/tes
 bandit = partial(Fault, file="experiments/bandit.py", tests="tests/experiments/test_bandit.py")
 fidelity = partial(Fault, file="experiments/fidelity.py", tests="tests/experiments/test_fidelity.py")
 few = partial(Fault, file="experiments/few.py", tests="tests/experiments/test_few.py")
+setting = partial(Fault, tests="tests/experiments/test_published.py")  # of any experiment
+record = partial(Fault, tests="tests/experiments/test_records.py")  # of any experiment
+published = partial(Fault, file="experiments/published.py", tests="tests/experiments/test_published.py")
 
 recommender = partial(Fault, file="experiments/recommender.py", tests="tests/experiments/test_recommender.py")
 
@@ -588,6 +591,280 @@ FAULTS = [
     ),
     few("disagreement is that of one network", "alone = [predictive_entropy(each).mean(0)", "alone = [predictive_entropy(each)[0]"),
     few("other rates go on with old results", '"run", seed, {"rates": rates},', '"run", seed, {},'),
+    # settings, against those that are published and those that are stored
+    setting(
+        "learning rates are ten times too large",
+        "rate / total, decay, prior_precision=1.0",
+        "10 * rate / total, decay, prior_precision=1.0",
+        "experiments/report.py",
+    ),
+    setting("the report's units are sigmoid", 'mnist.LAYERS, "relu")', 'mnist.LAYERS, "sigmoid")', "experiments/report.py"),
+    setting("warm-up rounds are among the report's 800", 'else {"rounds": 850}', 'else {"rounds": 800}', "experiments/report.py"),
+    setting(
+        "SGHMC's learning rate is ten times too large",
+        '"SGHMC": [sampler(0.1, 0.01)],',
+        '"SGHMC": [sampler(1.0, 0.01)],',
+        "experiments/mnist.py",
+    ),
+    setting(
+        "the paper's units are rectified",
+        '(multilayer_perceptron, LAYERS, "sigmoid")',
+        '(multilayer_perceptron, LAYERS, "relu")',
+        "experiments/mnist.py",
+    ),
+    setting("the paper has 200 hidden units", "LAYERS = [784, 100, 10]", "LAYERS = [784, 200, 10]", "experiments/mnist.py"),
+    setting("a minibatch has 100 examples", "batch_size: int = 500", "batch_size: int = 100", "experiments/plan.py"),
+    setting("a burn-in has 100 rounds", "burn_in: int = 50", "burn_in: int = 100", "experiments/plan.py"),
+    setting(
+        "learning rates are for 5,000 clothes", "    total = len(prepared.train.targets)\n", "    total = 5_000\n", "experiments/fashion.py"
+    ),
+    setting(
+        "all 60,000 clothes are for training",
+        "Prepared(Data(*(x[:50_000] for x in train)), test, network, folder, ",
+        "Prepared(train, test, network, folder, ",
+        "experiments/fashion.py",
+    ),
+    setting(
+        "validation clothes are among those for training",
+        "Data(*(x[50_000:] for x in train)))",
+        "Data(*(x[40_000:50_000] for x in train)))",
+        "experiments/fashion.py",
+    ),
+    setting(
+        "the clothes' units are sigmoid",
+        '(multilayer_perceptron, LAYERS, "relu")',
+        '(multilayer_perceptron, LAYERS, "sigmoid")',
+        "experiments/fashion.py",
+    ),
+    setting(
+        "images are not scrambled as reported",
+        "data=SCRAMBLED).variance_as_scale()",
+        "data=FEATURES).variance_as_scale()",
+        "experiments/cifar.py",
+    ),
+    setting("CIFAR-10's learning rate is ten times too large", "rate = 0.05 / len(", "rate = 0.5 / len(", "experiments/cifar.py"),
+    setting(
+        "random features are as many as pixels", "train.inputs.shape[1], 100, 10]", "train.inputs.shape[1], 10, 10]", "experiments/cifar.py"
+    ),
+    setting("a step's learning rate is ten times too large", "Plan(0.1 / len(", "Plan(1.0 / len(", "experiments/steps.py"),
+    setting("the units of the steps are sigmoid", 'LAYERS, "relu")', 'LAYERS, "sigmoid")', "experiments/steps.py"),
+    setting(
+        "trees on MNIST have ten times the learning rate",
+        'Plan(2e-6, 0.01, data="MNIST"',
+        'Plan(2e-5, 0.01, data="MNIST"',
+        "experiments/sgnuts.py",
+    ),
+    setting(
+        "trees learn from all 60,000 digits",
+        "Prepared(Data(*(x[:50_000] for x in train)), test",
+        "Prepared(train, test",
+        "experiments/sgnuts.py",
+    ),
+    setting(
+        "trees have units of another kind",
+        "partial(multilayer_perceptron, LAYERS)",
+        'partial(multilayer_perceptron, LAYERS, "tanh")',
+        "experiments/sgnuts.py",
+    ),
+    setting("trees as reported are palindromic", '"integrator": "drift_kick", ', "", "experiments/sgnuts.py"),
+    setting("Rényi's α is 0.1", "ALPHA = 0.01", "ALPHA = 0.1", "experiments/renyi.py"),
+    setting(
+        "the report's fit has one draw a step",
+        "num_draws=2, alpha=ALPHA, **task.run())",
+        "num_draws=1, alpha=ALPHA, **task.run())",
+        "experiments/renyi.py",
+    ),
+    setting(
+        "the report's fit has ten times the rate",
+        '"num_steps": task.num_steps, "learning_rate": 1e-3}',
+        '"num_steps": task.num_steps, "learning_rate": 1e-2}',
+        "experiments/renyi.py",
+    ),
+    setting(
+        "SGHMC beside the fits has ten times the rate",
+        "partial(sghmc, rate=0.1, decay=0.01)",
+        "partial(sghmc, rate=1.0, decay=0.01)",
+        "experiments/renyi.py",
+    ),
+    setting(
+        "SGLD on the mixture has ten times the step",
+        '"SGLD": (falling, grid(rate=(0.043,)))',
+        '"SGLD": (falling, grid(rate=(0.43,)))',
+        "experiments/modes.py",
+    ),
+    setting("steps fall from the first one on", "held: int = 500 ", "held: int = 0 ", "experiments/modes.py"),
+    setting("all of a cycle is kept", "SKIPPED = 50 / 1667", "SKIPPED = 0", "experiments/modes.py"),
+    setting("the bandit forgets too soon", "BUFFER, BATCH = 20, 4096, 64", "BUFFER, BATCH = 20, 1024, 64", "experiments/bandit.py"),
+    setting("the bandit has 50 units", "[inputs.shape[1], 100, 100, 1]", "[inputs.shape[1], 50, 50, 1]", "experiments/bandit.py"),
+    setting("agents meet 500 mushrooms", "interactions = 500 if options.small else 5_000", "interactions = 500", "experiments/bandit.py"),
+    setting(
+        "a minibatch is a twentieth of the ratings",
+        "FOLDS, BATCHES, PASSES = 5, 200, 200",
+        "FOLDS, BATCHES, PASSES = 5, 20, 2_000",
+        "experiments/recommender.py",
+    ),
+    setting("there are ten factors", "RANK, MADE_UP_RANK = 20, 5", "RANK, MADE_UP_RANK = 10, 5", "experiments/recommender.py"),
+    setting(
+        "another rate falls than in the stored runs",
+        "for rate in (0.1, 0.2, 0.4) for precision",
+        "for rate in (0.1, 0.2) for precision",
+        "experiments/falling.py",
+    ),
+    setting(
+        "the noise is looked at every tenth step",
+        "replace(plan, noise_refresh=1)",
+        "replace(plan, noise_refresh=10)",
+        "experiments/noise.py",
+    ),
+    setting(
+        "fits have half of the stored rounds",
+        "ROUNDS, NETWORKS, MEMBERS, CYCLES = 60,",
+        "ROUNDS, NETWORKS, MEMBERS, CYCLES = 30,",
+        "experiments/neighbours.py",
+    ),
+    setting(
+        "a setting of the stored fits is not tried",
+        "for rate in (0.25, 0.5, 1.0, 2.0)]),",
+        "for rate in (0.25, 0.5, 1.0)]),",
+        "experiments/neighbours.py",
+    ),
+    setting("cold is not as cold as in the stored fits", "1 / num_examples", "10 / num_examples", "experiments/ordering.py"),
+    setting("dropped shares are not those of the stored fits", "[0.2, 0.5, 0.5]", "[0.2, 0.2, 0.2]", "experiments/weights.py"),
+    setting("the reference is shorter than the stored one", "num_samples=3_000", "num_samples=300", "experiments/fidelity.py"),
+    setting("networks are kept at other distances than the stored ones", "EVERY = 10 ", "EVERY = 20 ", "experiments/few.py"),
+    setting(
+        "angles are not the stored ones", "ANGLES = [0, 15, 30, 45, 60, 75, 90]", "ANGLES = [0, 30, 60, 90]", "experiments/uncertainty.py"
+    ),
+    published(
+        "several settings are taken for one",
+        "len(values) == 1 and _equal(expected, values[0])",
+        "any(_equal(expected, value) for value in values)",
+    ),
+    published("a setting that was tried is enough for all", "return all(any(_equal(one, other)", "return any(any(_equal(one, other)"),
+    published("numbers of one order are the same", "rel_tol=1e-9", "rel_tol=0.95"),
+    published(
+        "what is changed may have any value",
+        "elif not _holds(expected, values):",
+        "elif not why and not _holds(expected, values):",
+    ),
+    published("a change that is gone stays", '"changed back" if _holds(published, values) else "changed"', '"changed"'),
+    published("examples are counted without the steps of a sample", ' / plan.get("num_steps", 1) *', " *"),
+    published("the runs of the tuning are left out", "of_plans(plans + tried,", "of_plans(plans,"),
+    # what results record beside their scores
+    record(
+        "seconds are those of the processor",
+        '"seconds": round(self.seconds, 1),',
+        '"seconds": round(self.processor_seconds, 1),',
+        "experiments/run.py",
+    ),
+    record(
+        "the length is a sum of absolute values",
+        "float(self.walk.state.position.square().sum())",
+        "float(self.walk.state.position.abs().sum())",
+        "experiments/run.py",
+    ),
+    record(
+        "a drawn precision starts at 0.1",
+        "precision = 1.0 if self.prior_precision is None",
+        "precision = 0.1 if self.prior_precision is None",
+        "experiments/plan.py",
+    ),
+    record(
+        "runs are on the processor, whatever is asked for",
+        "examples, options.device, path)",
+        'examples, "cpu", path)',
+        "experiments/comparison.py",
+    ),
+    record(
+        "a summary has the last network for the average",
+        "mean(lambda run: run['average']['error']):15.2%",
+        "mean(lambda run: run['last']['error']):15.2%",
+        "experiments/comparison.py",
+    ),
+    record(
+        "the machine is the processor, whatever was used",
+        '"machine": machine(device)',
+        '"machine": machine("cpu")',
+        "experiments/provenance.py",
+    ),
+    record(
+        "the report looks at one network", "look(run.reservoir, prepared)", "look(run.reservoir[:1], prepared)", "experiments/report.py"
+    ),
+    record(
+        "the last burn-in of the table is another",
+        "BURN_INS = [0, 1, 2, 5, 10, 25]",
+        "BURN_INS = [0, 1, 2, 5, 10, 20]",
+        "experiments/sgnuts.py",
+    ),
+    record("five rounds are averaged after a burn-in", "AVERAGED = 25", "AVERAGED = 5", "experiments/sgnuts.py"),
+    record(
+        "pixels that one digit lacks are the thermometer",
+        "(prepared.train.inputs == 0).all(0)",
+        "(prepared.train.inputs == 0).any(0)",
+        "experiments/sgnuts.py",
+    ),
+    record(
+        "seconds of trees are those with predictions",
+        '"processor_seconds": round(self.walking_seconds, 2)',
+        '"processor_seconds": round(self.processor_seconds, 2)',
+        "experiments/sgnuts.py",
+    ),
+    record("SGHMC is a point estimate", '"SGHMC": ("SGHMC", True)', '"SGHMC": ("SGHMC", False)', "experiments/uncertainty.py"),
+    record("SGHMC is SGLD", '"SGHMC": ("SGHMC", True)', '"SGHMC": ("SGLD", True)', "experiments/uncertainty.py"),
+    record(
+        "the point estimate is an average",
+        '"SGD with momentum": ("SGD with momentum", False)',
+        '"SGD with momentum": ("SGD with momentum", True)',
+        "experiments/uncertainty.py",
+    ),
+    record(
+        "clothes are training images", "fashion_mnist(options.data)[1]}", "fashion_mnist(options.data)[0]}", "experiments/uncertainty.py"
+    ),
+    record(
+        "reliability has five bins",
+        "reliability_curve(probabilities, targets)",
+        "reliability_curve(probabilities, targets, 5)",
+        "experiments/uncertainty.py",
+    ),
+    record("convolutions are three by three", "shape, channels, kernel_size=5)", "shape, channels, kernel_size=3)", "experiments/cifar.py"),
+    record("cycles explore for a fifth", "EXPLORATION = 0.8", "EXPLORATION = 0.2", "experiments/neighbours.py"),
+    record("ten networks predict", "CYCLES = 60, 30, 5, 6", "CYCLES = 60, 10, 5, 6", "experiments/neighbours.py"),
+    record("paths are shorter", "DEPTH = 5 ", "DEPTH = 3 ", "experiments/neighbours.py"),
+    record(
+        "minibatches of the neighbours have 100 digits",
+        "if options.small else (ROUNDS, 500)",
+        "if options.small else (ROUNDS, 100)",
+        "experiments/neighbours.py",
+    ),
+    record("the neighbours' units are sigmoid", 'mnist.LAYERS, "relu")', 'mnist.LAYERS, "sigmoid")', "experiments/neighbours.py"),
+    record("SWAG has rank two", "rank=min(20,", "rank=min(2,", "experiments/neighbours.py"),
+    record("constant SGD is slower the smaller its share", ".mean()) / share)", ".mean()) * share)", "experiments/neighbours.py"),
+    record(
+        "weights are drawn, not outputs",
+        '"initial_std": initial_std, "local": True}',
+        '"initial_std": initial_std, "local": False}',
+        "experiments/neighbours.py",
+    ),
+    record(
+        "minibatches on MNIST have 128 digits",
+        "if options.small else (ROUNDS, 250)",
+        "if options.small else (ROUNDS, 128)",
+        "experiments/weights.py",
+    ),
+    record("hidden layers have 800 units", "units: int = 400", "units: int = 800", "experiments/weights.py"),
+    record(
+        "the evidence bound has one draw a step",
+        '"evidence bound": partial(vary, num_draws=2)',
+        '"evidence bound": partial(vary, num_draws=1)',
+        "experiments/renyi.py",
+    ),
+    record("the teacher has ten times the rate", "RATE, DECAY = 0.4, 0.1", "RATE, DECAY = 4.0, 0.1", "experiments/few.py"),
+    setting(
+        "a choice is made by half as short runs",
+        "    shorter: int = 8,\n    look",
+        "    shorter: int = 4,\n    look",
+        "experiments/comparison.py",
+    ),
     # fidelity
     fidelity("patients are scaled by all of them", "((x - x[:280].mean(0)) / x[:280].std(0))", "((x - x.mean(0)) / x.std(0))"),
     fidelity("a patient is in two parts", "slice(280, 342), slice(342, 442)", "slice(270, 332), slice(342, 442)"),
