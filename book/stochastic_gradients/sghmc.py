@@ -12,7 +12,7 @@
 # # Stochastic-gradient HMC
 #
 # ```{div} page-head
-# Level: first course · Reading: about 115 minutes, without the exercises · Running: about 11 seconds
+# Level: first course · Reading: about 105 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
 # Noise in the gradient heats a Hamiltonian sampler; friction cools it, and when the two are matched the chain has the right law again.
@@ -24,13 +24,11 @@
 # * see SGD with momentum as its limit without noise,
 # * tell the right order of updates from the wrong one, by an exact formula and by measurement,
 # * write a step as a list of moves, from which come both the sampler and its exact law,
-# * choose the friction, and say for which question it is the best,
-# * let the step size fall, and let fall with it what has to.
+# * choose the friction, and say for which question it is the best.
 #
 # **You will need** {doc}`/book/foundations/hamiltonian_dynamics`, {doc}`/book/stochastic_gradients/naive_sghmc`, and {prf:ref}`thm-diffusion`.
 
 # %%
-import math
 import warnings
 
 import matplotlib.pyplot as plt
@@ -41,7 +39,6 @@ from sgmc.diagnostics import bin_probabilities, expectation, total_variation
 from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.kernels import SGHMC, NaiveSGHMC, Splitting
 from sgmc.linear_laws import linear_chain, sghmc_chain
-from sgmc.noise import OnlineNoise
 from sgmc.play import play
 from sgmc.tables import show_table
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
@@ -217,7 +214,7 @@ for name, values, near, within in zip(
 # 3. keep $\theta$.
 # ```
 #
-# This is Algorithm 2 of {cite:t}`chen2014`, where the step size may also change from draw to draw; the end of this chapter looks at that.
+# This is Algorithm 2 of {cite:t}`chen2014`, where the step size may also change from draw to draw: {doc}`/book/stochastic_gradients/falling_steps` lets it fall, and $\hat B$ has to fall with it.
 # The gradient is taken at the position that was just reached, and no energy is ever computed: nothing reads all the data.
 # For one chain with mass 1 it takes a few lines:
 
@@ -875,230 +872,6 @@ claim(
 )
 
 # %% [markdown]
-# ## Step sizes that fall
-#
-# In Algorithm 2 of {cite:t}`chen2014` the step has an index: all $m$ steps of draw $t$ have the size $\varepsilon_t$, and the next draw may have smaller ones.
-# What must change with the step, and does it pay?
-#
-# The momentum may be handed on as it is: the law $e^{-U(\theta) - r^2/2}$ does not know $\varepsilon$.
-# (The velocity $v = \varepsilon r$ of the learning-rate form may not, see {prf:ref}`prop-cyclical-velocity`.)
-# But the noise estimate belongs to a step size.
-# $V$ is given by the data, and $B_t = \tfrac12\varepsilon_tV$ falls with the step.
-# A $\hat B$ that is kept becomes too large, and by {eq}`eq-temperature` the chain becomes too *cold*.
-#
-# In the bowl all of it can be computed.
-# Let $F_t$ and $Q_t$ be the transition and the noise of $m$ steps of size $\varepsilon_t$, as in {eq}`eq-linear-box`; then the covariance of $(\theta, r)$ follows
-#
-# $$
-# \Sigma_{t+1} = F_t\,\Sigma_t\,F_t^\top + Q_t.
-# $$ (eq-sghmc-falling)
-#
-# The kernel takes a function of the number of draws as its step size.
-# We take $\varepsilon_t = 0.4\,(1 + t/3)^{-1/3}$, $V = 4$, $C = 2$ and $m = 5$, and three estimates: none; the right one for the first step, kept; and the right one for each step.
-# The last is made on the way from what the gradients say of their noise ({doc}`/book/stochastic_gradients/estimating_the_noise`); these gradients say $V$ itself.
-
-
-# %%
-def falling(draw):
-    return 0.4 * (1 + draw / 3) ** (-1 / 3)
-
-
-num_draws, first_estimate = 300, 0.5 * falling(0) * 4.0
-many = bowl.exact_samples(10_000, torch.Generator().manual_seed(60))
-estimates = {
-    "no estimate": 0.0,
-    "kept": first_estimate,
-    "of each step": OnlineNoise("scalar"),
-}
-runs = {
-    name: sample(
-        SGHMC(falling, 2.0, estimate, num_steps=5),
-        NoisyGradient(bowl, 4.0),
-        many,
-        num_samples=num_draws,
-        seed=6,
-    )
-    for name, estimate in estimates.items()
-}
-
-
-def exact_widths(estimate_of):
-    """The exact variance of θ after 1, 2, … draws, with an estimate for each step."""
-    covariance, widths = torch.eye(2, dtype=torch.float64), []
-    for size in map(falling, range(num_draws)):
-        chain = sghmc_chain(one, size, 2.0, 4.0, estimate_of(size)).power(5)
-        covariance = chain.transition @ covariance @ chain.transition.T
-        covariance = covariance + chain.noise_covariance
-        widths.append(float(covariance[0, 0]))
-    return torch.tensor(widths, dtype=torch.float64)
-
-
-widths = {
-    "no estimate": exact_widths(lambda size: 0.0),
-    "kept": exact_widths(lambda size: first_estimate),
-    "of each step": exact_widths(lambda size: 0.5 * size * 4.0),
-}
-
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-falling", "caption": "SGHMC in the bowl while the step falls from 0.4 to 0.086, V = 4, C = 2: the exact variance of the position (lines) and 10,000 chains (points). 1 is right (grey). The estimate that was right for the first step is wrong for all others."}, "image": {"alt": "Three lines over the number of draws, from 1 to 300 on a logarithmic scale, with points on them. Without an estimate the variance starts above 1.4 and comes down to 1.1. With the estimate of each step it starts a little above 1 and stays there. With the first estimate kept it falls below 0.7."}}
-figure, axes = plt.subplots(figsize=(5.2, 3.4))
-shown = (1, 3, 10, 30, 100, 300)
-for (name, values), style in zip(widths.items(), (":", "--", "-"), strict=True):
-    label = r"$\hat B = 0$" if name == "no estimate" else rf"$\hat B$ {name}"
-    axes.semilogx(
-        range(1, num_draws + 1), values, style, color=COLOURS["SGHMC"], label=label
-    )
-    for draw in shown:
-        square = runs[name].samples[draw - 1].square().mean()
-        axes.plot(draw, square, "o", ms=4, color=COLOURS["SGHMC"])
-axes.axhline(1, color=TRUTH, lw=3, zorder=0)
-axes.set(xlabel="draws", ylabel="variance of the position", ylim=(0.5, 1.8))
-axes.legend(loc="upper right")
-plt.show()
-
-# %% [markdown]
-# In {numref}`fig-sghmc-falling` only the estimate of each step stays near 1.
-# Without one the chain is too hot, and comes ever closer: its temperature is $1 + B_t/C$.
-# The kept one makes it worse than none, and no longer run mends it: with $\varepsilon_t \to 0$ the variance tends to $1 - \hat B/C = 0.6$.
-# {doc}`/book/appendix/errata` says so of the paper, which prints one $\hat B$ for all $\varepsilon_t$.
-
-# %% tags=["hide-input"]
-far = []
-for name, values in widths.items():
-    for draw in shown:
-        squares = runs[name].samples[draw - 1].square()[:, 0]
-        error = float(squares.std()) / len(squares) ** 0.5
-        far.append(abs(float(squares.mean() - values[draw - 1])) / error)
-claim(
-    "Largest distance of eighteen measured variances from the exact ones, in standard "
-    "errors",
-    max(far),
-    at_most=4.8,
-    because="10,000 chains each; exceeded by chance once in 35,000 times",
-)
-last = falling(num_draws - 1)
-for name, limit in (
-    ("no estimate", 1 + 0.5 * last * 4.0 / 2.0),
-    ("kept", 1 - (first_estimate - 0.5 * last * 4.0) / 2.0),
-    ("of each step", 1.0),
-):
-    claim(
-        f"Exact variance after 300 draws, {name}, over the temperature at that step",
-        widths[name][-1] / limit,
-        near=1,
-        within=0.015,
-        because="exact recursion; the chain is a little behind the step, which falls",
-        kind="exact",
-    )
-
-# %% [markdown]
-# Does it pay?
-# With falling steps a draw stands for the time $m\varepsilon_t$, so averages are weighted with $\varepsilon_t$, as in {eq}`eq-weighted`; `weighted_mean` of the draws does it.
-# Reckon as in {ref}`ex-sgld-rate`.
-# After $K$ steps of a constant size the average of $\theta^2$ has a variance of about $c_2/(\varepsilon K)$, and a bias of about $c_1\varepsilon$ without an estimate, where the heat $B/C$ rules; but $c_1\varepsilon^2$ with the right one, where only the step's own bias is left.
-# So the best step is of the order of $K^{-1/3}$, and the error too, without an estimate; with it the best step is of the order of $K^{-1/5}$, and the error of
-#
-# $$
-# K^{-1/3} \quad(\hat B = 0), \qquad K^{-2/5} \quad(\hat B = B).
-# $$ (eq-sghmc-rates)
-#
-# {cite:t}`chen2015` have the squares of these rates, $K^{-2/3}$ and $K^{-4/5}$, for integrators of the first and of the second order, and the same ones for steps that fall at the right speed.
-# In the bowl gradient noise adds its heat $B = \tfrac12\varepsilon V$ in an integrator of any order, so that the better rate needs the estimate, too.
-
-
-# %%
-def error_of_average(step_size, num_steps, estimated):
-    """The exact root mean square error of the average of θ² over a stationary chain."""
-    estimate = 0.5 * step_size * 4.0 * estimated
-    chain = sghmc_chain(one, step_size, 2.0, 4.0, estimate)
-    width = float(chain.stationary_covariance()[0, 0])
-    lags = torch.arange(1, min(num_steps, 400), dtype=torch.float64)
-    theta = torch.tensor([1.0, 0.0])
-    squares = chain.autocorrelation(theta, len(lags) + 1)[1:] ** 2  # of θ²
-    time = 1 + 2 * ((1 - lags / num_steps) * squares).sum()
-    return math.sqrt((width - 1) ** 2 + 2 * width**2 * float(time) / num_steps)
-
-
-def error_of_falling(first, gamma, num_steps):
-    """The same of a weighted average, ε_t = first (1 + t/10)^−γ, B̂ of each step."""
-    sizes = first * (1 + torch.arange(num_steps).double() / 10) ** -gamma
-    weights = sizes / sizes.sum()
-    now, bias, variance = torch.eye(2, dtype=torch.float64), -1.0, 0.0
-    with_past = torch.zeros(2, num_steps, dtype=torch.float64)  # Cov((θ_t, r_t), θ_s)
-    for t, size in enumerate(sizes.tolist()):
-        step = torch.tensor([[1, size], [-size, 1 - 2 * size - size**2]]).double()
-        now = step @ now @ step.T
-        now[1, 1] += 2 * 2 * size  # with the right estimate all noise is 2Cε
-        with_past[:, :t] = step @ with_past[:, :t]
-        with_past[:, t] = now[:, 0]
-        shares = weights[: t + 1] * with_past[0, : t + 1] ** 2
-        variance += 4 * weights[t] * (shares.sum() - 0.5 * shares[-1])
-        bias += weights[t] * now[0, 0]
-    return math.sqrt(bias**2 + variance)
-
-
-grid = torch.logspace(-1.6, -0.2, 41).tolist()
-best = {
-    (estimated, K): min(error_of_average(size, K, estimated) for size in grid)
-    for estimated in (False, True)
-    for K in (4_000, 64_000)
-}
-fallen = {
-    gamma: min(error_of_falling(first, gamma, 4_000) for first in (0.5, 0.6, 0.7))
-    for gamma in (1 / 5, 1 / 3)
-}
-
-# %% tags=["hide-input"]
-show_table(
-    ["4,000 steps", "root mean square error of the mean of θ²"],
-    [
-        ["constant step, no estimate", f"{best[False, 4_000]:.3f}"],
-        ["constant step, right estimate", f"{best[True, 4_000]:.3f}"],
-        ["falling with γ = 1/5, right estimates", f"{fallen[1 / 5]:.3f}"],
-        ["falling with γ = 1/3, right estimates", f"{fallen[1 / 3]:.3f}"],
-    ],
-)
-
-# %% [markdown]
-# The table has the exact errors in the bowl, each with the best step size, or the best first one.
-# Falling steps lose a little, at the right exponent as with SGLD: a constant step does as well for a number of steps that is known beforehand, and what falling steps buy is that it need not be known.
-
-# %% tags=["hide-input"]
-for estimated, rate in ((False, 1 / 3), (True, 2 / 5)):
-    name = "right estimate" if estimated else "no estimate"
-    claim(
-        f"Exponent of the best error from 4,000 to 64,000 steps, {name}",
-        -math.log(best[estimated, 64_000] / best[estimated, 4_000]) / math.log(16),
-        near=rate,
-        within=0.015,
-        because="exact laws; the limit is reached slowly",
-        kind="exact",
-    )
-for gamma, near in ((1 / 5, 1.07), (1 / 3, 1.33)):
-    claim(
-        f"Error of falling steps over that of the best constant one, γ = {gamma:.2f}",
-        fallen[gamma] / best[True, 4_000],
-        near=near,
-        within=0.03,
-        because="exact laws, 4,000 steps, the best of three first steps",
-        kind="exact",
-    )
-heats = [
-    float(
-        linear_chain(flows.baoab(size, 2.0), one, 4.0).stationary_covariance()[0, 0] - 1
-    )
-    for size in (0.1, 0.05)
-]
-claim(
-    "Bias of BAOAB, of the second order, with V = 4 and no estimate, over that at half "
-    "the step",
-    heats[0] / heats[1],
-    near=2,
-    within=0.05,
-    because="exact laws: B/C is of the first order",
-    kind="exact",
-)
-
-# %% [markdown]
 # ## In practice
 #
 # * Move first, then take the gradient where you are.
@@ -1109,7 +882,6 @@ claim(
 #   Otherwise every variance is too wide by the factor $1 + B/C$.
 # * Friction of about the square root of the smallest curvature mixes best; more is safer against noise that was not estimated.
 # * $C \succeq \hat B$ is required, and the kernel refuses anything else.
-# * A constant step is simpler than one that falls. If yours falls, $\hat B$ has to fall with it.
 # * Start from $N\eta$ and $1 - \alpha$ that train the model well as learning rate and momentum of SGD on a mean loss.
 #
 # ## Formulas
@@ -1123,7 +895,6 @@ claim(
 # | variance in a bowl | $\sigma^2 = \frac{T_{\text{eff}}}a\big/\bigl(1 - \frac{\varepsilon^2a}{4 - 2\varepsilon C}\bigr)$ | {eq}`eq-sghmc-variance` |
 # | learning-rate form | $\eta = \varepsilon^2M^{-1}$, $\alpha = \varepsilon M^{-1}C$, $\hat\beta = \varepsilon M^{-1}\hat B$ | {eq}`eq-learning-rate` |
 # | friction | $\tau$ of $\theta$: $2C/(\varepsilon a)$; of $\theta^2$: $(1/C + C/a)/\varepsilon$ | {eq}`eq-friction` |
-# | error after $K$ steps at the best step size | $K^{-1/3}$ with $\hat B = 0$, $K^{-2/5}$ with $\hat B = B$ | {eq}`eq-sghmc-rates` |
 #
 # ## Change it
 #
@@ -1131,7 +902,6 @@ claim(
 #   Claims on the double well show ✗, and the page goes on.
 # * Set `SGHMC(step_size, friction, noise_estimate, num_steps=10)` to `SGHMC(step_size, friction, 0.0, num_steps=10)`: nothing is subtracted for the gradient's noise, the chain samples at $T_{\text{eff}} = 1 + B/C = 1.07$, and the claims on its draws show ✗.
 # * Set `SGHMC.from_learning_rate(0.02, 0.1, temperature=0.0)` to `SGHMC.from_learning_rate(0.02, 0.2, temperature=0.0)`: this is SGD with momentum 0.8, so that the claim on `torch.optim.SGD` with momentum 0.9 shows ✗.
-# * Set `(1 + draw / 3) ** (-1 / 3)` to `(1 + draw / 3) ** 0.0`: the step stays at 0.4, and so the kept estimate is right. The three claims on the temperature show ✗, because at so large a step the own bias of the algorithm is seven per cent.
 #
 # ## Exercises
 #
