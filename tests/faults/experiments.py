@@ -147,8 +147,8 @@ FAULTS = [
     ),
     plan(
         "a variance used as a scale lacks its factor 2",
-        "temperature=2 * self.momentum_decay * self.learning_rate)",
-        "temperature=self.momentum_decay * self.learning_rate)",
+        "temperature=2 * decay * self.learning_rate)",
+        "temperature=decay * self.learning_rate)",
         tests="tests/experiments/test_fashion.py tests/experiments/test_report.py",
     ),
     plan("fresh momenta go on after the head start", "trees=None, resample_every=None, head_start=None", "trees=None, head_start=None"),
