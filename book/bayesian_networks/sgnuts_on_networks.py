@@ -752,7 +752,7 @@ def accuracy_of(line):
 
 
 ours = epochs("SGHMC", accuracy_of)
-cold = epochs("SGHMC, noise as in their program", accuracy_of)
+quieter = epochs("SGHMC, noise as in their program", accuracy_of)
 lengths_then = epochs("SGHMC", lambda line: line["length"] / posterior.dim)
 show_table(
     [
@@ -769,7 +769,7 @@ show_table(
             f"{line[0]:.3f}",
             cell(ours[:, index], 3),
             f"{lengths_then[:, index].mean():.1f}",
-            cell(cold[:, index], 3),
+            cell(quieter[:, index], 3),
             f"{line[2]:.3f}" if len(line) > 2 else "",
         ]
         for index, (warm_up, line) in enumerate(published.items())
@@ -791,7 +791,7 @@ print(who_ran(by_samples))
 
 # %% tags=["hide-input"]
 theirs = torch.tensor([line[0] for line in published.values()], dtype=torch.float64)
-for name, table_of in (("SGHMC", ours), ("SGHMC with less noise", cold)):
+for name, table_of in (("SGHMC", ours), ("SGHMC with less noise", quieter)):
     off = table_of.mean(0) - theirs
     claim(
         f"Accuracy of {name}, mean over the seeds less the published one, largest of "
