@@ -754,16 +754,24 @@ def accuracy_of(line):
 
 
 ours = epochs("SGHMC", accuracy_of)
-cold = epochs("SGHMC, noise as in their program", accuracy_of)
+quieter = epochs("SGHMC, noise as in their program", accuracy_of)
 lengths_then = epochs("SGHMC", lambda line: line["length"] / posterior.dim)
 show_table(
-    ["warm-up", "SGHMC, published", "ours", "ours, |θ|²/d", "SGNUTS, published"],
+    [
+        "warm-up",
+        "SGHMC, published",
+        "ours",
+        "|θ|²/d",
+        "less noise",
+        "SGNUTS, published",
+    ],
     [
         [
             str(warm_up),
             f"{line[0]:.3f}",
             cell(ours[:, index], 3),
             f"{lengths_then[:, index].mean():.1f}",
+            cell(quieter[:, index], 3),
             f"{line[2]:.3f}" if len(line) > 2 else "",
         ]
         for index, (warm_up, line) in enumerate(published.items())
@@ -773,9 +781,9 @@ print(f"{len(ours)} seeds, means and standard deviations of one run.")
 print(who_ran(by_samples))
 
 # %% [markdown]
-# *The dip is no accident.* In the report SGHMC's accuracy falls from 0.77 to 0.41 when two epochs of warm-up are added, and comes back after ten more. So it does here.
-# In the first epoch the chain is so fast that its networks are many and different, and their average is far better than the last of them. Then the length of the weights is at its height, the networks of an epoch are all bad in the same way, and only with the length does the accuracy come back.
-# The noise makes no difference to it: with hardly any, a standard deviation of $2\alpha\eta$ as in the last version of their program, the table is the same to DIFFERENCE.
+# *The dip is no accident.* In the report SGHMC's accuracy falls from 0.77 to 0.41 when two epochs of warm-up are added, and comes back after ten more. So it does here, from 0.79 to 0.51 and back.
+# In the first epoch the chain is so fast that its networks are many and different, and their average is far better than the last of them, which errs on 58 per cent. Then the weights are at their longest, the networks of an epoch are all bad in the same way, and only with the length does the accuracy come back.
+# The noise makes little difference: the column *less noise* has a standard deviation of $2\alpha\eta$, as the last version of their program, in the place of $\sqrt{2\alpha\eta}$. But for the row of two epochs, where theirs is one run, it is within 0.03 of the published column.
 #
 # *What a tree cost them* can be told from their seconds. Twenty-five epochs more of SGHMC took 47.0 of them, 18.8 milliseconds a gradient. If a gradient cost as much in a tree, the first epoch of SGNUTS had 1,500 gradients, 15 a tree, the second 5,300, and the third 17,300, which is 173 a tree.
 # So their trees were short where ours are, on the slope, and grew as they left it.
@@ -784,28 +792,44 @@ print(who_ran(by_samples))
 # With ours, which reach the limit after a dozen, an epoch of 100 trees is up to 102,300 gradients: more than the 85,000 that SGHMC takes in all of {doc}`/book/bayesian_networks/reproduction_report`. That is why our hybrid has three epochs of *gradients*.
 
 # %% tags=["hide-input"]
-for warm_up, index in ((0, 0), (1, 1), (25, 5)):
+theirs = torch.tensor([line[0] for line in published.values()], dtype=torch.float64)
+for name, table_of in (("SGHMC", ours), ("SGHMC with less noise", quieter)):
+    off = table_of.mean(0) - theirs
     claim(
-        f"Accuracy of SGHMC after a warm-up of {warm_up}, mean over the seeds less the "
-        "published one",
-        ours[:, index].mean() - published[warm_up][0],
-        near=0,
-        within=0.1,
-        because="the stored result; votes and averages differ, and so do starts",
+        f"Accuracy of {name}, mean over the seeds less the published one, largest of "
+        "the rows but that of two epochs",
+        torch.cat([off[:2], off[3:]]).abs().max(),
+        at_most=0.07 if table_of is ours else 0.03,
+        because="the stored result; votes and averages differ a little",
+        kind="stored",
+    )
+    claim(
+        f"{name}: the same in the row of two epochs",
+        off[2],
+        near=0.17,
+        within=0.02,
+        because="the stored result; the published one is a single run",
         kind="stored",
     )
 claim(
-    "Fall of SGHMC's accuracy from no warm-up to one epoch, the least of the seeds",
+    "Fall of SGHMC's accuracy from no warm-up to one epoch, the least of five seeds",
     (ours[:, 0] - ours[:, 1]).min(),
-    at_least=0.1,
+    at_least=0.2,
+    because="the stored result; its mean is 0.27",
+    kind="stored",
+)
+claim(
+    "Error of the last network of SGHMC's first epoch, mean over the seeds",
+    epochs("SGHMC", lambda line: line["last"]["error"])[:, 0].mean(),
+    near=0.58,
+    within=0.005,
     because="the stored result",
     kind="stored",
 )
 claim(
-    "Largest difference of the means in a row, with hardly any noise less SGHMC",
-    (cold.mean(0) - ours.mean(0)).abs().max(),
-    at_most=0.1,
-    because="the stored result",
+    "The row of the table in which the weights are longest, in every seed",
+    sorted(set(lengths_then.argmax(1).tolist())) == [2],
+    because="the stored result: after two epochs of warm-up",
     kind="stored",
 )
 a_gradient = (published[25][1] - published[0][1]) / 2_500
