@@ -15,7 +15,9 @@ from torch import nn
 
 from experiments.plan import Plan
 
-WITH_PLANS = ("mnist", "falling", "noise", "report", "fashion", "steps", "cifar", "sgnuts")  # experiments whose runs are plans
+# Experiments whose runs are plans.
+WITH_PLANS = ("mnist", "falling", "noise", "report", "figure5", "figure5_around", "report_wide", "fashion", "fashion_reported")
+WITH_PLANS += ("steps", "held", "cifar", "cifar_hour", "sgnuts", "trees")
 Values = dict[str, tuple]  # of each setting, those that are tried
 
 
@@ -229,9 +231,14 @@ NO_MOMENTUM = said("p. 10", learning_rate=Tried((1e-5, 2e-5, 4e-5, 6e-5)), momen
 VARIANCE_AS_SCALE = said("kernel/sghmc.py", temperature=Tried(2 * rate * decay for rate in RATES for decay in DECAYS))
 STRENGTHS = said("p. 10; bnn/bnn.py", prior_precision=Tried((100.0, 1.0, 0.01)))  # as standard deviations 0.1, 1 and 10
 
+START = said("kernel/utils/main.py", start="uniform")  # which is Pyro's choice
+NESTEROV = said("p. 6", nesterov=True)
+
+FROM_ROUND_100 = {"burn_in": Changed(99, "the program averages round 100 too")}
+FROM_ROUND_150 = {"burn_in": Changed(149, "the program averages round 150 too")}
+OUR_HELD = {"rounds": Changed(150, "the same burn-in, and a sixteenth of the rounds that are averaged")}
 OUR_PASSES = {"minibatches": Changed("passes", "as in the paper; the line as reported has them fresh")}
 OUR_LENGTH_7A = {"rounds": Changed(200, "the same burn-in, and an eighth of the rounds that are averaged")}
-OUR_LENGTH_7B = {"rounds": Changed(170, "the same burn-in, and a fortieth of the rounds that are averaged")}
 OUR_LENGTH_8 = {"rounds": Changed(120, "the same burn-in, and a fortieth of the rounds that are averaged")}
 OUR_STRENGTHS = {"prior_precision": Changed(Tried((0.1, 1.0, 10.0)), "we took the report's 0.1, 1 and 10 for precisions")}
 FRESH_STEPS = OUR_LENGTH_8 | {"minibatches": Changed("fresh", "a minibatch for each step, as Algorithm 2 has it")}
@@ -282,8 +289,8 @@ PUBLISHED: tuple[Published, ...] = (
             ("SGHMC, as reported", 1e-6, 0.01, said("kernel/sghmc.py", temperature=2e-8)),
         )
     ),
-    entry("cifar", "as reported", "adamday", FIGURE_7B, said("kernel/sghmc.py", temperature=2e-8), changed=OUR_LENGTH_7B),
-    entry("cifar", "its posterior", "adamday", FIGURE_7B, SAMPLER, changed=OUR_LENGTH_7B | MENDED),
+    entry("cifar", "as reported", "adamday", FIGURE_7B, START, said("kernel/sghmc.py", temperature=2e-8), changed=FROM_ROUND_150),
+    entry("cifar", "its posterior", "adamday", FIGURE_7B, START, SAMPLER, changed=FROM_ROUND_150 | MENDED),
     entry("steps", "m = 1", "adamday", FIGURE_8, SAMPLER, said("p. 12", num_steps=1), changed=OUR_LENGTH_8),
     *(
         entry("steps", f"m = {m}, equal samples", "adamday", FIGURE_8, SAMPLER, HELD, said("p. 12", num_steps=m), changed=FRESH_STEPS)
@@ -294,6 +301,68 @@ PUBLISHED: tuple[Published, ...] = (
         for data, rate, place in (("MNIST", 2e-6, "bnn/bnn.ipynb"), ("Fashion-MNIST", 1e-6, "p. 12, Figure 7a"))
         for method, *trees in (("SGNUTS, as reported", TREES), ("SGHMC",))
     ),
+    *(
+        entry(
+            "figure5",
+            method,
+            "adamday",
+            FIGURE_5,
+            START,
+            said("p. 11, Figure 5", learning_rate=rate, momentum_decay=decay, resample_every=None),
+            *parts,
+            changed={"start": Changed("fan-in", "small weights, to see what the start does")} if "small start" in method else {},
+        )
+        for method, rate, decay, *parts in (
+            ("SGHMC, as programmed", 2e-6, 0.01, said("kernel/sghmc.py", temperature=4e-8)),
+            ("SGLD, as programmed", 4e-5, None, said("kernel/sgld.py", temperature=8e-5)),
+            ("SGHMC", 2e-6, 0.01, SAMPLER),
+            ("SGLD", 4e-5, None, SAMPLER),
+            ("SGD", 1e-5, None, OPTIMISER),
+            ("SGD, small start", 1e-5, None, OPTIMISER),
+            ("SGD with Nesterov momentum", 1e-6, 0.01, OPTIMISER, NESTEROV),
+            ("SGD with Nesterov momentum, small start", 1e-6, 0.01, OPTIMISER, NESTEROV),
+        )
+    ),
+    *(
+        entry(
+            "figure5_around",
+            f"{method}, λ = {precision:g}",
+            "adamday",
+            FIGURE_5,
+            START,
+            OPTIMISER,
+            said("p. 11, Figure 5", learning_rate=rate, momentum_decay=decay) | said("p. 10; bnn/bnn.py", prior_precision=precision),
+        )
+        for method, rate, decay in (("SGD", 1e-5, None), ("SGD with Nesterov momentum", 1e-6, 0.01))
+        for precision in (100.0, 0.01)
+    ),
+    *(
+        entry(
+            "fashion_reported",
+            method,
+            "adamday",
+            FIGURE_7A,
+            START,
+            said("p. 12, Figure 7a", learning_rate=rate, momentum_decay=decay),
+            *parts,
+            changed=FROM_ROUND_100,
+        )
+        for method, rate, decay, *parts in (
+            ("SGHMC", 1e-6, 0.01, said("kernel/sghmc.py", temperature=2e-8)),
+            ("SGLD", 1e-5, None, said("kernel/sgld.py", temperature=2e-5)),
+            ("SGD", 1e-5, None, OPTIMISER),
+            ("SGD with momentum", 1e-6, 0.01, OPTIMISER, NESTEROV),
+            ("SGHMC, right noise", 1e-6, 0.01, SAMPLER),
+            ("SGLD, right noise", 1e-5, None, SAMPLER),
+        )
+    ),
+    entry("held", "m = 1", "adamday", FIGURE_8, START, SAMPLER, said("p. 12", num_steps=1), changed=OUR_HELD),
+    *(
+        entry("held", f"m = {m}, held", "adamday", FIGURE_8, START, SAMPLER, HELD, said("p. 12", num_steps=m), changed=OUR_HELD)
+        for m in (3, 5)
+    ),
+    entry("trees", "SGHMC", "adamday", REPORT, START, SAMPLER, said("bnn/bnn.ipynb", learning_rate=2e-6, momentum_decay=0.01)),
+    entry("trees", "SGNUTS, as reported", "adamday", REPORT, START, TREES, said("bnn/bnn.ipynb", learning_rate=2e-6, momentum_decay=0.01)),
     entry("renyi", "SGHMC", "adamday", REPORT, said("p. 12, Figure 6b", learning_rate=2e-6, momentum_decay=0.01)),
     entry("renyi", "as reported", "adamday", REPORT, FIGURE_6B, changed=OUR_FIGURE_6B),
     entry("bandit", "Bayes by Backprop", "blundell2015", BANDIT, changed=OUR_BANDIT),

@@ -64,7 +64,8 @@ PARTS = {
     "sgnuts": {"train": (0, 50_000), "test": (60_000, 10_000)},
     "cifar": {"train": (0, 50_000), "test": (50_000, 10_000)},
 }
-PARTS |= {name: PARTS["mnist"] for name in ("falling", "noise", "report", "renyi")}
+PARTS |= {name: PARTS["mnist"] for name in ("falling", "noise", "report", "figure5", "figure5_around", "report_wide", "renyi")}
+PARTS |= {"fashion_reported": PARTS["fashion"], "held": PARTS["steps"], "trees": PARTS["steps"], "cifar_hour": PARTS["cifar"]}
 
 
 class Ran(NamedTuple):
@@ -126,7 +127,7 @@ def ran(tmp_path, monkeypatch) -> Callable[[str], dict[str, Ran]]:
         def go(self, progress):
             return {}
 
-    stands_for = {**LOADERS, "TreeRun": Noted, "costs": lambda *given: {}, "checksum": lambda *given: ""}
+    stands_for = {**LOADERS, "TreeRun": Noted, "EpochRun": Noted, "costs": lambda *given: {}, "checksum": lambda *given: ""}
     for name in EXPERIMENTS:
         module = importlib.import_module(f"experiments.{name}")
         for attribute, instead in stands_for.items():
