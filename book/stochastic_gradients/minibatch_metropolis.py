@@ -396,7 +396,7 @@ claim(
 # ## Change it
 #
 # * Set `often = range(50, N + 1, 50)` to `often = range(200, N + 1, 200)`: with fewer looks the $t$-test errs less and reads more, so that the claims on its shares and variances show ✗.
-# * Set `left = 1 - looks / terms.shape[1]` to `left = 1 + 0 * looks / terms.shape[1]`, which forgets that the numbers are drawn without replacement: the test asks for more than it needs, and the claims on its shares show ✗.
+# * Set `left = 1 - looks / terms.shape[1]` to `left = 1 + 0 * looks / terms.shape[1]`, which forgets that the numbers are drawn without replacement: the test reads more than it needs, errs less for it, and the claims on its shares, its variances and its price show ✗.
 #
 # ## Exercises
 #
