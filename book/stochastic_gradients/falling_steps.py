@@ -328,7 +328,7 @@ claim(
 #
 # ## Change it
 #
-# * Set `(1 + draw / 3) ** (-1 / 3)` to `(1 + draw / 3) ** 0.0`: the step stays at 0.4, and so the kept estimate is right. The three claims on the temperature show ✗, because at so large a step the own bias of the algorithm is seven per cent.
+# * Set `(1 + draw / 3) ** (-1 / 3)` to `(1 + draw / 3) ** 0.0`: the step stays at 0.4, and so the kept estimate is right. The three claims on the temperature show ✗, because at so large a step the own bias of the algorithm is seven per cent; so do the two of {ref}`ex-falling-kept`, because nothing falls.
 # * Set `"of each step": OnlineNoise("scalar")` to `"of each step": 0.0`: the chains of that run are as hot as those without an estimate, their points leave the line, and the claim on eighteen measured variances shows ✗.
 #
 # ## Exercises
