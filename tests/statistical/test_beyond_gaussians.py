@@ -273,6 +273,18 @@ class UnderdampedSolution:
         return float((self.density * values).sum())
 
 
+def test_on_a_cubic_energy_the_work_has_a_remainder_that_is_even_in_time():
+    # With U = θ³/6, ∇³U = 1: W − G(z') + G(z) = −ε³(v³ + v'³)/24 without any error, the expansion of thm-leading-bias.
+    y, before, after = np.random.default_rng(0).normal(size=(3, 1_000))
+    step_size = 0.4
+    old, new = y - 0.5 * step_size * before, y + 0.5 * step_size * after
+    work = new**3 / 6 - old**3 / 6 - 0.5 * y**2 * (new - old)
+    remainder = work - step_size**2 / 8 * (new * after**2 - old * before**2)
+    assert np.allclose(remainder, -(step_size**3) / 24 * (before**3 + after**3), rtol=0, atol=1e-12)
+    # With v' twice it would be wrong by more than the noise of a kick allows.
+    assert np.abs(remainder + step_size**3 / 12 * after**3).max() > 1e-3
+
+
 # Noise that depends on the position
 
 
@@ -464,6 +476,24 @@ def test_with_control_variates_the_second_moment_is_that_of_random_contractions_
     assert abs(float(z)) < z_bound(1)
     # A constant noise of the average size would have the variance that a linear chain has.
     assert abs(expected * float(full.precision[0, 0]) - 1 / (1 - 0.5 * step_size * float(full.precision[0, 0]))) > 0.1
+
+
+def test_the_covariance_of_random_contractions_needs_no_independence_of_factor_and_noise():
+    # Three equally likely pairs (F, ξ) with E ξ = 0 that depend on each other: thm-contractions, part 2.
+    generator = np.random.default_rng(0)
+    factors, noise = 0.5 * generator.normal(size=(3, 2, 2)), generator.normal(size=(3, 2))
+    noise -= noise.mean(0)
+    image = np.einsum("nij,nkl->ikjl", factors, factors).reshape(4, 4) / 3
+    assert np.abs(np.linalg.eigvals(image)).max() < 0.9
+    assert np.abs(np.einsum("ni,njk->ijk", noise, factors)).max() > 0.1, "so that factor and noise are correlated"
+    expected = np.linalg.solve(np.eye(4) - image, (noise.T @ noise / 3).ravel()).reshape(2, 2)
+    mean, second = np.array([3.0, -2.0]), np.eye(2)
+    for _ in range(500):
+        moved = factors @ mean
+        mixed = moved.T @ noise / 3
+        second = (factors @ second @ factors.transpose(0, 2, 1)).mean(0) + mixed + mixed.T + noise.T @ noise / 3
+        mean = (moved + noise).mean(0)
+    assert np.allclose(mean, 0, atol=1e-12) and np.allclose(second, expected, rtol=1e-10)
 
 
 # A bound that holds at every step
