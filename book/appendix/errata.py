@@ -117,7 +117,7 @@ claim(
 # ## Algorithm 1: the momentum overshoots
 #
 # **Says.** As printed, HMC opens with half a kick, makes a full kick after each of the $m$ drifts, and closes with *another* half kick before the Metropolis–Hastings test. (Its $\rho$ has a sign of its own: *Algorithm 1 once more*, below.)
-# The package of [gldmt-duke/CokerAmitaiSGHMC](https://github.com/gldmt-duke/CokerAmitaiSGHMC) (`sghmc/sghmc.py` at `1bbe7a1`) follows it to the letter, with the test. That of [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/hmc.py`) departs from it, and says so in a comment; that of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/hmc.py`) ends with half a kick, too.
+# The package of [gldmt-duke/CokerAmitaiSGHMC](https://github.com/gldmt-duke/CokerAmitaiSGHMC) (`sghmc/sghmc.py` at `1bbe7a1`) makes just these kicks, with the test; the sign of its $\rho$ is right. That of [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/hmc.py`) departs from it, and says so in a comment; that of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/hmc.py`) ends with half a kick, too.
 #
 # **Right.** The last drift must be followed by *half* a kick, as in {doc}`/book/foundations/hamiltonian_monte_carlo`.
 # One and a half kicks leave the end momentum one kick too far, at $r - \varepsilon\nabla U(\theta)$.
@@ -989,7 +989,7 @@ claim(
 # ## Algorithm 1 once more, and a report's: the test the wrong way round
 #
 # **Says.** Algorithm 1 of the paper has $\rho = \exp(H(\hat\theta, \hat r) - H(\theta^{(t)}, r^{(t)}))$, the *new* energy less the old one, and accepts if $u < \min(1, \rho)$.
-# {cite:t}`adamday` print a simple form of HMC (p. 4, in the draft as in the final version). It draws $r \sim N(0, 1)$ and keeps the old state as $(\theta_0, r_0)$. It makes $m$ times a drift and a whole kick, and sets $\rho = \exp(H(\theta, r) - H(\theta_0, r_0))$. Last, *if* $u < \min(1, \rho)$, it sets $\theta = \theta_0$.
+# {cite:t}`adamday` print a simple form of HMC (p. 4; the same in the draft, p. 3). It draws $r \sim N(0, 1)$ and keeps the old state as $(\theta_0, r_0)$. It makes $m$ times a drift and a whole kick, and sets $\rho = \exp(H(\theta, r) - H(\theta_0, r_0))$. Last, *if* $u < \min(1, \rho)$, it sets $\theta = \theta_0$.
 # The momentum of their Algorithm 2 (p. 5) is drawn from $N(0, 1)$, too.
 #
 # **Right.** The sign is the paper's own misprint, which the report takes over; the authors' code (`matlab/figure1/hmc.m`) has it right.
@@ -1170,13 +1170,13 @@ for (name, value), expected in zip(curvatures.items(), (50, 1, 0), strict=True):
 # %% [markdown]
 # ## SGNUTS in its program: a rule of its own
 #
-# **Says.** Algorithm 3 of {cite:t}`adamday` (p. 14) draws a {term}`momentum`, grows a path, and ends: "carefully choose a subset" of it, "we don't go into detail here", and sample one of its elements.
+# **Says.** Algorithm 3 of {cite:t}`adamday` (p. 14), their overview of the original NUTS, draws a {term}`momentum`, grows a path, and ends: "carefully choose a subset" of it, "we don't go into detail here", and sample one of its elements.
 # Their program (`kernel/sgnuts.py` at `2ef7428`) is Pyro's NUTS with another step.
 #
 # **Right.** The report leaves the rule open; what the program does is this.
 #
 # * *The new half always replaces the choice.* Pyro's NUTS takes a state of the new half with probability $\min(1, W_{\text{new}}/W_{\text{old}})$, $W$ being sums of $e^{-H}$. The program draws the uniform number for it, and does not use it; $e^{-H}$ acts inside the new half only.
-# * *One momentum.* What is stored after a tree is the momentum that it *started* with. The notebook on MNIST (`bnn/bnn.ipynb`) has `RESAMPLE_EVERY_N = 0`, so that every tree starts with the same one; Algorithm 3 draws it afresh.
+# * *One momentum.* What is stored after a tree is the momentum that it *started* with. The notebook on MNIST (`bnn/bnn.ipynb`) has `RESAMPLE_EVERY_N = 0`, so that every tree starts with the same one; Algorithm 3 draws it afresh, and the default of the program does so at every 50th tree. The stored cell was not run and has 5 epochs of warm-up where the report has 20 (p. 15): which setting drew Figure 9 is not known.
 # * *The variance* of the injected noise is passed as a standard deviation, as in SGHMC above.
 # * *One minibatch* serves a whole tree, with its energies.
 #

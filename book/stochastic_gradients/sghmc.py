@@ -414,7 +414,7 @@ claim(
 # The truth is $1/a$.
 # Both feel the noise through the temperature alone.
 # In the first the step adds a bias of order $\varepsilon^2$; in the second there is also $C/(C - \varepsilon a)$, the friction that was lost, of order $\varepsilon$.
-# {prf:ref}`thm-general-order` says the same of every smooth energy with a Lipschitz gradient.
+# {prf:ref}`thm-general-order` says the same of energies that are not quadratic, if the gradient is Lipschitz and the chain forgets its start fast enough.
 # {ref}`ex-sghmc-euler` derives both in a few lines.
 # Take $a = 1$, $C = 3$, $V = 4$ and the perfect $\hat B = B$, so that $T_{\text{eff}} = 1$.
 # The table has the exact variances.
