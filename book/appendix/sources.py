@@ -1371,14 +1371,16 @@ def sgnuts_accuracy():
         ours, reported = accuracy(data, "SGNUTS"), accuracy(data, "SGNUTS, as reported")
         alone = spread(accuracy(data, "SGHMC"), 3)
         words.append(
-            f"{data} {spread(ours, 3)} (as reported {spread(reported, 3)}; SGHMC {alone})"
+            f"{data} {spread(ours, 3)} (as reported {spread(reported, 3)}; "
+            f"SGHMC {alone})"
         )
     mnist, clothes = accuracy("MNIST", "SGNUTS"), accuracy("Fashion-MNIST", "SGNUTS")
     return Found(
         f"{'; '.join(words)}; in 70 epochs of 100 gradients (5 seeds)",
         "confirmed in part: at equal gradients trees are on average as accurate as "
-        "SGHMC, as reported they are behind it. 0.94 with four seeds of five, 0.85 with "
-        "none; but the report's epochs are of 100 trees, up to a thousand times as "
+        "SGHMC, as reported they are behind it. 0.94 with four seeds of five, 0.85 "
+        "with none; "
+        "but the report's epochs are of 100 trees, up to a thousand times as "
         "long, and those are not tested.",
         (
             dict(
@@ -1435,7 +1437,8 @@ def reversible():
     return Found(
         f"violation of π(θ, r)P = π(θ', −r')P' on a Gaussian: drift and kick "
         f"{drift_kick:.3f}, the palindromic step none but rounding",
-        "confirmed in part: of SGHMC. A step that is symmetric in time is reversible in "
+        "confirmed in part: of SGHMC. A step that is symmetric in time is reversible "
+        "in "
         "just this sense; the report's step, drift and kick, is so after half a drift. "
         "Of SGNUTS the row measures nothing; the rule of its program does not keep π "
         "(errata).",
@@ -1611,8 +1614,8 @@ def duke_networks():
         + " % (5 seeds)",
         "confirmed in part: SGHMC ends below SGLD "
         f"(p = {p_value(errors['SGHMC'], errors['SGLD']):.2f}); at a rate tuned for it "
-        "SGLD ends below SGD with momentum, not Nesterov's here. At the report's rate of "
-        "SGLD, which it does not state, not tested.",
+        "SGLD ends below SGD with momentum, not Nesterov's here. At the report's rate "
+        "of SGLD, which it does not state, not tested.",
         (
             dict(
                 statement="Error of SGLD less that of SGHMC on MNIST, points",
