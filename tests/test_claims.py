@@ -18,6 +18,9 @@ def test_a_true_claim_prints_one_line_without_the_measured_value(capsys):
     [
         (2.0, {"at_least": 1}, "at least 1"),
         (2.0, {"near": 2.05, "within": 0.1}, "2.05 ± 0.1"),
+        (48.0, {"near": 48.913, "within": 1}, "48.9 ± 1"),
+        (-7.0, {"near": -7, "within": 1e-9}, "−7 ± 10⁻⁹"),
+        (0.0, {"at_most": 2.5e-7}, "at most 2.5·10⁻⁷"),
         (torch.tensor(2.0), {"near": 2.3, "standard_error": torch.tensor(0.1)}, "2.3 within 4 standard errors"),
         (True, {}, "true"),
         (torch.tensor(True), {}, "true"),

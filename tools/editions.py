@@ -25,6 +25,7 @@ from bs4 import BeautifulSoup, Tag
 
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 LEFT_OUT = "a.headerlink, script, style, button, details.hide, .frames img[hidden], .frames p, .prev-next-area, .tocwrapper, .claims-filter"
 
 
@@ -89,11 +90,10 @@ def browser() -> Iterator:
     """Start Chromium."""
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
+    if CHROMIUM is None:
         sys.exit(f"there is no {', '.join(BROWSERS)} here, which sets the formulas: install one, on Debian by apt-get install chromium")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--allow-file-access-from-files"])
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--allow-file-access-from-files"], timeout=0)
         yield started
         started.close()
 

@@ -5,16 +5,21 @@ So overflow is looked for at both widths in one theme, contrast in both themes a
 """
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.async_api import async_playwright
+
+from tools import editions
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 WIDE, NARROW = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
 AT_ONCE = 2
 KINDS = ("overflow", "images", "headings", "accessibility", "console")
+
+pytestmark = pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the pages are looked at")
 
 # What sticks out of the page, though it cannot be scrolled to by itself.
 OVERFLOW = """() => {
@@ -42,7 +47,7 @@ AXE = """async (options) => (await axe.run(document, options)).violations
   .flatMap((v) => v.nodes.slice(0, 8).map((n) => v.id + " at " + n.target.join(" ") + ": " + n.html.slice(0, 160)))"""
 
 
-async def look_at(context, axe, path):
+async def look_at(context, path):
     """Open one page; return what is wrong with it, by kind."""
     page, found = await context.new_page(), {}
     said = []
@@ -55,7 +60,7 @@ async def look_at(context, axe, path):
     await page.evaluate("() => window.MathJax?.startup?.promise?.then(() => new Promise(requestAnimationFrame))")
     await page.add_style_tag(content="* { animation: none !important; transition: none !important; }")  # no look at what is half faded in
     await page.evaluate("() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
-    await page.evaluate(axe)
+    await page.evaluate(AXE_SCRIPT)
     found["images"] = await page.evaluate(IMAGES)
     found["headings"] = await page.evaluate(HEADINGS)
     found["accessibility"] = await page.evaluate(AXE, {"resultTypes": ["violations"], "preload": False})
@@ -71,16 +76,16 @@ async def look_at(context, axe, path):
     return found
 
 
-async def look_at_all(playwright, executable, axe, paths):
+async def look_at_all(paths):
     """Open the pages, a few at once; return what is wrong, by page and kind."""
-    async with playwright() as running:
-        browser = await running.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0)
         context, left, found = await browser.new_context(), list(paths), {}
 
         async def work():
             while left:
                 path = left.pop()
-                found[path] = await look_at(context, axe, path)
+                found[path] = await look_at(context, path)
 
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
         await browser.close()
@@ -88,22 +93,10 @@ async def look_at_all(playwright, executable, axe, paths):
 
 
 @pytest.fixture(scope="module")
-def look():
-    """Give the function that looks at pages, where there is a browser to look with."""
-    reason = "the pages are looked at only where playwright, axe-playwright-python and Chromium are installed"
-    playwright = pytest.importorskip("playwright.async_api", reason=reason)
-    axe = pytest.importorskip("axe_playwright_python.base", reason=reason)
-    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if executable is None:
-        pytest.skip(reason)
-    return lambda paths: asyncio.run(look_at_all(playwright.async_playwright, executable, axe.AXE_SCRIPT, paths))
-
-
-@pytest.fixture(scope="module")
-def findings(look):
+def findings():
     paths = [path for path in SITE.rglob("*.html") if "_static" not in path.parts]
     assert paths, "there is no built site: say make book first"
-    return look(sorted(paths, key=lambda path: path.stat().st_size))  # taken from the end: the largest first
+    return asyncio.run(look_at_all(sorted(paths, key=lambda path: path.stat().st_size)))  # taken from the end: the largest first
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,9 +116,9 @@ FAULTS = {
 }
 
 
-def test_the_look_sees_each_kind_of_fault_and_no_other(look, tmp_path):
+def test_the_look_sees_each_kind_of_fault_and_no_other(tmp_path):
     for kind, fault in {"nothing": "", **FAULTS}.items():
         (tmp_path / f"{kind}.html").write_text(PAGE.format(fault))
-    found = look(sorted(tmp_path.glob("*.html")))
+    found = asyncio.run(look_at_all(sorted(tmp_path.glob("*.html"))))
     seen = {page.stem: {kind for kind, what in kinds.items() if what} for page, kinds in found.items()}
     assert seen == {"nothing": set(), **{kind: {kind} for kind in FAULTS}}

@@ -105,7 +105,7 @@ def test_what_looks_at_numbers_as_it_goes_is_not_captured():
     assert not any(graphs.fits_a_graph(replace(plan, **change), device) for change in changes)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="a CUDA graph is captured on a CUDA device alone, and there is none here")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="a CUDA graph is captured on a CUDA device alone")
 @pytest.mark.parametrize("method", ["SGHMC, precisions drawn", "SGD"])
 def test_captured_rounds_on_a_cuda_device(method, monkeypatch):
     runs = []

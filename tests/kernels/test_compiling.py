@@ -15,7 +15,7 @@ from sgmc.targets import DoubleWell, NoisyGradient
 from tests.kernels.conftest import DIAGONAL, DOUBLE, FULL, NOISY, START, Flat, assert_same, generator_of, logistic, run_with_info
 
 needs_a_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "c++", "clang++"))), reason="compiled=True needs a C++ compiler, and none is installed here"
+    not any(map(shutil.which, ("g++", "c++", "clang++"))), reason="compiled=True needs a C++ compiler, and none is installed"
 )
 FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)
 
