@@ -482,7 +482,6 @@ show_table(
 # Its curve still falls there.
 # The report concludes that SGHMC has "the superior performance" (p. 17). In the figure it has. With the right noise and a small start the order of the two was the other one, above.
 # `python -m experiments run fashion_reported` runs the four methods as their program has them, for 900 epochs, and the two samplers with the right noise from the same start.
-# Five seeds take about two hours of one core.
 
 # %% tags=["hide-input"]
 for when, num_steps, near in (
@@ -523,6 +522,172 @@ claim(
     kind="exact",
 )
 
+# %% tags=["hide-input"]
+reported = read_result(RESULTS / "fashion_reported.json")
+redone = {method: content["runs"] for method, content in reported["methods"].items()}
+ends = {"SGHMC": 0.130, "SGLD": 0.137, "SGD": 0.174, "SGD with momentum": 0.187}
+
+
+def at_the_end(method):
+    """Of each seed what the report scores, the better-known error beside it, and
+    |θ|²/d."""
+    rows = []
+    for run in redone[method]:
+        if method.startswith("SGD"):
+            scored, beside = mean(run["drawn"]["error"][-4:]), run["last"]["error"]
+        else:
+            scored, beside = run["average"]["error"], run["last"]["error"]
+        rows.append((scored, beside, run["curve"]["length"][-1] / dim))
+    return np.array(rows)
+
+
+found = {method: at_the_end(method) for method in redone}
+show_table(
+    [
+        "method, as programmed",
+        "published error",
+        "ours, as scored there",
+        "error of the last network",
+        "|θ|²/d",
+    ],
+    [
+        [
+            method,
+            f"{ends[method]:.3f}" if method in ends else "",
+            cell(rows[:, 0], 3),
+            cell(rows[:, 1], 3),
+            f"{rows[:, 2].mean():.2f}",
+        ]
+        for method, rows in found.items()
+    ],
+)
+print(who_ran(reported))
+
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fashion-seven", "caption": "Figure 7a of the report run again: test error against epochs since the warm-up, mean over the seeds. Samplers: the average; optimisers: a class drawn from the last network. Dots: readings of the printed curves; dashed: the right noise."}, "image": {"alt": "Six curves of test error against the epoch, four with dots of the published curve. The dots of SGHMC lie close to its curve, those of SGLD and SGD below theirs, those of SGD with momentum above. The dashed curve of SGHMC with the right noise starts highest of the samplers and ends lowest of all."}}
+READINGS = {
+    "SGHMC": (0.1668, 0.1532, 0.1485, 0.1384, 0.1305, 0.1307, 0.1303),
+    "SGLD": (0.1686, 0.1617, 0.1580, 0.1518, 0.1454, 0.1400, 0.1366),
+    "SGD": (0.2376, 0.2241, 0.2088, 0.1984, 0.1853, 0.1785, 0.1736),
+    "SGD with momentum": (0.2132, 0.1965, 0.1923, 0.1902, 0.1877, 0.1842, 0.1865),
+}
+figure, axes = plt.subplots(figsize=(5.4, 4.2))
+for method, content in redone.items():
+    colour = COLOURS[method.split(",")[0]]
+    if method.startswith("SGD"):
+        at = [r - 100 for r in content[0]["drawn"]["round"]]
+        curves = [run["drawn"]["error"] for run in content]
+    else:
+        scored = [p is not None for p in content[0]["curve"]["average"]]
+        at = np.array(content[0]["curve"]["round"])[scored] - 100
+        curves = [
+            [point[0] for point in run["curve"]["average"] if point is not None]
+            for run in content
+        ]
+    style = "--" if "right" in method else "-"
+    axes.plot(at, np.mean(curves, 0), style, color=colour, lw=1.4, label=method)
+    if method in READINGS:
+        places = (2, 50, 100, 200, 400, 600, 790)
+        axes.plot(places, READINGS[method], "o", color=colour, ms=5)
+axes.set(xlabel="epoch after the warm-up", ylabel="test error as scored")
+axes.legend(fontsize=8, ncols=2)
+plt.show()
+
+# %% [markdown]
+# In {numref}`fig-fashion-seven` SGHMC's curve comes out again, to half a point at its end, and SGHMC before SGLD holds, as published.
+# Of the other three SGLD and SGD end above theirs and SGD with momentum below, each by a point or two, so that the order of the two optimisers is the other one here. We do not know why: the program of that figure is not in the repository.
+# As for what is compared:
+#
+# * **The draw costs the optimisers two to four points.** Scored by their most probable class the last networks of all four methods err alike, on some 15.5 % of the clothes.
+# * **The start costs more.** After these 900 epochs no row of this table has come to the 11.6 % that the path average of SGD had above, after 200 epochs from a small start.
+# * **The right noise gains a point.** From the same start, and with time enough, SGHMC's average has the smallest error and log loss of this table, well below the path averages of both optimisers. In the shorter runs above it had not. For SGLD the noise changes nothing yet: at its rate the start is not forgotten.
+
+# %% tags=["hide-input"]
+off = {method: found[method][:, 0].mean() - end for method, end in ends.items()}
+for method, near, within in (
+    ("SGHMC", 0.0, 0.008),
+    ("SGLD", 0.013, 0.006),
+    ("SGD", 0.016, 0.008),
+    ("SGD with momentum", -0.013, 0.008),
+):
+    claim(
+        f"Error as scored at the end, ours less published, {method}",
+        float(off[method]),
+        near=near,
+        within=within,
+        because="the stored result, and a reading of the printed curve",
+        kind="stored",
+    )
+for method, least in (("SGD", 0.03), ("SGD with momentum", 0.01)):
+    claim(
+        f"Error of a drawn class less that of the most probable one, {method}, at the "
+        "end",
+        float((found[method][:, 0] - found[method][:, 1]).mean()),
+        at_least=least,
+        because="the stored result",
+        kind="stored",
+    )
+lasts = [found[method][:, 1].mean() for method in ends]
+claim(
+    "Mean error of the last networks of the four methods, largest less smallest",
+    float(max(lasts) - min(lasts)),
+    at_most=0.007,
+    because="the stored result",
+    kind="stored",
+)
+averages = {
+    (method, score): np.array([run["average"][score] for run in content])
+    for method, content in redone.items()
+    for score in ("error", "log_loss")
+}
+for score in ("error", "log_loss"):
+    claim(
+        f"The least {score.replace('_', ' ')} of all averages and last networks, with "
+        "each seed: SGHMC's average with the right noise",
+        all(
+            averages["SGHMC, right noise", score][i]
+            < min(run["last"][score], run["average"][score])
+            for method, content in redone.items()
+            for i, run in enumerate(content)
+            if method != "SGHMC, right noise"
+        ),
+        because="the stored result",
+        kind="stored",
+    )
+claim(
+    "Error of SGHMC's average as programmed less that with the right noise",
+    float(
+        (averages["SGHMC", "error"] - averages["SGHMC, right noise", "error"]).mean()
+    ),
+    near=0.009,
+    within=0.004,
+    because="the stored result",
+    kind="stored",
+)
+claim(
+    "The same, SGLD",
+    float((averages["SGLD", "error"] - averages["SGLD, right noise", "error"]).mean()),
+    near=0,
+    within=0.003,
+    because="the stored result: the start is not forgotten",
+    kind="stored",
+)
+claim(
+    "Least error of an average from this start less that of SGD's path average above",
+    min(values.mean() for key, values in averages.items() if key[1] == "error")
+    - mean(scores("SGD", "error", "average")),
+    at_least=0.004,
+    because="two stored results",
+    kind="stored",
+)
+claim(
+    "SGLD's |θ|²/d at the end, as programmed, less the exact law of a free weight",
+    float(found["SGLD"][:, 2].mean() - mean_square("SGLD", 90_000)),
+    near=0,
+    within=0.05,
+    because="most of the 79,510 weights are little informed",
+    kind="stored",
+)
+
 # %% [markdown]
 # ## Published against ours
 #
@@ -532,7 +697,7 @@ claim(
 # | training images | not said; 50,000 in the program for MNIST | the first 50,000 |
 # | start | uniform on $(-2, 2)$ | $N(0, 1/\text{fan-in})$ |
 # | rates | as in the table above | the same |
-# | epochs | 100 of warm-up and 800 (Figure 7a) | 100 and 100 |
+# | epochs | 100 of warm-up and 800 (Figure 7a) | 100 and 100; `fashion_reported`: 100 and 800 |
 # | prediction of a sampler | votes: a class *drawn* from each of 100 networks an epoch | the average of the class probabilities, one network an epoch |
 # | prediction of an optimiser | one class drawn from the last network | the most probable class of the last network; the path average |
 # | SGD with momentum | Nesterov's | $v \leftarrow (1 - \alpha)v - \eta\nabla\tilde U$, $\theta \leftarrow \theta + v$ |

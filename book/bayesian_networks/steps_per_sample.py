@@ -579,7 +579,7 @@ claim(
 )
 for budget, expected in zip(budgets, (1.1, 0.9, 1.0), strict=True):
     claim(
-        f"Figure 8: error at {budget:,} gradients, the better of m = 3 and 5 less m = 1, "
+        f"Figure 8: error at {budget:,} gradients, better of m = 3 and 5 less m = 1, "
         "in points",
         min(read_off(3, budget), read_off(5, budget)) - read_off(1, budget),
         near=expected,
