@@ -539,7 +539,7 @@ claim(
 # T_{\text{eff}} = 1 - \frac{(\varepsilon_0 - \varepsilon)V}{2C}.
 # $$ (eq-kept-estimate)
 #
-# So a falling step makes the chain too cold, although with $\hat B = 0$ it would have come ever closer to the target ({doc}`/book/stochastic_gradients/falling_steps`).
+# So a falling step makes the chain too cold, although with $\hat B = 0$ it would have come ever closer to the target: {numref}`fig-sghmc-falling` of {doc}`/book/stochastic_gradients/falling_steps` shows both.
 #
 # **Check.** $\hat B = 0.2$, right for $V = 4$ at $\varepsilon_0 = 0.1$, is kept at $\varepsilon = 0.01$; $C = 1$.
 

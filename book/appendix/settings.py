@@ -51,16 +51,6 @@ from sgmc.play import play
 from sgmc.tables import show_table
 
 play()  # a claim that fails now shows ✗, and the page goes on
-WITH_PLANS = (
-    "mnist",
-    "falling",
-    "noise",
-    "report",
-    "fashion",
-    "steps",
-    "cifar",
-    "sgnuts",
-)
 results = {
     name: read_result(RESULTS / f"{name}.json")
     for name in WITH_PLANS
@@ -210,10 +200,11 @@ def claim_the_same(name, source):
 # Each experiment has two tables. The first has a row for each setting that a source states: for which methods, its value, where it stands, and what we ran.
 # A list of values is a grid that was tried.
 # An asterisk marks what we changed on purpose, and the lines below the table say why.
-# A dagger marks what the file does not record, for it is older than the setting, or the setting is the network, which is not stored. There the table has what the code says; `tests/experiments/test_published.py` compares that with the same list.
+# A dagger marks what no file records: it is older than the setting, or the setting is the network, which is not stored, or there is no file of this experiment. There the table has what the code says; `tests/experiments/test_published.py` compares that with the same list.
 #
 # The second table has the setting that each method was run with, how many settings were tried on validation examples to choose it, and the number of seeds.
 # A $\lambda$ that is "drawn" is drawn by a Gibbs step after every round.
+# $T$ is the temperature, the variance of the injected noise over the right one: 0 is an optimiser. The report's program has $2\alpha\eta$, and $2\eta$ for SGLD, because it takes a variance for a standard deviation.
 # $N$ is counted from the gradients that a run has stored, so it is the number of examples that the run really had.
 #
 # ## MNIST as the paper ran it

@@ -15,7 +15,7 @@
 # Level: second course · Reading: about 25 minutes, without the exercises · Running: about 7 seconds
 # ```
 #
-# SGHMC with smaller and smaller steps comes ever closer to its target, if the noise estimate falls with the step; this chapter says what it buys, and what a kept estimate costs.
+# SGHMC with smaller and smaller steps comes ever closer to its target, if its noise estimate falls with the step; this chapter says what it buys, and what a kept estimate costs.
 #
 # **You will learn** to
 #
@@ -61,7 +61,7 @@ bowl = Gaussian.standard(1, dtype=torch.float64)
 # {numref}`fig-sghmc-books` draws the accounts of a step, in units of what the friction takes away.
 # The chain has the right {term}`temperature` if gradient noise and injected noise add up to 1.
 # As the step falls the gradient brings less and less.
-# With the estimate of each step we inject what is missing; with the kept one nobody does.
+# With the estimate of each step we inject what is missing; with the kept one it goes on missing.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-books", "caption": "What noise brings in a step, over what friction takes, at four step sizes, V = 4 and C = 2. Orange: the noise of the gradient, B/C. Pink: what is injected, 1 − B̂/C. Above: the estimate of each step. Below: the estimate of the step 0.4, kept. 1 is right (grey)."}, "image": {"alt": "Two panels with four bars each, for the steps 0.4, 0.2, 0.1 and 0.05. The orange part falls from 0.4 to 0.05. Above, the pink part grows by as much, and every bar ends at 1. Below, the pink part is always 0.6, and the bars fall from 1 to 0.65."}}
 four_steps = torch.tensor([0.4, 0.2, 0.1, 0.05])
@@ -270,7 +270,7 @@ show_table(
 
 # %% [markdown]
 # The table has the exact errors in the bowl, each with the best step size, or the best first one.
-# Falling steps lose a little, at the right exponent as with SGLD: a constant step does as well for a number of steps that is known beforehand, and what falling steps buy is that it need not be known.
+# Falling steps lose a little, at the right exponent as with SGLD: for a number of steps that is known beforehand a constant step is a little better, and what falling steps buy is that it need not be known.
 
 # %% tags=["hide-input"]
 for estimated, rate in ((False, 1 / 3), (True, 2 / 5)):

@@ -229,12 +229,12 @@ plt.show()
 # ```{prf:proposition} Decisions that are seldom wrong
 # :label: prop-naive-poll
 #
-# Let $P$ and $\tilde P$ be the kernels with exact decisions and with decisions of which a share of $\delta$ at most is wrong, wherever the chain is, and $\pi$ and $\tilde\pi$ their stationary laws.
+# Let $P$ and $\tilde P$ be the kernels with exact decisions and with decisions of which a share of $\delta$ at most is wrong, wherever the chain is, and $\pi$ and $\tilde\pi$ stationary laws of theirs.
 # If $m$ steps of $P$ bring any two starts together, $\lVert P^m(\theta, \cdot) - P^m(\theta', \cdot)\rVert \le \rho < 1$ in total variation, then $\lVert\tilde\pi - \pi\rVert \le m\delta/(1 - \rho)$.
 # ```
 #
 # ```{prf:proof}
-# One step from the same place differs by at most $\delta$ in total variation, so $m$ steps by at most $m\delta$. Hence
+# Let the two chains use the same proposals and the same $u$: one step from the same place differs by at most $\delta$ in total variation, so $m$ steps by at most $m\delta$. Hence, with $\tilde\pi\tilde P^m = \tilde\pi$ and $\pi P^m = \pi$,
 # $\lVert\tilde\pi - \pi\rVert = \lVert\tilde\pi\tilde P^m - \pi P^m\rVert \le \lVert\tilde\pi\tilde P^m - \tilde\pi P^m\rVert + \lVert\tilde\pi P^m - \pi P^m\rVert \le m\delta + \rho\lVert\tilde\pi - \pi\rVert$.
 # ```
 #
@@ -243,7 +243,7 @@ plt.show()
 # ## Why a decision needs so much
 #
 # By {eq}`eq-v` the mean of $n$ of the numbers, times $N$, has the variance $\frac{N^2}n(1 - \frac nN)\,s^2$.
-# Near the mode $\ell_i$ varies by about the step times the score of an example; measure the step in posterior standard deviations, $\lvert\Delta\rvert$, and $Ns^2 \approx \lvert\Delta\rvert^2$.
+# Near the mode $\ell_i$ varies by about the step times the score of an example; measure the step in posterior standard deviations, $\lvert\Delta\rvert$, and for a model that fits $Ns^2 \approx \lvert\Delta\rvert^2$.
 # To know by $z$ standard errors on which side of $\log u$ a sum is, from which it is $g$ away, the test has to read
 #
 # $$
@@ -281,7 +281,8 @@ rarely = {"error 0.01": (range(500, 10_001, 500), t_test(0.01))}
 of_many = walk(many_numbers, 2.4, rarely, num_chains=100, num_steps=20, seed=12)
 
 # %% [markdown]
-# At 2.4 standard deviations the $t$-test with $\epsilon = 0.01$ pays 2.7 passes over the data for an independent draw, where Metropolis' rule pays 4.4; at a tenth of one it reads a fifth of the data for a decision, and pays about ninety passes.
+# Count the passes as the share that is read times the autocorrelation time of the exact rule, so that the bias goes unpunished.
+# At 2.4 standard deviations the $t$-test with $\epsilon = 0.01$ then pays 2.7 passes over the data for an independent draw, where Metropolis' rule pays 4.4; at a tenth of one it reads a fifth of the data for a decision, and pays about ninety passes.
 # Of ten times as many examples it needs the same share.
 # So such tests take a constant factor off *one* of the two prices, that of the decision, and leave {eq}`eq-naive-passes` as it is, the price of a noisy trajectory that can be accepted.
 #
