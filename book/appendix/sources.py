@@ -12,7 +12,7 @@
 # # What the sources claim, and what we found
 #
 # ```{div} page-head
-# Level: second course · Reading: about 25 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 30 minutes · Running: about 5 seconds
 # ```
 #
 # The paper behind this book, two reports of others who repeated it, and the slides of two courses make some sixty claims; this page has each of them with its page, its number and ours, and says in a sentence or two whether we found the same.
@@ -1740,17 +1740,20 @@ def warm_ups(method, *published):
         raise Missing("trees")
     lines = [[1 - e["average"]["error"] for e in run["epochs"]] for run in runs[method]]
     lines = np.array(lines)[:, : len(published)]
-    means = lines.mean(0)
-    deviations = lines.std(0, ddof=1) if len(lines) > 1 else np.full(len(means), np.nan)
-    near = int((np.abs(means - published) <= 2 * deviations).sum())
-    words = [
-        f"{mean:.2f} ± {deviation:.2f}" if len(lines) > 1 else f"{mean:.2f}"
-        for mean, deviation in zip(means, deviations, strict=True)
-    ]
+    columns = lines.T
+    near = sum(
+        beside(ours, theirs, 0.0) == "as published"
+        for ours, theirs in zip(columns, published, strict=True)
+    )
+    within = (
+        f"{near} of {len(published)} published numbers are within two standard "
+        "deviations of ours. "
+        if len(lines) > 1
+        else ""
+    )
     return Found(
-        f"{', '.join(words)} {seeds(lines)}",
-        f"measured: {near} of {len(published)} published numbers are within two "
-        "standard deviations of ours. An epoch is of 100 samples, a tree being one.",
+        f"{', '.join(spread(column) for column in columns)} {seeds(lines)}",
+        f"measured: {within}An epoch is of 100 samples, a tree being one.",
     ), near
 
 
