@@ -56,9 +56,9 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # %% [markdown]
 # ## The experiment
 #
-# {cite:t}`chen2014` (Section 4.2) take the network 784–100–10 with sigmoid units, and the first 50,000 training digits; we keep the other 10,000 for validation.
+# {cite:t}`chen2014` (Section 4.2) take the network 784–100–10 with sigmoid units and 50,000 of the training digits, and keep 10,000 that are drawn at random for validation; we keep the last 10,000.
 # A *round*, or epoch, is $N/n = 100$ steps with minibatches of $n = 500$. After 50 rounds of burn-in, or {term}`warm-up`, the class probabilities of the network at the end of each round are averaged, up to round 800: 750 networks.
-# SGHMC runs with $\eta = 0.1/N = 2\cdot10^{-6}$, $\alpha = 0.01$ and $\hat\beta = 0$ (no estimate of the gradient noise), which are the paper's settings.
+# SGHMC runs with $\eta = 0.1/N = 2\cdot10^{-6}$, $\alpha = 0.01$ and $\hat\beta = 0$ (no estimate of the gradient noise), the settings of the authors' program {cite:p}`chencode`.
 #
 # The network has four tensors of parameters: weights $W_1$ and biases $b_1$ of the hidden layer, weights $W_2$ and biases $b_2$ of the output.
 # How wide should their priors be? {doc}`/book/bayesian_networks/digits` had to choose. Here nobody chooses.
@@ -75,7 +75,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # \end{aligned}
 # $$ (eq-mnist-hyperprior)
 #
-# with shape $a$ and rate $b$, so that $\lambda_k$ has the density proportional to $\lambda^{a-1}e^{-b\lambda}$ on $\lambda > 0$. The paper takes $a = b = 1$.
+# with shape $a$ and rate $b$, so that $\lambda_k$ has the density proportional to $\lambda^{a-1}e^{-b\lambda}$ on $\lambda > 0$. The paper calls its prior weakly informative; its program has $a = b = 1$.
 # ```
 #
 # Now there are two kinds of unknowns, and the joint posterior is
@@ -316,7 +316,7 @@ def plan_row(method):
         f"{plan['learning_rate']:.1e}",
         "" if decay is None else f"{decay:g}",
         "drawn" if precision is None else f"{precision:g}",
-        f"{tried}" if tried else "the paper's",
+        f"{tried}" if tried else "the authors'",
     ]
 
 
@@ -465,8 +465,8 @@ claim(
 # | minibatches | shuffled once, then the same order each round {cite:p}`chencode` | shuffled anew each round; fresh ones for comparison | the noise of a pass cancels either way |
 # | validation digits | 10,000 at random {cite:p}`chencode` | the last 10,000 | so other training digits, which may move the error by about its standard error |
 # | precisions | Gibbs, a tensor at a time {cite:p}`chencode` | the same, once a round | |
-# | seeds | one | as many as the table says | the figure could not show a spread |
-# | test error | curves that end, as we read the axis, near 1.56 (SGHMC), 1.78 (SGLD), 1.82 (SGD with momentum) and 2.03 % (SGD) {cite:p}`chen2014` | the table above | |
+# | seeds | one curve a method | as many as the table says | the figure shows no spread |
+# | test error | curves that end at 1.56 (SGHMC), 1.78 (SGLD), 1.83 (SGD with momentum) and 2.02 % (SGD) {cite:p}`chen2014` | the table above | |
 # | does SGHMC beat SGD with momentum? | yes, in the figure; *not significantly* over seeds, in the authors' later note {cite:p}`chencode` | the tests below | |
 #
 # {cite:t}`wang2021` ran the authors' program too, and write of its times, without numbers, that "SGHMC is much faster than SGD with momentum" (page 7). Per round it is not: the two take the same gradients, and SGHMC draws noise besides.

@@ -648,6 +648,7 @@ plt.show()
 # The points of SGLD lie on its exact line.
 # Those of SGHMC leave theirs where the error is small: even ten million samples do not resolve it, and the points lie where chance puts them.
 # By the sum of the published code, in the lower panel, all points stand further to the right.
+# There SGLD's are the printed ones; SGHMC's are printed at two thirds of these times, as if its learning rates had been twice those of the code ({doc}`/book/appendix/errata`).
 
 # %% tags=["hide-input"]
 for name, bound, reason in (
