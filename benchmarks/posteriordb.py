@@ -2,7 +2,7 @@
 
 usage: python -m benchmarks.posteriordb [--only NAME ...] [--chains 10] [--warm-up 500] [--draws 1000] [--seed 0]
 
-posteriordb (Magnusson et al., 2025) holds posteriors with 10,000 reference draws each. ``posteriordb.json`` beside this file has data and
+posteriordb (Magnusson et al., 2024) holds posteriors with 10,000 reference draws each. ``posteriordb.json`` beside this file has data and
 what the reference draws say: means, standard deviations, and the Monte Carlo errors of both (ArviZ's, of the draws at the commit that the
 file names). Of a Gaussian linear regression only n, XᵀX, Xᵀy and yᵀy are kept: the density depends on nothing else, and but for the last
 digit they are exact. Simulated data are rounded to six decimals.

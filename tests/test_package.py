@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pybtex.database import parse_file
+
 import sgmc
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,4 +99,25 @@ def test_every_public_name_is_on_a_page_of_the_reference():
             shown += [getattr(module, name) for name in names]
     modules = [importlib.import_module(info.name) for info in pkgutil.walk_packages(sgmc.__path__, "sgmc.")]
     missing = [f"{module.__name__}.{name}" for module in modules for name, thing in public_names(module).items() if thing not in shown]
+    assert missing == []
+
+
+SOURCE = re.compile(r"((?:[A-Z][\w-]+, )*[A-Z][\w-]+)(?:,? and ([A-Z][\w-]+)|( et al\.))?,? \(?((?:18|19|20)\d\d)\b")  # A, B and C (2000)
+
+
+def test_every_source_that_is_named_is_in_the_references_and_a_page_cites_it():
+    pages = [path for path in (ROOT / "book").rglob("*") if path.suffix in (".py", ".md")]
+    cited = " ".join(found for path in pages for found in re.findall(r"\{cite:\w+\}`([^`]+)`", path.read_text()))
+    known = []
+    for key, entry in parse_file(ROOT / "book" / "references.bib").entries.items():
+        authors = ["".join(map(str, person.rich_last_names)).split()[-1] for person in entry.persons["author"]]
+        if re.search(rf"\b{key}\b", cited):
+            known.append((authors, entry.fields["year"]))
+    missing = []
+    for path in sorted(path for folder in ("sgmc", "experiments", "benchmarks") for path in (ROOT / folder).rglob("*.py")):
+        for found in SOURCE.finditer(" ".join(path.read_text().split())):
+            first, last, others, year = found.groups()
+            names = [*first.split(", "), *([last] if last else [])]
+            if not any(year == when and names == (authors[: len(names)] if others else authors) for authors, when in known):
+                missing.append(f"{path.relative_to(ROOT)}: {found[0]}")
     assert missing == []

@@ -947,7 +947,7 @@ claim(
 #
 # ## Consensus Monte Carlo: the prior counted twice
 #
-# **Says.** Slides of a course at IIT Kanpur average draws of $J$ subset posteriors, each under the prior $p(\theta)^{1/J}$, with the weights $W_j = \Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$, $\Sigma = (\Sigma_0^{-1} + \sum_j\bar\Sigma_j^{-1})^{-1}$, and call $\bar\Sigma_j$ the covariance of the subset posterior.
+# **Says.** Slides of a {cite:t}`kanpur` average draws of $J$ subset posteriors, each under the prior $p(\theta)^{1/J}$, with the weights $W_j = \Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$, $\Sigma = (\Sigma_0^{-1} + \sum_j\bar\Sigma_j^{-1})^{-1}$, and call $\bar\Sigma_j$ the covariance of the subset posterior.
 #
 # **Right.** A subset posterior holds its share of the prior already: $\bar\Sigma_j^{-1} = \Lambda_j + \Sigma_0^{-1}/J$ with the precision $\Lambda_j$ of its likelihood, so that the prior is counted twice.
 # The formula is right with $\Lambda_j$ in place of $\bar\Sigma_j^{-1}$.
@@ -1479,7 +1479,7 @@ plt.show()
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |
 # | authors' code, {cite:t}`zhang2020` | 25 Gaussians | target drawn with $\sqrt{0.03}$ for 0.03; gradient 0/0 far out | 0.03; a softmax | one point |
 # | authors' code, {cite:t}`zhang2020` | cyclical SGHMC | the velocity is kept | the momentum | exact laws |
-# | slides, IIT Kanpur | consensus Monte Carlo | $\Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$ | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | arithmetic; {doc}`/book/practice/many_machines` |
+# | {cite:t}`kanpur` | consensus Monte Carlo | $\Sigma(\Sigma_0^{-1}/J + \bar\Sigma_j^{-1})$ | $(\sum_k\bar\Sigma_k^{-1})^{-1}\bar\Sigma_j^{-1}$ | arithmetic; {doc}`/book/practice/many_machines` |
 # | {cite:t}`wang2021` | times of SGHMC | a mixture in 7.61 s and 0.316 s | two jobs; no chain in C++; a root for a variance | counts; exact laws |
 # | {cite:t}`chen2014`, {cite:t}`adamday` | Algorithm 1 | $\rho = e^{+\Delta H}$ | $e^{-\Delta H}$; so in the code of both | arithmetic |
 # | {cite:t}`adamday` | Algorithm 1 | back if $u < \rho$; drift and kick; $r \sim N(0, 1)$ | on; half kicks; $N(0, M)$; so in their program | arithmetic; matrices; HMC, measured; exact law |

@@ -36,6 +36,7 @@
 #
 # *Ours* is a mean ± the standard deviation over the seeds, from results that are stored with this book, or an exact law, which has no seeds. Errors are on the 10,000 test images.
 # A row whose result is not stored yet stands under its table, with the command that makes it.
+# All settings: {doc}`/book/appendix/settings`.
 # A verdict speaks of what we ran, and of nothing else:
 #
 # * **confirmed**: we found the same;

@@ -369,6 +369,7 @@ plt.show()
 #
 # *All layers, optimised* is the same walk without injected noise, $T = 0$, for as many steps, at the rate that was chosen for the sampler.
 # The tables have, for each walk, the last network and the average of the networks along the path since the warm-up, as means over two seeds with the half of their difference.
+# All settings: {doc}`/book/appendix/settings`.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "cifar.json")

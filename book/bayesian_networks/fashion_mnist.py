@@ -153,6 +153,7 @@ claim(
 # `python -m experiments run fashion` walks through the images in shuffled passes ({doc}`/book/bayesian_networks/mnist` says why); the line *as reported* draws each minibatch afresh, as its program did.
 # Samplers predict with the average over the networks after each of the 100 rounds that follow the warm-up. Optimisers predict with their last network, and we show the average along their path too.
 # The report goes on for 800 epochs after the warm-up (its Figure 7a); the runs here have 100.
+# All settings: {doc}`/book/appendix/settings`.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "fashion.json")

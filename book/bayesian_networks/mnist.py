@@ -59,6 +59,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # {cite:t}`chen2014` (Section 4.2) take the network 784–100–10 with sigmoid units and 50,000 of the training digits, and keep 10,000 that are drawn at random for validation; we keep the last 10,000.
 # A *round*, or epoch, is $N/n = 100$ steps with minibatches of $n = 500$. After 50 rounds of burn-in, or {term}`warm-up`, the class probabilities of the network at the end of each round are averaged, up to round 800: 750 networks.
 # SGHMC runs with $\eta = 0.1/N = 2\cdot10^{-6}$, $\alpha = 0.01$ and $\hat\beta = 0$ (no estimate of the gradient noise), the settings of the authors' program {cite:p}`chencode`.
+# All settings: {doc}`/book/appendix/settings`.
 #
 # The network has four tensors of parameters: weights $W_1$ and biases $b_1$ of the hidden layer, weights $W_2$ and biases $b_2$ of the output.
 # How wide should their priors be? {doc}`/book/bayesian_networks/digits` had to choose. Here nobody chooses.
@@ -364,7 +365,7 @@ panels[0].legend(loc="upper right", ncols=2, fontsize=8)
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-mnist-curves` shows the way there: averages come down smoothly, the last network of SGD with momentum jumps. The table gives the mean and the standard deviation over the seeds at round 800; Brier's score is the mean of $\sum_k(P_k - [k = y])^2$, with $[k = y]$ one for the right class and zero for the others, and less is better.
+# {numref}`fig-mnist-curves` shows the way there: averages come down smoothly, the last network of SGD with momentum jumps. The table gives the mean and the standard deviation over the seeds at round 800; Brier's score {cite:p}`brier1950` is the mean of $\sum_k(P_k - [k = y])^2$, with $[k = y]$ one for the right class and zero for the others, and less is better.
 # The minutes are processor time on one core of a machine that other jobs shared, so that small differences mean nothing.
 
 # %% tags=["hide-input"]

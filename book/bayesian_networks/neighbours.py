@@ -494,7 +494,7 @@ for name, run, covariance in (
 # %% [markdown]
 # ### Adversarial examples
 #
-# The recipe has an optional part: beside every example train on its *adversarial* neighbour, the input that is worst for the network among those that differ by at most $\epsilon$ in each entry, to first order:
+# The recipe has an optional part: beside every example train on its *adversarial* neighbour {cite:p}`goodfellow2015`, the input that is worst for the network among those that differ by at most $\epsilon$ in each entry, to first order:
 #
 # $$
 # x' = x + \epsilon\operatorname{sign}\bigl(\nabla_x{-\log p}(y \mid x, \theta)\bigr).

@@ -320,6 +320,7 @@ claim(
 # ## At full scale
 #
 # The command is `python -m experiments run report`. Each setting of the grid runs for 42 rounds, half of them burn-in, and the one with the smallest error on 10,000 validation digits runs in full, for 850. The test digits are seen by the full runs alone.
+# All settings: {doc}`/book/appendix/settings`.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "report.json")

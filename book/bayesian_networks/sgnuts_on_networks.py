@@ -608,6 +608,7 @@ claim(
 # The two hybrids ran on MNIST alone.
 # The accuracy is that of the average of the networks at the ends of the 50 epochs; {numref}`fig-sgnuts-full` has the single networks on the way.
 # The time is the processor's, without predictions.
+# All settings: {doc}`/book/appendix/settings`.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "sgnuts.json")

@@ -437,7 +437,7 @@ claim(
 # %% [markdown]
 # ### Five steps, nine in ten accepted?
 #
-# Slides of a course at IIT Kanpur, known to us at second hand, name $L \approx 5$ and an acceptance near 90 per cent. What do these cost?
+# Slides of a {cite:t}`kanpur`, known to us at second hand, name $L \approx 5$ and an acceptance near 90 per cent. What do these cost?
 #
 # *Ninety per cent* costs about a quarter. With many alike coordinates the energy error $\Delta$ of a trajectory is nearly Gaussian; $E[e^{-\Delta}] = 1$ makes it $N(\tfrac12\delta^2, \delta^2)$, and of these a share of $a = 2\Phi(-\tfrac12\delta)$ is accepted, $\Phi$ being the distribution function of $N(0, 1)$. With $\delta \propto \varepsilon^2$ ({ref}`ex-hmc-dimension`) the worth of a gradient goes as $a\,\varepsilon \propto a\sqrt{-\Phi^{-1}(a/2)}$. It is largest at an acceptance of 0.65 {cite:p}`beskos2013`; at 0.9, with half that step, it is 73 per cent of the best, and with twice that step 21 per cent. To be safe is cheap.
 #
@@ -837,7 +837,7 @@ claim(
 # ```{exercise}
 # :label: ex-hmc-euler
 #
-# Slides of a seminar in Munich, known to us at second hand, follow the dynamics by the *modified* Euler method, which {doc}`/book/foundations/hamiltonian_dynamics` calls symplectic: kick, then drift, a whole step each. Is {prf:ref}`alg-hmc` right with it in the place of leapfrog? With drift before kick? What if a coin chooses between the two before each trajectory?
+# Slides of a {cite:t}`munich`, known to us at second hand, follow the dynamics by the *modified* Euler method, which {doc}`/book/foundations/hamiltonian_dynamics` calls symplectic: kick, then drift, a whole step each. Is {prf:ref}`alg-hmc` right with it in the place of leapfrog? With drift before kick? What if a coin chooses between the two before each trajectory?
 # ```
 #
 # ```{solution} ex-hmc-euler

@@ -592,7 +592,7 @@ claim(
 # \hat R = \sqrt{\frac{W(S - 1)/S + A}{W}}
 # $$ (eq-r-hat)
 #
-# is the spread of all draws together over the spread within chains, near 1 if all chains see the same law {cite:p}`gelman1992`. ArviZ refines it in two ways {cite:p}`vehtari2021`. It cuts every chain in two, so that a drift shows as a difference between the halves. And it sorts all draws and works with their ranks, put on the scale of a standard Gaussian, so that a few extreme draws do no harm. Above 1.01 be suspicious.
+# is the spread of all draws together over the spread within chains, near 1 if all chains see the same law {cite:p}`gelman1992`. ArviZ refines it in two ways {cite:p}`vehtari2021`. It cuts every chain in two {cite:p}`gelman2013`, so that a drift shows as a difference between the halves. And it sorts all draws and works with their ranks, put on the scale of a standard Gaussian, so that a few extreme draws do no harm. Above 1.01 be suspicious.
 #
 # Here are a good run and four bad ones, of four chains each; the last is one that no diagnostic can catch.
 #
@@ -859,7 +859,7 @@ claim(
 # ```{exercise}
 # :label: ex-chain-hastings
 #
-# Slides of a seminar in Munich, known to us at second hand, accept with the ratio $f(x')/f(x)$ of the target alone, and let the proposal be arbitrary. Which law does the walker of {numref}`fig-three-states` come to in this way, if she proposes to go one state on with probability $\frac34$ and one back with $\frac14$, around the circle? For which proposals is the ratio right?
+# Slides of a {cite:t}`munich`, known to us at second hand, accept with the ratio $f(x')/f(x)$ of the target alone, and let the proposal be arbitrary. Which law does the walker of {numref}`fig-three-states` come to in this way, if she proposes to go one state on with probability $\frac34$ and one back with $\frac14$, around the circle? For which proposals is the ratio right?
 # ```
 #
 # ```{solution} ex-chain-hastings

@@ -243,7 +243,7 @@ claim(
 # As functions of $\lambda_u$ the factors of the joint density are $\lambda_u^{m/2}\exp(-\tfrac12\lambda_u\sum|u_i|^2)$ from the prior of the factors and $e^{-\lambda_u}$ from Gamma(1, 1), whose product is the stated law; $\tau$ is in the likelihood as $\lambda_u$ is in the prior, with $N$ residuals in the place of $m$ factors.
 # ```
 #
-# Drawing users, items and precisions in turn is a Gibbs sampler {cite:p}`salakhutdinov2008`: it is exact, and nothing in it has to be tuned.
+# Drawing users, items and precisions in turn is a Gibbs sampler {cite:p}`geman1984,salakhutdinov2008`: it is exact, and nothing in it has to be tuned.
 # It needs all the data for a draw, $N(k + 1)^2$ operations, and $(k + 1)^3$ for each row.
 # In this chapter the other samplers are judged by it.
 # In the code `draw_rows` draws from {eq}`eq-recommender-rows`, the kernel `Rows` calls it for users and then for items, and `Gibbs` takes the precisions in turn with any other kernel.

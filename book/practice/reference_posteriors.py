@@ -108,7 +108,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # Write $\theta_j = \mu + \tau\eta_j$ with $\eta_j \sim N(0, 1)$, and take $\eta_j$ for the coordinate: before there are data it is independent of $\tau$ {cite:p}`papaspiliopoulos2007`.
 # This is the *non-centred* form.
 # Here $\eta$ is the parameter and $\theta$ a function of it, so there is no further Jacobian.
-# {numref}`fig-reference-funnel` shows the same draws of the prior in both forms: a funnel with a narrow neck, and a cloud.
+# {numref}`fig-reference-funnel` shows the same draws of the prior in both forms: a funnel with a narrow neck {cite:p}`neal2003`, and a cloud.
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-reference-funnel", "caption": "Draws from the prior of one school, with μ = 0. Left: its effect θ against log τ, a funnel; the step that suits its mouth is far too large for its neck. Right: the same draws, with η = θ/τ in the place of θ."}, "image": {"alt": "Left, points that spread ever wider as log τ grows and close up to a line as it falls. Right, points of the same width at every log τ."}}
 source = torch.Generator().manual_seed(0)

@@ -935,7 +935,7 @@ claim(
 # ## Momentum while the step falls
 #
 # In cSGHMC the state is $(\theta, r)$, and what is handed from a step to the next, smaller one is the momentum $r$.
-# That is right, because SGHMC leaves the same law $e^{-U(\theta) - r^2/2}$ invariant, up to its bias, at *any* step size.
+# That is right, because SGHMC leaves the same law $e^{-U(\theta) - r^2/2}$ invariant, up to its bias, at *any* step size; {eq}`eq-sghmc-falling` has the law on the way.
 # Programs that come from optimisation keep the velocity $v = \varepsilon r$ instead, as `torch.optim.SGD` does, and as the authors' `experiments/cifar_csghmc.py` does.
 # With a constant step it is the same; with a falling one it is not.
 #

@@ -194,7 +194,7 @@ for before, after in itertools.pairwise(steps):
 
 followed = torch.randn(4_000, 1, generator=torch.Generator().manual_seed(3))
 followed = first + 0.1 * followed
-chains = sample(SGLD(eta), well, followed, num_samples=1_200, seed=3).samples[..., 0]
+chains = sample(SGLD(eta), well, followed, num_samples=1_200, seed=5).samples[..., 0]
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-langevin-density", "caption": "A density moves to π (grey) by the overdamped Langevin equation in the double well: the solution of the Fokker–Planck equation (line), and forty chains of SGLD with step 0.005 (dots)."}}

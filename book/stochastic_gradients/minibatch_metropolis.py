@@ -98,7 +98,7 @@ plt.show()
 # $$ (eq-naive-tests)
 #
 # The first, of {cite:t}`korattikara2014`, takes the mean for normal; $t_{n-1}(1 - \epsilon)$ is a quantile of Student's law, and $1 - n/N$ is what sampling without replacement saves.
-# The second, in the way of {cite:t}`bardenet2014`, holds for every law of numbers whose largest and smallest differ by $R$ {cite:p}`audibert2009,hoeffding1963`: the $k$-th look is wrong with probability $\delta_k$ at most, and with $\delta_k = \delta/(k^2 + k)$ the whole decision is wrong with probability $\delta$ at most.
+# The second, in the way of {cite:t}`bardenet2014`, holds for every law of numbers whose largest and smallest differ by $R$ {cite:p}`audibert2009`, without replacement too {cite:p}`hoeffding1963`: the $k$-th look is wrong with probability $\delta_k$ at most, and with $\delta_k = \delta/(k^2 + k)$ the whole decision is wrong with probability $\delta$ at most.
 # For many chains at once, one a row ({ref}`ex-poll-one` does it for one):
 
 
