@@ -344,7 +344,7 @@ for width, near, within in (
     (2.4, 2.73, 0.1),
     (1.0, 4.8, 0.2),
     (0.3, 20.4, 1.0),
-    (0.1, 89, 5),
+    (0.1, 89, 6),
 ):
     claim(
         f"Passes over the data for an independent draw, error 0.01, steps of {width:g}",
