@@ -215,6 +215,7 @@ claim(
 # `python -m experiments run steps` does it on MNIST: the network 784–100–10 with rectified linear units and the prior $N(0, 1)$, 50,000 digits, fresh minibatches of 500, $\eta = 2\cdot10^{-6}$ and $\alpha = 0.01$ at $m = 1$.
 # At equal samples every $m$ has 100 rounds of 100 samples as {term}`warm-up` and 20 more to average over.
 # At equal gradients all have 12,000 gradients, 10,000 of them as warm-up, and average 20 networks; by {prf:ref}`thm-steps-knobs` we may look at the chains of $m = 3$ and 5 as often as at that of $m = 1$.
+# All settings: {doc}`/book/appendix/settings`.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "steps.json")
