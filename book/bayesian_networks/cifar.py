@@ -367,7 +367,7 @@ plt.show()
 # * Minibatches of 100 in shuffled passes, $\eta N = 0.05$, $\alpha = 0.1$; the first 29 passes are warm-up, and the networks at the end of the 31 others are averaged. We chose rate and activation by hand, in runs of one to four passes on the first 45,000 training images, scored on 2,000 of the others. The test images had no part in it.
 # * Max-pooling comes before the tanh: tanh rises, so $\max\tanh = \tanh\max$, and a quarter of the tanh have to be computed.
 #
-# *All layers, optimised* is the same walk without injected noise, $T = 0$, for as many steps, at the rate that was chosen for the sampler.
+# Three walks stand beside it, for as many passes. *Convolutions held* is the same network and chain, but its convolutions keep weights drawn from their prior. *All layers, optimised* is the same walk without injected noise, $T = 0$, at the rate that was chosen for the sampler. *Falling rate* is an optimiser as one would run it: from that rate down to zero by half a cosine.
 # The tables have, for each walk, the last network and the average of the networks along the path since the warm-up, as means over the seeds, with their standard deviation where there are several.
 # All settings: {doc}`/book/appendix/settings`.
 
@@ -413,7 +413,7 @@ for name, content in runs.items():
 show_table(["walk", "gradients", "images seen, millions", "processor minutes"], rows)
 print(who_ran(result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each seed. Thick: the average since the warm-up."}, "image": {"alt": "Two panels, one above the other, over millions of training images. As reported, accuracy stays near 40 per cent; its posterior ends at 53; the thin lines of both walks of all layers wander about 55, and their thick averages climb to 65 and 67. In log loss the thin lines of the report's two walks lie above those of all layers, and the thick averages of all layers are lowest."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each seed. Thick: the average since the warm-up."}, "image": {"alt": "Two panels, one above the other, over millions of training images. In accuracy the average as reported ends at 42 per cent, that of the held convolutions at 49, its posterior at 57; the thin lines of the two walks of all layers at a constant rate wander about 56, and their thick averages climb to 65 and 67; the dotted line of the falling rate ends highest, at 74. In log loss the order is the reverse, and the falling rate ends lowest."}}
 figure, panels = plt.subplots(2, 1, figsize=(6.4, 6.4), sharex=True)
 looks = {
     "all layers": (COLOURS["SGHMC"], "-"),
@@ -453,11 +453,11 @@ panels[1].legend(loc="upper right")
 plt.show()
 
 # %% [markdown]
-# {numref}`fig-cifar-curves` shows the four walks.
-# As reported, with the three errors in it, the average comes to 41.0 per cent; 42 was published.
-# Put the colours and the noise right, and the same kind of network on random features gains a fifth of what was missing to 100 per cent.
-# The network of all layers gains as much again: its average is right on almost two images in three, after seeing each training image sixty times, in twelve minutes of one core.
-# How much of that is due to learned convolutions we cannot say, for kernels, priors, normalisation and minibatches changed with them. A run of this network with its convolutions held random would tell; it was not made.
+# {numref}`fig-cifar-curves` shows the six walks.
+# As reported, with the three errors in it, the average comes to 41.9 per cent; 41.95 was published.
+# Put the colours and the noise right, and the same network on random features gains a quarter of what was missing to 100 per cent.
+# The network of all layers is right on almost two images in three, after seeing each training image sixty times instead of 950 times.
+# Its learned convolutions are worth most of that: *convolutions held*, the same network and the same passes with convolutions that keep what the prior drew, comes to 48.5.
 
 # %% tags=["hide-input"]
 
@@ -481,13 +481,19 @@ both = [
 ]
 seeds = "the stored result"
 for statement, value, near, within in (
-    ("Accuracy of the average, as reported", accuracy("as reported"), 0.41, 0.005),
-    ("Accuracy gained by right colours and noise", mended, 0.118, 0.005),
+    ("Accuracy of the average, as reported", accuracy("as reported"), 0.4195, 0.01),
+    ("Accuracy gained by right colours and noise", mended, 0.15, 0.01),
     (
         "The same, as a share of what was missing",
         mended / (1 - accuracy("as reported")),
-        0.2,
-        0.01,
+        0.26,
+        0.02,
+    ),
+    (
+        "Accuracy that learned convolutions gain",
+        accuracy("all layers") - accuracy("convolutions held"),
+        0.168,
+        0.015,
     ),
     (
         "Accuracy of the average when all layers are sampled",
@@ -495,20 +501,13 @@ for statement, value, near, within in (
         0.653,
         0.005,
     ),
-    (
-        "Processor minutes of a run of all layers",
-        mean([run["processor_seconds"] for run in runs["all layers"]]) / 60,
-        11.8,
-        0.3,
-    ),
 ):
     claim(statement, value, near=near, within=within, because=seeds, kind="stored")
 
 # %% [markdown]
 # Is it the sampling?
-# No: the same walk without injected noise does better, at a rate that was tuned for the sampler and not for it.
-# Its last networks are right a little more often, and the average along its path is right on nearly two images in a hundred more, with either seed.
-# Two seeds are few, but both speak against the sampler.
+# No: the same walk without injected noise does better, at a rate that was tuned for the sampler and not for it. The average along its path is right on some one and a half images in a hundred more.
+# And an optimiser as one would run it does far better: *falling rate* begins at the same rate, which falls to zero by half a cosine. In as many passes its *last network*, a single one, is right on three images in four, with a smaller log loss than any average here.
 # What the injected noise does show is the length of the weights: $\lvert\theta\rvert^2$ is 1.7 times as large in the sampler's chain.
 
 # %% tags=["hide-input"]
@@ -516,29 +515,36 @@ for statement, value, near, within in (
     (
         "Error of the average, sampled less optimised, all layers",
         mean(both),
-        0.0176,
-        0.001,
+        0.016,
+        0.005,
     ),
     (
-        "Accuracy of the last network, sampled less optimised, all layers",
-        accuracy("all layers", "last") - accuracy("all layers, optimised", "last"),
-        -0.0295,
-        0.001,
+        "Accuracy of the last network with a falling rate",
+        accuracy("all layers, falling rate", "last"),
+        0.743,
+        0.008,
+    ),
+    (
+        "The same less that of the sampler's average",
+        accuracy("all layers, falling rate", "last") - accuracy("all layers"),
+        0.09,
+        0.01,
     ),
     (
         "|θ|² at the end with all layers, sampled over optimised",
         mean([run["curve"]["length"][-1] for run in runs["all layers"]])
         / mean([run["curve"]["length"][-1] for run in runs["all layers, optimised"]]),
         1.7,
-        0.02,
+        0.05,
     ),
 ):
     claim(statement, value, near=near, within=within, because=seeds, kind="stored")
 claim(
-    "Error of the average, sampled less optimised, the smaller of two seeds",
-    min(both),
-    at_least=0.015,
-    because="the stored result",
+    "Log loss of the last network with a falling rate less the smallest of an average",
+    over_seeds("all layers, falling rate", "last", "log_loss")
+    - min(over_seeds(name, "average", "log_loss") for name in runs),
+    at_most=-0.03,
+    because=seeds,
     kind="stored",
 )
 
@@ -548,7 +554,7 @@ claim(
 # The average of 31 draws is right much more often, but only as sure as its members are: it is too cautious, like that of {doc}`/book/bayesian_networks/digits`.
 # The optimiser's average is just as cautious, so the cause is averaging, not temperature: members that are calibrated and err on different images make an average that is right more often than it says.
 #
-# In the second half of a run the single networks of *all layers* get better by four points only; the average, which begins there as a single network, by fourteen.
+# In the second half of a run the single networks of *all layers* get better by a few points only; the average, which begins there as a single network, by more than ten.
 # It is no posterior expectation all the same.
 # With minibatches of a hundred, the noise of the minibatches heats the directions in which the energy is steep ({doc}`/book/bayesian_networks/mnist`), and a longer run would not mend that.
 # Larger minibatches, smaller steps and more friction would. They are one remedy, with one price.
@@ -616,33 +622,33 @@ for statement, value, near, within in (
     (
         "Accuracy of the last network, all layers",
         accuracy("all layers", "last"),
-        0.551,
-        0.002,
+        0.556,
+        0.015,
     ),
     (
         "Log loss of the average less that of the last network, all layers",
         over_seeds("all layers", "average", "log_loss")
         - over_seeds("all layers", "last", "log_loss"),
-        -0.173,
-        0.002,
+        -0.16,
+        0.03,
     ),
     (
         "Calibration error of the last network, all layers",
         over_seeds("all layers", "last", "calibration_error"),
-        0.017,
-        0.001,
+        0.02,
+        0.006,
     ),
     (
         "Calibration error of the average, all layers",
         over_seeds("all layers", "average", "calibration_error"),
-        0.156,
-        0.001,
+        0.158,
+        0.006,
     ),
     (
         "Calibration error of the average, all layers, optimised",
         over_seeds("all layers, optimised", "average", "calibration_error"),
-        0.157,
-        0.001,
+        0.158,
+        0.006,
     ),
 ):
     claim(statement, value, near=near, within=within, because=seeds, kind="stored")
@@ -657,8 +663,7 @@ for score in ("last", "average"):
     claim(
         f"Fall of the error over the second half of the run, {score}, all layers",
         falls.mean(),
-        near=0.142 if score == "average" else 0.041,
-        within=0.003,
+        **({"at_least": 0.1} if score == "average" else {"at_most": 0.05}),
         because=seeds,
         kind="stored",
     )
@@ -672,10 +677,10 @@ for score in ("last", "average"):
 # | images | scrambled | scrambled; and right |
 # | batch normalisation | by the minibatch when sampling, running averages when predicting | fixed statistics; and none |
 # | noise | $T = 2\cdot10^{-8}$ | the same; and $T = 1$ |
-# | start | uniform on $(-2, 2)$ | $N(0, 1/\text{fan-in})$ |
-# | epochs | 150 of warm-up and 800 | 150 and 20; all layers: 29 and 31 |
+# | start | uniform on $(-2, 2)$ | the same; all layers: $N(0, 1/\text{fan-in})$ |
+# | epochs | 150 of warm-up and 800 | the same; all layers: 29 and 31 |
 # | prediction | votes drawn from 100 networks an epoch | probabilities of one network an epoch |
-# | test accuracy | 0.42 | 0.41; 0.53 with colours and noise put right; 0.65 with all layers sampled |
+# | test accuracy | 0.42 | 0.42; 0.57 with colours and noise put right; 0.65 with all layers sampled; 0.74 by an optimiser whose rate falls |
 #
 # ## Live: digits through the same network
 #
