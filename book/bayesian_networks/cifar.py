@@ -447,9 +447,9 @@ for name, (colour, style) in looks.items():
             )
 panels[0].set(ylabel="accuracy (%)", xscale="log")
 panels[1].set(
-    xlabel="training images seen (millions)", ylabel="log loss (nats)", ylim=(0.9, 3)
+    xlabel="training images seen (millions)", ylabel="log loss (nats)", ylim=(0.7, 3)
 )
-panels[1].legend(loc="upper right")
+panels[1].legend(loc="upper left")
 plt.show()
 
 # %% [markdown]
