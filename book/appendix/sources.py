@@ -188,7 +188,7 @@ def show_rows(source, *rows):
         from IPython.display import display
 
         table = (
-            '<table class="claims"><thead><tr><th>the claim</th>'
+            '<table class="claims sources"><thead><tr><th>the claim</th>'
             "<th>its number, ours, the verdict</th></tr></thead>"
             f"<tbody>{''.join(page)}</tbody></table>"
         )
