@@ -171,7 +171,7 @@ def compiler() -> str:
 
 
 @cache
-def library(flags: str) -> ctypes.CDLL:
+def load(flags: str) -> ctypes.CDLL:
     """Compile the C++ program with the flags of that name, and load it into this process."""
     folder = Path(tempfile.mkdtemp(prefix="mixture"))
     objects, shared = folder / "mixture.o", folder / "mixture.so"
@@ -199,7 +199,7 @@ def _call(name: str, flags: str, job: Job, data: np.ndarray, out: np.ndarray, se
     numbers = (job.step_size, job.friction, job.noise_estimate, job.noise_variance, PRIOR_VARIANCE)
     given = _Job(*numbers, len(data), job.batch_size or 0, len(out), job.steps, seed)
     pointer = ctypes.POINTER(ctypes.c_double)
-    getattr(library(flags), name)(ctypes.byref(given), data.ctypes.data_as(pointer), out.ctypes.data_as(pointer))
+    getattr(load(flags), name)(ctypes.byref(given), data.ctypes.data_as(pointer), out.ctypes.data_as(pointer))
     return out
 
 
