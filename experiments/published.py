@@ -16,7 +16,7 @@ from torch import nn
 from experiments.plan import Plan
 
 # Experiments whose runs are plans.
-WITH_PLANS = ("mnist", "falling", "noise", "report", "figure5", "figure5_around", "report_wide", "fashion", "fashion_reported")
+WITH_PLANS = ("mnist", "falling", "noise", "report", "figure5", "figure5_around", "fashion", "fashion_reported")
 WITH_PLANS += ("steps", "held", "cifar", "cifar_hour", "sgnuts", "trees")
 Values = dict[str, tuple]  # of each setting, those that are tried
 

@@ -7,9 +7,8 @@ those without; a prior N(0, 1) for the samplers and a regularisation in {0.1, 1,
 Their code passes the noise's variance 2αη where a standard deviation is asked for. The variance that it injects, (2αη)², is that of
 SGHMC at the temperature 2αη: the third method. The fifth has their falling step size, from η to η/4, with weighted averages.
 
-Three more experiments rest on this file. In figure5 their Figure 5 is run at its published settings and from its own start; in
-figure5_around what they tried around it, weight decay, annealing and regularisation, as their program has it. In report_wide the grid
-goes beyond theirs on every side.
+Two more experiments rest on this file. In figure5 their Figure 5 is run at its published settings and from its own start; in
+figure5_around what they tried around it, weight decay, annealing and regularisation, as their program has it.
 """
 
 import math
@@ -29,14 +28,12 @@ from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 from sgmc.prediction import predictive_entropy
 
-__all__ = ["BINS", "around", "look", "prepare", "published", "run", "settings", "summary", "wider"]
+__all__ = ["BINS", "around", "look", "prepare", "published", "run", "settings", "summary"]
 
 BINS = 23  # of the histograms of entropy, from 0 to log 10
 SHORTER = 20  # a run of the tuning has 42 rounds
 GAPS = (1, 2, 4, 8, 16, 40, 80, 160, 400, 800)  # from one network averaged to the next: 800, 400, ..., 1 of them
 SMALL_GAPS = (1, 2, 4, 8, 16, 40, 80)
-RATES, SLOWER = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2), (0.025, 0.05, 0.1, 0.2, 0.4)  # of the wider grid, times N
-DECAYS, PRECISIONS = (0.03, 0.1, 0.3, 0.9), (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
 def prepare(options: Options) -> Prepared:
@@ -124,35 +121,6 @@ def around(prepared: Prepared, small: bool) -> Methods:
             **{f"SGD, λ = {precision:g}": [replace(sgd, prior_precision=precision)] for precision in (100.0, 0.01)},
             "SGLD, annealed, as programmed": [annealed(sgld, total)],
             "SGHMC, as programmed, small start": [replace(methods["SGHMC, as programmed"][0], start="fan-in")],
-        }
-    )
-
-
-def wider(prepared: Prepared, small: bool) -> Methods:
-    """List settings beyond the report's grid on every side, for its methods and for Nesterov's momentum."""
-    size = {"rounds": 850, "record_every": 25, "average_every": GAPS}
-    if small:
-        size = {"rounds": 100, "batch_size": 100, "burn_in": 20, "keep_every": 10, "record_every": 10, "average_every": SMALL_GAPS}
-    total = len(prepared.train.targets)
-
-    def samplers(rates: tuple[float, ...], decays: tuple[float | None, ...] = (None,)) -> list[Plan]:
-        return [Plan(rate / total, decay, minibatches="fresh", prior_precision=1.0, **size) for rate in rates for decay in decays]
-
-    def optimisers(plans: list[Plan], precisions: tuple[float, ...], **more) -> list[Plan]:
-        return [replace(plan, temperature=0.0, prior_precision=precision, **more) for plan in plans for precision in precisions]
-
-    momentum = samplers(RATES, DECAYS)
-    slower = samplers(SLOWER, DECAYS)
-    no_momentum = samplers((0.0625, 0.125, 0.25, 0.5, 1.0, 2.0))
-    return named(
-        {
-            "SGHMC": momentum,
-            "SGD with momentum": optimisers(slower, PRECISIONS),
-            "SGD with Nesterov momentum": optimisers(slower, PRECISIONS, nesterov=True),
-            "SGHMC, variance as scale": [plan.variance_as_scale() for plan in samplers((*SLOWER, 0.8), DECAYS)],
-            "SGLD": no_momentum,
-            "SGLD, annealed": [annealed(plan, total) for plan in no_momentum],
-            "SGD": optimisers(no_momentum, PRECISIONS),
         }
     )
 

@@ -248,7 +248,7 @@ claim_the_same("report", "the report")
 
 # %% [markdown]
 # Two more experiments have the settings that the report prints with Figure 5, its program's start and Nesterov's momentum among them, and what it tried around them.
-# Weight decay and annealing are in the second; the report prints no settings with either. The experiment `report_wide` has a grid of our own, beyond theirs on every side.
+# Weight decay and annealing are in the second; the report prints no settings with either.
 
 # %% tags=["hide-input"]
 show_published("figure5")
@@ -267,9 +267,6 @@ claim_the_same("figure5", "the report")
 
 # %% tags=["hide-input"]
 claim_the_same("figure5_around", "the report")
-
-# %% tags=["hide-input"]
-show_runs("report_wide")
 
 # %% [markdown]
 # ## Fashion-MNIST

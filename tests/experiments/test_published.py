@@ -64,7 +64,7 @@ PARTS = {
     "sgnuts": {"train": (0, 50_000), "test": (60_000, 10_000)},
     "cifar": {"train": (0, 50_000), "test": (50_000, 10_000)},
 }
-PARTS |= {name: PARTS["mnist"] for name in ("falling", "noise", "report", "figure5", "figure5_around", "report_wide", "renyi")}
+PARTS |= {name: PARTS["mnist"] for name in ("falling", "noise", "report", "figure5", "figure5_around", "renyi")}
 PARTS |= {"fashion_reported": PARTS["fashion"], "held": PARTS["steps"], "trees": PARTS["steps"], "cifar_hour": PARTS["cifar"]}
 
 

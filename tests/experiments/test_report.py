@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from experiments import figure5, figure5_around, report, report_wide
+from experiments import figure5, figure5_around, report
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from sgmc.datasets import Data
@@ -134,34 +134,12 @@ def test_around_figure_5_is_what_the_report_tried():
     assert len(plans) == 7
 
 
-def test_the_wider_grid_goes_beyond_the_report_and_gives_the_optimisers_what_the_samplers_get(prepared):
-    wide, narrow = report_wide.settings(prepared, small=True), report.settings(prepared, small=True)
-    assert set(wide) == {*narrow, "SGD with Nesterov momentum"}
-
-    def tried(plans, name):
-        return {getattr(plan, name) for plan in plans}
-
-    for method, plans in narrow.items():
-        beyond = wide[method]
-        assert min(tried(beyond, "learning_rate")) < max(tried(plans, "learning_rate"))
-        assert method.startswith("SGHMC") or min(tried(beyond, "learning_rate")) < min(tried(plans, "learning_rate"))
-        if plans[0].momentum_decay is not None:
-            assert tried(beyond, "momentum_decay") == {0.03, 0.1, 0.3, 0.9}
-        if plans[0].temperature == 0:
-            assert tried(beyond, "prior_precision") == {0.01, 0.1, 1.0, 10.0, 100.0}
-    assert max(tried(wide["SGHMC"], "learning_rate")) > max(tried(narrow["SGHMC"], "learning_rate"))
-    assert [replace(plan, nesterov=False, method="") for plan in wide["SGD with Nesterov momentum"]] == [
-        replace(plan, method="") for plan in wide["SGD with momentum"]
-    ]
-    assert all(plan.nesterov for plan in wide["SGD with Nesterov momentum"])
-
-
 def test_a_label_that_is_drawn_is_wrong_as_often_as_the_network_says():
     last, targets = torch.tensor([[0.9, 0.1], [0.4, 0.6]], dtype=torch.float64), torch.tensor([0, 0])
     assert report.drawn(SimpleNamespace(last=last, targets=targets)) == pytest.approx(0.35)
 
 
-@pytest.mark.parametrize("experiment", [figure5, figure5_around, report_wide])
+@pytest.mark.parametrize("experiment", [figure5, figure5_around])
 def test_small_versions_run_and_keep_apart(experiment, tmp_path, monkeypatch):
     """Shortened to show that all the parts fit."""
     options = Options(tmp_path, tmp_path, small=True, seeds=1, progress=False)
