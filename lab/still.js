@@ -1,0 +1,79 @@
+// Node: draws a figure as it stands when its page opens, for readers without scripts and for print.
+//
+// usage: node lab/still.js NAME > still.svg
+"use strict";
+const fs = require("fs"), path = require("path"), vm = require("vm");
+const SCRIPTS = JSON.parse(fs.readFileSync(path.join(__dirname, "scripts.json"), "utf8"));
+
+// Load the scripts of a figure in their order, as its page does; returns their namespace.
+function load(name) {
+  for (const script of SCRIPTS[name]) {
+    const file = path.join(__dirname, script + ".js");
+    vm.runInThisContext(fs.readFileSync(file, "utf8"), file);
+  }
+  return globalThis.lab;
+}
+
+// As much of a canvas's context as plot.js uses, written down as SVG.
+class Drawing {
+  constructor() {
+    Object.assign(this, { written: [], d: "", kept: [], clips: 0, turned: "", dash: [], globalAlpha: 1, lineWidth: 1 });
+  }
+  save() { this.kept.push([this.turned, this.clips, this.fillStyle]); this.clips = 0; }
+  restore() {
+    this.written.push("</g>".repeat(this.clips));
+    [this.turned, this.clips, this.fillStyle] = this.kept.pop();
+  }
+  translate(x, y) { this.turned += `translate(${short(x)} ${short(y)}) `; }
+  rotate(angle) { this.turned += `rotate(${short(angle * 180 / Math.PI)}) `; }
+  setLineDash(dash) { this.dash = dash; }
+  beginPath() { this.d = ""; }
+  moveTo(x, y) { this.d += `M${short(x)} ${short(y)}`; }
+  lineTo(x, y) { this.d += `L${short(x)} ${short(y)}`; }
+  rect(x, y, w, h) { this.d += `M${short(x)} ${short(y)}h${short(w)}v${short(h)}h${short(-w)}z`; }
+  arc(x, y, r) { this.d += `M${short(x + r)} ${short(y)}a${r} ${r} 0 1 0 ${-2 * r} 0a${r} ${r} 0 1 0 ${2 * r} 0`; }
+  clip() {
+    const id = "clip" + this.written.length;
+    this.written.push(`<clipPath id="${id}"><path d="${this.d}"/></clipPath><g clip-path="url(#${id})">`);
+    this.clips++;
+  }
+  fill() { this.shape(`fill="${this.fillStyle}"`); }
+  stroke() {
+    const dash = this.dash.length ? ` stroke-dasharray="${this.dash}"` : "";
+    this.shape(`fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="round"${dash}`);
+  }
+  shape(style) { this.written.push(`<path d="${this.d}" opacity="${this.globalAlpha}" ${style}/>`); }
+  fillRect(x, y, w, h) { this.rectangle(x, y, w, h, `fill="${this.fillStyle}"`); }
+  strokeRect(x, y, w, h) { this.rectangle(x, y, w, h, `fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"`); }
+  rectangle(x, y, w, h, style) {
+    this.written.push(`<rect x="${short(x)}" y="${short(y)}" width="${short(w)}" height="${short(h)}" opacity="${this.globalAlpha}" ${style}/>`);
+  }
+  measureText(words) { return { width: 6.4 * words.length }; }
+  fillText(words, x, y) {
+    const anchor = { center: "middle", right: "end" }[this.textAlign] || "start", bold = this.font.startsWith("bold") ? ' font-weight="bold"' : "";
+    const down = { middle: 4, top: 10 }[this.textBaseline] || (this.textBaseline === "bottom" ? -3 : 0);
+    const safe = words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    this.written.push(`<text x="${short(x)}" y="${short(y)}" dy="${down}" text-anchor="${anchor}" fill="${this.fillStyle}"${bold} transform="${this.turned}">${safe}</text>`);
+  }
+}
+
+function short(number) { return String(Math.round(10 * number) / 10); }
+
+// Draw the panels of a figure, run for the values of its first preset, two in a row.
+function draw(name) {
+  const lab = load(name), figure = lab.figures[name], drawing = new Drawing(), width = 720;
+  const values = lab.presetValues(figure, figure.presets[0]), run = figure.run(values, 1);
+  let left = 0, top = 0, row = 0;
+  for (const panel of figure.panels) {
+    const height = panel.height || 270, own = panel.wide ? width : width / 2 - 6;
+    if (left + own > width) { top += row; left = row = 0; }
+    panel.draw(drawing, { left, top, width: own, height }, run, run.length, values);
+    left += own + 12;
+    row = Math.max(row, height + 12);
+  }
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${top + row}" viewBox="0 0 ${width} ${top + row}" `
+    + `font-family="Helvetica, Arial, sans-serif" font-size="12"><rect width="100%" height="100%" fill="#ffffff"/>${drawing.written.join("\n")}</svg>\n`;
+}
+
+module.exports = { SCRIPTS, load, draw };
+if (require.main === module) { process.stdout.write(draw(process.argv[2])); }
