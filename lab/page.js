@@ -95,11 +95,13 @@ lab.figures = lab.figures || {};
 
   function mount(figure, holder) {
     const state = { values: lab.presetValues(figure, figure.presets[0]), seed: 1, shown: 0, stop: null };
+    let waiting;
     const why = lab.element("p", { class: "lab-why" }), see = lab.element("p", { class: "lab-see", role: "status", "aria-live": "polite" });
     const tries = figure.presets.map((preset) => lab.element("button", { type: "button", click: () => choose(preset) }, preset.name));
     const sliders = figure.controls.map((control) => lab.slider(control, control.value, (value) => {
       state.values[control.name] = value;
-      compute();
+      cancelAnimationFrame(waiting);  // a slider that moves on has one run a frame
+      waiting = requestAnimationFrame(compute);
     }));
     const play = lab.element("button", { type: "button", click: toggle }, "Play");
     const scrub = lab.element("input", { type: "range", min: 0, step: 1, "aria-label": figure.unit || "step", input: () => { halt(); show(+scrub.value); } });

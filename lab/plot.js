@@ -62,7 +62,7 @@ var lab = lab || {};
     context.lineJoin = "round";
     const lines = legendLines(context, axes.legend || [], box.width - 8);
     const inner = {
-      left: box.left + (axes.bare ? 6 : 50), right: box.left + box.width - 12,
+      left: box.left + (axes.bare ? 6 : 50), right: box.left + box.width - 18,
       top: box.top + 8 + LINE + LINE * Math.max(lines.length, axes.legendLines || 0),
       bottom: box.top + box.height - (axes.bare ? 6 : 38),
     };
@@ -224,7 +224,7 @@ var lab = lab || {};
 
     if (!axes.bare) {
       style(ink);
-      const across = axes.logx ? whole(left, right) : ticks(left, right, Math.max(3, Math.floor(wide / 60)));
+      const across = axes.logx ? whole(left, right) : ticks(left, right, Math.max(3, Math.floor(wide / 48)));
       const upwards = axes.logy ? whole(low, high) : ticks(low, high, Math.max(2, Math.floor(tall / 36)));
       for (const value of across) {
         const x = inner.left + (value - left) * scaleX;
@@ -291,50 +291,6 @@ var lab = lab || {};
     known.set(key, pieces);
     return pieces;
   }
-
-  // The normalised histogram of numbers from..to as a line through the middles of the bins, as the book draws it.
-  lab.histogram = function (values, low, high, bins, from, to) {
-    const counts = new Float64Array(bins), middles = new Float64Array(bins), width = (high - low) / bins;
-    for (let i = from; i < to; i++) {
-      const bin = Math.floor((values[i] - low) / width);
-      if (bin >= 0 && bin < bins) { counts[bin]++; }
-    }
-    for (let bin = 0; bin < bins; bin++) { middles[bin] = low + (bin + 0.5) * width; counts[bin] /= Math.max(1, to - from) * width; }
-    return [middles, counts];
-  };
-
-  // The mean of numbers from..to and its Monte Carlo standard error, from the means of batches, about the square root of their number.
-  lab.meanAndError = function (values, from, to) {
-    const count = to - from, batches = Math.max(2, Math.floor(Math.sqrt(count))), size = Math.floor(count / batches);
-    if (size < 1) { return [count ? values[from] : NaN, Infinity]; }
-    let mean = 0, square = 0;
-    for (let b = 0; b < batches; b++) {
-      let sum = 0;
-      for (let i = 0; i < size; i++) { sum += values[from + b * size + i]; }
-      sum /= size;
-      const before = sum - mean;
-      mean += before / (b + 1);
-      square += before * (sum - mean);
-    }
-    return [mean, Math.sqrt(square / (batches - 1) / batches)];
-  };
-
-  // The running mean of numbers and its bar of two standard errors at some fifty places: {at, mean, low, high}.
-  lab.running = function (values, to) {
-    const at = [], mean = [], low = [], high = [];
-    for (let k = 1; k <= 50; k++) {
-      const until = Math.floor(to * k / 50);
-      if (until < 16 || until === at[at.length - 1]) { continue; }
-      const [m, error] = lab.meanAndError(values, 0, until);
-      at.push(until); mean.push(m); low.push(m - 2 * error); high.push(m + 2 * error);
-    }
-    return { at, mean, low, high };
-  };
-
-  // The numbers from low to high in so many steps.
-  lab.grid = function (low, high, steps) {
-    return Float64Array.from({ length: steps + 1 }, (_, i) => low + (high - low) * i / steps);
-  };
 
   if (typeof module !== "undefined") { module.exports = lab; }
 })();

@@ -5,11 +5,14 @@
 const fs = require("fs"), path = require("path"), vm = require("vm");
 const SCRIPTS = JSON.parse(fs.readFileSync(path.join(__dirname, "scripts.json"), "utf8"));
 
-// Load the scripts of a figure in their order, as its page does; returns their namespace.
+const loaded = new Set();
+
+// Load the scripts of a figure in their order and once, as a page does; returns their namespace.
 function load(name) {
-  for (const script of SCRIPTS[name]) {
+  for (const script of SCRIPTS[name].filter((script) => !loaded.has(script))) {
     const file = path.join(__dirname, script + ".js");
     vm.runInThisContext(fs.readFileSync(file, "utf8"), file);
+    loaded.add(script);
   }
   return globalThis.lab;
 }
@@ -43,11 +46,13 @@ class Drawing {
     this.shape(`fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-linejoin="round"${dash}`);
   }
   shape(style) { this.written.push(`<path d="${this.d}" opacity="${this.globalAlpha}" ${style}/>`); }
-  fillRect(x, y, w, h) { this.rectangle(x, y, w, h, `fill="${this.fillStyle}"`); }
-  strokeRect(x, y, w, h) { this.rectangle(x, y, w, h, `fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}"`); }
-  rectangle(x, y, w, h, style) {
-    this.written.push(`<rect x="${short(x)}" y="${short(y)}" width="${short(w)}" height="${short(h)}" opacity="${this.globalAlpha}" ${style}/>`);
+  fillRect(x, y, w, h) {  // thousands of small ones in a row are one shape
+    const d = `M${short(x)} ${short(y)}h${short(w)}v${short(h)}h${short(-w)}z`, end = `" opacity="${this.globalAlpha}" fill="${this.fillStyle}"/>`;
+    const last = this.written.length - 1;
+    if (last >= 0 && this.written[last].endsWith(end)) { this.written[last] = this.written[last].slice(0, -end.length) + d + end; }
+    else { this.written.push(`<path d="${d}${end}`); }
   }
+  strokeRect(x, y, w, h) { this.beginPath(); this.rect(x, y, w, h); this.setLineDash([]); this.stroke(); }
   measureText(words) { return { width: 6.4 * words.length }; }
   fillText(words, x, y) {
     const anchor = { center: "middle", right: "end" }[this.textAlign] || "start", bold = this.font.startsWith("bold") ? ' font-weight="bold"' : "";

@@ -41,9 +41,9 @@
     ],
     run,
     see: (run, { step_size }) => run.stable
-      ? `With ε = ${lab.said(step_size, 2)} the points stay on an ellipse. Over ${STEPS} steps the energy is never wrong by more than `
-        + `${lab.said(100 * run.largest, run.largest < 0.1 ? 1 : 0)} % of the first; the ellipse allows ${lab.said(100 * bound(step_size), bound(step_size) < 0.1 ? 1 : 0)} %. The error swings, and does not grow.`
-      : `With ε = ${lab.said(step_size, 2)}, at or beyond the limit of 2, no ellipse holds the points: after ${STEPS} steps the energy is `
+      ? `With ε = ${lab.said(step_size, 2)} the points stay on an ellipse. In ${STEPS} steps the energy is never wrong by more than `
+        + `${lab.said(100 * run.largest, run.largest < 0.1 ? 1 : 0)} % of the first, as much as that ellipse allows: the error swings, and does not grow.`
+      : `With ε = ${lab.said(step_size, 2)}, not below the limit of 2, no ellipse holds the points: after ${STEPS} steps the energy is `
         + `${run.largest > 1e6 ? "10^" + Math.round(Math.log10(run.largest)) : Math.round(run.largest)} times the first, and it goes on growing.`,
     panels: [
       {
