@@ -60,7 +60,7 @@
         alt: (run) => `The 25 modes as grey rings; steps that explore are all over them, kept draws lie in ${run.modes} of them.`,
         draw(context, box, run, shown) {
           const panel = lab.pathView(context, box, {
-            title: "The chain among 25 modes", landscape, xs: run.x, ys: run.y, from: Math.max(0, shown - 2 * run.cycle), to: shown, colour: BLUE, words: "explores (last two cycles)", joined: false, faint: true,
+            title: "The chain among 25 modes", landscape, xs: run.x, ys: run.y, from: Math.max(0, shown - 2 * run.cycle), to: shown, colour: BLUE, words: "explores (last two cycles)", joined: false, alpha: 0.5,
             legend: [{ words: "kept", colour: GREEN, mark: "disc", size: 3 }, { words: "now", colour: lab.theme.ink, mark: "ring" }],
           });
           panel.points(run.keptX, run.keptY, GREEN, { to: kept(run, shown), size: 1.5 });
@@ -72,7 +72,8 @@
         height: 380,
         alt: (run) => `Histogram of the kept draws of θ₁ against the true density, which has five equal peaks; the draws make some peaks too high and leave out others.`,
         draw: (context, box, run, shown) => lab.histogramView(context, box, {
-          title: "Kept draws of θ₁", density: landscape.marginal, range: [-5, 5], highest: 1.5, values: run.keptX, to: kept(run, shown), colour: GREEN, words: "kept draws", bins: 100, lines: 2,
+          title: "Kept draws of θ₁", density: landscape.marginal, range: [-5, 5], highest: 1.5, bins: 100, legendLines: 2,
+          series: [{ values: run.keptX, to: kept(run, shown), colour: GREEN, words: "kept draws" }],
         }),
       },
       {
@@ -86,8 +87,8 @@
           });
           for (let cycle = first; cycle < end; cycle += run.cycle) {
             panel.shade(cycle + run.cycle - run.keep, cycle + run.cycle, GREEN, 0.3);
-            panel.note("explore", cycle + 0.38 * run.cycle, 0.9 * Math.max(0.08, 1.25 * step_size), { align: "center" });
-            panel.note("sample", cycle + 0.9 * run.cycle, 0.9 * Math.max(0.08, 1.25 * step_size), { align: "center" });
+            panel.note("explore", cycle + 0.38 * run.cycle, 0.9 * Math.max(0.08, 1.25 * step_size), "center");
+            panel.note("sample", cycle + 0.9 * run.cycle, 0.9 * Math.max(0.08, 1.25 * step_size), "center");
           }
           panel.line(steps, steps.map((k) => run.sizes[k]), TRUTH, { width: 3 });
           panel.level(LIMIT, lab.theme.ink, { width: 1, dash: [2, 3] });
@@ -103,7 +104,7 @@
             title: "Modes that hold kept draws, so far", x: [0, run.cycles * 1.03], y: [0, 26], xlabel: "cycle", ylabel: "modes of 25",
             legend: [{ words: "even choices, two standard deviations", colour: TRUTH, mark: "area" }, { words: "this chain", colour: GREEN, mark: "disc" }],
           });
-          panel.band(cycles, cycles.map((m, i) => even(m) - 2 * spread[i]), cycles.map((m, i) => even(m) + 2 * spread[i]), TRUTH);
+          panel.area(cycles, cycles.map((m, i) => even(m) + 2 * spread[i]), TRUTH, cycles.map((m, i) => even(m) - 2 * spread[i]));
           panel.points(cycles, run.found, GREEN, { to: Math.floor(shown / run.cycle), size: Math.max(1.5, Math.min(5, 60 / run.cycles)) });
         },
       },

@@ -99,8 +99,8 @@
         height: 270,
         alt: (run) => `Histogram of the draws of Langevin chains, ${run.ratio > 1.1 ? "wider than" : "close to"} the grey true density.`,
         draw: (context, box, run, shown) => lab.histogramView(context, box, {
-          title: "Langevin chains that ignore the noise", density: landscape.marginal, range: [landscape.moments.mean - 5, landscape.moments.mean + 5], highest: 0.48, values: run.draws,
-          from: SKIP * CHAINS, to: Math.max(SKIP + 20, Math.round(shown * STEPS / BATCHES)) * CHAINS, colour: GREEN, words: "SGLD",
+          title: "Langevin chains that ignore the noise", density: landscape.marginal, range: [landscape.moments.mean - 5, landscape.moments.mean + 5], highest: 0.48,
+          series: [{ values: run.draws, from: SKIP * CHAINS, to: Math.max(SKIP + 20, Math.round(shown * STEPS / BATCHES)) * CHAINS, colour: GREEN, words: "SGLD" }],
         }),
       },
       {

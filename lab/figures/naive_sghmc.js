@@ -95,7 +95,7 @@
             legend: [{ words: "truth", colour: TRUTH, width: 3 }, { words: "mean, two standard errors", colour: ORANGE, width: 2 }, { words: "slope B", colour: lab.theme.ink, width: 1, dash: [5, 3] }],
           });
           panel.level(1, TRUTH, { width: 3 });
-          panel.band(times.slice(0, to), mean.map((m, k) => m - 2 * error[k]), mean.map((m, k) => m + 2 * error[k]), ORANGE);
+          panel.area(times.slice(0, to), mean.map((m, k) => m + 2 * error[k]), ORANGE, mean.map((m, k) => m - 2 * error[k]), 0.25);
           panel.line(times, mean, ORANGE, { to, width: 2 });
           panel.line([0, 20], [1, 1 + 20 * run.B], lab.theme.ink, { width: 1, dash: [5, 3] });
         },
@@ -104,16 +104,16 @@
         height: 270,
         alt: (run) => `Histogram of the draws, ${run.B > 0 ? "lower and wider than" : "on"} the grey true density.`,
         draw: (context, box, run, shown) => lab.histogramView(context, box, {
-          title: "Draws, a fresh momentum every 50 steps", density: lab.landscapes.gaussian.marginal, range: [-6, 6], highest: 0.48, values: run.draws, bins: 60,
-          from: Math.min(SKIP, shown / 3) * 2 * CHAINS, to: Math.round(shown / 3) * 2 * CHAINS, colour: ORANGE, words: "naive SGHMC", label: "θ", lines: 2,
+          title: "Draws, a fresh momentum every 50 steps", density: lab.landscapes.gaussian.marginal, range: [-6, 6], highest: 0.48, bins: 60, label: "θ", legendLines: 2,
+          series: [{ values: run.draws, from: Math.min(SKIP, Math.floor(shown / 6)) * 2 * CHAINS, to: Math.round(shown / 3) * 2 * CHAINS, colour: ORANGE, words: "naive SGHMC" }],
         }),
       },
       {
         height: 270,
         alt: (run) => `Running variance of the draws with its bar: it comes to rest at ${lab.said(run.variance, 1)}; the truth is 1.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
-          title: "Variance of the draws so far", length: DRAWS, shown: shown / 3, range: [0, Math.max(3, 1.4 * run.wanted)], truth: 1, label: "variance of θ", unit: "draw", lines: 2,
-          series: [{ running: run.running, colour: ORANGE, words: "two standard errors" }], expected: { value: run.wanted, words: "theory" },
+          title: "Variance of the draws so far", length: DRAWS, shown: shown / 3, range: [0, Math.max(3, 1.4 * run.wanted)], truth: 1, label: "variance of θ", unit: "draw", legendLines: 2,
+          series: [{ running: run.running, colour: ORANGE, words: "two standard errors" }], expected: run.wanted,
         }),
       },
     ],

@@ -72,7 +72,8 @@
         height: 250,
         alt: (run) => `Histogram of the draws of θ₁ against the true density.`,
         draw: (context, box, run, shown) => lab.histogramView(context, box, {
-          title: "Draws of a chain", density: ridge.marginal, range: [-4, 4], highest: 0.6, values: run.draws, to: Math.round(shown / run.length * DRAWS), colour: ORANGE, words: "NUTS", bins: 32,
+          title: "Draws of a chain", density: ridge.marginal, range: [-4, 4], highest: 0.6, bins: 32,
+          series: [{ values: run.draws, to: Math.round(shown / run.length * DRAWS), colour: ORANGE, words: "NUTS" }],
         }),
       },
       {

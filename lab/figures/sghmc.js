@@ -57,16 +57,16 @@
         height: 330,
         alt: (run) => `Histogram of the draws, ${run.wanted > 1.02 ? "wider than" : run.wanted < 0.98 ? "narrower than" : "on"} the grey true density.`,
         draw: (context, box, run, shown) => lab.histogramView(context, box, {
-          title: "Draws of all chains", density: lab.landscapes.gaussian.marginal, range: [-4, 4], highest: 0.6, values: run.draws,
-          from: Math.min(shown, SKIP) * 2 * CHAINS, to: shown * 2 * CHAINS, colour: PINK, words: "SGHMC", label: "θ",
+          title: "Draws of all chains", density: lab.landscapes.gaussian.marginal, range: [-4, 4], highest: 0.6, label: "θ",
+          series: [{ values: run.draws, from: Math.min(Math.floor(shown / 2), SKIP) * 2 * CHAINS, to: shown * 2 * CHAINS, colour: PINK, words: "SGHMC" }],
         }),
       },
       {
         height: 270,
         alt: (run) => `Running mean of θ² with its bar: it comes to rest at ${lab.said(run.measured, 2)}; the truth is 1.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
-          title: "The thermometer: mean of θ² so far", length: STEPS, shown, range: [0.4, 1.8], truth: 1, label: "temperature", lines: 2,
-          series: [{ running: run.running, colour: PINK, words: "mean of θ², two standard errors" }], expected: { value: run.wanted, words: "(C − B̂ + B)/C" },
+          title: "The thermometer: mean of θ² so far", length: STEPS, shown, range: [0.4, 1.8], truth: 1, label: "temperature", legendLines: 2,
+          series: [{ running: run.running, colour: PINK, words: "mean of θ², two standard errors" }], expected: run.wanted,
         }),
       },
       {

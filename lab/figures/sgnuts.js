@@ -1,7 +1,7 @@
 // SGNUTS as reported and repaired, in the double well: weights exp(−H) count the energy twice; book/stochastic_gradients/sgnuts.
 (function () {
   "use strict";
-  const DRAWS = 1500, FRICTION = 3, landscape = lab.landscapes.double_well;
+  const DRAWS = 2000, FRICTION = 3, landscape = lab.landscapes.double_well;
   const WINE = lab.colours.SGNUTS, ORANGE = lab.colours["naive SGHMC"];
 
   // The exact mean energy: ½ of the bowl, and a sum over a fine grid for the well.
@@ -24,7 +24,8 @@
       step(state, parameters, noise);
       energies[k] = landscape.energy(...state.position);
       draws[k] = state.position[1];
-      if (k < 300 && (!tree || state.info.tree.states.length > tree.states.length)) { tree = state.info.tree; }  // the longest of the first is shown
+      const size = state.info.tree.states.length;
+      if (k < 300 && size <= 64 && (!tree || size > tree.states.length)) { tree = state.info.tree; }  // a long one of the first is shown
     }
     const [energy, error] = lab.meanAndError(energies, 0, DRAWS);
     return { draws, energy, error, running: lab.running(energies), tree, gradients: state.num_gradients / DRAWS };
@@ -33,7 +34,10 @@
   function run(values, seed) {
     const reported = chain("sgnuts_reported", values, seed), repaired = chain("sgnuts_repaired", values, seed), { tree } = reported;
     const energies = tree.states.map(({ position, momentum }) => landscape.energy(...position) + lab.kinetic_energy(momentum)), least = Math.min(...energies);
-    return { length: tree.states.length - 1, reported, repaired, tree, timeline: lab.timeline(tree), weights: energies.map((H) => Math.exp(least - H)) };
+    // A square about the path, so that its states can be told apart.
+    const lows = [0, 1].map((i) => Math.min(...tree.states.map((state) => state.position[i]))), highs = [0, 1].map((i) => Math.max(...tree.states.map((state) => state.position[i])));
+    const half = 0.65 * Math.max(0.5, highs[0] - lows[0], highs[1] - lows[1]), window = [0, 1].flatMap((i) => [(lows[i] + highs[i]) / 2 - half, (lows[i] + highs[i]) / 2 + half]);
+    return { window, length: tree.states.length - 1, reported, repaired, tree, timeline: lab.timeline(tree), weights: energies.map((H) => Math.exp(least - H)) };
   }
 
   const repairedHolds = ({ repaired }) => Math.abs(repaired.energy - TRUE_ENERGY) < 4 * repaired.error + 0.02;
@@ -62,8 +66,8 @@
     panels: [
       {
         height: 370,
-        alt: (run) => `A path of ${run.tree.states.length} states with friction and noise in the double well; discs show the weights exp(−H), which are large near the bottom.`,
-        draw: (context, box, run, shown) => lab.treeView(context, box, { title: "A long path, and the weights as reported", landscape, window: [-2.4, 2.4, -2.4, 2.4], timeline: run.timeline, shown, weights: run.weights }),
+        alt: (run) => `A path of ${run.tree.states.length} states with friction and noise in the double well; discs show the weights exp(−H), which are larger where the energy is low.`,
+        draw: (context, box, run, shown) => lab.treeView(context, box, { title: "A long path, and the weights as reported", landscape, window: run.window, timeline: run.timeline, shown, weights: run.weights }),
       },
       {
         height: 370,
@@ -76,8 +80,8 @@
         draw(context, box, run, shown) {
           const to = Math.round(shown / run.length * DRAWS);
           lab.histogramView(context, box, {
-            title: "Draws of θ₂, along the bowl", density: lab.landscapes.gaussian.marginal, range: [-4, 4], highest: 0.72, values: run.repaired.draws, to, colour: WINE, words: "repaired", bins: 32, label: "θ₂",
-            more: [{ values: run.reported.draws, to, colour: ORANGE, words: "as reported", dash: [6, 3] }],
+            title: "Draws of θ₂, along the bowl", density: lab.landscapes.gaussian.marginal, range: [-4, 4], highest: 0.72, bins: 32, label: "θ₂",
+            series: [{ values: run.repaired.draws, to, colour: WINE, words: "repaired" }, { values: run.reported.draws, to, colour: ORANGE, words: "as reported", dash: [6, 3] }],
           });
         },
       },
