@@ -7,7 +7,7 @@ lab.colours = {
   "random walk": "#000000", "SGD": "#56B4E9", "HMC": "#0072B2", "NUTS": "#E69F00", "naive SGHMC": "#D55E00",
   "SGLD": "#009E73", "SGHMC": "#CC79A7", "SGNUTS": "#882255", "leapfrog": "#0072B2", "truth": "#8C8C8C",
 };
-lab.theme = { dark: false, ink: "#222832", paper: "#ffffff", faint: "#d1d5da" };
+lab.theme = { dark: false, ink: "#222832", paper: "#ffffff" };
 // On dark ground the few that would vanish there are lighter.
 lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#4FA9E2", "#882255": "#D9538F", "#D00000": "#FF6B6B" };
 lab.font = "12px -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif";

@@ -1,110 +1,201 @@
-// The sandbox: any landscape, two algorithms side by side at one seed. The address holds the state, so that a link shows the same picture.
-(function () {
-  "use strict";
+// The sandbox: two algorithms on one landscape, side by side at one seed. The address holds the state: a link shows the same picture.
+"use strict";
+{
   const MOST = { 1: 8000, 1000: 400 };  // draws, by the number of chains
-  const SERIES = { sgnuts_reported: "naive SGHMC", sgnuts_repaired: "SGNUTS", cyclical: "SGLD", random_walk: "random walk" };
-  const colourOf = (algorithm) => lab.colours[SERIES[algorithm] || lab.algorithms[algorithm].title];
   const ALGORITHMS = ["random_walk", "hmc", "nuts", "sgld", "naive_sghmc", "sghmc", "sgnuts_reported", "sgnuts_repaired", "cyclical"];
   const MANY = ["sgld", "naive_sghmc", "sghmc", "cyclical"];  // take many chains at once
   const LANDSCAPES = ["gaussian", "correlated", "double_well", "banana", "modes", "funnel"];
-  const wrong = (side) => Math.abs(side.variance - side.truth) > 5 * side.error, right = (side) => !wrong(side);
+  const NAMES = { random_walk: "random walk", sgnuts_reported: "naive SGHMC", sgnuts_repaired: "SGNUTS", cyclical: "SGLD" };
+  const colourOf = (algorithm) => lab.colours[NAMES[algorithm] || lab.algorithms[algorithm].title];
+  const wrong = ({ variance, truth, error }) => !(Math.abs(variance - truth) <= 4 * error);
 
-  // Stories: the first is what one sees at first; holds is what a test asserts of the two sides.
+  // The first is what one sees at first; holds is what a test asserts of the two sides, each as `read` has it.
   const STORIES = [
     { name: "friction cools", why: "Right: gradient noise heats, and nothing takes the heat out. Left: friction does.",
-      state: { landscape: "gaussian", noise_variance: 4, draws: 3000, left: ["sghmc", { friction: 1 }], right: ["naive_sghmc", {}] }, holds: (left, right_) => right(left) && wrong(right_) },
-    { name: "an estimate too low", why: "Right: with B̂ = 0 the gradient's noise comes on top of what is injected, and the draws are too wide.",
-      state: { landscape: "gaussian", noise_variance: 8, draws: 6000, left: ["sghmc", { friction: 1, noise_estimate: 0.4 }], right: ["sghmc", { friction: 1, noise_estimate: 0 }] }, holds: (left, right_) => right(left) && wrong(right_) },
-    { name: "too large a step", why: "Right: η = 0.4 is above 2/10.5, the limit on this ridge, and the chain is gone. Left: a tenth of it.",
-      state: { landscape: "correlated", noise_variance: 0, draws: 3000, left: ["sgld", { step_size: 0.04 }], right: ["sgld", { step_size: 0.4 }] }, holds: (left, right_) => right(left) && !(right_.variance < 1e6) },
-    { name: "weights counted twice", why: "Left: the report's weights exp(−H) draw too much where the energy is low. Right: equal weights.",
-      state: { landscape: "gaussian", noise_variance: 4, draws: 3000, left: ["sgnuts_reported", { step_size: 0.05, friction: 1, noise_estimate: 0.1 }], right: ["sgnuts_repaired", { step_size: 0.05, friction: 1, noise_estimate: 0.1 }] },
-      holds: (left, right_) => wrong(left) && right(right_) },
-    { name: "25 modes", why: "Left: a chain with small steps stays in the mode where it began. Right: cycles of large steps throw it about.",
-      state: { landscape: "modes", noise_variance: 1, draws: 8000, left: ["sgld", { step_size: 0.01 }], right: ["cyclical", { step_size: 0.07, cycle_length: 800 }] }, holds: (left, right_) => left.variance < 0.1 && right_.variance > 2 },
-    { name: "a narrow neck", why: "Left: HMC with one step size for all cannot enter the neck of the funnel, on the left, and leaves the small θ₁ out. Right: smaller steps get in deeper, slowly.",
-      state: { landscape: "funnel", noise_variance: 0, draws: 3000, left: ["hmc", { step_size: 0.8, num_steps: 8 }], right: ["nuts", { step_size: 0.1 }] }, holds: (left, right_) => left.least > right_.least },
+      state: { noise_variance: 4, left: ["sghmc", { friction: 1 }], right: ["naive_sghmc", {}] }, holds: (left, right) => !wrong(left) && wrong(right) },
+    { name: "an estimate too low", why: "This fails on the right: with B̂ = 0 the gradient's noise comes on top of what is injected.",
+      state: { noise_variance: 8, draws: 8000, left: ["sghmc", { friction: 0.5, noise_estimate: 0.4 }], right: ["sghmc", { friction: 0.5, noise_estimate: 0 }] }, holds: (left, right) => !wrong(left) && wrong(right) },
+    { name: "too large a step", why: "This fails on the right: on the ridge steps above η = 0.2 explode, and the chain is gone.",
+      state: { landscape: "correlated", left: ["sgld", { step_size: 0.04 }], right: ["sgld", { step_size: 0.4 }] }, holds: (left, right) => !wrong(left) && !(right.variance < 1e6) },
+    { name: "weights counted twice", why: "This fails on the left: the report's weights exp(−H) draw too much where the energy is low. Right: equal weights.",
+      state: { noise_variance: 4, draws: 2000, left: ["sgnuts_reported", { step_size: 0.05, friction: 1, noise_estimate: 0.1 }], right: ["sgnuts_repaired", { step_size: 0.05, friction: 1, noise_estimate: 0.1 }] }, holds: (left, right) => wrong(left) && !wrong(right) },
+    { name: "25 modes", why: "This fails on the left: small steps stay in the mode where they began. Right: cycles of large steps go about.",
+      state: { landscape: "modes", noise_variance: 1, draws: 8000, left: ["sgld", { step_size: 0.01 }], right: ["cyclical", { step_size: 0.07, cycle_length: 800 }] }, holds: (left, right) => left.variance < 0.1 && right.variance > 2 },
+    { name: "a narrow neck", why: "This fails on the left: HMC with large steps cannot enter the neck of the funnel. Right: NUTS with small steps can, slowly.",
+      state: { landscape: "funnel", draws: 1500, left: ["hmc", { step_size: 0.8 }], right: ["nuts", { step_size: 0.1 }] }, holds: (left, right) => left.least > right.least },
   ];
+  const stateOf = (story) => ({ landscape: "gaussian", noise_variance: 0, seed: 1, chains: 1, draws: 3000, ...story.state });
 
   // One side: a run of one algorithm, with all its draws, so that one can go back.
   function begin(state, name) {
-    const [algorithm, given] = state[name], chains = MANY.includes(algorithm) ? state.chains : 1, landscape = lab.landscapes[state.landscape];
-    const parameters = lab.parameters(algorithm, { ...given, landscape, noise_variance: state.noise_variance }), noise = lab.noise(state.seed), most = MOST[state.chains];
+    const [algorithm, given] = state[name], landscape = lab.landscapes[state.landscape], chains = MANY.includes(algorithm) ? state.chains : 1, size = MOST[state.chains];
+    const parameters = lab.parameters(algorithm, { ...given, landscape, noise_variance: state.noise_variance }), noise = lab.noise(state.seed);
     const chain = lab.algorithms[algorithm].init(Float64Array.from({ length: 2 * chains }, (_, i) => landscape.start[i % 2]), parameters, noise);
-    return { algorithm, parameters, noise, chain, chains, landscape, done: 0, x: new Float64Array(most * chains), y: new Float64Array(most * chains), squares: new Float64Array(most), infos: [] };
+    return { algorithm, parameters, noise, chain, chains, landscape, x: new Float64Array(size * chains), y: new Float64Array(size * chains), squares: new Float64Array(size), infos: [] };
   }
-
   function advance(side, until) {
-    const { chain, chains, parameters, noise, x, y, squares } = side, { step } = lab.algorithms[side.algorithm], { mean } = side.landscape.moments;
-    for (; side.done < until; side.done++) {
-      step(chain, parameters, noise);
-      for (let c = 0, at = side.done * chains; c < chains; c++, at++) {
-        x[at] = chain.position[2 * c];
-        y[at] = chain.position[2 * c + 1];
-        squares[side.done] += (x[at] - mean) ** 2 / chains;
+    const { algorithm, chain, chains, parameters, noise, landscape, x, y, squares, infos } = side;
+    while (infos.length < until) {
+      const draw = infos.length;
+      lab.algorithms[algorithm].step(chain, parameters, noise);
+      for (let c = 0, at = draw * chains; c < chains; c++, at++) {
+        [x[at], y[at]] = [chain.position[2 * c], chain.position[2 * c + 1]];
+        squares[draw] += (x[at] - landscape.moments.mean) ** 2 / chains;
       }
-      side.infos.push(chains === 1 && chain.info);
+      infos.push(chain.info || {});
     }
     return side;
   }
-
-  // What the first `shown` draws say.
-  function read({ squares, landscape, chain, x }, shown) {
-    const [variance, error] = lab.meanAndError(squares, 0, shown);
-    return { variance, error, truth: landscape.moments.variance, gradients: chain.num_gradients, least: x.slice(0, shown).reduce((a, b) => Math.min(a, b), Infinity) };
+  // What the first draws say.
+  function read({ squares, landscape, x }, draws) {
+    const [variance, error] = lab.meanAndError(squares, 0, draws);
+    return { variance, error, truth: landscape.moments.variance, least: Math.min(...x.subarray(0, draws)) };
   }
 
-  const storyState = (story) => ({ seed: 1, chains: 1, ...story.state });
-
-  // The address: everything of the state, parameters as left.step_size=….
-  function toAddress({ left, right: right_, ...rest }) {
-    const pairs = Object.entries(rest);
-    for (const [side, [algorithm, given]] of [["left", left], ["right", right_]]) {
-      pairs.push([side, algorithm], ...Object.entries(given).map(([key, value]) => [`${side}.${key}`, value]));
-    }
-    return "#" + pairs.map((pair) => pair.join("=")).join("&");
+  // The address: all of the state, parameters as left.step_size=….
+  function toAddress({ left, right, ...rest }) {
+    const sides = Object.entries({ left, right }).flatMap(([side, [name, given]]) => [[side, name], ...Object.entries(given).map(([key, value]) => [side + "." + key, value])]);
+    return "#" + [...Object.entries(rest), ...sides].map((pair) => pair.join("=")).join("&");
   }
-
   function fromAddress(address) {
-    const pairs = new URLSearchParams(address.slice(1)), state = storyState(STORIES[0]);
-    const number = (text, least, most) => Math.min(most, Math.max(least, Number(text) || 0));
-    if (LANDSCAPES.includes(pairs.get("landscape"))) { state.landscape = pairs.get("landscape"); }
-    if (pairs.has("noise_variance")) { state.noise_variance = number(pairs.get("noise_variance"), 0, 16); }
-    if (pairs.has("seed")) { state.seed = Math.round(number(pairs.get("seed"), 1, 999)); }
-    state.chains = pairs.get("chains") === "1000" ? 1000 : 1;
-    if (pairs.has("draws")) { state.draws = Math.round(number(pairs.get("draws"), 1, MOST[state.chains])); }
-    for (const side of ["left", "right"]) {
-      const algorithm = pairs.get(side);
-      if (!ALGORITHMS.includes(algorithm)) { continue; }
-      state[side] = [algorithm, {}];
-      for (const [key, { least, most }] of Object.entries(lab.algorithms[algorithm].parameters)) {
-        if (pairs.has(`${side}.${key}`)) { state[side][1][key] = number(pairs.get(`${side}.${key}`), least, most); }
+    const given = Object.fromEntries(new URLSearchParams(address.slice(1))), state = stateOf(STORIES[0]);
+    const number = (key, least, most, or) => (given[key] === undefined || isNaN(given[key]) ? or : Math.min(most, Math.max(least, Number(given[key]))));
+    if (LANDSCAPES.includes(given.landscape)) state.landscape = given.landscape;
+    if (given.chains === "1000") state.chains = 1000;
+    state.noise_variance = number("noise_variance", 0, 16, state.noise_variance);
+    state.seed = Math.round(number("seed", 1, 999, 1));
+    state.draws = Math.round(number("draws", 1, MOST[state.chains], state.draws));
+    for (const side of ["left", "right"].filter((each) => ALGORITHMS.includes(given[each]))) {
+      state[side] = [given[side], {}];
+      for (const [key, { least, most }] of Object.entries(lab.algorithms[given[side]].parameters)) {
+        const value = number(side + "." + key, least, most);
+        if (value !== undefined) state[side][1][key] = value;
       }
     }
     return state;
   }
 
-  // The three views of a side, one under the other.
-  const HEIGHTS = [250, 125, 125];
-  const VIEWS = [
-    function (context, box, side, shown) {
-      const { chains, x, y, landscape } = side, colour = colourOf(side.algorithm), many = chains > 1;
-      const panel = lab.pathView(context, box, { title: "", landscape, xs: x, ys: y, from: many ? (shown - 1) * chains : Math.max(0, shown - 80), to: shown * chains, colour, words: many ? "chains now" : "last 80 draws", joined: !many });
-      const info = side.infos[shown - 1] || {}, states = info.tree ? info.tree.states : [];
-      for (const { position, kept } of states) { panel.point(...position, lab.theme.ink, { kind: kept ? "disc" : "ring", size: 2.5 }); }
-      if (info.path) { panel.line(info.path.map((point) => point[0]), info.path.map((point) => point[1]), lab.theme.ink, { width: 1 }); }
-      if (info.accepted === false) { panel.point(...info.proposal, "#D00000", { kind: "cross", size: 5, width: 2 }); }
-      if (!many) { panel.point(x[shown - 1], y[shown - 1], lab.theme.ink, { size: 5, kind: "ring", width: 2 }); }
-    },
-    function (context, box, side, shown) {
-      const { marginal, window } = side.landscape, many = side.chains > 1;
-      lab.histogramView(context, box, { title: "", density: marginal, range: window.slice(0, 2), highest: side.landscape.title === "25 modes" ? 1 : 1.6 * marginal(side.landscape.moments.mean), values: side.x, from: many ? (shown - 1) * side.chains : 0, to: shown * side.chains, colour: colourOf(side.algorithm), words: many ? "chains now" : "draws so far" });
-    },
-    function (context, box, side, shown) {
-      const { variance } = side.landscape.moments;
-      lab.runningView(context, box, { title: "", length: shown, shown, range: [0, 2.5 * variance], truth: variance, label: "var θ₁", unit: "draw", series: [{ running: lab.running(side.squares.subarray(0, shown)), colour: colourOf(side.algorithm), words: "so far, two standard errors" }] });
-    },
-  ];
+  // The views of a side: the path with what its last step did, the draws, the running variance.
+  const VIEWS = [[240, function (context, box, { algorithm, chains, x, y, landscape, infos }, shown) {
+    const many = chains > 1, last = shown - 1, { tree, path, accepted, proposal } = infos[last], { ink } = lab.theme;
+    const legend = tree ? [{ words: "tree", colour: ink, mark: "disc", size: 2.5 }, { words: "thrown away", colour: ink, mark: "ring", size: 2.5 }] : accepted === undefined ? [] : [{ words: "rejected", colour: "#D00000", mark: "cross" }];
+    const panel = lab.pathView(context, box, { landscape, xs: x, ys: y, from: many ? last * chains : Math.max(0, shown - 80), to: shown * chains, colour: colourOf(algorithm), words: many ? "chains now" : "last 80 draws", joined: !many, legend, legendLines: 2 });
+    if (many) return;
+    for (const { position, kept } of tree ? tree.states : []) panel.point(...position, ink, { kind: kept ? "disc" : "ring", size: 2.5 });
+    if (path) panel.line(path.map((point) => point[0]), path.map((point) => point[1]), ink, { width: 1 });
+    if (accepted === false) panel.point(...proposal, "#D00000", { kind: "cross", size: 5, width: 2 });
+    panel.point(x[last], y[last], ink, { size: 5, kind: "ring", width: 2 });
+  }], [125, function (context, box, { algorithm, chains, x, landscape }, shown) {
+    const { marginal, window, moments, title } = landscape, many = chains > 1;
+    const series = [{ values: x, from: many ? (shown - 1) * chains : 0, to: shown * chains, colour: colourOf(algorithm), words: many ? "chains now" : "draws so far" }];
+    lab.histogramView(context, box, { density: marginal, range: window.slice(0, 2), highest: 1.8 * marginal(title === "double well" ? 1 : moments.mean), series });
+  }], [125, function (context, box, { algorithm, squares, landscape }, shown) {
+    const { variance } = landscape.moments, running = lab.running(squares.subarray(0, shown));
+    lab.runningView(context, box, { length: shown, shown, range: [0, 2.5 * variance], truth: variance, label: "var θ₁", unit: "draw", series: [{ running, colour: colourOf(algorithm), words: "so far" }] });
+  }]];
 
-  lab.sandbox = { STORIES, ALGORITHMS, LANDSCAPES, storyState, toAddress, fromAddress, begin, advance, read, wrong };
-})();
+  function mount(holder) {
+    const { element, button } = lab, sides = ["left", "right"];
+    let state = fromAddress(location.hash), runs, shown, playing;
+    const choice = (names, titles, change) => element("select", { change: (event) => change(event.target.value) }, ...names.map((name, i) => element("option", { value: name }, titles[i])));
+    const set = (key, value) => ((state[key] = value), compute());
+    const tries = STORIES.map((story) => button(story.name, () => choose(stateOf(story))));
+    const why = element("p", { class: "lab-why" }), see = element("p", { class: "lab-see", role: "status" });
+    const landscape = choice(LANDSCAPES, LANDSCAPES.map((name) => lab.landscapes[name].title), (value) => set("landscape", value));
+    const chains = choice(["1", "1000"], ["one chain", "1,000 chains, where it can"], (value) => ((state.draws = Math.min(state.draws, MOST[value])), set("chains", Number(value))));
+    const V = lab.slider({ words: "gradient noise", symbol: "V", least: 0, most: 16, step: 0.5, digits: 1 }, 0, (value) => set("noise_variance", value));
+    const seed = element("input", { type: "number", min: 1, max: 999, change: () => seed.checkValidity() && set("seed", seed.valueAsNumber) });
+    const play = button("Run", () => (playing ? halt() : run())), scrub = element("input", { type: "range", min: 1, "aria-label": "draw", input: () => (halt(), show(+scrub.value)) }), count = element("output", { class: "lab-count" });
+    const columns = sides.map(function (side) {
+      const algorithm = choice(ALGORITHMS, ALGORITHMS.map((name) => lab.algorithms[name].title), (value) => set(side, [value, {}])), sliders = element("div", { class: "lab-sliders" });
+      const canvases = VIEWS.map(([height]) => element("canvas", { role: "img", style: `height: ${height}px` }));
+      algorithm.setAttribute("aria-label", "algorithm on the " + side);
+      return { algorithm, sliders, canvases, box: element("div", { class: "lab-side" }, algorithm, sliders, ...canvases) };
+    });
+    const root = element("div", { class: "lab lab-sandbox", role: "group", "aria-label": "sandbox" }, element("div", { class: "lab-try" }, element("b", {}, "Try"), ...tries), why,
+      element("div", { class: "lab-common" }, element("label", {}, "landscape ", landscape), element("label", {}, "draws of ", chains), element("label", {}, "seed ", seed), V),
+      element("div", { class: "lab-moves" }, play, button("Step", () => (halt(), forward(1))), scrub, count, button("Reset", () => choose(stateOf(STORIES[0]))), button("Save picture", save)), see, element("div", { class: "lab-both" }, ...columns.map(({ box }) => box)));
+
+    function halt() {
+      cancelAnimationFrame(playing);
+      playing = undefined;
+      play.textContent = "Run";
+      say();
+    }
+    function run() {
+      play.textContent = "Pause";
+      const calm = lab.wantsLessMotion();
+      let frame = 0;
+      playing = requestAnimationFrame(function next() {
+        playing = requestAnimationFrame(next);
+        if (!calm || frame++ % 30 === 0) forward(Math.ceil(shown / 300));
+        if (shown === MOST[state.chains]) halt();
+      });
+    }
+    function forward(draws) {
+      const until = Math.min(MOST[state.chains], shown + draws);
+      state.draws = Math.max(state.draws, until);
+      runs.forEach((side) => advance(side, state.draws));
+      show(until);
+    }
+    function choose(chosen) {
+      state = structuredClone(chosen);
+      compute();
+    }
+    // Run both sides for this state, and show the end.
+    function compute() {
+      runs = sides.map((side) => advance(begin(state, side), state.draws));
+      [landscape.value, chains.value, seed.value] = [state.landscape, state.chains, state.seed];
+      V.set(state.noise_variance);
+      columns.forEach(function ({ algorithm, sliders }, i) {
+        const [name, given] = state[sides[i]], { parameters } = lab.algorithms[name];
+        algorithm.value = name;
+        if (sliders.algorithm !== name) sliders.replaceChildren(...Object.entries(parameters).map(([key, one]) => {
+          const whole = Number.isInteger(one.value) && Number.isInteger(one.least) && one.most > 50, digits = /num|length|depth/.test(key) ? 0 : 3;
+          return Object.assign(lab.slider({ ...one, digits, step: digits || whole ? undefined : 1 }, one.value, (value) => ((state[sides[i]][1][key] = value), compute())), { key });
+        }));
+        sliders.algorithm = name;
+        for (const slider of sliders.children) slider.set(given[slider.key] ?? parameters[slider.key].value);
+      });
+      show(state.draws);
+      halt();
+    }
+    function show(number) {
+      shown = number;
+      [scrub.max, scrub.value, count.textContent] = [state.draws, shown, `draw ${shown} of ${state.draws}`];
+      scrub.setAttribute("aria-valuetext", count.textContent);
+      draw();
+    }
+    function draw() {
+      columns.forEach(({ canvases }, i) => canvases.forEach((canvas, j) => VIEWS[j][1](...lab.fit(canvas), runs[i], shown)));
+    }
+    // What one sees, when nothing moves: in words, and in the address.
+    function say() {
+      const story = STORIES.find((each) => toAddress(stateOf(each)) === toAddress(state)), address = toAddress(state);
+      const words = runs.map(function (side) {
+        const { variance, error, truth } = read(side, shown), title = lab.algorithms[side.algorithm].title;
+        return !(variance < 1e6) ? `${title} has exploded` : `${title} has variance ${lab.said(variance, 1)} ± ${lab.said(2 * error, 1)}, ${wrong({ variance, error, truth }) ? "which is wrong" : "which agrees with the truth"}`;
+      });
+      tries.forEach((one, i) => one.setAttribute("aria-pressed", STORIES[i] === story));
+      why.textContent = story ? story.why : "Your own setting. The address of the page holds it.";
+      see.textContent = `After ${shown} draws, where the truth is ${lab.said(runs[0].landscape.moments.variance, 1)}: left, ${words[0]}; right, ${words[1]}.`;
+      columns.forEach(({ canvases }, i) => canvases.forEach((canvas, j) => canvas.setAttribute("aria-label", `${["path", "histogram", "running variance"][j]}: ${words[i]}`)));
+      if (location.hash !== address) history.replaceState(null, "", address);
+    }
+    function save() {
+      const all = columns.flatMap(({ canvases }) => canvases), picture = element("canvas", { width: 2 * all[0].width, height: all[0].height + 2 * all[1].height });
+      all.forEach((canvas, i) => picture.getContext("2d").drawImage(canvas, i < 3 ? 0 : all[0].width, [0, all[0].height, all[0].height + all[1].height][i % 3]));
+      element("a", { href: picture.toDataURL(), download: "sandbox.png" }).click();
+    }
+
+    root.live = () => ({ state, shown, runs });  // for the tests
+    holder.querySelector("img").replaceWith(root);
+    compute();
+    lab.followTheme(draw);
+    new ResizeObserver(draw).observe(root);
+    addEventListener("hashchange", () => choose(fromAddress(location.hash)));
+  }
+
+  lab.sandbox = { STORIES, stateOf, toAddress, fromAddress, begin, advance, read, VIEWS };
+  if (typeof document !== "undefined") document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(".live-sandbox").forEach(mount));
+}
