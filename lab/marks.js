@@ -1,6 +1,13 @@
 // Marks that only figures in the prose use.
 "use strict";
 
+// An axis in powers of ten.
+lab.powers = {
+  to: (value) => Math.log10(Math.max(value, 1e-300)),
+  words: (power) => (power >= -2 && power <= 3 ? String(Number((10 ** power).toPrecision(2))) : "10" + [...String(power)].map((digit) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(digit)]).join("")),
+  least: 1,
+};
+
 lab.marks = function (panel, { left, top, right, bottom, text }) {
   // A point with its bar.
   panel.error = function (x, y, half, colour) {

@@ -10,27 +10,24 @@ lab.colours = {
 lab.theme = { dark: false, ink: "#222832", paper: "#ffffff" };
 // On dark ground the few that would vanish there are lighter.
 lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#4FA9E2", "#882255": "#D9538F", "#D00000": "#FF6B6B" };
-lab.font = "12px -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif";
+lab.font = "12px system-ui, sans-serif";
 
-// Round numbers that divide [low, high] in at most so many parts, a whole number apart where they are exponents.
-lab.ticks = function (low, high, parts, whole) {
-  const rough = Math.max((high - low) / parts, whole ? 1 : 0), power = 10 ** Math.floor(Math.log10(rough)), found = [];
+// How an axis goes: from a number to its place, and the words of a tick. marks.js has one in powers of ten.
+lab.plain = { to: (value) => value, words: (value) => String(Number(value.toPrecision(10))).replace("-", "−"), least: 0 };
+
+// Round numbers that divide [low, high] in at most so many parts, and are not less than `least` apart.
+lab.ticks = function (low, high, parts, least) {
+  const rough = Math.max((high - low) / parts, least), power = 10 ** Math.floor(Math.log10(rough)), found = [];
   const size = [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999) * power;
   for (let i = Math.ceil(low / size - 1e-9); i * size <= high + 1e-9 * size; i++) found.push(i * size);
   return found;
 };
 
-// The words of a tick: a number, or a power of ten.
-lab.tickWords = function (value, log) {
-  if (!log || (value >= -2 && value <= 3)) return String(Number((log ? 10 ** value : value).toPrecision(10))).replace("-", "−");
-  return "10" + [...String(value)].map((digit) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(digit)]).join("");
-};
-
-// Axes: {x: [low, high], y: [low, high], xlabel, ylabel, title, legend: [{words, colour, mark}], logx, logy, equal}.
+// Axes: {x: [low, high], y: [low, high], xlabel, ylabel, title, legend: [{words, colour, mark}], across, upwards, equal}.
 // With `equal` one unit is as long on both, so that a circle is a circle.
 lab.panel = function (context, box, axes) {
   const { ink, paper, dark } = lab.theme, LINE = 16;
-  const scaleOf = (log) => (log ? (v) => Math.log10(Math.max(v, 1e-300)) : (v) => v), fx = scaleOf(axes.logx), fy = scaleOf(axes.logy);
+  const { across = lab.plain, upwards = lab.plain } = axes;
   context.font = lab.font;
   const lines = [];  // of the legend
   let room = 0;
@@ -43,12 +40,12 @@ lab.panel = function (context, box, axes) {
   const head = axes.title ? LINE : 0, left = box.left + 50, right = box.left + box.width - 18;
   const top = box.top + 8 + head + LINE * Math.max(lines.length, axes.legendLines || 0), bottom = box.top + box.height - 38;
   const wide = right - left, tall = bottom - top;
-  let [x0, x1] = axes.x.map(fx), [y0, y1] = axes.y.map(fy);
+  let [x0, x1] = axes.x.map(across.to), [y0, y1] = axes.y.map(upwards.to);
   if (axes.equal) {  // show more of one axis rather than stretch it
     const unit = Math.max((x1 - x0) / wide, (y1 - y0) / tall), moreX = (unit * wide - x1 + x0) / 2, moreY = (unit * tall - y1 + y0) / 2;
     [x0, x1, y0, y1] = [x0 - moreX, x1 + moreX, y0 - moreY, y1 + moreY];
   }
-  const toX = (x) => left + ((fx(x) - x0) * wide) / (x1 - x0), toY = (y) => bottom - ((fy(y) - y0) * tall) / (y1 - y0);
+  const toX = (x) => left + ((across.to(x) - x0) * wide) / (x1 - x0), toY = (y) => bottom - ((upwards.to(y) - y0) * tall) / (y1 - y0);
 
   function style(colour, { width = 1.5, alpha = 1, dash = [] } = {}) {
     context.strokeStyle = context.fillStyle = (dark && lab.lighter[colour]) || colour;
@@ -102,7 +99,7 @@ lab.panel = function (context, box, axes) {
       paint(colour, settings, () => (trace(xs, ys, from, to), context.stroke()));
     },
     // Between two curves; without a second one down to the edge, as the book draws a true density.
-    area(xs, upper, colour, lower, alpha = 0.35) {
+    area(xs, upper, colour, lower, alpha = dark ? 0.5 : 0.35) {
       paint(colour, { alpha }, function () {
         trace(xs, upper, 0, xs.length);
         for (let i = xs.length - 1; i >= 0; i--) context.lineTo(toX(xs[i]), lower ? toY(lower[i]) : bottom);
@@ -140,20 +137,20 @@ lab.panel = function (context, box, axes) {
     style(entry.colour, entry);
     context.beginPath();
     if (kind === "line") context.moveTo(x, y), context.lineTo(x + 18, y), context.stroke();
-    else if (kind === "area") (context.globalAlpha = 0.35), context.fillRect(x, y - 5, 18, 10);
+    else if (kind === "area") (context.globalAlpha = dark ? 0.5 : 0.35), context.fillRect(x, y - 5, 18, 10);
     else mark(kind, x + 9, y, entry.size || 4);
     style(ink);
     text(entry.words, x + 23, y, "left", "middle");
   }));
-  for (const value of lab.ticks(x0, x1, Math.max(3, Math.floor(wide / 48)), axes.logx)) {
+  for (const value of lab.ticks(x0, x1, Math.max(3, Math.floor(wide / 48)), across.least)) {
     const x = left + ((value - x0) * wide) / (x1 - x0);
     context.fillRect(x - 0.5, bottom, 1, 4);
-    text(lab.tickWords(value, axes.logx), x, bottom + 7, "center", "top");
+    text(across.words(value), x, bottom + 7, "center", "top");
   }
-  for (const value of lab.ticks(y0, y1, Math.max(2, Math.floor(tall / 36)), axes.logy)) {
+  for (const value of lab.ticks(y0, y1, Math.max(2, Math.floor(tall / 36)), upwards.least)) {
     const y = bottom - ((value - y0) * tall) / (y1 - y0);
     context.fillRect(left - 4, y - 0.5, 4, 1);
-    text(lab.tickWords(value, axes.logy), left - 7, y, "right", "middle");
+    text(upwards.words(value), left - 7, y, "right", "middle");
   }
   text(axes.xlabel, (left + right) / 2, box.top + box.height - 3, "center", "bottom");
   context.save();

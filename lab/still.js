@@ -64,15 +64,25 @@ class Drawing {
 
 function short(number) { return String(Math.round(10 * number) / 10); }
 
-// Draw the panels of a figure, run for the values of its first preset, two in a row.
+// What is drawn of a figure, run for the values of its first preset: [{height, wide, draw(context, box)}].
+function panelsOf(lab, name) {
+  if (name === "sandbox") {
+    const { STORIES, stateOf, begin, advance, VIEWS } = lab.sandbox, state = stateOf(STORIES[0]);
+    const sides = ["left", "right"].map((side) => advance(begin(state, side), state.draws));
+    return VIEWS.flatMap(([height, view]) => sides.map((side) => ({ height, draw: (context, box) => view(context, box, side, state.draws) })));
+  }
+  const figure = lab.figures[name], values = lab.presetValues(figure, figure.presets[0]), run = figure.run(values, 1);
+  return figure.panels.map((panel) => ({ ...panel, draw: (context, box) => panel.draw(context, box, run, run.length, values) }));
+}
+
+// Draw a figure, two panels in a row; SVG.
 function draw(name) {
-  const lab = load(name), figure = lab.figures[name], drawing = new Drawing(), width = 720;
-  const values = lab.presetValues(figure, figure.presets[0]), run = figure.run(values, 1);
+  const drawing = new Drawing(), width = 720;
   let left = 0, top = 0, row = 0;
-  for (const panel of figure.panels) {
-    const height = panel.height || 270, own = panel.wide ? width : width / 2 - 6;
-    if (left + own > width) { top += row; left = row = 0; }
-    panel.draw(drawing, { left, top, width: own, height }, run, run.length, values);
+  for (const { height, wide, draw } of panelsOf(load(name), name)) {
+    const own = wide ? width : width / 2 - 6;
+    if (left + own > width) [top, left, row] = [top + row, 0, 0];
+    draw(drawing, { left, top, width: own, height });
     left += own + 12;
     row = Math.max(row, height + 12);
   }

@@ -73,7 +73,7 @@
         alt: (run) => run.stable ? "Energy error of each step on a logarithmic scale: it stays below a dashed line." : "Energy error of each step on a logarithmic scale: it climbs without end.",
         draw(context, box, run, shown, { step_size }) {
           const steps = lab.grid(0, STEPS, STEPS), panel = lab.panel(context, box, {
-            title: "Energy error of each step", x: [0, STEPS], y: run.stable ? [1e-6, 1e2] : [1e-6, 1e30], logy: true, xlabel: "step", ylabel: "|H − H₀| / H₀", legendLines: 2,
+            title: "Energy error of each step", x: [0, STEPS], y: run.stable ? [1e-6, 1e2] : [1e-6, 1e30], upwards: lab.powers, xlabel: "step", ylabel: "|H − H₀| / H₀", legendLines: 2,
             legend: [{ words: "leapfrog", colour: BLUE, mark: "disc" }, { words: "largest that the ellipse allows", colour: BLUE, width: 1, dash: [4, 3] }],
           });
           if (run.stable) { panel.level(bound(step_size), BLUE, { width: 1, dash: [4, 3] }); }
@@ -85,7 +85,7 @@
         alt: (run) => `Largest energy error against the step size: a curve that rises to infinity at the stability limit, ε = 2. The point of this run is ${run.stable ? "on it" : "beyond the limit"}.`,
         draw(context, box, run, shown, { step_size }) {
           const panel = lab.panel(context, box, {
-            title: "Largest energy error against the step size", x: [0, 2.15], y: [1e-4, 1e3], logy: true, xlabel: "step size ε", ylabel: "largest error",
+            title: "Largest energy error against the step size", x: [0, 2.15], y: [1e-4, 1e3], upwards: lab.powers, xlabel: "step size ε", ylabel: "largest error",
             legend: [{ words: "1/(1 − ¼ε²) − 1", colour: BLUE }, { words: "this run", colour: BLUE, mark: "disc", size: 5 }, { words: "stability limit ε = 2", colour: "#D55E00", dash: [6, 3] }],
           });
           panel.shade(2, 2.15, "#D55E00", 0.2);

@@ -88,7 +88,7 @@
         alt: (run, { batch_size }) => `Mean square of the noise against the batch size: a falling curve that drops to zero at 40, and the point of this run at ${batch_size}.`,
         draw(context, box, run, shown, { batch_size }) {
           const panel = lab.panel(context, box, {
-            title: "Mean square of the noise", x: [0.9, 44], y: [0.02, 100], logx: true, logy: true, xlabel: "size of the minibatch n", ylabel: "tr V", legendLines: 2,
+            title: "Mean square of the noise", x: [0.9, 44], y: [0.02, 100], across: lab.powers, upwards: lab.powers, xlabel: "size of the minibatch n", ylabel: "tr V", legendLines: 2,
             legend: [{ words: "N²(N − n)/(n(N − 1)) tr Σ", colour: lab.theme.ink, width: 1.5 }, { words: "these minibatches", colour: DOTS, mark: "disc", size: 4 }],
           });
           panel.line(sizes, traces.map((t) => Math.max(t, 1e-3)), lab.theme.ink);
