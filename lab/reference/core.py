@@ -28,11 +28,11 @@ class Noise(Protocol):
 
 
 def exp(x: float) -> float:
-    """Compute the exponential function, exp x = 2^k exp(x − k log 2), by Taylor's series; 0 below −708 and ∞ above 709.
+    """Compute eˣ as 2ᵏ times e to the power of the rest, x − k log 2, by Taylor's series; 0 below −708 and ∞ above 709.
 
     Example:
-        >>> exp(1.0)
-        2.718281828459045
+        >>> abs(exp(1.0) - math.e) < 1e-15
+        True
     """
     if x != x:
         return x
@@ -52,8 +52,8 @@ def log(x: float) -> float:
     """Compute the natural logarithm, log x = k log 2 + 2 artanh((m − 1)/(m + 1)) for x = 2^k m, by its series.
 
     Example:
-        >>> log(2.0)
-        0.6931471805599453
+        >>> abs(log(10.0) - math.log(10)) < 1e-15
+        True
     """
     if not x > 0:
         return -math.inf if x == 0 else math.nan

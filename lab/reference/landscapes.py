@@ -1,4 +1,4 @@
-"""What to sample: ``lab/landscapes.js`` in Python, energies and gradients."""
+"""What to sample: ``lab/landscapes.js`` and ``lab/regression.js`` in Python, energies and gradients."""
 
 import math
 

