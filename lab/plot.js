@@ -9,7 +9,7 @@ lab.colours = {
 };
 lab.themes = { light: { ink: "#222832", paper: "#ffffff" }, dark: { dark: true, ink: "#ced6dd", paper: "#121212" } };
 lab.theme = lab.themes.light;
-// Those that would vanish on dark ground.
+// For dark ground.
 lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#4FA9E2", "#882255": "#D9538F", "#D00000": "#FF6B6B" };
 lab.font = "12px Helvetica, Arial, sans-serif";
 
@@ -141,7 +141,7 @@ lab.panel = function (context, box, axes) {
     style(ink);
     text(entry.words, x + 23, y, "left", "middle");
   }));
-  for (const value of lab.ticks(x0, x1, Math.max(3, Math.floor(wide / 48)), across.least)) {
+  for (const value of lab.ticks(x0, x1, Math.max(4, Math.floor(wide / 48)), across.least)) {
     const x = left + ((value - x0) * wide) / (x1 - x0);
     context.fillRect(x - 0.5, bottom, 1, 4);
     text(across.words(value), x, bottom + 7, "center", "top");
