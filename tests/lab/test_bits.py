@@ -13,44 +13,6 @@ from lab.reference.algorithms import ALGORITHMS
 from tests.lab.cases import CASES, STEPS, digest, parameters_of, run_reference
 from tests.lab.node import FILES, run
 
-PLAY = """
-const results = [];
-for (const { algorithm, parameters, normals, uniforms, steps } of given) {
-  parameters.landscape = lab.landscapes[parameters.landscape];
-  const noise = lab.recorded(normals, uniforms), kernel = lab.algorithms[algorithm];
-  let state = kernel.init(Float64Array.from(parameters.landscape.start), parameters, noise);
-  const digests = [digest(state)];
-  for (let step = 0; step < steps; step++) {
-    state = kernel.step(state, parameters, noise);
-    digests.push(digest(state));
-  }
-  results.push({ digests, used: noise.used() });
-}
-return results;
-"""
-
-
-@pytest.fixture(scope="module")
-def played():
-    """All cases, replayed by the scripts in one process."""
-    given = []
-    for algorithm, landscape in CASES:
-        recorded = run_reference(algorithm, landscape)
-        case = {"algorithm": algorithm, "parameters": parameters_of(algorithm, landscape), "steps": STEPS}
-        given.append(case | {"normals": recorded.normals, "uniforms": recorded.uniforms})
-    return dict(zip(CASES, run(PLAY, given), strict=True))
-
-
-@pytest.mark.parametrize(("algorithm", "landscape"), CASES)
-def test_a_script_equals_the_reference(played, algorithm, landscape):
-    """Positions, momenta, energies and all that a step learned, trees and trajectories included."""
-    reference, script = run_reference(algorithm, landscape), played[algorithm, landscape]
-    differing = [step for step, words in enumerate(zip(reference.digests, script["digests"], strict=True)) if len(set(words)) > 1]
-    assert not differing, f"the first step that differs is {differing[0]}"
-    assert script["used"] == [len(reference.normals), len(reference.uniforms)]
-    assert all(math.isfinite(x) for state in reference.states for x in state["position"])
-    assert len({tuple(state["position"]) for state in reference.states}) > 50  # or there was nothing to compare
-
 
 def test_every_algorithm_and_landscape_is_compared():
     names = run("return [Object.keys(lab.algorithms), Object.keys(lab.landscapes)]")
@@ -69,29 +31,41 @@ def test_a_digest_tells_the_last_bit_apart():
     ) == [digest(x) for x in (state, ulp, sign)]
 
 
-def test_a_path_that_leaves_the_finite_numbers_does_so_alike():
-    script = """
-    return given.map((name) => {
-      const parameters = lab.parameters(name, { landscape: lab.landscapes.double_well, step_size: 3 });
-      const noise = lab.noise(3), kernel = lab.algorithms[name];
-      let state = kernel.init(Float64Array.of(9, 1), parameters, noise);
-      return Array.from({ length: 30 }, () => digest((state = kernel.step(state, parameters, noise))));
-    });
-    """
-    sliders = """
-    const names = Object.keys(lab.algorithms);
-    return Object.fromEntries(names.map((name) => [name, lab.parameters(name, { landscape: null })]));
-    """
-    defaults = run(sliders)
-    scripts = dict(zip(ALGORITHMS, run(script, list(ALGORITHMS)), strict=True))
-    for name, kernel in ALGORITHMS.items():
-        parameters = defaults[name] | {"landscape": LANDSCAPES["double_well"], "step_size": 3}
-        noise = core.Generator(3)
-        state, digests = kernel.init((9.0, 1.0), parameters, noise), []
-        for _ in range(30):
+AS_A_PAGE_DOES = """
+const results = {};
+for (const name of Object.keys(lab.algorithms)) {
+  for (const landscape of Object.keys(lab.landscapes)) {
+    const parameters = lab.parameters(name, { ...given.settings, landscape: lab.landscapes[landscape] });
+    const kernel = lab.algorithms[name], noise = lab.noise(3);
+    let state = kernel.init(Float64Array.from(given.start || parameters.landscape.start), parameters, noise);
+    const digests = Array.from({ length: given.steps }, () => digest((state = kernel.step(state, parameters, noise))));
+    results[`${name} ${landscape}`] = { digests, sliders: { ...parameters, landscape } };
+  }
+}
+return results;
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"steps": 20, "settings": {"noise_variance": 1.0, "batch_size": 0}},
+        {"steps": 20, "settings": {"noise_variance": 1.0, "batch_size": 3}},
+        {"steps": 30, "settings": {"noise_variance": 0.0, "step_size": 3.0}, "start": [9.0, 1.0]},
+    ],
+    ids=["gradient noise", "minibatches", "a step that is too large"],
+)
+def test_the_runs_of_a_page_equal_the_reference(given):
+    """From a seed, with the sliders where they are at first; with too large a step numbers overflow, and do so alike."""
+    for case, script in run(AS_A_PAGE_DOES, given).items():
+        name, landscape = case.split()
+        parameters = script["sliders"] | {"landscape": LANDSCAPES[landscape]}
+        noise, kernel = core.Generator(3), ALGORITHMS[name]
+        state, digests = kernel.init(given.get("start", LANDSCAPES[landscape].start), parameters, noise), []
+        for _ in range(given["steps"]):
             state = kernel.step(state, parameters, noise)
             digests.append(digest(state))
-        assert digests == scripts[name], name
+        assert digests == script["digests"], case
 
 
 def test_the_generator_equals_the_reference():
@@ -134,3 +108,42 @@ def test_node_can_require_the_files_in_order():
     program = "".join(f"require({json.dumps(str(file))});" for file in FILES) + "console.log(Object.keys(lab.algorithms).length)"
     done = node(["-e", program], return_completed_process=True, stdout=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 0 and int(done.stdout) == len(ALGORITHMS)
+
+
+PLAY = """
+const results = [];
+for (const { algorithm, parameters, normals, uniforms, steps } of given) {
+  parameters.landscape = lab.landscapes[parameters.landscape];
+  const noise = lab.recorded(normals, uniforms), kernel = lab.algorithms[algorithm];
+  let state = kernel.init(Float64Array.from(parameters.landscape.start), parameters, noise);
+  const digests = [digest(state)];
+  for (let step = 0; step < steps; step++) {
+    state = kernel.step(state, parameters, noise);
+    digests.push(digest(state));
+  }
+  results.push({ digests, used: noise.used() });
+}
+return results;
+"""
+
+
+@pytest.fixture(scope="module")
+def played():
+    """All cases, replayed by the scripts in one process."""
+    given = []
+    for algorithm, landscape in CASES:
+        recorded = run_reference(algorithm, landscape)
+        case = {"algorithm": algorithm, "parameters": parameters_of(algorithm, landscape), "steps": STEPS}
+        given.append(case | {"normals": recorded.normals, "uniforms": recorded.uniforms})
+    return dict(zip(CASES, run(PLAY, given), strict=True))
+
+
+@pytest.mark.parametrize(("algorithm", "landscape"), CASES)
+def test_a_script_equals_the_reference(played, algorithm, landscape):
+    """Positions, momenta, energies and all that a step learned, trees and trajectories included."""
+    reference, script = run_reference(algorithm, landscape), played[algorithm, landscape]
+    differing = [step for step, words in enumerate(zip(reference.digests, script["digests"], strict=True)) if len(set(words)) > 1]
+    assert not differing, f"the first step that differs is {differing[0]}"
+    assert script["used"] == [len(reference.normals), len(reference.uniforms)]
+    assert all(math.isfinite(x) for state in reference.states for x in state["position"])
+    assert len({tuple(state["position"]) for state in reference.states}) > 50  # or there was nothing to compare
