@@ -10,7 +10,7 @@ lab.colours = {
 lab.themes = { light: { ink: "#222832", paper: "#ffffff" }, dark: { dark: true, ink: "#ced6dd", paper: "#121212" } };
 lab.theme = lab.themes.light;
 // For dark ground.
-lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#4FA9E2", "#882255": "#D9538F", "#D00000": "#FF6B6B" };
+lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#6C93FF", "#882255": "#D9538F", "#D00000": "#FF6B6B" };
 lab.font = "12px Helvetica, Arial, sans-serif";
 
 // An axis: the place of a number, and the words of a tick.

@@ -80,15 +80,16 @@
         height: 210, wide: true,
         alt: () => "Step size over the cycles: half waves of a cosine; the first four fifths of each are marked explore, the last fifth sample.",
         draw(context, box, run, shown, { step_size }) {
-          const first = Math.max(0, Math.min(Math.ceil(shown / run.cycle), run.cycles) - 4) * run.cycle, end = first + 4 * run.cycle, steps = lab.grid(first, end - 1, Math.min(400, end - first - 1)).map(Math.round);
+          const cycles = box.width < 500 ? 2 : 4, first = Math.max(0, Math.min(Math.ceil(shown / run.cycle), run.cycles) - cycles) * run.cycle;
+          const end = first + cycles * run.cycle, steps = lab.grid(first, end - 1, Math.min(400, end - first - 1)).map(Math.round), top = Math.max(0.08, 1.25 * step_size);
           const panel = lab.panel(context, box, {
-            title: "Step size over four cycles", x: [first, end], y: [0, Math.max(0.08, 1.25 * step_size)], xlabel: "step k", ylabel: "η",
+            title: "Step size over the last cycles", x: [first, end], y: [0, top], xlabel: "step k", ylabel: "η",
             legend: [{ words: "η", colour: TRUTH, width: 3 }, { words: "2σ²: above it no mode holds the chain", colour: lab.theme.ink, width: 1, dash: [2, 3] }, { words: "sample: draws are kept", colour: GREEN, mark: "area" }],
           });
           for (let cycle = first; cycle < end; cycle += run.cycle) {
             panel.shade(cycle + run.cycle - run.keep, cycle + run.cycle, GREEN, 0.3);
-            panel.note("explore", cycle + 0.38 * run.cycle, 0.9 * Math.max(0.08, 1.25 * step_size), "center");
-            panel.note("sample", cycle + 0.9 * run.cycle, 0.9 * Math.max(0.08, 1.25 * step_size), "center");
+            panel.note("explore", cycle + 0.4 * run.cycle, 0.92 * top, "center");
+            panel.note("sample", cycle + 0.99 * run.cycle, 0.92 * top, "right");
           }
           panel.line(steps, steps.map((k) => run.sizes[k]), TRUTH, { width: 3 });
           panel.level(LIMIT, lab.theme.ink, { width: 1, dash: [2, 3] });
