@@ -14,21 +14,17 @@ lab.element = function (tag, attributes, ...inner) {
 
 lab.button = (words, click) => lab.element("button", { type: "button", click }, words);
 
-// A slider with its words, its symbol and its value; `text`, if there is one, is the value of the text's example, which is marked.
-lab.slider = function ({ words, symbol, least, most, scale, step, digits = 2, unit = "", text }, value, change) {
+// A slider with its words, its symbol and its value.
+lab.slider = function ({ words, symbol, least, most, scale, step, digits = 2, unit = "" }, value, change) {
   const log = scale === "log" && least > 0, last = step ? Math.round((most - least) / step) : 200;
   const toPlace = (v) => Math.round(last * (log ? Math.log(v / least) / Math.log(most / least) : (v - least) / (most - least)));
   const toValue = (place) => Number((log ? least * (most / least) ** (place / last) : least + ((most - least) * place) / last).toFixed(digits));
   const range = lab.element("input", { type: "range", min: 0, max: last, input: () => (show(toValue(+range.value)), change(toValue(+range.value))) });
   const shown = lab.element("output", {}), head = lab.element("span", {}, words + " ", lab.element("i", {}, symbol), symbol ? " = " : "", shown);
-  const track = lab.element("span", { class: "lab-track" }, range), whole = lab.element("label", { class: "lab-slider" }, head, track);
+  const whole = lab.element("label", { class: "lab-slider" }, head, lab.element("span", { class: "lab-track" }, range));
   function show(v) {
     shown.textContent = v.toFixed(digits) + unit;
     range.setAttribute("aria-valuetext", shown.textContent);
-  }
-  if (text !== undefined) {
-    head.append(lab.element("small", {}, "▲ in the text " + text.toFixed(digits) + unit));
-    track.append(lab.element("i", { class: "lab-mark", style: `--share: ${toPlace(text) / last}` }));
   }
   whole.set = (v) => ((range.value = toPlace(v)), show(v));
   whole.set(value);
@@ -38,22 +34,16 @@ lab.slider = function ({ words, symbol, least, most, scale, step, digits = 2, un
 // Take the colours of the page's theme; `changed` is called now, and when it turns dark or light.
 lab.followTheme = function (changed) {
   const root = document.documentElement;
-  function read() {
-    const dark = root.dataset.theme === "dark";
-    lab.theme = { dark, ink: dark ? "#ced6dd" : "#222832", paper: dark ? "#121212" : "#ffffff" };
-    changed();
-  }
+  const read = () => ((lab.theme = lab.themes[root.dataset.theme === "dark" ? "dark" : "light"]), changed());
   new MutationObserver(read).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
   read();
 };
 
 // Prepare a canvas for drawing, with as many pixels as the screen has; returns its context and its box.
 lab.fit = function (canvas) {
-  const width = canvas.clientWidth, height = canvas.clientHeight, ratio = window.devicePixelRatio, context = canvas.getContext("2d");
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
+  const { clientWidth: width, clientHeight: height } = canvas, ratio = devicePixelRatio, context = canvas.getContext("2d");
+  const size = [width, height].map((length) => Math.round(length * ratio));
+  if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = lab.theme.paper;
   context.fillRect(0, 0, width, height);

@@ -8,6 +8,9 @@ lab.powers = {
   least: 1,
 };
 
+// A line for what theory says, on the view of a running estimate.
+lab.theory = () => ({ words: "theory", colour: lab.theme.ink, width: 1, dash: [5, 3] });
+
 lab.marks = function (panel, { left, top, right, bottom, text }) {
   // A point with its bar.
   panel.error = function (x, y, half, colour) {

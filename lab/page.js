@@ -19,11 +19,17 @@ lab.mount = function (figure, holder) {
   let seed = 1, run, shown, playing, waiting;
   const why = element("p", { class: "lab-why" }), see = element("p", { class: "lab-see", role: "status" });
   const tries = presets.map((preset) => button(preset.name, () => choose(preset)));
-  const sliders = controls.map((control) => lab.slider({ ...control, text: control.value }, control.value, function (value) {
+  const sliders = controls.map((control) => lab.slider(control, control.value, function (value) {
     values[control.name] = value;
     cancelAnimationFrame(waiting);  // while a slider moves on there is one run a frame
     waiting = requestAnimationFrame(compute);
   }));
+  // A mark where the text's example has it.
+  sliders.forEach(function (slider, i) {
+    const { max, value } = slider.querySelector("input"), said = slider.querySelector("output").textContent, [head, track] = slider.children;
+    head.append(element("small", {}, "▲ in the text " + said));
+    track.append(element("i", { class: "lab-mark", style: `--share: ${value / max}` }));
+  });
   const play = button("Play", () => (playing ? halt() : begin()));
   const scrub = element("input", { type: "range", min: 0, "aria-label": unit, input: () => (halt(), show(+scrub.value)) });
   const count = element("output", { class: "lab-count" });

@@ -1,18 +1,19 @@
 // Plots in the look of the book: a panel has two axes, a legend above them, and marks.
-// It draws on a canvas in the page, and in still.js on anything with the same methods.
+// It draws on a canvas in the page, and in still.js on what has the same methods.
 "use strict";
 
 // Those of sgmc/figures.py: an algorithm keeps its colour.
 lab.colours = {
-  "random walk": "#000000", "SGD": "#56B4E9", "HMC": "#0072B2", "NUTS": "#E69F00", "naive SGHMC": "#D55E00",
-  "SGLD": "#009E73", "SGHMC": "#CC79A7", "SGNUTS": "#882255", "leapfrog": "#0072B2", "truth": "#8C8C8C",
+  random_walk: "#000000", hmc: "#0072B2", nuts: "#E69F00", sgld: "#009E73", cyclical: "#009E73", naive_sghmc: "#D55E00", sghmc: "#CC79A7",
+  sgnuts_reported: "#D55E00", sgnuts_repaired: "#882255", sgd: "#56B4E9", truth: "#8C8C8C",
 };
-lab.theme = { dark: false, ink: "#222832", paper: "#ffffff" };
-// On dark ground the few that would vanish there are lighter.
+lab.themes = { light: { ink: "#222832", paper: "#ffffff" }, dark: { dark: true, ink: "#ced6dd", paper: "#121212" } };
+lab.theme = lab.themes.light;
+// For dark ground.
 lab.lighter = { "#000000": "#F2F2F2", "#0072B2": "#4FA9E2", "#882255": "#D9538F", "#D00000": "#FF6B6B" };
-lab.font = "12px system-ui, sans-serif";
+lab.font = "12px Helvetica, Arial, sans-serif";
 
-// How an axis goes: from a number to its place, and the words of a tick. marks.js has one in powers of ten.
+// An axis: the place of a number, and the words of a tick.
 lab.plain = { to: (value) => value, words: (value) => String(Number(value.toPrecision(10))).replace("-", "−"), least: 0 };
 
 // Round numbers that divide [low, high] in at most so many parts, and are not less than `least` apart.
@@ -61,7 +62,7 @@ lab.panel = function (context, box, axes) {
   function trace(xs, ys, from, to) {
     for (let i = from; i < to; i++) context[i === from ? "moveTo" : "lineTo"](toX(xs[i]), toY(ys[i]));
   }
-  // Whatever is drawn of one path, in one style, and cut off at the frame.
+  // Draw in one style, cut off at the frame.
   function paint(colour, settings, draw) {
     context.save();
     context.beginPath();
@@ -98,7 +99,7 @@ lab.panel = function (context, box, axes) {
       const { from = 0, to = xs.length } = settings;
       paint(colour, settings, () => (trace(xs, ys, from, to), context.stroke()));
     },
-    // Between two curves; without a second one down to the edge, as the book draws a true density.
+    // Between two curves, or one and the lower edge.
     area(xs, upper, colour, lower, alpha = dark ? 0.5 : 0.35) {
       paint(colour, { alpha }, function () {
         trace(xs, upper, 0, xs.length);
@@ -109,16 +110,14 @@ lab.panel = function (context, box, axes) {
     points(xs, ys, colour, settings = {}) {
       const { from = 0, to = xs.length, size = 2, kind = "disc" } = settings;
       paint(colour, settings, function () {
-        for (let i = from; i < to; i++) {  // thousands of small ones: squares, which are quicker
+        for (let i = from; i < to; i++) {  // small ones are squares, which are quicker
           if (size <= 1.5) context.fillRect(toX(xs[i]) - size, toY(ys[i]) - size, 2 * size, 2 * size);
           else mark(kind, toX(xs[i]), toY(ys[i]), size);
         }
       });
     },
     point: (x, y, colour, settings) => panel.points([x], [y], colour, settings),
-    level(y, colour, settings) {
-      paint(colour, settings, () => (context.moveTo(left, toY(y)), context.lineTo(right, toY(y)), context.stroke()));
-    },
+    level: (y, colour, settings) => panel.line(axes.x, [y, y], colour, settings),
     contours(landscape) {
       paint(lab.colours.truth, { width: 1 }, function () {
         for (const [a, b, c, d] of lab.contours(landscape, axes.window || landscape.window)) context.moveTo(toX(a), toY(b)), context.lineTo(toX(c), toY(d));
@@ -142,7 +141,7 @@ lab.panel = function (context, box, axes) {
     style(ink);
     text(entry.words, x + 23, y, "left", "middle");
   }));
-  for (const value of lab.ticks(x0, x1, Math.max(3, Math.floor(wide / 48)), across.least)) {
+  for (const value of lab.ticks(x0, x1, Math.max(4, Math.floor(wide / 48)), across.least)) {
     const x = left + ((value - x0) * wide) / (x1 - x0);
     context.fillRect(x - 0.5, bottom, 1, 4);
     text(across.words(value), x, bottom + 7, "center", "top");

@@ -69,7 +69,7 @@ function panelsOf(lab, name) {
   if (name === "sandbox") {
     const { STORIES, stateOf, begin, advance, VIEWS } = lab.sandbox, state = stateOf(STORIES[0]);
     const sides = ["left", "right"].map((side) => advance(begin(state, side), state.draws));
-    return VIEWS.flatMap(([height, view]) => sides.map((side) => ({ height, draw: (context, box) => view(context, box, side, state.draws) })));
+    return VIEWS.flatMap((view, i) => sides.map((side) => ({ height: i ? 140 : 300, draw: (context, box) => view(context, box, side, state.draws) })));
   }
   const figure = lab.figures[name], values = lab.presetValues(figure, figure.presets[0]), run = figure.run(values, 1);
   return figure.panels.map((panel) => ({ ...panel, draw: (context, box) => panel.draw(context, box, run, run.length, values) }));

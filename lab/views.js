@@ -1,7 +1,7 @@
 // The views that figures share: a path on its landscape, a histogram against the truth, a running estimate with its bar; and their numbers.
 "use strict";
 
-// The normalised histogram of numbers from..to as a line through the middles of the bins, as the book draws it.
+// The normalised histogram of numbers from..to: the middles of the bins, and the densities.
 lab.histogram = function (values, [low, high], bins, from, to) {
   const counts = new Float64Array(bins), width = (high - low) / bins;
   for (let i = from; i < to; i++) {
@@ -63,16 +63,15 @@ lab.histogramView = function (context, box, { title, density, range, highest, la
   for (const { values, from = 0, to, colour, dash } of series) panel.line(...lab.histogram(values, range, bins, from, to), colour, { width: 2, dash });
 };
 
-// Running estimates with bars of two standard errors, series [{running, colour, words, dash}], against the truth and what theory expects.
-lab.runningView = function (context, box, { title, length, shown, range, truth, label, unit = "step", series, expected, legendLines }) {
-  const theory = { words: "theory", colour: lab.theme.ink, width: 1, dash: [5, 3] };
-  const legend = [{ words: "truth", colour: lab.colours.truth, width: 3 }, ...series.map((one) => ({ ...one, width: 2 })), ...(expected === undefined ? [] : [theory])];
-  const panel = lab.panel(context, box, { title, x: [0, length], y: range, xlabel: unit, ylabel: label, legend, legendLines });
+// Running estimates with bars of two standard errors, series [{running, colour, words, dash}], against the truth.
+lab.runningView = function (context, box, { title, length, shown, range, truth, label, unit = "step", series, legend = [], legendLines }) {
+  const entries = [{ words: "truth", colour: lab.colours.truth, width: 3 }, ...series.map((one) => ({ ...one, width: 2 })), ...legend];
+  const panel = lab.panel(context, box, { title, x: [0, length], y: range, xlabel: unit, ylabel: label, legend: entries, legendLines });
   panel.level(truth, lab.colours.truth, { width: 3 });
-  if (expected !== undefined) panel.level(expected, theory.colour, theory);
   for (const { running, colour, dash } of series) {
     const to = running.at.filter((at) => at <= shown).length;
     panel.area(running.at.slice(0, to), running.high, colour, running.low, 0.25);
     panel.line(running.at, running.mean, colour, { to, width: 2, dash });
   }
+  return panel;
 };

@@ -15,7 +15,6 @@ Where scripts run, ``lab/page.js`` puts the live figure in its place.
 
 import json
 import shutil
-
 from pathlib import Path
 
 from docutils import nodes

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const STEPS = 20000, SHARE = 0.8, LIMIT = 0.06;  // 2σ² of a mode
-  const GREEN = lab.colours.SGLD, BLUE = lab.colours.SGD, TRUTH = lab.colours.truth;
+  const GREEN = lab.colours.sgld, BLUE = lab.colours.sgd, TRUTH = lab.colours.truth;
   const landscape = lab.landscapes.modes;
   const nearest = (x) => Math.max(-4, Math.min(4, 2 * Math.round(x / 2)));
 

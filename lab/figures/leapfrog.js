@@ -1,7 +1,7 @@
 // The leapfrog in the bowl U = ½θ² from (0, 1), by its step size: book/foundations/hamiltonian_dynamics.
 (function () {
   "use strict";
-  const STEPS = 200, BLUE = lab.colours.leapfrog, TRUTH = lab.colours.truth;
+  const STEPS = 200, BLUE = lab.colours.hmc, TRUTH = lab.colours.truth;
 
   // By how much the energy can exceed the first, as a share: the conserved ellipse has 1/(1 − ¼ε²) at the largest.
   const bound = (step_size) => 1 / (1 - step_size * step_size / 4) - 1;

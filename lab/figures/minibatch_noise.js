@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const N = 40, BATCHES = 600, RATE = 0.1, STEPS = 1500, SKIP = 60, CHAINS = 40;
-  const GREEN = lab.colours.SGLD, TRUTH = lab.colours.truth, DOTS = "#56B4E9";
+  const GREEN = lab.colours.sgld, TRUTH = lab.colours.truth, DOTS = "#56B4E9";
   const landscape = lab.landscapes.regression, { inputs, targets } = landscape;
   const theta = [landscape.moments.mean + 1.5, landscape.start[1] - 1];  // where the gradients are shown
 

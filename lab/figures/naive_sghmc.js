@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const STEP_SIZE = 0.1, KICKS = 200, PATHS = 400, LENGTH = 50, DRAWS = 100, SKIP = 20, CHAINS = 60;
-  const ORANGE = lab.colours["naive SGHMC"], TRUTH = lab.colours.truth;
+  const ORANGE = lab.colours.naive_sghmc, TRUTH = lab.colours.truth;
   const { init, step } = lab.algorithms.naive_sghmc;
 
   // The exact variance of θ at the end of trajectories of the time t, thm-naive-variance of the chapter.
@@ -113,8 +113,8 @@
         alt: (run) => `Running variance of the draws with its bar: it comes to rest at ${lab.said(run.variance, 1)}; the truth is 1.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
           title: "Variance of the draws so far", length: DRAWS, shown: shown / 3, range: [0, Math.max(3, 1.4 * run.wanted)], truth: 1, label: "variance of θ", unit: "draw", legendLines: 2,
-          series: [{ running: run.running, colour: ORANGE, words: "two standard errors" }], expected: run.wanted,
-        }),
+          series: [{ running: run.running, colour: ORANGE, words: "two standard errors" }], legend: [lab.theory()],
+        }).level(run.wanted, lab.theme.ink, lab.theory()),
       },
     ],
   };

@@ -1,7 +1,7 @@
 // NUTS on a ridge: how a path grows by doubling until it turns, and what it draws; book/foundations/no_u_turn.
 (function () {
   "use strict";
-  const ORANGE = lab.colours.NUTS, DRAWS = 1200, SPREAD = 1 - 0.95 ** 2;
+  const ORANGE = lab.colours.nuts, DRAWS = 1200, SPREAD = 1 - 0.95 ** 2;
   const COINS = [0.014, 0.503, 0.062, 0.746, 0.933, 0.385, 0.816, 0.227, 0.158, 0.78];  // of the chapter's tree: below one half the path is turned round
 
   // Variances 1 and correlation 0.95, the ridge of the chapter.

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const STEPS = 4000, SKIP = 200, CHAINS = 20, STEP_SIZE = 0.1, V = 4, B = 0.5 * STEP_SIZE * V;
-  const PINK = lab.colours.SGHMC, TRUTH = lab.colours.truth;
+  const PINK = lab.colours.sghmc, TRUTH = lab.colours.truth;
   const temperature = (friction, estimate) => (friction - estimate + B) / friction;
 
   function run({ friction, noise_estimate }, seed) {
@@ -66,8 +66,8 @@
         alt: (run) => `Running mean of θ² with its bar: it comes to rest at ${lab.said(run.measured, 2)}; the truth is 1.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
           title: "The thermometer: mean of θ² so far", length: STEPS, shown, range: [0.4, 1.8], truth: 1, label: "temperature", legendLines: 2,
-          series: [{ running: run.running, colour: PINK, words: "mean of θ², two standard errors" }], expected: run.wanted,
-        }),
+          series: [{ running: run.running, colour: PINK, words: "mean of θ², two standard errors" }], legend: [lab.theory()],
+        }).level(run.wanted, lab.theme.ink, lab.theory()),
       },
       {
         height: 270,

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   const DRAWS = 2000, FRICTION = 3, landscape = lab.landscapes.double_well;
-  const WINE = lab.colours.SGNUTS, ORANGE = lab.colours["naive SGHMC"];
+  const WINE = lab.colours.sgnuts_repaired, ORANGE = lab.colours.naive_sghmc;
 
   // The exact mean energy: ½ of the bowl, and a sum over a fine grid for the well.
   const TRUE_ENERGY = (function () {
