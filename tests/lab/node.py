@@ -14,12 +14,12 @@ FILES = [LAB / "core.js", LAB / "landscapes.js", LAB / "regression.js", LAB / "t
 HARNESS = Path(__file__).with_name("harness.js")
 
 
-def run(script: str, given: Any = None, files: list[Path] = FILES) -> Any:
-    """Run the body of a function of ``given`` after some files of the lab, in one process; return what it returns.
+def run(script: str, given: Any = None) -> Any:
+    """Run the body of a function of ``given`` after the files of the lab, in one process; return what it returns.
 
     Numbers arrive bit for bit: in a Float64Array as an array, elsewhere where they are finite.
     """
-    request = json.dumps({"files": [str(file) for file in files], "script": script, "given": given}, allow_nan=False)
+    request = json.dumps({"files": [str(file) for file in FILES], "script": script, "given": given}, allow_nan=False)
     settings = {"input": request, "encoding": "utf-8", "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     done = node([str(HARNESS)], return_completed_process=True, **settings)
     assert done.returncode == 0, done.stderr
