@@ -21,7 +21,7 @@ const STORIES = [
 const PLAIN = { landscape: "gaussian", noise_variance: 0, seed: 1, chains: "1", draws: 3000, left: "sghmc", right: "naive_sghmc" };
 const stateOf = (story) => ({ ...PLAIN, ...story.state });
 
-// One side: a run of one algorithm, with all its draws, so that one can go back.
+// One side: a run of one algorithm, with all draws, to go back.
 function begin(state, name) {
   const algorithm = state[name], landscape = lab.landscapes[state.landscape], chains = MANY.test(algorithm) ? Number(state.chains) : 1, size = MOST[state.chains];
   const parameters = lab.parameters(algorithm, { landscape, noise_variance: state.noise_variance }), noise = lab.noise(state.seed);
@@ -48,7 +48,7 @@ function read({ squares, landscape }, draws) {
   return { variance, error, truth, wrong: !(Math.abs(variance - truth) <= 4 * error) };
 }
 
-// The address: all of the state. What it does not say, or says wrongly, is plain.
+// The address: all of the state; what it lacks, or has wrong, is plain.
 const toAddress = (state) => "#" + new URLSearchParams(state);
 function fromAddress(address) {
   const given = Object.fromEntries(new URLSearchParams(address.slice(1))), state = address ? { ...PLAIN } : stateOf(STORIES[0]);
@@ -67,7 +67,7 @@ function fromAddress(address) {
   return state;
 }
 
-// The views of a side: the path with what its last step did, the draws, the running variance.
+// The views of a side: path and last step, draws, running variance.
 const VIEWS = [function (context, box, { algorithm, chains, x, y, landscape, infos }, shown) {
   const many = chains > 1, last = shown - 1, { tree, path, accepted, proposal } = infos[last], { ink } = lab.theme;
   const legend = tree ? [{ words: "tree", colour: ink, mark: "disc" }, { words: "thrown away", colour: ink, mark: "ring" }] : accepted === undefined ? [] : [{ words: "rejected", colour: "#D00000", mark: "cross" }];
