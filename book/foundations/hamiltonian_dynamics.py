@@ -330,6 +330,15 @@ claim(
 )
 
 # %% [markdown]
+# Drive it yourself in {numref}`fig-live-leapfrog`: move $\varepsilon$, and watch the ellipse open at the limit.
+#
+# ```{live} leapfrog
+# :name: fig-live-leapfrog
+# :alt: A circle in the phase plane with the leapfrog's points on it; the energy error of 200 steps, which stays below a bound; and the largest error against the step size, which rises to infinity at 2.
+#
+# Live: 200 leapfrog steps from $(0, 1)$ in the bowl $U = \tfrac12\theta^2$. Above left, the exact circle, the points, and the ellipse of {prf:ref}`thm-shadow`; above right, the energy error of each step; below, the largest error against the step size.
+# ```
+#
 # ## Reversible and volume-preserving, exactly
 #
 # Energy is kept only nearly. The other two properties hold exactly, for any potential and any step size, and they are the ones that a sampler cannot do without.

@@ -305,6 +305,15 @@ plt.show()
 # In {numref}`fig-tree` begin at the black dot and follow the colours outwards: every doubling is as long as all before it together, on one side or the other.
 # The last one, hollow, came to the end of the ridge and turned back. In the tree below some of its brackets are red: sub-trees that turn. So this half was thrown away, and the growth ended.
 # The filled states are the finished path, and no bracket over them is red.
+#
+# {numref}`fig-live-nuts` grows this tree state by state, and others from the same start.
+#
+# ```{live} nuts
+# :name: fig-live-nuts
+# :alt: A narrow ridge with a path of eight filled and six hollow states; its brackets, of which one is thick and dashed; the histogram of a chain of draws on the true density; and their variance, which comes to one.
+#
+# Live: a path grown by doubling on the ridge, its tree, and a chain of such draws. A step back by the slider shows the states in the order in which they came.
+# ```
 
 # %% tags=["hide-input"]
 lengths, found_in_path = [], []

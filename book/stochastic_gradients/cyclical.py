@@ -199,6 +199,15 @@ plt.show()
 
 # %% [markdown]
 # Green is the last fifth of each cycle, the part that samples: every time the dots fill one ring, while those of the steps above the dotted line are everywhere.
+#
+# In {numref}`fig-live-cyclical` the schedule is yours: the length of a cycle and the largest step, for 20,000 steps.
+#
+# ```{live} cyclical
+# :name: fig-live-cyclical
+# :alt: Twenty-five rings; light blue dots between and in them, and green dots in ten of them. A histogram of the green ones, too high in some modes. The step size over four cycles, with the parts that explore and sample named. The number of modes found after each cycle.
+#
+# Live: cyclical SGLD on the 25 modes. In the first four fifths of a cycle it explores, and nothing is kept; the draws of the last fifth are kept (green).
+# ```
 
 # %% tags=["hide-input"]
 steps = path.statistics["step_size"][:, 0]

@@ -493,6 +493,15 @@ claim(
 #
 # As the step goes to zero so does $B$, although $V$ stays as it is: a unit of time then holds more and more minibatches, and their errors average out.
 # In {doc}`/book/stochastic_gradients/sghmc` a sampler gets a friction, and $B$ is what that friction will be compared with.
+#
+# {numref}`fig-live-minibatch_noise` leads from the size of the minibatch to the draws of a sampler that ignores its noise, the Langevin dynamics of the next chapter. Its posterior is a line through 40 points.
+#
+# ```{live} minibatch_noise
+# :name: fig-live-minibatch_noise
+# :alt: A cloud of gradients of minibatches of four about the exact gradient, with an ellipse; the mean square of the noise against the size of the minibatch, which falls to zero at forty; a histogram of draws that is wider than the true density; and their variance over the true one, which comes to 1.7.
+#
+# Live: minibatches of $n$ of 40 examples without replacement. Above, their gradients at one $\theta$, and the mean square of the noise by {eq}`eq-v`; below, draws of Langevin chains with such gradients.
+# ```
 
 # %% tags=["hide-input"]
 for step_size in (0.1, 0.05):

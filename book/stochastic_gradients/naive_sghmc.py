@@ -477,6 +477,15 @@ plt.show()
 # In {numref}`fig-naive-variance` the variance is near 1 for the shortest trajectories only, and peaks at half a period.
 # The bias is never gone, because even a single step keeps its kick's noise; and it is smallest where the trajectory is so short that one need not have integrated a Hamiltonian at all.
 # {cite:t}`betancourt2015` argues that there is no way round this trade: whatever tames the noise gives up the long, coherent paths for which HMC is used.
+#
+# In {numref}`fig-live-naive_sghmc` the noise has a slider: the heat grows in proportion to $V$, and only $V = 0$ is right.
+#
+# ```{live} naive_sghmc
+# :name: fig-live-naive_sghmc
+# :alt: A small grey circle and a path that winds outwards from it; the mean energy, which climbs along a straight line; a histogram of draws that is lower and wider than the true density; and the variance of the draws, twice the truth.
+#
+# Live: naive SGHMC in the bowl, $\varepsilon = 0.1$. One path; the mean energy of 400; draws with a fresh momentum after every 50 steps; their variance, which theory has from {eq}`eq-naive-variance`.
+# ```
 
 # %% tags=["hide-input"]
 claim(

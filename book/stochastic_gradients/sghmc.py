@@ -198,6 +198,15 @@ for name, values, near, within in zip(
 # For the equation is now {eq}`eq-fokker-planck` with $T_{\text{eff}}\nabla p$ in the place of $\nabla p$, and the bracket $\nabla H\,p + T_{\text{eff}}\nabla p$ vanishes at that density.
 # With $\hat B = 0$ the excess is $B/C$: it vanishes if the friction is much larger than the noise, or if the step is small, because $B = \tfrac12\varepsilon V$.
 #
+# {numref}`fig-live-sghmc` reads the temperature off: move $C$ and $\hat B$, and see the draws grow too wide or too narrow.
+#
+# ```{live} sghmc
+# :name: fig-live-sghmc
+# :alt: The path of one chain on the contours of a Gaussian; a histogram of the draws on the true density; the mean of theta squared, which comes to one; and the temperature against the noise estimate, a falling line that passes one where the estimate is right.
+#
+# Live: SGHMC in the bowl, $\varepsilon = 0.1$, $V = 4$, hence $B = 0.2$. In the bowl the mean of $\theta^2$ is the temperature, {eq}`eq-temperature`.
+# ```
+#
 # ## The algorithm
 #
 # ```{prf:algorithm} SGHMC

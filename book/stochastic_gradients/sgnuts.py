@@ -433,6 +433,15 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-sgnuts-weights` draws it: the path knows already that high energies are rare, and the weights punish them again.
 #
+# {numref}`fig-live-sgnuts` runs both samplers: even with exact gradients, $V = 0$, the one with the weights $e^{-H}$ is too cold.
+#
+# ```{live} sgnuts
+# :name: fig-live-sgnuts
+# :alt: A path of some sixty states in the double well, with discs for the weights; its brackets; histograms of two chains, the one as reported narrower than the true density; and the running mean of the energy, too low as reported, right where repaired.
+#
+# Live: SGNUTS as we read the report and repaired, $C = 3$, $\hat B = \tfrac12\varepsilon V$, in the double well along $\theta_1$ with a bowl along $\theta_2$. The path belongs to the sampler as reported.
+# ```
+#
 # ```{prf:theorem} The energy counted twice
 # :label: thm-twice
 #
