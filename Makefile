@@ -44,7 +44,7 @@ test: $(installed)
 
 # What does not look at the built book, and so may run beside the build.
 units: $(installed)
-	$(pytest) --doctest-modules $(of_the_site:%=--ignore=%) tests sgmc experiments
+	$(pytest) --doctest-modules $(of_the_site:%=--ignore=%) tests sgmc experiments lab
 
 # Somebody who plays with a chapter sees what fails, and the page goes on.
 lab: export SGMC_STRICT :=

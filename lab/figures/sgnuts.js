@@ -56,8 +56,8 @@
         holds: (run) => repairedHolds(run) && tooLow(run) },
       { name: "exact gradients", values: { noise_variance: 0 }, why: "Still wrong as reported: not the noise of the gradients is to blame, but the weights on a path with friction.",
         holds: (run) => repairedHolds(run) && tooLow(run) },
-      { name: "larger steps", values: { step_size: 0.1 }, why: "Larger steps make the report's sampler look better: a second fault, of the order of ε, heats what the weights cool.",
-        holds: (run) => repairedHolds(run) && run.reported.energy < TRUE_ENERGY + 4 * run.reported.error },
+      { name: "larger steps", values: { step_size: 0.2 }, why: "Larger steps make the report's sampler look better: a second fault, of the order of ε, heats what the weights cool.",
+        holds: (run) => repairedHolds(run) && run.reported.energy > TRUE_ENERGY - 0.2 },  // at the text's step it is 0.26 to 0.36 too low
     ],
     run,
     see: ({ reported, repaired }) => `The target's mean energy is ${lab.said(TRUE_ENERGY, 2)}. As reported, with weights exp(−H), the draws have ${lab.said(reported.energy, 2)} ± ${lab.said(2 * reported.error, 2)}`
