@@ -16,11 +16,11 @@ class Block(NamedTuple):
 
 
 def visible(source: str) -> str:
-    """Take the hidden tests out of a source.
+    r"""Take the hidden tests out of a source.
 
     Example:
-        >>> visible("one\\n### BEGIN HIDDEN TESTS\\ntwo\\n### END HIDDEN TESTS\\nthree")
-        'one\\nthree'
+        >>> visible("one\n### BEGIN HIDDEN TESTS\ntwo\n### END HIDDEN TESTS\nthree")
+        'one\nthree'
     """
     lines, inside = [], False
     for line in source.splitlines():
@@ -32,7 +32,7 @@ def visible(source: str) -> str:
 
 
 def blocks(source: str, points: float) -> list[Block]:
-    """Split a test cell at its lines ``# POINTS 4: a sentence``; what stands before the first of them belongs to every block.
+    r"""Split a test cell at its lines ``# POINTS 4: a sentence``; what stands before the first of them belongs to every block.
 
     A cell without such lines is one block that is worth all points.
 
@@ -40,10 +40,10 @@ def blocks(source: str, points: float) -> list[Block]:
         ValueError: if the blocks' points are not the cell's, or if one of the lines, or a block's end, is among hidden tests.
 
     Example:
-        >>> for block in blocks("x = f(1)\\n# POINTS 1: a number\\nfloat(x)\\n# POINTS 2: the right one\\nassert x == 1", 3):
+        >>> for block in blocks("x = f(1)\n# POINTS 1: a number\nfloat(x)\n# POINTS 2: the right one\nassert x == 1", 3):
         ...     print(block)
-        Block(points=1.0, sentence='a number', source='x = f(1)\\nfloat(x)')
-        Block(points=2.0, sentence='the right one', source='x = f(1)\\nassert x == 1')
+        Block(points=1.0, sentence='a number', source='x = f(1)\nfloat(x)')
+        Block(points=2.0, sentence='the right one', source='x = f(1)\nassert x == 1')
     """
     head, found, inside = [], [], False
     for line in source.splitlines():
