@@ -6,6 +6,7 @@ import importlib
 import io
 import multiprocessing
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -58,14 +59,12 @@ def replaced(source, answer):
 
 def empty(name):
     """Make the answers of a student who hands in what was handed out: the stub in place of every solution."""
-    stub = "# YOUR CODE HERE\nraise NotImplementedError()"
+    solution = re.compile(r"^( *)### BEGIN SOLUTION$.*?^ *### END SOLUTION$", re.M | re.S)
+    stub = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
     answers = {}
     for cell in cells_of(name):
         if cell.cell_type == "code" and cell.metadata.nbgrader.solution:
-            before, _, rest = cell.source.partition("### BEGIN SOLUTION")
-            answers[pairs.task_of(cell)] = (
-                before + stub.replace("\n", "\n" + before.rpartition("\n")[2]) + rest.partition("### END SOLUTION")[2]
-            )
+            answers[pairs.task_of(cell)] = solution.sub(stub, cell.source)
     return answers
 
 
@@ -132,7 +131,7 @@ def _execute(sender, item, cells, answers, tasks):
         os.chdir(folder)
         sys.path.insert(0, folder)
         checks = importlib.import_module("checks")
-        checks.assert_mean = mock.Mock(wraps=checks.assert_mean)  # the other statistical checks call it too
+        checks.assert_chance = mock.Mock(wraps=checks.assert_chance)  # where every statistical check ends
         submitted = [
             cell._replace(source=replaced(cell.source, answers[cell.name]) if cell.name in answers else cell.source)
             for cell in judge.read_cells(cells, cells)
@@ -145,7 +144,7 @@ def _execute(sender, item, cells, answers, tasks):
                 errors = [f"{verdict.error} ({verdict.block.sentence})" for verdict in verdicts if verdict.error]
                 outcome[cell.name.removesuffix("-test")] = Result(sum(verdict.points for verdict in verdicts), errors)
         os.chdir("/")
-    sender.send((outcome, checks.assert_mean.call_count))
+    sender.send((outcome, checks.assert_chance.call_count))
     sender.close()
 
 

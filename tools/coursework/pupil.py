@@ -21,6 +21,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tools.coursework.codec import BorderError, Link
 
+AUTOGRAD = {"autograd": ["torch.autograd", "torch.func", "torch._functorch"]}  # what a word stands for
 OUTPUT, IMAGES = 100_000, 2 * 2**20  # characters of text and of pictures that a cell may put out
 LIMITS = {
     resource.RLIMIT_AS: 8 * 2**30,  # of which PyTorch maps three without using them
@@ -181,11 +182,11 @@ class Pupil:
 
         def look(frame, event, _):
             if event == "call":
-                module = frame.f_globals.get("__name__") or ""
-                if module in modules or (module.startswith(within) and module != "torch.autograd.grad_mode"):
-                    self.used.add(next(one for one in modules if module.startswith(one)))
+                module = f"{frame.f_globals.get('__name__')}."
+                if module.startswith(beginnings) and module != "torch.autograd.grad_mode.":
+                    self.used.add("autograd" if module.startswith("torch.") else module.partition(".")[0])
 
-        within = tuple(f"{module}." for module in modules)
+        beginnings = tuple(f"{name}." for module in modules for name in AUTOGRAD.get(module, [module]))
         if modules:
             sys.setprofile(look)
         try:
