@@ -23,7 +23,8 @@ from tools.coursework.clock import Clock
 from tools.coursework.edition import course, succeed
 from tools.coursework.journal import outcome
 from tools.coursework.pairs import ROOT, assignments
-from tools.coursework.results import export, read_remarks, write_remarks
+from tools.coursework.results import export, read_remarks
+from tools.coursework.roster import enrol
 from tools.coursework.submissions import Submission, collect
 
 SECONDS_A_CELL, SECONDS_ADDED = 60, 300  # of the processor: each cell, and all cells together that a student added
@@ -32,6 +33,12 @@ SETTINGS = '''"""Settings of nbgrader for this course, written by make grade; fo
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "sgmc"
 c.CourseDirectory.root = "."
+# The button of the formgrader; the pages that make grade writes are better, for they need no network.
+c.GenerateFeedback.preprocessors = [
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.GetGrades",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
 '''
 
 
@@ -80,9 +87,10 @@ def grade(folder: Path, submissions: Path | None = None, root: Path = ROOT, work
     for item in assignments(root):
         succeed(api.generate_assignment(item.name, force=True))
         sources[item] = (nbformat.read(folder / "release" / item.name / f"{item.notebook}.ipynb", 4), item.read())
+    enrol(folder)
+    remarks = read_remarks(folder / "remarks.csv")
     if submissions is not None:
-        found, without = collect(submissions, sources)
-        remarks = read_remarks(folder / "remarks.csv")
+        found, empty, strays = collect(submissions, sources)
         with ThreadPoolExecutor(workers or joblib.cpu_count()) as pool:
             executions = pool.map(lambda submission: execute(submission, folder, root), found)
             for submission, notebook in zip(found, tqdm(executions, total=len(found), unit="submission"), strict=True):
@@ -90,11 +98,11 @@ def grade(folder: Path, submissions: Path | None = None, root: Path = ROOT, work
                 key = submission.student, submission.assignment.name
                 remarks[key] = [*submission.remarks, *notebook.metadata.get("remarks", []), *failure]
         with Gradebook(f"sqlite:///{folder / 'gradebook.db'}") as book:
-            for student, reasons in without.items():
+            for student, reasons in empty.items():
                 book.update_or_create_student(student)
                 remarks[student, ""] = reasons
-        write_remarks(folder / "remarks.csv", remarks)
-    export(api, folder, config)
+        remarks["", ""] = strays
+    export(folder, remarks, root)
     print(f"The gradebook, its tables and the feedback pages are in {folder}")
 
 
