@@ -30,10 +30,13 @@ from tools.coursework.blocks import Block, blocks, visible
 from tools.coursework.clock import Clock
 from tools.coursework.codec import AnswerError, BorderError, Link, Remote
 from tools.coursework.pairs import task_of
+from tools.coursework.suspicions import read
 
 GRACE = 5  # seconds of the processor after which a pupil is ended that was interrupted
 MEMORY, PROCESSES = 4 * 2**30, 64  # bytes and number of all processes of a pupil together
+NOT_ALLOWED = "which this task does not allow"
 DEATHS = 30  # of pupils in one execution of a submission
+READ = 100  # cells in which it is looked for forbidden uses, and for what is worth a remark
 OWN_MEMORY, OWN_SECONDS = 12 * 2**30, 1800  # of the judge itself
 VALUES = (type(None), bool, int, float, complex, str, list, tuple, dict, Tensor, np.ndarray, np.generic, Generator, types.FunctionType)
 
@@ -99,6 +102,7 @@ class Outcome:
     """What is known of a submission; what was not reached has no points."""
 
     outputs: dict[str, list[dict]] = field(default_factory=dict)  #: of every cell, as far as feedback may show them
+    seen: dict[str, list[Verdict]] = field(default_factory=dict)  #: of the visible part of every test cell
     verdicts: dict[str, list[Verdict]] = field(default_factory=dict)  #: of every test cell
     remarks: list[str] = field(default_factory=list)
     exhausted: bool = False  #: it ran out of time or memory
@@ -164,9 +168,11 @@ class Sitting:
         start: starts a pupil's process, which listens at its standard input and answers from its standard output.
         limits: for the processor.
         hidden: whether hidden tests are run, rather than the visible ones alone.
+        findings: sentences on forbidden uses that were read in an answer, by its name.
     """
 
-    def __init__(self, cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits, hidden: bool):
+    def __init__(self, cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits, hidden: bool, findings=None):
+        self.findings: dict[str, list[str]] = findings or {}
         self.cells, self.start, self.limits, self.hidden = cells, start, limits, hidden
         self.pupil: Pupil | None = None
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
@@ -175,7 +181,7 @@ class Sitting:
         self.made: dict[int, tuple] = {}
         self.done: list[Cell] = []  # executed by the pupil, which another pupil must do again
         self.faults: list[str] = []  # what fails a test whatever its values
-        self.forbidden: tuple[str, ...] = ()
+        self.answer: Cell | None = None  # the last one
         self.deaths, self.added = 0, limits.added
         self.remarks: list[str] = []
         self.exhausted = False
@@ -201,7 +207,7 @@ class Sitting:
             self.execute_given(cell)
         if cell.kind == "answer" and not cell.experiment:
             self.answers += cell.names
-            self.forbidden = cell.forbidden
+            self.answer = cell
         if cell.kind == "added" and self.added <= 0:
             return [error_output("not executed, for the cells that were added took too long")]
         try:
@@ -291,9 +297,10 @@ class Sitting:
     def test(self, cell: Cell) -> tuple[list[dict], list[Verdict]]:
         """Run a test cell, block by block."""
         outputs, verdicts = [], []
+        found = self.findings.get(self.answer.name, []) if self.answer else []
         for block in blocks(cell.source, cell.points):
             source = block.source if self.hidden else visible(block.source)
-            self.faults, printed = [], io.StringIO()
+            self.faults, printed = list(found), io.StringIO()
             error, where = None, ""
             try:
                 with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
@@ -306,13 +313,13 @@ class Sitting:
                 self.exhausted, error = True, error or BorderError("took too long")
                 self.remark(f"cell {cell.name} was stopped, for it took too long")
             for fault in self.faults:
-                self.remark(f"cell {cell.name}: {fault}")
+                self.remark(f"the answer tested in {cell.name}: {fault}")
                 error, where = AssertionError(fault), ""
             outputs += [{"output_type": "stream", "name": "stdout", "text": printed.getvalue()[:10_000]}] if printed.getvalue() else []
             outputs += [error_of(error, where)] if error else []
             message = f"{type(error).__name__}: {error}" if error else ""
             verdicts.append(Verdict(block, 0.0 if error else block.points, message))
-        if any("not allowed" in verdict.error for verdict in verdicts):
+        if any(NOT_ALLOWED in verdict.error for verdict in verdicts):
             verdicts = [verdict._replace(points=0.0) for verdict in verdicts]
         return outputs, verdicts
 
@@ -338,17 +345,17 @@ class Sitting:
         replaced = {
             other: self.scope[other] for other in self.answers if self.scope.get(other) is not self.namespace.get(other) and other != name
         }
-        forbidden = list(self.forbidden) if self.hidden else []
+        forbidden = list(self.answer.forbidden) if self.hidden and self.answer else []
         reply = self.pupil.link.call("answer", name, list(arguments), named, replaced, forbidden)
         if not isinstance(reply, dict) or set(reply) != {"value", "used"}:
             raise BorderError("no answer")
-        self.faults += [f"calls {module}, which is not allowed here" for module in reply["used"]]
+        self.faults += [f"it calls {module}, {NOT_ALLOWED}" for module in reply["used"]]
         return reply["value"]
 
     def admit(self, generator: Generator, state: Tensor) -> None:
         """Put a generator into the state in which it came back, if it has moved there by drawing."""
         if not reached(generator, state):
-            self.faults.append("sets a generator back, or to a state of its own")
+            self.faults.append("it sets a generator back, or to a state of its own")
 
 
 def reached(generator: Generator, state: Tensor, most: int = 50_000) -> bool:
@@ -418,15 +425,24 @@ def line_of(error: BaseException, cell: Cell, source: str) -> str:
 
 
 def judge(cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits) -> Iterator[Outcome]:
-    """Execute a submission twice; give what is known of it, again and again as more is."""
-    outcome = Outcome()
+    """Read a submission and execute it twice; give what is known of it, again and again as more is."""
+    outcome, findings = Outcome(), {}
+    given = [cell.source for cell in cells if cell.kind == "given"]
+    own = [cell for cell in cells if cell.kind in ("answer", "added")]
+    for cell in own[:READ]:
+        others = [other for other in own if other is not cell]
+        names = {name for other in others for name in other.names}
+        found = read(cell.source, cell.forbidden, [other.source for other in others], given, names)
+        findings[cell.name] = found.forbidden
+        outcome.remarks += [f"cell {cell.name}: {remark}" for remark in found.remarks]
     for hidden in (False, True):
-        sitting = Sitting(cells, start, limits, hidden)
+        sitting = Sitting(cells, start, limits, hidden, findings)
         for cell, outputs, verdicts in sitting.run():
             if hidden and verdicts:
                 outcome.verdicts[cell.name] = verdicts
             elif not hidden:
                 outcome.outputs[cell.name] = outputs
+                outcome.seen[cell.name] = verdicts
             if verdicts:
                 yield outcome
         outcome.remarks += [remark for remark in sitting.remarks if remark not in outcome.remarks]
