@@ -129,8 +129,8 @@ class Pupil:
         self.link.call("limit", seconds)
 
     def is_late(self) -> bool:
-        """Say whether what was begun took too long."""
-        return self.clock.processor() >= self.seconds - 0.1  # the system counts in hundredths
+        """Say whether what was begun, and has failed, was stopped; the clock of the alarm is not quite this one."""
+        return self.clock.processor() >= 0.75 * self.seconds
 
     def kill(self) -> None:
         """Kill it, with all processes that it started; those that are confined cannot do without it."""
@@ -269,7 +269,7 @@ class Sitting:
         return self.made[id(value)][1] if id(value) in self.made else None
 
     def present(self, seconds: float) -> Pupil:
-        """Give the pupil, for something that may take so long; if there is none of use, start one and have it do all cells that did no harm."""
+        """Give the pupil, for something that may take so long; if there is none of use, start one that does the cells so far."""
         while True:
             try:
                 if self.pupil is None:
