@@ -10,6 +10,7 @@ import random
 import resource
 import signal
 import sys
+import time
 import traceback
 from contextlib import contextmanager, suppress
 
@@ -204,9 +205,22 @@ class Pupil:
             torch.set_rng_state(kept)
 
 
-def limit(seconds: float) -> None:
-    """Interrupt what computes for so many seconds, and again soon if it goes on."""
-    signal.setitimer(signal.ITIMER_PROF, seconds, 0.1 if seconds else 0.0)
+class Alarm:
+    """Interrupts what computes for too long, and again and again if it goes on."""
+
+    def __init__(self, link: Link):
+        self.link, self.end = link, float("inf")
+        signal.signal(signal.SIGPROF, self.ring)
+
+    def set(self, seconds: float) -> None:
+        """Give so many seconds of the processor from now on."""
+        self.end = time.process_time() + seconds
+        signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)
+
+    def ring(self, *_) -> None:
+        """Interrupt what is computed, unless a message crosses, or the timer has counted time that others took away."""
+        if time.process_time() >= self.end and self.link.depth and not self.link.crossing:
+            raise KeyboardInterrupt("it took too long")
 
 
 def describe(error: BaseException) -> tuple[str, str, str]:
@@ -245,16 +259,11 @@ def serve(reader, writer) -> None:
     pupil = Pupil()
     link = Link(reader, writer, make=pupil.make, describe=describe)
 
-    def interrupt(*_):
-        if link.depth and not link.crossing:  # of a message on its way only half would arrive
-            raise KeyboardInterrupt("it took too long")
-
-    signal.signal(signal.SIGPROF, interrupt)
     link.named = {
         "execute": pupil.execute,
         "look_up": pupil.look_up,
         "answer": pupil.answer,
-        "limit": limit,
+        "limit": Alarm(link).set,
         "leave": link.leave,
         "forget": link.forget,
     }
