@@ -1,4 +1,4 @@
-"""Score answers to an assignment without Jupyter: the cells are executed as plain Python, each variant in a forked process."""
+"""Score answers to an assignment as the judge does, but with a pupil that is forked and not confined, which is fast."""
 
 import contextlib
 import functools
@@ -7,9 +7,9 @@ import io
 import multiprocessing
 import os
 import re
+import signal
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -20,8 +20,7 @@ import scipy.stats  # noqa: F401
 import torch
 
 import sgmc.figures  # noqa: F401
-from tools.coursework import pairs
-from tools.coursework.blocks import blocks
+from tools.coursework import judge, pairs, pupil
 from tools.coursework.clock import Clock
 
 SECONDS = 600  # of the processor for one variant: what never comes to its end
@@ -101,10 +100,31 @@ def execution(name, answers, tasks):
         process.join()
 
 
+class ForkedPupil:
+    """A pupil's process as the judge knows it, but not confined, and forked, because that is fast."""
+
+    def __init__(self):
+        (ask, asked), (told, tell) = os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            os.close(asked), os.close(told)
+            try:
+                pupil.serve(os.fdopen(ask, "rb"), os.fdopen(tell, "wb"))
+            finally:
+                os._exit(0)
+        os.close(ask), os.close(tell)
+        self.stdin, self.stdout = os.fdopen(asked, "wb"), os.fdopen(told, "rb")
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        os.waitpid(self.pid, 0)
+
+
 def _execute(sender, item, cells, answers, tasks):
     torch.set_num_threads(1)
     matplotlib.use("agg")
-    outcome, waiting = {}, set(tasks)
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         for path in item.files():
             os.symlink(path, Path(folder) / path.name)
@@ -112,35 +132,18 @@ def _execute(sender, item, cells, answers, tasks):
         sys.path.insert(0, folder)
         checks = importlib.import_module("checks")
         checks.assert_chance = mock.Mock(wraps=checks.assert_chance)  # where every statistical check ends
-        namespace = {"__name__": "__main__"}
-        for cell in cells:
-            task = pairs.task_of(cell)
-            graded = cell.cell_type == "code" and cell.metadata.nbgrader.grade
-            if (
-                cell.cell_type != "code"
-                or "experiment" in cell.metadata.get("tags", ())
-                or (graded and task.removesuffix("-test") not in tasks)
-            ):
-                continue
-            source = replaced(cell.source, answers[task]) if task in answers else cell.source
-            if not graded:
-                with contextlib.suppress(BaseException):
-                    exec(compile(source, task, "exec"), namespace)
-                continue
-            points, errors = 0, []
-            for block in blocks(source, cell.metadata.nbgrader.points):
-                before = dict(namespace)
-                try:
-                    exec(compile(block.source, task, "exec"), namespace)
-                    points += block.points
-                except BaseException as exception:
-                    errors.append(f"{type(exception).__name__}: {exception}\n{block.sentence}\n{traceback.format_exc()}")
-                namespace.clear()
-                namespace.update(before)
-            outcome[task.removesuffix("-test")] = Result(points, errors)
-            waiting.discard(task.removesuffix("-test"))
-            if not waiting:
-                break
+        submitted = [
+            cell._replace(source=replaced(cell.source, answers[cell.name]) if cell.name in answers else cell.source)
+            for cell in judge.read_cells(cells, cells)
+            if cell.kind != "test" or cell.name.removesuffix("-test") in tasks
+        ]
+        sitting = judge.Sitting(submitted, ForkedPupil, judge.Limits(cell=SECONDS), hidden=True)
+        outcome = {}
+        for cell, _, verdicts in sitting.run():
+            if cell.kind == "test":
+                errors = [f"{verdict.error} ({verdict.block.sentence})" for verdict in verdicts if verdict.error]
+                outcome[cell.name.removesuffix("-test")] = Result(sum(verdict.points for verdict in verdicts), errors)
+        sitting.end()
         os.chdir("/")
     sender.send((outcome, checks.assert_chance.call_count))
     sender.close()

@@ -1,6 +1,5 @@
 """What was handed in, put into the instructor's notebook: which cells count, which notebook counts, and what an execution told."""
 
-import json
 import os
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tools.coursework.journal import outcome
 from tools.coursework.pairs import Assignment
 from tools.coursework.submissions import collect, rebuild
 
@@ -72,25 +70,7 @@ def test_of_two_notebooks_the_newest_counts(newest, tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_text(nbformat.writes(notebook(f"answer = {number}")))
         os.utime(path, (10, 2_000_000_000 if name == newest else 1_000_000_000))
-    [submission], _ = collect(tmp_path, {ITEM: (RELEASED, SOURCE)})
+    [submission] = collect(tmp_path, {ITEM: (RELEASED, SOURCE)}).submissions
     assert submission.student == "ann" and submission.time.year == 2033
     assert submission.notebook.cells[1].source == f"answer = {int(newest.startswith('copy'))}"
     assert submission.remarks == [f"2 notebooks: only the newest counts, ann/{newest}"]
-
-
-def told(tmp_path, *entries):
-    """Write a journal, and read from it what became of two cells; an error is zero points."""
-    journal = tmp_path / "journal"
-    journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    made = outcome(new_notebook(cells=[cell("1 + 1", "one"), cell("2 + 2", "two")]), journal)
-    return [any(output.output_type == "error" for output in each.outputs) for each in made.cells], made.metadata.remarks
-
-
-def test_a_cell_that_did_not_come_to_its_end_has_an_error(tmp_path):
-    done = {"cell": 0, "outputs": [], "execution_count": 1, "remarks": ["slow"]}
-    assert told(tmp_path, {"begun": "cell one"}, done, {"begun": "cell two"}) == (
-        [False, True],
-        ["slow", "the execution had to be killed in cell two"],
-    )
-    assert told(tmp_path, {"begun": "cell one"}, done, {**done, "cell": 1, "remarks": []}, {"ended": True}) == ([False, False], ["slow"])
-    assert told(tmp_path) == ([True, True], ["the execution had to be killed in its beginning"])
