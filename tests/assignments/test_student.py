@@ -1,6 +1,7 @@
 """What a student has besides the notebooks: `make test`, which says of each part of each task whether its visible tests pass."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import nbformat
 import pytest
 
 from tests.assignments.running import find
+from tools.book import chapters
 from tools.coursework import edition, pairs
 from tools.coursework.blocks import blocks, visible
 
@@ -94,6 +96,24 @@ def test_one_assignment_is_partly_right(student_edition):
 def test_an_assignment_that_is_not_there(student_edition):
     result = make(student_edition, "test", "A=assignment_7")
     assert result.returncode != 0 and "There is no notebook in" in result.stdout
+
+
+SEE = re.compile(r"See (.*)\.")
+CHAPTER = re.compile(r"\*([^*]+)\*((?:(?:, | and )“[^”]+”)+)")
+
+
+def test_every_task_names_chapters_and_sections_that_exist():
+    sections = {}
+    for path in chapters():
+        title, *others = re.findall(r"^# ##? (.+)$", path.read_text(), re.M)
+        sections[title] = others
+    for item in pairs.assignments():
+        text = "\n".join(cell.source for cell in item.read().cells if cell.cell_type == "markdown")
+        named = [CHAPTER.findall(line[1]) for line in map(SEE.fullmatch, text.splitlines()) if line]
+        assert len(named) == sum(pairs.task_of(cell).endswith("-test") for cell in item.read().cells if pairs.task_of(cell))
+        for chapter, quoted in [pair for line in named for pair in line]:
+            assert chapter in sections, f"{item.name} names the chapter {chapter!r}"
+            assert set(re.findall("“([^”]+)”", quoted)) <= set(sections[chapter]), f"{item.name} names sections of {chapter!r}"
 
 
 def test_the_summary_splits_tests_as_grading_does(student_edition):

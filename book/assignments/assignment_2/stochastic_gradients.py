@@ -13,7 +13,7 @@
 #
 # You measure the noise of a minibatch gradient, see it spoil Hamiltonian Monte Carlo, and repair the damage with friction.
 #
-# *Before you start*, read the chapters *Minibatch noise*, *Naive stochastic-gradient HMC* and *Stochastic-gradient HMC*, all in *Stochastic gradients*. Each task names the section that it rests on.
+# *Before you start*, read the chapters *Minibatch noise*, *Naive stochastic-gradient HMC* and *Stochastic-gradient HMC*, all in *Stochastic gradients*. Each task names the sections that it rests on.
 # *It takes* three to four hours: an hour and a half for the code, as much for the questions, the rest for the plots.
 # *It is worth* 100 points: 60 for six code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
@@ -67,7 +67,8 @@ def noisy(gradient, noise_variance):
 # $$
 #
 # Compute an unbiased estimate of $\nabla U$ from a minibatch of $n$ of the $N$ examples.
-# *(Chapter* Minibatch noise, *section* The gradient of a posterior is a sum.*)*
+#
+# See *Minibatch noise*, “The gradient of a posterior is a sum”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -105,7 +106,8 @@ for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
 #
 # Minibatches are drawn **without replacement**, each of the $\binom Nn$ with the same probability.
 # Compute the exact covariance $V(\theta)$ of the estimate from all $N$ examples, by a formula: an answer that lists minibatches scores zero.
-# *(Chapter* Minibatch noise, *section* Counting every minibatch.*)*
+#
+# See *Minibatch noise*, “Counting every minibatch”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "itertools.combinations"]
@@ -161,7 +163,8 @@ for total, size, dim in [(6, 1, 2), (6, 4, 2), (7, 2, 3), (5, 3, 1)]:
 # ## 3 An estimate of the noise, from one minibatch (10 points)
 #
 # While sampling, $V$ is not known, but the gradients $g_i$ of the minibatch's own examples are. Make of them an **unbiased** estimate of $V$, still for minibatches without replacement.
-# *(Chapter* Estimating the noise, *section* The noise, from the examples of a minibatch.*)*
+#
+# See *Estimating the noise*, “The noise, from the examples of a minibatch”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -204,7 +207,8 @@ for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
 # One step draws a fresh momentum $r \sim N(0, 1)$ in every coordinate and follows $L$ leapfrog steps.
 # Both kinds of leapfrog are right: kick–drift–kick, where the two half kicks between neighbouring drifts **share one** stochastic gradient ($L + 1$ gradients in all), or drift–kick–drift ($L$ gradients).
 # Every gradient has its own noise.
-# *(Chapter* Naive stochastic-gradient HMC, *section* The obvious algorithm.*)*
+#
+# See *Naive stochastic-gradient HMC*, “The obvious algorithm”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -302,7 +306,8 @@ assert_law(0.5, 0.3, 6, 20.0, seed=6)
 #
 # A colleague trains by SGD with momentum, $v \leftarrow (1 - \alpha)v - \eta\nabla\tilde U(\theta)$, $\theta \leftarrow \theta + v$, and knows the variance $V$ of her gradient noise (a number).
 # Translate her $\eta$ and $\alpha$ into the step size $\varepsilon$, the friction $C$ and the noise estimate $\hat B = \tfrac12\varepsilon V$ of SGHMC with mass 1.
-# *(Chapter* Stochastic-gradient HMC, *section* The learning-rate form.*)*
+#
+# See *Stochastic-gradient HMC*, “The learning-rate form”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "settings", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -345,7 +350,8 @@ for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
 # $$
 #
 # with the gradient at the position where the chain has just arrived. The other order is as right: first the momentum, with the gradient at the old position, then the position with the **new** momentum. Explicit Euler, where both updates read the old state, is not.
-# *(Chapter* Stochastic-gradient HMC, *sections* The algorithm *and* The order of the updates.*)*
+#
+# See *Stochastic-gradient HMC*, “The algorithm” and “The order of the updates”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]

@@ -13,8 +13,8 @@
 #
 # A report says that a new sampler is right, and shows a number. You will say what would refute it, build what it takes to try, find the flaw, and put it to use.
 #
-# *Before you start*, read the chapters *Stochastic-gradient HMC* (in *Stochastic gradients*) and *The no-U-turn sampler* (in *Foundations*); keep *SGNUTS* for after question 1. Each task names the section that it rests on.
-# *It takes* four to five hours: an hour and a half for the code, as much for the two questions, the rest for the experiment.
+# *Before you start*, read the chapters *Stochastic-gradient HMC* (in *Stochastic gradients*) and *The no-U-turn sampler* (in *Foundations*); keep *SGNUTS* for after question 1. Each task names the sections that it rests on.
+# *It takes* four to five hours: two for the code, one for the two questions, the rest for the experiment.
 # *It is worth* 100 points: 60 for five code tasks, graded by tests; 25 for two questions and 15 for a figure and what you read in it, marked by hand.
 #
 # *In the code tasks* you write everything yourself: `torch`, `math`, NumPy, SciPy and ArviZ are allowed; `sgmc`, which holds much of what you are asked to write, is not, and a task that uses it scores zero.
@@ -96,7 +96,8 @@ def energy(position, momentum):
 # $$
 #
 # The middle equation has $r'$ on both sides; solve it. The noise is independent for every chain and coordinate. `gradient` maps `(chains, dim)` to `(chains, dim)`.
-# *(Chapter* Stochastic-gradient HMC, *section* A splitting is a list of flows.*)*
+#
+# See *Stochastic-gradient HMC*, “A splitting is a list of flows”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -155,7 +156,8 @@ for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
 # Return positions and momenta, each `(num_states, chains, dim)`, in the order of time, all momenta belonging to the film that runs forward.
 #
 # `step(position, momentum, generator)` returns a new position and momentum. (Growing more states than you need, and throwing some away, is fine.)
-# *(Chapter* The no-U-turn sampler, *sections* The obvious rule is wrong *and* Doubling.*)*
+#
+# See *The no-U-turn sampler*, “The obvious rule is wrong” and “Doubling”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -240,7 +242,8 @@ assert_close(moved[0][2], torch.zeros(20, 1), "the start, where it was put")
 #
 # `grow(position, momentum, place)` returns what `path` returns, and `log_weight(positions, momenta)` maps `(..., dim)` to `(...)`.
 # Return the chosen position and its momentum, each `(chains, dim)`.
-# *(Chapter* The no-U-turn sampler, *section* Why it works.*)*
+#
+# See *The no-U-turn sampler*, “Why it works”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "transition", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -323,7 +326,8 @@ for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
 # Before each transition draw a fresh momentum $r \sim N(0, 1)$. Throw away the first `warm_up` transitions, keep the next `num_draws`. Successive draws of a chain are correlated; chains are not.
 #
 # `move(position, momentum, generator)` returns a position and a momentum, each `(chains, 1)`. Start where you like.
-# *(Chapter* Markov chains, *section* How much is a draw worth?*)*
+#
+# See *Markov chains*, “How much is a draw worth?”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
@@ -486,7 +490,7 @@ plt.show()
 # 1. Write the temperature $T$ as a function of $\varepsilon$, $C$, $V$ and $\hat B$.
 # 2. With the result of question 2, find $\omega$ such that the transition has the law $e^{-H}$ although the path has the temperature $T$. Write a function that maps the energies $H$ of states to their $\log\omega$. An additive constant does not matter.
 #
-# *(Chapter* Estimating the noise, *section* What a wrong estimate does; *chapter* SGNUTS, *section* The repair.*)*
+# See *Estimating the noise*, “What a wrong estimate does”; *SGNUTS*, “The repair”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]

@@ -13,7 +13,7 @@
 #
 # A network that says "seven" should also say how sure it is, and whether it is looking at a digit at all. You will build what it takes to judge that, sample a Bayesian network on real digits, and say what its doubt is worth.
 #
-# *Before you start*, read the chapters *Why Bayesian learning* (in *Foundations*), *Stochastic-gradient HMC* (in *Stochastic gradients*) and *A Bayesian network for digits* (in *Bayesian networks*). Each task names the section that it rests on.
+# *Before you start*, read the chapters *Why Bayesian learning* (in *Foundations*), *Stochastic-gradient HMC* (in *Stochastic gradients*) and *A Bayesian network for digits* (in *Bayesian networks*). Each task names the sections that it rests on.
 # *It takes* four to five hours: two for the code, one and a half for the questions, the rest for the figure.
 # *It is worth* 100 points: 60 for five code tasks, graded by tests; 25 for three questions and 15 for a figure and what you read in it, marked by hand.
 #
@@ -47,7 +47,8 @@ use_style()
 # A network with weights $\theta$ turns an input $x$ into the logits $f(x; \theta)$ of its classes. The prior is $N(0, \tau^2)$ on every weight, the likelihood the softmax of the logits. Write an unbiased estimate $\tilde U(\theta)$ of the energy $U(\theta) = -\log\bigl(\text{prior} \times \text{likelihood of all } N \text{ examples}\bigr)$ from a minibatch of $n$.
 #
 # `logits_of(position, inputs)` maps `(chains, dim)` and `(n, features)` to `(chains, n, classes)`; `targets` are class numbers `(n,)`. Return `(chains,)`, several chains at once. Additive constants do not matter. Logits may be in the thousands: do not exponentiate them.
-# *(Chapters* Why Bayesian learning, *section* Posterior and predictive, *and* Minibatch noise, *section* The gradient of a posterior is a sum.*)*
+#
+# See *Why Bayesian learning*, “Posterior and predictive”; *Minibatch noise*, “The gradient of a posterior is a sum”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "minibatch-energy", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -114,7 +115,8 @@ assert_close(far[1] - far[0], 2 + 2000 - 2 * math.log(3), "the energy where logi
 # * the *information* be their difference: what the label would tell about the weights.
 #
 # Write a function that maps predictions `(draws, n, classes)` to these three, each `(n,)`.
-# *(Chapter* Why Bayesian learning, *section* Where the doubt comes from.*)*
+#
+# See *Why Bayesian learning*, “Where the doubt comes from”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "uncertainty", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -197,7 +199,8 @@ for found, _, divergence in cases():
 #
 # *Hypothesis:* $y_i$ is drawn from $p(\cdot \mid x_i)$, independently. Draw `num_simulations` new sets of labels under the hypothesis, compute the calibration error of each, and return the p-value: the share of the sets whose error is at least the observed one.
 # (Whether you count the observed set itself, as $(1 + \#)/(1 + M)$, or not, as $\#/M$, is up to you.)
-# *(Chapter* A Bayesian network for digits, *section* Calibration.*)*
+#
+# See *A Bayesian network for digits*, “Calibration”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "calibration", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -275,7 +278,8 @@ assert_share(
 #
 # It is an average over $m + n$ independent scores, not over $mn$ independent pairs. Return $A$ **and its standard error**, two floats.
 # One way to the error: let $a_i = \frac1n\sum_j\psi(x_i, y_j)$ and $b_j = \frac1m\sum_i\psi(x_i, y_j)$; up to terms of higher order $\operatorname{Var}A = \operatorname{Var}(a)/m + \operatorname{Var}(b)/n$ (DeLong et al., 1988). A bootstrap over both samples is as good.
-# *(Chapter* Why Bayesian learning, *section* Digits, and letters that are none.*)*
+#
+# See *Why Bayesian learning*, “Digits, and letters that are none”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "separation", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -370,7 +374,8 @@ def untouched_weights(hidden_units):
 # * the values of the weights with the numbers `watched`, `(draws, len(watched))`.
 #
 # How long a warm-up? The untouched weights tell. Do not keep all positions if you can help it; `collect` is for that.
-# *(Chapter* A Bayesian network for digits, *sections* Data, network, posterior *and* Has it arrived?*)*
+#
+# See *A Bayesian network for digits*, “Data, network, posterior” and “Has it arrived?”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "sample-network", "locked": false, "schema_version": 3, "solution": true, "task": false}
