@@ -113,7 +113,7 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
     chains = torch.arange(len(position))
     return positions[chosen, chains], momenta[chosen, chains]
 """,
-            7,
+            0,
         ),
         "places in turn": {
             "torch.randint(num_states, position.shape[:1], generator=generator)": "torch.arange(len(position)) % num_states"

@@ -288,6 +288,7 @@ generator = seeded(33)
 (place, moved), (place_again, moved_again) = moves(4, 0.7, 2_000, generator), moves(4, 0.7, 2_000, generator)
 assert len(place.unique()) > 1, "every chain should have a place of its own"
 assert not torch.equal(place, place_again), "every call should draw other places"
+assert torch.equal(place, moves(4, 0.7, 2_000, seeded(33))[0]), "generators in the same state should lead to the same places"
 assert not torch.equal(place + moved, place_again + moved_again), "every call should choose anew"
 # POINTS 5: the place
 assert set(place.tolist()) == {0, 1, 2, 3}, "the places in a window of 4 are 0, 1, 2 and 3"
