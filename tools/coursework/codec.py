@@ -78,7 +78,7 @@ class Link:
         self.generators: dict[int, Generator] = {}
         self.states: dict[int, Tensor] = {}
         self.objects: dict[int, Any] = {}
-        self.depth = 0
+        self.depth, self.serial = 0, 0
         self.crossing = False  # a message is on its way
         self.left = False
 
@@ -150,17 +150,20 @@ class Link:
         if not self.depth:
             self.generators.clear()
             self.states = {GLOBAL: self.states[GLOBAL]} if GLOBAL in self.states else {}
-        self.send({"call": function, "arguments": list(arguments), "named": named})
+        self.serial += 1
+        serial = self.serial
+        self.send({"call": function, "arguments": list(arguments), "named": named, "serial": serial})
         while True:
             message = self.receive()
             if "call" in message:
                 self.answer(message)
-            elif "value" in message:
-                return message["value"]
+            elif message.get("serial") != serial:
+                self.reader.close()
+                raise BorderError("an answer to another call")
             elif "raised" in message:
                 raise AnswerError(*map(str, message["raised"]))
             else:
-                raise BorderError("neither a call nor an answer")
+                return message["value"]
 
     def answer(self, message: dict[str, Any]) -> None:
         """Answer a call from beyond."""
@@ -177,12 +180,13 @@ class Link:
             reply = {"raised": list(self.describe(error))}
         finally:
             self.depth -= 1
+        serial = message.get("serial")
         try:
-            self.send(reply)
+            self.send({**reply, "serial": serial})
         except BorderError:
             raise
         except Exception as error:
-            self.send({"raised": [type(error).__name__, str(error)[:1000], ""]})
+            self.send({"raised": [type(error).__name__, str(error)[:1000], ""], "serial": serial})
 
     def serve(self) -> None:
         """Answer calls until ``leave`` is one of them, or none come any more."""

@@ -129,8 +129,8 @@ class Pupil:
         self.link.call("limit", seconds)
 
     def is_late(self) -> bool:
-        """Say whether what was begun took too long."""
-        return self.clock.processor() >= self.seconds
+        """Say whether what was begun, and has failed, was stopped; the clock of the alarm is not quite this one."""
+        return self.clock.processor() >= 0.75 * self.seconds
 
     def kill(self) -> None:
         """Kill it, with all processes that it started; those that are confined cannot do without it."""
@@ -222,14 +222,13 @@ class Sitting:
         if cell.kind == "added" and self.added <= 0:
             return [error_output("not executed, for the cells that were added took too long")]
         try:
-            pupil = self.present()
-            pupil.within(min(self.limits.cell, self.added) if cell.kind == "added" else self.limits.cell)
+            pupil = self.present(min(self.limits.cell, self.added) if cell.kind == "added" else self.limits.cell)
             result = pupil.link.call("execute", cell.source, cell.kind == "given")
             outputs = [clean(output) for output in result["outputs"]]
             if result["full"]:
                 self.remark(f"cell {cell.name} printed too much, and was cut")
             seconds = pupil.clock.seconds()
-            if not pupil.is_late():
+            if not (result["failed"] and pupil.is_late()):
                 self.done.append(cell)
             else:
                 self.exhausted = True
@@ -269,23 +268,30 @@ class Sitting:
         """Say how a given function made an object: its name, its arguments, and PyTorch's generator before."""
         return self.made[id(value)][1] if id(value) in self.made else None
 
-    def present(self) -> Pupil:
-        """Give the pupil; if there is none any more, start one and have it execute all cells that did no harm."""
-        while self.pupil is None:
-            if self.deaths > DEATHS:
-                raise BorderError("its processes ended too often")
-            process, self.process = self.process or self.start(), None
-            link = Link(process.stdout, process.stdin, admit=self.admit, made=self.recipe, describe=describe)
-            self.pupil = Pupil(process, link)
-            for cell in list(self.done):
-                try:
-                    self.pupil.within(self.limits.cell)
-                    self.pupil.link.call("execute", cell.source, cell.kind == "given")
-                except (BorderError, AnswerError) as error:
-                    self.done.remove(cell)
-                    self.bury(f"cell {cell.name}", error)
-                    break
-        return self.pupil
+    def present(self, seconds: float) -> Pupil:
+        """Give the pupil, for something that may take so long; if there is none of use, start one that does the cells so far."""
+        while True:
+            try:
+                if self.pupil is None:
+                    self.begin()
+                self.pupil.within(seconds)
+                return self.pupil
+            except (BorderError, AnswerError) as error:
+                if self.deaths > DEATHS:
+                    raise BorderError("its processes ended too often") from None
+                self.bury("what stayed behind of earlier cells", error)
+
+    def begin(self) -> None:
+        """Start a pupil, and have it execute the cells so far."""
+        process, self.process = self.process or self.start(), None
+        self.pupil = Pupil(process, Link(process.stdout, process.stdin, admit=self.admit, made=self.recipe, describe=describe))
+        for cell in list(self.done):
+            try:
+                self.pupil.within(self.limits.cell)
+                self.pupil.link.call("execute", cell.source, cell.kind == "given")
+            except (BorderError, AnswerError):
+                self.done.remove(cell)
+                raise
 
     def bury(self, where: str, error: Exception) -> str:
         """Do away with a pupil that is of no use any more; say why."""
@@ -320,8 +326,8 @@ class Sitting:
                 error, where = raised, line_of(raised, cell, source)
             if isinstance(error, BorderError) or (self.pupil and self.pupil.why):
                 error = BorderError(self.bury(f"cell {cell.name}", error))
-            elif self.pupil and self.pupil.is_late():
-                self.exhausted, error = True, error or BorderError("took too long")
+            elif error and self.pupil and self.pupil.is_late():
+                self.exhausted = True
                 self.remark(f"cell {cell.name} was stopped, for it took too long")
             for fault in self.faults:
                 self.remark(f"the answer tested in {cell.name}: {fault}")
@@ -336,8 +342,7 @@ class Sitting:
 
     def run_block(self, source: str, cell: Cell) -> None:
         """Run a block of a test, which sees what was given, and what the student made of the names that were to be defined."""
-        pupil = self.present()
-        pupil.within(self.limits.cell)
+        pupil = self.present(self.limits.cell)
         pupil.link.forget()
         pupil.link.call("forget")
         found = pupil.link.call("look_up", self.answers)
