@@ -99,7 +99,7 @@ WRONG = {
             {
                 "    momentum = torch.randn(position.shape, generator=generator)\n": "    momentum = torch.randn(position.shape, generator=generator)\n    held, inner = generator.get_state(), stochastic_gradient\n\n    def stochastic_gradient(position, generator):\n        return inner(position, generator.set_state(held))\n\n"
             },
-            4,
+            0,
         ),
         "uphill": {"momentum - ": "momentum + "},
         "no fresh momentum": {"torch.randn(position.shape, generator=generator)": "torch.zeros(position.shape)"},
