@@ -173,12 +173,12 @@ def _two_sided(law, value) -> float:
 
 def _double(value, what: str) -> Tensor:
     try:
-        value = torch.as_tensor(value).detach()
+        tensor = torch.as_tensor(value).detach()
     except (TypeError, ValueError, RuntimeError):
         raise AssertionError(f"{what} should be a number or a tensor, but it is {value!r:.80}") from None
-    if value.is_complex() or value.dtype == torch.bool:
-        raise AssertionError(f"{what} should be real, but it is of {value.dtype}")
-    return value.double()
+    if tensor.is_complex() or tensor.dtype == torch.bool:
+        raise AssertionError(f"{what} should be real, but it is of {tensor.dtype}")
+    return tensor.double() if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
 
 
 def _finite(values, what: str) -> Tensor:

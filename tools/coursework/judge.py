@@ -370,7 +370,7 @@ class Sitting:
 
     def admit(self, generator: Generator, state: Tensor) -> None:
         """Put a generator into the state in which it came back, if it has moved there by drawing."""
-        if not reached(generator, state):
+        if not self.faults and not reached(generator, state):  # to look once is enough, and takes long in vain
             self.faults.append("it sets a generator back, or to a state of its own")
 
 

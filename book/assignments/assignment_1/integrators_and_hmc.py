@@ -13,7 +13,7 @@
 #
 # You build a sampler from its parts: a gradient, an integrator, a momentum, an energy, a decision.
 #
-# *Before you start*, read the chapters *Markov chains*, *Hamiltonian dynamics* and *Hamiltonian Monte Carlo*, all in *Foundations*. Each task names the section that it rests on.
+# *Before you start*, read the chapters *Markov chains*, *Hamiltonian dynamics* and *Hamiltonian Monte Carlo*, all in *Foundations*. Each task names the sections that it rests on.
 # *It takes* four to five hours: two and a half for the code, one and a half for the questions, the rest for the plots.
 # *It is worth* 100 points: 60 for seven code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
@@ -59,7 +59,8 @@ def spring(position):
 # $$
 #
 # Write its energy and its gradient, the latter by hand: neither automatic differentiation nor differences of energies.
-# *(Chapter* Hamiltonian dynamics, *section* Position, momentum, energy.*)*
+#
+# See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "banana", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
@@ -112,7 +113,8 @@ assert_shape(banana_gradient(places[:1].clone()), (1, 2), "the gradient of one c
 # ## 2 Leapfrog (12 points)
 #
 # Write the leapfrog integrator with mass $M$, kick–drift–kick or drift–kick–drift, as you like.
-# *(Chapter* Hamiltonian dynamics, *section* Three integrators.*)*
+#
+# See *Hamiltonian dynamics*, “Three integrators”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "leapfrog", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
@@ -199,7 +201,8 @@ for gradient, step_size, num_steps in [(spring, 0.3, 1), (twist, 0.2, 7)]:
 #
 # In the bowl $U(\theta) = \tfrac12\theta^2$ with mass 1 your leapfrog is a linear map of $(\theta, r)$.
 # Find a quadratic form that this map conserves **exactly**, for every $\varepsilon < 2$, and that tends to $H = \tfrac12\theta^2 + \tfrac12r^2$ as $\varepsilon \to 0$.
-# *(Chapter* Hamiltonian dynamics, *section* Why two of them work: a shadow.*)*
+#
+# See *Hamiltonian dynamics*, “Why two of them work: a shadow”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
@@ -259,7 +262,8 @@ assert all(0.1 < float(found[0]) < 10 for found in best), "the energy should be 
 # ## 4 How large may a step be? (6 points)
 #
 # For a Gaussian target $N(0, \Sigma)$ and a diagonal mass, leapfrog is stable for all step sizes below a limit. Compute it.
-# *(Chapter* Hamiltonian dynamics, *section* Three integrators; *for the mass, chapter* Hamiltonian Monte Carlo, *section* Mass.*)*
+#
+# See *Hamiltonian dynamics*, “Three integrators”; *Hamiltonian Monte Carlo*, “Mass”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
@@ -308,7 +312,8 @@ for covariance, mass in [
 # ## 5 A momentum (6 points)
 #
 # Draw $r \sim N(0, M)$, independently for every chain. In this book the second argument of $N$ is always a variance.
-# *(Chapter* Hamiltonian Monte Carlo, *section* From a density to a ball.*)*
+#
+# See *Hamiltonian Monte Carlo*, “From a density to a ball”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
@@ -344,7 +349,8 @@ assert not torch.equal(same[0], same[2]), "generators in different states should
 # ## 6 The total energy (6 points)
 #
 # Compute $H(\theta, r) = U(\theta) + \tfrac12r^\top M^{-1}r$ of every chain.
-# *(Chapter* Hamiltonian dynamics, *section* Position, momentum, energy.*)*
+#
+# See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "hamiltonian", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
@@ -373,7 +379,8 @@ assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.
 #
 # Put the parts together: draw a momentum, follow a trajectory of `num_steps` leapfrog steps, accept or reject its end, each chain by a decision of its own.
 # (Grading first replaces your `leapfrog`, `draw_momentum` and `hamiltonian` by right ones, so that a mistake there does not cost points here.)
-# *(Chapter* Hamiltonian Monte Carlo, *section* Why the correction step.*)*
+#
+# See *Hamiltonian Monte Carlo*, “Why the correction step”.
 
 
 # %% nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
