@@ -1,6 +1,7 @@
 """Measure what a process takes, however busy the machine is."""
 
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 import psutil
@@ -16,13 +17,17 @@ class Clock:
         self.pid = pid
         self.processor_start, self.wall_start = self._processor(), time.monotonic()
 
-    def _processor(self) -> float:
-        seconds = 0.0
+    def _tree(self) -> Iterator[psutil.Process]:
         with suppress(psutil.Error):  # a process that has ended
             process = psutil.Process(self.pid)
-            for one in [process, *process.children(recursive=True)]:
-                with suppress(psutil.Error):
-                    seconds += sum(one.cpu_times()[:4])  # its own and its dead children's, as user and as system
+            yield process
+            yield from process.children(recursive=True)
+
+    def _processor(self) -> float:
+        seconds = 0.0
+        for one in self._tree():
+            with suppress(psutil.Error):
+                seconds += sum(one.cpu_times()[:4])  # its own and its dead children's, as user and as system
         return seconds
 
     def processor(self) -> float:
@@ -36,3 +41,15 @@ class Clock:
     def seconds(self) -> float:
         """Say what counts."""
         return max(self.processor(), self.wall() / 10)
+
+    def processes(self) -> int:
+        """Count the processes."""
+        return sum(1 for _ in self._tree())
+
+    def memory(self) -> int:
+        """Add up the bytes that the processes hold; what they share counts once for each, as one that is alone."""
+        held = 0
+        for one in self._tree():
+            with suppress(psutil.Error):
+                held += one.memory_info().rss
+        return held
