@@ -143,6 +143,7 @@ def _execute(sender, item, cells, answers, tasks):
             if cell.kind == "test":
                 errors = [f"{verdict.error} ({verdict.block.sentence})" for verdict in verdicts if verdict.error]
                 outcome[cell.name.removesuffix("-test")] = Result(sum(verdict.points for verdict in verdicts), errors)
+        sitting.end()
         os.chdir("/")
     sender.send((outcome, checks.assert_chance.call_count))
     sender.close()

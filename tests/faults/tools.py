@@ -8,7 +8,6 @@ notebooks = partial(Fault, file="tools/notebooks.py", tests="tests/book/test_pai
 book = partial(Fault, file="tools/book.py", tests="tests/book/test_pairs.py")
 gradebooks = partial(Fault, file="tools/coursework/gradebooks.py", tests="tests/assignments/test_teaching.py")
 submissions = partial(Fault, file="tools/coursework/submissions.py", tests="tests/assignments/test_submissions.py")
-journal = partial(Fault, file="tools/coursework/journal.py", tests="tests/assignments/test_submissions.py")
 edition = partial(Fault, file="tools/coursework/edition.py", tests="tests/assignments/test_secrets.py::test_the_student_edition_has_none")
 
 FAULTS = [
@@ -43,14 +42,6 @@ FAULTS = [
     submissions("cells that a student added are lost", "        notebook.cells += added.get(task, []) if task else []\n", ""),
     submissions("an answer that is missing is the instructor's", "answers.get(task, stub.source)", "answers.get(task, cell.source)"),
     submissions("of two notebooks the oldest counts", "path, cells, has_ids = files[-1]", "path, cells, has_ids = files[0]"),
-    journal(
-        "a cell that never ran passes",
-        'cell.outputs = [error("not executed, for the submission brought its own execution down")]',
-        "cell.outputs = []",
-    ),
-    journal(
-        "an execution that had to be killed is not told", 'if "ended" not in entry:', 'if "begun" not in entry and "ended" not in entry:'
-    ),
     edition(
         "the student edition has the instructor's notebooks",
         'shutil.copytree(Path(folder) / "release", target)',

@@ -80,6 +80,7 @@ class Link:
         self.objects: dict[int, Any] = {}
         self.depth = 0
         self.crossing = False  # a message is on its way
+        self.left = False
 
     # Messages
 
@@ -184,11 +185,15 @@ class Link:
             self.send({"raised": [type(error).__name__, str(error)[:1000], ""]})
 
     def serve(self) -> None:
-        """Answer calls until none come any more."""
-        while True:
+        """Answer calls until ``leave`` is one of them, or none come any more."""
+        while not self.left:
             self.generators.clear()
             self.states.clear()
             self.answer(self.receive())
+
+    def leave(self) -> None:
+        """Let this be the last call that is answered."""
+        self.left = True
 
     def forget(self) -> None:
         """Forget the functions that were sent."""
@@ -221,14 +226,12 @@ class Link:
             return {"dict": {key: inner(one) for key, one in value.items()}}
         if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
             value = torch.from_numpy(np.ascontiguousarray(value))
-        if isinstance(value, Tensor) and str(value.dtype).removeprefix("torch.") in DTYPES:
-            if value.numel() * value.element_size() > BUFFERS:
+        if isinstance(value, Tensor) and (plain := _plain(value)) is not None:
+            if plain.numel() * plain.element_size() > BUFFERS:
                 raise ValueError("a tensor is too large to cross the border")
-            with torch._C.DisableTorchFunctionSubclass():
-                plain = value.detach().to_dense() if value.layout != torch.strided else value.detach()
-                plain = plain.cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
-                buffers.append(plain.view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
-            return {"tensor": [len(buffers) - 1, str(value.dtype).removeprefix("torch."), list(value.shape)]}
+            raw = plain.contiguous().reshape(-1)
+            buffers.append(raw.view(torch.uint8).numpy().tobytes() if len(raw) else b"")
+            return {"tensor": [len(buffers) - 1, str(plain.dtype).removeprefix("torch."), list(plain.shape)]}
         if isinstance(value, Generator) and value.device.type == "cpu":
             number = next((number for number, one in self.generators.items() if one is value), None)
             if number is None:
@@ -308,3 +311,12 @@ class Link:
         else:
             generator.set_state(whole)
         self.states[number] = generator.get_state()[:WORDS]
+
+
+def _plain(value: Tensor) -> Tensor | None:
+    """Make of any tensor a plain one on the processor; None if that is not possible."""
+    with torch._C.DisableTorchFunctionSubclass():
+        if str(value.dtype).removeprefix("torch.") not in DTYPES:
+            return None
+        dense = value.detach() if value.layout == torch.strided else value.detach().to_dense()
+        return dense.cpu().resolve_conj().resolve_neg()

@@ -169,9 +169,11 @@ class Sitting:
         limits: for the processor.
         hidden: whether hidden tests are run, rather than the visible ones alone.
         findings: sentences on forbidden uses that were read in an answer, by its name.
+        process: one that was started before, and is to be used first.
     """
 
-    def __init__(self, cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits, hidden: bool, findings=None):
+    def __init__(self, cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits, hidden: bool, findings=None, process=None):
+        self.process: subprocess.Popen | None = process
         self.findings: dict[str, list[str]] = findings or {}
         self.cells, self.start, self.limits, self.hidden = cells, start, limits, hidden
         self.pupil: Pupil | None = None
@@ -189,15 +191,24 @@ class Sitting:
     def run(self) -> Iterator[tuple[Cell, list[dict], list[Verdict]]]:
         """Execute the cells; give for each its outputs, and for a test its verdicts."""
         last = max((number for number, cell in enumerate(self.cells) if cell.kind == "test"), default=-1)
-        try:
-            for number, cell in enumerate(self.cells):
-                if cell.kind == "test":
-                    yield cell, *self.test(cell)
-                elif not self.hidden or (number < last and not cell.experiment):
-                    yield cell, self.execute(cell), []
-        finally:
-            if self.pupil:
-                self.pupil.end()
+        for number, cell in enumerate(self.cells):
+            if cell.kind == "test":
+                yield cell, *self.test(cell)
+            elif not self.hidden or (number < last and not cell.experiment):
+                yield cell, self.execute(cell), []
+
+    def end(self, keeps: bool = False) -> subprocess.Popen | None:
+        """Let the pupil go; if wanted, and possible, keep the process in which there will be another one."""
+        pupil, self.pupil = self.pupil, None
+        with contextlib.suppress(BorderError, AnswerError):
+            if pupil and keeps:
+                pupil.within(60)
+                pupil.link.call("leave")
+                pupil.ended = True
+                return pupil.process
+        if pupil:
+            pupil.end()
+        return None
 
     # The student's cells
 
@@ -263,7 +274,7 @@ class Sitting:
         while self.pupil is None:
             if self.deaths > DEATHS:
                 raise BorderError("its processes ended too often")
-            process = self.start()
+            process, self.process = self.process or self.start(), None
             link = Link(process.stdout, process.stdin, admit=self.admit, made=self.recipe, describe=describe)
             self.pupil = Pupil(process, link)
             for cell in list(self.done):
@@ -435,8 +446,9 @@ def judge(cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limi
         found = read(cell.source, cell.forbidden, [other.source for other in others], given, names)
         findings[cell.name] = found.forbidden
         outcome.remarks += [f"cell {cell.name}: {remark}" for remark in found.remarks]
+    process = None
     for hidden in (False, True):
-        sitting = Sitting(cells, start, limits, hidden, findings)
+        sitting = Sitting(cells, start, limits, hidden, findings, process)
         for cell, outputs, verdicts in sitting.run():
             if hidden and verdicts:
                 outcome.verdicts[cell.name] = verdicts
@@ -447,6 +459,7 @@ def judge(cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limi
                 yield outcome
         outcome.remarks += [remark for remark in sitting.remarks if remark not in outcome.remarks]
         outcome.exhausted |= sitting.exhausted
+        process = sitting.end(keeps=not hidden)
         yield outcome
 
 

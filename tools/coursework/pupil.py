@@ -22,6 +22,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from tools.coursework.codec import BorderError, Link
 
 AUTOGRAD = {"autograd": ["torch.autograd", "torch.func", "torch._functorch"]}  # what a word stands for
+LET_GO = 77  # the exit status of a pupil after which there is another one
 OUTPUT, IMAGES = 100_000, 2 * 2**20  # characters of text and of pictures that a cell may put out
 LIMITS = {
     resource.RLIMIT_AS: 8 * 2**30,  # of which PyTorch maps three without using them
@@ -142,8 +143,6 @@ class Pupil:
     def __init__(self):
         self.shell = Shell.instance(colors="NoColor", xmode="Plain", cache_size=1000, history_length=0)
         self.shell.history_manager.enabled = False
-        with suppress(Exception):
-            self.shell.run_line_magic("matplotlib", "inline")
         self.names, self.given, self.used = self.shell.user_ns, {}, set()
 
     def execute(self, source: str, given: bool) -> dict:
@@ -221,12 +220,17 @@ def describe(error: BaseException) -> tuple[str, str, str]:
 
 
 def main() -> None:
-    """Answer the judge until it has no more questions."""
-    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    """Answer the judge in a copy of this process, which has imported what takes long; when the judge lets that go, in the next one."""
+    reader, writer = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    serve(reader, writer)
+    while True:
+        child = os.fork()
+        if not child:
+            serve(os.fdopen(reader, "rb"), os.fdopen(writer, "wb"))
+        if os.waitpid(child, 0)[1] != LET_GO << 8:
+            return
 
 
 def serve(reader, writer) -> None:
@@ -251,10 +255,13 @@ def serve(reader, writer) -> None:
         "look_up": pupil.look_up,
         "answer": pupil.answer,
         "limit": limit,
+        "leave": link.leave,
         "forget": link.forget,
     }
     with suppress(BorderError):
         link.serve()
+        os._exit(LET_GO)
+    os._exit(1)
 
 
 if __name__ == "__main__":
