@@ -188,6 +188,18 @@ def test_a_test_has_a_name_its_points_and_its_parts(graded):
     assert re.search(r"Tests of leapfrog\s*12 of 12 points", source)
 
 
+@pytest.mark.parametrize("points", [14, 9])
+def test_a_task_with_all_its_points_shows_no_failure(points, tmp_path):
+    item = pairs.assignments()[0]
+    cell = next(cell for cell in item.read().cells if pairs.task_of(cell) == "hmc-test")
+    cell.source, cell.outputs = "pass", [new_output("error", ename="AssertionError", evalue="too far", traceback=["too far"])]
+    paper = feedback.Paper(
+        nbformat.v4.new_notebook(cells=[cell]), nbformat.v4.new_notebook(), item.read(), {"hmc-test": feedback.Mark(points, 14)}
+    )
+    feedback.write(tmp_path, {"page.html": paper})
+    assert ("too far" in (tmp_path / "page.html").read_text()) == (points < 14)
+
+
 def test_what_a_student_wrote_does_nothing_to_the_page(graded):
     shown = page(graded, "ann", pairs.assignments()[0])
     assert "&lt;script&gt;alert(1)" in shown and "alert(6)" not in shown

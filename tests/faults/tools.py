@@ -41,7 +41,7 @@ FAULTS = [
     ),
     submissions("cells that a student added are lost", "        notebook.cells += added.get(task, []) if task else []\n", ""),
     submissions("an answer that is missing is the instructor's", "answers.get(task, stub.source)", "answers.get(task, cell.source)"),
-    submissions("of two notebooks the oldest counts", "path, cells, has_ids = files[-1]", "path, cells, has_ids = files[0]"),
+    submissions("of two notebooks the oldest counts", "file, cells, has_ids = files[-1]", "file, cells, has_ids = files[0]"),
     edition(
         "the student edition has the instructor's notebooks",
         'shutil.copytree(Path(folder) / "release", target)',
