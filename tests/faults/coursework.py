@@ -32,7 +32,7 @@ FAULTS = [
     feedback("outputs of hidden tests are shown", 'if "BEGIN HIDDEN TESTS" not in cell.source else []', ""),
     feedback("a rubric is shown before the mark", "if mark.by_hand else", "if task else"),
     feedback("the whole model answer is shown", '.partition("**Rubric.**")[2]', ""),
-    feedback("what a student wrote is HTML", "escape=True", "escape=False"),
+    feedback("what a student wrote is HTML", "super().__init__(escape=True", "super().__init__(escape=False"),
     results("what is not marked is zero", "points = None if grade.needs_manual_grade else grade.score", "points = grade.score"),
     results("who is on the roster and missing is not told", "remarks[key] = [ABSENT]", "pass"),
 ]
