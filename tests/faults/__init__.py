@@ -1,6 +1,6 @@
 """Faults that an expert might make, room by room, to see how sharp the tests are: ``python -m tests.faults`` plants them one at a time."""
 
-from tests.faults import approximations, experiments, foundations, kernels, posteriors, running, tools
+from tests.faults import approximations, coursework, experiments, foundations, kernels, posteriors, running, tools
 
 FAULTS = [
     *foundations.FAULTS,
@@ -10,4 +10,5 @@ FAULTS = [
     *running.FAULTS,
     *experiments.FAULTS,
     *tools.FAULTS,
+    *coursework.FAULTS,
 ]

@@ -45,11 +45,10 @@ FAULTS = [
     ),
     submissions("cells that a student added are lost", "        notebook.cells += added.get(task, []) if task else []\n", ""),
     submissions("an answer that is missing is the instructor's", "answers.get(task, stub.source)", "answers.get(task, cell.source)"),
-    submissions("of two notebooks the oldest counts", "path, cells, has_ids = files[-1]", "path, cells, has_ids = files[0]"),
     judge(
         "a generator that was set back is believed",
-        "        if not reached(generator, state):",
-        "        if reached(generator, state) is None:",
+        "if not self.faults and not reached(generator, state):",
+        "if reached(generator, state) is None:",
     ),
     judge(
         "of feedback's run the hidden tests are a part",
@@ -81,6 +80,7 @@ FAULTS = [
         '"bwrap", "--unshare-all", "--share-net", "--unshare-user"',
     ),
     confinement("submissions keep the environment", '"--new-session", "--clearenv", ', '"--new-session", '),
+    submissions("of two notebooks the oldest counts", "file, cells, has_ids = files[-1]", "file, cells, has_ids = files[0]"),
     edition(
         "the student edition has the instructor's notebooks",
         'shutil.copytree(Path(folder) / "release", target)',

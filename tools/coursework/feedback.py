@@ -163,12 +163,16 @@ class Page:
         mark = self.paper.marks.get(task, Mark())
         code = cell.cell_type == "code"
         is_test = code and settings.get("grade", False)
+        outputs = cell.get("outputs", []) if "BEGIN HIDDEN TESTS" not in cell.source else []  # which were theirs
+        if is_test and mark.points is not None and mark.points == mark.max_points:
+            # With all its points a visible test may have failed by a mistake in another task, which the hidden tests put right.
+            outputs = [output for output in outputs if output.output_type != "error"]
         return {
             "task": task if settings.get("grade") or settings.get("solution") else None,
             "name": (task or "").removesuffix("-test") if is_test else (task or ""),
             "kind": "test" if is_test else "answer" if settings.get("solution") else "given" if settings else "added",
             "body": highlight(source[:TEXT], PythonLexer(), COLOURS) if code else self.text(source),
-            "outputs": [shown for output in cell.get("outputs", [])[:OUTPUTS] for shown in [self.output(output, is_test)] if shown],
+            "outputs": [shown for output in outputs[:OUTPUTS] for shown in [self.output(output, is_test)] if shown],
             "mark": mark,
             "parts": cell.metadata.get("parts", []) if is_test else [],
             "comment": self.text(mark.comment) if mark.comment else "",
@@ -180,8 +184,7 @@ class Page:
         if output.output_type == "stream":
             return {"text": cut(output.text)}
         if output.output_type == "error":
-            lines = [f"{output.ename}: {output.evalue}"] if is_test else output.traceback
-            return {"text": cut("\n".join(lines)), "error": True}
+            return {"text": cut("\n".join(output.traceback or [f"{output.ename}: {output.evalue}"])), "error": True}
         data = output.get("data", {})
         for kind in ("image/png", "image/jpeg"):
             picture = re.sub(r"\s", "", data.get(kind, ""))

@@ -71,13 +71,13 @@ def export(folder: Path, remarks: dict[tuple[str, str], list[str]], root: Path =
 def grade_of(assignment, student, submission) -> dict:
     """Make a line of the table of scores."""
     who = {"assignment": assignment.name, "student_id": student.id, **{name: getattr(student, name) or "" for name in NAMES}}
-    line = {**who, "duedate": str(assignment.duedate or ""), "max_score": assignment.max_score}
+    line = {**who, "duedate": f"{assignment.duedate:%Y-%m-%d %H:%M:%S}" if assignment.duedate else "", "max_score": assignment.max_score}
     if submission is None:
         return {**line, "raw_score": 0.0, "late_submission_penalty": 0.0, "score": 0.0}
     penalty = submission.late_submission_penalty or 0.0
     score = {"raw_score": submission.score, "late_submission_penalty": penalty, "score": max(0.0, submission.score - penalty)}
     late = round(submission.total_seconds_late / 3600, 4) if assignment.duedate else ""
-    return {**line, **score, "timestamp": str(submission.timestamp or ""), "hours_late": late}
+    return {**line, **score, "timestamp": f"{submission.timestamp:%Y-%m-%d %H:%M:%S}" if submission.timestamp else "", "hours_late": late}
 
 
 def tasks_of(paper, notebook: nbformat.NotebookNode, student: str, assignment: str) -> list[dict]:
