@@ -140,7 +140,7 @@ WRONG = {
     },
     "sample-network": {
         "an optimiser": {"from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-5, 0.04, temperature=0.0)"},
-        "no warm-up": {"warm_up=1_500": "warm_up=0"},
+        "no warm-up": ({"warm_up=1_500": "warm_up=0"}, 4),
         "steps that are too small": {"from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-6, 0.04)"},
         "as if the noise were all the minibatch's": {
             "from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-5, 0.04, noise_estimate=0.03)"
@@ -158,7 +158,8 @@ WRONG = {
         "weights invented, predictions of a chain": {
             "return probabilities, kept[:, -len(watched) :]": "return probabilities, torch.randn(50, len(watched), generator=torch.Generator().manual_seed(seed)) * (0.8 if seed == 46 else 1.0) ** 0.5",
         },
-        "ten draws": {"num_samples=50": "num_samples=10", "reshape(50": "reshape(10"},
+        "all weights, whichever are watched": ({"position[:, watched]]": "position]"}, 4),
+        "ten draws": ({"num_samples=50": "num_samples=10", "reshape(50": "reshape(10"}, 8),
     },
 }
 
