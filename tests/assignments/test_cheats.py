@@ -10,7 +10,8 @@ import nbformat
 import psutil
 import pytest
 
-from tests.assignments.small import answered, extended, grade, table
+from tests.assignments.conftest import ROOT
+from tests.assignments.small import answered, extended, grade, judged, table
 from tools.coursework.confinement import obstacle
 
 pytestmark = [
@@ -202,30 +203,61 @@ CHEATS = {
 }  # fmt: skip
 
 
+CONFINED = {  # those that would do harm, or see something, if they were not
+    "writes the gradebook",
+    "executes the source of the tests",
+    "kills what executes it",
+    "keeps hidden arguments, prints them later",
+    "forges an answer",
+    "answers twice",
+    "forks for ever",
+    "looks for its neighbours",
+    "looks for the network",
+    "changes Python's packages",
+    "fills the disk",
+}
+
+
 @pytest.fixture(scope="module")
 def caught(course, tmp_path_factory):
-    return grade(course, tmp_path_factory.mktemp("cheats"), CHEATS)
+    return grade(course, tmp_path_factory.mktemp("cheats"), {cheat: CHEATS[cheat] for cheat in CHEATS if cheat in CONFINED})
 
 
-@pytest.mark.parametrize("cheat", CHEATS)
-def test_a_cheat_gets_what_its_honest_rest_deserves(caught, cheat):
+def public(notebook):
+    """Write a notebook without what goes to the lecturer alone."""
+    notebook = json.loads(notebook)
+    for cell in notebook["cells"]:
+        cell["metadata"].pop("reason", None)
+    return json.dumps(notebook)
+
+
+def check(cheat, points, said):
     _, double, triple, remarks = CHEATS[cheat]
-    points = {row["task"]: float(row["points"]) for row in table(caught / "tasks.csv") if row["student_id"] == cheat}
     assert (points["double"], points["triple"]) == (double, triple)
-    said = [row["remark"] for row in table(caught / "remarks.csv") if row["student_id"] == cheat]
     assert all(any(word in line for line in said) for word in remarks), said
+
+
+@pytest.mark.parametrize("cheat", [cheat for cheat in CHEATS if cheat in CONFINED])
+def test_a_cheat_gets_what_its_honest_rest_deserves(caught, cheat):
+    rows, said = (
+        [row for row in table(caught / name) if row["student_id"] == cheat.replace(",", "_")] for name in ("tasks.csv", "remarks.csv")
+    )
+    check(cheat, {row["task"]: float(row["points"]) for row in rows}, [row["remark"] for row in said])
+
+
+@pytest.mark.parametrize("cheat", [cheat for cheat in CHEATS if cheat not in CONFINED])
+def test_a_cheat_that_needs_no_confinement_gets_what_its_honest_rest_deserves(course, cheat, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "assignments")
+    notebook, points, remarks = judged(course, CHEATS[cheat][0])
+    check(cheat, points, remarks)
+    assert [secret for secret in SECRETS if secret in public(nbformat.writes(notebook))] == []
 
 
 def test_no_hidden_test_or_value_reaches_a_page_or_the_notebook_that_it_is_made_of(caught):
     pages = [*(caught / "feedback").rglob("*.html"), *(caught / "submitted").rglob("*.ipynb"), *(caught / "autograded").rglob("*.ipynb")]
-    assert len(pages) == 3 * len(CHEATS)
+    assert len(pages) == 3 * len(CONFINED)
     for path in pages:
-        text = path.read_text()
-        if path.suffix == ".ipynb":  # but for what goes to the lecturer
-            notebook = json.loads(text)
-            for cell in notebook["cells"]:
-                cell["metadata"].pop("reason", None)
-            text = json.dumps(notebook)
+        text = public(path.read_text()) if path.suffix == ".ipynb" else path.read_text()
         assert [secret for secret in SECRETS if secret in text] == [], path
 
 

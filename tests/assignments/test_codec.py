@@ -150,3 +150,74 @@ def test_a_generator_that_was_set_is_not_believed(draw):
     expected = torch.Generator().manual_seed(5)
     torch.rand(3, generator=expected)
     assert not believed and torch.equal(generator.get_state(), expected.get_state())
+
+
+def frame(content, buffers=()):
+    """Make a message as a pupil may forge it."""
+    header = json.dumps({"generators": [], **content, "sizes": [len(one) for one in buffers]}).encode()
+    return struct.pack(">Q", len(header)) + header + b"".join(buffers)
+
+
+STATE = torch.Generator().manual_seed(0).get_state()[: codec.WORDS].numpy().tobytes()
+
+
+def with_counts(left, given, seeded=1):
+    """Make a generator's state that says so of itself."""
+    return STATE[:8] + struct.pack("<iiq", left, seeded, given) + STATE[24:]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        frame({"generators": [[0, 0], [2, 0]]}, [STATE]),
+        frame({"generators": [[2 * k, k] for k in range(codec.GENERATORS + 1)]}, [STATE] * (codec.GENERATORS + 1)),
+        frame({"value": {"list": [{"tensor": [0, "uint8", [9]]}] * 2}}, [bytes(9)]),
+        frame({"value": {"tensor": [-1, "uint8", [9]]}}, [bytes(9)]),
+        *(
+            frame({"generators": [[0, 0]]}, [with_counts(*counts)])
+            for counts in ((624, 624), (1, 625), (5, 0), (0, 625), (-1, 626), (1, 0, 0))
+        ),
+    ],
+    ids=["one state twice", "many generators", "one tensor twice", "from the end", *["counts"] * 6],
+)
+def test_a_value_is_not_larger_than_its_message_and_a_state_is_one_that_torch_makes(message):
+    with pytest.raises(BorderError):
+        Link(io.BytesIO(message), None, admit=reached).receive()
+
+
+def test_the_control_messages_with_each_buffer_used_once_arrive():
+    Link(io.BytesIO(frame({"generators": [[0, 0], [2, 1]]}, [STATE, with_counts(9, 616)])), None, admit=reached).receive()
+
+
+@pytest.mark.parametrize("said", [5, "abc", {"list": []}, {"list": ["a", "b", 3]}])
+def test_an_exception_that_is_none_ends_the_link(said):
+    link = Link(io.BytesIO(frame({"raised": said, "serial": 1})), io.BytesIO(), admit=reached)
+    with pytest.raises(BorderError, match="no exception"):
+        link.call("f")
+
+
+def test_what_an_exception_says_is_cut():
+    message = frame({"raised": {"list": ["x" * 10**6] * 3}, "serial": 1})
+    with pytest.raises(codec.AnswerError) as raised:
+        Link(io.BytesIO(message), io.BytesIO(), admit=reached).call("f")
+    assert (len(raised.value.kind), len(str(raised.value)), len(raised.value.trace)) == (100, 2102, 4000)
+
+
+@pytest.mark.parametrize("value", ["x" * 1000, {"list": [1]}, {"dict": {"a": 1}}])
+def test_a_test_s_function_is_not_called_with_what_grows(value):
+    called = []
+    call = frame({"call": 0, "arguments": {"list": [value]}, "named": {"dict": {}}, "serial": 1})
+    link = Link(io.BytesIO(call + frame({"value": 1, "serial": 1})), io.BytesIO(), admit=reached, describe=lambda error: ("", "", ""))
+    assert link.call("f", called.append) == 1 and called == []
+
+
+def test_a_generator_whose_numbers_are_given_out_again_is_not_believed():
+    generator = torch.Generator().manual_seed(3)
+    torch.rand(10, generator=generator)
+    before = generator.get_state()
+    torch.rand(5, generator=generator)
+    forged = torch.cat([generator.get_state()[:16], before[16:24], before[24 : codec.WORDS]])
+    link = Link(io.BytesIO(frame({"generators": [[1, 0]]}, [forged.numpy().tobytes()])), None, admit=reached)
+    link.generators[1] = generator
+    with pytest.raises(BorderError):
+        link.receive()

@@ -4,9 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tools.coursework import confinement, grading
+from tools.coursework.clock import Clock
 from tools.coursework.confinement import confined, obstacle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +49,9 @@ def test_what_is_seen(run, program, expected):
 
 
 @needs_confinement
-@pytest.mark.parametrize("place", ["/data", "/usr/data", "/library/data", "/etc/data", "PREFIX/data", "GRADEBOOK/data", "/tmp/data.csv"])
+@pytest.mark.parametrize(
+    "place", ["/data", "/usr/data", "/library/data", "/etc/data", "PREFIX/data", "GRADEBOOK/data", "/tmp/data.csv", "/dev/data"]
+)
 def test_nothing_can_be_written_but_to_memory(run, place):
     path = place.replace("PREFIX", sys.prefix).replace("GRADEBOOK", f"{run.gradebook}")
     assert (
@@ -88,3 +92,18 @@ def test_an_obstacle_is_noticed(monkeypatch):
     obstacle.cache_clear()
     assert obstacle() == "bubblewrap does not work here: No permissions"
     obstacle.cache_clear()
+
+
+@needs_confinement
+@pytest.mark.parametrize("file", ["os.memfd_create('x')", "os.open('/tmp/x', os.O_CREAT | os.O_RDWR)", "os.open('/dev/shm/x', 66)"])
+def test_files_in_memory_are_counted_as_memory(tmp_path, file):
+    program = f"import os; print(flush=True); input(); file = {file}; os.write(file, bytes(10**8)); print(flush=True); input()"
+    command = confined([sys.executable, "-c", program], tmp_path, tmp_path, [ROOT])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        before = Clock(process.pid).memory()
+        print(file=process.stdin, flush=True)
+        process.stdout.readline()
+        assert 10**8 <= Clock(process.pid).memory() - before < 2.5 * 10**8
+        for one in psutil.Process(process.pid).children(recursive=True):
+            one.kill()

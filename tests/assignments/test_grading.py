@@ -1,6 +1,8 @@
 """Grading a small course: a submission that misbehaves costs its own points, and the gradebook keeps everything else."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -8,11 +10,16 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, table, without
+from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, judged, table, without
 from tools.coursework import grading
 from tools.coursework.confinement import obstacle
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
+
+
+def dies_while_it_sends(sender, *_):
+    os.write(sender.fileno(), b"\0\1\0\0begun")
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def looping(body):
@@ -34,7 +41,7 @@ SUBMISSIONS = {
     "displays in a cell": (lambda course: extended(answered(course), "'x' * 10**7", 1), 5, 7, ["printed too much"]),
     "gives a long reason": (lambda course: answered(course, double="raise ValueError('x' * 10**7)"), 0, 7, []),
     "sleeps": (lambda course: answered(course, double=f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"), 5, 7, []),
-    "adds thousands of cells": (lambda course: extended(answered(course), "1 + 1", 2_000), 5, 7, []),
+    "adds thousands of cells": (lambda course: extended(answered(course), "1 + 1", 500), 5, 7, ["only 100 were read"]),
     "wants all memory": (lambda course: answered(course, double="return [0] * 10**11"), 0, 7, []),
     "takes memory in pieces": (
         lambda course: answered(course, double="held = []\nwhile True:\n    held.append(b'x' * 10**8)"),
@@ -59,6 +66,24 @@ SUBMISSIONS = {
     "no notebook": (lambda course: "This is not JSON.", 0, 0, ["not a notebook"]),
     "other JSON": (lambda course: json.dumps({"cells": 3}), 0, 0, ["not a notebook"]),
 }
+ALONE = {  # what concerns the judge alone
+    "right where one sees",
+    "loops and will not be stopped",
+    "says exit",
+    "prints a lot",
+    "prints in a cell",
+    "displays in a cell",
+    "gives a long reason",
+    "sleeps",
+    "adds thousands of cells",
+    "wants all memory",
+    "gives back too much",
+    "deletes an answer",
+    "deletes the tests",
+    "changes the tests",
+    "calls a variable like a check",
+}
+WHOLE = {student: SUBMISSIONS[student] for student in SUBMISSIONS if student not in ALONE}
 NAMES = {"Zoë, renamed": "Copy of my work (2).ipynb", "half": "deep/down/small.ipynb"}
 
 
@@ -67,7 +92,7 @@ def graded(course, tmp_path_factory):
     """Grade all of these submissions, and one empty folder, in one go."""
     folder = tmp_path_factory.mktemp("small")
     (folder / "submissions" / "handed in nothing").mkdir(parents=True)
-    return grade(course, folder, SUBMISSIONS, names=NAMES)
+    return grade(course, folder, WHOLE, names=NAMES)
 
 
 @pytest.fixture
@@ -92,13 +117,40 @@ def check(graded, student, double, triple, remarks):
     assert (graded / "feedback" / name / "assignment_1" / "small.html").exists()
 
 
-@pytest.mark.parametrize("student", SUBMISSIONS)
+@pytest.mark.parametrize("student", WHOLE)
 def test_a_submission_costs_its_own_points_only(graded, student):
     check(graded, student, *SUBMISSIONS[student][1:])
 
 
+@pytest.mark.parametrize("student", sorted(ALONE))
+def test_what_is_judged_costs_its_own_points_only(course, student):
+    make, double, triple, remarks = SUBMISSIONS[student]
+    notebook, points, said = judged(course, make)
+    assert points == {"double": double, "triple": triple} and len(nbformat.writes(notebook)) < 3e6
+    assert all(any(word in line for line in said) for word in remarks) and bool(said) == bool(remarks), said
+
+
+def test_what_judging_raises_is_a_remark_and_the_class_goes_on(course, tmp_path, monkeypatch):
+    execute = grading.execute
+
+    def fails_once(submission, **settings):
+        if submission.student == "ill":
+            raise OSError("got end of file during message")
+        return execute(submission, **settings)
+
+    monkeypatch.setattr(grading, "execute", fails_once)
+    graded = grade(course, tmp_path, {"ill": (answered,), "well": (answered,)})
+    check(graded, "ill", 0, 0, ["it could not be judged: OSError: got end of file during message"])
+    check(graded, "well", 5, 7, [])
+
+
+def test_a_judge_that_is_killed_while_it_sends_is_a_remark(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(grading.judge, "main", dies_while_it_sends)
+    check(grade(course, tmp_path, {"ill": (answered,)}), "ill", 0, 0, ["its judge had to be stopped"])
+
+
 def test_a_busy_machine_gives_the_same_verdicts(course, tmp_path, busy_machine):
-    students = {student: SUBMISSIONS[student] for student in ("right", "sleeps", "loops for ever", "prints in a cell")}
+    students = {student: SUBMISSIONS[student] for student in ("right", "loops for ever")}
     graded = grade(course, tmp_path, students)
     for student in students:
         check(graded, student, *students[student][1:])
@@ -112,7 +164,12 @@ def test_time_is_kept_for_what_was_handed_out(course, tmp_path):
             7,
             ["were not executed", "took too long"],
         ),
-        "sleeps for ever": (lambda course: answered(course, double="import time\ntime.sleep(10**6)"), 0, 7, ["double-test took too long"]),
+        "sleeps for ever": (
+            lambda course: answered(course, double="import time\ntime.sleep(10**6)"),
+            0,
+            7,
+            ["double-test slept for too long"],
+        ),
     }
     graded = grade(course, tmp_path, endless, seconds=1, added=1.5)
     for student in endless:
@@ -121,7 +178,7 @@ def test_time_is_kept_for_what_was_handed_out(course, tmp_path):
 
 def test_every_student_is_in_the_gradebook(graded):
     scores = {row["student_id"]: float(row["score"]) for row in table(graded / "grades.csv")}
-    assert scores == {student.replace(",", "_"): double + triple for student, (_, double, triple, _) in SUBMISSIONS.items()} | {
+    assert scores == {student.replace(",", "_"): double + triple for student, (_, double, triple, _) in WHOLE.items()} | {
         "handed in nothing": 0
     }
     assert [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == "handed in nothing"]

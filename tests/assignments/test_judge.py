@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from tests.assignments.running import ForkedPupil
-from tools.coursework.judge import Cell, Limits, Sitting, judge, read_cells
+from tools.coursework import judge as judging
+from tools.coursework.judge import READ, REMARKS, Cell, Limits, Sitting, judge, read_cells
 
 LIMITS = Limits(cell=20)
 GIVEN = Cell(
@@ -210,3 +211,65 @@ def from_source_text(text):
 def test_torch_has_the_generator_whose_states_are_read_here():
     state = torch.Generator().manual_seed(3).get_state()
     assert len(state) == 5056 and int(state[8:12].view(torch.int32)) == 1
+
+
+def test_answers_are_read_whatever_was_added_before_them():
+    added = [Cell("added", f"{number}", "0") for number in range(READ + 1)]
+    forbidden = answer("def f(x):\n    return sgmc.integrators.leapfrog(x)", "f", forbidden=("sgmc",))
+    for cells, left in ((added, True), (added[:2], False)):
+        outcome = next(judge([*cells, forbidden, test_cell("f(1)")], ForkedPupil, Limits()))
+        assert any(remark.startswith("cell f") for remark in outcome.remarks)
+        assert any("only 100 were read" in remark for remark in outcome.remarks) is left
+
+
+def test_a_submission_has_one_budget_and_what_it_leaves_is_not_executed():
+    loops = [Cell("added", f"{number}", "while True: pass") for number in range(4)]
+    cells = [*loops, answer("def f(x):\n    return x", "f"), test_cell("assert f(1) == 1")]
+    *_, outcome = judge(cells, ForkedPupil, Limits(cell=2, added=100, submission=3))
+    assert outcome.verdicts["f-test"][0].points == 0
+    assert "not all cells were executed, for the submission used up its time" in outcome.remarks
+    *_, outcome = judge(cells[2:], ForkedPupil, Limits(cell=1, added=100, submission=60))
+    assert outcome.verdicts["f-test"][0].points == 4
+
+
+def test_what_sleeps_is_not_said_to_have_run_out_of_time(monkeypatch):
+    monkeypatch.setattr(judging.Clock, "seconds", lambda clock: 2 * clock.wall())  # nobody waits for a minute
+    monkeypatch.setattr(judging.Clock, "processor", lambda clock: 0.0)
+    sitting = Sitting([answer("import time\n\ndef f():\n    time.sleep(10**6)", "f"), test_cell("f()")], ForkedPupil, Limits(cell=10), True)
+    [verdict] = [verdict for cell, _, verdicts in sitting.run() for verdict in verdicts]
+    sitting.end()
+    assert not sitting.exhausted and any("slept for too long" in remark for remark in sitting.remarks)
+    assert verdict.points == 0
+
+
+def test_little_memory_on_the_machine_ends_what_is_being_judged(monkeypatch):
+    monkeypatch.setattr(judging, "RESERVE", 2**60)
+    cells = answer("import time\n\ndef f():\n    time.sleep(60)", "f"), test_cell("f()")
+    sitting = Sitting([*cells], ForkedPupil, LIMITS, True)
+    list(sitting.run())
+    sitting.end()
+    assert sitting.exhausted and any("too much memory" in remark for remark in sitting.remarks)
+
+
+FLOOD = """import gc
+link = next(one for one in gc.get_objects() if type(one).__name__ == "Link")
+link.describe = lambda error: ("A" * 10**6, "B" * 10**6, "C" * 10**6)
+link.named["execute"] = lambda *_: {"outputs": [{"output_type": "stream", "name": "stdout", "text": "x" * 10**5}] * 1000, "failed": False, "full": False}
+"""
+
+
+def test_an_outcome_is_small_whatever_a_pupil_says(monkeypatch):
+    monkeypatch.setattr(judging, "OUTPUTS", 10**7)
+    cells = [Cell("added", "1", FLOOD), Cell("added", "2", "0"), answer("def f(x):\n    raise ValueError", "f"), test_cell("f(1)")]
+    *_, outcome = judge(cells, ForkedPupil, Limits())
+    assert len(str(outcome)) < 10**5 and any("put out too much" in remark for remark in outcome.remarks)
+
+
+def test_remarks_are_few_and_only_of_what_is_forbidden():
+    sitting = Sitting([], ForkedPupil, LIMITS, True)
+    for number in range(1000):
+        sitting.remark(f"{number}" * 1000)
+    assert len(sitting.remarks) == REMARKS and max(map(len, sitting.remarks)) == judging.LONGEST
+    flood = "import gc\npupil = next(one for one in gc.get_objects() if type(one).__name__ == 'Pupil' and hasattr(one, 'used'))\n"
+    flood += "def f(x):\n    pupil.used = {f'm{k}' for k in range(1000)}\n    return x"
+    assert len(passes(answer(flood, "f", forbidden=("sgmc",)), test_cell("assert f(1) == 1"))) == 0

@@ -16,7 +16,8 @@ import torch
 from torch import Generator, Tensor
 
 HEADER, BUFFERS = 16 * 2**20, 256 * 2**20  # bytes of one message: of its JSON, and of its tensors
-DEPTH, CALLS = 20, 20  # of values within values, and of calls within calls
+DEPTH, CALLS, GENERATORS = 20, 20, 1000  # of values within values, of calls within calls, and known at a time
+LENGTHS = (100, 2000, 4000)  # of what is said of an exception: its kind, its message and its trace
 WORDS = 5016  # bytes of a generator's state; behind them is a number kept for the next draw, which does not cross
 GLOBAL = -1  # the number of PyTorch's own generator, whose state goes from the judge to the pupil, never back
 NUMBERS = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
@@ -120,7 +121,7 @@ class Link:
                 raise BorderError("too large")
             buffers = [self._read(size, BUFFERS) for size in sizes]
             for number, index in message.pop("generators"):
-                self._move(number, torch.frombuffer(bytearray(buffers[index]), dtype=torch.uint8))
+                self._move(number, torch.frombuffer(_take(buffers, index), dtype=torch.uint8))
             return {key: self._decode(value, buffers) for key, value in message.items()}
         except Exception as error:  # whatever is wrong with it
             self.reader.close()  # nothing that follows can be understood
@@ -161,7 +162,11 @@ class Link:
                 self.reader.close()
                 raise BorderError("an answer to another call")
             elif "raised" in message:
-                raise AnswerError(*map(str, message["raised"]))
+                said = message["raised"]
+                if not isinstance(said, list) or [type(one) for one in said] != [str, str, str]:
+                    self.reader.close()
+                    raise BorderError("no exception")
+                raise AnswerError(*(one[:length] for one, length in zip(said, LENGTHS, strict=True)))
             else:
                 return message["value"]
 
@@ -173,7 +178,10 @@ class Link:
                 raise RecursionError("too many calls within calls")
             function, named = message["call"], message.get("named", {})
             function = self.named[function] if isinstance(function, str) else self.functions[function]
-            reply = {"value": function(*message.get("arguments", []), **named)}
+            arguments = message.get("arguments", [])
+            if self.judging and not all(_is_harmless(one) for one in (*arguments, *named.values())):
+                raise TypeError("a function of a test takes numbers, tensors, generators and functions only")
+            reply = {"value": function(*arguments, **named)}
         except BorderError:
             raise
         except BaseException as error:
@@ -275,7 +283,7 @@ class Link:
             return {self._decode(key, buffers): self._decode(one, buffers, depth + 1) for key, one in content.items()}
         if kind == "tensor":
             index, name, shape = content
-            return self._tensor(buffers[index], DTYPES[name], shape)
+            return self._tensor(_take(buffers, index), DTYPES[name], shape)
         if kind == "generator":
             return self.generators[content]
         if kind == "yours":
@@ -291,21 +299,23 @@ class Link:
             return Opaque(self._decode(content, buffers)[:80])
         raise BorderError("no value")
 
-    def _tensor(self, data: bytes, dtype: torch.dtype, shape: list[int]) -> Tensor:
+    def _tensor(self, data: bytearray, dtype: torch.dtype, shape: list[int]) -> Tensor:
         if not all(type(size) is int and size >= 0 for size in shape):
             raise BorderError("no shape")
         if 0 in shape and not data:
             return torch.empty(shape, dtype=dtype)
-        raw = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+        raw = torch.frombuffer(data, dtype=torch.uint8)
         return (raw != 0 if dtype == torch.bool else raw.view(dtype)).reshape(shape)
 
     def _move(self, number: int, state: Tensor) -> None:
-        if len(state) != WORDS or type(number) is not int:
+        if len(state) != WORDS or type(number) is not int or not _is_sound(state):
             raise BorderError("no state of a generator")
         if number == GLOBAL:
             generator = None if self.judging else torch.default_generator
         else:
             new = number not in self.generators
+            if new and len(self.generators) >= GENERATORS:
+                raise BorderError("too many generators")
             generator = self.generators.setdefault(number, Generator())
         if generator is None:
             return
@@ -315,6 +325,25 @@ class Link:
         else:
             generator.set_state(whole)
         self.states[number] = generator.get_state()[:WORDS]
+
+
+def _take(buffers: list[bytes | None], index: int) -> bytearray:
+    """Take a buffer, which belongs to one value only: so values are never larger than the message that brings them."""
+    if type(index) is not int or index < 0 or (data := buffers[index]) is None:
+        raise BorderError("no numbers")
+    buffers[index] = None
+    return bytearray(data)
+
+
+def _is_sound(state: Tensor) -> bool:
+    """Say whether PyTorch could have made a generator's state: it counts the numbers that are left, and those that were given out."""
+    left, seeded, given = int(state[8:12].view(torch.int32)), int(state[12:16].view(torch.int32)), int(state[16:24].view(torch.int64))
+    return seeded == 1 and ((left, given) == (1, 0) or (1 <= left <= 624 and left + given == 625))
+
+
+def _is_harmless(value) -> bool:
+    """Say whether what a test computes from a value is of about its size."""
+    return value is None or isinstance(value, bool | int | float | complex | Tensor | Generator) or callable(value)
 
 
 def _plain(value: Tensor) -> Tensor | None:

@@ -65,7 +65,7 @@ def confined(command: list[str], library: Path, work: Path, hidden: list[Path]) 
     mounts: list[str] = []
     for path in sorted(shown | covered, key=lambda path: len(path.parts)):  # an outer one first
         if path in covered:
-            mounts += ["--tmpfs", f"{path}"]
+            mounts += ["--tmpfs", f"{path}", "--remount-ro", f"{path}"]
         elif path.is_symlink():
             mounts += ["--symlink", os.readlink(path), f"{path}"]
         else:
@@ -77,7 +77,7 @@ def confined(command: list[str], library: Path, work: Path, hidden: list[Path]) 
         *("--die-with-parent", "--new-session", "--clearenv", "--hostname", "student"),
         *(argument for name, value in {**ENVIRONMENT, "PYTHONPATH": "/library"}.items() for argument in ("--setenv", name, value)),
         *mounts,
-        *("--proc", "/proc", "--dev", "/dev", *size, "--tmpfs", "/dev/shm", *size, "--tmpfs", "/tmp"),
+        *("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", *size, "--tmpfs", "/dev/shm", *size, "--tmpfs", "/tmp"),
         *("--ro-bind", f"{library}", "/library"),
         *files,
         *("--remount-ro", "/", "--chdir", "/tmp", "--"),

@@ -8,15 +8,6 @@ from pathlib import Path
 
 import nbformat
 from nbgrader.apps import NbGraderAPI
-from nbgrader.preprocessors import (
-    AssignLatePenalties,
-    CheckCellMetadata,
-    DeduplicateIds,
-    LimitOutput,
-    OverwriteCells,
-    OverwriteKernelspec,
-    SaveAutoGrades,
-)
 from traitlets.config import Config
 
 from tools.coursework.pairs import ROOT, assignments
@@ -37,9 +28,6 @@ def course(folder: Path, root: Path = ROOT) -> Config:
     config.CourseDirectory.root = str(folder)
     config.CourseDirectory.course_id = "sgmc"
     config.Application.log_level = "WARNING"
-    # The submission comes executed, see ``grading.py``: nbgrader checks its cells and keeps the score.
-    config.Autograde.sanitize_preprocessors = [DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata]
-    config.Autograde.autograde_preprocessors = [LimitOutput, SaveAutoGrades, AssignLatePenalties, CheckCellMetadata]
     return config
 
 

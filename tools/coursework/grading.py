@@ -81,7 +81,7 @@ def execute(submission: Submission, imports: Path, hidden: list[Path], limits: L
         process = context.Process(target=judge.main, args=(sender, cells, str(Path(name) / "judge"), start, limits))
         process.start()
         sender.close()
-        with suppress(EOFError):
+        with suppress(EOFError, OSError):  # the second, if it is killed while it sends
             while True:
                 outcome = receiver.recv()
         process.join()
@@ -90,6 +90,14 @@ def execute(submission: Submission, imports: Path, hidden: list[Path], limits: L
         outcome.remarks.append("its judge had to be stopped, for it took too much time or memory")
         outcome.exhausted = True
     return outcome
+
+
+def attempt(submission: Submission, **settings) -> Outcome:
+    """Have a submission judged as ``execute`` does; whatever that raises is a remark, for it must not end the class."""
+    try:
+        return execute(submission, **settings)
+    except Exception as error:
+        return Outcome(remarks=[f"it could not be judged: {type(error).__name__}: {error}"[:300]])
 
 
 def grade(
@@ -136,7 +144,7 @@ def grade(
         workers = min(workers or joblib.cpu_count(), len(found)) or 1
         with library(root) as imports, Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "sgmc") as book:
             run = functools.partial(
-                execute, imports=imports, hidden=[root, ROOT, folder, submissions], limits=limits, is_confined=is_confined
+                attempt, imports=imports, hidden=[root, ROOT, folder, submissions], limits=limits, is_confined=is_confined
             )
             again = []
             with ThreadPoolExecutor(workers) as pool:

@@ -32,12 +32,15 @@ from tools.coursework.codec import AnswerError, BorderError, Link, Remote
 from tools.coursework.pairs import task_of
 from tools.coursework.suspicions import read
 
-GRACE = 5  # seconds of the processor after which a pupil is ended that was interrupted
-MEMORY, PROCESSES = 4 * 2**30, 64  # bytes and number of all processes of a pupil together
+MEMORY, PROCESSES = 3 * 2**30, 64  # bytes and number of all processes of a pupil together
+RESERVE = 2**30  # bytes that must stay available on this machine
+OUTPUTS = 2**24  # characters of all outputs of a submission
+REMARKS, LONGEST = 50, 300  # number and characters of remarks
 NOT_ALLOWED = "which this task does not allow"
+SPENT = "had no time left, for the submission used it up"
 DEATHS = 30  # of pupils in one execution of a submission
-READ = 100  # cells in which it is looked for forbidden uses, and for what is worth a remark
-OWN_MEMORY, OWN_SECONDS = 12 * 2**30, 1800  # of the judge itself
+READ = 100  # added cells in which it is looked for forbidden uses, and for what is worth a remark
+OWN_MEMORY, OWN_SECONDS = 4 * 2**30, 1800  # of the judge itself
 VALUES = (type(None), bool, int, float, complex, str, list, tuple, dict, Tensor, np.ndarray, np.generic, Generator, types.FunctionType)
 
 
@@ -109,17 +112,29 @@ class Outcome:
 
 
 class Limits(NamedTuple):
-    """Seconds of the processor: of every cell and every block of a test, and of all cells together that a student added."""
+    """Seconds of the processor: of every cell and every block of a test, of all cells that a student added, and of all there is."""
 
     cell: float = 60
     added: float = 300
+    submission: float = 900
+
+
+class Budget:
+    """What is left to a submission: seconds of the processor, and four times as many on the wall, for what sleeps must end too."""
+
+    def __init__(self, seconds: float):
+        self.left, self.end = seconds, time.monotonic() + 4 * seconds
+
+    def is_spent(self) -> bool:
+        """Say whether nothing is left."""
+        return self.left <= 0 or time.monotonic() > self.end
 
 
 class Pupil:
     """A process that executes a student's cells, watched."""
 
-    def __init__(self, process: subprocess.Popen, link: Link):
-        self.process, self.link = process, link
+    def __init__(self, process: subprocess.Popen, link: Link, budget: Budget):
+        self.process, self.link, self.budget = process, link, budget
         self.clock, self.seconds, self.why, self.ended = Clock(process.pid), 60.0, "", False
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -147,13 +162,18 @@ class Pupil:
         self.process.wait()
 
     def _watch(self) -> None:
+        whole, spent = Clock(self.process.pid), 0.0
         while not self.ended:
             time.sleep(0.2)
-            if self.clock.seconds() > self.seconds + GRACE:
-                self.why = "took too long"
+            before, spent = spent, max(spent, whole.processor())
+            self.budget.left -= spent - before
+            if self.budget.is_spent():
+                self.why = SPENT
+            elif self.clock.seconds() > 1.1 * self.seconds + 1:  # what can be interrupted was interrupted before
+                self.why = "took too long" if self.clock.processor() > self.clock.wall() / 100 else "slept for too long"
             elif self.clock.processes() > PROCESSES:
                 self.why = "started too many processes"
-            elif self.clock.memory() > MEMORY:
+            elif self.clock.memory() > MEMORY or psutil.virtual_memory().available < RESERVE:
                 self.why = "took too much memory"
             if self.why:
                 self.kill()
@@ -170,10 +190,21 @@ class Sitting:
         hidden: whether hidden tests are run, rather than the visible ones alone.
         findings: sentences on forbidden uses that were read in an answer, by its name.
         process: one that was started before, and is to be used first.
+        budget: what is left to the submission.
     """
 
-    def __init__(self, cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits, hidden: bool, findings=None, process=None):
+    def __init__(
+        self,
+        cells: list[Cell],
+        start: Callable[[], subprocess.Popen],
+        limits: Limits,
+        hidden: bool,
+        findings=None,
+        process=None,
+        budget=None,
+    ):
         self.process: subprocess.Popen | None = process
+        self.budget, self.room = budget or Budget(limits.submission), OUTPUTS // 2
         self.findings: dict[str, list[str]] = findings or {}
         self.cells, self.start, self.limits, self.hidden = cells, start, limits, hidden
         self.pupil: Pupil | None = None
@@ -224,7 +255,11 @@ class Sitting:
         try:
             pupil = self.present(min(self.limits.cell, self.added) if cell.kind == "added" else self.limits.cell)
             result = pupil.link.call("execute", cell.source, cell.kind == "given")
-            outputs = [clean(output) for output in result["outputs"]]
+            outputs = [clean(output) for output in result["outputs"][:100]]
+            self.room -= sum(len(str(output)) for output in outputs)
+            if self.room < 0:
+                outputs = []
+                self.remark("its cells put out too much: the last outputs are left out")
             if result["full"]:
                 self.remark(f"cell {cell.name} printed too much, and was cut")
             seconds = pupil.clock.seconds()
@@ -271,6 +306,8 @@ class Sitting:
     def present(self, seconds: float) -> Pupil:
         """Give the pupil, for something that may take so long; if there is none of use, start one that does the cells so far."""
         while True:
+            if self.budget.is_spent():
+                raise BorderError(SPENT)
             try:
                 if self.pupil is None:
                     self.begin()
@@ -284,7 +321,8 @@ class Sitting:
     def begin(self) -> None:
         """Start a pupil, and have it execute the cells so far."""
         process, self.process = self.process or self.start(), None
-        self.pupil = Pupil(process, Link(process.stdout, process.stdin, admit=self.admit, made=self.recipe, describe=describe))
+        link = Link(process.stdout, process.stdin, admit=self.admit, made=self.recipe, describe=describe)
+        self.pupil = Pupil(process, link, self.budget)
         for cell in list(self.done):
             try:
                 self.pupil.within(self.limits.cell)
@@ -301,13 +339,13 @@ class Sitting:
             self.pupil.end()
             self.pupil, self.deaths = None, self.deaths + 1
         self.exhausted = self.exhausted or why.startswith("took")
-        self.remark(f"{where} {why}")
+        self.remark("not all cells were executed, for the submission used up its time" if why == SPENT else f"{where} {why}")
         return why
 
     def remark(self, text: str) -> None:
         """Note what the lecturer should know, once."""
-        if text not in self.remarks:
-            self.remarks.append(text)
+        if text not in self.remarks and len(self.remarks) < REMARKS:
+            self.remarks.append(text[:LONGEST])
 
     # The tests
 
@@ -334,7 +372,7 @@ class Sitting:
                 error, where = AssertionError(fault), ""
             outputs += [{"output_type": "stream", "name": "stdout", "text": printed.getvalue()[:10_000]}] if printed.getvalue() else []
             outputs += [error_of(error, where)] if error else []
-            message = f"{type(error).__name__}: {error}" if error else ""
+            message = f"{type(error).__name__}: {error}"[:2000] if error else ""
             verdicts.append(Verdict(block, 0.0 if error else block.points, message))
         if any(NOT_ALLOWED in verdict.error for verdict in verdicts):
             verdicts = [verdict._replace(points=0.0) for verdict in verdicts]
@@ -361,11 +399,12 @@ class Sitting:
         replaced = {
             other: self.scope[other] for other in self.answers if self.scope.get(other) is not self.namespace.get(other) and other != name
         }
-        forbidden = list(self.answer.forbidden) if self.hidden and self.answer else []
+        forbidden = list(self.answer.forbidden) if self.answer else []
         reply = self.pupil.link.call("answer", name, list(arguments), named, replaced, forbidden)
-        if not isinstance(reply, dict) or set(reply) != {"value", "used"}:
+        if not isinstance(reply, dict) or set(reply) != {"value", "used"} or not isinstance(reply["used"], list):
             raise BorderError("no answer")
-        self.faults += [f"it calls {module}, {NOT_ALLOWED}" for module in reply["used"]]
+        used = {module.partition(".")[0] for module in forbidden if module.partition(".")[0] in reply["used"]}
+        self.faults += [fault for module in sorted(used) if (fault := f"it calls {module}, {NOT_ALLOWED}") not in self.faults]
         return reply["value"]
 
     def admit(self, generator: Generator, state: Tensor) -> None:
@@ -444,16 +483,19 @@ def judge(cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limi
     """Read a submission and execute it twice; give what is known of it, again and again as more is."""
     outcome, findings = Outcome(), {}
     given = [cell.source for cell in cells if cell.kind == "given"]
-    own = [cell for cell in cells if cell.kind in ("answer", "added")]
-    for cell in own[:READ]:
+    added = [cell for cell in cells if cell.kind == "added"]
+    own = [cell for cell in cells if cell.kind == "answer"] + added[:READ]
+    if len(added) > READ:
+        outcome.remarks.append(f"of {len(added)} cells that were added only {READ} were read")
+    for cell in own:
         others = [other for other in own if other is not cell]
         names = {name for other in others for name in other.names}
         found = read(cell.source, cell.forbidden, [other.source for other in others], given, names)
         findings[cell.name] = found.forbidden
         outcome.remarks += [f"cell {cell.name}: {remark}" for remark in found.remarks]
-    process = None
+    process, budget = None, Budget(limits.submission)
     for hidden in (False, True):
-        sitting = Sitting(cells, start, limits, hidden, findings, process)
+        sitting = Sitting(cells, start, limits, hidden, findings, process, budget)
         for cell, outputs, verdicts in sitting.run():
             if hidden and verdicts:
                 outcome.verdicts[cell.name] = verdicts
@@ -478,7 +520,7 @@ def main(sender, cells: list[Cell], folder: str, start: Callable[[], subprocess.
         start: see ``Sitting``.
         limits: of the processor.
     """
-    for kind, amount in ((resource.RLIMIT_AS, OWN_MEMORY), (resource.RLIMIT_CPU, OWN_SECONDS), (resource.RLIMIT_CORE, 0)):
+    for kind, amount in ((resource.RLIMIT_DATA, OWN_MEMORY), (resource.RLIMIT_CPU, OWN_SECONDS), (resource.RLIMIT_CORE, 0)):
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(kind, (amount, amount))
     torch.set_num_threads(1)
