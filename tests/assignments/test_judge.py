@@ -254,7 +254,7 @@ def test_little_memory_on_the_machine_ends_what_is_being_judged(monkeypatch):
 FLOOD = """import gc
 link = next(one for one in gc.get_objects() if type(one).__name__ == "Link")
 link.describe = lambda error: ("A" * 10**6, "B" * 10**6, "C" * 10**6)
-link.named["execute"] = lambda *_: {"outputs": [{"output_type": "stream", "name": "stdout", "text": "x" * 10**5}] * 1000, "failed": False, "full": False}
+link.named["execute"] = lambda *_: {"outputs": [{"output_type": "stream", "name": "stdout", "text": "x" * 10**5}] * 100, "failed": False, "full": False}
 """
 
 

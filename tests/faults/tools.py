@@ -12,6 +12,7 @@ judge = partial(Fault, file="tools/coursework/judge.py", tests="tests/assignment
 codec = partial(Fault, file="tools/coursework/codec.py", tests="tests/assignments/test_codec.py tests/assignments/test_judge.py")
 pupil = partial(Fault, file="tools/coursework/pupil.py", tests="tests/assignments/test_judge.py")
 confinement = partial(Fault, file="tools/coursework/confinement.py", tests="tests/assignments/test_confinement.py")
+clock = partial(Fault, file="tools/coursework/clock.py", tests="tests/assignments/test_confinement.py")
 edition = partial(Fault, file="tools/coursework/edition.py", tests="tests/assignments/test_secrets.py::test_the_student_edition_has_none")
 
 FAULTS = [
@@ -79,6 +80,16 @@ FAULTS = [
         '"bwrap", "--unshare-all", "--unshare-user"',
         '"bwrap", "--unshare-all", "--share-net", "--unshare-user"',
     ),
+    codec("numbers may come once and be many tensors", "    buffers[index] = None\n", ""),
+    codec("a generator may give out numbers again", " or not _is_sound(state)", ""),
+    judge("a submission may take as long as it likes", "return self.left <= 0 or time.monotonic() > self.end", "return False"),
+    judge(
+        "answers behind many cells are not read",
+        '[cell for cell in cells if cell.kind == "answer"] + added[:READ]',
+        '[cell for cell in cells if cell.kind in ("answer", "added")][:READ]',
+    ),
+    clock("a file without a name is no memory", "and not file.st_nlink:", "and file.st_nlink < 0:"),
+    confinement("a submission may write to its devices' folder", '"--remount-ro", "/dev", ', ""),
     confinement("submissions keep the environment", '"--new-session", "--clearenv", ', '"--new-session", '),
     submissions("of two notebooks the oldest counts", "file, cells, has_ids = files[-1]", "file, cells, has_ids = files[0]"),
     edition(
