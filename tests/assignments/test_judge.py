@@ -5,7 +5,7 @@ import torch
 
 from tests.assignments.running import ForkedPupil
 from tools.coursework import judge as judging
-from tools.coursework.judge import READ, REMARKS, Cell, Limits, Sitting, judge, read_cells
+from tools.coursework.judge import REMARKS, Cell, Limits, Sitting, judge, read_cells
 
 LIMITS = Limits(cell=20)
 GIVEN = Cell(
@@ -213,22 +213,23 @@ def test_torch_has_the_generator_whose_states_are_read_here():
     assert len(state) == 5056 and int(state[8:12].view(torch.int32)) == 1
 
 
-def test_answers_are_read_whatever_was_added_before_them():
-    added = [Cell("added", f"{number}", "0") for number in range(READ + 1)]
-    forbidden = answer("def f(x):\n    return sgmc.integrators.leapfrog(x)", "f", forbidden=("sgmc",))
-    for cells, left in ((added, True), (added[:2], False)):
-        outcome = next(judge([*cells, forbidden, test_cell("f(1)")], ForkedPupil, Limits()))
-        assert any(remark.startswith("cell f") for remark in outcome.remarks)
-        assert any("only 100 were read" in remark for remark in outcome.remarks) is left
+@pytest.mark.parametrize("number", [3, 2])
+def test_answers_are_read_whatever_was_added_before_them(monkeypatch, number):
+    monkeypatch.setattr(judging, "READ", 2)
+    added = [Cell("added", f"{one}", "0") for one in range(number)]
+    hides = answer("import sgmc\n\ndef f(x):\n    return x or sgmc.integrators.leapfrog(x)", "f", forbidden=("sgmc",))
+    *_, outcome = judge([*added, hides, test_cell("assert f(1) == 1")], ForkedPupil, Limits())
+    assert outcome.verdicts["f-test"][0].points == 0 and "sgmc" in outcome.verdicts["f-test"][0].error
+    assert ("of 3 cells that were added only 2 were read" in outcome.remarks) == (number == 3)
 
 
 def test_a_submission_has_one_budget_and_what_it_leaves_is_not_executed():
-    loops = [Cell("added", f"{number}", "while True: pass") for number in range(4)]
+    loops = [Cell("added", f"{number}", "while True: pass") for number in range(3)]
     cells = [*loops, answer("def f(x):\n    return x", "f"), test_cell("assert f(1) == 1")]
-    *_, outcome = judge(cells, ForkedPupil, Limits(cell=2, added=100, submission=3))
+    *_, outcome = judge(cells, ForkedPupil, Limits(cell=1, added=100, submission=1.5))
     assert outcome.verdicts["f-test"][0].points == 0
     assert "not all cells were executed, for the submission used up its time" in outcome.remarks
-    *_, outcome = judge(cells[2:], ForkedPupil, Limits(cell=1, added=100, submission=60))
+    *_, outcome = judge(cells[3:], ForkedPupil, Limits(cell=1, added=100, submission=60))
     assert outcome.verdicts["f-test"][0].points == 4
 
 
