@@ -184,7 +184,7 @@ BAD_ZIPS = {
     "a path of Windows": (zipped({"..\\..\\small.ipynb": ANSWER}), "points out of the zip"),
     "a bomb": (BOMB, "holds more than 50 MB"),
     "a bomb of bombs": (zipped({f"{number}.zip": zipped({"a.ipynb": bytes(2**22)}) for number in range(64)}), "holds more than 50 MB"),
-    "many files": (zipped({f"{number}.ipynb": b"" for number in range(3_000)}), "more than 2,000 files"),
+    "many files": (zipped({f"{number}.ipynb": b"" for number in range(3_000)}), "more than 500 files"),
     "an encrypted one": (encrypted(), "is encrypted"),
     "a zip in a zip in a zip": (zipped({"a.zip": zipped({"b.zip": zipped({"small.ipynb": ANSWER})})}), "a zip in a zip in a zip"),
     "no zip": (b"PK\x03\x04 rubbish", "cannot be opened as a zip"),
@@ -226,7 +226,21 @@ def test_links_and_pipes_are_left_out(tmp_path):
 def test_what_is_not_a_notebook_is_told(text, tmp_path):
     hand_in(tmp_path, **{"ann/small.ipynb": text.encode()})
     [found] = collect(tmp_path, SOURCES).submissions
-    assert found.remarks == ["small.ipynb is not a notebook"] and found.notebook.cells[1].source == "raise NotImplementedError()"
+    assert (
+        found.remarks == ["small.ipynb is not a notebook of at most 1,000 cells"]
+        and found.notebook.cells[1].source == "raise NotImplementedError()"
+    )
+
+
+@pytest.mark.parametrize("text", ['{"cells": [%s{}]}' % ("{}," * 1_000), '{"cells": [], "x": [%s{}]}' % ("{}," * 500_000)])
+def test_a_notebook_of_too_many_cells_is_told_before_any_is_made(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(submissions.nbformat.v4, "new_markdown_cell", None)  # the error that a cell made would be
+    assert submissions.read_cells(text.encode()) is None
+    monkeypatch.undo()
+    assert len(submissions.read_cells(b'{"cells": [%s{}]}' % (b"{}," * 999))) == 1_000
+    hand_in(tmp_path, **{"ann/small.ipynb": text.encode()})
+    [found] = collect(tmp_path, SOURCES).submissions
+    assert "at most 1,000 cells" in found.remarks[0]
 
 
 def test_a_notebook_too_large_is_left_out(tmp_path, monkeypatch):

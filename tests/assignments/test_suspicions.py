@@ -1,6 +1,7 @@
 """What a reading of a student's source notices, and that it notices nothing in honest work."""
 
 import importlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,6 +74,11 @@ FORBIDDEN = {
     "a decorator": "@torch.func.grad\ndef f(x):\n    return x",
     "a condition": "g = (torch.func if x else math).grad",
     "a walrus": "y = (m := torch.func).grad(bowl)",
+    "an annotation": "def f(x: torch.func.grad):\n    return x",
+    "an annotation in a text": 'def f() -> "torch.func.grad":\n    return 1',
+    "a text in a text": "x: \"list['torch.func.grad']\" = 1",
+    "the tape": "node = bowl(x).grad_fn.next_functions[0]",
+    "gradients kept": "x.retain_grad()",
 }
 
 
@@ -105,6 +111,10 @@ ALLOWED = {
     "a loop variable": "for grad in range(3):\n    print(grad)",
     "a magic": "%matplotlib inline\nx = 1",
     "timing": "%time x = 1",
+    "annotations": "def f(x: torch.Tensor, steps: 'int | None' = None, *, words: 'many words') -> 'Tensor':\n    y: float = 1.0\n    return y",
+    "a complex step": "def f(x, h=1e-30):\n    return bowl(x + 1j * h).imag / h",
+    "an attribute by name": "y = getattr(x, 'mean', None)",
+    "functions of networks": "y = torch.nn.functional.softplus(x)",
     "numerical differences": "y = torch.gradient(x)",
     "the same import again": "import torch\nimport math",
     "statistics": "from scipy import signal, special\ny = signal.lfilter([1.0], [1.0], special.erf(0.3))",
@@ -164,10 +174,48 @@ SUSPICIOUS = {
 }
 
 
+SUSPICIOUS |= {
+    "the noticing switched off": ("import sys\nsys.setprofile(None)", "sys.setprofile"),
+    "a trace": ("from sys import settrace\nsettrace(None)", "sys.settrace"),
+    "code in an annotation": ("def f(x: \"__import__('sys').setprofile(None)\"):\n    pass", "sys.setprofile"),
+    "code after lines": ("\n\ndef f(x: \"eval('1')\"):\n    pass", "eval in line 3"),
+    "annotations evaluated": ("import typing\ntyping.get_type_hints(f)", "typing.get_type_hints"),
+    "annotations evaluated by a decorator": ("from functools import singledispatch", "functools.singledispatch"),
+    "threads of a package": ("import joblib\njoblib.Parallel(prefer='threads')", "joblib"),
+    "threads of the library": ("from concurrent.futures import ThreadPoolExecutor", "concurrent.futures"),
+    "getattr handed on": ("import functools\nfunctools.partial(getattr, x)('back' + 'ward')()", "getattr handed on"),
+    "getattr with a star": ("getattr(*pair)", "getattr handed on"),
+    "a getter": ("import operator\noperator.attrgetter('auto' + 'grad')(torch)", "operator.attrgetter"),
+    "a caller": ("from operator import methodcaller as m", "operator.methodcaller"),
+    "a formatter": ("import string\nstring.Formatter().get_field('0.func', (torch,), {})", "string.Formatter"),
+    "a pattern": ("match torch:\n    case object(func=f):\n        pass", "attributes in a pattern"),
+    "pickles of numpy": ("import numpy as np\nnp.load('x', allow_pickle=True)", "numpy.load"),
+    "a timer of code": ("import timeit", "timeit"),
+    "what is private": ("torch._dynamo.config", "private"),
+    "compiled code": ("torch.utils.cpp_extension.load('x')", "torch.utils"),
+}
+
+
 @pytest.mark.parametrize(("source", "word"), SUSPICIOUS.values(), ids=SUSPICIOUS)
 def test_what_deserves_a_second_look_is_remarked_and_costs_nothing(source, word):
     found = read(source, ["sgmc.integrators"], given=GIVEN)
     assert found.forbidden == [] and any(word in remark for remark in found.remarks), found
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        ("bowl(x).grad_fn(1)", ".grad_fn"),
+        ("x.register_hook(print)", ".register_hook"),
+        ("weight = torch.nn.Linear(1, 1).weight", "torch.nn.Linear"),
+        ("torch.inference_mode(False)", "torch.inference_mode"),
+        ("torch.zeros(1, **{'requires_grad': True})", "requires_grad in a text"),
+    ],
+)
+def test_a_way_to_gradients_is_remarked_where_they_are_forbidden(source, word):
+    found = read(source, ["autograd"], given=GIVEN)
+    assert found.forbidden == [] and any(word in remark for remark in found.remarks), found
+    assert read(source, ["sgmc.integrators"], given=GIVEN) == HONEST
 
 
 ENDLESS = {
@@ -205,3 +253,45 @@ def test_what_cannot_be_read_is_remarked():
     assert "too long" in read(ENDLESS["huge"]).remarks[0]
     assert "could not be read" in read("torch.autograd.grad" + "()" * 45_000, ["autograd"], given=GIVEN).remarks[0]
     assert len(read("\n".join(f"eval('{i}')" for i in range(1_000))).remarks) == suspicions.REMARKS
+
+
+HELPER, CALL = "def h():\n    return torch.func.grad(bowl)", "def answer(x):\n    return h()(x)"
+
+
+def test_a_helper_is_not_hidden_behind_long_cells():
+    filler = "# " + "x" * 95_000
+    found = read(CALL, ["autograd"], [filler] * 20 + [HELPER], GIVEN)
+    assert found.forbidden and found.remarks == ["10 long cells were not read for what it uses of them"]
+    assert read(CALL, ["autograd"], [HELPER + filler * 2], GIVEN).remarks == ["1 long cells were not read for what it uses of them"]
+
+
+def test_what_is_found_in_a_cell_is_not_lost_in_others_that_cannot_be_read():
+    killer = "torch" + "()" * 40_000
+    found = read("y = torch.func.grad(bowl)\n" + CALL, ["autograd"], ["h = " + killer], GIVEN)
+    assert found.forbidden and found.remarks == [suspicions.UNFOLLOWED]
+
+
+def test_following_takes_a_time_that_grows_as_the_cells():
+    chain = [f"def h{i}(x):\n    return h{i + 1}(x)" for i in range(4_000)] + ["h4000 = torch.func.grad(bowl)"]
+    many = ", ".join(f"a{i}" for i in range(4_000))
+    found = read("def answer(x):\n    return h0(x)", ["autograd"], [*chain, f"{many} = {many}"], GIVEN)
+    assert found.forbidden and found.remarks == []
+
+
+def cell(kind, name, source, forbidden=(), names=()):
+    return SimpleNamespace(kind=kind, name=name, source=source, forbidden=forbidden, names=names)
+
+
+def test_answers_are_read_before_all_else_and_what_is_not_read_is_told(monkeypatch):
+    cells = [
+        *(cell("added", f"{i}", "0") for i in range(120)),
+        cell("added", "h", HELPER),
+        cell("answer", "a", CALL, ["autograd"], ["answer"]),
+    ]
+    every = suspicions.read_all(cells, GIVEN)
+    assert next(iter(every)) == "a" and every["a"].forbidden and len(every) == 122
+    clock = iter([0.0, 0.0, 0.0, 60.0])
+    monkeypatch.setattr(suspicions, "_seconds_of_readers", lambda: next(clock))
+    some = suspicions.read_all(cells, GIVEN)
+    assert list(some) == ["a", "0", "1"] and some["a"].forbidden
+    assert some["1"].remarks == ["120 cells from here on were not read, for those before took too long"]

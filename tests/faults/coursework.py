@@ -22,11 +22,15 @@ FAULTS = [
     tables("white space hides a formula", '.strip(" \'\\"")', ""),
     tables("a separator of lines stays in a cell", '{"Cc", "Zl", "Zp"}', '{"Cc"}'),
     suspicions("the names of the given cells' imports are not known", "Reader([handed_out, elsewhere, mine]", "Reader([elsewhere, mine]"),
-    suspicions("helpers are not followed", "            reader.visit(statement)\n", ""),
+    suspicions("helpers are not followed", "                reader.visit(statement)\n", ""),
     suspicions(
         "a function's own names do not hide those around it", "        self.scopes.append(scope)\n", "        self.scopes.append(Scope())\n"
     ),
-    suspicions("a module behind a module is not seen", "if BEHIND & set(parts[1:])", "if BEHIND & set()"),
+    suspicions("a module behind a module is not seen", "BEHIND & set(parts[1:])", "BEHIND & set()"),
+    suspicions("an annotation is not read", "                self.annotation(annotation)\n", "                pass\n"),
+    suspicions("helpers hide behind long cells", "sorted(others, key=len)", "others"),
+    suspicions("cells are read as they come", 'key=lambda cell: cell.kind != "answer"', "key=id"),
+    submissions("a million cells are made", "if len(cells) > CELLS:", "if cells is None:"),
     suspicions("a computed name is not seen", 'self.remark(f"getattr with a computed name in line {node.lineno}")', "pass"),
     feedback("a page shows the test cells of the graded notebook", "shown.get(task_of(cell), cell.source)", "cell.source"),
     feedback("outputs of hidden tests are shown", 'if "BEGIN HIDDEN TESTS" not in cell.source else []', ""),

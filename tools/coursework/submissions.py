@@ -18,7 +18,8 @@ from tools.coursework.pairs import Assignment, task_of
 from tools.coursework.tables import one_line
 
 LARGEST = 50 * 2**20  # bytes of one notebook, and of all notebooks in one zip
-MEMBERS = 2_000  # files in one zip
+MEMBERS = 500  # files in one zip
+CELLS, PARTS = 1_000, 1_000_000  # cells of one notebook, and signs in its file that begin or part lists and dictionaries
 IGNORED = {"submission_metadata.yml", "submission_metadata.csv", "Thumbs.db", "desktop.ini"}  # which platforms and systems add
 
 
@@ -56,9 +57,13 @@ class File(NamedTuple):
 
 
 def read_cells(data: bytes) -> list[nbformat.NotebookNode] | None:
-    """Read the cells of a submitted notebook, as far as they can be read; None if it is not a notebook."""
+    """Read the cells of a submitted notebook, as far as they can be read; None if it is not a notebook, or far too long for one."""
+    if sum(map(data.count, (b"{", b"[", b","))) > PARTS:  # each of which can become an object of some hundred bytes
+        return None
     try:
         cells = json.loads(data.decode("utf-8-sig", "replace"))["cells"]
+        if len(cells) > CELLS:
+            return None
         found = []
         for cell in cells:
             source = cell.get("source", "")
@@ -257,7 +262,7 @@ def collect(submissions: Path, sources: dict[Assignment, tuple]) -> Collected:
             notebook, remarks = rebuild(*sources[item], cells or [])
             name = Path(file.name).name
             if cells is None:
-                remarks = [f"{name} is not a notebook"]
+                remarks = [f"{name} is not a notebook of at most {CELLS:,} cells"]
             elif not has_ids:
                 remarks = [f"no cell of {name} has an nbgrader id: mark it by hand, or ask for the notebook that was handed out"]
             if len(files) > 1:

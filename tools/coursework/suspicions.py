@@ -16,33 +16,31 @@ from typing import NamedTuple
 from IPython.core.inputtransformer2 import TransformerManager
 
 LONGEST, SECONDS = 100_000, 5  # characters of a source, and seconds of the processor to read it
-REMARKS, DEPTH = 20, 20  # how many remarks are made, and how many aliases of aliases are followed
+OTHERS, ALL_SECONDS = 10 * LONGEST, 60  # characters of the other cells that are looked into, and seconds to read all cells of a student
+REMARKS, LENGTH, DEPTH = 20, 300, 20  # how many remarks are made, how long they are, and how many aliases of aliases are followed
+UNREAD, UNFOLLOWED = "a cell that could not be read: look at it", "what it uses of other cells could not be read: look at it"
 
 AUTOGRAD = ("torch.autograd", "torch.func", "torch._functorch", "torch.nn.Parameter", "torch.nn.parameter", "torch.enable_grad")
 AUTOGRAD += ("torch.set_grad_enabled", "torch.Tensor.backward", "torch.Tensor.requires_grad_")
 AUTOGRAD += ("functorch", "jax", "autograd", "sympy", "tensorflow", "casadi", "pyro", "numpyro")
+GRAPHS = ("torch.nn", "torch.optim", "torch.inference_mode")  # which have parameters with gradients, or may let them have some
+TAPE, TAPE_PERHAPS = {"next_functions", "retain_grad"}, {"backward", "grad_fn", "register_hook"}  # attributes of tensors with a gradient
 
-# Modules whose use is worth a look, with what is harmless in them.
-MODULES = dict.fromkeys(
-    "ast asyncio atexit bdb builtins code codeop concurrent ctypes dis ftplib gc http imp importlib inspect ipykernel IPython marshal "
-    "mmap multiprocessing nbformat nbgrader pdb pickle pkgutil posix psutil pty pytest resource runpy select shelve shutil signal site "
-    "socket socketserver sqlite3 ssl subprocess symtable tempfile threading tools traceback tracemalloc types unittest urllib requests "
-    "weakref webbrowser zipimport".split(),
-    (),
-) | {
-    "os": ("os.path", "os.cpu_count", "os.linesep", "os.sep"),
-    "sys": ("sys.float_info", "sys.maxsize", "sys.version", "sys.version_info", "sys.platform", "sys.stdout.write", "sys.stdout.flush"),
-    "IPython": ("IPython.display",),
-    "types": ("types.SimpleNamespace",),
-    "torch.overrides": (),
-    "torch.utils._python_dispatch": (),
-    "torch._C": (),
-    "torch.library": (),
-    "torch.multiprocessing": (),
-    "torch.load": (),
-    "torch.hub": (),
-}
-BEHIND = {"sys", "os", "gc", "inspect", "ctypes", "subprocess", "builtins", "importlib", "threading", "_sys", "_os"}  # also within others
+# The longest beginning of a name with dots decides whether its use is harmless or worth a look; what begins with none of these is.
+HARMLESS_NAMES = set(
+    "__future__ abc bisect cmath collections contextlib copy csv dataclasses datetime decimal enum fractions functools heapq itertools "
+    "json logging math numbers operator pprint random re statistics string textwrap time typing warnings "
+    "os.path os.cpu_count os.linesep os.sep sys.float_info sys.maxsize sys.version sys.version_info sys.platform sys.stdout.write "
+    "sys.stdout.flush types.SimpleNamespace IPython.display "
+    "arviz checks matplotlib mlxtend mpl_toolkits numpy pandas scipy seaborn sgmc sklearn torch torch.utils.data torchvision tqdm".split()
+)
+SUSPICIOUS_NAMES = set(
+    "functools.singledispatch functools.singledispatchmethod numpy.ctypeslib numpy.f2py numpy.load operator.attrgetter "
+    "operator.methodcaller pandas.eval pandas.read_pickle string.Formatter torch.classes torch.distributed torch.export torch.futures "
+    "torch.fx torch.hub torch.jit torch.library torch.load torch.multiprocessing torch.ops torch.overrides torch.package "
+    "torch.serialization torch.utils typing.ForwardRef typing.get_type_hints".split()
+)
+BEHIND = {"sys", "os", "gc", "inspect", "ctypes", "subprocess", "builtins", "importlib", "pickle", "threading"}  # also within others
 FUNCTIONS = set("eval exec compile __import__ globals locals vars delattr setattr breakpoint input open help memoryview".split())
 IPYTHON = re.compile(r"get_ipython|In|Out|_ih|_oh|_dh|_ii|_iii|_i\d*|exit|quit")
 MAGICS = {"matplotlib", "time", "timeit", "config", "precision", "load_ext", "autoreload"}
@@ -60,7 +58,7 @@ class Findings(NamedTuple):
 
 
 def read(
-    source: str, forbidden: Collection[str] = (), others: Iterable[str] = (), given: Iterable[str] = (), answers: Collection[str] = ()
+    source: str, forbidden: Collection[str] = (), others: Collection[str] = (), given: Collection[str] = (), answers: Collection[str] = ()
 ) -> Findings:
     r"""Read a cell that a student wrote.
 
@@ -80,33 +78,68 @@ def read(
         >>> read("func = 1").remarks, read("eval('1')").remarks
         ([], ['eval in line 1'])
     """
-    others, given = list(others), list(given)
     if len(source) > LONGEST:
         return Findings([], [f"a cell of {len(source):,} characters, too long to be read"])
-    while sum(map(len, others)) > 2 * LONGEST:
-        others.pop()
+    chosen, room = [], OTHERS
+    for other in sorted(others, key=len):  # so that nothing is hidden behind long cells
+        room -= len(other)
+        if room < 0 or len(other) > LONGEST:
+            break
+        chosen.append(other)
     # The parser can take for ever, or die, of what it is given. So it does its work in a process with limits.
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_read_within_limits, args=(sender, source, forbidden, others, given, answers))
+    process = context.Process(target=_read_within_limits, args=(sender, source, forbidden, chosen, list(given), answers))
     process.start()
     sender.close()
-    try:
-        return receiver.recv()
-    except EOFError:
-        return Findings([], ["a cell that could not be read: look at it"])
-    finally:
-        process.kill()
-        process.join()
-        receiver.close()
+    found = Findings([], [UNREAD])
+    with suppress(EOFError, OSError):
+        while True:
+            found = receiver.recv()
+    process.kill()
+    process.join()
+    receiver.close()
+    left = len(others) - len(chosen)
+    return found._replace(remarks=found.remarks + [f"{left} long cells were not read for what it uses of them"] * (left > 0))
 
 
-def _read_within_limits(sender, *arguments) -> None:
+def read_all(cells: Iterable, given: Collection[str]) -> dict[str, Findings]:
+    """Read all cells that a student wrote, the answers first, as long as that does not take too long.
+
+    Args:
+        cells: each with its ``kind``, "answer" or another, its ``name``, its ``source``, what is ``forbidden`` in it, and the ``names``
+            that the instructor's answer defines.
+        given: as for ``read``.
+
+    Returns:
+        What was found in each cell, by its name. Of cells that were left unread the first one has a remark.
+    """
+    cells, found = sorted(cells, key=lambda cell: cell.kind != "answer"), {}
+    end = _seconds_of_readers() + ALL_SECONDS
+    for number, cell in enumerate(cells):
+        if _seconds_of_readers() >= end:
+            found[cell.name] = Findings([], [f"{len(cells) - number} cells from here on were not read, for those before took too long"])
+            break
+        others = cells[:number] + cells[number + 1 :]
+        names = {name for other in others for name in other.names}
+        found[cell.name] = read(cell.source, cell.forbidden, [other.source for other in others], given, names)
+    return found
+
+
+def _seconds_of_readers() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _read_within_limits(sender, source: str, forbidden: Collection[str], others: list[str], *more) -> None:
     with suppress(ValueError, OSError):  # a lower limit holds already
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     with suppress(RecursionError, MemoryError, ValueError):
-        sender.send(find(*arguments))
+        found = find(source, forbidden, [], *more)
+        sender.send(found._replace(remarks=[*found.remarks, UNFOLLOWED]) if others else found)
+        if others:
+            sender.send(find(source, forbidden, others, *more))
     sender.close()
 
 
@@ -131,7 +164,7 @@ def find(source: str, forbidden: Collection[str], others: list[str], given: list
         if name in handed_out.names and not same(name, tree.body, handed_out):
             reader.remark(f"the given name {name} is bound again")
     follow(reader, other_trees, set(mine.names), set(answers) - set(mine.names))
-    return Findings(list(reader.found), list(reader.remarks)[:REMARKS])
+    return Findings(list(reader.found)[:REMARKS], list(reader.remarks)[:REMARKS])
 
 
 def follow(reader: "Reader", others: list[ast.Module], mine: set[str], seen: set[str]) -> None:
@@ -141,12 +174,14 @@ def follow(reader: "Reader", others: list[ast.Module], mine: set[str], seen: set
         for name in Scope([statement]).names:
             binding.setdefault(name, []).append(statement)
     reader.looking = False  # for what these hide, they are read for themselves
-    reader.free |= mine
-    while reader.free - seen:
-        name = (reader.free - seen).pop()
-        seen.add(name)
-        for statement in binding.get(name, []):
-            reader.visit(statement)
+    for name in sorted(mine):
+        reader.note_free(name)
+    done = set()
+    for name in reader.free:  # which grows
+        for statement in binding.get(name, []) if name not in seen else ():
+            if statement not in done:
+                done.add(statement)
+                reader.visit(statement)
 
 
 def same(name: str, body: list[ast.stmt], scope: "Scope") -> bool:
@@ -212,17 +247,17 @@ class Reader(ast.NodeVisitor):
         self.autograd = "autograd" in forbidden
         self.forbidden = tuple(name for name in forbidden if name != "autograd") + AUTOGRAD * self.autograd
         self.outside = len(scopes)  # the scopes that are no function's
-        self.free: set[str] = set()  # names that are no function's
+        self.free, self.noted = [], set()  # names that are no function's, in order, each once
         self.found, self.remarks = {}, {}  # in order, each once
 
     def remark(self, text: str) -> None:
         """Note something for the lecturer."""
         if self.looking:
-            self.remarks[text] = None
+            self.remarks[text[:LENGTH]] = None
 
     def forbid(self, what: str) -> None:
         """Note a forbidden use."""
-        self.found[f"it uses {what}, which this task does not allow"] = None
+        self.found[f"it uses {what[:LENGTH]}, which this task does not allow"] = None
 
     def resolve(self, node: ast.AST, scopes: list[Scope] | None = None, depth: int = 0) -> set[str]:
         """Say what an expression may be, in names with dots; nothing if it is the student's own."""
@@ -275,16 +310,17 @@ class Reader(ast.NodeVisitor):
         parts = name.split(".")
         if begins(name, self.forbidden):
             self.forbid(name)
-        elif any(begins(one, (name,)) for one in self.forbidden) and name != "torch":
+        elif any(begins(one, (name,)) for one in self.forbidden) and name not in ("torch", "torch.Tensor"):
             self.remark(f"{name} handed on as a whole in line {line}")
-        if parts[0] == "builtins" and parts[-1] in FUNCTIONS and len(parts) == 2:
+        if parts[0] == "ipython" or (parts[0] == "builtins" and len(parts) == 2 and parts[1] in FUNCTIONS):
             self.remark(f"{parts[1]} in line {line}")
-        elif parts[0] == "ipython":
-            self.remark(f"{parts[1]} in line {line}")
-        for module, harmless in MODULES.items():
-            if begins(name, (module,)) and parts[0] != "builtins" and not begins(name, harmless):
-                self.remark(f"{name} in line {line}")
-        if BEHIND & set(parts[1:]) and parts[0] not in ("os", "builtins"):
+        elif parts[0] != "builtins" and (is_suspicious(name) or (parts[0] != "os" and BEHIND & set(parts[1:]))):
+            self.remark(f"{name} in line {line}")
+        elif any(part.startswith("_") for part in parts[1:]):
+            self.remark(f"{name}, which is private, in line {line}")
+        if name == "builtins.getattr":
+            self.remark(f"getattr handed on in line {line}")
+        if self.autograd and begins(name, GRAPHS) and not begins(name, ("torch.nn.functional",)):
             self.remark(f"{name} in line {line}")
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -298,7 +334,9 @@ class Reader(ast.NodeVisitor):
     def note_free(self, name: str) -> None:
         """Note a name that no function around it binds."""
         if not any(name in scope.names for scope in self.scopes[self.outside :]):
-            self.free.add(name)
+            if name not in self.noted:
+                self.free.append(name)
+            self.noted.add(name)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """Note what a chain of attributes stands for, and each suspicious one in it."""
@@ -322,14 +360,18 @@ class Reader(ast.NodeVisitor):
             self.remark(f".{name} in line {node.lineno}")
         if self.autograd and name == "requires_grad" and isinstance(getattr(node, "ctx", None), ast.Store):
             self.forbid("requires_grad")
-        if name == "backward" and self.autograd:
-            self.remark(f".backward in line {node.lineno}")
+        if self.autograd and name in TAPE:
+            self.forbid(f".{name}")
+        if self.autograd and name in TAPE_PERHAPS:
+            self.remark(f".{name} in line {node.lineno}")
 
     def visit_Call(self, node: ast.Call) -> None:
         """Note what is told by how something is called."""
         called = self.resolve(node.func)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if "builtins.getattr" in called and len(node.args) > 1:
+        parts = [node.func, *node.args, *node.keywords]
+        if "builtins.getattr" in called and len(node.args) > 1 and not isinstance(node.args[0], ast.Starred):
+            parts.remove(node.func)  # which is remarked where it is handed on
             if isinstance(node.args[1], ast.Constant):
                 self.attribute(f"{node.args[1].value}", node)
                 method = f"{node.args[1].value}"
@@ -349,10 +391,9 @@ class Reader(ast.NodeVisitor):
             magic = node.args[0].value if isinstance(node.args[0], ast.Constant) else "?"
             if magic not in MAGICS:
                 self.remark(f"the magic %{magic} in line {node.lineno}")
-            for argument in node.args:
-                self.visit(argument)
-            return
-        self.generic_visit(node)
+            parts.remove(node.func)
+        for part in parts:
+            self.visit(part)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """Note a module taken out of a dictionary."""
@@ -363,21 +404,43 @@ class Reader(ast.NodeVisitor):
     def visit_Import(self, node: ast.Import) -> None:
         """Note an import of something suspicious; whether it is forbidden is told by its use."""
         for alias in node.names:
-            if begins(alias.name, [module for module in MODULES if not MODULES[module]]):
+            if is_suspicious(alias.name) and not any(begins(name, (alias.name,)) for name in HARMLESS_NAMES):
                 self.remark(f"{alias.name} imported in line {node.lineno}")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         """Note an import of something suspicious, or of everything."""
         for alias in node.names:
             name = f"{node.module or ''}.{alias.name}"
-            harmless = [one for few in MODULES.values() for one in few]
-            if begins(name, list(MODULES)) and not begins(name, harmless):
+            if is_suspicious(name):
                 self.remark(f"{name} imported in line {node.lineno}")
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """Note the name of a place in which a submission has nothing to look for."""
+        """Note the name of a place in which a submission has nothing to look for, or of what may be forbidden."""
         if isinstance(node.value, str) and PLACES.search(node.value):
             self.remark(f"{PLACES.search(node.value)[0]} in a text in line {node.lineno}")
+        if self.autograd and node.value in {*TAPE, *TAPE_PERHAPS, "requires_grad", "requires_grad_"}:
+            self.remark(f"{node.value} in a text in line {node.lineno}")
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """Note what an annotation is."""
+        self.annotation(node.annotation)
+        self.visit(node.target)
+        if node.value:
+            self.visit(node.value)
+
+    def annotation(self, node: ast.expr) -> None:
+        """Read an annotation, which may be code in a text."""
+        self.visit(node)
+        for one in ast.walk(node):
+            if isinstance(one, ast.Constant) and isinstance(one.value, str):
+                with suppress(SyntaxError):
+                    self.annotation(ast.increment_lineno(ast.parse(one.value.strip(), mode="eval"), one.lineno - 1).body)
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> None:
+        """Note attributes that are taken by a pattern."""
+        if node.kwd_attrs:
+            self.remark(f"attributes in a pattern in line {node.lineno}")
+        self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """Note a class that pretends to be something else."""
@@ -395,6 +458,9 @@ class Reader(ast.NodeVisitor):
             self.remark(f"a method {name} in line {node.lineno}")
         for outside in [*getattr(node, "decorator_list", []), *node.args.defaults, *(one for one in node.args.kw_defaults if one)]:
             self.visit(outside)
+        for one in [*ast.walk(node.args), node]:
+            if annotation := getattr(one, "returns" if one is node else "annotation", None):
+                self.annotation(annotation)
         body = node.body if isinstance(node.body, list) else [node.body]
         scope = Scope(body)
         for argument in ast.walk(node.args):
@@ -430,3 +496,12 @@ PLAIN = ("int", "float", "complex", "str", "bool", "list", "tuple", "dict")
 def begins(name: str, beginnings: Iterable[str]) -> bool:
     """Tell whether a name with dots is one of others, or below one of them."""
     return any(name == one or name.startswith(f"{one}.") for one in beginnings)
+
+
+def is_suspicious(name: str) -> bool:
+    """Tell whether a name with dots is worth a look; the longest of its beginnings that is known decides."""
+    while name:
+        if name in HARMLESS_NAMES or name in SUSPICIOUS_NAMES:
+            return name in SUSPICIOUS_NAMES
+        name = name.rpartition(".")[0]
+    return True
