@@ -5,6 +5,7 @@ import torch
 
 from tests.assignments.running import ForkedPupil
 from tools.coursework import judge as judging
+from tools.coursework import suspicions
 from tools.coursework.judge import REMARKS, Cell, Limits, Sitting, judge, read_cells
 
 LIMITS = Limits(cell=20)
@@ -213,14 +214,14 @@ def test_torch_has_the_generator_whose_states_are_read_here():
     assert len(state) == 5056 and int(state[8:12].view(torch.int32)) == 1
 
 
-@pytest.mark.parametrize("number", [3, 2])
-def test_answers_are_read_whatever_was_added_before_them(monkeypatch, number):
-    monkeypatch.setattr(judging, "READ", 2)
-    added = [Cell("added", f"{one}", "0") for one in range(number)]
+@pytest.mark.parametrize("added", [0, 3])
+def test_answers_are_read_whatever_was_added_before_them(monkeypatch, added):
+    monkeypatch.setattr(suspicions, "ALL_SECONDS", 1e-9)  # enough for the first one alone
+    fillers = [Cell("added", f"{one}", "0") for one in range(added)]
     hides = answer("import sgmc\n\ndef f(x):\n    return x or sgmc.integrators.leapfrog(x)", "f", forbidden=("sgmc",))
-    *_, outcome = judge([*added, hides, test_cell("assert f(1) == 1")], ForkedPupil, Limits())
+    *_, outcome = judge([*fillers, hides, test_cell("assert f(1) == 1")], ForkedPupil, Limits())
     assert outcome.verdicts["f-test"][0].points == 0 and "sgmc" in outcome.verdicts["f-test"][0].error
-    assert ("of 3 cells that were added only 2 were read" in outcome.remarks) == (number == 3)
+    assert any("3 cells from here on were not read" in remark for remark in outcome.remarks) == bool(added)
 
 
 def test_a_submission_has_one_budget_and_what_it_leaves_is_not_executed():

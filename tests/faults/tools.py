@@ -83,11 +83,6 @@ FAULTS = [
     codec("numbers may come once and be many tensors", "    buffers[index] = None\n", ""),
     codec("a generator may give out numbers again", " or not _is_sound(state)", ""),
     judge("a submission may take as long as it likes", "return self.left <= 0 or time.monotonic() > self.end", "return False"),
-    judge(
-        "answers behind many cells are not read",
-        '[cell for cell in cells if cell.kind == "answer"] + added[:READ]',
-        '[cell for cell in cells if cell.kind in ("answer", "added")][:READ]',
-    ),
     clock("a file without a name is no memory", "and not file.st_nlink:", "and file.st_nlink < 0:"),
     confinement("a submission may write to its devices' folder", '"--remount-ro", "/dev", ', ""),
     confinement("submissions keep the environment", '"--new-session", "--clearenv", ', '"--new-session", '),

@@ -30,7 +30,7 @@ from tools.coursework.blocks import Block, blocks, visible
 from tools.coursework.clock import Clock
 from tools.coursework.codec import AnswerError, BorderError, Link, Remote
 from tools.coursework.pairs import task_of
-from tools.coursework.suspicions import read
+from tools.coursework.suspicions import read_all
 
 MEMORY, PROCESSES = 3 * 2**30, 64  # bytes and number of all processes of a pupil together
 RESERVE = 2**30  # bytes that must stay available on this machine
@@ -39,7 +39,6 @@ REMARKS, LONGEST = 50, 300  # number and characters of remarks
 NOT_ALLOWED = "which this task does not allow"
 SPENT = "had no time left, for the submission used it up"
 DEATHS = 30  # of pupils in one execution of a submission
-READ = 100  # added cells in which it is looked for forbidden uses, and for what is worth a remark
 OWN_MEMORY, OWN_SECONDS = 4 * 2**30, 1800  # of the judge itself
 VALUES = (type(None), bool, int, float, complex, str, list, tuple, dict, Tensor, np.ndarray, np.generic, Generator, types.FunctionType)
 
@@ -483,16 +482,9 @@ def judge(cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limi
     """Read a submission and execute it twice; give what is known of it, again and again as more is."""
     outcome, findings = Outcome(), {}
     given = [cell.source for cell in cells if cell.kind == "given"]
-    added = [cell for cell in cells if cell.kind == "added"]
-    own = [cell for cell in cells if cell.kind == "answer"] + added[:READ]
-    if len(added) > READ:
-        outcome.remarks.append(f"of {len(added)} cells that were added only {READ} were read")
-    for cell in own:
-        others = [other for other in own if other is not cell]
-        names = {name for other in others for name in other.names}
-        found = read(cell.source, cell.forbidden, [other.source for other in others], given, names)
-        findings[cell.name] = found.forbidden
-        outcome.remarks += [f"cell {cell.name}: {remark}" for remark in found.remarks]
+    for name, found in read_all([cell for cell in cells if cell.kind in ("answer", "added")], given).items():
+        findings[name] = found.forbidden
+        outcome.remarks += [f"cell {name}: {remark}" for remark in found.remarks]
     process, budget = None, Budget(limits.submission)
     for hidden in (False, True):
         sitting = Sitting(cells, start, limits, hidden, findings, process, budget)
