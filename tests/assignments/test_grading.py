@@ -60,9 +60,9 @@ SUBMISSIONS = {
     "deletes all": (lambda course: nbformat.v4.new_notebook(), 0, 0, ["nbgrader id"]),
     "doubles ids": (lambda course: doubled(answered(course)), 5, 7, ["more than once", "more than once"]),
     "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, []),
-    "adds a helper, with a warning": (lambda course: helped(answered(course, double="return helper(x)")), 5, 7, []),
-    "calls a variable like a check": (lambda course: extended(answered(course), "check = double_ = 3", 1), 5, 7, []),
-    "Zoë, renamed": (lambda course: answered(course), 5, 7, []),
+    "adds a helper, with a warning": (lambda course: helped(answered(course, double="return helper(x)")), 5, 7, ["is called"]),
+    "calls a variable like a check": (lambda course: extended(answered(course), "check = double_ = 3", 1), 5, 7, ["bound again"]),
+    "Zoë, renamed": (lambda course: answered(course), 5, 7, ["is called"]),
     "no notebook": (lambda course: "This is not JSON.", 0, 0, ["not a notebook"]),
     "other JSON": (lambda course: json.dumps({"cells": 3}), 0, 0, ["not a notebook"]),
 }
