@@ -109,7 +109,7 @@ class ForkedPupil:
         if not self.pid:
             os.close(asked), os.close(told)
             try:
-                pupil.serve(os.fdopen(ask, "rb"), os.fdopen(tell, "wb"))
+                pupil.serve_again(ask, tell)
             finally:
                 os._exit(0)
         os.close(ask), os.close(tell)

@@ -12,6 +12,7 @@ from tools.coursework.judge import Limits
 from tools.coursework.submissions import rebuild
 
 SECONDS = 3  # of the processor for a cell
+LIMITS = Limits(SECONDS)
 SMALL = """# %% [markdown]
 # # Two sums and a question
 
@@ -114,12 +115,12 @@ def grade(course, folder, students, seconds=SECONDS, added=300, names={}):  # no
     return folder / "grades"
 
 
-def judged(course, make):
+def judged(course, make, limits=LIMITS):
     """Judge a submission here, by a pupil that is forked and not confined, which is fast; give the graded notebook and the remarks."""
     [item] = pairs.assignments(course)
     released = nbformat.read(course / "student" / item.name / f"{item.notebook}.ipynb", 4)
     notebook, remarks = rebuild(released, item.read(), make(course).cells)
-    *_, outcome = judge.judge(judge.read_cells(notebook.cells, item.read().cells), ForkedPupil, Limits(SECONDS))
+    *_, outcome = judge.judge(judge.read_cells(notebook.cells, item.read().cells), ForkedPupil, limits)
     points = {task.removesuffix("-test"): sum(one.points for one in verdicts) for task, verdicts in outcome.verdicts.items()}
     return grading.graded(notebook, outcome), points, [*remarks, *outcome.remarks]
 

@@ -88,7 +88,7 @@ class Agrees:
 """
 FORGED = """import json, os, struct
 def forge():
-    message = json.dumps({"value": {"dict": {"value": 15838, "used": {"list": []}}}, "generators": [], "sizes": []}).encode()
+    message = json.dumps({"value": {"dict": {"value": int("83851"[::-1]), "used": {"list": []}}}, "generators": [], "sizes": []}).encode()
     for number in range(3, 40):
         try:
             os.write(number, struct.pack(">Q", len(message)) + message)
@@ -102,7 +102,7 @@ def others():
     found = []
     for name in ("execute", "look_up", "eval", "system", 0, 1, 2, -1):
         try:
-            found.append(repr(link.call(name, "7919")))
+            found.append(repr(link.call(name, "7")))
         except BaseException as error:
             found.append(repr(error))
     return found

@@ -234,11 +234,16 @@ def describe(error: BaseException) -> tuple[str, str, str]:
 
 
 def main() -> None:
-    """Answer the judge in a copy of this process, which has imported what takes long; when the judge lets that go, in the next one."""
+    """Answer the judge through standard input and output, which are of no other use then."""
     reader, writer = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
+    serve_again(reader, writer)
+
+
+def serve_again(reader: int, writer: int) -> None:
+    """Answer the judge in a copy of this process, which has imported what takes long; when the judge lets that go, in the next one."""
     while True:
         child = os.fork()
         if not child:
