@@ -868,6 +868,11 @@ PUBLISHED = {
 }
 
 
+def length(content):
+    """Mean squared length of the last network, over the number of weights."""
+    return mean([run["curve"]["length"][-1] for run in content["runs"]]) / dim
+
+
 def show_scores(found):
     """Show errors in per cent, log loss and length of each method of a result."""
     show_table(
@@ -880,7 +885,7 @@ def show_scores(found):
                 cell([run["last"]["error"] for run in content["runs"]], 100, 2),
                 cell([run["average"]["error"] for run in content["runs"]], 100, 2),
                 cell([run["average"]["log_loss"] for run in content["runs"]], 1, 3),
-                f"{mean([r['curve']['length'][-1] for r in content['runs']]) / dim:.3f}",
+                f"{length(content):.3f}",
             ]
             for method, content in found["methods"].items()
         ],
@@ -1065,7 +1070,7 @@ show_scores(around)
 # %% tags=["hide-input"]
 tried = {
     method: {
-        "length": mean([run["curve"]["length"][-1] for run in content["runs"]]) / dim,
+        "length": length(content),
         **{
             use: 100 * mean([run[use]["error"] for run in content["runs"]])
             for use in ("last", "average")
@@ -1094,7 +1099,7 @@ for method, use, published in (
 for method in (nesterov, sgd):
     strong = tried[f"{method}, λ = 100"]
     claim(
-        f"{method}, λ = 100: error of a drawn label less that of the most probable class",
+        f"{method}, λ = 100: error of a drawn label less that of the likeliest class",
         strong["drawn"] - strong["last"],
         at_least=3.5,
         because="points; the stored result",
