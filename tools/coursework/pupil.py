@@ -5,6 +5,7 @@ values that come back.
 """
 
 import _thread
+import ctypes
 import io
 import os
 import random
@@ -28,6 +29,7 @@ from tools.coursework.codec import BorderError, Link
 AUTOGRAD = {"autograd": ["torch.autograd", "torch.func", "torch._functorch"]}  # what a word stands for
 NOTICING = "what notices calls"
 EVASIONS = (sys.setprofile, _thread.start_new_thread)  # which switch that off, or start a thread without it
+PR_SET_PDEATHSIG = 1  # of Linux
 LET_GO = 77  # the exit status of a pupil after which there is another one
 OUTPUT, IMAGES = 100_000, 2 * 2**20  # characters of text and of pictures that a cell may put out
 LIMITS = {
@@ -250,6 +252,8 @@ def serve_again(border: socket.socket) -> None:
     while True:
         child = os.fork()
         if not child:
+            with suppress(OSError, AttributeError):  # a system other than Linux
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # who ends this process ends the copy too
             serve(border)
         if os.waitpid(child, 0)[1] != LET_GO << 8:
             return
