@@ -230,6 +230,30 @@ def test_a_page_comes_to_its_end(source, tmp_path):
     assert len((tmp_path / "page.html").read_text()) < 5e6
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        new_code_cell("x = 1\n" * 100),
+        nbformat.v4.new_markdown_cell("word " * 3_000),
+        nbformat.v4.new_markdown_cell("<" * 30_000),
+        nbformat.v4.new_markdown_cell("$\\frac{1}{2}$ " * 20),
+        new_code_cell("", outputs=[new_output("stream", text="<" * 20_000)]),
+        new_code_cell("", outputs=[new_output("display_data", {"image/png": "A" * 50_000})]),
+    ],
+    ids=["code", "words", "signs", "formulas", "prints", "pictures"],
+)
+def test_a_page_has_an_end_and_says_where_it_was_cut(cell, tmp_path, monkeypatch):
+    released = pairs.assignments()[0].read()
+    pages = {}
+    for number in (1, 50):
+        cells = [nbformat.from_dict({**cell, "id": f"cell-{k}"}) for k in range(number)]
+        paper = feedback.Paper(nbformat.v4.new_notebook(cells=cells), released, released, {})
+        monkeypatch.setattr(feedback, "PAGE", 2 * 10**5)
+        feedback.write(tmp_path, {"page.html": paper})
+        pages[number] = (tmp_path / "page.html").read_text()
+    assert feedback.FULL not in pages[1] and feedback.FULL in pages[50] and len(pages[50]) < 3 * 10**5
+
+
 def test_the_roster_and_the_dates_are_in_the_tables(graded):
     rows = {(row["student_id"], row["assignment"]): row for row in table(graded / "grades.csv")}
     ann = rows["ann", "assignment_1"]

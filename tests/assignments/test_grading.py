@@ -5,22 +5,27 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
 from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, judged, table, without
-from tools.coursework import grading
+from tools.coursework import grading, judge, submissions
 from tools.coursework.confinement import obstacle
 from tools.coursework.judge import Limits
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 
 
-def dies_while_it_sends(sender, *_):
-    os.write(sender.fileno(), b"\0\1\0\0begun")
-    os.kill(os.getpid(), signal.SIGKILL)
+def dies_while_it_sends(sender, cells, *others):
+    """Judge, but be killed over a submission that asks for it."""
+    if any("kills its judge" in cell.source for cell in cells):
+        os.write(sender.fileno(), b"\0\1\0\0begun")
+        os.kill(os.getpid(), signal.SIGKILL)
+    judge.main(sender, cells, *others)
 
 
 def looping(body):
@@ -42,7 +47,7 @@ SUBMISSIONS = {
     "displays in a cell": (lambda course: extended(answered(course), "'x' * 10**7", 1), 5, 7, ["printed too much"]),
     "gives a long reason": (lambda course: answered(course, double="raise ValueError('x' * 10**7)"), 0, 7, []),
     "sleeps": (lambda course: answered(course, double=f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"), 5, 7, []),
-    "adds many cells": (lambda course: extended(answered(course), "1 + 1", 120), 5, 7, ["only 100 were read"]),
+    "adds many cells": (lambda course: extended(answered(course), "1 + 1", 120), 5, 7, []),
     "wants all memory": (lambda course: answered(course, double="return [0] * 10**11"), 0, 7, []),
     "takes memory in pieces": (
         lambda course: answered(course, double="held = []\nwhile True:\n    held.append(b'x' * 10**8)"),
@@ -66,10 +71,17 @@ SUBMISSIONS = {
     "Zoë, renamed": (lambda course: answered(course), 5, 7, ["is called"]),
     "no notebook": (lambda course: "This is not JSON.", 0, 0, ["not a notebook"]),
     "other JSON": (lambda course: json.dumps({"cells": 3}), 0, 0, ["not a notebook"]),
+    # what goes wrong with these is planted
+    "judging raises": (answered, 0, 0, ["it could not be judged: OSError: got end of file during message"]),
+    "its judge is killed": (lambda course: answered(course, double="return 'kills its judge'"), 0, 0, ["its judge had to be stopped"]),
 }
 ALONE = {  # what concerns the judge alone
     "right where one sees",
     "loops and will not be stopped",
+    "crashes",
+    "takes memory in pieces",
+    "doubles ids",
+    "adds a helper, with a warning",
     "says exit",
     "prints a lot",
     "prints in a cell",
@@ -88,12 +100,47 @@ WHOLE = {student: SUBMISSIONS[student] for student in SUBMISSIONS if student not
 NAMES = {"Zoë, renamed": "Copy of my work (2).ipynb", "half": "deep/down/small.ipynb"}
 
 
+class Graded(NamedTuple):
+    """The folder of the gradebook, and the students in the order in which they were judged, some of them twice."""
+
+    folder: Path
+    tries: list[str]
+
+
 @pytest.fixture(scope="module")
-def graded(course, tmp_path_factory):
-    """Grade all of these submissions, and one empty folder, in one go."""
-    folder = tmp_path_factory.mktemp("small")
+def graded_with_tries(course, tmp_path_factory):
+    """Grade all of these submissions, an empty folder, one that cannot be read and one that cannot be entered, in one go."""
+    folder, tries, execute, enter, files_in = tmp_path_factory.mktemp("small"), [], grading.execute, grading.enter, submissions.files_in
     (folder / "submissions" / "handed in nothing").mkdir(parents=True)
-    return grade(course, folder, WHOLE, names=NAMES)
+
+    def execute_most(submission, **settings):
+        tries.append(submission.student)
+        if submission.student == "judging raises":
+            raise OSError("got end of file during message")
+        return execute(submission, **settings)
+
+    def enter_most(book, folder, submission, outcome):
+        enter(book, folder, submission, outcome)
+        if submission.student == "entering raises":
+            raise RecursionError("too deep")
+
+    def read_most(place, *others):
+        if place.name == "reading raises":
+            raise MemoryError("no room")
+        return files_in(place, *others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grading, "execute", execute_most)
+        patch.setattr(grading, "enter", enter_most)
+        patch.setattr(submissions, "files_in", read_most)
+        patch.setattr(grading.judge, "main", dies_while_it_sends)
+        grades = grade(course, folder, WHOLE | {"entering raises": (answered,), "reading raises": (answered,)}, names=NAMES)
+    return Graded(grades, tries)
+
+
+@pytest.fixture
+def graded(graded_with_tries):
+    return graded_with_tries.folder
 
 
 @pytest.fixture
@@ -131,30 +178,49 @@ def test_what_is_judged_costs_its_own_points_only(course, student):
     assert all(any(word in line for line in said) for word in remarks) and bool(said) == bool(remarks), said
 
 
-def test_what_judging_raises_is_a_remark_and_the_class_goes_on(course, tmp_path, monkeypatch):
-    execute = grading.execute
-
-    def fails_once(submission, **settings):
-        if submission.student == "ill":
-            raise OSError("got end of file during message")
-        return execute(submission, **settings)
-
-    monkeypatch.setattr(grading, "execute", fails_once)
-    graded = grade(course, tmp_path, {"ill": (answered,), "well": (answered,)})
-    check(graded, "ill", 0, 0, ["it could not be judged: OSError: got end of file during message"])
-    check(graded, "well", 5, 7, [])
+def test_what_runs_out_of_time_is_judged_again_alone_and_nothing_else_is(graded_with_tries):
+    twice = ["its judge is killed", "loops for ever"]
+    assert sorted(graded_with_tries.tries) == sorted([*WHOLE, "entering raises", *twice])
+    assert sorted(graded_with_tries.tries[-2:]) == twice
 
 
-def test_a_judge_that_is_killed_while_it_sends_is_a_remark(course, tmp_path, monkeypatch):
-    monkeypatch.setattr(grading.judge, "main", dies_while_it_sends)
-    check(grade(course, tmp_path, {"ill": (answered,)}), "ill", 0, 0, ["its judge had to be stopped"])
+@pytest.mark.parametrize(
+    ("student", "why"),
+    [("entering", "its points could not be entered: RecursionError: too deep"), ("reading", "it could not be read: MemoryError: no room")],
+)
+def test_what_entering_or_reading_a_submission_raises_is_a_remark_and_the_class_goes_on(graded, student, why):
+    assert [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == f"{student} raises"] == [why]
+    assert f"{student} raises" in {row["student_id"] for row in table(graded / "grades.csv")}
 
 
-def test_a_busy_machine_gives_the_same_verdicts(course, tmp_path, busy_machine):
-    students = {student: SUBMISSIONS[student] for student in ("right", "loops for ever")}
-    graded = grade(course, tmp_path, students)
-    for student in students:
-        check(graded, student, *students[student][1:])
+@pytest.mark.parametrize("student", ["right", "loops for ever"])
+def test_a_busy_machine_gives_the_same_verdicts(course, student, busy_machine):
+    make, double, triple, remarks = SUBMISSIONS[student]
+    _, points, said = judged(course, make, Limits(cell=1))
+    assert points == {"double": double, "triple": triple} and bool(said) == bool(remarks), said
+
+
+LEAVES = """import os, signal, time
+signal.setitimer(signal.ITIMER_PROF, 0)
+HIDES
+os.kill(os.getppid(), signal.SIGKILL)
+while True:
+    pass"""
+
+
+@pytest.mark.parametrize(
+    "hides",
+    [
+        "",
+        "os.setsid()",
+        "parent = os.getppid()\nif os.fork() == 0:\n    os.setsid()\n    os.kill(parent, 9)\n    time.sleep(20)\n    os._exit(0)",
+    ],
+    ids=["kills its parent", "in a group of its own", "and a descendant holds the border"],
+)
+def test_a_pupil_that_kills_its_parent_costs_its_test_and_nothing_hangs(course, hides):
+    _, points, said = judged(course, lambda course: answered(course, double=LEAVES.replace("HIDES", hides)), Limits(cell=20))
+    assert points == {"double": 0, "triple": 7}
+    assert any("double-test ended its process" in line for line in said), said
 
 
 @pytest.mark.parametrize(
@@ -166,14 +232,15 @@ def test_a_busy_machine_gives_the_same_verdicts(course, tmp_path, busy_machine):
     ids=["adds endless cells", "sleeps for ever"],
 )
 def test_time_is_kept_for_what_was_handed_out(course, make, double, remark):
-    _, points, said = judged(course, make, Limits(cell=1, added=1.5))
+    _, points, said = judged(course, make, Limits(cell=0.5, added=0.75))
     assert points == {"double": double, "triple": 7} and any(remark in line for line in said), said
 
 
 def test_every_student_is_in_the_gradebook(graded):
-    scores = {row["student_id"]: float(row["score"]) for row in table(graded / "grades.csv")}
+    scores = {row["student_id"]: float(row["score"]) for row in table(graded / "grades.csv") if row["student_id"] != "entering raises"}
     assert scores == {student.replace(",", "_"): double + triple for student, (_, double, triple, _) in WHOLE.items()} | {
-        "handed in nothing": 0
+        "handed in nothing": 0,
+        "reading raises": 0,
     }
     assert [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == "handed in nothing"]
 

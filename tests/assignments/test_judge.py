@@ -129,6 +129,26 @@ def test_blocks_give_their_points_one_by_one_and_see_nothing_of_each_other():
     assert [verdict.points for verdict in verdicts] == [1, 0, 3]
 
 
+THREADS = """import sys, threading, _thread, queue
+asked, done = queue.Queue(), queue.Queue()
+
+def work():
+    while True:
+        done.put(asked.get()())
+
+def in_a_thread(call):
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+
+def in_the_first_thread(call):
+    asked.put(call)
+    done.get()
+
+threading.Thread(target=work, daemon=True).start()
+"""
+
+
 @pytest.mark.parametrize(
     ("use", "forbidden"),
     [
@@ -136,15 +156,42 @@ def test_blocks_give_their_points_one_by_one_and_see_nothing_of_each_other():
         ("lambda *a: getattr(torch, 'auto' + 'grad').grad(torch.ones(1, requires_grad=True).sum(), [])", "autograd"),
         ("lambda *a: torch.ones(1, requires_grad=True).sum().backward()", "autograd"),
         ("lambda *a: torch.func.grad(torch.sum)(torch.ones(2))", "autograd"),
+        ("lambda *a: in_the_first_thread(lambda: torch.ones(1, requires_grad=True).sum().backward())", "autograd"),
+        ("lambda *a: in_a_thread(lambda: torch.ones(1, requires_grad=True).sum().backward())", "autograd"),
     ],
 )
 def test_calls_of_what_is_forbidden_are_noticed_however_they_are_written(use, forbidden):
-    source = f"def f():\n    try:\n        ({use})()\n    except Exception:\n        pass\n    return 1"
+    source = f"{THREADS}\n\ndef f():\n    try:\n        ({use})()\n    except Exception:\n        pass\n    return 1"
     cells = answer(source, "f", forbidden=(forbidden,)), test_cell("assert f() == 1")
     errors, remarks = fails(*cells)
     assert "which this task does not allow" in errors["f-test"][0] and remarks
     passes(cells[0]._replace(forbidden=("sgmc.claims",)), cells[1])
     passes(answer("def f():\n    with torch.no_grad():\n        return 1", "f", forbidden=(forbidden,)), cells[1])
+
+
+@pytest.mark.parametrize(
+    "hides",
+    [
+        "sys.setprofile(None)",
+        "kept = sys.getprofile()\n    sys.setprofile(None)\n    torch.ones(1, requires_grad=True).sum().backward()\n    sys.setprofile(kept)",
+        "threading.setprofile(None)\n    in_a_thread(lambda: torch.ones(1, requires_grad=True).sum().backward())",
+        "_thread.start_new_thread(lambda: torch.ones(1, requires_grad=True).sum().backward(), ())",
+    ],
+    ids=["off", "off and on", "off for threads", "a thread without it"],
+)
+def test_what_switches_off_what_notices_calls_is_noticed_itself(hides):
+    cells = answer(f"{THREADS}\n\ndef f():\n    {hides}\n    return 1", "f", forbidden=("autograd",)), test_cell("assert f() == 1")
+    errors, remarks = fails(*cells)
+    assert "evades what notices calls, which this task does not allow" in errors["f-test"][0] and remarks
+    passes(cells[0]._replace(forbidden=()), cells[1])
+
+
+def test_an_honest_thread_and_a_function_of_the_test_that_calls_another_answer_evade_nothing():
+    source = f"{THREADS}\n\ndef f(g):\n    in_a_thread(lambda: 1)\n    return g(1)\n\ndef h(x):\n    return x"
+    cells = answer(source, "f", "h", forbidden=("autograd",)), test_cell("assert f(lambda x: h(x)) == 1")
+    assert passes(*cells) == []
+    late = source.replace("return g(1)", "g(1)\n    return torch.ones(1, requires_grad=True).sum().backward()")
+    fails(cells[0]._replace(source=late), test_cell("f(lambda x: h(x))"))
 
 
 def test_a_pupil_that_ends_costs_its_test_and_the_next_one_has_all_cells_again():

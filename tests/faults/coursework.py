@@ -35,6 +35,7 @@ FAULTS = [
     feedback("a page shows the test cells of the graded notebook", "shown.get(task_of(cell), cell.source)", "cell.source"),
     feedback("outputs of hidden tests are shown", 'if "BEGIN HIDDEN TESTS" not in cell.source else []', ""),
     feedback("a rubric is shown before the mark", "if mark.by_hand else", "if task else"),
+    feedback("a page may be as long as one likes", "self.room -= len(piece)", "pass"),
     feedback("the whole model answer is shown", '.partition("**Rubric.**")[2]', ""),
     feedback("what a student wrote is HTML", "super().__init__(escape=True", "super().__init__(escape=False"),
     results("what is not marked is zero", "points = None if grade.needs_manual_grade else grade.score", "points = grade.score"),

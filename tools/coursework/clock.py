@@ -44,6 +44,13 @@ class Clock:
         """Say what counts."""
         return max(self.processor(), self.wall() / 10)
 
+    def has_ended(self) -> bool:
+        """Say whether the process itself is no more, though its descendants may be."""
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return True
+
     def processes(self) -> int:
         """Count the processes."""
         return sum(1 for _ in self._tree())

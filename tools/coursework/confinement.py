@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -91,10 +92,15 @@ def _homes_of_python() -> list[str]:
 
 
 def start(library: Path, work: Path, hidden: list[Path], is_confined: bool) -> subprocess.Popen:
-    """Start a pupil; what it is asked goes to its standard input, and its answers come from its standard output."""
-    command = [sys.executable, "-m", "tools.coursework.pupil"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    """Start a pupil; its ``border`` is a socket, to which what it is asked goes, and from which its answers come."""
+    command, settings = [sys.executable, "-m", "tools.coursework.pupil"], {"cwd": "/"}
     if is_confined:
-        return subprocess.Popen(confined(command, library, work, hidden), cwd="/", **pipes)
-    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{library}", "PATH": os.environ["PATH"], "HOME": f"{work}"}
-    return subprocess.Popen(command, cwd=work, env=environment, start_new_session=True, **pipes)
+        command = confined(command, library, work, hidden)
+    else:
+        environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": f"{library}", "PATH": os.environ["PATH"], "HOME": f"{work}"}
+        settings = {"cwd": work, "env": environment, "start_new_session": True}
+    border, beyond = socket.socketpair()
+    with beyond:
+        process = subprocess.Popen(command, stdin=beyond, stdout=beyond, stderr=subprocess.DEVNULL, **settings)
+    process.border = border
+    return process

@@ -1,18 +1,27 @@
 """Write the student edition, with nbgrader."""
 
-import os
+import functools
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import nbformat
+import nbgrader.api
+from alembic.script import ScriptDirectory
 from nbgrader.apps import NbGraderAPI
+from nbgrader.dbutil import ALEMBIC_DIR
 from traitlets.config import Config
 
 from tools.coursework.pairs import ROOT, assignments
 
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where nbgrader looks for its alembic
+
+@functools.cache
+def version_of_gradebooks() -> str:
+    """Read the version of nbgrader's tables."""
+    return ScriptDirectory(ALEMBIC_DIR).get_current_head()
+
+
+nbgrader.api.get_alembic_version = version_of_gradebooks  # its own starts another process for it, which takes longer than all the rest
 
 
 def course(folder: Path, root: Path = ROOT) -> Config:

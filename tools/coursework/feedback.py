@@ -27,6 +27,7 @@ from tools.coursework.pairs import task_of
 
 TEXT, IMAGE, FORMULA = 20_000, 2 * 2**20, 3_000  # characters of a source or an output, of a picture, of a formula: what is longer is cut
 OUTPUTS, FORMULAS = 20, 1_000  # outputs of a cell, formulas of a page
+PAGE, FULL = 8 * 2**20, "Left out, for this page would be too long with it."  # characters of what is put into a page
 COLOURS = HtmlFormatter(style="a11y-high-contrast-light", cssclass="code")
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 SECONDS = 120  # for MathJax, which needs less than one
@@ -115,6 +116,7 @@ class Page:
 
     def __init__(self, paper: Paper):
         self.formulas, self.token, self.paper = [], secrets.token_hex(12), paper  # nobody can write what stands for a formula
+        self.room = PAGE
         self.markdown = MarkdownWithMath(renderer=Renderer(self))
         shown = {task_of(cell): cell.source for cell in paper.released.cells if task_of(cell) and not is_answer(cell)}
         self.cells = [self.cell(cell, shown.get(task_of(cell), cell.source)) for cell in paper.graded.cells]
@@ -144,18 +146,27 @@ class Page:
         def picture(match: re.Match) -> str:
             number = int(match[1])
             tex, display = self.formulas[number]
-            return (
+            return self.fitting(
                 f'<span class="{"display" if display else "inline"}" role="img" aria-label="{html.escape(tex)}">{pictures[number]}</span>'
             )
 
         page = re.sub(f"{self.token}-(\\d+)-", picture, self.html)
         return page.replace("</body>", f'<svg class="glyphs" aria-hidden="true">{glyphs}</svg></body>')
 
+    def fitting(self, piece: str) -> str:
+        """Give a piece of the page, or a sentence where there is no room left for it."""
+        self.room -= len(piece)
+        return piece if self.room >= 0 else FULL
+
     def text(self, source: str) -> str:
         """Set a text in markdown."""
         if len(source) > TEXT:
-            return f"<pre>{html.escape(source[:TEXT])}\n… cut</pre>"
-        return self.markdown.render(source)
+            return self.fitting(f"<pre>{html.escape(source[:TEXT])}\n… cut</pre>")
+        return self.fitting(self.markdown.render(source) if self.room >= 0 else FULL)
+
+    def code(self, source: str) -> str:
+        """Set a source of Python."""
+        return self.fitting(highlight(source[:TEXT], PythonLexer(), COLOURS) if self.room >= 0 else FULL)
 
     def cell(self, cell: nbformat.NotebookNode, source: str) -> dict:
         """Say what a page shows of a cell: nothing but what is named here."""
@@ -171,7 +182,7 @@ class Page:
             "task": task if settings.get("grade") or settings.get("solution") else None,
             "name": (task or "").removesuffix("-test") if is_test else (task or ""),
             "kind": "test" if is_test else "answer" if settings.get("solution") else "given" if settings else "added",
-            "body": highlight(source[:TEXT], PythonLexer(), COLOURS) if code else self.text(source),
+            "body": self.code(source) if code else self.text(source),
             "outputs": [shown for output in outputs[:OUTPUTS] for shown in [self.output(output, is_test)] if shown],
             "mark": mark,
             "parts": cell.metadata.get("parts", []) if is_test else [],
@@ -179,20 +190,27 @@ class Page:
             "rubric": self.text(rubric(self.paper.source, task)) if mark.by_hand else "",
         }
 
+    def printed(self, text: str | list[str]) -> str:
+        """Cut an output to what is readable, without the colours of a terminal."""
+        text = ESCAPES.sub("", "".join(text))
+        text = text if len(text) <= TEXT else f"{text[:TEXT]}\n… cut"
+        return text if self.fitting(html.escape(text)) is not FULL else FULL
+
     def output(self, output: nbformat.NotebookNode, is_test: bool) -> dict:
         """Say what a page shows of an output: a text or a picture."""
         if output.output_type == "stream":
-            return {"text": cut(output.text)}
+            return {"text": self.printed(output.text)}
         if output.output_type == "error":
-            return {"text": cut("\n".join(output.traceback or [f"{output.ename}: {output.evalue}"])), "error": True}
+            return {"text": self.printed("\n".join(output.traceback or [f"{output.ename}: {output.evalue}"])), "error": True}
         data = output.get("data", {})
         for kind in ("image/png", "image/jpeg"):
             picture = re.sub(r"\s", "", data.get(kind, ""))
             if picture and len(picture) <= IMAGE and re.fullmatch(r"[A-Za-z0-9+/]+=*", picture):
-                return {"image": f"data:{kind};base64,{picture}"}
+                shown = self.fitting(f"data:{kind};base64,{picture}")
+                return {"text": FULL} if shown is FULL else {"image": shown}
         if is_test and output.output_type == "execute_result":
             return {}  # the points of a test that gives part of them, which stand in its head
-        return {"text": cut(data.get("text/plain", ""))}
+        return {"text": self.printed(data.get("text/plain", ""))}
 
 
 def is_answer(cell: nbformat.NotebookNode) -> bool:
@@ -206,9 +224,3 @@ def rubric(source: nbformat.NotebookNode, task: str) -> str:
         if task_of(cell) == task:
             return cell.source.partition("**Rubric.**")[2].partition("### END SOLUTION")[0].strip()
     return ""
-
-
-def cut(text: str | list[str]) -> str:
-    """Cut an output to what is readable, without the colours of a terminal."""
-    text = ESCAPES.sub("", "".join(text))
-    return text if len(text) <= TEXT else f"{text[:TEXT]}\n… cut"

@@ -152,9 +152,9 @@ def grade(
                     if outcome.exhausted and workers > 1:
                         again.append(submission)
                     else:
-                        remarks[submission.student, submission.assignment.name] = enter(book, folder, submission, outcome)
+                        remarks[submission.student, submission.assignment.name] = record(book, folder, submission, outcome)
             for submission in again:
-                remarks[submission.student, submission.assignment.name] = enter(book, folder, submission, run(submission))
+                remarks[submission.student, submission.assignment.name] = record(book, folder, submission, run(submission))
             for student, reasons in empty.items():
                 book.update_or_create_student(student)
                 remarks[student, ""] = reasons
@@ -165,11 +165,18 @@ def grade(
         print(confinement.UNCONFINED)
 
 
-def enter(book: Gradebook, folder: Path, submission: Submission, outcome: Outcome) -> list[str]:
-    """Write a submission's points into the gradebook, and the notebook of which feedback is made; say what a lecturer should know.
+def record(book: Gradebook, folder: Path, submission: Submission, outcome: Outcome) -> list[str]:
+    """Enter a submission as ``enter`` does, and say what a lecturer should know; whatever that raises is a remark too."""
+    try:
+        enter(book, folder, submission, outcome)
+        return [*submission.remarks, *outcome.remarks]
+    except Exception as error:
+        book.db.rollback()
+        return [*submission.remarks, f"its points could not be entered: {type(error).__name__}: {error}"[:300]]
 
-    The notebook has the visible tests only, with their outputs.
-    """
+
+def enter(book: Gradebook, folder: Path, submission: Submission, outcome: Outcome) -> None:
+    """Write a submission's points into the gradebook, and the notebook of which feedback is made, with the visible tests only."""
     item = submission.assignment
     place = Path(submission.student, item.name, f"{item.notebook}.ipynb")
     before = {}
@@ -194,7 +201,6 @@ def enter(book: Gradebook, folder: Path, submission: Submission, outcome: Outcom
             is_stub = settings.get("checksum") == compute_checksum(cell)
             book.find_comment(task, item.notebook, item.name, submission.student).auto_comment = "No response." if is_stub else None
     book.db.commit()
-    return [*submission.remarks, *outcome.remarks]
 
 
 def graded(submitted: nbformat.NotebookNode, outcome: Outcome) -> nbformat.NotebookNode:

@@ -11,6 +11,8 @@ import functools
 import io
 import os
 import resource
+import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -37,6 +39,7 @@ RESERVE = 2**30  # bytes that must stay available on this machine
 OUTPUTS = 2**24  # characters of all outputs of a submission
 REMARKS, LONGEST = 50, 300  # number and characters of remarks
 NOT_ALLOWED = "which this task does not allow"
+ENDED = "ended its process, or disturbed it"
 SPENT = "had no time left, for the submission used it up"
 DEATHS = 30  # of pupils in one execution of a submission
 OWN_MEMORY, OWN_SECONDS = 4 * 2**30, 1800  # of the judge itself
@@ -147,12 +150,19 @@ class Pupil:
         return self.clock.processor() >= 0.75 * self.seconds
 
     def kill(self) -> None:
-        """Kill it, with all processes that it started; those that are confined cannot do without it."""
+        """Kill it, with all processes that it started; those that are confined cannot do without it.
+
+        One that is not, and hides, may still hold its end of the border: so that is closed here.
+        """
         with contextlib.suppress(psutil.Error):
             for one in psutil.Process(self.process.pid).children(recursive=True):
                 with contextlib.suppress(psutil.Error):
                     one.kill()
+        with contextlib.suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
+        with contextlib.suppress(OSError):
+            self.process.border.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
         """Do without it from now on."""
@@ -164,12 +174,16 @@ class Pupil:
         whole, spent = Clock(self.process.pid), 0.0
         while not self.ended:
             time.sleep(0.2)
+            if self.ended:
+                return
             before, spent = spent, max(spent, whole.processor())
             self.budget.left -= spent - before
             if self.budget.is_spent():
                 self.why = SPENT
             elif self.clock.seconds() > 1.1 * self.seconds + 1:  # what can be interrupted was interrupted before
                 self.why = "took too long" if self.clock.processor() > self.clock.wall() / 100 else "slept for too long"
+            elif self.clock.has_ended():
+                self.why = ENDED
             elif self.clock.processes() > PROCESSES:
                 self.why = "started too many processes"
             elif self.clock.memory() > MEMORY or psutil.virtual_memory().available < RESERVE:
@@ -184,7 +198,7 @@ class Sitting:
 
     Args:
         cells: its cells.
-        start: starts a pupil's process, which listens at its standard input and answers from its standard output.
+        start: starts a pupil's process, with the judge's end of a socket as its ``border``.
         limits: for the processor.
         hidden: whether hidden tests are run, rather than the visible ones alone.
         findings: sentences on forbidden uses that were read in an answer, by its name.
@@ -320,7 +334,7 @@ class Sitting:
     def begin(self) -> None:
         """Start a pupil, and have it execute the cells so far."""
         process, self.process = self.process or self.start(), None
-        link = Link(process.stdout, process.stdin, admit=self.admit, made=self.recipe, describe=describe)
+        link = Link(process.border.makefile("rb"), process.border.makefile("wb"), admit=self.admit, made=self.recipe, describe=describe)
         self.pupil = Pupil(process, link, self.budget)
         for cell in list(self.done):
             try:
@@ -334,7 +348,7 @@ class Sitting:
         """Do away with a pupil that is of no use any more; say why."""
         why = str(error)
         if self.pupil:
-            why = self.pupil.why or "ended its process, or disturbed it"
+            why = self.pupil.why or ENDED
             self.pupil.end()
             self.pupil, self.deaths = None, self.deaths + 1
         self.exhausted = self.exhausted or why.startswith("took")
@@ -402,8 +416,9 @@ class Sitting:
         reply = self.pupil.link.call("answer", name, list(arguments), named, replaced, forbidden)
         if not isinstance(reply, dict) or set(reply) != {"value", "used"} or not isinstance(reply["used"], list):
             raise BorderError("no answer")
-        used = {module.partition(".")[0] for module in forbidden if module.partition(".")[0] in reply["used"]}
-        self.faults += [fault for module in sorted(used) if (fault := f"it calls {module}, {NOT_ALLOWED}") not in self.faults]
+        could = {module.partition(".")[0]: "calls" for module in forbidden} | {"what notices calls": "evades"}
+        faults = [f"it {verb} {what}, {NOT_ALLOWED}" for what, verb in could.items() if what in reply["used"]]
+        self.faults += [fault for fault in faults if fault not in self.faults]
         return reply["value"]
 
     def admit(self, generator: Generator, state: Tensor) -> None:

@@ -1,18 +1,22 @@
 """Execute a student's cells, and answer calls of the student's functions: the process that nobody trusts.
 
-The judge starts it, confined, with a pipe to its standard input and one from its standard output, sends it cells and calls, and believes
-nothing but the values that come back.
+The judge starts it, confined, with a socket as its standard input and output, sends it cells and calls, and believes nothing but the
+values that come back.
 """
 
+import _thread
+import ctypes
 import io
 import os
 import random
 import resource
 import signal
+import socket
 import sys
+import threading
 import time
 import traceback
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import numpy as np
 import torch
@@ -23,6 +27,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from tools.coursework.codec import BorderError, Link
 
 AUTOGRAD = {"autograd": ["torch.autograd", "torch.func", "torch._functorch"]}  # what a word stands for
+NOTICING = "what notices calls"
+EVASIONS = (sys.setprofile, _thread.start_new_thread)  # which switch that off, or start a thread without it
+PR_SET_PDEATHSIG = 1  # of Linux
 LET_GO = 77  # the exit status of a pupil after which there is another one
 OUTPUT, IMAGES = 100_000, 2 * 2**20  # characters of text and of pictures that a cell may put out
 LIMITS = {
@@ -144,7 +151,9 @@ class Pupil:
     def __init__(self):
         self.shell = Shell.instance(colors="NoColor", xmode="Plain", cache_size=1000, history_length=0)
         self.shell.history_manager.enabled = False
-        self.names, self.given, self.used = self.shell.user_ns, {}, set()
+        self.names, self.given = self.shell.user_ns, {}
+        self.forbidden, self.used = (), set()  # beginnings of modules, and what was called of them
+        threading.setprofile(self.look)  # for a thread of a cell may work on when a function is called
 
     def execute(self, source: str, given: bool) -> dict:
         """Execute a cell; give what it put out, and whether it raised an exception."""
@@ -167,33 +176,29 @@ class Pupil:
 
     def answer(self, name: str, arguments: list, named: dict, replaced: dict, forbidden: list[str]):
         """Call a student's function; meanwhile other names are replaced, and calls of what is forbidden are noticed."""
-        before = {other: self.names.get(other) for other in replaced}
+        before, outer = {other: self.names.get(other) for other in replaced}, (self.forbidden, self.used)
         self.names.update(replaced)
-        self.used = set()
+        if forbidden and not self.forbidden:
+            sys.setprofile(self.look)
+        self.forbidden, self.used = tuple(f"{name}." for module in forbidden for name in AUTOGRAD.get(module, [module])), set()
         try:
-            with self.noticing(tuple(forbidden)):
-                return {"value": self.names[name](*arguments, **named), "used": sorted(self.used)}
+            value = self.names[name](*arguments, **named)
+            if forbidden and not sys.getprofile() == threading.getprofile() == self.look:
+                self.used.add(NOTICING)
+            return {"value": value, "used": sorted(self.used)}
         finally:
+            self.forbidden, self.used = outer
             self.names.update(before)
-
-    @contextmanager
-    def noticing(self, modules: tuple[str, ...]):
-        """Notice calls of functions of these modules and of those within them."""
-
-        def look(frame, event, _):
-            if event == "call":
-                module = f"{frame.f_globals.get('__name__')}."
-                if module.startswith(beginnings) and module != "torch.autograd.grad_mode.":
-                    self.used.add("autograd" if module.startswith("torch.") else module.partition(".")[0])
-
-        beginnings = tuple(f"{name}." for module in modules for name in AUTOGRAD.get(module, [module]))
-        if modules:
-            sys.setprofile(look)
-        try:
-            yield
-        finally:
-            if modules:
+            if not self.forbidden:
                 sys.setprofile(None)
+
+    def look(self, frame, event: str, called) -> None:
+        """Notice calls of functions of forbidden modules and of those within them, and what would hide such calls."""
+        module = f"{frame.f_globals.get('__name__')}."
+        if event == "call" and module.startswith(self.forbidden) and module != "torch.autograd.grad_mode.":
+            self.used.add("autograd" if module.startswith("torch.") else module.partition(".")[0])
+        elif event == "c_call" and self.forbidden and module != "threading." and any(called is one for one in EVASIONS):
+            self.used.add(NOTICING)
 
     def make(self, name: str, arguments: list, named: dict, state: torch.Tensor):
         """Make an object once more, by the given function that made it for the judge."""
@@ -235,25 +240,27 @@ def describe(error: BaseException) -> tuple[str, str, str]:
 
 def main() -> None:
     """Answer the judge through standard input and output, which are of no other use then."""
-    reader, writer = os.dup(0), os.dup(1)
+    border = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    serve_again(reader, writer)
+    serve_again(border)
 
 
-def serve_again(reader: int, writer: int) -> None:
+def serve_again(border: socket.socket) -> None:
     """Answer the judge in a copy of this process, which has imported what takes long; when the judge lets that go, in the next one."""
     while True:
         child = os.fork()
         if not child:
-            serve(os.fdopen(reader, "rb"), os.fdopen(writer, "wb"))
+            with suppress(OSError, AttributeError):  # a system other than Linux
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # who ends this process ends the copy too
+            serve(border)
         if os.waitpid(child, 0)[1] != LET_GO << 8:
             return
 
 
-def serve(reader, writer) -> None:
-    """Answer the judge at the other end of two pipes."""
+def serve(border: socket.socket) -> None:
+    """Answer the judge at the other end of a socket."""
     for kind, amount in LIMITS.items():
         with suppress(ValueError, OSError):  # a system without this limit, or with a lower one
             resource.setrlimit(kind, (amount, amount))
@@ -262,7 +269,7 @@ def serve(reader, writer) -> None:
     random.seed(0)
     np.random.seed(0)
     pupil = Pupil()
-    link = Link(reader, writer, make=pupil.make, describe=describe)
+    link = Link(border.makefile("rb"), border.makefile("wb"), make=pupil.make, describe=describe)
 
     link.named = {
         "execute": pupil.execute,

@@ -246,29 +246,40 @@ def collect(submissions: Path, sources: dict[Assignment, tuple]) -> Collected:
     students, strays = places_in(submissions)
     found, empty = [], {}
     for student, place in students.items():
-        general, candidates = student_of(place)[1], {}
-        for file in sorted(files_in(place, submissions, general), key=lambda file: (file.order, file.name)):
-            cells = read_cells(file.data)
-            ids = {task_of(cell) for cell in cells or []} - {None}
-            shared = {item: len(ids & {task_of(cell) for cell in released.cells}) for item, (released, _) in sources.items()}
-            item = max(shared, key=shared.get)
-            if shared[item] == 0:
-                name = Path(file.name).name
-                item = next((item for item in sources if item.notebook in name or item.name in name), None)
-            if item is not None:
-                candidates.setdefault(item, []).append((file, cells, bool(ids)))
-        for item, files in candidates.items():
-            file, cells, has_ids = files[-1]
-            notebook, remarks = rebuild(*sources[item], cells or [])
-            name = Path(file.name).name
-            if cells is None:
-                remarks = [f"{name} is not a notebook of at most {CELLS:,} cells"]
-            elif not has_ids:
-                remarks = [f"no cell of {name} has an nbgrader id: mark it by hand, or ask for the notebook that was handed out"]
-            if len(files) > 1:
-                remarks.append(f"{len(files)} notebooks: only the newest counts, {file.name}")
-            time = datetime.datetime.fromtimestamp(file.time, datetime.UTC)
-            found.append(Submission(student, item, notebook, time, [*general, *remarks]))
-        if not candidates:
-            empty[student] = [*general, "nothing in this submission is a notebook of the course"]
+        general, why = student_of(place)[1], "nothing in this submission is a notebook of the course"
+        try:
+            mine = submissions_of(student, place, submissions, sources, general)
+        except Exception as error:  # whatever one student's files bring about, the others are graded
+            mine, why = [], f"it could not be read: {type(error).__name__}: {error}"[:300]
+        found += mine
+        if not mine:
+            empty[student] = [*general, why]
     return Collected(found, empty, strays)
+
+
+def submissions_of(student: str, place: Path, root: Path, sources: dict[Assignment, tuple], general: list[str]) -> list[Submission]:
+    """Read what a student handed in, for each assignment the newest notebook; remarks on the whole are added to ``general``."""
+    candidates, found = {}, []
+    for file in sorted(files_in(place, root, general), key=lambda file: (file.order, file.name)):
+        cells = read_cells(file.data)
+        ids = {task_of(cell) for cell in cells or []} - {None}
+        shared = {item: len(ids & {task_of(cell) for cell in released.cells}) for item, (released, _) in sources.items()}
+        item = max(shared, key=shared.get)
+        if shared[item] == 0:
+            name = Path(file.name).name
+            item = next((item for item in sources if item.notebook in name or item.name in name), None)
+        if item is not None:
+            candidates.setdefault(item, []).append((file, cells, bool(ids)))
+    for item, files in candidates.items():
+        file, cells, has_ids = files[-1]
+        notebook, remarks = rebuild(*sources[item], cells or [])
+        name = Path(file.name).name
+        if cells is None:
+            remarks = [f"{name} is not a notebook of at most {CELLS:,} cells"]
+        elif not has_ids:
+            remarks = [f"no cell of {name} has an nbgrader id: mark it by hand, or ask for the notebook that was handed out"]
+        if len(files) > 1:
+            remarks.append(f"{len(files)} notebooks: only the newest counts, {file.name}")
+        time = datetime.datetime.fromtimestamp(file.time, datetime.UTC)
+        found.append(Submission(student, item, notebook, time, [*general, *remarks]))
+    return found

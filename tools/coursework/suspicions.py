@@ -9,6 +9,7 @@ import builtins
 import multiprocessing
 import re
 import resource
+import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import NamedTuple
@@ -78,29 +79,8 @@ def read(
         >>> read("func = 1").remarks, read("eval('1')").remarks
         ([], ['eval in line 1'])
     """
-    if len(source) > LONGEST:
-        return Findings([], [f"a cell of {len(source):,} characters, too long to be read"])
-    chosen, room = [], OTHERS
-    for other in sorted(others, key=len):  # so that nothing is hidden behind long cells
-        room -= len(other)
-        if room < 0 or len(other) > LONGEST:
-            break
-        chosen.append(other)
-    # The parser can take for ever, or die, of what it is given. So it does its work in a process with limits.
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_read_within_limits, args=(sender, source, forbidden, chosen, list(given), answers))
-    process.start()
-    sender.close()
-    found = Findings([], [UNREAD])
-    with suppress(EOFError, OSError):
-        while True:
-            found = receiver.recv()
-    process.kill()
-    process.join()
-    receiver.close()
-    left = len(others) - len(chosen)
-    return found._replace(remarks=found.remarks + [f"{left} long cells were not read for what it uses of them"] * (left > 0))
+    [found] = _read_apart([(source, forbidden, others, given, answers)], SECONDS)
+    return found
 
 
 def read_all(cells: Iterable, given: Collection[str]) -> dict[str, Findings]:
@@ -114,16 +94,19 @@ def read_all(cells: Iterable, given: Collection[str]) -> dict[str, Findings]:
     Returns:
         What was found in each cell, by its name. Of cells that were left unread the first one has a remark.
     """
-    cells, found = sorted(cells, key=lambda cell: cell.kind != "answer"), {}
-    end = _seconds_of_readers() + ALL_SECONDS
-    for number, cell in enumerate(cells):
-        if _seconds_of_readers() >= end:
-            found[cell.name] = Findings([], [f"{len(cells) - number} cells from here on were not read, for those before took too long"])
+    cells, found, end = sorted(cells, key=lambda cell: cell.kind != "answer"), [], _seconds_of_readers() + ALL_SECONDS
+    names = {name for cell in cells for name in cell.names}
+    readings = [
+        (cell.source, cell.forbidden, [other.source for other in cells if other is not cell], given, names - {*cell.names})
+        for cell in cells
+    ]
+    while len(found) < len(cells):
+        if found and _seconds_of_readers() >= end:
+            remark = f"{len(cells) - len(found)} cells from here on were not read, for those before took too long"
+            found.append(Findings([], [remark]))
             break
-        others = cells[:number] + cells[number + 1 :]
-        names = {name for other in others for name in other.names}
-        found[cell.name] = read(cell.source, cell.forbidden, [other.source for other in others], given, names)
-    return found
+        found += _read_apart(readings[len(found) :], end - _seconds_of_readers())
+    return {cell.name: one for cell, one in zip(cells, found, strict=False)}
 
 
 def _seconds_of_readers() -> float:
@@ -131,16 +114,60 @@ def _seconds_of_readers() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _read_within_limits(sender, source: str, forbidden: Collection[str], others: list[str], *more) -> None:
+def _read_apart(readings: list[tuple], seconds: float) -> list[Findings]:
+    """Read cells in a process with limits, for the parser can take for ever, or die, of what it is given.
+
+    The last one that is given may have been its end. The first one is always begun, those behind it as long as there are seconds left.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_read_within_limits, args=(sender, readings, seconds))
+    process.start()
+    sender.close()
+    found = {}
+    with suppress(EOFError, OSError):
+        while True:
+            number, findings = receiver.recv()
+            found[number] = findings
+    process.kill()
+    process.join()
+    receiver.close()
+    return list(found.values())
+
+
+def _read_within_limits(sender, readings: list[tuple], seconds: float) -> None:
     with suppress(ValueError, OSError):  # a lower limit holds already
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    with suppress(RecursionError, MemoryError, ValueError):
-        found = find(source, forbidden, [], *more)
-        sender.send(found._replace(remarks=[*found.remarks, UNFOLLOWED]) if others else found)
-        if others:
-            sender.send(find(source, forbidden, others, *more))
+    for number, (source, forbidden, others, given, answers) in enumerate(readings):
+        if number and time.process_time() >= seconds:
+            break
+        if len(source) > LONGEST:
+            sender.send((number, Findings([], [f"a cell of {len(source):,} characters, too long to be read"])))
+            continue
+        sender.send((number, Findings([], [UNREAD])))
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + SECONDS + 1, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        with suppress(RecursionError, MemoryError, ValueError):
+            found = find(source, forbidden, [], given, answers)
+            if forbidden and others:  # which are read for what is forbidden alone
+                chosen = _short(others)
+                left = [f"{n} long cells were not read for what it uses of them" for n in [len(others) - len(chosen)] if n]
+                sender.send((number, found._replace(remarks=[*found.remarks, UNFOLLOWED, *left])))
+                found = find(source, forbidden, chosen, given, answers)
+                found.remarks.extend(left)
+            sender.send((number, found))
     sender.close()
+
+
+def _short(others: Collection[str]) -> list[str]:
+    """Choose the cells that are looked into, the short ones first, so that nothing is hidden behind long ones."""
+    chosen, room = [], OTHERS
+    for other in sorted(others, key=len):
+        room -= len(other)
+        if room < 0 or len(other) > LONGEST:
+            break
+        chosen.append(other)
+    return chosen
 
 
 def parse(source: str) -> ast.Module:
