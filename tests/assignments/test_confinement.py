@@ -40,6 +40,7 @@ def run(tmp_path):
         "import os; print(os.path.exists('GRADEBOOK'), os.path.exists('ROOT/Makefile'), os.path.exists('/home'), os.path.exists('/etc/passwd'))": "False False False False",
         "import os; print(sorted(int(name) for name in os.listdir('/proc') if name.isdigit())[-1] < 5)": "True",
         "import os; print(sorted(os.environ.keys() - {'PWD', 'LC_CTYPE'}))": f"{sorted([*confinement.ENVIRONMENT, 'PYTHONPATH'])}",
+        "print(open('/proc/1/environ').read().split('\\0')[0][:5], 'HOME' in open('/proc/1/environ').read())": "PATH= False",
         "import socket; print(socket.gethostname(), [name for _, name in socket.if_nameindex()])": "student ['lo']",
         "import os; print(os.getuid(), [line.split()[1] for line in open('/proc/self/status') if line.startswith('CapEff')])": "1000 ['0000000000000000']",
     }.items(),

@@ -65,7 +65,7 @@ SUBMISSIONS = {
     ),
     "deletes all": (lambda course: nbformat.v4.new_notebook(), 0, 0, ["nbgrader id"]),
     "doubles ids": (lambda course: doubled(answered(course)), 5, 7, ["more than once", "more than once"]),
-    "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, []),
+    "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, ["double-test was changed"]),
     "adds a helper, with a warning": (lambda course: helped(answered(course, double="return helper(x)")), 5, 7, ["is called"]),
     "calls a variable like a check": (lambda course: extended(answered(course), "check = double_ = 3", 1), 5, 7, ["bound again"]),
     "Zoë, renamed": (lambda course: answered(course), 5, 7, ["is called"]),

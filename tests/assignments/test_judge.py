@@ -170,6 +170,22 @@ def test_calls_of_what_is_forbidden_are_noticed_however_they_are_written(use, fo
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "print(f'{torch.ones(2)}', [torch.ones(2)])",
+        "torch.func.vmap(torch.sum)(torch.ones(2, 2))",
+        "list(torch.utils.data.DataLoader(torch.ones(3, 2), batch_size=2))",
+        "torch.set_grad_enabled(False)",
+        "from sgmc.figures import use_style\n    use_style()",
+    ],
+    ids=["prints tensors", "many at a time", "batches", "switches gradients off", "draws"],
+)
+def test_what_only_looks_like_what_is_forbidden_costs_nothing(body):
+    cells = answer(f"import torch\n\ndef f():\n    {body}\n    return 1", "f", forbidden=("autograd", "sgmc")), test_cell("assert f() == 1")
+    assert passes(*cells) == []
+
+
+@pytest.mark.parametrize(
     "hides",
     [
         "sys.setprofile(None)",
@@ -182,7 +198,7 @@ def test_calls_of_what_is_forbidden_are_noticed_however_they_are_written(use, fo
 def test_what_switches_off_what_notices_calls_is_noticed_itself(hides):
     cells = answer(f"{THREADS}\n\ndef f():\n    {hides}\n    return 1", "f", forbidden=("autograd",)), test_cell("assert f() == 1")
     errors, remarks = fails(*cells)
-    assert "evades what notices calls, which this task does not allow" in errors["f-test"][0] and remarks
+    assert "so that its calls are not noticed, which this task does not allow" in errors["f-test"][0] and remarks
     passes(cells[0]._replace(forbidden=()), cells[1])
 
 

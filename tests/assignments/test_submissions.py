@@ -22,11 +22,11 @@ def cell(source, task=None, solution=False):
     return new_code_cell(source, metadata={"nbgrader": {"grade_id": task, "solution": solution}} if task else {})
 
 
-def notebook(answer, test="assert answer == 42", *more):
+def notebook(answer, test="pass", *more):
     return new_notebook(cells=[cell("answer = 0", "given"), cell(answer, "answer", solution=True), *more, cell(test, "answer-test")])
 
 
-RELEASED, SOURCE = notebook("raise NotImplementedError()", "pass"), notebook("answer = 42")
+RELEASED, SOURCE = notebook("raise NotImplementedError()"), notebook("answer = 42", "assert answer == 42")
 
 
 def rebuilt(*cells):
@@ -41,12 +41,18 @@ def test_an_answer_is_put_among_the_cells_of_the_instructor():
 def test_tests_and_given_cells_are_those_of_the_instructor_whatever_a_student_makes_of_them():
     handed_in = notebook("answer = 6 * 7", "pass")
     handed_in.cells[0].source = "answer = 42"
-    assert rebuilt(*handed_in.cells)[0] == ["answer = 0", "answer = 6 * 7", "assert answer == 42"]
+    handed_in.cells[2].source = "assert True"
+    sources, remarks = rebuilt(*handed_in.cells)
+    assert sources == ["answer = 0", "answer = 6 * 7", "assert answer == 42"]
+    assert remarks == [f"cell {task} was changed: the one that was handed out counts" for task in ("given", "answer-test")]
 
 
-def test_of_an_answer_that_is_there_twice_the_first_one_counts():
-    sources, remarks = rebuilt(*notebook("answer = 1", "pass", cell("answer = 2", "answer", solution=True)).cells)
-    assert sources[1:] == ["answer = 1", "assert answer == 42"] and remarks == ["cell answer is there more than once: the first one counts"]
+def test_of_an_answer_that_is_there_twice_the_first_one_counts_and_what_it_was_split_into_runs_behind_it():
+    sources, remarks = rebuilt(*notebook("answer = 1", "pass", cell("answer += 41", "answer", solution=True)).cells)
+    assert sources[1:] == ["answer = 1", "answer += 41", "assert answer == 42"]
+    assert remarks == ["cell answer is there more than once: the first one counts, and what others hold runs behind it"]
+    same = cell("answer = 1", "answer", solution=True)
+    assert rebuilt(*notebook("answer = 1", "pass", same).cells)[0][1:] == ["answer = 1", "assert answer == 42"]
 
 
 def test_an_answer_that_is_missing_is_the_stub():
@@ -126,6 +132,11 @@ def test_a_name_is_kept_or_the_change_is_remarked(name, student, remark, tmp_pat
     assert found.student == student and found.remarks == ([remark] if remark else [])
 
 
+def test_a_long_name_is_cut_where_files_can_bear_it():
+    student = submissions.student_id("\u0958" * 84)  # of which each is two signs when composed
+    assert len(student.encode()) <= submissions.LONGEST and student and set(student) <= set("\u0915\u093c")
+
+
 def test_a_name_that_is_no_unicode_is_a_name(tmp_path):
     os.mkdir(os.fsencode(tmp_path) + b"/J\xfcrgen")
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/J\xfcrgen/small.ipynb")).write_bytes(ANSWER)
@@ -170,6 +181,16 @@ def test_zips_are_opened(tmp_path):
     ]
 
 
+def damaged():
+    """Make a zip in which LZMA finds no beginning, which is an error of its own."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("small.ipynb", ANSWER)
+    raw, start = bytearray(data.getvalue()), 30 + len("small.ipynb")
+    raw[start + 9 : start + 60] = bytes(byte ^ 0x5A for byte in raw[start + 9 : start + 60])
+    return bytes(raw)
+
+
 def encrypted():
     data = bytearray(zipped({"small.ipynb": ANSWER}))
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -188,6 +209,7 @@ BAD_ZIPS = {
     "an encrypted one": (encrypted(), "is encrypted"),
     "a zip in a zip in a zip": (zipped({"a.zip": zipped({"b.zip": zipped({"small.ipynb": ANSWER})})}), "a zip in a zip in a zip"),
     "no zip": (b"PK\x03\x04 rubbish", "cannot be opened as a zip"),
+    "a damaged one": (damaged(), "cannot be opened as a zip (LZMAError)"),
     "half a zip": (zipped({"small.ipynb": ANSWER})[:-40], "cannot be opened as a zip"),
     "wrong bytes": (
         zipped({"small.ipynb": ANSWER}).replace(ANSWER[:1], b"", 1).replace(b"\x08\x00", b"\x63\x00", 2),

@@ -79,6 +79,9 @@ FORBIDDEN = {
     "a text in a text": "x: \"list['torch.func.grad']\" = 1",
     "the tape": "node = bowl(x).grad_fn.next_functions[0]",
     "gradients kept": "x.retain_grad()",
+    "a cell that is timed": "%%time\nfrom torch.func import grad\ny = grad(bowl)(x)",
+    "a line that is timed": "def f(x):\n    %time y = torch.func.grad(bowl)(x)\n    return y",
+    "PyTorch by way of a module that has imported it": "import checks\ny = checks.torch.func.grad(bowl)(x)",
 }
 
 
@@ -107,6 +110,7 @@ ALLOWED = {
     "a parameter called autograd": "def f(autograd):\n    return autograd.grad(1)",
     "a method of its own": "class Net:\n    def forward(self, x):\n        return x\n    def derivative(self, x):\n        return self.grad",
     "a local variable called torch": "def f(torch):\n    return torch.autograd",
+    "colours": "import sgmc.figures\nfrom sgmc.figures import COLOURS\ncolour = COLOURS[0]",
     "no gradient": "with torch.no_grad():\n    y = x.detach().requires_grad_(False)",
     "a loop variable": "for grad in range(3):\n    print(grad)",
     "a magic": "%matplotlib inline\nx = 1",
@@ -119,6 +123,9 @@ ALLOWED = {
     "the same import again": "import torch\nimport math",
     "statistics": "from scipy import signal, special\ny = signal.lfilter([1.0], [1.0], special.erf(0.3))",
     "a class": "class State:\n    def __init__(self, x):\n        self.x = x\n    def __repr__(self):\n        return type(self).__name__",
+    "gradients switched off": "torch.set_grad_enabled(False)\nx.requires_grad = False\nwith torch.autograd.no_grad():\n    y = x + 1",
+    "many at a time": "y = torch.func.vmap(bowl)(x)\nfrom torch.func import vmap\nz = vmap(bowl)(x)",
+    "a class that adds": "class V:\n    def __add__(self, other):\n        return other",
     "a path": "import os\ny = os.path.join('a', 'b')",
     "exponents": "import sys\ny = sys.float_info.eps",
     "no Python": "this is no Python",
@@ -252,7 +259,12 @@ def test_a_reading_comes_to_its_end(source):
 def test_what_cannot_be_read_is_remarked():
     assert "too long" in read(ENDLESS["huge"]).remarks[0]
     assert "could not be read" in read("torch.autograd.grad" + "()" * 45_000, ["autograd"], given=GIVEN).remarks[0]
-    assert len(read("\n".join(f"eval('{i}')" for i in range(1_000))).remarks) == suspicions.REMARKS
+    many = read("\n".join(f"import m{i}" for i in range(1_000))).remarks
+    assert many[-2:] == [
+        f"m{suspicions.REMARKS - 1} imported in line {suspicions.REMARKS}",
+        f"and {1_000 - suspicions.REMARKS} things more",
+    ]
+    assert read("\n".join(["eval('1')"] * 9)).remarks == ["eval in lines 1, 2, 3, 4, 5, …"]
 
 
 HELPER, CALL = "def h():\n    return torch.func.grad(bowl)", "def answer(x):\n    return h()(x)"
@@ -278,8 +290,15 @@ def test_following_takes_a_time_that_grows_as_the_cells():
     assert found.forbidden and found.remarks == []
 
 
-def cell(kind, name, source, forbidden=(), names=()):
-    return SimpleNamespace(kind=kind, name=name, source=source, forbidden=forbidden, names=names)
+def cell(kind, name, source, forbidden=(), names=(), experiment=False):
+    return SimpleNamespace(kind=kind, name=name, source=source, forbidden=forbidden, names=names, experiment=experiment)
+
+
+def test_an_experiment_costs_nothing_elsewhere():
+    """It is not run with the tests, so that nothing of it can be in what they call."""
+    mine, plot = cell("answer", "a", "x = answer = None", ["sgmc"], ["answer"]), "from sgmc.integrators import leapfrog\nx = leapfrog(1)"
+    assert suspicions.read_all([mine, cell("answer", "plot", plot, experiment=True)], GIVEN)["a"].forbidden == []
+    assert suspicions.read_all([mine, cell("answer", "plot", plot)], GIVEN)["a"].forbidden != []
 
 
 def test_answers_are_read_before_all_else_and_what_is_not_read_is_told(monkeypatch):
@@ -290,8 +309,7 @@ def test_answers_are_read_before_all_else_and_what_is_not_read_is_told(monkeypat
     ]
     every = suspicions.read_all(cells, GIVEN)
     assert next(iter(every)) == "a" and every["a"].forbidden and len(every) == 122
-    clock = iter([0.0, 0.0, 0.0, 60.0])
-    monkeypatch.setattr(suspicions, "_seconds_of_readers", lambda: next(clock))
+    monkeypatch.setattr(suspicions, "ALL_SECONDS", 0)
     some = suspicions.read_all(cells, GIVEN)
-    assert list(some) == ["a", "0", "1"] and some["a"].forbidden
-    assert some["1"].remarks == ["120 cells from here on were not read, for those before took too long"]
+    assert list(some) == ["a", "0"] and some["a"].forbidden
+    assert some["0"].remarks == ["121 cells from here on were not read, for those before took too long"]

@@ -73,6 +73,7 @@ def confined(command: list[str], library: Path, work: Path, hidden: list[Path]) 
             mounts += ["--ro-bind", f"{path}", f"{path}"]
     files = [argument for path in sorted(work.iterdir()) if path.is_file() for argument in ("--ro-bind", f"{path}", f"/tmp/{path.name}")]
     return [
+        *("env", "-i", f"PATH={os.environ['PATH']}"),  # for bwrap's own environment can be read within
         *("bwrap", "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL"),
         *(["--disable-userns"] if "--disable-userns" in _options() else []),
         *("--die-with-parent", "--new-session", "--clearenv", "--hostname", "student"),

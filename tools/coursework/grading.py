@@ -3,6 +3,7 @@
 import datetime
 import functools
 import multiprocessing
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -30,6 +31,11 @@ from tools.coursework.submissions import Submission, collect
 LIMITS = Limits()
 PUPILS = ("__init__.py", "codec.py", "pupil.py")  # of this folder, what a pupil's process needs
 IMPORTED = ["tools.coursework.judge", "matplotlib.pyplot", "scipy.stats", "sgmc.figures"]  # what judges share
+TAMED = [  # of Markdown: HTML, links and pictures with a text, commands of MathJax that make links or change others
+    (r"<(?=[A-Za-z/!?])", "< "),
+    (r"\](?=[(\[:])", "] "),
+    (r"\\(?=(?:href|require|unicode|style|class|cssId|mmlToken|def|let|newcommand)\b)", r"\\ "),
+]
 SETTINGS = '''"""Settings of nbgrader for this course, written by make grade; for the pages in which one marks by hand (make marking)."""
 
 c = get_config()  # noqa: F821
@@ -183,9 +189,9 @@ def enter(book: Gradebook, folder: Path, submission: Submission, outcome: Outcom
     with suppress(OSError, ValueError):
         before = {task_of(cell): cell.source for cell in nbformat.read(folder / "submitted" / place, 4).cells}
     notebook = graded(submission.notebook, outcome)
-    for kind in ("submitted", "autograded"):
+    for kind, content in (("submitted", notebook), ("autograded", tamed(notebook))):
         (folder / kind / place).parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(notebook, folder / kind / place)
+        nbformat.write(content, folder / kind / place)
     book.update_or_create_student(submission.student)
     book.update_or_create_submission(item.name, submission.student, timestamp=submission.time.replace(tzinfo=None))
     for cell in (cell for cell in notebook.cells if task_of(cell)):
@@ -224,6 +230,16 @@ def graded(submitted: nbformat.NotebookNode, outcome: Outcome) -> nbformat.Noteb
                     of = f" of {after.block.sentence}" if after.block.sentence else ""
                     outputs = [*outputs, {"output_type": "stream", "name": "stdout", "text": f"a hidden test{of} failed\n"}]
         cell.outputs = [nbformat.from_dict(output) for output in outputs]
+    return notebook
+
+
+def tamed(graded: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Take out of what a student wrote in words all that could run or load something in nbgrader's pages, which are served by Jupyter."""
+    notebook = nbformat.from_dict(graded)
+    for cell in notebook.cells:
+        if cell.cell_type != "code" and (not task_of(cell) or cell.metadata.nbgrader.solution):
+            for pattern, harmless in TAMED:
+                cell.source = re.sub(pattern, harmless, cell.source)
     return notebook
 
 

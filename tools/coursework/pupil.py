@@ -26,9 +26,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tools.coursework.codec import BorderError, Link
 
-AUTOGRAD = {"autograd": ["torch.autograd", "torch.func", "torch._functorch"]}  # what a word stands for
-NOTICING = "what notices calls"
-EVASIONS = (sys.setprofile, _thread.start_new_thread)  # which switch that off, or start a thread without it
+AUTOGRAD = {"torch.autograd", "torch.autograd.functional", "torch.autograd.forward_ad", "torch._functorch.eager_transforms"}
+PRINTING = "unpack_dual"  # of these, what PyTorch calls to show a tensor
+NAMED = 3  # calls that are noted
+EVASIONS = (sys.setprofile, _thread.start_new_thread)  # which switch off what notices calls, or start a thread without it
+NOTICING = "sys.setprofile, or starts a thread, so that its calls are not noticed"
 PR_SET_PDEATHSIG = 1  # of Linux
 LET_GO = 77  # the exit status of a pupil after which there is another one
 OUTPUT, IMAGES = 100_000, 2 * 2**20  # characters of text and of pictures that a cell may put out
@@ -152,7 +154,7 @@ class Pupil:
         self.shell = Shell.instance(colors="NoColor", xmode="Plain", cache_size=1000, history_length=0)
         self.shell.history_manager.enabled = False
         self.names, self.given = self.shell.user_ns, {}
-        self.forbidden, self.used = (), set()  # beginnings of modules, and what was called of them
+        self.forbidden, self.used = [], []  # words and modules, and what was called of them
         threading.setprofile(self.look)  # for a thread of a cell may work on when a function is called
 
     def execute(self, source: str, given: bool) -> dict:
@@ -180,12 +182,12 @@ class Pupil:
         self.names.update(replaced)
         if forbidden and not self.forbidden:
             sys.setprofile(self.look)
-        self.forbidden, self.used = tuple(f"{name}." for module in forbidden for name in AUTOGRAD.get(module, [module])), set()
+        self.forbidden, self.used = forbidden, []
         try:
             value = self.names[name](*arguments, **named)
             if forbidden and not sys.getprofile() == threading.getprofile() == self.look:
-                self.used.add(NOTICING)
-            return {"value": value, "used": sorted(self.used)}
+                self.note(NOTICING)
+            return {"value": value, "used": self.used}
         finally:
             self.forbidden, self.used = outer
             self.names.update(before)
@@ -194,11 +196,18 @@ class Pupil:
 
     def look(self, frame, event: str, called) -> None:
         """Notice calls of functions of forbidden modules and of those within them, and what would hide such calls."""
-        module = f"{frame.f_globals.get('__name__')}."
-        if event == "call" and module.startswith(self.forbidden) and module != "torch.autograd.grad_mode.":
-            self.used.add("autograd" if module.startswith("torch.") else module.partition(".")[0])
-        elif event == "c_call" and self.forbidden and module != "threading." and any(called is one for one in EVASIONS):
-            self.used.add(NOTICING)
+        if not self.forbidden or len(self.used) == NAMED:
+            return
+        module, name = f"{frame.f_globals.get('__name__')}", frame.f_code.co_name
+        if event == "call" and is_forbidden(module, name, self.forbidden):
+            self.note(f"{module}.{name}")
+        elif event == "c_call" and module != "threading" and any(called is one for one in EVASIONS):
+            self.note(NOTICING)
+
+    def note(self, call: str) -> None:
+        """Note a call, once."""
+        if call not in self.used:
+            self.used.append(call)
 
     def make(self, name: str, arguments: list, named: dict, state: torch.Tensor):
         """Make an object once more, by the given function that made it for the judge."""
@@ -208,6 +217,18 @@ class Pupil:
             return self.given[name](*arguments, **named)
         finally:
             torch.set_rng_state(kept)
+
+
+def is_forbidden(module: str, name: str, forbidden: list[str]) -> bool:
+    """Tell whether a function is one of those that a task forbids; what draws figures is nobody's answer.
+
+    Example:
+        >>> is_forbidden("torch.autograd", "grad", ["autograd"]), is_forbidden("sgmc.figures", "use_style", ["sgmc"])
+        (True, False)
+    """
+    if module in AUTOGRAD:
+        return "autograd" in forbidden and name != PRINTING
+    return module != "sgmc.figures" and any(f"{module}.".startswith(f"{one}.") for one in forbidden)
 
 
 class Alarm:

@@ -18,12 +18,14 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 LONGEST, SECONDS = 100_000, 5  # characters of a source, and seconds of the processor to read it
 OTHERS, ALL_SECONDS = 10 * LONGEST, 60  # characters of the other cells that are looked into, and seconds to read all cells of a student
-REMARKS, LENGTH, DEPTH = 20, 300, 20  # how many remarks are made, how long they are, and how many aliases of aliases are followed
+REMARKS, LINES = 20, 5  # how many remarks are made, and of how many lines
+LENGTH, DEPTH = 300, 20  # how long remarks are, and how many aliases of aliases are followed
 UNREAD, UNFOLLOWED = "a cell that could not be read: look at it", "what it uses of other cells could not be read: look at it"
 
 AUTOGRAD = ("torch.autograd", "torch.func", "torch._functorch", "torch.nn.Parameter", "torch.nn.parameter", "torch.enable_grad")
 AUTOGRAD += ("torch.set_grad_enabled", "torch.Tensor.backward", "torch.Tensor.requires_grad_")
 AUTOGRAD += ("functorch", "jax", "autograd", "sympy", "tensorflow", "casadi", "pyro", "numpyro")
+ALLOWED = ("sgmc.figures", "torch.autograd.no_grad", "torch.func.vmap")  # which draw a figure, or have no gradient
 GRAPHS = ("torch.nn", "torch.optim", "torch.inference_mode")  # which have parameters with gradients, or may let them have some
 TAPE, TAPE_PERHAPS = {"next_functions", "retain_grad"}, {"backward", "grad_fn", "register_hook"}  # attributes of tensors with a gradient
 
@@ -31,23 +33,26 @@ TAPE, TAPE_PERHAPS = {"next_functions", "retain_grad"}, {"backward", "grad_fn", 
 HARMLESS_NAMES = set(
     "__future__ abc bisect cmath collections contextlib copy csv dataclasses datetime decimal enum fractions functools heapq itertools "
     "json logging math numbers operator pprint random re statistics string textwrap time typing warnings "
-    "os.path os.cpu_count os.linesep os.sep sys.float_info sys.maxsize sys.version sys.version_info sys.platform sys.stdout.write "
-    "sys.stdout.flush types.SimpleNamespace IPython.display "
-    "arviz checks matplotlib mlxtend mpl_toolkits numpy pandas scipy seaborn sgmc sklearn torch torch.utils.data torchvision tqdm".split()
+    "os.path os.cpu_count os.linesep os.makedirs os.sep sys.float_info sys.getsizeof sys.maxsize sys.version sys.version_info sys.platform "
+    "sys.stdout.write sys.stdout.flush types.SimpleNamespace IPython.display "
+    "arviz checks einops matplotlib mlxtend mpl_toolkits numba numpy pandas pathlib scipy seaborn sgmc sklearn torch "
+    "torch.utils.data torchvision tqdm".split()
 )
 SUSPICIOUS_NAMES = set(
     "functools.singledispatch functools.singledispatchmethod numpy.ctypeslib numpy.f2py numpy.load operator.attrgetter "
-    "operator.methodcaller pandas.eval pandas.read_pickle string.Formatter torch.classes torch.distributed torch.export torch.futures "
-    "torch.fx torch.hub torch.jit torch.library torch.load torch.multiprocessing torch.ops torch.overrides torch.package "
-    "torch.serialization torch.utils typing.ForwardRef typing.get_type_hints".split()
+    "operator.methodcaller pandas.eval pandas.read_pickle sklearn.utils.parallel string.Formatter torch.classes torch.distributed "
+    "torch.export torch.futures torch.fx torch.hub torch.jit torch.library torch.load torch.multiprocessing torch.ops torch.overrides "
+    "torch.package torch.serialization torch.utils tqdm.contrib.concurrent typing.ForwardRef typing.get_type_hints".split()
 )
 BEHIND = {"sys", "os", "gc", "inspect", "ctypes", "subprocess", "builtins", "importlib", "pickle", "threading"}  # also within others
 FUNCTIONS = set("eval exec compile __import__ globals locals vars delattr setattr breakpoint input open help memoryview".split())
 IPYTHON = re.compile(r"get_ipython|In|Out|_ih|_oh|_dh|_ii|_iii|_i\d*|exit|quit")
+TIMED = re.compile(r"\A\s*%%(?:time|timeit|capture)\b.*|^([ \t]*(?:[\w, ]+=[ \t]*)?)%time(?:it)?\b(?: +-\S+)*[ \t]*", re.M)
 MAGICS = {"matplotlib", "time", "timeit", "config", "precision", "load_ext", "autoreload"}
 FRAMES = re.compile(r"(f|tb|gi|cr|ag|co)_(back|builtins|code|consts|frame|globals|lasti|lineno|locals|names|next|trace)|mro|func_globals")
 HARMLESS = {"__init__", "__name__", "__doc__", "__version__", "__post_init__", "__call__", "__repr__", "__str__", "__len__", "__iter__"}
-HARMLESS |= {"__next__", "__getitem__", "__enter__", "__exit__", "__annotations__"}
+HARMLESS |= {f"__{kind}{name}__" for name in "add sub mul matmul truediv floordiv mod pow".split() for kind in ("", "r", "i")}
+HARMLESS |= {"__neg__", "__abs__", "__next__", "__getitem__", "__enter__", "__exit__", "__annotations__"}
 PLACES = re.compile(r"/proc\b|/sys/|/etc/|gradebook|\.ipynb|BEGIN HIDDEN|PYTHONPATH|assignment_\d")
 
 
@@ -88,7 +93,7 @@ def read_all(cells: Iterable, given: Collection[str]) -> dict[str, Findings]:
 
     Args:
         cells: each with its ``kind``, "answer" or another, its ``name``, its ``source``, what is ``forbidden`` in it, and the ``names``
-            that the instructor's answer defines.
+            that the instructor's answer defines; an ``experiment`` is of no use to other cells, for it is not run with the tests.
         given: as for ``read``.
 
     Returns:
@@ -97,7 +102,13 @@ def read_all(cells: Iterable, given: Collection[str]) -> dict[str, Findings]:
     cells, found, end = sorted(cells, key=lambda cell: cell.kind != "answer"), [], _seconds_of_readers() + ALL_SECONDS
     names = {name for cell in cells for name in cell.names}
     readings = [
-        (cell.source, cell.forbidden, [other.source for other in cells if other is not cell], given, names - {*cell.names})
+        (
+            cell.source,
+            cell.forbidden,
+            [other.source for other in cells if other is not cell and not other.experiment],
+            given,
+            names - {*cell.names},
+        )
         for cell in cells
     ]
     while len(found) < len(cells):
@@ -172,6 +183,7 @@ def _short(others: Collection[str]) -> list[str]:
 
 def parse(source: str) -> ast.Module:
     """Parse a cell, which may have IPython's magics; what is no Python is an empty cell, for it cannot run either."""
+    source = TIMED.sub(r"\1", source)  # what is timed is Python, but a text to IPython
     for text in (lambda: source, lambda: TransformerManager().transform_cell(source)):
         with suppress(SyntaxError):
             return compile(text(), "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -191,7 +203,27 @@ def find(source: str, forbidden: Collection[str], others: list[str], given: list
         if name in handed_out.names and not same(name, tree.body, handed_out):
             reader.remark(f"the given name {name} is bound again")
     follow(reader, other_trees, set(mine.names), set(answers) - set(mine.names))
-    return Findings(list(reader.found)[:REMARKS], list(reader.remarks)[:REMARKS])
+    return Findings(list(reader.found)[:REMARKS], together(reader.remarks))
+
+
+def together(remarks: Iterable[str]) -> list[str]:
+    """Say once what was noticed in several lines, and how much is left out if it is too much.
+
+    Example:
+        >>> together(["eval in line 1", "os imported in line 2", "eval in line 3"])
+        ['eval in lines 1, 3', 'os imported in line 2']
+    """
+    lines: dict[str, list[str]] = {}
+    for remark in remarks:
+        what, _, line = remark.partition(" in line ")
+        lines.setdefault(what, []).append(line)
+    found = [
+        f"{what} in line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:LINES])}{', …' if len(numbers) > LINES else ''}"
+        if numbers[0]
+        else what
+        for what, numbers in lines.items()
+    ]
+    return [*found[:REMARKS], *(f"and {n} things more" for n in [len(found) - REMARKS] if n > 0)]
 
 
 def follow(reader: "Reader", others: list[ast.Module], mine: set[str], seen: set[str]) -> None:
@@ -335,6 +367,11 @@ class Reader(ast.NodeVisitor):
     def use(self, name: str, line: int) -> None:
         """Note the use of what has this name with dots."""
         parts = name.split(".")
+        for number, part in enumerate(parts):
+            if number and part in ("sgmc", "torch"):  # which many modules have imported
+                return self.use(".".join(parts[number:]), line)
+        if begins(name, ALLOWED):
+            return
         if begins(name, self.forbidden):
             self.forbid(name)
         elif any(begins(one, (name,)) for one in self.forbidden) and name not in ("torch", "torch.Tensor"):
@@ -412,6 +449,8 @@ class Reader(ast.NodeVisitor):
             off = [
                 one for one in [*node.args, *(one.value for one in node.keywords)] if isinstance(one, ast.Constant) and one.value is False
             ]
+            if off and called & {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"}:
+                parts.remove(node.func)
             if (method == "requires_grad_" or any(one.arg == "requires_grad" for one in node.keywords)) and not off:
                 self.forbid("requires_grad")
         if isinstance(node.func, ast.Attribute) and method in ("run_line_magic", "run_cell_magic") and node.args:
@@ -421,6 +460,13 @@ class Reader(ast.NodeVisitor):
             parts.remove(node.func)
         for part in parts:
             self.visit(part)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """Note what is bound; a gradient that is switched off is none."""
+        off = isinstance(node.value, ast.Constant) and node.value.value is False
+        for target in node.targets:
+            self.visit(target.value if off and isinstance(target, ast.Attribute) and target.attr == "requires_grad" else target)
+        self.visit(node.value)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """Note a module taken out of a dictionary."""
