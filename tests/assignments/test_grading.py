@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import nbformat
 import pytest
+from nbconvert import HTMLExporter
 from nbgrader.api import Gradebook
 
 from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, judged, table, without
@@ -296,3 +298,22 @@ def test_the_student_edition_holds_what_a_student_needs_and_no_more(course):
         assert secret not in notebook
     for name in ("README.md", "Makefile", "requirements.txt", "sgmc", "assignment_1/checks.py", "assignment_1/data.csv"):
         assert (student / name).exists()
+
+
+WILD = r"""A reason $a<b$, see `x<y`. <img src=x onerror="alert(1)"> <script>alert(0)</script> <http://127.0.0.1/auto> \<img src=x onerror=alert(2)\>
+[here](javascript:alert(3)) ![a picture](http://127.0.0.1/beacon) ![b][r] [c][r] [r] $\href{javascript:alert(4)}{x}$ $<img src=x onerror=alert(5)>$
+
+[r]: javascript:alert(6)
+
+$$\begin{array}{c}<b>\end{array}$$ \begin{equation}<img src=x onerror=alert(7)>\end{equation}
+"""
+
+
+def test_nothing_that_a_student_writes_in_words_runs_in_the_pages_of_nbgrader():
+    """Jupyter serves them: a script in one could do all that the lecturer can."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(WILD)])
+    before, after = (HTMLExporter(template_name="classic").from_notebook_node(one)[0] for one in (notebook, grading.tamed(notebook)))
+    live = re.compile(r"<img|<script|href=\"(?!#|http)|\\href", re.I)  # a plain address may stay a link
+    body = [page[page.index("A reason") :] for page in (before, after)]
+    assert live.search(body[0]) and not live.search(body[1]), live.findall(body[1])
+    assert "a&lt;b" in body[1] and notebook.cells[0].source == WILD

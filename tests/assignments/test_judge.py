@@ -336,5 +336,12 @@ def test_remarks_are_few_and_only_of_what_is_forbidden():
         sitting.remark(f"{number}" * 1000)
     assert len(sitting.remarks) == REMARKS and max(map(len, sitting.remarks)) == judging.LONGEST
     flood = "import gc\npupil = next(one for one in gc.get_objects() if type(one).__name__ == 'Pupil' and hasattr(one, 'used'))\n"
-    flood += "def f(x):\n    pupil.used = {f'm{k}' for k in range(1000)}\n    return x"
-    assert len(passes(answer(flood, "f", forbidden=("sgmc",)), test_cell("assert f(1) == 1"))) == 0
+    flood += "def f(x):\n    pupil.used = ['m' * k for k in range(1000)]\n    return x"
+    _, remarks = fails(answer(flood, "f", forbidden=("sgmc",)), test_cell("assert f(1) == 1"))
+    assert len(remarks) == judging.NAMED and max(map(len, remarks)) < judging.LONGEST
+
+
+def test_a_cell_that_is_too_long_to_be_sent_costs_itself_only():
+    long, right = answer(f"x = '{'x' * 2**24}'", "f"), answer("def g(x):\n    return x", "g")
+    errors, _ = sit(long, test_cell("f(1)"), right, test_cell("assert g(1) == 1", name="g-test"))
+    assert errors["f-test"][0] and errors["g-test"] == [""]

@@ -43,7 +43,7 @@ NOT_ALLOWED = "which this task does not allow"
 ENDED = "ended its process, or disturbed it"
 SPENT = "had no time left, for the submission used it up"
 DEATHS = 30  # of pupils in one execution of a submission
-OWN_MEMORY, OWN_SECONDS = 4 * 2**30, 1800  # of the judge itself
+OWN_MEMORY, OWN_SECONDS = 2 * 2**30, 1800  # of the judge itself
 VALUES = (type(None), bool, int, float, complex, str, list, tuple, dict, Tensor, np.ndarray, np.generic, Generator, types.FunctionType)
 
 
@@ -282,6 +282,8 @@ class Sitting:
             else:
                 self.exhausted = True
                 self.remark(f"cell {cell.name} was stopped, for it took too long")
+        except ValueError as error:  # of what is sent, which the pupil has not seen
+            return [error_output(f"not executed, for {error}")]
         except (BorderError, AnswerError, KeyError, TypeError, AttributeError) as error:
             why = self.bury(f"cell {cell.name}", error)
             if cell.kind == "added":
