@@ -316,4 +316,4 @@ def test_nothing_that_a_student_writes_in_words_runs_in_the_pages_of_nbgrader():
     live = re.compile(r"<img|<script|href=\"(?!#|http)|\\href", re.I)  # a plain address may stay a link
     body = [page[page.index("A reason") :] for page in (before, after)]
     assert live.search(body[0]) and not live.search(body[1]), live.findall(body[1])
-    assert "a&lt;b" in body[1] and notebook.cells[0].source == WILD
+    assert "$a&lt; b$" in body[1] and notebook.cells[0].source == WILD
