@@ -117,7 +117,8 @@ class ForkedPupil:
         beyond.close()
 
     def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
     def wait(self):
         os.waitpid(self.pid, 0)

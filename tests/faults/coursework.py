@@ -8,6 +8,8 @@ submissions = partial(Fault, file="tools/coursework/submissions.py", tests="test
 tables = partial(Fault, file="tools/coursework/tables.py", tests="tests/assignments/test_submissions.py")
 suspicions = partial(Fault, file="tools/coursework/suspicions.py", tests="tests/assignments/test_suspicions.py")
 feedback = partial(Fault, file="tools/coursework/feedback.py", tests="tests/assignments/test_feedback.py")
+pupil = partial(Fault, file="tools/coursework/pupil.py", tests="tests/assignments/test_judge.py")
+grading = partial(Fault, file="tools/coursework/grading.py", tests="tests/assignments/test_grading.py")
 results = partial(Fault, file="tools/coursework/results.py", tests="tests/assignments/test_feedback.py")
 
 FAULTS = [
@@ -31,6 +33,21 @@ FAULTS = [
     suspicions("helpers hide behind long cells", "sorted(others, key=len)", "others"),
     suspicions("cells are read as they come", 'key=lambda cell: cell.kind != "answer"', "key=id"),
     submissions("a million cells are made", "if len(cells) > CELLS:", "if cells is None:"),
+    submissions(
+        "what one student's files bring about ends the class",
+        "except Exception as error:  # whatever one",
+        "except KeyError as error:  # whatever one",
+        tests="tests/assignments/test_grading.py",
+    ),
+    grading("what cannot be entered ends the class", "        book.db.rollback()\n", "        raise\n"),
+    grading("what runs out of time is not judged again", "if outcome.exhausted and workers > 1:", "if outcome.exhausted and workers > 99:"),
+    pupil("threads are not noticed", "        threading.setprofile(self.look)", "        threading.setprofile(None)"),
+    pupil(
+        "who switches off what notices calls is not noticed",
+        "if forbidden and not sys.getprofile() == threading",
+        "if forbidden and not threading",
+    ),
+    pupil("what notices calls may be off for a while", "any(called is one for one in EVASIONS)", "False"),
     suspicions("a computed name is not seen", 'self.remark(f"getattr with a computed name in line {node.lineno}")', "pass"),
     feedback("a page shows the test cells of the graded notebook", "shown.get(task_of(cell), cell.source)", "cell.source"),
     feedback("outputs of hidden tests are shown", 'if "BEGIN HIDDEN TESTS" not in cell.source else []', ""),
