@@ -10,6 +10,14 @@ import pytest
 from nbformat.v4 import new_code_cell, new_output
 from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    DeduplicateIds,
+    OverwriteCells,
+    OverwriteKernelspec,
+    SaveAutoGrades,
+)
 from playwright.sync_api import sync_playwright
 
 from tests.assignments.test_secrets import MARKS, leaks, secret_phrases
@@ -51,7 +59,10 @@ def judged(item, released, answers, failing=()):
 def graded(tmp_path_factory):
     """Enter three students into a gradebook for all assignments; the third one's submissions are older than this kind of page."""
     folder = tmp_path_factory.mktemp("feedback")
-    api = NbGraderAPI(config=edition.course(folder))
+    config = edition.course(folder)
+    config.Autograde.sanitize_preprocessors = [DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata]
+    config.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties, CheckCellMetadata]  # nothing is executed
+    api = NbGraderAPI(config=config)
     for item in pairs.assignments():
         edition.succeed(api.generate_assignment(item.name, force=True))
         released = nbformat.read(folder / "release" / item.name / f"{item.notebook}.ipynb", 4)
