@@ -10,8 +10,18 @@ import pytest
 from nbformat.v4 import new_code_cell, new_output
 from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    DeduplicateIds,
+    OverwriteCells,
+    OverwriteKernelspec,
+    SaveAutoGrades,
+)
+from playwright.sync_api import sync_playwright
 
 from tests.assignments.test_secrets import MARKS, leaks, secret_phrases
+from tools import editions
 from tools.coursework import edition, feedback, pairs, results
 from tools.coursework.roster import enrol
 
@@ -49,7 +59,10 @@ def judged(item, released, answers, failing=()):
 def graded(tmp_path_factory):
     """Enter three students into a gradebook for all assignments; the third one's submissions are older than this kind of page."""
     folder = tmp_path_factory.mktemp("feedback")
-    api = NbGraderAPI(config=edition.course(folder))
+    config = edition.course(folder)
+    config.Autograde.sanitize_preprocessors = [DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata]
+    config.Autograde.autograde_preprocessors = [SaveAutoGrades, AssignLatePenalties, CheckCellMetadata]  # nothing is executed
+    api = NbGraderAPI(config=config)
     for item in pairs.assignments():
         edition.succeed(api.generate_assignment(item.name, force=True))
         released = nbformat.read(folder / "release" / item.name / f"{item.notebook}.ipynb", 4)
@@ -186,6 +199,24 @@ def test_a_test_has_a_name_its_points_and_its_parts(graded):
     assert re.search(r"Tests of banana\s*4 of 8 points", source) and re.search(r"a first part\s*4 of 4", source)
     assert "a hidden test failed" in source and "but it is 1" not in source
     assert re.search(r"Tests of leapfrog\s*12 of 12 points", source)
+
+
+@pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the page is looked at")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_fits_a_telephone_by_day_and_by_night(scheme, tmp_path):
+    released = pairs.assignments()[0].read()
+    long = "x" * 300 + "\n\n$" + "\\theta + " * 30 + "r$ and $$" + "\\theta + " * 30 + "r$$"
+    cells = [nbformat.v4.new_markdown_cell(long), new_code_cell(f"# {long}", outputs=[new_output("stream", text=long)])]
+    feedback.write(tmp_path, {"page.html": feedback.Paper(nbformat.v4.new_notebook(cells=cells), released, released, {})})
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0)
+        page = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+        page.goto(f"file://{tmp_path / 'page.html'}")
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        colours = page.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+        browser.close()
+    lightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
+    assert (lightness[0] < 150 and lightness[1] > 600) if scheme == "dark" else (lightness[0] > 600 and lightness[1] < 150)
 
 
 @pytest.mark.parametrize("points", [14, 9])

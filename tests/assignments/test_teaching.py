@@ -28,6 +28,19 @@ def test_table_of_points_is_that_of_the_notebooks():
         assert stated == points
 
 
+def test_hours_are_those_that_the_assignments_say():
+    words = {"three to four": "3–4", "four to five": "4–5"}
+    hours = [
+        re.search(r"\*It takes\* (.*?) hours", "\n".join(cell.source for cell in item.read().cells))[1] for item in pairs.assignments()
+    ]
+    assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE, re.M) == [words[one] for one in hours]
+
+
+def test_checks_of_the_page_are_those_that_there_are():
+    source = (ROOT / "book" / "assignments" / "checks.py").read_text()
+    assert set(re.findall(r"`(assert_\w+)`", PAGE)) == set(re.findall(r"^def (assert_\w+)", source, re.M))
+
+
 def test_page_names_commands_and_files_that_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"`make ([a-z]+)", PAGE)):

@@ -9,6 +9,7 @@ grade     grade a folder of submissions, one folder for each student; without su
           what students wrote is executed where it sees nothing of this machine, unless the environment has UNCONFINED=1
 """
 
+import logging
 import os
 import sys
 import warnings
@@ -25,6 +26,7 @@ from tools.coursework.grading import grade
 def main(command: str = "", *arguments: str) -> None:
     """Run one of the commands of this file's head."""
     warnings.filterwarnings("ignore", category=SAWarning)  # nbgrader's own
+    logging.getLogger().handlers.clear()  # one that a package of colours adds at its import, and through which nbgrader would chat
     if command == "sync":
         pairs.sync()
     elif command == "check":

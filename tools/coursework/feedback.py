@@ -28,7 +28,7 @@ from tools.coursework.pairs import task_of
 TEXT, IMAGE, FORMULA = 20_000, 2 * 2**20, 3_000  # characters of a source or an output, of a picture, of a formula: what is longer is cut
 OUTPUTS, FORMULAS = 20, 1_000  # outputs of a cell, formulas of a page
 PAGE, FULL = 8 * 2**20, "Left out, for this page would be too long with it."  # characters of what is put into a page
-COLOURS = HtmlFormatter(style="a11y-high-contrast-light", cssclass="code")
+COLOURS, DARK = (HtmlFormatter(style=f"a11y-high-contrast-{light}", cssclass="code") for light in ("light", "dark"))
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 SECONDS = 120  # for MathJax, which needs less than one
 
@@ -131,6 +131,7 @@ class Page:
             marked=sum(mark.max_points for mark in graded if mark.points is not None),
             waiting=sum(mark.max_points for mark in graded if mark.points is None),
             style=COLOURS.get_style_defs(".code"),
+            dark_style=DARK.get_style_defs(".code"),
         )
 
     def formula(self, tex: str, display: bool) -> str:

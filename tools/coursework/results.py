@@ -43,11 +43,13 @@ def export(folder: Path, remarks: dict[tuple[str, str], list[str]], root: Path =
     with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "sgmc") as book:
         for assignment in book.assignments:
             handed_in = {submission.student.id: submission for submission in assignment.submissions}
+            if not handed_in:
+                continue
             for student in sorted(book.students, key=lambda student: student.id):
                 submission, key = handed_in.get(student.id), (student.id, assignment.name)
                 grades.append(grade_of(assignment, student, submission))
                 if submission is None:
-                    if student.id in roster and handed_in:
+                    if student.id in roster:
                         remarks[key] = [ABSENT]
                     continue
                 if roster and student.id not in roster:

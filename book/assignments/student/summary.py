@@ -5,6 +5,7 @@ usage: python summary.py assignment_1/NAME.ipynb ...
 
 import re
 import sys
+import textwrap
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import DeadKernelError
 
 POINTS = re.compile(r"^# POINTS ([\d.]+): (.+)$", re.M)
-WIDTH = 110  # columns of a line
+WIDTH, LINES = 110, 3  # columns of a line, and lines of a reason
+UNANSWERED = "not answered yet"
 SECONDS = 300  # for a cell
 
 
@@ -25,18 +27,17 @@ def parts(cell):
     return [(float(rest[k]), rest[k + 1], head + rest[k + 2]) for k in range(0, len(rest), 3)]
 
 
-def shortened(text):
-    """Cut a text to one line of the summary."""
-    text = " ".join(text.split())
-    return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+def wrapped(text):
+    """Break a reason into lines, and cut it where it is too long."""
+    return textwrap.fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ", max_lines=LINES, placeholder=" …")
 
 
 def failure(cell):
-    """Say in one line why a cell failed; None if it did not."""
+    """Say why a cell failed; None if it did not."""
     for output in cell.outputs:
         if output.output_type == "error":
             if output.ename == "NotImplementedError":
-                return "not answered yet"
+                return UNANSWERED
             return output.evalue if output.ename == "AssertionError" and output.evalue else f"{output.ename}: {output.evalue}"
     ended = "shell.execute_reply" in cell.metadata.get("execution", {})
     return None if ended else "not run to its end, for the kernel died here or before"
@@ -76,18 +77,29 @@ def summarise(path):
             waiting.append(what)
         elif kind == "code":
             if reason := failure(cell):
-                print(f"  ✗ {shortened(f'{what}: {reason}')}")
+                print(f"  ✗ {what}\n{wrapped(reason)}")
         else:
             task, points, sentence = what
             reason = failure(cell)
             total += points
             passed += points * (reason is None)
-            print(f"  {'✗' if reason else '✓'} {task:20} {points:3g} {'points' if points != 1 else 'point '}  {sentence}".rstrip())
-            if reason:
-                print(f"    {shortened(reason)}")
+            sign = "✓" if reason is None else "·" if reason == UNANSWERED else "✗"
+            print(f"  {sign} {task:20} {points:3g} {'points' if points != 1 else 'point '}  {sentence}".rstrip())
+            if sign == "·":
+                waiting.append(task)
+            elif reason:
+                print(wrapped(reason))
     print(f"  The visible tests of {passed:g} of {total:g} points pass. Grading runs more tests of the same tasks.")
     if waiting:
-        print(f"  Not answered yet: {', '.join(waiting)}.")
+        print(
+            textwrap.fill(
+                f"Not answered yet, or resting on what is not: {', '.join(dict.fromkeys(waiting))}.",
+                WIDTH,
+                initial_indent="  ",
+                subsequent_indent="  ",
+                break_on_hyphens=False,
+            )
+        )
 
 
 if __name__ == "__main__":
