@@ -63,8 +63,8 @@ FAULTS = [
     ),
     judge(
         "a use that is forbidden goes through",
-        'if module.partition(".")[0] in reply["used"]}',
-        "if not module}",
+        'if what in reply["used"]]',
+        "if not what]",
     ),
     codec(
         "a tensor may be of a class of its own",
