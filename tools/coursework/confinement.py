@@ -23,7 +23,7 @@ ENVIRONMENT = {
 SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"]
 SETTINGS = ["/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/fonts"]
 ROOM = 2**28  # bytes that may be written to each of the folders in memory
-UNCONFINED = "THE SUBMISSIONS WERE NOT CONFINED: THEY COULD READ AND WRITE ALL THAT YOU CAN"
+UNCONFINED = "NOT CONFINED: WHAT STUDENTS WROTE COULD READ AND WRITE ALL THAT YOU CAN"
 ADVICE = """NO SUBMISSION IS EXECUTED, FOR IT COULD NOT BE CONFINED: {why}
 INSTALL BUBBLEWRAP, FOR EXAMPLE WITH   apt-get install bubblewrap
 OR SAY   UNCONFINED=1 make grade SUBMISSIONS=...   IF YOU TRUST EVERYBODY WHO WROTE ONE WITH ALL THAT YOU CAN READ AND WRITE"""

@@ -161,10 +161,13 @@ def grade(
                         remarks[submission.student, submission.assignment.name] = record(book, folder, submission, outcome)
             for submission in again:
                 remarks[submission.student, submission.assignment.name] = record(book, folder, submission, run(submission))
+            if not is_confined:
+                for submission in found:
+                    remarks[submission.student, submission.assignment.name].insert(0, confinement.UNCONFINED)
             for student, reasons in empty.items():
                 book.update_or_create_student(student)
                 remarks[student, ""] = reasons
-        remarks["", ""] = strays if is_confined else [confinement.UNCONFINED, *strays]
+        remarks["", ""] = strays
     export(folder, remarks, root)
     print(f"The gradebook, its tables and the feedback pages are in {folder}")
     if submissions is not None and not is_confined:
@@ -224,7 +227,7 @@ def graded(submitted: nbformat.NotebookNode, outcome: Outcome) -> nbformat.Noteb
                 cell.metadata.parts = [
                     {"title": one.block.sentence, "points": one.points, "max_points": one.block.points} for one in verdicts
                 ]
-            cell.metadata.reason = "; ".join(one.error for one in verdicts if one.error) if verdicts else "not executed"
+            cell.metadata.reason = "; ".join(dict.fromkeys(one.error for one in verdicts if one.error)) if verdicts else "not executed"
             for before, after in zip(seen, verdicts, strict=False):
                 if after.error and not before.error:
                     of = f" of {after.block.sentence}" if after.block.sentence else ""

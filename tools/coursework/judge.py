@@ -276,6 +276,9 @@ class Sitting:
                 self.remark("its cells put out too much: the last outputs are left out")
             if result["full"]:
                 self.remark(f"cell {cell.name} printed too much, and was cut")
+            errors = [output["ename"] for output in outputs if output["output_type"] == "error"]
+            if errors and cell.kind == "answer" and not cell.experiment:
+                self.remark(f"cell {cell.name} ended with {errors[-1]}")
             seconds = pupil.clock.seconds()
             if not (result["failed"] and pupil.is_late()):
                 self.done.append(cell)
@@ -388,8 +391,7 @@ class Sitting:
                 error, where = AssertionError(fault), ""
             outputs += [{"output_type": "stream", "name": "stdout", "text": printed.getvalue()[:10_000]}] if printed.getvalue() else []
             outputs += [error_of(error, where)] if error else []
-            message = f"{type(error).__name__}: {error}"[:2000] if error else ""
-            verdicts.append(Verdict(block, 0.0 if error else block.points, message))
+            verdicts.append(Verdict(block, 0.0 if error else block.points, reason_of(error)))
         if any(NOT_ALLOWED in verdict.error for verdict in verdicts):
             verdicts = [verdict._replace(points=0.0) for verdict in verdicts]
         return outputs, verdicts
@@ -486,6 +488,13 @@ def error_of(error: BaseException, where: str) -> dict:
     if isinstance(error, BorderError):
         return error_output(str(error), "Stopped", where)
     return error_output(str(error)[:2000], type(error).__name__, where)
+
+
+def reason_of(error: BaseException | None) -> str:
+    """Say for the lecturer why a test failed; nothing if it did not."""
+    if isinstance(error, AnswerError):
+        return "not answered" if error.kind == "NotImplementedError" else f"the answer raised {error}"[:2000]
+    return f"{type(error).__name__}: {error}"[:2000] if error else ""
 
 
 def line_of(error: BaseException, cell: Cell, source: str) -> str:
