@@ -48,6 +48,18 @@ FAULTS = [
         "if forbidden and not threading",
     ),
     pupil("what notices calls may be off for a while", "any(called is one for one in EVASIONS)", "False"),
+    pupil("what shows a tensor is a gradient", " and name != PRINTING", ""),
+    pupil("what draws is an answer", 'module != "sgmc.figures" and ', ""),
+    suspicions("what is timed is not read", 'source = TIMED.sub(r"\\1", source)', "pass"),
+    suspicions("what a module has imported is its own", 'if number and part in ("sgmc", "torch")', "if number and part is None"),
+    suspicions("what an experiment binds is used elsewhere", "other is not cell and not other.experiment", "other is not cell"),
+    suspicions("a gradient that is switched off is one", "and node.value.value is False", "and node.value.value is None"),
+    submissions(
+        "each way of packing may end the class", "except Exception as error:  # each way", "except ValueError as error:  # each way"
+    ),
+    submissions("a name may be longer than files can bear", "student.encode()[:LONGEST]", "student.encode()"),
+    submissions("half of an answer is lost", "handed_out | {answers[task]}", "handed_out | {cell.source}"),
+    grading("words of a student keep their HTML", 'r"<(?=[A-Za-z/!?])"', 'r"<(?=[0-9])"'),
     suspicions("a computed name is not seen", 'self.remark(f"getattr with a computed name in line {node.lineno}")', "pass"),
     feedback("a page shows the test cells of the graded notebook", "shown.get(task_of(cell), cell.source)", "cell.source"),
     feedback("outputs of hidden tests are shown", 'if "BEGIN HIDDEN TESTS" not in cell.source else []', ""),

@@ -85,6 +85,7 @@ FAULTS = [
     judge("a submission may take as long as it likes", "return self.left <= 0 or time.monotonic() > self.end", "return False"),
     clock("a file without a name is no memory", "and not file.st_nlink:", "and file.st_nlink < 0:"),
     confinement("a submission may write to its devices' folder", '"--remount-ro", "/dev", ', ""),
+    confinement("who starts a submission shows it an environment", '*("env", "-i", f"PATH={os.environ[\'PATH\']}"),', ""),
     confinement("submissions keep the environment", '"--new-session", "--clearenv", ', '"--new-session", '),
     submissions("of two notebooks the oldest counts", "file, cells, has_ids = files[-1]", "file, cells, has_ids = files[0]"),
     edition(
