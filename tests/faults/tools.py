@@ -63,8 +63,8 @@ FAULTS = [
     ),
     judge(
         "a use that is forbidden goes through",
-        'if what in reply["used"]]',
-        "if not what]",
+        'in reply["used"][:NAMED]]',
+        "in []]",
     ),
     codec(
         "a tensor may be of a class of its own",
