@@ -1,9 +1,11 @@
 """Checks with which the assignments are tested; visible and hidden tests use the same ones.
 
-A check raises an AssertionError whose sentence says what is wrong. Statistical checks compare an average of independent draws with its
-exact value, by a t-test with a Bonferroni correction: a right answer fails one of them with probability ``FALSE_ALARM``.
+A check raises an AssertionError whose sentence says what is wrong. A statistical check compares independent draws with a law that is
+known exactly, its spread included: an answer never sets the tolerance by which it is judged. A right answer fails one of them with
+probability ``FALSE_ALARM``.
 """
 
+import numpy as np
 import torch
 from scipy import stats
 from torch import Generator, Tensor
@@ -12,13 +14,12 @@ FALSE_ALARM = 5e-6  # of one statistical check; an assignment has at most 15 of 
 
 
 def seeded(seed: int) -> Generator:
-    """Make a generator, and seed PyTorch's global one as well, for answers that use it.
+    """Make a generator.
 
     Example:
         >>> torch.equal(torch.randn(2, generator=seeded(1)), torch.randn(2, generator=seeded(1)))
         True
     """
-    torch.manual_seed(seed)
     return Generator().manual_seed(seed)
 
 
@@ -34,18 +35,25 @@ def fresh(*tensors: Tensor) -> list[Tensor]:
     return [tensor.clone() for tensor in tensors]
 
 
-def assert_shape(value, shape, what: str) -> None:
-    """Demand a tensor of a shape.
+def assert_shape(value, shape, what: str, dtype: torch.dtype | None = None) -> None:
+    """Demand a tensor of a shape, of finite numbers with a decimal point or of the ``dtype`` that is given.
 
     Example:
         >>> assert_shape(torch.zeros(3), (1, 3), "the position")
         Traceback (most recent call last):
         AssertionError: the position should be a tensor of shape (1, 3), but it is of shape (3,)
+        >>> assert_shape(torch.zeros(3), (3,), "the decision", torch.bool)
+        Traceback (most recent call last):
+        AssertionError: the decision should be of dtype torch.bool, but it is of torch.float32
     """
     if not isinstance(value, Tensor):
         raise AssertionError(f"{what} should be a tensor, but it is {value!r:.80}")
     if value.shape != tuple(shape):
         raise AssertionError(f"{what} should be a tensor of shape {tuple(shape)}, but it is of shape {tuple(value.shape)}")
+    if not (value.dtype == dtype if dtype else value.is_floating_point()):
+        raise AssertionError(f"{what} should be of dtype {dtype or 'float32 or float64'}, but it is of {value.dtype}")
+    if not torch.isfinite(value).all():
+        raise AssertionError(f"{what} should be finite, but some of its numbers are not")
 
 
 def assert_close(value, expected, what: str) -> None:
@@ -69,58 +77,112 @@ def assert_close(value, expected, what: str) -> None:
         raise AssertionError(f"{what} should be {expected[index]:.6g}, but it is {value[index]:.6g}{place}")
 
 
-def assert_mean(values: Tensor, expected, what: str) -> None:
-    """Demand a mean: ``values`` is ``(draws, ...)`` with independent draws, ``expected`` a number or a tensor ``(...)``.
+def assert_mean(values, expected, what: str, std) -> None:
+    """Demand a mean of independent draws ``(draws, ...)``, so many that it is normally distributed.
 
-    The bound is that of Student's t-test, divided among the entries of ``(...)``: all of them together fail by chance with probability
-    ``FALSE_ALARM``, if the means of so many draws are normally distributed.
+    ``expected`` and ``std``, the exact standard deviation of one draw, are numbers or tensors ``(...)``; all entries of ``(...)`` together
+    fail by chance with probability ``FALSE_ALARM``, each at the same share of it.
 
     Example:
         >>> draws = torch.randn(1_000, 2, generator=seeded(0))
-        >>> assert_mean(draws, 0.0, "the mean")
-        >>> assert_mean(draws, 1.0, "the mean")  # doctest: +ELLIPSIS
+        >>> assert_mean(draws, 0.0, "the mean", std=1.0)
+        >>> assert_mean(draws, 1.0, "the mean", std=1.0)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: the mean should be 1, but it is ..., which is ... standard errors away (at most 4.7 are chance)
+        AssertionError: the mean should be 1, but it is ..., which is ... standard errors away, more than chance allows
     """
-    values = _double(values, what)
-    draws = len(values)
-    values = values.reshape(draws, -1)
-    if not torch.isfinite(values).all():
-        raise AssertionError(f"{what}: some of the draws are not finite")
-    mean, error = values.mean(0), values.std(0) / draws**0.5
-    expected = torch.as_tensor(expected, dtype=torch.float64).reshape(-1).expand_as(mean)
-    bound = float(stats.t.isf(FALSE_ALARM / 2 / values.shape[1], draws - 1))
-    z = (mean - expected).abs() / error.clamp(min=1e-12)
+    values = _finite(values, what)
+    mean = values.reshape(len(values), -1).mean(0)
+    expected, std = (torch.as_tensor(value, dtype=torch.float64).reshape(-1).expand_as(mean) for value in (expected, std))
+    z = (mean - expected).abs() / (std / len(values) ** 0.5)
     worst = int(z.argmax())
-    if z[worst] >= bound:
-        raise AssertionError(
-            f"{what} should be {expected[worst]:.3g}, but it is {mean[worst]:.3g}, which is {z[worst]:.1f} standard errors away "
-            f"(at most {bound:.1f} are chance)"
-        )
+    assert_chance(
+        2 * stats.norm.sf(float(z[worst])) * len(z),
+        f"{what} should be {expected[worst]:.3g}, but it is {mean[worst]:.3g}, which is {z[worst]:.1f} standard errors away",
+    )
 
 
-def assert_variance(values: Tensor, expected, what: str, mean=0.0) -> None:
-    """Demand a second moment about a known mean: ``values`` is ``(draws, ...)`` with independent draws.
+def assert_normal(values, mean: float, variance: float, what: str) -> None:
+    """Demand independent draws of a normal law, by their mean, their variance and their distribution function.
 
-    Example:
-        >>> assert_variance(2 * torch.randn(1_000, generator=seeded(0)), 4.0, "the variance")
-    """
-    assert_mean((_double(values, what) - mean) ** 2, expected, what)
-
-
-def assert_covariance(values: Tensor, expected: Tensor, what: str) -> None:
-    """Demand a covariance matrix of draws ``(draws, dim)`` with mean zero.
+    The mean of the draws is normal, the sum of their squares has a χ² law, and the largest distance of their distribution function from
+    the exact one Kolmogorov's; each has a third of the false alarms.
 
     Example:
-        >>> assert_covariance(torch.randn(1_000, 2, generator=seeded(0)), torch.eye(2), "the covariance")
+        >>> assert_normal(2 * torch.randn(1_000, generator=seeded(0)), 0.0, 4.0, "the momentum")
+        >>> assert_normal(4 * torch.randn(1_000, generator=seeded(0)), 0.0, 4.0, "the momentum")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        AssertionError: the momentum should have the variance 4, but it has ..., more than chance allows
+        >>> assert_normal(12**0.5 * (torch.rand(10_000, generator=seeded(0)) - 0.5), 0.0, 1.0, "the noise")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        AssertionError: the noise should be normally distributed, but ... of the draws ..., more than chance allows
     """
-    values = _double(values, what)
-    rows, columns = torch.triu_indices(values.shape[1], values.shape[1]).unbind()
-    assert_mean(values[:, rows] * values[:, columns], expected[rows, columns], what)
+    values = _finite(values, what).reshape(-1)
+    n, z = len(values), (values - mean).numpy() / variance**0.5
+    squares, distribution = np.sum(z**2), stats.norm.cdf(np.sort(z))
+    gaps = np.stack([np.arange(1, n + 1) / n - distribution, distribution - np.arange(n) / n])
+    distance, place = gaps.max(), np.sort(z)[gaps.max(0).argmax()] * variance**0.5 + mean
+    p_values = {
+        f"have the mean {mean:.3g}, but it has {values.mean():.3g}": 2 * stats.norm.sf(abs(z.mean()) * n**0.5),
+        f"have the variance {variance:.3g}, but it has {squares / n * variance:.3g}": _two_sided(stats.chi2(n), squares),
+        f"be normally distributed, but {float((values <= place).double().mean()):.1%} of the draws are below {place:.3g}": _two_sided(
+            stats.kstwo(n), distance
+        ),
+    }
+    worst = min(p_values, key=p_values.get)
+    assert_chance(3 * p_values[worst], f"{what} should {worst}")
+
+
+def assert_share(events: Tensor, probability, what: str) -> None:
+    """Demand a probability of independent events ``(draws, ...)``, true or false, by exact binomial tests.
+
+    ``probability`` is a number or a tensor ``(...)``; all entries of ``(...)`` together fail by chance with probability ``FALSE_ALARM``.
+
+    Example:
+        >>> assert_share(torch.rand(1_000, generator=seeded(0)) < 0.3, 0.3, "the share of heads")
+        >>> assert_share(torch.rand(1_000, generator=seeded(0)) < 0.3, 0.5, "the share of heads")
+        Traceback (most recent call last):
+        AssertionError: the share of heads should be 0.5, but it is 0.306 of 1000, more than chance allows
+    """
+    counts = events.reshape(len(events), -1).sum(0)
+    probability = torch.as_tensor(probability, dtype=torch.float64).reshape(-1).expand(len(counts))
+    p_values = [_two_sided(stats.binom(len(events), float(p)), int(count)) for count, p in zip(counts, probability, strict=True)]
+    worst = int(np.argmin(p_values))
+    assert_chance(
+        p_values[worst] * len(p_values),
+        f"{what} should be {probability[worst]:.3g}, but it is {counts[worst] / len(events):.3g} of {len(events)}",
+    )
+
+
+def assert_chance(p_value: float, sentence: str) -> None:
+    """Demand that a deviation can be chance: every statistical check ends here.
+
+    Example:
+        >>> assert_chance(0.2, "the coin should be fair")
+        >>> assert_chance(1e-9, "the coin should be fair")
+        Traceback (most recent call last):
+        AssertionError: the coin should be fair, more than chance allows
+    """
+    if not p_value > FALSE_ALARM:
+        raise AssertionError(f"{sentence}, more than chance allows")
+
+
+def _two_sided(law, value) -> float:
+    """Give the p-value of a test that minds both tails: draws that fit too well are not random either."""
+    return min(1.0, 2 * min(law.cdf(value), law.sf(value - 1 if hasattr(law.dist, "pmf") else value)))
 
 
 def _double(value, what: str) -> Tensor:
     try:
-        return torch.as_tensor(value).detach().double()
+        tensor = torch.as_tensor(value).detach()
     except (TypeError, ValueError, RuntimeError):
         raise AssertionError(f"{what} should be a number or a tensor, but it is {value!r:.80}") from None
+    if tensor.is_complex() or tensor.dtype == torch.bool:
+        raise AssertionError(f"{what} should be real, but it is of {tensor.dtype}")
+    return tensor.double() if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
+
+
+def _finite(values, what: str) -> Tensor:
+    values = _double(values, what)
+    if not torch.isfinite(values).all():
+        raise AssertionError(f"{what}: some of the draws are not finite")
+    return values

@@ -920,9 +920,9 @@ plt.show()
 # %% [markdown]
 # From Pyro's start and with the noise of the program the four published numbers come out again, as near as the report's own runs are to each other. The table and {numref}`fig-report-dead` show three things that the published figure does not.
 #
-# * **A small start beats all of it.** At the same rates, from $N(0, 1/\text{fan-in})$, both optimisers err on less than 2 per cent; no average from Pyro's start errs on less than 2.2.
+# * **A small start beats all of it.** At the same rates, from $N(0, 1/\text{fan-in})$, both optimisers err on about 2 per cent; no average from Pyro's start errs on less than 2.1.
 # * **SGLD as programmed ends as a dead network.** After some 400 rounds a step throws it out, and from then on every image gets the same prediction, with each seed: an error of 89 per cent, a log loss of $\ln 10$. The *average* hides it. The networks that say the same of every image change no ranking of the classes, so the early ones decide, and the error stays near 4 per cent, which is the published one; only the log loss of the average tells. Whether the report's own run died we do not know.
-# * **The right noise keeps it alive.** A hidden unit that is silent for all images feels the prior alone. Without noise its weights and its bias shrink by the same factor $1 - \eta\lambda$ a step, so that its input keeps its sign, and it stays silent for ever. With noise they wander through $N(0, 1/\lambda)$, and it speaks again. SGHMC's average has the same error with either noise; its last network tells them apart, and $\lvert\theta\rvert^2/d$, which is 1 under the prior.
+# * **The right noise keeps it alive.** A hidden unit that is silent for all images feels the prior alone. Without noise its weights and its bias shrink by the same factor $1 - \eta\lambda$ a step, so that its input keeps its sign, and it stays silent for ever. With noise they wander through $N(0, 1/\lambda)$, and it speaks again. SGHMC's average errs on little more with the wrong noise, if at all; its last network tells them apart, and $\lvert\theta\rvert^2/d$, which is 1 under the prior.
 
 # %% tags=["hide-input"]
 ends = {
@@ -954,14 +954,14 @@ small_start = [
 claim(
     "Largest error of the optimisers from a small start, any seed",
     float(np.max(small_start)),
-    at_most=0.02,
+    at_most=0.022,
     because="the stored result",
     kind="stored",
 )
 claim(
     "Smallest error of an average from Pyro's start, any seed",
     float(min(x["average"].min() for m, x in ends.items() if "small" not in m)),
-    at_least=0.0215,
+    at_least=0.0205,
     because="the stored result",
     kind="stored",
 )
@@ -1014,8 +1014,8 @@ claim(
 claim(
     "Error of SGHMC's average, as programmed less with the right noise",
     float((ends["SGHMC, as programmed"]["average"] - ends["SGHMC"]["average"]).mean()),
-    near=0,
-    within=0.0015,
+    near=0.0015,
+    within=0.0025,
     because="the stored result",
     kind="stored",
 )
@@ -1064,7 +1064,7 @@ show_scores(around)
 #
 # * **Regularisation: a ranking of how sure a network is.** With $\lambda = 100$ a label that the last network draws is wrong in 7 per cent of the images, as published; its most probable class is wrong in 3. A strong prior leaves short weights, short weights leave small logits, and labels drawn from them err where the network knows better. Ranked by the most probable class, $\lambda = 100$ is far better than 1 for SGD, which forgets its wide start with the rate $\lambda$ ({prf:ref}`thm-report-memory`), and for Nesterov's momentum the two cannot be told apart. Only $\lambda = 0.01$ is bad by either score: there the start is still in the weights, longer than the prior of $\lambda = 1$ would make them.
 # * **Weight decay**: the most probable class errs as with $\lambda = 1$ and without it, in the label drawn within what seeds differ by.
-# * **Annealing** costs 0.7 points here, one seed against three of SGLD without it: as published in direction, and too few to decide. The annealed run does not die.
+# * **Annealing** costs 0.7 points here, one seed against those of SGLD without it: as published in direction, and too few to decide. The annealed run does not die.
 # * **SGHMC as programmed**, from a small start, errs on less than 2 per cent, and on half a point less than from Pyro's. So much of the published error is the start's.
 
 # %% tags=["hide-input"]

@@ -1,4 +1,4 @@
-"""Score answers to an assignment without Jupyter: the cells are executed as plain Python, each variant in a forked process."""
+"""Score answers to an assignment as the judge does, but with a pupil that is forked and not confined, which is fast."""
 
 import contextlib
 import functools
@@ -6,10 +6,13 @@ import importlib
 import io
 import multiprocessing
 import os
+import re
+import signal
+import socket
 import sys
 import tempfile
-import traceback
 from pathlib import Path
+from typing import NamedTuple
 from unittest import mock
 
 import matplotlib.pyplot  # here, like the next ones, so that the forked processes have them
@@ -18,7 +21,7 @@ import scipy.stats  # noqa: F401
 import torch
 
 import sgmc.figures  # noqa: F401
-from tools.coursework import pairs
+from tools.coursework import judge, pairs, pupil
 from tools.coursework.clock import Clock
 
 SECONDS = 600  # of the processor for one variant: what never comes to its end
@@ -57,30 +60,30 @@ def replaced(source, answer):
 
 def empty(name):
     """Make the answers of a student who hands in what was handed out: the stub in place of every solution."""
-    stub = "# YOUR CODE HERE\nraise NotImplementedError()"
+    solution = re.compile(r"^( *)### BEGIN SOLUTION$.*?^ *### END SOLUTION$", re.M | re.S)
+    stub = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
     answers = {}
     for cell in cells_of(name):
         if cell.cell_type == "code" and cell.metadata.nbgrader.solution:
-            before, _, rest = cell.source.partition("### BEGIN SOLUTION")
-            answers[pairs.task_of(cell)] = (
-                before + stub.replace("\n", "\n" + before.rpartition("\n")[2]) + rest.partition("### END SOLUTION")[2]
-            )
+            answers[pairs.task_of(cell)] = solution.sub(stub, cell.source)
     return answers
 
 
-def failures(name, answers, tasks):
+class Result(NamedTuple):
+    """What became of a task: its points, and why each block of its test that failed did so."""
+
+    points: float
+    errors: list[str]
+
+
+def execution(name, answers, tasks):
     """Execute an assignment with some of its answers replaced, as far as the last test of ``tasks``.
 
     Tests of other tasks, and cells with the tag ``experiment``, are left out.
 
     Returns:
-        For each of the tasks why its test failed, or None if it passed.
+        For each of the tasks its ``Result``, and the number of statistical checks that were made.
     """
-    return execution(name, answers, tasks)[0]
-
-
-def execution(name, answers, tasks):
-    """Do what ``failures`` does; return also the number of statistical checks that were made."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=_execute, args=(sender, find(name), cells_of(name), answers, set(tasks)))
     process.start()
@@ -89,49 +92,62 @@ def execution(name, answers, tasks):
     try:
         while not receiver.poll(0.1):
             if clock.processor() > SECONDS:
-                return dict.fromkeys(tasks, f"took more than {SECONDS} seconds"), 0
+                return dict.fromkeys(tasks, Result(0, [f"took more than {SECONDS} seconds"])), 0
         return receiver.recv()
     except EOFError:
-        return dict.fromkeys(tasks, "the process died"), 0
+        return dict.fromkeys(tasks, Result(0, ["the process died"])), 0
     finally:
         process.kill()
         process.join()
 
 
+class ForkedPupil:
+    """A pupil's process as the judge knows it, but not confined, and forked, because that is fast."""
+
+    def __init__(self):
+        self.border, beyond = socket.socketpair()
+        self.pid = os.fork()
+        if not self.pid:
+            os.setsid()
+            self.border.close()
+            try:
+                pupil.serve_again(beyond)
+            finally:
+                os._exit(0)
+        beyond.close()
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        os.waitpid(self.pid, 0)
+
+
 def _execute(sender, item, cells, answers, tasks):
     torch.set_num_threads(1)
     matplotlib.use("agg")
-    outcome, waiting = {}, set(tasks)
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         for path in item.files():
             os.symlink(path, Path(folder) / path.name)
         os.chdir(folder)
         sys.path.insert(0, folder)
         checks = importlib.import_module("checks")
-        checks.assert_mean = mock.Mock(wraps=checks.assert_mean)  # the other statistical checks call it too
-        namespace = {"__name__": "__main__"}
-        for cell in cells:
-            task = pairs.task_of(cell)
-            graded = cell.cell_type == "code" and cell.metadata.nbgrader.grade
-            if (
-                cell.cell_type != "code"
-                or "experiment" in cell.metadata.get("tags", ())
-                or (graded and task.removesuffix("-test") not in tasks)
-            ):
-                continue
-            source = replaced(cell.source, answers[task]) if task in answers else cell.source
-            try:
-                exec(compile(source, task, "exec"), namespace)
-                error = None
-            except BaseException as exception:
-                error = f"{type(exception).__name__}: {exception}\n{traceback.format_exc()}"
-            if graded:
-                outcome[task.removesuffix("-test")] = error
-                waiting.discard(task.removesuffix("-test"))
-                if not waiting:
-                    break
+        checks.assert_chance = mock.Mock(wraps=checks.assert_chance)  # where every statistical check ends
+        submitted = [
+            cell._replace(source=replaced(cell.source, answers[cell.name]) if cell.name in answers else cell.source)
+            for cell in judge.read_cells(cells, cells)
+            if cell.kind != "test" or cell.name.removesuffix("-test") in tasks
+        ]
+        sitting = judge.Sitting(submitted, ForkedPupil, judge.Limits(cell=SECONDS), hidden=True)
+        outcome = {}
+        for cell, _, verdicts in sitting.run():
+            if cell.kind == "test":
+                errors = [f"{verdict.error} ({verdict.block.sentence})" for verdict in verdicts if verdict.error]
+                outcome[cell.name.removesuffix("-test")] = Result(sum(verdict.points for verdict in verdicts), errors)
+        sitting.end()
         os.chdir("/")
-    sender.send((outcome, checks.assert_mean.call_count))
+    sender.send((outcome, checks.assert_chance.call_count))
     sender.close()
 
 
@@ -140,7 +156,7 @@ def answers_score(name, wrong, right):
 
     Args:
         name: the assignment.
-        wrong: for every code task at least three answers, each of which must score zero on it.
+        wrong: for every code task at least three answers. Each must score zero on it, or, as a pair of an answer and points, these points.
         right: for every code task at least one other answer than the model's, each of which must score in full.
     """
     cases = [("model solution", None, None), ("nothing", None, None)]
@@ -150,28 +166,25 @@ def answers_score(name, wrong, right):
 
     @pytest.mark.parametrize(("title", "task", "answer"), cases, ids=[case[0] for case in cases])
     def test_answers_score(title, task, answer):
-        tasks = list(tests_of(name))
+        worth = tests_of(name)
         if title == "model solution":
-            found, statistical_checks = execution(name, {}, tasks)
-            assert found == dict.fromkeys(tasks)
+            found, statistical_checks = execution(name, {}, list(worth))
+            assert found == {task: Result(points, []) for task, points in worth.items()}
             assert statistical_checks <= 15, "each has a false-alarm rate of 5e-6, and all together must stay below 1e-4"
-            return
-        if title == "nothing":
-            found = failures(name, empty(name), tasks)
-            assert list(found) == tasks and None not in found.values(), f"an empty submission passes: {found}"
-            return
-        if title == f"{task} alone":  # the other tasks unanswered: a mistake costs no other task's points
+        elif title == "nothing":
+            found, _ = execution(name, empty(name), list(worth))
+            assert {task: result.points for task, result in found.items()} == dict.fromkeys(worth, 0), "an empty submission passes"
+        elif title == f"{task} alone":  # the other tasks unanswered: a mistake costs no other task's points
             others = {other: stub for other, stub in empty(name).items() if other != task}
-            failure = failures(name, others, [task])[task]
-            assert failure is None, failure
-            return
-        failure = failures(name, {task: answer}, [task])[task]
-        if title.startswith(f"{task}, also right"):
-            assert failure is None, failure
+            assert execution(name, others, [task])[0][task] == Result(worth[task], [])
+        elif title.startswith(f"{task}, also right"):
+            assert execution(name, {task: answer}, [task])[0][task] == Result(worth[task], [])
         else:
-            assert failure is not None, "a wrong answer passes"
-            kind = failure.split(":")[0]
-            assert kind == "AssertionError", f"the wrong answer fails, but not for being wrong:\n{failure}"
+            answer, points = answer if isinstance(answer, tuple) else (answer, 0)
+            result = execution(name, {task: answer}, [task])[0][task]
+            assert result.points == points < worth[task], f"a wrong answer has {result.points} points\n" + "\n".join(result.errors)
+            kinds = {error.split(":")[0] for error in result.errors}
+            assert kinds == {"AssertionError"}, "the wrong answer fails, but not for being wrong:\n" + "\n".join(result.errors)
 
     return test_answers_score
 

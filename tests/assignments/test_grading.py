@@ -1,134 +1,37 @@
 """Grading a small course: a submission that misbehaves costs its own points, and the gradebook keeps everything else."""
 
-import csv
 import json
-import shutil
+import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import pytest
+from nbconvert import HTMLExporter
 from nbgrader.api import Gradebook
 
-from tools.coursework import edition, grading, pairs
+from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, judged, table, without
+from tools.coursework import grading, judge, submissions
+from tools.coursework.confinement import obstacle
+from tools.coursework.judge import Limits
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
-ROOT = Path(__file__).resolve().parents[2]
-
-SMALL = """# %% [markdown]
-# # Two sums and a question
-
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
-def check(value, expected):
-    assert value == expected, f"it should be {expected}, but it is {value}"
-
-# %% nbgrader={"grade": false, "grade_id": "double", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def double(x):
-    ### BEGIN SOLUTION
-    return 2 * x
-    ### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "double-test", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-check(double(1), 2)  # twice one
-### BEGIN HIDDEN TESTS
-check(double(21), 42)  # twice twenty-one
-### END HIDDEN TESTS
-
-# %% nbgrader={"grade": false, "grade_id": "triple", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def triple(x):
-    ### BEGIN SOLUTION
-    return 3 * x
-    ### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "triple-test", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
-check(triple(1), 3)  # thrice one
-### BEGIN HIDDEN TESTS
-check(triple(5), 15)  # thrice five
-### END HIDDEN TESTS
-
-# %% [markdown] nbgrader={"grade": true, "grade_id": "why", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false}
-# ### BEGIN SOLUTION
-# Because.
-# ### END SOLUTION
-"""
 
 
-@pytest.fixture(scope="module")
-def course(tmp_path_factory):
-    """Make a tree with one small assignment."""
-    root = tmp_path_factory.mktemp("course")
-    folder = root / "book" / "assignments"
-    (folder / "assignment_1").mkdir(parents=True)
-    (folder / "assignment_1" / "small.py").write_text(SMALL)
-    (folder / "assignment_1" / "data.csv").write_text("1,2\n")
-    shutil.copy(ROOT / "book" / "assignments" / "checks.py", folder)
-    shutil.copytree(ROOT / "book" / "assignments" / "student", folder / "student")
-    (root / "sgmc").mkdir()
-    for name in ("requirements.txt", "constraints.txt", "LICENSE"):
-        shutil.copy(ROOT / name, root)
-    edition.release(root / "student", root)
-    return root
+def dies_while_it_sends(sender, cells, *others):
+    """Judge, but be killed over a submission that asks for it."""
+    if any("kills its judge" in cell.source for cell in cells):
+        os.write(sender.fileno(), b"\0\1\0\0begun")
+        os.kill(os.getpid(), signal.SIGKILL)
+    judge.main(sender, cells, *others)
 
 
-def answered(course, double="return 2 * x", triple="return 3 * x", why="A reason."):
-    """Fill in the student edition."""
-    notebook = nbformat.read(course / "student" / "assignment_1" / "small.ipynb", 4)
-    stub = "# YOUR CODE HERE\n    raise NotImplementedError()"
-    for cell in notebook.cells:
-        answer = {"double": double, "triple": triple}.get(pairs.task_of(cell))
-        if answer is not None:
-            cell.source = cell.source.replace(stub, answer.replace("\n", "\n    "))
-        if pairs.task_of(cell) == "why":
-            cell.source = why
-    return notebook
-
-
-def without(notebook, *tasks):
-    notebook.cells = [cell for cell in notebook.cells if pairs.task_of(cell) not in tasks]
-    return notebook
-
-
-def doubled(notebook):
-    """Copy a test cell and a solution cell, with their ids; the copies hold nonsense."""
-    for task in ("double", "double-test"):
-        index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == task)
-        copy = nbformat.from_dict(notebook.cells[index])
-        copy.source, copy["id"] = "raise ValueError('a copy')", f"copy-{task}"
-        notebook.cells.insert(index + 1, copy)
-    return notebook
-
-
-def cheated(notebook):
-    """Empty the test cells and promise more points."""
-    for cell in notebook.cells:
-        if (pairs.task_of(cell) or "").endswith("-test"):
-            cell.source, cell.metadata.nbgrader.points = "pass", 100
-    return notebook
-
-
-def helped(notebook):
-    """Let an answer call a function in a cell that the student added, and let a right answer warn."""
-    index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double")
-    notebook.cells.insert(
-        index, nbformat.v4.new_code_cell("import warnings\n\ndef helper(x):\n    warnings.warn('careful')\n    return x + x")
-    )
-    return notebook
-
-
-SECONDS = 3  # of the processor for a cell
-PRINT_IN_SPITE = """for _ in range(1_000):
-    try:
-        print('x' * 10**6)
-    except BaseException:
-        pass"""
-
-
-def extended(notebook, source, number):
-    """Add cells behind the given ones."""
-    index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double")
-    notebook.cells[index:index] = [nbformat.v4.new_code_cell(f"{source}  # {i}") for i in range(number)]
-    return notebook
+def looping(body):
+    return f"while True:\n    try:\n        while True:\n            {body}\n    except BaseException:\n        pass"
 
 
 SUBMISSIONS = {
@@ -136,53 +39,25 @@ SUBMISSIONS = {
     "right": (lambda course: answered(course), 5, 7, []),
     "nothing": (lambda course: nbformat.read(course / "student" / "assignment_1" / "small.ipynb", 4), 0, 0, []),
     "half": (lambda course: answered(course, triple="return 4 * x"), 5, 0, []),
-    "loops for ever": (lambda course: answered(course, double="while True:\n    pass"), 0, 7, ["stopped after"]),
-    "loops and will not be stopped": (
-        lambda course: answered(
-            course, triple="while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
-        ),
-        5,
-        0,
-        ["triple-test"],
-    ),
-    "crashes": (lambda course: answered(course, triple="import os\nos.abort()"), 5, 0, ["kernel died"]),
+    "right where one sees": (lambda course: answered(course, triple="return 3"), 5, 0, []),
+    "loops for ever": (lambda course: answered(course, double="while True:\n    pass"), 0, 7, ["took too long"]),
+    "loops and will not be stopped": (lambda course: answered(course, triple=looping("pass")), 5, 0, ["triple-test took too long"]),
+    "crashes": (lambda course: answered(course, double="import os\nos.abort()"), 0, 7, ["double-test ended", "os"]),
     "says exit": (lambda course: answered(course, double="raise SystemExit"), 0, 7, []),
-    "prints a gigabyte": (
-        lambda course: answered(course, double="for _ in range(1_000):\n    print('x' * 10**6)\nreturn 2 * x"),
-        0,
-        7,
-        ["printed too much"],
-    ),
-    "prints for ever": (lambda course: answered(course, double="while True:\n    print(10 ** 1_000)"), 0, 7, ["printed too much"]),
-    "prints in spite of all": (
-        lambda course: answered(course, double=f"{PRINT_IN_SPITE}\nreturn 2 * x"),
-        0,
-        7,
-        ["printed too much"],
-    ),
-    "displays a gigabyte": (
-        lambda course: answered(course, double="for _ in range(1_000):\n    display('x' * 10**6)\nreturn 2 * x"),
-        0,
-        7,
-        ["printed too much"],
-    ),
-    "has another process print": (
-        lambda course: answered(course, double="import os\nos.system('yes')\nreturn 2 * x"),
-        0,
-        7,
-        ["printed too much"],
-    ),
+    "prints a lot": (lambda course: answered(course, double="for _ in range(100):\n    print('x' * 10**6)\nreturn 2 * x"), 5, 7, []),
+    "prints in a cell": (lambda course: extended(answered(course), "print('x' * 10**7)", 1), 5, 7, ["printed too much"]),
+    "displays in a cell": (lambda course: extended(answered(course), "'x' * 10**7", 1), 5, 7, ["printed too much"]),
     "gives a long reason": (lambda course: answered(course, double="raise ValueError('x' * 10**7)"), 0, 7, []),
     "sleeps": (lambda course: answered(course, double=f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"), 5, 7, []),
-    "adds thousands of cells": (lambda course: extended(answered(course), "1 + 1", 2_000), 5, 7, []),
-    "kills what executes it": (
-        lambda course: answered(course, triple="import os\nos.kill(os.getppid(), 9)"),
-        5,
-        0,
-        ["had to be killed in cell triple-test"],
-    ),
-    "prints a gigabyte at once": (lambda course: answered(course, triple="print('x' * 10**9)\nreturn 3 * x"), 5, 0, ["triple-test"]),
+    "adds many cells": (lambda course: extended(answered(course), "1 + 1", 120), 5, 7, []),
     "wants all memory": (lambda course: answered(course, double="return [0] * 10**11"), 0, 7, []),
+    "takes memory in pieces": (
+        lambda course: answered(course, double="held = []\nwhile True:\n    held.append(b'x' * 10**8)"),
+        0,
+        7,
+        ["double-test took too much memory"],
+    ),
+    "gives back too much": (lambda course: answered(course, double="import torch\nreturn torch.ones(10**9, 10)"), 0, 7, []),
     "deletes an answer": (lambda course: without(answered(course), "double"), 0, 7, ["double is missing"]),
     "deletes the tests": (
         lambda course: without(answered(course, triple="return 0"), "double-test", "triple-test"),
@@ -192,42 +67,82 @@ SUBMISSIONS = {
     ),
     "deletes all": (lambda course: nbformat.v4.new_notebook(), 0, 0, ["nbgrader id"]),
     "doubles ids": (lambda course: doubled(answered(course)), 5, 7, ["more than once", "more than once"]),
-    "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, []),
+    "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, ["double-test was changed"]),
     "adds a helper, with a warning": (lambda course: helped(answered(course, double="return helper(x)")), 5, 7, []),
-    "looks for the tests": (
-        lambda course: answered(course, double="import pathlib\nreturn 2 * x if list(pathlib.Path().glob('*.ipynb')) else 0"),
-        0,
-        7,
-        [],
-    ),
-    "Zoë, renamed": (lambda course: answered(course), 5, 7, []),
+    "calls a variable like a check": (lambda course: extended(answered(course), "check = double_ = 3", 1), 5, 7, ["bound again"]),
+    "Zoë, renamed": (lambda course: answered(course), 5, 7, ["is called"]),
     "no notebook": (lambda course: "This is not JSON.", 0, 0, ["not a notebook"]),
     "other JSON": (lambda course: json.dumps({"cells": 3}), 0, 0, ["not a notebook"]),
+    # what goes wrong with these is planted
+    "judging raises": (answered, 0, 0, ["it could not be judged: OSError: got end of file during message"]),
+    "its judge is killed": (lambda course: answered(course, double="return 'kills its judge'"), 0, 0, ["its judge had to be stopped"]),
 }
+ALONE = {  # what concerns the judge alone
+    "right where one sees",
+    "loops and will not be stopped",
+    "crashes",
+    "takes memory in pieces",
+    "doubles ids",
+    "adds a helper, with a warning",
+    "says exit",
+    "prints a lot",
+    "prints in a cell",
+    "displays in a cell",
+    "gives a long reason",
+    "sleeps",
+    "adds many cells",
+    "wants all memory",
+    "gives back too much",
+    "deletes an answer",
+    "deletes the tests",
+    "changes the tests",
+    "calls a variable like a check",
+}
+WHOLE = {student: SUBMISSIONS[student] for student in SUBMISSIONS if student not in ALONE}
 NAMES = {"Zoë, renamed": "Copy of my work (2).ipynb", "half": "deep/down/small.ipynb"}
 
 
-def grade(course, folder, students, seconds=SECONDS, added=300):
-    """Hand in and grade; the gradebook is in ``folder / "grades"``."""
-    for student, (make, *_) in students.items():
-        path = folder / "submissions" / student / NAMES.get(student, "small.ipynb")
-        path.parent.mkdir(parents=True)
-        made = make(course)
-        path.write_text(made if isinstance(made, str) else nbformat.writes(made))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading, "SECONDS_A_CELL", seconds)
-        patch.setattr(grading, "SECONDS_ADDED", added)
-        patch.delenv("PYTEST_CURRENT_TEST")  # which keeps a kernel from reading what other processes print
-        grading.grade(folder / "grades", folder / "submissions", course, workers=2)
-    return folder / "grades"
+class Graded(NamedTuple):
+    """The folder of the gradebook, and the students in the order in which they were judged, some of them twice."""
+
+    folder: Path
+    tries: list[str]
 
 
 @pytest.fixture(scope="module")
-def graded(course, tmp_path_factory):
-    """Grade all of these submissions, and one empty folder, in one go."""
-    folder = tmp_path_factory.mktemp("small")
+def graded_with_tries(course, tmp_path_factory):
+    """Grade all of these submissions, an empty folder, one that cannot be read and one that cannot be entered, in one go."""
+    folder, tries, execute, enter, files_in = tmp_path_factory.mktemp("small"), [], grading.execute, grading.enter, submissions.files_in
     (folder / "submissions" / "handed in nothing").mkdir(parents=True)
-    return grade(course, folder, SUBMISSIONS)
+
+    def execute_most(submission, **settings):
+        tries.append(submission.student)
+        if submission.student == "judging raises":
+            raise OSError("got end of file during message")
+        return execute(submission, **settings)
+
+    def enter_most(book, folder, submission, outcome):
+        enter(book, folder, submission, outcome)
+        if submission.student == "entering raises":
+            raise RecursionError("too deep")
+
+    def read_most(place, *others):
+        if place.name == "reading raises":
+            raise MemoryError("no room")
+        return files_in(place, *others)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grading, "execute", execute_most)
+        patch.setattr(grading, "enter", enter_most)
+        patch.setattr(submissions, "files_in", read_most)
+        patch.setattr(grading.judge, "main", dies_while_it_sends)
+        grades = grade(course, folder, WHOLE | {"entering raises": (answered,), "reading raises": (answered,)}, names=NAMES)
+    return Graded(grades, tries)
+
+
+@pytest.fixture
+def graded(graded_with_tries):
+    return graded_with_tries.folder
 
 
 @pytest.fixture
@@ -238,11 +153,6 @@ def busy_machine():
     for other in others:
         other.kill()
         other.wait()
-
-
-def table(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def check(graded, student, double, triple, remarks):
@@ -257,32 +167,83 @@ def check(graded, student, double, triple, remarks):
     assert (graded / "feedback" / name / "assignment_1" / "small.html").exists()
 
 
-@pytest.mark.parametrize("student", SUBMISSIONS)
+@pytest.mark.parametrize("student", WHOLE)
 def test_a_submission_costs_its_own_points_only(graded, student):
     check(graded, student, *SUBMISSIONS[student][1:])
 
 
-def test_a_busy_machine_gives_the_same_verdicts(course, tmp_path, busy_machine):
-    students = {student: SUBMISSIONS[student] for student in ("right", "sleeps", "loops for ever", "prints a gigabyte")}
-    graded = grade(course, tmp_path, students)
-    for student in students:
-        check(graded, student, *students[student][1:])
+@pytest.mark.parametrize("student", sorted(ALONE))
+def test_what_is_judged_costs_its_own_points_only(course, student):
+    make, double, triple, remarks = SUBMISSIONS[student]
+    notebook, points, said = judged(course, make)
+    assert points == {"double": double, "triple": triple} and len(nbformat.writes(notebook)) < 3e6
+    assert all(any(word in line for line in said) for word in remarks) and bool(said) == bool(remarks), said
 
 
-def test_time_is_kept_for_what_was_handed_out(course, tmp_path):
-    endless = {
-        "adds endless cells": (lambda course: extended(answered(course), "while True: pass", 4), 5, 7, ["were not executed"]),
-        "sleeps for ever": (lambda course: answered(course, double="import time\ntime.sleep(10**6)"), 0, 7, ["stopped after"]),
-    }
-    graded = grade(course, tmp_path, endless, seconds=1, added=1.5)
-    for student in endless:
-        check(graded, student, *endless[student][1:])
+def test_what_runs_out_of_time_is_judged_again_alone_and_nothing_else_is(graded_with_tries):
+    twice = ["its judge is killed", "loops for ever"]
+    names = [student.replace(",", "_") for student in WHOLE]
+    assert sorted(graded_with_tries.tries) == sorted([*names, "entering raises", *twice])
+    assert sorted(graded_with_tries.tries[-2:]) == twice
+
+
+@pytest.mark.parametrize(
+    ("student", "why"),
+    [("entering", "its points could not be entered: RecursionError: too deep"), ("reading", "it could not be read: MemoryError: no room")],
+)
+def test_what_entering_or_reading_a_submission_raises_is_a_remark_and_the_class_goes_on(graded, student, why):
+    assert [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == f"{student} raises"] == [why]
+    assert f"{student} raises" in {row["student_id"] for row in table(graded / "grades.csv")}
+
+
+@pytest.mark.parametrize("student", ["right", "loops for ever"])
+def test_a_busy_machine_gives_the_same_verdicts(course, student, busy_machine):
+    make, double, triple, remarks = SUBMISSIONS[student]
+    _, points, said = judged(course, make, Limits(cell=1))
+    assert points == {"double": double, "triple": triple} and bool(said) == bool(remarks), said
+
+
+LEAVES = """import os, signal, time
+signal.setitimer(signal.ITIMER_PROF, 0)
+HIDES
+os.kill(os.getppid(), signal.SIGKILL)
+while True:
+    pass"""
+
+
+@pytest.mark.parametrize(
+    "hides",
+    [
+        "",
+        "os.setsid()",
+        "parent = os.getppid()\nif os.fork() == 0:\n    os.setsid()\n    os.kill(parent, 9)\n    time.sleep(20)\n    os._exit(0)",
+    ],
+    ids=["kills its parent", "in a group of its own", "and a descendant holds the border"],
+)
+def test_a_pupil_that_kills_its_parent_costs_its_test_and_nothing_hangs(course, hides):
+    _, points, said = judged(course, lambda course: answered(course, double=LEAVES.replace("HIDES", hides)), Limits(cell=20))
+    assert points == {"double": 0, "triple": 7}
+    assert any("double-test ended its process" in line for line in said), said
+
+
+@pytest.mark.parametrize(
+    ("make", "double", "remark"),
+    [
+        (lambda course: extended(answered(course), "while True: pass", 4), 5, "were not executed"),
+        (lambda course: answered(course, double="import time\ntime.sleep(10**6)"), 0, "double-test slept for too long"),
+    ],
+    ids=["adds endless cells", "sleeps for ever"],
+)
+def test_time_is_kept_for_what_was_handed_out(course, make, double, remark):
+    _, points, said = judged(course, make, Limits(cell=0.5, added=0.75))
+    assert points == {"double": double, "triple": 7} and any(remark in line for line in said), said
 
 
 def test_every_student_is_in_the_gradebook(graded):
-    scores = {row["student_id"]: float(row["score"]) for row in table(graded / "grades.csv")}
-    assert scores == {student.replace(",", "_"): double + triple for student, (_, double, triple, _) in SUBMISSIONS.items()} | {
-        "handed in nothing": 0
+    scores = {row["student_id"]: float(row["score"]) for row in table(graded / "grades.csv") if row["student_id"] != "entering raises"}
+    assert scores == {student.replace(",", "_"): double + triple for student, (_, double, triple, _) in WHOLE.items()} | {
+        "handed in nothing": 0,
+        "reading raises": 0,
     }
     assert [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == "handed in nothing"]
 
@@ -298,7 +259,7 @@ def test_feedback_is_small_and_shows_no_hidden_test(graded):
     assert "it should be 3, but it is 4" in pages["half"]
     for student, page in pages.items():
         assert len(page) < 3e6, student
-        assert "HIDDEN TESTS" not in page and "twenty-one" not in page and "thrice five" not in page, student
+        assert "HIDDEN TESTS" not in page and "7919" not in page and "thrice five" not in page, student
 
 
 def test_marks_by_hand_survive_and_the_old_gradebook_is_kept(graded, course, tmp_path):
@@ -311,7 +272,7 @@ def test_marks_by_hand_survive_and_the_old_gradebook_is_kept(graded, course, tmp
     for student, notebook in (("right", nbformat.writes(answered(course, triple="raise SystemExit"))), ("late", "rubbish")):
         (tmp_path / student).mkdir()
         (tmp_path / student / "small.ipynb").write_text(notebook)
-    grading.grade(graded, tmp_path, course, workers=2)
+    grading.grade(graded, tmp_path, course, workers=2, is_confined=not obstacle())
     after = {(row["student_id"], row["task"]): row["points"] for row in table(graded / "tasks.csv")}
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     assert changed == {("right", "why"): "6.0", ("right", "triple"): "0.0"} | {
@@ -334,7 +295,26 @@ def test_the_student_edition_holds_what_a_student_needs_and_no_more(course):
     student = course / "student"
     notebook = (student / "assignment_1" / "small.ipynb").read_text()
     assert "raise NotImplementedError()" in notebook and "YOUR ANSWER HERE" in notebook
-    for secret in ("SOLUTION", "HIDDEN", "twenty-one", "2 * x", "Because", "thrice five"):
+    for secret in ("SOLUTION", "HIDDEN", "7919", "2 * x", "Because", "thrice five"):
         assert secret not in notebook
     for name in ("README.md", "Makefile", "requirements.txt", "sgmc", "assignment_1/checks.py", "assignment_1/data.csv"):
         assert (student / name).exists()
+
+
+WILD = r"""A reason $a<b$, see `x<y`. <img src=x onerror="alert(1)"> <script>alert(0)</script> <http://127.0.0.1/auto> \<img src=x onerror=alert(2)\>
+[here](javascript:alert(3)) ![a picture](http://127.0.0.1/beacon) ![b][r] [c][r] [r] $\href{javascript:alert(4)}{x}$ $<img src=x onerror=alert(5)>$
+
+[r]: javascript:alert(6)
+
+$$\begin{array}{c}<b>\end{array}$$ \begin{equation}<img src=x onerror=alert(7)>\end{equation}
+"""
+
+
+def test_nothing_that_a_student_writes_in_words_runs_in_the_pages_of_nbgrader():
+    """Jupyter serves them: a script in one could do all that the lecturer can."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(WILD)])
+    before, after = (HTMLExporter(template_name="classic").from_notebook_node(one)[0] for one in (notebook, grading.tamed(notebook)))
+    live = re.compile(r"<img|<script|href=\"(?!#|http)|\\href", re.I)  # a plain address may stay a link
+    body = [page[page.index("A reason") :] for page in (before, after)]
+    assert live.search(body[0]) and not live.search(body[1]), live.findall(body[1])
+    assert "$a&lt; b$" in body[1] and notebook.cells[0].source == WILD

@@ -18,10 +18,20 @@ def graded(tmp_path_factory):
     for item in pairs.assignments():
         for student in ("model", "nothing"):
             (folder / "submissions" / student).mkdir(parents=True, exist_ok=True)
-        nbformat.write(item.read(), folder / "submissions" / "model" / f"{item.notebook}.ipynb")
-        shutil.copy(folder / "edition" / item.name / f"{item.notebook}.ipynb", folder / "submissions" / "nothing")
+        released = folder / "edition" / item.name / f"{item.notebook}.ipynb"
+        shutil.copy(released, folder / "submissions" / "nothing")
+        nbformat.write(solved(nbformat.read(released, 4), item), folder / "submissions" / "model" / released.name)
     grading.grade(folder / "grades", folder / "submissions", workers=2)
     return folder / "grades"
+
+
+def solved(notebook, item):
+    """Put the model answers into the student edition of an assignment."""
+    answers = {pairs.task_of(cell): cell.source for cell in item.read().cells if pairs.task_of(cell)}
+    for cell in notebook.cells:
+        if pairs.task_of(cell) and cell.metadata.nbgrader.solution:
+            cell.source = answers[pairs.task_of(cell)]
+    return notebook
 
 
 def rows(path, student):

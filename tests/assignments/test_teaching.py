@@ -6,11 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from tools.coursework import gradebooks, pairs
+from tools.coursework import blocks, confinement, gradebooks, judge, pairs, roster, submissions
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
@@ -27,6 +28,19 @@ def test_table_of_points_is_that_of_the_notebooks():
         assert stated == points
 
 
+def test_hours_are_those_that_the_assignments_say():
+    words = {"three to four": "3–4", "four to five": "4–5"}
+    hours = [
+        re.search(r"\*It takes\* (.*?) hours", "\n".join(cell.source for cell in item.read().cells))[1] for item in pairs.assignments()
+    ]
+    assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE, re.M) == [words[one] for one in hours]
+
+
+def test_checks_of_the_page_are_those_that_there_are():
+    source = (ROOT / "book" / "assignments" / "checks.py").read_text()
+    assert set(re.findall(r"`(assert_\w+)`", PAGE)) == set(re.findall(r"^def (assert_\w+)", source, re.M))
+
+
 def test_page_names_commands_and_files_that_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"`make ([a-z]+)", PAGE)):
@@ -37,6 +51,47 @@ def test_page_names_commands_and_files_that_exist():
         assert (ROOT / path).exists()
     for module in set(re.findall(r"-m (tools[.\w]+)", PAGE + makefile)):
         assert importlib.util.find_spec(module), module
+
+
+def test_limits_on_the_page_are_those_of_the_code():
+    minutes = {judge.Limits().cell: "has a minute of the processor", judge.Limits().added: "have five minutes together"}
+    assert {60.0, 300.0} == set(minutes) and all(words in PAGE for words in minutes.values())
+    assert f"It has {judge.MEMORY // 2**30} GB of memory and {judge.PROCESSES} processes" in PAGE
+    assert f"more than {submissions.LARGEST // 2**20} MB of notebooks" in PAGE
+    assert "A minute of mere waiting counts as six seconds" in PAGE
+
+
+def test_the_page_says_how_to_confine_as_the_program_does():
+    for words in ("apt-get install bubblewrap", "UNCONFINED=1 make grade SUBMISSIONS="):
+        assert words in PAGE and words in confinement.ADVICE
+    assert confinement.ADVICE.splitlines()[0].startswith("NO SUBMISSION IS EXECUTED")
+
+
+def test_the_roster_and_the_dates_of_the_page_can_be_read(tmp_path):
+    people, dates = re.findall(r"```text\n(.*?)```", PAGE, re.S)
+    (tmp_path / "roster.csv").write_text(people)
+    (tmp_path / "dates.csv").write_text(dates)
+    assert roster.read_roster(tmp_path / "roster.csv")["ann"] == ("Lee", "Ann", "ann@example.org")
+    due = roster.read_dates(tmp_path / "dates.csv")
+    assert [f"{one:%d %H:%M %z}" for one in due.values()] == ["02 23:59 +0100", "16 23:59 +0100"]
+
+
+def test_the_task_of_the_page_is_one():
+    [source] = [code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "two_steps" in code]
+    answer, test = re.split(r"^# %% .*$", textwrap.dedent(source), flags=re.M)[1:]
+    sys.path.insert(0, str(ROOT / "book" / "assignments"))
+    try:
+        from checks import assert_close
+    finally:
+        sys.path.pop(0)
+    parts = blocks.blocks(test.strip(), 4)
+    assert [part.points for part in parts] == [1, 3]
+    for part in parts:
+        namespace = {"assert_close": assert_close}
+        exec(answer + part.source, namespace)
+        with pytest.raises(AssertionError, match="two steps"):
+            exec(answer.replace("step(step(position))", "step(position)") + part.source, namespace)
+        assert "two_steps(" in blocks.visible(part.source)
 
 
 def run(*arguments):

@@ -1,6 +1,6 @@
 """Faults that an expert might make, room by room, to see how sharp the tests are: ``python -m tests.faults`` plants them one at a time."""
 
-from tests.faults import approximations, experiments, foundations, kernels, lab, posteriors, running, tools
+from tests.faults import approximations, coursework, experiments, foundations, kernels, lab, posteriors, running, tools
 
 FAULTS = [
     *foundations.FAULTS,
@@ -11,4 +11,5 @@ FAULTS = [
     *experiments.FAULTS,
     *tools.FAULTS,
     *lab.FAULTS,
+    *coursework.FAULTS,
 ]

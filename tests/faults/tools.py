@@ -8,7 +8,11 @@ notebooks = partial(Fault, file="tools/notebooks.py", tests="tests/book/test_pai
 book = partial(Fault, file="tools/book.py", tests="tests/book/test_pairs.py")
 gradebooks = partial(Fault, file="tools/coursework/gradebooks.py", tests="tests/assignments/test_teaching.py")
 submissions = partial(Fault, file="tools/coursework/submissions.py", tests="tests/assignments/test_submissions.py")
-journal = partial(Fault, file="tools/coursework/journal.py", tests="tests/assignments/test_submissions.py")
+judge = partial(Fault, file="tools/coursework/judge.py", tests="tests/assignments/test_judge.py tests/assignments/test_codec.py")
+codec = partial(Fault, file="tools/coursework/codec.py", tests="tests/assignments/test_codec.py tests/assignments/test_judge.py")
+pupil = partial(Fault, file="tools/coursework/pupil.py", tests="tests/assignments/test_judge.py")
+confinement = partial(Fault, file="tools/coursework/confinement.py", tests="tests/assignments/test_confinement.py")
+clock = partial(Fault, file="tools/coursework/clock.py", tests="tests/assignments/test_confinement.py")
 edition = partial(Fault, file="tools/coursework/edition.py", tests="tests/assignments/test_secrets.py::test_the_student_edition_has_none")
 
 FAULTS = [
@@ -42,15 +46,48 @@ FAULTS = [
     ),
     submissions("cells that a student added are lost", "        notebook.cells += added.get(task, []) if task else []\n", ""),
     submissions("an answer that is missing is the instructor's", "answers.get(task, stub.source)", "answers.get(task, cell.source)"),
-    submissions("of two notebooks the oldest counts", "path, cells, has_ids = files[-1]", "path, cells, has_ids = files[0]"),
-    journal(
-        "a cell that never ran passes",
-        'cell.outputs = [error("not executed, for the submission brought its own execution down")]',
-        "cell.outputs = []",
+    judge(
+        "a generator that was set back is believed",
+        "if not self.faults and not reached(generator, state):",
+        "if reached(generator, state) is None:",
     ),
-    journal(
-        "an execution that had to be killed is not told", 'if "ended" not in entry:', 'if "begun" not in entry and "ended" not in entry:'
+    judge(
+        "of feedback's run the hidden tests are a part",
+        "source = block.source if self.hidden else visible(block.source)",
+        "source = block.source",
     ),
+    judge(
+        "a test that redefines a name does so for all that follow",
+        "        self.scope = dict(self.namespace)",
+        "        self.scope = self.namespace",
+    ),
+    judge(
+        "a use that is forbidden goes through",
+        'in reply["used"][:NAMED]]',
+        "in []]",
+    ),
+    codec(
+        "a tensor may be of a class of its own",
+        "        if isinstance(value, Tensor) and (plain",
+        "        if type(value) is Tensor and (plain",
+    ),
+    codec("an answer to another call is taken", 'elif message.get("serial") != serial:', "elif message is None:"),
+    codec("a message may be of any length", "        if length > limit:\n", "        if length < 0:\n"),
+    codec("a truth value may have any byte", "(raw != 0 if dtype == torch.bool else raw.view(dtype))", "raw.view(dtype)"),
+    pupil("what a test replaces stays replaced", "            self.names.update(before)", "            before.clear()"),
+    confinement(
+        "submissions have a network",
+        '"bwrap", "--unshare-all", "--unshare-user"',
+        '"bwrap", "--unshare-all", "--share-net", "--unshare-user"',
+    ),
+    codec("numbers may come once and be many tensors", "    buffers[index] = None\n", ""),
+    codec("a generator may give out numbers again", " or not _is_sound(state)", ""),
+    judge("a submission may take as long as it likes", "return self.left <= 0 or time.monotonic() > self.end", "return False"),
+    clock("a file without a name is no memory", "and not file.st_nlink:", "and file.st_nlink < 0:"),
+    confinement("a submission may write to its devices' folder", '"--remount-ro", "/dev", ', ""),
+    confinement("who starts a submission shows it an environment", '*("env", "-i", f"PATH={os.environ[\'PATH\']}"),', ""),
+    confinement("submissions keep the environment", '"--new-session", "--clearenv", ', '"--new-session", '),
+    submissions("of two notebooks the oldest counts", "file, cells, has_ids = files[-1]", "file, cells, has_ids = files[0]"),
     edition(
         "the student edition has the instructor's notebooks",
         'shutil.copytree(Path(folder) / "release", target)',

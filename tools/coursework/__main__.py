@@ -5,9 +5,12 @@ usage: python -m tools.coursework sync | check | release FOLDER | grade FOLDER [
 sync      write every assignment's notebook from its percent script
 check     say which of these pairs are out of step
 release   write the student edition: notebooks without solutions and hidden tests, and what is needed to work on them
-grade     grade a folder of submissions, one folder for each student; without submissions, only write feedback and tables again
+grade     grade a folder of submissions, one folder for each student; without submissions, only write feedback and tables again;
+          what students wrote is executed where it sees nothing of this machine, unless the environment has UNCONFINED=1
 """
 
+import logging
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -15,6 +18,7 @@ from pathlib import Path
 from sqlalchemy.exc import SAWarning
 
 from tools.coursework import pairs
+from tools.coursework.confinement import ConfinementError
 from tools.coursework.edition import release
 from tools.coursework.grading import grade
 
@@ -22,6 +26,7 @@ from tools.coursework.grading import grade
 def main(command: str = "", *arguments: str) -> None:
     """Run one of the commands of this file's head."""
     warnings.filterwarnings("ignore", category=SAWarning)  # nbgrader's own
+    logging.getLogger().handlers.clear()  # one that a package of colours adds at its import, and through which nbgrader would chat
     if command == "sync":
         pairs.sync()
     elif command == "check":
@@ -34,7 +39,10 @@ def main(command: str = "", *arguments: str) -> None:
         submissions = Path(arguments[1]).resolve() if len(arguments) == 2 else None
         if submissions is not None and not submissions.is_dir():
             sys.exit(f"SUBMISSIONS must be a folder with one folder for each student, but there is no folder {submissions}")
-        grade(Path(arguments[0]).resolve(), submissions)
+        try:
+            grade(Path(arguments[0]).resolve(), submissions, is_confined=os.environ.get("UNCONFINED") != "1")
+        except (ConfinementError, ValueError) as error:
+            sys.exit(f"{error}")
     else:
         sys.exit(__doc__)
 

@@ -1,31 +1,27 @@
 """Write the student edition, with nbgrader."""
 
-import os
+import functools
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import nbformat
-from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
+import nbgrader.api
+from alembic.script import ScriptDirectory
 from nbgrader.apps import NbGraderAPI
-from nbgrader.preprocessors import (
-    AssignLatePenalties,
-    CheckCellMetadata,
-    ClearHiddenTests,
-    DeduplicateIds,
-    GetGrades,
-    LimitOutput,
-    NbGraderPreprocessor,
-    OverwriteCells,
-    OverwriteKernelspec,
-    SaveAutoGrades,
-)
+from nbgrader.dbutil import ALEMBIC_DIR
 from traitlets.config import Config
 
 from tools.coursework.pairs import ROOT, assignments
 
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where nbgrader looks for its alembic
+
+@functools.cache
+def version_of_gradebooks() -> str:
+    """Read the version of nbgrader's tables."""
+    return ScriptDirectory(ALEMBIC_DIR).get_current_head()
+
+
+nbgrader.api.get_alembic_version = version_of_gradebooks  # its own starts another process for it, which takes longer than all the rest
 
 
 def course(folder: Path, root: Path = ROOT) -> Config:
@@ -41,10 +37,6 @@ def course(folder: Path, root: Path = ROOT) -> Config:
     config.CourseDirectory.root = str(folder)
     config.CourseDirectory.course_id = "sgmc"
     config.Application.log_level = "WARNING"
-    # The submission comes executed, see ``grading.py``: nbgrader checks its cells and keeps the score.
-    config.Autograde.sanitize_preprocessors = [DeduplicateIds, OverwriteKernelspec, OverwriteCells, CheckCellMetadata]
-    config.Autograde.autograde_preprocessors = [LimitOutput, SaveAutoGrades, AssignLatePenalties, CheckCellMetadata]
-    config.GenerateFeedback.preprocessors = [GetGrades, HideTests, CSSHTMLHeaderPreprocessor]
     return config
 
 
@@ -67,16 +59,3 @@ def release(target: Path, root: Path = ROOT) -> None:
     for name in ("requirements.txt", "constraints.txt", "LICENSE"):
         shutil.copy(root / name, target)
     print(f"The student edition is at {target}")
-
-
-class HideTests(NbGraderPreprocessor):
-    """Take the hidden tests out of a feedback page, also where a traceback shows them: of an error only its sentence is left."""
-
-    def preprocess(self, nb, resources):
-        """Change a graded notebook."""
-        nb, resources = ClearHiddenTests(parent=self).preprocess(nb, resources)
-        for cell in nb.cells:
-            for output in cell.get("outputs", []) if cell.metadata.get("nbgrader", {}).get("grade") else []:
-                if output.output_type == "error":
-                    output.traceback = [f"{output.ename}: {output.evalue}"]
-        return nb, resources

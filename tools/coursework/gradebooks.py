@@ -9,17 +9,12 @@ gradescope  write the results.json of a Gradescope autograder, from the tasks of
 names       put names, e-mail addresses and student numbers before the scores of submissions exported from Gradescope
 """
 
-import csv
 import json
 import re
 import sys
 from pathlib import Path
 
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Read a table; a byte-order mark, which Moodle writes, is left out."""
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        return list(csv.DictReader(file))
+from tools.coursework import tables
 
 
 def moodle(grades: list[dict], assignment: str, worksheet: list[dict]) -> list[dict]:
@@ -62,26 +57,25 @@ def names(metadata: dict, grades: list[dict]) -> list[dict]:
     return rows
 
 
-def write(rows: list[dict]) -> None:
+def show(rows: list[dict]) -> None:
     """Write a table to standard output."""
     if rows:
-        table = csv.DictWriter(sys.stdout, rows[0])
-        table.writeheader()
-        table.writerows(rows)
+        tables.write(sys.stdout, list(rows[0]), rows)
 
 
 def main(command: str = "", *arguments: str) -> None:
     """Run one of the commands of this file's head."""
     try:
         if command == "moodle" and len(arguments) == 3:
-            write(moodle(read(arguments[0]), arguments[1], read(arguments[2])))
+            show(moodle(tables.read(arguments[0]), arguments[1], tables.read(arguments[2])))
         elif command == "gradescope" and len(arguments) == 2:
-            print(json.dumps(gradescope(read(arguments[0]), arguments[1]), indent=1))
+            tasks = tables.read(arguments[0]) if Path(arguments[0]).exists() else []  # where nothing was handed in
+            print(json.dumps(gradescope(tasks, arguments[1]), indent=1))
         elif command == "names" and len(arguments) == 2:
             import yaml
 
-            metadata = yaml.safe_load(Path(arguments[0]).read_text())
-            write(names(metadata, read(arguments[1])))
+            metadata = yaml.safe_load(Path(arguments[0]).read_text(encoding="utf-8"))
+            show(names(metadata, tables.read(arguments[1])))
         else:
             sys.exit(__doc__)
     except (OSError, ValueError) as error:

@@ -13,13 +13,16 @@
 #
 # You build a sampler from its parts: a gradient, an integrator, a momentum, an energy, a decision.
 #
-# *Before you start*, read the chapters *Markov chains*, *Hamiltonian dynamics* and *Hamiltonian Monte Carlo*.
-# *It takes* about three hours.
+# *Before you start*, read the chapters *Markov chains*, *Hamiltonian dynamics* and *Hamiltonian Monte Carlo*, all in *Foundations*. Each task names the sections that it rests on.
+# *It takes* four to five hours: two and a half for the code, one and a half for the questions, the rest for the plots.
 # *It is worth* 100 points: 60 for seven code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
-# A code task's test cell stands below it. Grading runs it with more tests; the points are given if all of them pass.
+# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy and SciPy are allowed; `sgmc`, which holds what you are asked to write, and automatic differentiation are not, and a task that uses them scores zero.
+# Your functions may call each other. In the plots you may use what you like.
+#
+# A code task's test cell stands below it. Its parts begin with `# POINTS` and are graded one by one; grading runs each of them with more tests. `make test A=assignment_1` tells which of them pass.
 # Positions and momenta are tensors `(chains, dim)` in double precision, energies are `(chains,)`, and a mass is a tensor `(dim,)`, the diagonal of $M$.
-# The tests call your functions with one chain, `(1, dim)`, and with tensors that you may change in place.
+# Your functions must work for any number of chains at once, also for one; how they do it is up to you. They may change their arguments in place.
 # All randomness comes from the `torch.Generator` that a function is given.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -27,7 +30,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import assert_close, assert_mean, assert_shape, assert_variance, fresh, seeded
+from checks import assert_close, assert_mean, assert_normal, assert_shape, assert_share, fresh, seeded
 
 from sgmc.figures import COLOURS, TRUTH, use_style
 
@@ -42,7 +45,7 @@ def bowl(position):
 
 def spring(position):
     """Give the gradient of U(θ) = |θ|²/2 + θ₁⁴/4."""
-    return position + torch.eye(position.shape[-1])[0] * position**3
+    return position + (torch.arange(position.shape[-1]) == 0) * position**3
 
 
 # %% [markdown]
@@ -55,10 +58,12 @@ def spring(position):
 # U(\theta) = \frac{\theta_1^2}{2v} + \frac12\bigl(\theta_2 - b\,(\theta_1^2 - v)\bigr)^2 .
 # $$
 #
-# Write its energy and its gradient, the latter by hand, without automatic differentiation.
+# Write its energy and its gradient, the latter by hand: neither automatic differentiation nor differences of energies, nor an imaginary step.
+#
+# See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "banana", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "banana", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def banana_energy(position, variance=4.0, bend=0.5):
     """Compute U: position (chains, 2) -> (chains,)."""
     ### BEGIN SOLUTION
@@ -77,26 +82,42 @@ def banana_gradient(position, variance=4.0, bend=0.5):
 
 
 # %% nbgrader={"grade": true, "grade_id": "banana-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-point = torch.tensor([[2.0, 0.0]])
-assert_shape(banana_gradient(point.clone()), (1, 2), "the gradient")
-assert_close(banana_energy(point.clone()), 0.5, "U(2, 0)")
-assert_close(banana_gradient(point.clone()), torch.tensor([[0.5, 0.0]]), "the gradient at (2, 0)")
+places = torch.tensor([[2.0, 0.0], [1.0, 1.0], [-3.0, 2.0]])
+# POINTS 3: the energy
+energies = banana_energy(places.clone())
+assert_shape(energies, (3,), "the energies of three chains")
+assert_close(energies, torch.tensor([0.5, 3.25, 1.25]), "U at (2, 0), (1, 1) and (-3, 2)")
 ### BEGIN HIDDEN TESTS
-for variance, bend, *where in [(4.0, 0.5, 1.0, 1.0), (4.0, 0.5, -3.0, 2.0), (9.0, 0.1, 2.0, -1.0), (0.5, 2.0, -0.7, 0.3)]:
-    x, y = where
-    point, residual = torch.tensor([where]), y - bend * (x * x - variance)
-    assert_close(banana_energy(point.clone(), variance, bend), x * x / (2 * variance) + residual**2 / 2, f"U({x}, {y})")
-    slope = torch.tensor([[x / variance - 2 * bend * x * residual, residual]])
-    assert_close(banana_gradient(point.clone(), variance, bend), slope, f"the gradient at ({x}, {y})")
+for variance, bend in [(9.0, 0.1), (0.5, 2.0)]:
+    x, y = places.T
+    exact = x * x / (2 * variance) + (y - bend * (x * x - variance)) ** 2 / 2
+    assert_close(banana_energy(places.clone(), variance, bend), exact, f"U at three places, with v = {variance} and b = {bend}")
+assert_shape(banana_energy(places[:1].clone()), (1,), "the energy of one chain")
+### END HIDDEN TESTS
+# POINTS 5: the gradient
+slopes = banana_gradient(places.clone())
+assert_shape(slopes, (3, 2), "the gradients of three chains")
+assert_close(slopes, torch.tensor([[0.5, 0.0], [-2.25, 2.5], [-2.25, -0.5]]), "the gradient at (2, 0), (1, 1) and (-3, 2)")
+### BEGIN HIDDEN TESTS
+# The last banana is so narrow that differences of energies would not do.
+for variance, bend, first in [(9.0, 0.1, 2.0), (0.5, 2.0, -0.7), (1e-14, 0.5, 5e-15)]:
+    x, y = torch.tensor([[first, 0.3], [-2 * first, -1.0]]).T
+    residual = y - bend * (x * x - variance)
+    exact = torch.stack([x / variance - 2 * bend * x * residual, residual], -1)
+    found = banana_gradient(torch.stack([x, y], -1), variance, bend)
+    assert_close(found, exact, f"the gradient at two places, with v = {variance} and b = {bend}")
+assert_shape(banana_gradient(places[:1].clone()), (1, 2), "the gradient of one chain")
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2 Leapfrog (12 points)
 #
 # Write the leapfrog integrator with mass $M$, kick–drift–kick or drift–kick–drift, as you like.
+#
+# See *Hamiltonian dynamics*, “Three integrators”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "leapfrog", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "leapfrog", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
     """Follow num_steps leapfrog steps.
 
@@ -113,15 +134,20 @@ def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
 
 
 # %% nbgrader={"grade": true, "grade_id": "leapfrog-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
-start = torch.tensor([[1.0, -0.5, 0.3]]), torch.tensor([[0.2, 0.4, -1.0]])
+start = torch.tensor([[1.0, -0.5, 0.3], [0.0, 2.0, -1.0]]), torch.tensor([[0.2, 0.4, -1.0], [-1.0, 0.5, 0.7]])
 mass = torch.tensor([1.0, 2.0, 0.5])
-there = leapfrog(spring, *fresh(*start), 0.1, 20, mass)
-back = leapfrog(spring, there[0].clone(), -there[1], 0.1, 20, mass)
-assert_shape(there[0], (1, 3), "the position")
+# POINTS 4: free flight, and there and back
+free = leapfrog(torch.zeros_like, *fresh(*start), 0.1, 20, mass)
+assert_shape(free[0], (2, 3), "the position")
+assert_shape(free[1], (2, 3), "the momentum")
+assert_close(free[0], start[0] + 2.0 * start[1] / mass, "the position after free flight of duration 2")
+there = leapfrog(spring, *fresh(*start), 0.1, 5, mass)
+back = leapfrog(spring, there[0].clone(), -there[1], 0.1, 5, mass)
 assert_close(back[0], start[0], "the position, there and back")
 assert_close(-back[1], start[1], "the momentum, there and back")
-free = leapfrog(lambda position: torch.zeros_like(position), *fresh(*start), 0.1, 20, torch.ones(3))
-assert_close(free[0], start[0] + 2.0 * start[1], "the position after free flight of duration 2 with mass 1")
+# POINTS 8: the path
+one = leapfrog(lambda position: position, torch.tensor([[1.0]]), torch.tensor([[0.0]]), 0.5, 1, torch.tensor([2.0]))
+assert_close(one[0], torch.tensor([[0.9375]]), "the position after one step of size 0.5 from θ = 1, r = 0 in the bowl, with mass 2")
 
 
 ### BEGIN HIDDEN TESTS
@@ -141,9 +167,13 @@ def drift_first(gradient, position, momentum, step_size, num_steps, mass):
     return position, momentum
 
 
-for step_size, num_steps in [(0.3, 1), (0.2, 7)]:
-    found = torch.cat(leapfrog(spring, *fresh(*start), step_size, num_steps, mass))
-    either = [torch.cat(f(spring, *start, step_size, num_steps, mass)) for f in (kick_first, drift_first)]
+def twist(position):
+    return torch.sin(position) + position.roll(1, -1)
+
+
+for gradient, step_size, num_steps in [(spring, 0.3, 1), (twist, 0.2, 7)]:
+    found = torch.cat(leapfrog(gradient, *fresh(*start), step_size, num_steps, mass))
+    either = [torch.cat(f(gradient, *start, step_size, num_steps, mass)) for f in (kick_first, drift_first)]
     nearest = min(either, key=lambda exact: float((found - exact).abs().max()))
     assert_close(found, nearest, f"position and momentum after {num_steps} steps of size {step_size}")
 ### END HIDDEN TESTS
@@ -170,10 +200,12 @@ for step_size, num_steps in [(0.3, 1), (0.2, 7)]:
 # ## 3 What leapfrog conserves (8 points)
 #
 # In the bowl $U(\theta) = \tfrac12\theta^2$ with mass 1 your leapfrog is a linear map of $(\theta, r)$.
-# Find a quadratic form that this map conserves **exactly**, and that tends to $H = \tfrac12\theta^2 + \tfrac12r^2$ as $\varepsilon \to 0$.
+# Find a quadratic form that this map conserves **exactly**, for every $\varepsilon < 2$, and that tends to $H = \tfrac12\theta^2 + \tfrac12r^2$ as $\varepsilon \to 0$.
+#
+# See *Hamiltonian dynamics*, “Why two of them work: a shadow”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def shadow_energy(position, momentum, step_size):
     """Compute the conserved energy in the bowl: position and momentum (chains, 1) -> (chains,)."""
     ### BEGIN SOLUTION
@@ -182,37 +214,34 @@ def shadow_energy(position, momentum, step_size):
 
 
 # %% nbgrader={"grade": true, "grade_id": "shadow-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-tiny = shadow_energy(torch.tensor([[3.0]]), torch.tensor([[4.0]]), 1e-6)
-assert_close(torch.as_tensor(tiny).reshape(-1)[0], 12.5, "the energy at (3, 4) with a tiny step")
+states = torch.tensor([[3.0], [1.0]]), torch.tensor([[4.0], [-2.0]])
+tiny = shadow_energy(*fresh(*states), 1e-6)
+assert_shape(tiny, (2,), "the energy of two chains")
+assert_close(tiny, torch.tensor([12.5, 2.5]), "the energy at (3, 4) and (1, -2) with a tiny step")
+# One step of size 1 takes (1, 0) to (1/2, -3/4) if you kick first, and to (1/2, -1) if you drift first.
+before, *after = shadow_energy(torch.tensor([[1.0], [0.5], [0.5]]), torch.tensor([[0.0], [-0.75], [-1.0]]), 1.0).tolist()
+assert min(abs(before - value) for value in after) < 1e-9, "a step of size 1 from (1, 0) should conserve the energy"
 
 
 ### BEGIN HIDDEN TESTS
-def conserved(first, second, step_size):
-    """Is the energy the same all along a path of kicks of size `first` and drifts of size `second`, in turn and symmetric?"""
-    values, state = [], [1.3, -0.4]
-    for _ in range(7):
-        values.append(float(torch.as_tensor(shadow_energy(torch.tensor([state[:1]]), torch.tensor([state[1:]]), step_size)).reshape(-1)[0]))
-        x, y = state
-        if first == "kick":
-            y -= step_size / 2 * x
-            x += step_size * y
-            y -= step_size / 2 * x
-        else:
-            x += step_size / 2 * y
-            y -= step_size * x
-            x += step_size / 2 * y
-        state = [x, y]
-    return max(values) - min(values) < 1e-9 * max(map(abs, values))
+# Up to a factor there is one conserved form for each kind of leapfrog, so the energy must be that one at several places at once, for
+# every step size by a factor near one.
+def factors(kick_first, step_size):
+    """Give the energy over the conserved form, at places of which no two are alike."""
+    position, momentum = torch.randn(2, 6, 1, generator=seeded(3))
+    shrunk = 1 - step_size**2 / 4
+    form = (position**2 * (shrunk if kick_first else 1) + momentum**2 * (1 if kick_first else shrunk)).sum(-1) / 2
+    found = shadow_energy(*fresh(position, momentum), step_size)
+    assert_shape(found, (6,), "the energy of six chains")
+    return found / form
 
 
-for order in ("kick", "drift"):
-    if all(conserved(order, None, step_size) for step_size in (0.1, 0.7, 1.5)):
-        break
-else:
-    raise AssertionError("the energy is conserved neither by kick-drift-kick nor by drift-kick-drift")
-for x, y in [(1.0, 0.0), (0.0, 1.0), (3.0, -2.0)]:
-    tiny = shadow_energy(torch.tensor([[x]]), torch.tensor([[y]]), 1e-6)
-    assert_close(torch.as_tensor(tiny).reshape(-1)[0], (x * x + y * y) / 2, f"the energy at ({x}, {y}) with a tiny step")
+orders = [[factors(kick_first, step_size) for step_size in (0.01, 0.1, 0.7, 1.5)] for kick_first in (True, False)]
+spreads = [max(float((found.max() - found.min()) / found.abs().max()) for found in order) for order in orders]
+best = orders[spreads.index(min(spreads))]
+assert min(spreads) < 1e-9, "the energy is conserved neither by kick-drift-kick nor by drift-kick-drift"
+assert abs(float(best[0][0]) - 1) < 1e-3 and abs(float(best[1][0]) - 1) < 0.05, "the energy should tend to H with the step size"
+assert all(0.1 < float(found[0]) < 10 for found in best), "the energy should be positive, and not degenerate, below a step size of 2"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -233,9 +262,11 @@ for x, y in [(1.0, 0.0), (0.0, 1.0), (3.0, -2.0)]:
 # ## 4 How large may a step be? (6 points)
 #
 # For a Gaussian target $N(0, \Sigma)$ and a diagonal mass, leapfrog is stable for all step sizes below a limit. Compute it.
+#
+# See *Hamiltonian dynamics*, “Three integrators”; *Hamiltonian Monte Carlo*, “Mass”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def stability_limit(covariance, mass):
     """Compute the largest stable step size: covariance (dim, dim), mass (dim,) -> a number."""
     ### BEGIN SOLUTION
@@ -245,13 +276,24 @@ def stability_limit(covariance, mass):
 
 
 # %% nbgrader={"grade": true, "grade_id": "stability-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# POINTS 2: a target without correlations
 assert_close(stability_limit(torch.eye(3), torch.ones(3)), 2.0, "the limit for a standard normal target with mass 1")
+assert_close(stability_limit(torch.diag(torch.tensor([0.25, 9.0])), torch.ones(2)), 1.0, "the limit for variances 0.25 and 9 with mass 1")
 ### BEGIN HIDDEN TESTS
-assert_close(stability_limit(torch.diag(torch.tensor([0.25, 9.0])), torch.ones(2)), 1.0, "the limit for variances 0.25 and 9")
 assert_close(stability_limit(torch.eye(2), torch.tensor([4.0, 9.0])), 4.0, "the limit for masses 4 and 9")
-covariance, mass = torch.tensor([[2.0, 1.2], [1.2, 1.0]]), torch.tensor([0.5, 3.0])
-curvatures = torch.linalg.eigvals(torch.linalg.inv(covariance) / mass[:, None]).real
-assert_close(stability_limit(covariance.clone(), mass.clone()), float(2 / curvatures.max() ** 0.5), "the limit for a correlated target")
+assert_close(
+    stability_limit(torch.diag(torch.tensor([0.25, 9.0])), torch.tensor([100.0, 0.25])), 3.0, "the limit for two variances and masses"
+)
+### END HIDDEN TESTS
+# POINTS 4: a target with correlations
+assert_close(stability_limit(torch.tensor([[2.5, 1.5], [1.5, 2.5]]), torch.ones(2)), 2.0, "the limit for a target with eigenvalues 4 and 1")
+### BEGIN HIDDEN TESTS
+for covariance, mass in [
+    (torch.tensor([[2.0, 1.2], [1.2, 1.0]]), torch.tensor([0.5, 3.0])),
+    (torch.tensor([[1.0, 0.6, 0.3], [0.6, 2.0, -0.4], [0.3, -0.4, 0.7]]), torch.tensor([2.0, 0.3, 1.0])),
+]:
+    curvatures = torch.linalg.eigvals(torch.linalg.inv(covariance) / mass[:, None]).real
+    assert_close(stability_limit(covariance.clone(), mass.clone()), float(2 / curvatures.max() ** 0.5), "the limit for a correlated target")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -269,10 +311,12 @@ assert_close(stability_limit(covariance.clone(), mass.clone()), float(2 / curvat
 # %% [markdown]
 # ## 5 A momentum (6 points)
 #
-# Draw $r \sim N(0, M)$. In this book the second argument of $N$ is always a variance.
+# Draw $r \sim N(0, M)$, independently for every chain. In this book the second argument of $N$ is always a variance.
+#
+# See *Hamiltonian Monte Carlo*, “From a density to a ball”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def draw_momentum(position, mass, generator):
     """Draw a momentum for every chain: position (chains, dim), mass (dim,) -> (chains, dim)."""
     ### BEGIN SOLUTION
@@ -281,21 +325,35 @@ def draw_momentum(position, mass, generator):
 
 
 # %% nbgrader={"grade": true, "grade_id": "momentum-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-assert_shape(draw_momentum(torch.zeros(1, 3), torch.ones(3), seeded(1)), (1, 3), "the momentum")
+mass = torch.tensor([0.25, 9.0]).repeat(2_500)
+generator = seeded(1)
+first = draw_momentum(torch.zeros(2, 5_000), mass.clone(), generator)
+second = draw_momentum(torch.zeros(2, 5_000), mass.clone(), generator)
+assert_shape(first, (2, 5_000), "the momentum of two chains")
+assert not torch.equal(first, second), "every call should draw another momentum"
+# POINTS 5: independent draws from N(0, M)
+assert_normal(first[:, ::2], 0.0, 0.25, "the momentum of a coordinate with mass 0.25")
 ### BEGIN HIDDEN TESTS
-# Six statistical checks, each with a false-alarm rate of 5e-6. Ten thousand coordinates are as many independent draws.
-for seed, value in enumerate([0.25, 9.0]):
-    drawn = draw_momentum(torch.zeros(1, 10_000), torch.full((10_000,), value), seeded(seed))[0]
-    assert_mean(drawn, 0.0, f"the mean of the momentum with mass {value}")
-    assert_variance(drawn, value, f"the variance of the momentum with mass {value}")
-    assert_mean(drawn**4, 3 * value**2, f"the fourth moment of the momentum with mass {value}, which should be normal,")
+# Three statistical checks, each with a false-alarm rate of 5e-6; products of independent standard normal numbers have mean 0, variance 1.
+assert_normal(first[:, 1::2], 0.0, 9.0, "the momentum of a coordinate with mass 9")
+z, again = first / mass.sqrt(), second / mass.sqrt()
+products = torch.stack([z[0] * z[1], z[0] * z[0].roll(1), z[0] * again[0], z[1] * again[0].flip(0)], -1)
+assert_mean(products, 0.0, "the correlation of momenta of different chains, coordinates and calls", std=1.0)
 ### END HIDDEN TESTS
+# POINTS 1: all randomness comes from the generator that is given
+same = [draw_momentum(torch.zeros(2, 5_000), mass.clone(), seeded(seed)) for seed in (2, 2, 3)]
+assert torch.equal(same[0], same[1]), "generators in the same state should lead to the same momentum"
+assert not torch.equal(same[0], same[2]), "generators in different states should lead to different momenta"
 
 # %% [markdown]
 # ## 6 The total energy (6 points)
+#
+# Compute $H(\theta, r) = U(\theta) + \tfrac12r^\top M^{-1}r$ of every chain.
+#
+# See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "hamiltonian", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "hamiltonian", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def hamiltonian(energy, position, momentum, mass):
     """Compute H: energy is a function (chains, dim) -> (chains,); position, momentum (chains, dim), mass (dim,) -> (chains,)."""
     ### BEGIN SOLUTION
@@ -304,24 +362,28 @@ def hamiltonian(energy, position, momentum, mass):
 
 
 # %% nbgrader={"grade": true, "grade_id": "hamiltonian-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-total = hamiltonian(bowl, torch.tensor([[3.0]]), torch.tensor([[4.0]]), torch.tensor([1.0]))
-assert_close(torch.as_tensor(total).reshape(-1)[0], 12.5, "H of (3, 4) with mass 1")
-### BEGIN HIDDEN TESTS
-arguments = torch.tensor([[3.0, 1.0]]), torch.tensor([[4.0, -6.0]]), torch.tensor([2.0, 9.0])
+arguments = torch.tensor([[3.0, 1.0], [0.0, 2.0]]), torch.tensor([[4.0, -6.0], [1.0, 0.0]]), torch.tensor([2.0, 9.0])
 total = hamiltonian(bowl, *fresh(*arguments))
-assert_close(torch.as_tensor(total).reshape(-1)[0], 5.0 + 4.0 + 2.0, "H of a state with masses 2 and 9")
-total = hamiltonian(lambda position: -bowl(position), *fresh(*arguments))
-assert_close(torch.as_tensor(total).reshape(-1)[0], -5.0 + 4.0 + 2.0, "H with another energy")
+assert_shape(total, (2,), "H of two chains")
+assert_close(total, torch.tensor([11.0, 2.25]), "H of two states in the bowl with masses 2 and 9")
+### BEGIN HIDDEN TESTS
+total = hamiltonian(lambda position: 7.0 - (position**4).sum(-1), *fresh(*arguments))
+assert_close(total, torch.tensor([7.0 - 82.0 + 6.0, 7.0 - 16.0 + 0.25]), "H with another energy")
+assert_shape(hamiltonian(bowl, *fresh(arguments[0][:1], arguments[1][:1], arguments[2])), (1,), "H of one chain")
+total = hamiltonian(bowl, torch.ones(5, 1), torch.arange(5.0)[:, None], torch.tensor([0.5]))
+assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.5")
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 7 Hamiltonian Monte Carlo (14 points)
 #
-# Put the parts together: draw a momentum, follow a trajectory, accept or reject its end.
-# (The hidden tests first replace your `leapfrog`, `draw_momentum` and `hamiltonian` by right ones, so that a mistake there does not cost points here.)
+# Put the parts together: draw a momentum, follow a trajectory of `num_steps` leapfrog steps, accept or reject its end, each chain by a decision of its own.
+# (Grading first replaces your `leapfrog`, `draw_momentum` and `hamiltonian` by right ones, so that a mistake there does not cost points here.)
+#
+# See *Hamiltonian Monte Carlo*, “Why the correction step”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
     """Take one step of HMC: position (chains, dim) -> the new position (chains, dim), and which chains accepted, (chains,) bool."""
     ### BEGIN SOLUTION
@@ -352,37 +414,105 @@ def hamiltonian(energy, position, momentum, mass):
 
 
 ### END HIDDEN TESTS
-moved, accepted = hmc_step(bowl, lambda position: position, torch.ones(1, 3), 0.01, 5, torch.ones(3), seeded(3))
-assert_shape(moved, (1, 3), "the new position")
-assert bool(torch.as_tensor(accepted).all()), "with a tiny step size nearly every proposal is accepted, and this one should be"
-assert not torch.equal(moved, torch.ones(1, 3)), "an accepted proposal is another position"
+def still(position):
+    return torch.zeros_like(position)
+
+
+def flat(position):
+    return torch.zeros(len(position))
+
+
+# Without a force everything is accepted, and a trajectory of 5 steps of size 0.1 with mass 4 is a flight over 0.5 r/4, r ~ N(0, 4).
+generator = seeded(3)
+flights = [hmc_step(flat, still, torch.ones(1, 4_000), 0.1, 5, torch.full((4_000,), 4.0), generator) for _ in range(2)]
+moved, accepted = flights[0]
+assert_shape(moved, (1, 4_000), "the new position")
+assert_shape(torch.as_tensor(accepted).reshape(-1), (1,), "which chains accepted", torch.bool)
+assert bool(torch.as_tensor(accepted)), "a flight that does not change the energy should be accepted"
+assert not torch.equal(moved, flights[1][0]), "every call should draw another momentum"
+assert_normal(moved - 1, 0.0, 0.5**2 / 4, "the flight")
+# POINTS 4: a trajectory in a bowl
+near = hmc_step(bowl, lambda position: position, torch.ones(1, 3), 0.01, 5, torch.ones(3), seeded(3))
+assert bool(torch.as_tensor(near[1])), "with a tiny step size nearly every proposal is accepted, and this one should be"
+assert 0 < float((near[0] - 1).abs().max()) < 0.5, "the new position should be another one, but not far away"
 ### BEGIN HIDDEN TESTS
-# Two statistical checks, each with a false-alarm rate of 5e-6. The target is N(0, 4), the mass one half; in normalised coordinates a
-# step has the size h = 1.6. Steps that leave the target invariant keep a chain that starts there; and a chain that is there accepts
-# with probability (4/π) arctan(1/s), where s is the larger singular value of the trajectory's matrix (Question 4).
-h, num_steps, chains = 1.6, 2, 2_000
+# A thousand coordinates from θ = 1/2, with an energy that rewards every proposal: the end is normal, with a known law for either leapfrog.
+step_size, num_steps, curvature, mass = 0.8, 3, 1.3, 0.5
+moved, accepted = hmc_step(
+    lambda position: curvature * bowl(position) - 500.0 * (position[:, 0] != 0.5),
+    lambda position: curvature * position,
+    torch.full((1, 1_000), 0.5),
+    step_size,
+    num_steps,
+    torch.full((1_000,), mass),
+    seeded(31),
+)
+assert bool(torch.as_tensor(accepted)), "a proposal of much lower energy should be accepted"
+
+
+def kick(size):
+    return torch.tensor([[1.0, 0.0], [-size * curvature, 1.0]])
+
+
+def drift(size):
+    return torch.tensor([[1.0, size / mass], [0.0, 1.0]])
+
+
+complaints = []
+for outer, inner in ((kick, drift), (drift, kick)):
+    path = torch.linalg.matrix_power(outer(step_size / 2) @ inner(step_size) @ outer(step_size / 2), num_steps)
+    try:
+        assert_normal(moved, float(path[0, 0] / 2), float(path[0, 1] ** 2 * mass), "the end of a trajectory from θ = 1/2 in a bowl")
+    except AssertionError as complaint:
+        complaints.append(complaint)
+assert len(complaints) < 2, f"{complaints[0]}; and for drift-kick-drift: {complaints[1]}"
+### END HIDDEN TESTS
+# POINTS 5: the decision, for each chain of its own
+# Every chain starts at (0, Δ), flies off along the first coordinate, the second being too heavy, and pays Δ for it.
+rises = torch.tensor([-2.0, 60.0, 0.25, 1.0, 3.0])
+starts = torch.stack([torch.zeros(5), rises], -1).repeat(2_000, 1)
+generator, decisions = seeded(4), []
+
+
+def price(position):
+    return torch.where(position[:, 0] == 0, 0.0, position[:, 1].round(decimals=3))
+
+
+for _ in range(2):
+    moved, accepted = hmc_step(price, still, starts.clone(), 0.5, 2, torch.tensor([1.0, 1e24]), generator)
+    assert_shape(moved, (10_000, 2), "the new positions of 10,000 chains")
+    assert_shape(accepted, (10_000,), "which of 10,000 chains accepted", torch.bool)
+    assert torch.equal(moved[:, 0] != 0, accepted), "the chains that accept, and no others, should be at another position"
+    decisions.append(accepted.reshape(2_000, 5))
+assert bool(decisions[0][:, 0].all()), "a proposal of lower energy should be accepted"
+assert not bool(decisions[0][:, 1].any()), "a proposal whose energy is higher by 60 should be rejected"
+### BEGIN HIDDEN TESTS
+# Three statistical checks. A constant force g changes r to r - a, a = Lεg: with mass 1 the kinetic energy rises by N(a²/2, a²).
+assert_share(decisions[0][:, 2:], torch.exp(-rises[2:]), "the share of accepted proposals, with energies higher by 0.25, 1 and 3")
+p = torch.exp(-rises[2:])
+assert_share(decisions[0][:, 2:] == decisions[1][:, 2:], p**2 + (1 - p) ** 2, "how often two steps decide alike")
+_, accepted = hmc_step(flat, lambda position: torch.full_like(position, 1.2), torch.zeros(4_000, 1), 0.5, 2, torch.ones(1), generator)
+assert_share(accepted, math.erfc(0.6 / math.sqrt(2)), "the share of accepted proposals where only the kinetic energy changes")
+### END HIDDEN TESTS
+# POINTS 5: a step leaves the target where it is
+wide = 2 * torch.randn(8_000, 1, generator=seeded(5))
+moved, accepted = hmc_step(
+    lambda position: bowl(position) / 4, lambda position: position / 4, wide.clone(), 0.5, 3, torch.ones(1), seeded(6)
+)
+assert_normal(moved, 0.0, 4.0, "a chain that was at N(0, 4), after a step")
+### BEGIN HIDDEN TESTS
+# Three statistical checks. The target is N(0, 4), the mass one half; in normalised coordinates a step has the size h = 1.6. A chain that is
+# there accepts with probability (4/π) arctan(1/s), where s is the larger singular value of the trajectory's matrix (Question 4).
+h, num_steps = 1.6, 2
 step = torch.tensor([[1 - h**2 / 2, h], [-h * (1 - h**2 / 4), 1 - h**2 / 2]])
 stretch = float(torch.linalg.svdvals(torch.linalg.matrix_power(step, num_steps))[0])
-generator, mass = seeded(4), torch.tensor([0.5])
-ends, decisions = [], []
-for place in 2 * torch.randn(chains, 1, 1, generator=seeded(5)):
-    for _ in range(3):
-        old = place.clone()
-        place, accepted = hmc_step(
-            lambda position: (position**2).sum(-1) / 8,
-            lambda position: position / 4,
-            place.clone(),
-            h * math.sqrt(2.0),
-            num_steps,
-            mass,
-            generator,
-        )
-        accepted = bool(torch.as_tensor(accepted).reshape(-1)[0])
-        assert accepted or torch.equal(place.reshape(1, 1), old), "a rejected proposal must leave the position as it was"
-    ends.append(float(place.reshape(-1)[0]))
-    decisions.append(float(accepted))
-assert_variance(torch.tensor(ends), 4.0, "the variance of HMC's draws from N(0, 4)")
-assert_mean(torch.tensor(decisions), 4 / math.pi * math.atan(1 / stretch), "the share of accepted proposals")
+generator, mass, moved = seeded(7), torch.tensor([0.5]), wide
+for _ in range(3):
+    moved, accepted = hmc_step(
+        lambda position: bowl(position) / 4, lambda position: position / 4, moved.clone(), h * math.sqrt(2.0), num_steps, mass, generator
+    )
+assert_normal(moved, 0.0, 4.0, "a chain that was at N(0, 4), after three long steps")
+assert_share(accepted, 4 / math.pi * math.atan(1 / stretch), "the share of accepted proposals")
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -13,13 +13,16 @@
 #
 # You measure the noise of a minibatch gradient, see it spoil Hamiltonian Monte Carlo, and repair the damage with friction.
 #
-# *Before you start*, read the chapters *Minibatch noise*, *The naive algorithm* and *SGHMC*.
-# *It takes* about three hours.
+# *Before you start*, read the chapters *Minibatch noise*, *Naive stochastic-gradient HMC* and *Stochastic-gradient HMC*, all in *Stochastic gradients*. Each task names the sections that it rests on.
+# *It takes* three to four hours: an hour and a half for the code, as much for the questions, the rest for the plots.
 # *It is worth* 100 points: 60 for six code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
-# A code task's test cell stands below it. Grading runs it with more tests; the points are given if all of them pass.
+# *In the code tasks* you write everything yourself: `torch`, with automatic differentiation if you like, `math`, NumPy and SciPy are allowed; `sgmc`, which holds what you are asked to write, is not, and a task that uses it scores zero.
+# In the plots you may use what you like.
+#
+# A code task's test cell stands below it. Its parts begin with `# POINTS` and are graded one by one; grading runs each of them with more tests. `make test A=assignment_2` tells which of them pass.
 # Positions and momenta are tensors `(chains, dim)` in double precision, and the mass is 1.
-# The tests call your functions with one chain, `(1, dim)`, and with tensors that you may change in place.
+# Your functions must work for any number of chains at once, also for one, except where it says `(1, dim)`; how they do it is up to you. They may change their arguments in place.
 # All randomness comes from the `torch.Generator` that a function is given.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -28,7 +31,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import assert_close, assert_mean, assert_shape, assert_variance, fresh, seeded
+from checks import assert_close, assert_mean, assert_normal, assert_shape, fresh, seeded
 
 from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from sgmc.linear_laws import LinearChain, naive_sghmc_chain
@@ -64,9 +67,11 @@ def noisy(gradient, noise_variance):
 # $$
 #
 # Compute an unbiased estimate of $\nabla U$ from a minibatch of $n$ of the $N$ examples.
+#
+# See *Minibatch noise*, “The gradient of a posterior is a sum”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def minibatch_gradient(position, inputs, targets, num_examples, prior_variance):
     """Estimate the gradient of U: position (chains, dim), inputs (n, dim) and targets (n,) of the minibatch -> (chains, dim)."""
     ### BEGIN SOLUTION
@@ -76,28 +81,36 @@ def minibatch_gradient(position, inputs, targets, num_examples, prior_variance):
 
 
 # %% nbgrader={"grade": true, "grade_id": "minibatch-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-found = minibatch_gradient(torch.tensor([[2.0]]), torch.tensor([[1.0]]), torch.tensor([5.0]), 1, 1.0)
-assert_shape(found, (1, 1), "the gradient")
-assert_close(found, torch.tensor([[-1.0]]), "the gradient at θ = 2 for the one example x = 1, y = 5")
-### BEGIN HIDDEN TESTS
+# POINTS 3: one chain, by hand
+found = minibatch_gradient(torch.tensor([[2.0]]), torch.tensor([[1.0], [2.0]]), torch.tensor([5.0, 1.0]), 10, 4.0)
+assert_shape(found, (1, 1), "the gradient of one chain")
+assert_close(found, torch.tensor([[15.5]]), "the gradient at θ = 2 from the examples (1, 5) and (2, 1) of 10, with prior variance 4")
+# POINTS 5: unbiased, for several chains
 inputs, targets = regression()
-position, variance = torch.tensor([[0.7, -0.4]]), 2.5
-exact = position / variance + (position @ inputs.T - targets) @ inputs
-assert_close(minibatch_gradient(position.clone(), inputs, targets, 6, variance), exact, "the gradient of all the data")
-for size in (1, 2, 4):
-    batches = [list(batch) for batch in itertools.combinations(range(6), size)]
-    mean = sum(minibatch_gradient(position.clone(), inputs[batch], targets[batch], 6, variance) for batch in batches) / len(batches)
-    assert_close(mean, exact, f"the mean over all minibatches of {size}")
+position = torch.tensor([[0.7, -0.4], [2.0, 1.0], [0.0, 0.0]])
+exact = position / 2.5 + (position @ inputs.T - targets) @ inputs
+assert_close(minibatch_gradient(position.clone(), inputs, targets, 6, 2.5), exact, "the gradient of all the data, for three chains")
+### BEGIN HIDDEN TESTS
+for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
+    inputs, targets = regression(total, dim, seed=total)
+    position = torch.randn(2, dim, generator=seeded(dim))
+    exact = position / variance + (position @ inputs.T - targets) @ inputs
+    for size in (1, 2, 4):
+        batches = [list(batch) for batch in itertools.combinations(range(total), size)]
+        found = [minibatch_gradient(position.clone(), inputs[batch], targets[batch], total, variance) for batch in batches]
+        assert_close(sum(found) / len(found), exact, f"the mean over all minibatches of {size}")
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 2 Its noise (10 points)
 #
 # Minibatches are drawn **without replacement**, each of the $\binom Nn$ with the same probability.
-# Compute the exact covariance $V(\theta)$ of the estimate from all $N$ examples, by a formula rather than by listing minibatches.
+# Compute the exact covariance $V(\theta)$ of the estimate from all $N$ examples, by a formula: an answer that lists minibatches scores zero.
+#
+# See *Minibatch noise*, “Counting every minibatch”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "itertools.combinations"]
 def noise_variance(position, inputs, targets, batch_size):
     """Compute V: position (1, dim), inputs (N, dim) and targets (N,) of all the data -> (dim, dim)."""
     ### BEGIN SOLUTION
@@ -111,15 +124,24 @@ def noise_variance(position, inputs, targets, batch_size):
 # %% nbgrader={"grade": true, "grade_id": "variance-test", "locked": true, "points": 10, "schema_version": 3, "solution": false, "task": false}
 inputs, targets = regression()
 position = torch.tensor([[0.7, -0.4]])
-assert_shape(noise_variance(position.clone(), inputs, targets, 3), (2, 2), "V")
+# POINTS 3: the simplest cases
+four = torch.tensor([[0.0]]), torch.ones(4, 1), torch.tensor([-1.0, -1.0, 2.0, 2.0])
+found = noise_variance(*fresh(*four), 2)
+assert_shape(found, (1, 1), "V in one dimension")
+assert_close(found, torch.tensor([[12.0]]), "V of two of four examples, whose gradients are 1, 1, -2 and -2")
 assert_close(noise_variance(position.clone(), inputs, targets, 6), torch.zeros(2, 2), "V of a minibatch of all the data")
+# POINTS 7: every minibatch counted
+gradients = (position @ inputs.T - targets).T * inputs
+all_batches = torch.stack([2 * gradients[list(batch)].sum(0) for batch in itertools.combinations(range(6), 3)])
+assert_close(noise_variance(position.clone(), inputs, targets, 3), torch.cov(all_batches.T, correction=0), "V of minibatches of 3")
 ### BEGIN HIDDEN TESTS
-for size, position in [(1, torch.tensor([[0.7, -0.4]])), (2, torch.tensor([[2.0, 1.0]])), (4, torch.tensor([[-1.0, 0.0]]))]:
+for total, size, dim in [(6, 1, 2), (6, 4, 2), (7, 2, 3), (5, 3, 1)]:
+    inputs, targets = regression(total, dim, seed=total)
+    position = torch.randn(1, dim, generator=seeded(size))
     gradients = (position @ inputs.T - targets).T * inputs
-    all_batches = torch.stack([6 / size * gradients[list(batch)].sum(0) for batch in itertools.combinations(range(6), size)])
-    assert_close(
-        noise_variance(position.clone(), inputs, targets, size), torch.cov(all_batches.T, correction=0), f"V of minibatches of {size}"
-    )
+    all_batches = torch.stack([total / size * gradients[list(batch)].sum(0) for batch in itertools.combinations(range(total), size)])
+    exact = torch.cov(all_batches.T, correction=0).reshape(dim, dim)
+    assert_close(noise_variance(position.clone(), inputs, targets, size), exact, f"V of minibatches of {size} of {total}")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -141,9 +163,11 @@ for size, position in [(1, torch.tensor([[0.7, -0.4]])), (2, torch.tensor([[2.0,
 # ## 3 An estimate of the noise, from one minibatch (10 points)
 #
 # While sampling, $V$ is not known, but the gradients $g_i$ of the minibatch's own examples are. Make of them an **unbiased** estimate of $V$, still for minibatches without replacement.
+#
+# See *Estimating the noise*, “The noise, from the examples of a minibatch”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def estimate_noise_variance(gradients, num_examples):
     """Estimate V: gradients (n, dim), one row for each example of the minibatch, none of them scaled -> (dim, dim)."""
     ### BEGIN SOLUTION
@@ -153,17 +177,27 @@ def estimate_noise_variance(gradients, num_examples):
 
 
 # %% nbgrader={"grade": true, "grade_id": "estimate-test", "locked": true, "points": 10, "schema_version": 3, "solution": false, "task": false}
+# POINTS 3: the simplest cases
 gradients = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
 assert_shape(estimate_noise_variance(gradients.clone(), 10), (2, 2), "the estimate")
 assert_close(estimate_noise_variance(gradients.clone(), 2), torch.zeros(2, 2), "the estimate from a minibatch of all the data")
-### BEGIN HIDDEN TESTS
+one = estimate_noise_variance(torch.tensor([[1.0], [3.0]]), 4)
+assert_shape(one, (1, 1), "the estimate in one dimension")
+assert_close(one, torch.tensor([[8.0]]), "the estimate from two of four examples, with gradients 1 and 3")
+# POINTS 7: unbiased
 inputs, targets = regression()
 gradients = (torch.tensor([[0.7, -0.4]]) @ inputs.T - targets).T * inputs
-for size in (2, 3, 5):
-    batches = [list(batch) for batch in itertools.combinations(range(6), size)]
-    exact = torch.cov(torch.stack([6 / size * gradients[batch].sum(0) for batch in batches]).T, correction=0)
-    mean = sum(estimate_noise_variance(gradients[batch], 6) for batch in batches) / len(batches)
-    assert_close(mean, exact, f"the mean of the estimate over all minibatches of {size}")
+batches = [list(batch) for batch in itertools.combinations(range(6), 3)]
+exact = torch.cov(torch.stack([2 * gradients[batch].sum(0) for batch in batches]).T, correction=0)
+mean = sum(estimate_noise_variance(gradients[batch], 6) for batch in batches) / len(batches)
+assert_close(mean, exact, "the mean of the estimate over all minibatches of 3 of 6 examples")
+### BEGIN HIDDEN TESTS
+for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
+    gradients = torch.randn(total, dim, generator=seeded(size)) + 1
+    batches = [list(batch) for batch in itertools.combinations(range(total), size)]
+    exact = torch.cov(torch.stack([total / size * gradients[batch].sum(0) for batch in batches]).T, correction=0)
+    mean = sum(estimate_noise_variance(gradients[batch], total) for batch in batches) / len(batches)
+    assert_close(mean, exact, f"the mean of the estimate over all minibatches of {size} of {total} examples")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -173,9 +207,11 @@ for size in (2, 3, 5):
 # One step draws a fresh momentum $r \sim N(0, 1)$ in every coordinate and follows $L$ leapfrog steps.
 # Both kinds of leapfrog are right: kick–drift–kick, where the two half kicks between neighbouring drifts **share one** stochastic gradient ($L + 1$ gradients in all), or drift–kick–drift ($L$ gradients).
 # Every gradient has its own noise.
+#
+# See *Naive stochastic-gradient HMC*, “The obvious algorithm”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def naive_sghmc_step(stochastic_gradient, position, step_size, num_steps, generator):
     """Take one step of naive SGHMC: position (chains, dim) -> the new position (chains, dim).
 
@@ -193,14 +229,22 @@ def naive_sghmc_step(stochastic_gradient, position, step_size, num_steps, genera
 
 
 # %% nbgrader={"grade": true, "grade_id": "naive-test", "locked": true, "points": 10, "schema_version": 3, "solution": false, "task": false}
-moved = naive_sghmc_step(noisy(lambda position: position, 0.0), torch.ones(1, 3), 0.1, 5, seeded(1))
-assert_shape(moved, (1, 3), "the new position")
-assert not torch.equal(moved, torch.ones(1, 3)), "the position should move"
+def flight(position):
+    return 0 * position
+
+
+# Without a force a step is a flight over 0.5 r with r ~ N(0, 1).
+generator = seeded(1)
+moved, again = (naive_sghmc_step(noisy(flight, 0.0), torch.ones(2, 5_000), 0.1, 5, generator) for _ in range(2))
+assert_shape(moved, (2, 5_000), "the new position of two chains")
+z, z_again = 2 * (moved - 1), 2 * (again - 1)
+assert abs(float((z * z_again).mean())) < 0.1, "every call should draw another momentum"
+assert abs(float((z[0] * z[1]).mean())) < 0.1, "every chain should have a momentum of its own"
+assert_normal(moved - 1, 0.0, 0.25, "the flight")
 
 
 ### BEGIN HIDDEN TESTS
-# In the bowl with curvature A a step is linear, θ' = Fθ + N(0, Q), and F and Q are known exactly for either kind of leapfrog. Twenty
-# thousand coordinates are as many independent draws. Eight statistical checks, each with a false-alarm rate of 5e-6.
+# In the bowl with curvature A a step is linear, θ' = Fθ + N(0, Q), and F and Q are known exactly for either kind of leapfrog.
 def drift_first(curvature, step_size, num_steps, noise):
     drift = LinearChain(torch.tensor([[1.0, step_size / 2], [0.0, 1.0]]), torch.zeros(2, 2))
     kick = LinearChain(torch.tensor([[1.0, 0.0], [-step_size * curvature, 1.0]]), torch.diag(torch.tensor([0.0, step_size**2 * noise])))
@@ -208,14 +252,10 @@ def drift_first(curvature, step_size, num_steps, noise):
     return fresh_momentum.then(drift.then(kick).then(drift).power(num_steps))
 
 
-for seed, (curvature, step_size, num_steps, noise) in enumerate([(1.0, 0.4, 1, 50.0), (0.5, 0.3, 6, 20.0)]):
-    draws = naive_sghmc_step(
-        noisy(lambda position, curvature=curvature: curvature * position, noise),
-        torch.full((1, 20_000), 2.0),
-        step_size,
-        num_steps,
-        seeded(seed),
-    ).flatten()
+def assert_law(curvature, step_size, num_steps, noise, seed):
+    """Demand that twenty thousand coordinates from θ = 2 have the law of either chain."""
+    force = noisy(lambda position: curvature * position, noise)
+    draws = naive_sghmc_step(force, torch.full((2, 10_000), 2.0), step_size, num_steps, seeded(seed))
     laws = [
         naive_sghmc_chain(torch.tensor([[curvature]]), step_size, num_steps, noise),
         drift_first(curvature, step_size, num_steps, noise),
@@ -223,26 +263,42 @@ for seed, (curvature, step_size, num_steps, noise) in enumerate([(1.0, 0.4, 1, 5
     complaints = []
     for law in laws:
         try:
-            assert_mean(draws, 2 * law.transition[0, 0], f"the mean after {num_steps} leapfrog steps from θ = 2")
-            assert_variance(draws, law.noise_covariance[0, 0], f"the variance after {num_steps} leapfrog steps", 2 * law.transition[0, 0])
+            what = f"the position after {num_steps} leapfrog steps of size {step_size} from θ = 2, with V = {noise},"
+            assert_normal(draws, float(2 * law.transition[0, 0]), float(law.noise_covariance[0, 0]), what)
         except AssertionError as complaint:
             complaints.append(complaint)
     assert len(complaints) < 2, f"{complaints[0]}; and for drift-kick-drift: {complaints[1]}"
+
+
+### END HIDDEN TESTS
+# POINTS 4: the trajectory, without noise
+draws = naive_sghmc_step(noisy(lambda position: position, 0.0), torch.full((2, 2_000), 2.0), 0.02, 80, seeded(2))
+assert_mean(draws.flatten(), 2 * math.cos(1.6), "the position after a time 1.6 from θ = 2 in the bowl, by tiny steps", std=1.0)
+### BEGIN HIDDEN TESTS
+assert_law(1.0, 0.9, 3, 0.0, seed=3)
+### END HIDDEN TESTS
+# POINTS 6: the noise of the gradients
+# Without a force, two steps of size 1 lead from 0 to 2r and the kicks of V = 4: their variance is 8 if you kick first, 10 if you drift first.
+kicked = naive_sghmc_step(noisy(flight, 4.0), torch.zeros(2, 2_000), 1.0, 2, seeded(4))
+assert_normal(kicked, 0.0, min(12.0, 14.0, key=lambda variance: abs(float(kicked.var()) - variance)), "the position after two steps")
+### BEGIN HIDDEN TESTS
+assert_law(1.0, 0.4, 1, 50.0, seed=5)
+assert_law(0.5, 0.3, 6, 20.0, seed=6)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 2 (6 points).** In the naive algorithm, by how much does the noise of one leapfrog step raise the variance of a momentum, and by how much, at first, the mean energy?
-# Over a fixed time $t$, does the damage vanish as $\varepsilon \to 0$ for a fixed $V$? And per draw, why does it not help to take more leapfrog steps?
-# Why can a decision with the exact $U$ repair it only at a price that nobody wants to pay?
+# **Question 2 (6 points).** What the noise of the gradients does to the naive algorithm:
+#
+# 1. By how much does the noise of one leapfrog step raise the variance of a momentum? Add it up over a fixed time $t$: does the damage vanish as $\varepsilon \to 0$ for a fixed $V$, and how fast? (4 points)
+# 2. A decision with the exact $U$, as in HMC, would repair it. What does that cost? (2 points)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "naive-question", "locked": false, "points": 6, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# A kick of length $\varepsilon$ adds $N(0, \varepsilon^2V)$ to the momentum: its variance rises by $\varepsilon^2V$ per coordinate, and $E[H]$ by $\tfrac12\varepsilon^2\operatorname{tr}V$.
-# Over a time $t$ there are $t/\varepsilon$ steps: $\varepsilon tV = 2Bt$ with $B = \tfrac12\varepsilon V$. It vanishes as $\varepsilon \to 0$, but only in proportion to $\varepsilon$, so at a cost in gradients that grows as $1/\varepsilon$.
-# More leapfrog steps of the same size make a trajectory longer, and nothing takes energy out on the way: it gains more.
-# A Metropolis decision needs $H$ before and after, so the exact $U$ with all $N$ examples for every proposal, which minibatches were to avoid; and since the energy error grows with the length and the dimension, long trajectories are nearly always rejected.
+# 1. A kick of length $\varepsilon$ adds $N(0, \varepsilon^2V)$ to the momentum: its variance rises by $\varepsilon^2V$.
+# Over a time $t$ there are $t/\varepsilon$ steps: $\varepsilon tV = 2Bt$ with $B = \tfrac12\varepsilon V$. It vanishes as $\varepsilon \to 0$, but only in proportion to $\varepsilon$, while the cost in gradients grows as $1/\varepsilon$.
+# 2. A Metropolis decision needs $H$ before and after, so the exact $U$ with all $N$ examples for every proposal, which minibatches were to avoid; and since the energy error grows with the length and the dimension, long trajectories are nearly always rejected.
 #
-# **Rubric.** 2 points: $\varepsilon^2V$ and half of it for the energy. 2 points: over a time $\varepsilon tV$, vanishing at first order, and growth with the length. 2 points: all the data for each decision, and low acceptance (1 each).
+# **Rubric.** Part 1: 2 points for $\varepsilon^2V$, 1 for $\varepsilon tV$ over a time $t$, 1 for the first order. Part 2: 1 point for all the data at each decision, 1 for low acceptance.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -250,9 +306,11 @@ for seed, (curvature, step_size, num_steps, noise) in enumerate([(1.0, 0.4, 1, 5
 #
 # A colleague trains by SGD with momentum, $v \leftarrow (1 - \alpha)v - \eta\nabla\tilde U(\theta)$, $\theta \leftarrow \theta + v$, and knows the variance $V$ of her gradient noise (a number).
 # Translate her $\eta$ and $\alpha$ into the step size $\varepsilon$, the friction $C$ and the noise estimate $\hat B = \tfrac12\varepsilon V$ of SGHMC with mass 1.
+#
+# See *Stochastic-gradient HMC*, “The learning-rate form”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "settings", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "settings", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def sghmc_settings(learning_rate, momentum_decay, noise_variance):
     """Compute ε, C and B̂ of SGHMC from η, α and V: three numbers -> three numbers."""
     ### BEGIN SOLUTION
@@ -262,12 +320,24 @@ def sghmc_settings(learning_rate, momentum_decay, noise_variance):
 
 
 # %% nbgrader={"grade": true, "grade_id": "settings-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
-assert_close(sghmc_settings(1.0, 0.1, 0.0)[1], 0.1, "C for η = 1 and α = 0.1")
+# POINTS 2: the step size
+for rate, exact in [(0.04, 0.2), (1.0, 1.0)]:
+    assert_close(sghmc_settings(rate, 0.1, 3.0)[0], exact, f"ε for η = {rate}")
 ### BEGIN HIDDEN TESTS
-for rate, decay, variance in [(0.01, 0.1, 4.0), (4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
-    found = sghmc_settings(rate, decay, variance)
-    for name, value, exact in zip(("ε", "C", "B̂"), found, (rate**0.5, decay / rate**0.5, rate**0.5 * variance / 2), strict=True):
-        assert_close(value, exact, f"{name} for η = {rate}, α = {decay}, V = {variance}")
+for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
+    assert_close(sghmc_settings(rate, decay, variance)[0], rate**0.5, f"ε for η = {rate}, α = {decay}, V = {variance}")
+### END HIDDEN TESTS
+# POINTS 3: the friction
+assert_close(sghmc_settings(0.04, 0.1, 3.0)[1], 0.5, "C for η = 0.04 and α = 0.1")
+### BEGIN HIDDEN TESTS
+for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
+    assert_close(sghmc_settings(rate, decay, variance)[1], decay / rate**0.5, f"C for η = {rate}, α = {decay}, V = {variance}")
+### END HIDDEN TESTS
+# POINTS 3: the noise estimate
+assert_close(sghmc_settings(0.04, 0.1, 3.0)[2], 0.3, "the noise estimate for η = 0.04 and V = 3")
+### BEGIN HIDDEN TESTS
+for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
+    assert_close(sghmc_settings(rate, decay, variance)[2], rate**0.5 * variance / 2, f"B̂ for η = {rate}, α = {decay}, V = {variance}")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -280,9 +350,11 @@ for rate, decay, variance in [(0.01, 0.1, 4.0), (4e-4, 0.03, 2.5), (0.25, 0.9, 0
 # $$
 #
 # with the gradient at the position where the chain has just arrived. The other order is as right: first the momentum, with the gradient at the old position, then the position with the **new** momentum. Explicit Euler, where both updates read the old state, is not.
+#
+# See *Stochastic-gradient HMC*, “The algorithm” and “The order of the updates”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def sghmc_step(stochastic_gradient, position, momentum, step_size, friction, noise_estimate, generator):
     """Take one step of SGHMC: position and momentum (chains, dim) -> the new position and the new momentum (chains, dim)."""
     ### BEGIN SOLUTION
@@ -294,34 +366,56 @@ def sghmc_step(stochastic_gradient, position, momentum, step_size, friction, noi
 
 
 # %% nbgrader={"grade": true, "grade_id": "sghmc-test", "locked": true, "points": 14, "schema_version": 3, "solution": false, "task": false}
-moved, slowed = sghmc_step(noisy(lambda position: 0 * position, 0.0), torch.ones(1, 3), torch.ones(1, 3), 0.1, 2.0, 2.0, seeded(1))
-assert_shape(moved, (1, 3), "the new position")
+def quiet(position):
+    return 0 * position
+
+
+# Without a force, one step from θ = 0, r = 1 leaves friction and injected noise: whatever its size, it should be normal, and new.
+generator = seeded(1)
+zero, one = torch.zeros(2, 5_000), torch.ones(2, 5_000)
+(moved, kicked), (_, again) = (sghmc_step(noisy(quiet, 0.0), *fresh(zero, one), 0.1, 2.0, 0.5, generator) for _ in range(2))
+assert_shape(moved, (2, 5_000), "the new position of two chains")
+assert_shape(kicked, (2, 5_000), "the new momentum of two chains")
+z, z_again = ((r - r.mean()) / r.std() for r in (kicked, again))
+assert abs(float((z**4).mean()) - 3) < 0.5, "the injected noise should be normally distributed"
+assert abs(float((z * z_again).mean())) < 0.1, "every call should draw other noise"
+assert abs(float((z[0] * z[1]).mean())) < 0.1, "every chain should have noise of its own"
+# POINTS 5: friction, force and order, without noise
+moved, slowed = sghmc_step(noisy(quiet, 0.0), torch.ones(1, 3), torch.ones(1, 3), 0.1, 2.0, 2.0, seeded(2))
 assert_close(slowed, torch.full((1, 3), 0.8), "the momentum after friction alone")
+states = torch.tensor([[1.0], [0.5], [-2.0]]), torch.tensor([[-2.0], [0.0], [3.0]])
+moved, kicked = sghmc_step(noisy(lambda position: position, 0.0), *fresh(*states), 0.3, 2.0, 2.0, seeded(2))
+position_first = states[0] + 0.3 * states[1], 0.4 * states[1] - 0.3 * (states[0] + 0.3 * states[1])
+momentum_first = states[0] + 0.3 * (0.4 * states[1] - 0.3 * states[0]), 0.4 * states[1] - 0.3 * states[0]
+exact = position_first if torch.allclose(moved, position_first[0]) else momentum_first
+assert_close(moved, exact[0], "the position after one step in the bowl, ε = 0.3 and C = 2")
+assert_close(kicked, exact[1], "the momentum after one step in the bowl, ε = 0.3 and C = 2")
 ### BEGIN HIDDEN TESTS
-# From a fixed state the new one is normal, with a mean and a covariance that are known exactly for either order. Twenty thousand
-# coordinates are as many independent draws. At most six statistical checks, each with a false-alarm rate of 5e-6.
-for seed, (curvature, step_size, friction, noise, estimate) in enumerate([(1.0, 0.3, 2.0, 4.0, 0.6), (0.5, 0.2, 1.0, 3.0, 0.1)]):
-    start = torch.full((1, 20_000), 1.0), torch.full((1, 20_000), -2.0)
-    moved, kicked = sghmc_step(
-        noisy(lambda position, curvature=curvature: curvature * position, noise),
-        *fresh(*start),
-        step_size,
-        friction,
-        estimate,
-        seeded(seed),
-    )
-    spread = step_size**2 * noise + 2 * (friction - estimate) * step_size
-    if float(torch.as_tensor(moved).std()) < 1e-9:  # position first
-        assert_close(moved[0, 0], 1.0 - 2.0 * step_size, "the position after one step from (1, -2)")
-        place = 1.0 - 2.0 * step_size
-        pull = torch.zeros(20_000)
+for curvature, step_size, friction in [(0.5, 0.2, 1.0), (3.0, 0.1, 4.0)]:
+    places, momenta = torch.randn(2, 4, 3, generator=seeded(3))
+    moved, kicked = sghmc_step(noisy(lambda x: curvature * x**3, 0.0), *fresh(places, momenta), step_size, friction, friction, seeded(4))
+    first = places + step_size * momenta
+    slowed = (1 - step_size * friction) * momenta
+    if torch.allclose(moved, first):
+        exact = first, slowed - step_size * curvature * first**3
     else:
-        place = 1.0
-        pull = moved.flatten() - 1.0 - step_size * kicked.flatten()
-        assert_close(pull, torch.zeros(20_000), "the position minus what the new momentum makes of it")
+        exact = places + step_size * (slowed - step_size * curvature * places**3), slowed - step_size * curvature * places**3
+    assert_close(torch.stack([moved, kicked]), torch.stack(exact), f"one step with ε = {step_size}, C = {friction} and U = {curvature}θ⁴/4")
+### END HIDDEN TESTS
+# POINTS 9: noise of the right size
+assert_normal(kicked, 0.8, 2 * (2.0 - 0.5) * 0.1, "the momentum after one step from θ = 0, r = 1 without a force")
+### BEGIN HIDDEN TESTS
+# From a fixed state the new momentum is normal for either order, with a known law.
+for seed, (curvature, step_size, friction, noise, estimate) in enumerate([(1.0, 0.3, 2.0, 4.0, 0.6), (0.5, 0.2, 1.0, 3.0, 0.0)]):
+    force = noisy(lambda position: curvature * position, noise)
+    start = torch.full((2, 10_000), 1.0), torch.full((2, 10_000), -2.0)
+    moved, kicked = sghmc_step(force, *fresh(*start), step_size, friction, estimate, seeded(seed))
+    place = 1.0 - 2.0 * step_size if float(moved.std()) < 1e-9 else 1.0  # where the gradient was taken
     exact = -2.0 + 2.0 * step_size * friction - step_size * curvature * place
-    assert_mean(kicked.flatten(), exact, "the mean of the momentum after one step from (1, -2)")
-    assert_variance(kicked.flatten(), spread, "the variance of the momentum after one step", exact)
+    spread = step_size**2 * noise + 2 * (friction - estimate) * step_size
+    assert_normal(kicked, exact, spread, "the momentum after one step from (1, -2) with a noisy gradient")
+    z = (kicked - exact) / spread**0.5
+    assert_mean(torch.stack([z[0] * z[1], z[0] * z[0].roll(1)], -1), 0.0, "the correlation of chains and of coordinates", std=1.0)
 ### END HIDDEN TESTS
 
 # %% [markdown]

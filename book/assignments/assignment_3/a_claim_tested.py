@@ -13,12 +13,15 @@
 #
 # A report says that a new sampler is right, and shows a number. You will say what would refute it, build what it takes to try, find the flaw, and put it to use.
 #
-# *Before you start*, read the chapters *Stochastic-gradient HMC* and *The no-U-turn sampler*; keep *SGNUTS* for after question 1.
-# *It takes* three to four hours.
+# *Before you start*, read the chapters *Stochastic-gradient HMC* (in *Stochastic gradients*) and *The no-U-turn sampler* (in *Foundations*); keep *SGNUTS* for after question 1. Each task names the sections that it rests on.
+# *It takes* four to five hours: two for the code, one for the two questions, the rest for the experiment.
 # *It is worth* 100 points: 60 for five code tasks, graded by tests; 25 for two questions and 15 for a figure and what you read in it, marked by hand.
 #
-# A code task's test cell stands below it. Grading runs it with more tests, at other numbers; the points are given if all of them pass.
-# Positions and momenta are tensors `(chains, dim)`, the mass is 1. Here the functions must work for many chains at once, and for one; how they do it is up to you.
+# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy, SciPy and ArviZ are allowed; `sgmc`, which holds much of what you are asked to write, is not, and a task that uses it scores zero.
+# In the experiment you may use what you like.
+#
+# A code task's test cell stands below it. Its parts begin with `# POINTS` and are graded one by one; grading runs each of them with more tests, at other numbers. `make test A=assignment_3` tells which of them pass.
+# Positions and momenta are tensors `(chains, dim)`, the mass is 1. Your functions must work for any number of chains at once, also for one; how they do it is up to you. They may change their arguments in place.
 # All randomness comes from the generator, or the seed, that a function is given.
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
@@ -26,7 +29,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import assert_close, assert_mean, assert_shape, assert_variance, seeded
+from checks import assert_close, assert_mean, assert_normal, assert_shape, assert_share, fresh, seeded
 
 from sgmc.figures import use_style
 
@@ -93,9 +96,11 @@ def energy(position, momentum):
 # $$
 #
 # The middle equation has $r'$ on both sides; solve it. The noise is independent for every chain and coordinate. `gradient` maps `(chains, dim)` to `(chains, dim)`.
+#
+# See *Stochastic-gradient HMC*, “A splitting is a list of flows”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def palindromic_step(position, momentum, gradient, step_size, friction, generator):
     """Half a drift, a kick with friction and noise, half a drift; returns the new position and momentum."""
     ### BEGIN SOLUTION
@@ -108,30 +113,39 @@ def palindromic_step(position, momentum, gradient, step_size, friction, generato
 
 
 # %% nbgrader={"grade": true, "grade_id": "palindromic-step-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
+# Without a force, one step from θ = 0, r = 1 leaves friction and noise: whatever its size, it should be normal, and new.
 generator = seeded(31)
-theta, r = torch.tensor([[0.3, -1.0]]), torch.tensor([[0.5, 2.0]])
-there = palindromic_step(theta.clone(), r.clone(), lambda x: x, 0.1, 0.0, generator)
-back = palindromic_step(there[0].clone(), -there[1], lambda x: x, 0.1, 0.0, generator)
+free = [palindromic_step(torch.zeros(2, 5_000), torch.ones(2, 5_000), lambda x: 0 * x, 0.5, 1.0, generator) for _ in range(2)]
+for what, tensor in zip(("position", "momentum"), free[0], strict=True):
+    assert_shape(tensor, (2, 5_000), f"the new {what}")
+z, z_again = ((momentum - momentum.mean()) / momentum.std() for _, momentum in free)
+assert abs(float((z**4).mean()) - 3) < 0.5, "the noise should be normally distributed"
+for same in ((z * z_again).mean(), (z[0] * z[1]).mean(), (z[:, 1:] * z[:, :-1]).mean()):
+    assert abs(float(same)) < 0.1, "every call, every chain and every coordinate should have noise of its own"
+# POINTS 5: without friction
+theta, r = torch.tensor([[0.3, -1.0], [2.0, 0.0]]), torch.tensor([[0.5, 2.0], [1.0, -1.0]])
+one = palindromic_step(theta.clone(), r.clone(), lambda x: x, 0.5, 0.0, generator)
+assert_close(one[0], torch.tensor([[0.496875, 0.0625], [2.21875, -0.46875]]), "the position after one step on U = ½|θ|² with ε = 0.5")
+assert_close(one[1], torch.tensor([[0.2875, 2.25], [-0.125, -0.875]]), "the momentum after one step on U = ½|θ|² with ε = 0.5")
+### BEGIN HIDDEN TESTS
+there = palindromic_step(theta.clone(), r.clone(), lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator)
+y = theta + 0.05 * r
+momentum = r - 0.1 * (4 * y**3 - 4 * y)
+assert_close(torch.cat(there), torch.cat([y + 0.05 * momentum, momentum]), "one step in a double well")
+back = palindromic_step(there[0].clone(), -there[1], lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator)
 assert_close(back[0], theta, "without friction, a step, a flip and a step lead back to the position")
 assert_close(back[1], -r, "without friction, a step, a flip and a step lead back to the momentum, reversed")
-moved = palindromic_step(torch.zeros(1, 5_000), torch.ones(1, 5_000), lambda x: x, 0.5, 1.0, generator)[1]
-assert_mean(moved[0], (0.75 - 0.125) / 1.25, "the momentum after one step from θ = 0, r = 1 on U = ½|θ|², with ε = 0.5 and C = 1")
+### END HIDDEN TESTS
+# POINTS 7: friction and noise
+assert_normal(free[0][1], 0.75 / 1.25, 2 * 0.5 / 1.25**2, "the momentum after one step from θ = 0, r = 1 without a force, ε = 0.5, C = 1")
 ### BEGIN HIDDEN TESTS
-# Four statistical calls; the rest is exact.
 for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
-    generator = seeded(seed)
-    theta, r = torch.full((1, 20_000), 0.6), torch.full((1, 20_000), -1.0)
-    new_theta, new_r = palindromic_step(theta.clone(), r.clone(), lambda x: 4 * x**3 - 4 * x, step_size, friction, generator)
-    assert_shape(new_theta, (1, 20_000), "the new position")
-    assert_shape(new_r, (1, 20_000), "the new momentum")
+    theta, r = torch.full((2, 10_000), 0.6), torch.full((2, 10_000), -1.0)
+    new_theta, new_r = palindromic_step(theta.clone(), r.clone(), lambda x: 4 * x**3 - 4 * x, step_size, friction, seeded(seed))
     y = 0.6 - 0.5 * step_size
     assert_close(new_theta, y + step_size / 2 * new_r, "the last half drift goes with the new momentum")
     mean = (-(1 - step_size * friction / 2) - step_size * (4 * y**3 - 4 * y)) / (1 + step_size * friction / 2)
-    assert_mean(new_r[0], mean, "the mean of the new momentum")
-    variance = 2 * friction * step_size / (1 + step_size * friction / 2) ** 2
-    assert_variance(new_r[0], variance, "the variance of the new momentum", mean=mean)
-new_r = palindromic_step(torch.zeros(30, 20), torch.zeros(30, 20), lambda x: x, 0.5, 1.0, seeded(3103))[1]
-assert len(new_r.unique()) > 590, "every chain and every coordinate has noise of its own"
+    assert_normal(new_r, mean, 2 * friction * step_size / (1 + step_size * friction / 2) ** 2, "the new momentum in a double well")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -142,9 +156,11 @@ assert len(new_r.unique()) > 590, "every chain and every coordinate has noise of
 # Return positions and momenta, each `(num_states, chains, dim)`, in the order of time, all momenta belonging to the film that runs forward.
 #
 # `step(position, momentum, generator)` returns a new position and momentum. (Growing more states than you need, and throwing some away, is fine.)
+#
+# See *The no-U-turn sampler*, “The obvious rule is wrong” and “Doubling”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def path(position, momentum, place, num_states, step, generator):
     """Grow a path around a start; place is (chains,), whole numbers from 0 to num_states - 1."""
     ### BEGIN SOLUTION
@@ -160,19 +176,28 @@ def path(position, momentum, place, num_states, step, generator):
 
 
 # %% nbgrader={"grade": true, "grade_id": "path-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
+def crooked_step(q, p, generator=None):
+    return q + 0.5 * p + 0.1, 0.8 * p - 0.3 * q + 0.2
+
+
+# POINTS 4: forward in time
+start = torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0]])
+positions, momenta = path(*fresh(*start), torch.tensor([0]), 3, crooked_step, seeded(32))
+assert_shape(positions, (3, 1, 2), "the positions")
+assert_shape(momenta, (3, 1, 2), "the momenta")
+states = [start]
+for _ in range(2):
+    states.append(crooked_step(*states[-1]))
+assert_close(positions[:, 0], torch.cat([q for q, _ in states]), "the start and two states after it")
+assert_close(momenta[:, 0], torch.cat([p for _, p in states]), "the momenta of the start and of two states after it")
+# POINTS 6: in both directions, each chain around a place of its own
 start = torch.zeros(2, 1), torch.ones(2, 1)
-positions, momenta = path(*start, torch.tensor([0, 2]), 3, lambda q, p, generator: (q + p, 0.5 * p), seeded(32))
-assert_shape(positions, (3, 2, 1), "the positions")
-assert_shape(momenta, (3, 2, 1), "the momenta")
+positions, momenta = path(*fresh(*start), torch.tensor([0, 2]), 3, lambda q, p, generator: (q + p, 0.5 * p), seeded(32))
 assert_close(positions[:, 0, 0], torch.tensor([0.0, 1.0, 1.5]), "the start and two states after it")
 assert_close(positions[:, 1, 0], torch.tensor([-1.5, -1.0, 0.0]), "two states before the start, and the start")
 assert_close(momenta[:, 1, 0], torch.tensor([0.25, 0.5, 1.0]), "the momenta of the film that runs forward")
 ### BEGIN HIDDEN TESTS
 # Exact: every state of every chain is grown once more, by hand.
-
-
-def crooked_step(q, p, generator=None):
-    return q + 0.5 * p + 0.1, 0.8 * p - 0.3 * q + 0.2
 
 
 def backward(q, p):
@@ -181,7 +206,7 @@ def backward(q, p):
 
 
 generator = seeded(3200)
-for num_states, chains, dim in ((5, 40, 2), (1, 3, 1), (8, 1, 3)):
+for num_states, chains, dim in ((5, 12, 2), (1, 3, 1), (8, 1, 3)):
     q0, p0 = torch.randn(2, chains, dim, generator=generator)
     place = torch.randint(num_states, (chains,), generator=generator)
     positions, momenta = path(q0.clone(), p0.clone(), place.clone(), num_states, crooked_step, generator)
@@ -195,28 +220,33 @@ for num_states, chains, dim in ((5, 40, 2), (1, 3, 1), (8, 1, 3)):
                 assert_close(momenta[k, chain], p, f"momenta {'after' if direction == 1 else 'before'} the start")
                 q, p = move(q, p)
                 k += direction
-positions, _ = path(
-    torch.zeros(20, 1),
-    torch.zeros(20, 1),
-    torch.full((20,), 2),
-    5,
-    lambda q, p, generator: (torch.randn(q.shape, generator=generator), p),
-    seeded(3201),
-)
-moved = torch.cat([positions[:2], positions[3:]]).flatten()
-assert len(moved.unique()) > 78, "every step has noise of its own"
+
+
 ### END HIDDEN TESTS
+# POINTS 2: every step has noise of its own
+def noisy_step(q, p, generator):
+    return torch.randn(q.shape, generator=generator), p
+
+
+generator = seeded(3201)
+places = torch.full((20,), 2)
+moved = [path(torch.zeros(20, 1), torch.zeros(20, 1), places.clone(), 5, noisy_step, generator)[0] for _ in range(2)]
+noise = torch.cat([torch.cat([positions[:2], positions[3:]]).flatten() for positions in moved])
+assert len(noise.unique()) == 160, "every step of every chain and of every call should have noise of its own"
+assert_close(moved[0][2], torch.zeros(20, 1), "the start, where it was put")
 
 # %% [markdown]
 # ## 3 Place, grow, choose (12 points)
 #
-# Write the transition: draw a place for the start, uniform on $0, \dots, n - 1$; grow the path; go to state $k$ of it with probability $\omega_k/\sum_i\omega_i$, where $\log\omega$ is given.
+# Write the transition: draw a place for the start of each chain, independent and uniform on $0, \dots, n - 1$; grow the path; go to state $k$ of it with probability $\omega_k/\sum_i\omega_i$, where $\log\omega$ is given.
 #
 # `grow(position, momentum, place)` returns what `path` returns, and `log_weight(positions, momenta)` maps `(..., dim)` to `(...)`.
 # Return the chosen position and its momentum, each `(chains, dim)`.
+#
+# See *The no-U-turn sampler*, “Why it works”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "transition", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "transition", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def transition(position, momentum, log_weight, grow, num_states, generator):
     """Move to a state of a window around the start, chosen with the given weights."""
     ### BEGIN SOLUTION
@@ -236,41 +266,58 @@ def walk(position, momentum, place, num_states):
     return positions, 10 * positions + 1
 
 
-chosen, belonging = transition(
-    torch.zeros(500, 1),
-    torch.ones(500, 1),
-    lambda q, p: torch.where(q[..., 0] == 0, 50.0, 0.0),
-    lambda q, p, place: walk(q, p, place, 4),
-    4,
-    seeded(33),
-)
-assert_shape(chosen, (500, 1), "the chosen position")
+def moves(num_states, slope, chains, generator):
+    """Make a transition of chains that start at 0, with weights e^(slope θ); give places and moves, each (chains,)."""
+    places = []
+
+    def grow(position, momentum, place):
+        places.append(torch.as_tensor(place).reshape(-1))
+        return walk(position, momentum, place, num_states)
+
+    start = torch.zeros(chains, 2), torch.ones(chains, 2)
+    chosen, belonging = transition(*start, lambda q, p: slope * q[..., 0], grow, num_states, generator)
+    assert_shape(chosen, (chains, 2), "the chosen position")
+    assert_close(chosen[:, 0], chosen[:, 1], "both coordinates of the position are of one state")
+    assert_close(belonging, 10 * chosen + 1, "position and momentum are of one state")
+    place = torch.cat(places)
+    assert_shape(place, (chains,), "the places", torch.int64)
+    return place, chosen[:, 0]
+
+
+generator = seeded(33)
+(place, moved), (place_again, moved_again) = moves(4, 0.7, 2_000, generator), moves(4, 0.7, 2_000, generator)
+assert len(place.unique()) > 1, "every chain should have a place of its own"
+assert not torch.equal(place, place_again), "every call should draw other places"
+assert torch.equal(place, moves(4, 0.7, 2_000, seeded(33))[0]), "generators in the same state should lead to the same places"
+assert not torch.equal(place + moved, place_again + moved_again), "every call should choose anew"
+# POINTS 5: the place
+assert set(place.tolist()) == {0, 1, 2, 3}, "the places in a window of 4 are 0, 1, 2 and 3"
+### BEGIN HIDDEN TESTS
+# Places of different calls and of neighbouring chains are uniform and independent: 4 × 4 pairs, each as frequent as the others.
+for what, first, second in (("calls", place, place_again), ("chains", place[::2], place[1::2])):
+    assert_share((4 * first + second)[:, None] == torch.arange(16), 1 / 16, f"how often the places of two {what} are the given pair")
+
+
+### END HIDDEN TESTS
+# POINTS 7: the choice
+def heavy(q, p):
+    return torch.where(q[..., 0] == 0, 50.0, 0.0)
+
+
+chosen, belonging = transition(torch.zeros(500, 1), torch.ones(500, 1), heavy, lambda q, p, place: walk(q, p, place, 4), 4, generator)
 assert_close(chosen, torch.zeros(500, 1), "the start has nearly all the weight here, and is chosen")
 assert_close(belonging, torch.ones(500, 1), "the momentum that belongs to the chosen position")
 ### BEGIN HIDDEN TESTS
-# Three statistical calls, on the frequencies in 400 independent calls.
+# Whatever its place, each chain chooses state k with the probability p_k, independently of other chains.
 for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
-    generator = seeded(3300 + num_states)
-    expected = {}
-    for start in range(num_states):
-        weights = [math.exp(slope * (k - start)) for k in range(num_states)]
-        for k in range(num_states):
-            expected[k - start] = expected.get(k - start, 0) + weights[k] / sum(weights) / num_states
-    frequencies = []
-    for _ in range(400):
-        chosen, belonging = transition(
-            torch.zeros(50, 2),
-            torch.ones(50, 2),
-            lambda q, p: slope * q[..., 0],
-            lambda q, p, place: walk(q, p, place, num_states),
-            num_states,
-            generator,
-        )
-        assert_shape(chosen, (50, 2), "the chosen position")
-        assert_close(chosen[:, 0], chosen[:, 1], "both coordinates of the position are of one state")
-        assert_close(belonging, 10 * chosen + 1, "position and momentum are of one state")
-        frequencies.append([float((chosen[:, 0] == k).double().mean()) for k in expected])
-    assert_mean(frequencies, list(expected.values()), f"how often a chain moves by {list(expected)} in a window of {num_states}")
+    place, moved = moves(num_states, slope, 2_000, generator)
+    choice, states = place + moved.long(), torch.arange(num_states)
+    p = (slope * states).double().softmax(0)
+    pairs = (place[:, None, None] == states[:, None]) & (choice[:, None, None] == states)
+    assert_share(
+        pairs, (p / num_states).repeat(num_states), f"how often a place goes with a choice, in a window of {num_states}, slope {slope},"
+    )
+    assert_share(choice[::2] == choice[1::2], float((p**2).sum()), "how often two neighbouring chains choose the same state")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -280,9 +327,11 @@ for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
 # Before each transition draw a fresh momentum $r \sim N(0, 1)$. Throw away the first `warm_up` transitions, keep the next `num_draws`. Successive draws of a chain are correlated; chains are not.
 #
 # `move(position, momentum, generator)` returns a position and a momentum, each `(chains, 1)`. Start where you like.
+#
+# See *Markov chains*, “How much is a draw worth?”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def measure(move, chains, warm_up, num_draws, seed):
     """Estimate E[θ²] and its standard error."""
     ### BEGIN SOLUTION
@@ -299,29 +348,39 @@ def measure(move, chains, warm_up, num_draws, seed):
 
 
 # %% nbgrader={"grade": true, "grade_id": "measure-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
-value, standard_error = measure(lambda q, p, generator: (0.6 * q + 0.8 * p, p), 1_000, 50, 20, seed=34)
-assert abs(value - 1) < 5 * standard_error, "θ' = 0.6θ + 0.8r keeps a variance of one"
-assert 0.008 < standard_error < 0.022, f"the standard error from 1,000 chains of 20 draws is not {standard_error}"
+def autoregression(a, b):
+    """θ' = aθ + br with a fresh r: the variance is b²/(1 − a²), and θ² has the autocorrelations a^{2k}."""
+    return lambda q, p, generator: (a * q + b * p, torch.full_like(p, 9.0))
+
+
+value, standard_error = (float(number) for number in measure(autoregression(0.6, 0.8), 1_000, 50, 20, seed=34))
+other, _ = measure(autoregression(0.6, 0.8), 1_000, 50, 20, seed=35)
+assert value != float(other), "different seeds should give different values"
+# POINTS 5: the value
+assert abs(value - 1) < 0.11, "θ' = 0.6θ + 0.8r keeps a variance of one"
 ### BEGIN HIDDEN TESTS
-# θ' = aθ + br with a fresh r: variance v = b²/(1 − a²), and θ² has the autocorrelations a^{2k}. One statistical call. The squared
-# standard errors, averaged over 60 runs, vary by 2 %: a tolerance of 30 % raises no false alarm, and leaves room for batch means.
-a, b, chains, num_draws = 0.8, 1.5, 200, 100
+# The exact error of a mean of 40 draws of 2,000 chains is known.
+a, b, chains, num_draws = 0.8, 1.5, 2_000, 40
 variance = b**2 / (1 - a**2)
 lags = torch.arange(1, num_draws, dtype=torch.float64)
-inflation = 1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum())
-exact_error = math.sqrt(2 * variance**2 * inflation / (chains * num_draws))
-
-
-def autoregression(q, p, generator):
-    return a * q + b * p, torch.full_like(p, 9.0)
-
-
-torch.manual_seed(3400)
-runs = [measure(autoregression, chains, 100, num_draws, seed=3400 + k) for k in range(60)]
-assert len({float(value) for value, _ in runs}) > 50, "different seeds give different values"
-assert_mean([float(value) for value, _ in runs], variance, "E[θ²] in the stationary law")
-ratio = sum(float(error) ** 2 for _, error in runs) / 60 / exact_error**2
-assert 0.7 < ratio < 1.4, f"the squared standard error is {ratio:.3g} times the variance of the estimate"
+exact_error = math.sqrt(2 * variance**2 * (1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum())) / (chains * num_draws))
+values = [float(measure(autoregression(a, b), chains, 40, num_draws, seed=3400 + k)[0]) for k in range(4)]
+assert len(set(values)) == 4, "different seeds should give different values"
+assert_mean(values, variance, "E[θ²] in the stationary law", std=exact_error)
+### END HIDDEN TESTS
+# POINTS 7: its standard error
+assert abs(value - 1) < 5 * standard_error, "the value should be near the exact one, by its own standard error"
+assert 0.008 < standard_error < 0.022, f"the standard error from 1,000 chains of 20 draws is not {standard_error}"
+### BEGIN HIDDEN TESTS
+# The squared standard error from 2,000 chains varies by 5 %: a tolerance of 30 % raises no false alarm, and leaves room for batch means.
+for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
+    variance = b**2 / (1 - a**2)
+    lags = torch.arange(1, num_draws, dtype=torch.float64)
+    exact = 2 * variance**2 * (1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum())) / (2_000 * num_draws)
+    value, error = measure(autoregression(a, b), 2_000, 40, num_draws, seed=3410)
+    assert abs(float(value) - variance) < 6 * exact**0.5, f"E[θ²] should be {variance:.3g}, but it is {float(value):.3g}"
+    ratio = float(error) ** 2 / exact
+    assert 0.7 < ratio < 1.4, f"the squared standard error is {ratio:.3g} times the variance of the estimate"
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -430,42 +489,50 @@ plt.show()
 # A step with friction $C$ and noise of variance $2TC\varepsilon$ has $\mu \propto e^{-H/T}$ in place of $e^{-H}$: it samples at temperature $T$.
 #
 # 1. Write the temperature $T$ as a function of $\varepsilon$, $C$, $V$ and $\hat B$.
-# 2. With the result of question 2, find $\omega$ such that the transition has the law $e^{-H}$ although the path has the temperature $T$. Write a function that returns $\log\omega$ for a given energy function and temperature. An additive constant does not matter.
+# 2. With the result of question 2, find $\omega$ such that the transition has the law $e^{-H}$ although the path has the temperature $T$. Write a function that maps the energies $H$ of states to their $\log\omega$. An additive constant does not matter.
+#
+# See *Estimating the noise*, “What a wrong estimate does”; *SGNUTS*, “The repair”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def temperature_of(step_size, friction, noise_variance, noise_estimate):
-    """Give the temperature at which the path samples."""
+    """Give the temperature at which the path samples: four numbers -> a number."""
     ### BEGIN SOLUTION
     return 1 + (0.5 * step_size * noise_variance - noise_estimate) / friction
     ### END SOLUTION
 
 
-def repair(energy, temperature):
-    """Give log ω, a function of (position, momentum), for an energy that is a function of (position, momentum)."""
+def repair(energies, temperature):
+    """Give log ω of states with the energies H, a tensor (...), on a path of that temperature -> (...)."""
     ### BEGIN SOLUTION
-    return lambda position, momentum: -(1 - 1 / temperature) * energy(position, momentum)
+    return -(1 - 1 / temperature) * energies
     ### END SOLUTION
 
 
 # %% nbgrader={"grade": true, "grade_id": "repair-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
-assert_close(torch.tensor(float(temperature_of(0.1, 2.0, 4.0, 0.2))), 1.0, "the temperature with a perfect estimate of the noise")
-flat = repair(energy, 1.0)(torch.tensor([[0.0], [1.0]]), torch.tensor([[0.5], [2.0]]))
-assert_close(flat[0], flat[1], "the weights of two states at temperature one, where there is nothing to repair")
+# POINTS 5: the temperature
+assert_close(temperature_of(0.1, 2.0, 4.0, 0.2), 1.0, "the temperature with a perfect estimate of the noise")
+assert_close(temperature_of(0.1, 2.0, 4.0, 0.0), 1.1, "the temperature without an estimate")
 ### BEGIN HIDDEN TESTS
-# Exact: the weight is the density e^{−H} over the density e^{−H/T}, up to a constant.
 for step_size, friction, noise_variance, noise_estimate in ((0.25, 1.25, 4.0, 0.0), (0.1, 3.0, 2.0, 0.5), (0.05, 0.7, 10.0, 0.1)):
     noise = 2 * (friction - noise_estimate) * step_size + step_size**2 * noise_variance
-    value = float(temperature_of(step_size, friction, noise_variance, noise_estimate))
-    assert_close(torch.tensor(value), noise / (2 * friction * step_size), "the temperature")
-generator = seeded(3500)
+    found = temperature_of(step_size, friction, noise_variance, noise_estimate)
+    assert_close(found, noise / (2 * friction * step_size), "the temperature")
+### END HIDDEN TESTS
+# POINTS 7: the weights
+energies = torch.tensor([[0.5, 4.0], [1.0, 2.0]], dtype=torch.float64)
+flat = repair(energies.clone(), 1.0)
+assert_shape(flat, (2, 2), "one weight for every state and chain")
+assert_close(flat - flat[0, 0], torch.zeros(2, 2), "the differences of log-weights at temperature one, where there is nothing to repair")
+hot = repair(energies.clone(), 2.0)
+assert float(hot[0, 0]) > float(hot[0, 1]), "on a path that is too hot states of low energy need more weight"
+### BEGIN HIDDEN TESTS
+# Exact: the weight is the density e^{−H} over the density e^{−H/T}, up to a constant.
 for temperature in (1.4, 3.0, 0.6):
-    for function in (energy, lambda q, p: (q**4).sum(-1) + 0.5 * (p**2).sum(-1)):
-        q, p = torch.randn(2, 6, 4, 3, generator=generator)
-        log_weight = repair(function, temperature)(q, p)
-        assert_shape(log_weight, (6, 4), "one weight for every state and chain")
-        expected = function(q, p) / temperature - function(q, p)
-        assert_close(log_weight - log_weight[0, 0], expected - expected[0, 0], f"log-weights at temperature {temperature}")
+    energies = 3 * torch.rand(6, 4, generator=seeded(3500), dtype=torch.float64)
+    log_weight = repair(energies.clone(), temperature)
+    expected = energies / temperature - energies
+    assert_close(log_weight - log_weight[0, 0], expected - expected[0, 0], f"differences of log-weights at temperature {temperature}")
 ### END HIDDEN TESTS
 
 # %% [markdown]
