@@ -7,7 +7,7 @@ import nbformat
 
 from tests.assignments.running import ForkedPupil
 from tools.coursework import grading, judge, pairs
-from tools.coursework.confinement import obstacle
+from tools.coursework.confinement import UNCONFINED, obstacle
 from tools.coursework.judge import Limits
 from tools.coursework.submissions import rebuild
 
@@ -123,6 +123,11 @@ def judged(course, make, limits=LIMITS):
     *_, outcome = judge.judge(judge.read_cells(notebook.cells, item.read().cells), ForkedPupil, limits)
     points = {task.removesuffix("-test"): sum(one.points for one in verdicts) for task, verdicts in outcome.verdicts.items()}
     return grading.graded(notebook, outcome), points, [*remarks, *outcome.remarks]
+
+
+def remarks_on(grades, student):
+    """List the remarks on a student, but for the one that an unconfined run makes on everybody."""
+    return [row["remark"] for row in table(grades / "remarks.csv") if row["student_id"] == student and row["remark"] != UNCONFINED]
 
 
 def table(path):

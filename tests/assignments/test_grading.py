@@ -14,9 +14,9 @@ import pytest
 from nbconvert import HTMLExporter
 from nbgrader.api import Gradebook
 
-from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, judged, table, without
+from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, judged, remarks_on, table, without
 from tools.coursework import grading, judge, submissions
-from tools.coursework.confinement import obstacle
+from tools.coursework.confinement import UNCONFINED, obstacle
 from tools.coursework.judge import Limits
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
@@ -161,7 +161,7 @@ def check(graded, student, double, triple, remarks):
     rows = {row["task"]: row for row in table(graded / "tasks.csv") if row["student_id"] == name}
     assert {task: float(row["points"]) for task, row in rows.items()} == {"double": double, "triple": triple, "why": 0}
     assert {row["max_points"] for row in rows.values()} == {"5.0", "7.0", "8.0"}
-    said = [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == name]
+    said = remarks_on(graded, name)
     assert all(any(word in line for line in said) for word in remarks), said
     assert bool(said) == bool(remarks), said
     assert (graded / "feedback" / name / "assignment_1" / "small.html").exists()
@@ -192,8 +192,17 @@ def test_what_runs_out_of_time_is_judged_again_alone_and_nothing_else_is(graded_
     [("entering", "its points could not be entered: RecursionError: too deep"), ("reading", "it could not be read: MemoryError: no room")],
 )
 def test_what_entering_or_reading_a_submission_raises_is_a_remark_and_the_class_goes_on(graded, student, why):
-    assert [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == f"{student} raises"] == [why]
+    assert remarks_on(graded, f"{student} raises") == [why]
     assert f"{student} raises" in {row["student_id"] for row in table(graded / "grades.csv")}
+
+
+def test_who_was_graded_unconfined_has_a_remark_that_stays(course, tmp_path):
+    place = tmp_path / "submissions" / "ann" / "small.ipynb"
+    place.parent.mkdir(parents=True)
+    nbformat.write(answered(course), place)
+    for handed_in in (tmp_path / "submissions", None):
+        grading.grade(tmp_path / "grades", handed_in, course, is_confined=False)
+        assert [row["remark"] for row in table(tmp_path / "grades" / "remarks.csv")] == [UNCONFINED]
 
 
 @pytest.mark.parametrize("student", ["right", "loops for ever"])
