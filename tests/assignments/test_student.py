@@ -35,7 +35,10 @@ def notebook_of(folder, name):
 
 
 def make(folder, *arguments):
-    environment = {**os.environ, "PYTHONPATH": ""}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"
+    }  # a student has none
+    environment["PYTHONPATH"] = ""
     command = ["make", "-s", f"python={sys.executable}", "installed=", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
