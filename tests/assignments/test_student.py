@@ -35,10 +35,8 @@ def notebook_of(folder, name):
 
 
 def make(folder, *arguments):
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"
-    }  # a student has none
-    environment["PYTHONPATH"] = ""
+    # These tests may run below a make, whose settings a student has not.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))} | {"PYTHONPATH": ""}
     command = ["make", "-s", f"python={sys.executable}", "installed=", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
