@@ -189,11 +189,12 @@ def test_what_only_looks_like_what_is_forbidden_costs_nothing(body):
     "hides",
     [
         "sys.setprofile(None)",
+        "list(map(sys.setprofile, [None]))",
         "kept = sys.getprofile()\n    sys.setprofile(None)\n    torch.ones(1, requires_grad=True).sum().backward()\n    sys.setprofile(kept)",
         "threading.setprofile(None)\n    in_a_thread(lambda: torch.ones(1, requires_grad=True).sum().backward())",
         "_thread.start_new_thread(lambda: torch.ones(1, requires_grad=True).sum().backward(), ())",
     ],
-    ids=["off", "off and on", "off for threads", "a thread without it"],
+    ids=["off", "off by a function in C", "off and on", "off for threads", "a thread without it"],
 )
 def test_what_switches_off_what_notices_calls_is_noticed_itself(hides):
     cells = answer(f"{THREADS}\n\ndef f():\n    {hides}\n    return 1", "f", forbidden=("autograd",)), test_cell("assert f() == 1")
