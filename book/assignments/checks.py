@@ -1,8 +1,9 @@
-"""Checks with which the assignments are tested; visible and hidden tests use the same ones.
+"""Checks with which the assignments are tested, in visible and in hidden tests.
 
-A check raises an AssertionError whose sentence says what is wrong. A statistical check compares independent draws with a law that is
-known exactly, its spread included: an answer never sets the tolerance by which it is judged. A right answer fails one of them with
-probability ``FALSE_ALARM``.
+A check raises an AssertionError whose sentence says what is wrong. A statistical check
+compares independent draws with a law that is known exactly, its spread included: an
+answer never sets the tolerance by which it is judged. A right answer fails one of them
+with probability ``FALSE_ALARM``.
 """
 
 import numpy as np
@@ -10,14 +11,16 @@ import torch
 from scipy import stats
 from torch import Generator, Tensor
 
-FALSE_ALARM = 5e-6  # of one statistical check; an assignment has at most 15 of them, so 7.5e-5 in all
+# Of one statistical check; an assignment has at most 15 of them, so 7.5e-5 in all.
+FALSE_ALARM = 5e-6
 
 
 def seeded(seed: int) -> Generator:
     """Make a generator.
 
     Example:
-        >>> torch.equal(torch.randn(2, generator=seeded(1)), torch.randn(2, generator=seeded(1)))
+        >>> first, again = (torch.randn(2, generator=seeded(1)) for _ in range(2))
+        >>> torch.equal(first, again)
         True
     """
     return Generator().manual_seed(seed)
@@ -36,28 +39,41 @@ def fresh(*tensors: Tensor) -> list[Tensor]:
 
 
 def assert_shape(value, shape, what: str, dtype: torch.dtype | None = None) -> None:
-    """Demand a tensor of a shape, of finite numbers with a decimal point or of the ``dtype`` that is given.
+    """Demand a tensor of a shape, of finite numbers.
+
+    They have a decimal point, or the ``dtype`` that is given.
 
     Example:
-        >>> assert_shape(torch.zeros(3), (1, 3), "the position")
+        >>> assert_shape(torch.zeros(3), (1, 3), "it")
         Traceback (most recent call last):
-        AssertionError: the position should be a tensor of shape (1, 3), but it is of shape (3,)
-        >>> assert_shape(torch.zeros(3), (3,), "the decision", torch.bool)
+        AssertionError: it should be a tensor of shape (1, 3), but it is of shape (3,)
+        >>> assert_shape(torch.zeros(3), (3,), "it", torch.bool)
         Traceback (most recent call last):
-        AssertionError: the decision should be of dtype torch.bool, but it is of torch.float32
+        AssertionError: it should be of dtype torch.bool, but it is of torch.float32
     """
     if not isinstance(value, Tensor):
         raise AssertionError(f"{what} should be a tensor, but it is {value!r:.80}")
     if value.shape != tuple(shape):
-        raise AssertionError(f"{what} should be a tensor of shape {tuple(shape)}, but it is of shape {tuple(value.shape)}")
+        raise AssertionError(
+            f"{what} should be a tensor of shape {tuple(shape)}, "
+            f"but it is of shape {tuple(value.shape)}"
+        )
     if not (value.dtype == dtype if dtype else value.is_floating_point()):
-        raise AssertionError(f"{what} should be of dtype {dtype or 'float32 or float64'}, but it is of {value.dtype}")
+        raise AssertionError(
+            f"{what} should be of dtype {dtype or 'float32 or float64'}, "
+            f"but it is of {value.dtype}"
+        )
     if not torch.isfinite(value).all():
-        raise AssertionError(f"{what} should be finite, but some of its numbers are not")
+        raise AssertionError(
+            f"{what} should be finite, but some of its numbers are not"
+        )
 
 
 def assert_close(value, expected, what: str) -> None:
-    """Demand equality up to rounding: one part in 10⁵ in single precision, in 10⁹ in double, of the largest expected number (or of one).
+    """Demand equality up to rounding.
+
+    That is one part in 10⁵ in single precision, in 10⁹ in double, of the largest
+    expected number (or of one).
 
     Example:
         >>> assert_close(0.1 + 0.2, 0.3, "the sum")
@@ -68,88 +84,123 @@ def assert_close(value, expected, what: str) -> None:
     single = isinstance(value, Tensor) and value.dtype == torch.float32
     value, expected = _double(value, what), _double(expected, what)
     if value.shape != expected.shape and not value.numel() == expected.numel() == 1:
-        raise AssertionError(f"{what} should be of shape {tuple(expected.shape)}, but it is of shape {tuple(value.shape)}")
+        raise AssertionError(
+            f"{what} should be of shape {tuple(expected.shape)}, "
+            f"but it is of shape {tuple(value.shape)}"
+        )
     value, expected = value.reshape(-1), expected.reshape(-1)
-    wrong = ~((value - expected).abs() <= (1e-5 if single else 1e-9) * expected.abs().max().clamp(min=1.0))
+    rounding = (1e-5 if single else 1e-9) * expected.abs().max().clamp(min=1.0)
+    wrong = ~((value - expected).abs() <= rounding)
     if wrong.any():
         index = int(wrong.nonzero()[0])
         place = f" (at index {index})" if len(value) > 1 else ""
-        raise AssertionError(f"{what} should be {expected[index]:.6g}, but it is {value[index]:.6g}{place}")
+        raise AssertionError(
+            f"{what} should be {expected[index]:.6g}, "
+            f"but it is {value[index]:.6g}{place}"
+        )
 
 
 def assert_mean(values, expected, what: str, std) -> None:
-    """Demand a mean of independent draws ``(draws, ...)``, so many that it is normally distributed.
+    """Demand a mean of independent draws, so many that it is normally distributed.
 
-    ``expected`` and ``std``, the exact standard deviation of one draw, are numbers or tensors ``(...)``; all entries of ``(...)`` together
-    fail by chance with probability ``FALSE_ALARM``, each at the same share of it.
+    ``values`` is ``(draws, ...)``; ``expected`` and ``std``, the exact standard
+    deviation of one draw, are numbers or tensors ``(...)``. All entries of ``(...)``
+    together fail by chance with probability ``FALSE_ALARM``, each at the same share of
+    it.
 
     Example:
         >>> draws = torch.randn(1_000, 2, generator=seeded(0))
         >>> assert_mean(draws, 0.0, "the mean", std=1.0)
         >>> assert_mean(draws, 1.0, "the mean", std=1.0)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: the mean should be 1, but it is ..., which is ... standard errors away, more than chance allows
+        AssertionError: the mean should be 1, but it is ..., which is ... away, more ...
     """
     values = _finite(values, what)
     mean = values.reshape(len(values), -1).mean(0)
-    expected, std = (torch.as_tensor(value, dtype=torch.float64).reshape(-1).expand_as(mean) for value in (expected, std))
+    expected, std = (
+        torch.as_tensor(value, dtype=torch.float64).reshape(-1).expand_as(mean)
+        for value in (expected, std)
+    )
     z = (mean - expected).abs() / (std / len(values) ** 0.5)
     worst = int(z.argmax())
     assert_chance(
         2 * stats.norm.sf(float(z[worst])) * len(z),
-        f"{what} should be {expected[worst]:.3g}, but it is {mean[worst]:.3g}, which is {z[worst]:.1f} standard errors away",
+        f"{what} should be {expected[worst]:.3g}, but it is {mean[worst]:.3g}, "
+        f"which is {z[worst]:.1f} standard errors away",
     )
 
 
 def assert_normal(values, mean: float, variance: float, what: str) -> None:
-    """Demand independent draws of a normal law, by their mean, their variance and their distribution function.
+    """Demand independent draws of a normal law.
 
-    The mean of the draws is normal, the sum of their squares has a χ² law, and the largest distance of their distribution function from
-    the exact one Kolmogorov's; each has a third of the false alarms.
+    Their mean is normal, the sum of their squares has a χ² law, and the largest
+    distance of their distribution function from the exact one Kolmogorov's; each has a
+    third of the false alarms.
 
     Example:
-        >>> assert_normal(2 * torch.randn(1_000, generator=seeded(0)), 0.0, 4.0, "the momentum")
-        >>> assert_normal(4 * torch.randn(1_000, generator=seeded(0)), 0.0, 4.0, "the momentum")  # doctest: +ELLIPSIS
+        >>> draws = torch.randn(1_000, generator=seeded(0))
+        >>> assert_normal(2 * draws, 0.0, 4.0, "it")
+        >>> assert_normal(4 * draws, 0.0, 4.0, "it")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: the momentum should have the variance 4, but it has ..., more than chance allows
-        >>> assert_normal(12**0.5 * (torch.rand(10_000, generator=seeded(0)) - 0.5), 0.0, 1.0, "the noise")  # doctest: +ELLIPSIS
+        AssertionError: it should have the variance 4, but it has ..., more than ...
+        >>> flat = 12**0.5 * (torch.rand(10_000, generator=seeded(0)) - 0.5)
+        >>> assert_normal(flat, 0.0, 1.0, "it")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: the noise should be normally distributed, but ... of the draws ..., more than chance allows
+        AssertionError: it should be normally distributed, but ..., more than ...
     """
     values = _finite(values, what).reshape(-1)
     n, z = len(values), (values - mean).numpy() / variance**0.5
     squares, distribution = np.sum(z**2), stats.norm.cdf(np.sort(z))
-    gaps = np.stack([np.arange(1, n + 1) / n - distribution, distribution - np.arange(n) / n])
-    distance, place = gaps.max(), np.sort(z)[gaps.max(0).argmax()] * variance**0.5 + mean
-    p_values = {
-        f"have the mean {mean:.3g}, but it has {values.mean():.3g}": 2 * stats.norm.sf(abs(z.mean()) * n**0.5),
-        f"have the variance {variance:.3g}, but it has {squares / n * variance:.3g}": _two_sided(stats.chi2(n), squares),
-        f"be normally distributed, but {float((values <= place).double().mean()):.1%} of the draws are below {place:.3g}": _two_sided(
-            stats.kstwo(n), distance
+    gaps = np.stack(
+        [np.arange(1, n + 1) / n - distribution, distribution - np.arange(n) / n]
+    ).max(0)
+    place = np.sort(z)[gaps.argmax()] * variance**0.5 + mean
+    below = float((values <= place).double().mean())
+    p_value, complaint = min(
+        (
+            2 * stats.norm.sf(abs(z.mean()) * n**0.5),
+            f"have the mean {mean:.3g}, but it has {values.mean():.3g}",
         ),
-    }
-    worst = min(p_values, key=p_values.get)
-    assert_chance(3 * p_values[worst], f"{what} should {worst}")
+        (
+            _two_sided(stats.chi2(n), squares),
+            f"have the variance {variance:.3g}, "
+            f"but it has {squares / n * variance:.3g}",
+        ),
+        (
+            _two_sided(stats.kstwo(n), gaps.max()),
+            "be normally distributed, "
+            f"but {below:.1%} of the draws are below {place:.3g}",
+        ),
+    )
+    assert_chance(3 * p_value, f"{what} should {complaint}")
 
 
 def assert_share(events: Tensor, probability, what: str) -> None:
-    """Demand a probability of independent events ``(draws, ...)``, true or false, by exact binomial tests.
+    """Demand a probability of independent events, by exact binomial tests.
 
-    ``probability`` is a number or a tensor ``(...)``; all entries of ``(...)`` together fail by chance with probability ``FALSE_ALARM``.
+    ``events`` is ``(draws, ...)``, true or false; ``probability`` is a number or a
+    tensor ``(...)``. All entries of ``(...)`` together fail by chance with probability
+    ``FALSE_ALARM``.
 
     Example:
-        >>> assert_share(torch.rand(1_000, generator=seeded(0)) < 0.3, 0.3, "the share of heads")
-        >>> assert_share(torch.rand(1_000, generator=seeded(0)) < 0.3, 0.5, "the share of heads")
+        >>> heads = torch.rand(1_000, generator=seeded(0)) < 0.3
+        >>> assert_share(heads, 0.3, "it")
+        >>> assert_share(heads, 0.5, "it")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        AssertionError: the share of heads should be 0.5, but it is 0.306 of 1000, more than chance allows
+        AssertionError: it should be 0.5, but it is 0.306 of 1000, more than ...
     """
     counts = events.reshape(len(events), -1).sum(0)
-    probability = torch.as_tensor(probability, dtype=torch.float64).reshape(-1).expand(len(counts))
-    p_values = [_two_sided(stats.binom(len(events), float(p)), int(count)) for count, p in zip(counts, probability, strict=True)]
+    probability = torch.as_tensor(probability, dtype=torch.float64).reshape(-1)
+    probability = probability.expand(len(counts))
+    p_values = [
+        _two_sided(stats.binom(len(events), float(p)), int(count))
+        for count, p in zip(counts, probability, strict=True)
+    ]
     worst = int(np.argmin(p_values))
     assert_chance(
         p_values[worst] * len(p_values),
-        f"{what} should be {probability[worst]:.3g}, but it is {counts[worst] / len(events):.3g} of {len(events)}",
+        f"{what} should be {probability[worst]:.3g}, "
+        f"but it is {counts[worst] / len(events):.3g} of {len(events)}",
     )
 
 
@@ -167,18 +218,26 @@ def assert_chance(p_value: float, sentence: str) -> None:
 
 
 def _two_sided(law, value) -> float:
-    """Give the p-value of a test that minds both tails: draws that fit too well are not random either."""
-    return min(1.0, 2 * min(law.cdf(value), law.sf(value - 1 if hasattr(law.dist, "pmf") else value)))
+    """Give the p-value of a test that minds both tails.
+
+    Draws that fit too well are not random either.
+    """
+    above = law.sf(value - 1 if hasattr(law.dist, "pmf") else value)
+    return min(1.0, 2 * min(law.cdf(value), above))
 
 
 def _double(value, what: str) -> Tensor:
     try:
         tensor = torch.as_tensor(value).detach()
     except (TypeError, ValueError, RuntimeError):
-        raise AssertionError(f"{what} should be a number or a tensor, but it is {value!r:.80}") from None
+        raise AssertionError(
+            f"{what} should be a number or a tensor, but it is {value!r:.80}"
+        ) from None
     if tensor.is_complex() or tensor.dtype == torch.bool:
         raise AssertionError(f"{what} should be real, but it is of {tensor.dtype}")
-    return tensor.double() if isinstance(value, Tensor) else torch.as_tensor(value, dtype=torch.float64)
+    if isinstance(value, Tensor):
+        return tensor.double()
+    return torch.as_tensor(value, dtype=torch.float64)
 
 
 def _finite(values, what: str) -> Tensor:

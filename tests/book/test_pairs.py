@@ -8,6 +8,7 @@ import yaml
 
 from tests.book.conftest import SOURCE, run
 from tools import book
+from tools.coursework import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,7 +30,7 @@ def test_every_executed_chapter_has_claims():
 def test_no_line_of_code_is_wider_than_the_page():
     """The formatter leaves strings, docstrings and comments as they are."""
     wide = []
-    for path in book.chapters():
+    for path in [*book.chapters(), *(item.source for item in pairs.assignments())]:
         cells = nbformat.read(path.with_suffix(".ipynb"), as_version=4).cells
         wide += [(path.stem, line) for cell in cells if cell.cell_type == "code" for line in cell.source.split("\n") if len(line) > 88]
     assert wide == []

@@ -30,7 +30,15 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import assert_close, assert_mean, assert_normal, assert_shape, assert_share, fresh, seeded
+from checks import (
+    assert_close,
+    assert_mean,
+    assert_normal,
+    assert_shape,
+    assert_share,
+    fresh,
+    seeded,
+)
 
 from sgmc.figures import COLOURS, TRUTH, use_style
 
@@ -68,7 +76,9 @@ def banana_energy(position, variance=4.0, bend=0.5):
     """Compute U: position (chains, 2) -> (chains,)."""
     ### BEGIN SOLUTION
     first, second = position[..., 0], position[..., 1]
-    return first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2
+    return (
+        first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2
+    )
     ### END SOLUTION
 
 
@@ -86,18 +96,28 @@ places = torch.tensor([[2.0, 0.0], [1.0, 1.0], [-3.0, 2.0]])
 # POINTS 3: the energy
 energies = banana_energy(places.clone())
 assert_shape(energies, (3,), "the energies of three chains")
-assert_close(energies, torch.tensor([0.5, 3.25, 1.25]), "U at (2, 0), (1, 1) and (-3, 2)")
+assert_close(
+    energies, torch.tensor([0.5, 3.25, 1.25]), "U at (2, 0), (1, 1) and (-3, 2)"
+)
 ### BEGIN HIDDEN TESTS
 for variance, bend in [(9.0, 0.1), (0.5, 2.0)]:
     x, y = places.T
     exact = x * x / (2 * variance) + (y - bend * (x * x - variance)) ** 2 / 2
-    assert_close(banana_energy(places.clone(), variance, bend), exact, f"U at three places, with v = {variance} and b = {bend}")
+    assert_close(
+        banana_energy(places.clone(), variance, bend),
+        exact,
+        f"U at three places, with v = {variance} and b = {bend}",
+    )
 assert_shape(banana_energy(places[:1].clone()), (1,), "the energy of one chain")
 ### END HIDDEN TESTS
 # POINTS 5: the gradient
 slopes = banana_gradient(places.clone())
 assert_shape(slopes, (3, 2), "the gradients of three chains")
-assert_close(slopes, torch.tensor([[0.5, 0.0], [-2.25, 2.5], [-2.25, -0.5]]), "the gradient at (2, 0), (1, 1) and (-3, 2)")
+assert_close(
+    slopes,
+    torch.tensor([[0.5, 0.0], [-2.25, 2.5], [-2.25, -0.5]]),
+    "the gradient at (2, 0), (1, 1) and (-3, 2)",
+)
 ### BEGIN HIDDEN TESTS
 # The last banana is so narrow that differences of energies would not do.
 for variance, bend, first in [(9.0, 0.1, 2.0), (0.5, 2.0, -0.7), (1e-14, 0.5, 5e-15)]:
@@ -105,7 +125,9 @@ for variance, bend, first in [(9.0, 0.1, 2.0), (0.5, 2.0, -0.7), (1e-14, 0.5, 5e
     residual = y - bend * (x * x - variance)
     exact = torch.stack([x / variance - 2 * bend * x * residual, residual], -1)
     found = banana_gradient(torch.stack([x, y], -1), variance, bend)
-    assert_close(found, exact, f"the gradient at two places, with v = {variance} and b = {bend}")
+    assert_close(
+        found, exact, f"the gradient at two places, with v = {variance} and b = {bend}"
+    )
 assert_shape(banana_gradient(places[:1].clone()), (1, 2), "the gradient of one chain")
 ### END HIDDEN TESTS
 
@@ -121,7 +143,8 @@ assert_shape(banana_gradient(places[:1].clone()), (1, 2), "the gradient of one c
 def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
     """Follow num_steps leapfrog steps.
 
-    gradient is a function (chains, dim) -> (chains, dim); position and momentum are (chains, dim); mass is (dim,).
+    gradient is a function (chains, dim) -> (chains, dim); position and momentum are
+    (chains, dim); mass is (dim,).
     Returns the new position and the new momentum.
     """
     ### BEGIN SOLUTION
@@ -134,20 +157,39 @@ def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
 
 
 # %% nbgrader={"grade": true, "grade_id": "leapfrog-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
-start = torch.tensor([[1.0, -0.5, 0.3], [0.0, 2.0, -1.0]]), torch.tensor([[0.2, 0.4, -1.0], [-1.0, 0.5, 0.7]])
+start = (
+    torch.tensor([[1.0, -0.5, 0.3], [0.0, 2.0, -1.0]]),
+    torch.tensor([[0.2, 0.4, -1.0], [-1.0, 0.5, 0.7]]),
+)
 mass = torch.tensor([1.0, 2.0, 0.5])
 # POINTS 4: free flight, and there and back
 free = leapfrog(torch.zeros_like, *fresh(*start), 0.1, 20, mass)
 assert_shape(free[0], (2, 3), "the position")
 assert_shape(free[1], (2, 3), "the momentum")
-assert_close(free[0], start[0] + 2.0 * start[1] / mass, "the position after free flight of duration 2")
+assert_close(
+    free[0],
+    start[0] + 2.0 * start[1] / mass,
+    "the position after free flight of duration 2",
+)
 there = leapfrog(spring, *fresh(*start), 0.1, 5, mass)
 back = leapfrog(spring, there[0].clone(), -there[1], 0.1, 5, mass)
 assert_close(back[0], start[0], "the position, there and back")
 assert_close(-back[1], start[1], "the momentum, there and back")
 # POINTS 8: the path
-one = leapfrog(lambda position: position, torch.tensor([[1.0]]), torch.tensor([[0.0]]), 0.5, 1, torch.tensor([2.0]))
-assert_close(one[0], torch.tensor([[0.9375]]), "the position after one step of size 0.5 from θ = 1, r = 0 in the bowl, with mass 2")
+one = leapfrog(
+    lambda position: position,
+    torch.tensor([[1.0]]),
+    torch.tensor([[0.0]]),
+    0.5,
+    1,
+    torch.tensor([2.0]),
+)
+assert_close(
+    one[0],
+    torch.tensor([[0.9375]]),
+    "the position after one step of size 0.5 from θ = 1, r = 0 in the bowl, "
+    "with mass 2",
+)
 
 
 ### BEGIN HIDDEN TESTS
@@ -173,9 +215,16 @@ def twist(position):
 
 for gradient, step_size, num_steps in [(spring, 0.3, 1), (twist, 0.2, 7)]:
     found = torch.cat(leapfrog(gradient, *fresh(*start), step_size, num_steps, mass))
-    either = [torch.cat(f(gradient, *start, step_size, num_steps, mass)) for f in (kick_first, drift_first)]
+    either = [
+        torch.cat(f(gradient, *start, step_size, num_steps, mass))
+        for f in (kick_first, drift_first)
+    ]
     nearest = min(either, key=lambda exact: float((found - exact).abs().max()))
-    assert_close(found, nearest, f"position and momentum after {num_steps} steps of size {step_size}")
+    assert_close(
+        found,
+        nearest,
+        f"position and momentum after {num_steps} steps of size {step_size}",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -207,7 +256,10 @@ for gradient, step_size, num_steps in [(spring, 0.3, 1), (twist, 0.2, 7)]:
 
 # %% nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def shadow_energy(position, momentum, step_size):
-    """Compute the conserved energy in the bowl: position and momentum (chains, 1) -> (chains,)."""
+    """Compute the conserved energy in the bowl.
+
+    position and momentum are (chains, 1); returns (chains,).
+    """
     ### BEGIN SOLUTION
     return (0.5 * (1 - step_size**2 / 4) * position**2 + 0.5 * momentum**2).sum(-1)
     ### END SOLUTION
@@ -217,10 +269,16 @@ def shadow_energy(position, momentum, step_size):
 states = torch.tensor([[3.0], [1.0]]), torch.tensor([[4.0], [-2.0]])
 tiny = shadow_energy(*fresh(*states), 1e-6)
 assert_shape(tiny, (2,), "the energy of two chains")
-assert_close(tiny, torch.tensor([12.5, 2.5]), "the energy at (3, 4) and (1, -2) with a tiny step")
+assert_close(
+    tiny, torch.tensor([12.5, 2.5]), "the energy at (3, 4) and (1, -2) with a tiny step"
+)
 # One step of size 1 takes (1, 0) to (1/2, -3/4) if you kick first, and to (1/2, -1) if you drift first.
-before, *after = shadow_energy(torch.tensor([[1.0], [0.5], [0.5]]), torch.tensor([[0.0], [-0.75], [-1.0]]), 1.0).tolist()
-assert min(abs(before - value) for value in after) < 1e-9, "a step of size 1 from (1, 0) should conserve the energy"
+before, *after = shadow_energy(
+    torch.tensor([[1.0], [0.5], [0.5]]), torch.tensor([[0.0], [-0.75], [-1.0]]), 1.0
+).tolist()
+assert min(abs(before - value) for value in after) < 1e-9, (
+    "a step of size 1 from (1, 0) should conserve the energy"
+)
 
 
 ### BEGIN HIDDEN TESTS
@@ -230,18 +288,33 @@ def factors(kick_first, step_size):
     """Give the energy over the conserved form, at places of which no two are alike."""
     position, momentum = torch.randn(2, 6, 1, generator=seeded(3))
     shrunk = 1 - step_size**2 / 4
-    form = (position**2 * (shrunk if kick_first else 1) + momentum**2 * (1 if kick_first else shrunk)).sum(-1) / 2
+    form = (
+        position**2 * (shrunk if kick_first else 1)
+        + momentum**2 * (1 if kick_first else shrunk)
+    ).sum(-1) / 2
     found = shadow_energy(*fresh(position, momentum), step_size)
     assert_shape(found, (6,), "the energy of six chains")
     return found / form
 
 
-orders = [[factors(kick_first, step_size) for step_size in (0.01, 0.1, 0.7, 1.5)] for kick_first in (True, False)]
-spreads = [max(float((found.max() - found.min()) / found.abs().max()) for found in order) for order in orders]
+orders = [
+    [factors(kick_first, step_size) for step_size in (0.01, 0.1, 0.7, 1.5)]
+    for kick_first in (True, False)
+]
+spreads = [
+    max(float((found.max() - found.min()) / found.abs().max()) for found in order)
+    for order in orders
+]
 best = orders[spreads.index(min(spreads))]
-assert min(spreads) < 1e-9, "the energy is conserved neither by kick-drift-kick nor by drift-kick-drift"
-assert abs(float(best[0][0]) - 1) < 1e-3 and abs(float(best[1][0]) - 1) < 0.05, "the energy should tend to H with the step size"
-assert all(0.1 < float(found[0]) < 10 for found in best), "the energy should be positive, and not degenerate, below a step size of 2"
+assert min(spreads) < 1e-9, (
+    "the energy is conserved neither by kick-drift-kick nor by drift-kick-drift"
+)
+assert abs(float(best[0][0]) - 1) < 1e-3 and abs(float(best[1][0]) - 1) < 0.05, (
+    "the energy should tend to H with the step size"
+)
+assert all(0.1 < float(found[0]) < 10 for found in best), (
+    "the energy should be positive, and not degenerate, below a step size of 2"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -268,7 +341,10 @@ assert all(0.1 < float(found[0]) < 10 for found in best), "the energy should be 
 
 # %% nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def stability_limit(covariance, mass):
-    """Compute the largest stable step size: covariance (dim, dim), mass (dim,) -> a number."""
+    """Compute the largest stable step size, a number.
+
+    covariance is (dim, dim); mass is (dim,).
+    """
     ### BEGIN SOLUTION
     curvature = torch.linalg.inv(covariance) / torch.sqrt(mass[:, None] * mass[None, :])
     return float(2 / torch.sqrt(torch.linalg.eigvalsh(curvature).max()))
@@ -277,23 +353,48 @@ def stability_limit(covariance, mass):
 
 # %% nbgrader={"grade": true, "grade_id": "stability-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 # POINTS 2: a target without correlations
-assert_close(stability_limit(torch.eye(3), torch.ones(3)), 2.0, "the limit for a standard normal target with mass 1")
-assert_close(stability_limit(torch.diag(torch.tensor([0.25, 9.0])), torch.ones(2)), 1.0, "the limit for variances 0.25 and 9 with mass 1")
-### BEGIN HIDDEN TESTS
-assert_close(stability_limit(torch.eye(2), torch.tensor([4.0, 9.0])), 4.0, "the limit for masses 4 and 9")
 assert_close(
-    stability_limit(torch.diag(torch.tensor([0.25, 9.0])), torch.tensor([100.0, 0.25])), 3.0, "the limit for two variances and masses"
+    stability_limit(torch.eye(3), torch.ones(3)),
+    2.0,
+    "the limit for a standard normal target with mass 1",
+)
+assert_close(
+    stability_limit(torch.diag(torch.tensor([0.25, 9.0])), torch.ones(2)),
+    1.0,
+    "the limit for variances 0.25 and 9 with mass 1",
+)
+### BEGIN HIDDEN TESTS
+assert_close(
+    stability_limit(torch.eye(2), torch.tensor([4.0, 9.0])),
+    4.0,
+    "the limit for masses 4 and 9",
+)
+assert_close(
+    stability_limit(torch.diag(torch.tensor([0.25, 9.0])), torch.tensor([100.0, 0.25])),
+    3.0,
+    "the limit for two variances and masses",
 )
 ### END HIDDEN TESTS
 # POINTS 4: a target with correlations
-assert_close(stability_limit(torch.tensor([[2.5, 1.5], [1.5, 2.5]]), torch.ones(2)), 2.0, "the limit for a target with eigenvalues 4 and 1")
+assert_close(
+    stability_limit(torch.tensor([[2.5, 1.5], [1.5, 2.5]]), torch.ones(2)),
+    2.0,
+    "the limit for a target with eigenvalues 4 and 1",
+)
 ### BEGIN HIDDEN TESTS
 for covariance, mass in [
     (torch.tensor([[2.0, 1.2], [1.2, 1.0]]), torch.tensor([0.5, 3.0])),
-    (torch.tensor([[1.0, 0.6, 0.3], [0.6, 2.0, -0.4], [0.3, -0.4, 0.7]]), torch.tensor([2.0, 0.3, 1.0])),
+    (
+        torch.tensor([[1.0, 0.6, 0.3], [0.6, 2.0, -0.4], [0.3, -0.4, 0.7]]),
+        torch.tensor([2.0, 0.3, 1.0]),
+    ),
 ]:
     curvatures = torch.linalg.eigvals(torch.linalg.inv(covariance) / mass[:, None]).real
-    assert_close(stability_limit(covariance.clone(), mass.clone()), float(2 / curvatures.max() ** 0.5), "the limit for a correlated target")
+    assert_close(
+        stability_limit(covariance.clone(), mass.clone()),
+        float(2 / curvatures.max() ** 0.5),
+        "the limit for a correlated target",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -318,9 +419,14 @@ for covariance, mass in [
 
 # %% nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def draw_momentum(position, mass, generator):
-    """Draw a momentum for every chain: position (chains, dim), mass (dim,) -> (chains, dim)."""
+    """Draw a momentum for every chain.
+
+    position is (chains, dim); mass is (dim,); returns (chains, dim).
+    """
     ### BEGIN SOLUTION
-    return torch.sqrt(mass) * torch.randn(position.shape, generator=generator, dtype=position.dtype)
+    return torch.sqrt(mass) * torch.randn(
+        position.shape, generator=generator, dtype=position.dtype
+    )
     ### END SOLUTION
 
 
@@ -337,13 +443,27 @@ assert_normal(first[:, ::2], 0.0, 0.25, "the momentum of a coordinate with mass 
 # Three statistical checks, each with a false-alarm rate of 5e-6; products of independent standard normal numbers have mean 0, variance 1.
 assert_normal(first[:, 1::2], 0.0, 9.0, "the momentum of a coordinate with mass 9")
 z, again = first / mass.sqrt(), second / mass.sqrt()
-products = torch.stack([z[0] * z[1], z[0] * z[0].roll(1), z[0] * again[0], z[1] * again[0].flip(0)], -1)
-assert_mean(products, 0.0, "the correlation of momenta of different chains, coordinates and calls", std=1.0)
+products = torch.stack(
+    [z[0] * z[1], z[0] * z[0].roll(1), z[0] * again[0], z[1] * again[0].flip(0)], -1
+)
+assert_mean(
+    products,
+    0.0,
+    "the correlation of momenta of different chains, coordinates and calls",
+    std=1.0,
+)
 ### END HIDDEN TESTS
 # POINTS 1: all randomness comes from the generator that is given
-same = [draw_momentum(torch.zeros(2, 5_000), mass.clone(), seeded(seed)) for seed in (2, 2, 3)]
-assert torch.equal(same[0], same[1]), "generators in the same state should lead to the same momentum"
-assert not torch.equal(same[0], same[2]), "generators in different states should lead to different momenta"
+same = [
+    draw_momentum(torch.zeros(2, 5_000), mass.clone(), seeded(seed))
+    for seed in (2, 2, 3)
+]
+assert torch.equal(same[0], same[1]), (
+    "generators in the same state should lead to the same momentum"
+)
+assert not torch.equal(same[0], same[2]), (
+    "generators in different states should lead to different momenta"
+)
 
 # %% [markdown]
 # ## 6 The total energy (6 points)
@@ -355,22 +475,40 @@ assert not torch.equal(same[0], same[2]), "generators in different states should
 
 # %% nbgrader={"grade": false, "grade_id": "hamiltonian", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def hamiltonian(energy, position, momentum, mass):
-    """Compute H: energy is a function (chains, dim) -> (chains,); position, momentum (chains, dim), mass (dim,) -> (chains,)."""
+    """Compute H.
+
+    energy is a function (chains, dim) -> (chains,); position and momentum are
+    (chains, dim); mass is (dim,); returns (chains,).
+    """
     ### BEGIN SOLUTION
     return energy(position) + 0.5 * (momentum**2 / mass).sum(-1)
     ### END SOLUTION
 
 
 # %% nbgrader={"grade": true, "grade_id": "hamiltonian-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-arguments = torch.tensor([[3.0, 1.0], [0.0, 2.0]]), torch.tensor([[4.0, -6.0], [1.0, 0.0]]), torch.tensor([2.0, 9.0])
+arguments = (
+    torch.tensor([[3.0, 1.0], [0.0, 2.0]]),
+    torch.tensor([[4.0, -6.0], [1.0, 0.0]]),
+    torch.tensor([2.0, 9.0]),
+)
 total = hamiltonian(bowl, *fresh(*arguments))
 assert_shape(total, (2,), "H of two chains")
-assert_close(total, torch.tensor([11.0, 2.25]), "H of two states in the bowl with masses 2 and 9")
+assert_close(
+    total, torch.tensor([11.0, 2.25]), "H of two states in the bowl with masses 2 and 9"
+)
 ### BEGIN HIDDEN TESTS
 total = hamiltonian(lambda position: 7.0 - (position**4).sum(-1), *fresh(*arguments))
-assert_close(total, torch.tensor([7.0 - 82.0 + 6.0, 7.0 - 16.0 + 0.25]), "H with another energy")
-assert_shape(hamiltonian(bowl, *fresh(arguments[0][:1], arguments[1][:1], arguments[2])), (1,), "H of one chain")
-total = hamiltonian(bowl, torch.ones(5, 1), torch.arange(5.0)[:, None], torch.tensor([0.5]))
+assert_close(
+    total, torch.tensor([7.0 - 82.0 + 6.0, 7.0 - 16.0 + 0.25]), "H with another energy"
+)
+assert_shape(
+    hamiltonian(bowl, *fresh(arguments[0][:1], arguments[1][:1], arguments[2])),
+    (1,),
+    "H of one chain",
+)
+total = hamiltonian(
+    bowl, torch.ones(5, 1), torch.arange(5.0)[:, None], torch.tensor([0.5])
+)
 assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.5")
 ### END HIDDEN TESTS
 
@@ -385,11 +523,19 @@ assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.
 
 # %% nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
 def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
-    """Take one step of HMC: position (chains, dim) -> the new position (chains, dim), and which chains accepted, (chains,) bool."""
+    """Take one step of HMC.
+
+    position is (chains, dim). Returns the new position (chains, dim), and which
+    chains accepted, (chains,) bool.
+    """
     ### BEGIN SOLUTION
     start = draw_momentum(position, mass, generator)
-    proposal, end = leapfrog(gradient, position.clone(), start.clone(), step_size, num_steps, mass)
-    change = hamiltonian(energy, proposal, end, mass) - hamiltonian(energy, position, start, mass)
+    proposal, end = leapfrog(
+        gradient, position.clone(), start.clone(), step_size, num_steps, mass
+    )
+    change = hamiltonian(energy, proposal, end, mass) - hamiltonian(
+        energy, position, start, mass
+    )
     accepted = torch.rand(change.shape, generator=generator) < torch.exp(-change)
     return torch.where(accepted[:, None], proposal, position), accepted
     ### END SOLUTION
@@ -406,7 +552,9 @@ def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
 
 
 def draw_momentum(position, mass, generator):
-    return torch.sqrt(mass) * torch.randn(position.shape, generator=generator, dtype=position.dtype)
+    return torch.sqrt(mass) * torch.randn(
+        position.shape, generator=generator, dtype=position.dtype
+    )
 
 
 def hamiltonian(energy, position, momentum, mass):
@@ -424,17 +572,32 @@ def flat(position):
 
 # Without a force everything is accepted, and a trajectory of 5 steps of size 0.1 with mass 4 is a flight over 0.5 r/4, r ~ N(0, 4).
 generator = seeded(3)
-flights = [hmc_step(flat, still, torch.ones(1, 4_000), 0.1, 5, torch.full((4_000,), 4.0), generator) for _ in range(2)]
+flights = [
+    hmc_step(
+        flat, still, torch.ones(1, 4_000), 0.1, 5, torch.full((4_000,), 4.0), generator
+    )
+    for _ in range(2)
+]
 moved, accepted = flights[0]
 assert_shape(moved, (1, 4_000), "the new position")
-assert_shape(torch.as_tensor(accepted).reshape(-1), (1,), "which chains accepted", torch.bool)
-assert bool(torch.as_tensor(accepted)), "a flight that does not change the energy should be accepted"
+assert_shape(
+    torch.as_tensor(accepted).reshape(-1), (1,), "which chains accepted", torch.bool
+)
+assert bool(torch.as_tensor(accepted)), (
+    "a flight that does not change the energy should be accepted"
+)
 assert not torch.equal(moved, flights[1][0]), "every call should draw another momentum"
 assert_normal(moved - 1, 0.0, 0.5**2 / 4, "the flight")
 # POINTS 4: a trajectory in a bowl
-near = hmc_step(bowl, lambda position: position, torch.ones(1, 3), 0.01, 5, torch.ones(3), seeded(3))
-assert bool(torch.as_tensor(near[1])), "with a tiny step size nearly every proposal is accepted, and this one should be"
-assert 0 < float((near[0] - 1).abs().max()) < 0.5, "the new position should be another one, but not far away"
+near = hmc_step(
+    bowl, lambda position: position, torch.ones(1, 3), 0.01, 5, torch.ones(3), seeded(3)
+)
+assert bool(torch.as_tensor(near[1])), (
+    "with a tiny step size nearly every proposal is accepted, and this one should be"
+)
+assert 0 < float((near[0] - 1).abs().max()) < 0.5, (
+    "the new position should be another one, but not far away"
+)
 ### BEGIN HIDDEN TESTS
 # A thousand coordinates from θ = 1/2, with an energy that rewards every proposal: the end is normal, with a known law for either leapfrog.
 step_size, num_steps, curvature, mass = 0.8, 3, 1.3, 0.5
@@ -447,7 +610,9 @@ moved, accepted = hmc_step(
     torch.full((1_000,), mass),
     seeded(31),
 )
-assert bool(torch.as_tensor(accepted)), "a proposal of much lower energy should be accepted"
+assert bool(torch.as_tensor(accepted)), (
+    "a proposal of much lower energy should be accepted"
+)
 
 
 def kick(size):
@@ -460,12 +625,21 @@ def drift(size):
 
 complaints = []
 for outer, inner in ((kick, drift), (drift, kick)):
-    path = torch.linalg.matrix_power(outer(step_size / 2) @ inner(step_size) @ outer(step_size / 2), num_steps)
+    path = torch.linalg.matrix_power(
+        outer(step_size / 2) @ inner(step_size) @ outer(step_size / 2), num_steps
+    )
     try:
-        assert_normal(moved, float(path[0, 0] / 2), float(path[0, 1] ** 2 * mass), "the end of a trajectory from θ = 1/2 in a bowl")
+        assert_normal(
+            moved,
+            float(path[0, 0] / 2),
+            float(path[0, 1] ** 2 * mass),
+            "the end of a trajectory from θ = 1/2 in a bowl",
+        )
     except AssertionError as complaint:
         complaints.append(complaint)
-assert len(complaints) < 2, f"{complaints[0]}; and for drift-kick-drift: {complaints[1]}"
+assert len(complaints) < 2, (
+    f"{complaints[0]}; and for drift-kick-drift: {complaints[1]}"
+)
 ### END HIDDEN TESTS
 # POINTS 5: the decision, for each chain of its own
 # Every chain starts at (0, Δ), flies off along the first coordinate, the second being too heavy, and pays Δ for it.
@@ -479,25 +653,57 @@ def price(position):
 
 
 for _ in range(2):
-    moved, accepted = hmc_step(price, still, starts.clone(), 0.5, 2, torch.tensor([1.0, 1e24]), generator)
+    moved, accepted = hmc_step(
+        price, still, starts.clone(), 0.5, 2, torch.tensor([1.0, 1e24]), generator
+    )
     assert_shape(moved, (10_000, 2), "the new positions of 10,000 chains")
     assert_shape(accepted, (10_000,), "which of 10,000 chains accepted", torch.bool)
-    assert torch.equal(moved[:, 0] != 0, accepted), "the chains that accept, and no others, should be at another position"
+    assert torch.equal(moved[:, 0] != 0, accepted), (
+        "the chains that accept, and no others, should be at another position"
+    )
     decisions.append(accepted.reshape(2_000, 5))
 assert bool(decisions[0][:, 0].all()), "a proposal of lower energy should be accepted"
-assert not bool(decisions[0][:, 1].any()), "a proposal whose energy is higher by 60 should be rejected"
+assert not bool(decisions[0][:, 1].any()), (
+    "a proposal whose energy is higher by 60 should be rejected"
+)
 ### BEGIN HIDDEN TESTS
 # Three statistical checks. A constant force g changes r to r - a, a = Lεg: with mass 1 the kinetic energy rises by N(a²/2, a²).
-assert_share(decisions[0][:, 2:], torch.exp(-rises[2:]), "the share of accepted proposals, with energies higher by 0.25, 1 and 3")
+assert_share(
+    decisions[0][:, 2:],
+    torch.exp(-rises[2:]),
+    "the share of accepted proposals, with energies higher by 0.25, 1 and 3",
+)
 p = torch.exp(-rises[2:])
-assert_share(decisions[0][:, 2:] == decisions[1][:, 2:], p**2 + (1 - p) ** 2, "how often two steps decide alike")
-_, accepted = hmc_step(flat, lambda position: torch.full_like(position, 1.2), torch.zeros(4_000, 1), 0.5, 2, torch.ones(1), generator)
-assert_share(accepted, math.erfc(0.6 / math.sqrt(2)), "the share of accepted proposals where only the kinetic energy changes")
+assert_share(
+    decisions[0][:, 2:] == decisions[1][:, 2:],
+    p**2 + (1 - p) ** 2,
+    "how often two steps decide alike",
+)
+_, accepted = hmc_step(
+    flat,
+    lambda position: torch.full_like(position, 1.2),
+    torch.zeros(4_000, 1),
+    0.5,
+    2,
+    torch.ones(1),
+    generator,
+)
+assert_share(
+    accepted,
+    math.erfc(0.6 / math.sqrt(2)),
+    "the share of accepted proposals where only the kinetic energy changes",
+)
 ### END HIDDEN TESTS
 # POINTS 5: a step leaves the target where it is
 wide = 2 * torch.randn(8_000, 1, generator=seeded(5))
 moved, accepted = hmc_step(
-    lambda position: bowl(position) / 4, lambda position: position / 4, wide.clone(), 0.5, 3, torch.ones(1), seeded(6)
+    lambda position: bowl(position) / 4,
+    lambda position: position / 4,
+    wide.clone(),
+    0.5,
+    3,
+    torch.ones(1),
+    seeded(6),
 )
 assert_normal(moved, 0.0, 4.0, "a chain that was at N(0, 4), after a step")
 ### BEGIN HIDDEN TESTS
@@ -509,10 +715,18 @@ stretch = float(torch.linalg.svdvals(torch.linalg.matrix_power(step, num_steps))
 generator, mass, moved = seeded(7), torch.tensor([0.5]), wide
 for _ in range(3):
     moved, accepted = hmc_step(
-        lambda position: bowl(position) / 4, lambda position: position / 4, moved.clone(), h * math.sqrt(2.0), num_steps, mass, generator
+        lambda position: bowl(position) / 4,
+        lambda position: position / 4,
+        moved.clone(),
+        h * math.sqrt(2.0),
+        num_steps,
+        mass,
+        generator,
     )
 assert_normal(moved, 0.0, 4.0, "a chain that was at N(0, 4), after three long steps")
-assert_share(accepted, 4 / math.pi * math.atan(1 / stretch), "the share of accepted proposals")
+assert_share(
+    accepted, 4 / math.pi * math.atan(1 / stretch), "the share of accepted proposals"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -554,9 +768,17 @@ for step_size in (0.05, 0.2, 0.5):
     first = float(hamiltonian(banana_energy, position, momentum, unit))
     errors = [0.0]
     for _ in range(round(20 / step_size)):
-        position, momentum = leapfrog(banana_gradient, position, momentum, step_size, 1, unit)
-        errors.append(float(hamiltonian(banana_energy, position, momentum, unit)) - first)
-    axes.plot(step_size * torch.arange(len(errors)), errors, label=rf"$\varepsilon = {step_size}$")
+        position, momentum = leapfrog(
+            banana_gradient, position, momentum, step_size, 1, unit
+        )
+        errors.append(
+            float(hamiltonian(banana_energy, position, momentum, unit)) - first
+        )
+    axes.plot(
+        step_size * torch.arange(len(errors)),
+        errors,
+        label=rf"$\varepsilon = {step_size}$",
+    )
 ### END SOLUTION
 axes.set_yscale("symlog", linthresh=0.01)
 axes.set(xlabel="time", ylabel=r"energy error $H - H_0$", ylim=(-100, 100))
@@ -593,7 +815,15 @@ for step_size in step_sizes:
     position = torch.randn(1, 50, generator=generator)
     rate = jump = 0.0
     for _ in range(500):
-        new, accepted = hmc_step(bowl, lambda position: position, position, step_size, num_steps, torch.ones(50), generator)
+        new, accepted = hmc_step(
+            bowl,
+            lambda position: position,
+            position,
+            step_size,
+            num_steps,
+            torch.ones(50),
+            generator,
+        )
         rate += float(accepted) / 500
         jump += float(((new - position) ** 2).sum()) / 500
         position = new

@@ -42,17 +42,19 @@ use_style()
 
 
 def regression(num_examples=6, dim=2, seed=0):
-    """Make the inputs (num_examples, dim) and targets (num_examples,) of a regression."""
+    """Make inputs (num_examples, dim) and targets (num_examples,) of a regression."""
     generator = torch.Generator().manual_seed(seed)
     inputs = torch.randn(num_examples, dim, generator=generator)
     return inputs, inputs.sum(-1) + torch.randn(num_examples, generator=generator)
 
 
 def noisy(gradient, noise_variance):
-    """Make of an exact gradient a stochastic one: every coordinate gets an independent noise N(0, V)."""
+    """Add independent noise N(0, V) to every coordinate of an exact gradient."""
 
     def stochastic_gradient(position, generator):
-        return gradient(position) + math.sqrt(noise_variance) * torch.randn(position.shape, generator=generator)
+        return gradient(position) + math.sqrt(noise_variance) * torch.randn(
+            position.shape, generator=generator
+        )
 
     return stochastic_gradient
 
@@ -73,7 +75,11 @@ def noisy(gradient, noise_variance):
 
 # %% nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def minibatch_gradient(position, inputs, targets, num_examples, prior_variance):
-    """Estimate the gradient of U: position (chains, dim), inputs (n, dim) and targets (n,) of the minibatch -> (chains, dim)."""
+    """Estimate the gradient of U.
+
+    position is (chains, dim); inputs (n, dim) and targets (n,) are the minibatch;
+    returns (chains, dim).
+    """
     ### BEGIN SOLUTION
     residuals = position @ inputs.T - targets
     return position / prior_variance + num_examples / len(inputs) * residuals @ inputs
@@ -82,14 +88,29 @@ def minibatch_gradient(position, inputs, targets, num_examples, prior_variance):
 
 # %% nbgrader={"grade": true, "grade_id": "minibatch-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
 # POINTS 3: one chain, by hand
-found = minibatch_gradient(torch.tensor([[2.0]]), torch.tensor([[1.0], [2.0]]), torch.tensor([5.0, 1.0]), 10, 4.0)
+found = minibatch_gradient(
+    torch.tensor([[2.0]]),
+    torch.tensor([[1.0], [2.0]]),
+    torch.tensor([5.0, 1.0]),
+    10,
+    4.0,
+)
 assert_shape(found, (1, 1), "the gradient of one chain")
-assert_close(found, torch.tensor([[15.5]]), "the gradient at θ = 2 from the examples (1, 5) and (2, 1) of 10, with prior variance 4")
+assert_close(
+    found,
+    torch.tensor([[15.5]]),
+    "the gradient at θ = 2 from the examples (1, 5) and (2, 1) of 10, "
+    "with prior variance 4",
+)
 # POINTS 5: unbiased, for several chains
 inputs, targets = regression()
 position = torch.tensor([[0.7, -0.4], [2.0, 1.0], [0.0, 0.0]])
 exact = position / 2.5 + (position @ inputs.T - targets) @ inputs
-assert_close(minibatch_gradient(position.clone(), inputs, targets, 6, 2.5), exact, "the gradient of all the data, for three chains")
+assert_close(
+    minibatch_gradient(position.clone(), inputs, targets, 6, 2.5),
+    exact,
+    "the gradient of all the data, for three chains",
+)
 ### BEGIN HIDDEN TESTS
 for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
     inputs, targets = regression(total, dim, seed=total)
@@ -97,8 +118,15 @@ for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
     exact = position / variance + (position @ inputs.T - targets) @ inputs
     for size in (1, 2, 4):
         batches = [list(batch) for batch in itertools.combinations(range(total), size)]
-        found = [minibatch_gradient(position.clone(), inputs[batch], targets[batch], total, variance) for batch in batches]
-        assert_close(sum(found) / len(found), exact, f"the mean over all minibatches of {size}")
+        found = [
+            minibatch_gradient(
+                position.clone(), inputs[batch], targets[batch], total, variance
+            )
+            for batch in batches
+        ]
+        assert_close(
+            sum(found) / len(found), exact, f"the mean over all minibatches of {size}"
+        )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -112,12 +140,22 @@ for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
 
 # %% nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "itertools.combinations"]
 def noise_variance(position, inputs, targets, batch_size):
-    """Compute V: position (1, dim), inputs (N, dim) and targets (N,) of all the data -> (dim, dim)."""
+    """Compute V, (dim, dim).
+
+    position is (1, dim); inputs (N, dim) and targets (N,) are all the data.
+    """
     ### BEGIN SOLUTION
     total = len(inputs)
     gradients = (position @ inputs.T - targets).T * inputs
     centred = gradients - gradients.mean(0)
-    return total**2 / batch_size * (total - batch_size) / (total - 1) * (centred.T @ centred) / total
+    return (
+        total**2
+        / batch_size
+        * (total - batch_size)
+        / (total - 1)
+        * (centred.T @ centred)
+        / total
+    )
     ### END SOLUTION
 
 
@@ -128,20 +166,43 @@ position = torch.tensor([[0.7, -0.4]])
 four = torch.tensor([[0.0]]), torch.ones(4, 1), torch.tensor([-1.0, -1.0, 2.0, 2.0])
 found = noise_variance(*fresh(*four), 2)
 assert_shape(found, (1, 1), "V in one dimension")
-assert_close(found, torch.tensor([[12.0]]), "V of two of four examples, whose gradients are 1, 1, -2 and -2")
-assert_close(noise_variance(position.clone(), inputs, targets, 6), torch.zeros(2, 2), "V of a minibatch of all the data")
+assert_close(
+    found,
+    torch.tensor([[12.0]]),
+    "V of two of four examples, whose gradients are 1, 1, -2 and -2",
+)
+assert_close(
+    noise_variance(position.clone(), inputs, targets, 6),
+    torch.zeros(2, 2),
+    "V of a minibatch of all the data",
+)
 # POINTS 7: every minibatch counted
 gradients = (position @ inputs.T - targets).T * inputs
-all_batches = torch.stack([2 * gradients[list(batch)].sum(0) for batch in itertools.combinations(range(6), 3)])
-assert_close(noise_variance(position.clone(), inputs, targets, 3), torch.cov(all_batches.T, correction=0), "V of minibatches of 3")
+all_batches = torch.stack(
+    [2 * gradients[list(batch)].sum(0) for batch in itertools.combinations(range(6), 3)]
+)
+assert_close(
+    noise_variance(position.clone(), inputs, targets, 3),
+    torch.cov(all_batches.T, correction=0),
+    "V of minibatches of 3",
+)
 ### BEGIN HIDDEN TESTS
 for total, size, dim in [(6, 1, 2), (6, 4, 2), (7, 2, 3), (5, 3, 1)]:
     inputs, targets = regression(total, dim, seed=total)
     position = torch.randn(1, dim, generator=seeded(size))
     gradients = (position @ inputs.T - targets).T * inputs
-    all_batches = torch.stack([total / size * gradients[list(batch)].sum(0) for batch in itertools.combinations(range(total), size)])
+    all_batches = torch.stack(
+        [
+            total / size * gradients[list(batch)].sum(0)
+            for batch in itertools.combinations(range(total), size)
+        ]
+    )
     exact = torch.cov(all_batches.T, correction=0).reshape(dim, dim)
-    assert_close(noise_variance(position.clone(), inputs, targets, size), exact, f"V of minibatches of {size} of {total}")
+    assert_close(
+        noise_variance(position.clone(), inputs, targets, size),
+        exact,
+        f"V of minibatches of {size} of {total}",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -169,10 +230,19 @@ for total, size, dim in [(6, 1, 2), (6, 4, 2), (7, 2, 3), (5, 3, 1)]:
 
 # %% nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def estimate_noise_variance(gradients, num_examples):
-    """Estimate V: gradients (n, dim), one row for each example of the minibatch, none of them scaled -> (dim, dim)."""
+    """Estimate V, (dim, dim).
+
+    gradients is (n, dim), one row for each example of the minibatch, none of them
+    scaled.
+    """
     ### BEGIN SOLUTION
     batch_size = len(gradients)
-    return num_examples**2 / batch_size * (1 - batch_size / num_examples) * torch.cov(gradients.T).reshape(gradients.shape[1], -1)
+    return (
+        num_examples**2
+        / batch_size
+        * (1 - batch_size / num_examples)
+        * torch.cov(gradients.T).reshape(gradients.shape[1], -1)
+    )
     ### END SOLUTION
 
 
@@ -180,24 +250,47 @@ def estimate_noise_variance(gradients, num_examples):
 # POINTS 3: the simplest cases
 gradients = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
 assert_shape(estimate_noise_variance(gradients.clone(), 10), (2, 2), "the estimate")
-assert_close(estimate_noise_variance(gradients.clone(), 2), torch.zeros(2, 2), "the estimate from a minibatch of all the data")
+assert_close(
+    estimate_noise_variance(gradients.clone(), 2),
+    torch.zeros(2, 2),
+    "the estimate from a minibatch of all the data",
+)
 one = estimate_noise_variance(torch.tensor([[1.0], [3.0]]), 4)
 assert_shape(one, (1, 1), "the estimate in one dimension")
-assert_close(one, torch.tensor([[8.0]]), "the estimate from two of four examples, with gradients 1 and 3")
+assert_close(
+    one,
+    torch.tensor([[8.0]]),
+    "the estimate from two of four examples, with gradients 1 and 3",
+)
 # POINTS 7: unbiased
 inputs, targets = regression()
 gradients = (torch.tensor([[0.7, -0.4]]) @ inputs.T - targets).T * inputs
 batches = [list(batch) for batch in itertools.combinations(range(6), 3)]
-exact = torch.cov(torch.stack([2 * gradients[batch].sum(0) for batch in batches]).T, correction=0)
-mean = sum(estimate_noise_variance(gradients[batch], 6) for batch in batches) / len(batches)
-assert_close(mean, exact, "the mean of the estimate over all minibatches of 3 of 6 examples")
+exact = torch.cov(
+    torch.stack([2 * gradients[batch].sum(0) for batch in batches]).T, correction=0
+)
+mean = sum(estimate_noise_variance(gradients[batch], 6) for batch in batches) / len(
+    batches
+)
+assert_close(
+    mean, exact, "the mean of the estimate over all minibatches of 3 of 6 examples"
+)
 ### BEGIN HIDDEN TESTS
 for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
     gradients = torch.randn(total, dim, generator=seeded(size)) + 1
     batches = [list(batch) for batch in itertools.combinations(range(total), size)]
-    exact = torch.cov(torch.stack([total / size * gradients[batch].sum(0) for batch in batches]).T, correction=0)
-    mean = sum(estimate_noise_variance(gradients[batch], total) for batch in batches) / len(batches)
-    assert_close(mean, exact, f"the mean of the estimate over all minibatches of {size} of {total} examples")
+    exact = torch.cov(
+        torch.stack([total / size * gradients[batch].sum(0) for batch in batches]).T,
+        correction=0,
+    )
+    mean = sum(
+        estimate_noise_variance(gradients[batch], total) for batch in batches
+    ) / len(batches)
+    assert_close(
+        mean,
+        exact,
+        f"the mean of the estimate over all minibatches of {size} of {total} examples",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -213,9 +306,10 @@ for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
 
 # %% nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def naive_sghmc_step(stochastic_gradient, position, step_size, num_steps, generator):
-    """Take one step of naive SGHMC: position (chains, dim) -> the new position (chains, dim).
+    """Take one step of naive SGHMC.
 
-    stochastic_gradient is a function of the position (chains, dim) and the generator.
+    stochastic_gradient is a function of the position (chains, dim) and the generator;
+    returns the new position (chains, dim).
     """
     ### BEGIN SOLUTION
     momentum = torch.randn(position.shape, generator=generator)
@@ -235,27 +329,41 @@ def flight(position):
 
 # Without a force a step is a flight over 0.5 r with r ~ N(0, 1).
 generator = seeded(1)
-moved, again = (naive_sghmc_step(noisy(flight, 0.0), torch.ones(2, 5_000), 0.1, 5, generator) for _ in range(2))
+moved, again = (
+    naive_sghmc_step(noisy(flight, 0.0), torch.ones(2, 5_000), 0.1, 5, generator)
+    for _ in range(2)
+)
 assert_shape(moved, (2, 5_000), "the new position of two chains")
 z, z_again = 2 * (moved - 1), 2 * (again - 1)
 assert abs(float((z * z_again).mean())) < 0.1, "every call should draw another momentum"
-assert abs(float((z[0] * z[1]).mean())) < 0.1, "every chain should have a momentum of its own"
+assert abs(float((z[0] * z[1]).mean())) < 0.1, (
+    "every chain should have a momentum of its own"
+)
 assert_normal(moved - 1, 0.0, 0.25, "the flight")
 
 
 ### BEGIN HIDDEN TESTS
 # In the bowl with curvature A a step is linear, θ' = Fθ + N(0, Q), and F and Q are known exactly for either kind of leapfrog.
 def drift_first(curvature, step_size, num_steps, noise):
-    drift = LinearChain(torch.tensor([[1.0, step_size / 2], [0.0, 1.0]]), torch.zeros(2, 2))
-    kick = LinearChain(torch.tensor([[1.0, 0.0], [-step_size * curvature, 1.0]]), torch.diag(torch.tensor([0.0, step_size**2 * noise])))
-    fresh_momentum = LinearChain(torch.diag(torch.tensor([1.0, 0.0])), torch.diag(torch.tensor([0.0, 1.0])))
+    drift = LinearChain(
+        torch.tensor([[1.0, step_size / 2], [0.0, 1.0]]), torch.zeros(2, 2)
+    )
+    kick = LinearChain(
+        torch.tensor([[1.0, 0.0], [-step_size * curvature, 1.0]]),
+        torch.diag(torch.tensor([0.0, step_size**2 * noise])),
+    )
+    fresh_momentum = LinearChain(
+        torch.diag(torch.tensor([1.0, 0.0])), torch.diag(torch.tensor([0.0, 1.0]))
+    )
     return fresh_momentum.then(drift.then(kick).then(drift).power(num_steps))
 
 
 def assert_law(curvature, step_size, num_steps, noise, seed):
-    """Demand that twenty thousand coordinates from θ = 2 have the law of either chain."""
+    """Demand that 20,000 coordinates from θ = 2 have the law of either chain."""
     force = noisy(lambda position: curvature * position, noise)
-    draws = naive_sghmc_step(force, torch.full((2, 10_000), 2.0), step_size, num_steps, seeded(seed))
+    draws = naive_sghmc_step(
+        force, torch.full((2, 10_000), 2.0), step_size, num_steps, seeded(seed)
+    )
     laws = [
         naive_sghmc_chain(torch.tensor([[curvature]]), step_size, num_steps, noise),
         drift_first(curvature, step_size, num_steps, noise),
@@ -263,24 +371,50 @@ def assert_law(curvature, step_size, num_steps, noise, seed):
     complaints = []
     for law in laws:
         try:
-            what = f"the position after {num_steps} leapfrog steps of size {step_size} from θ = 2, with V = {noise},"
-            assert_normal(draws, float(2 * law.transition[0, 0]), float(law.noise_covariance[0, 0]), what)
+            what = (
+                f"the position after {num_steps} leapfrog steps of size {step_size} "
+                f"from θ = 2, with V = {noise},"
+            )
+            assert_normal(
+                draws,
+                float(2 * law.transition[0, 0]),
+                float(law.noise_covariance[0, 0]),
+                what,
+            )
         except AssertionError as complaint:
             complaints.append(complaint)
-    assert len(complaints) < 2, f"{complaints[0]}; and for drift-kick-drift: {complaints[1]}"
+    assert len(complaints) < 2, (
+        f"{complaints[0]}; and for drift-kick-drift: {complaints[1]}"
+    )
 
 
 ### END HIDDEN TESTS
 # POINTS 4: the trajectory, without noise
-draws = naive_sghmc_step(noisy(lambda position: position, 0.0), torch.full((2, 2_000), 2.0), 0.02, 80, seeded(2))
-assert_mean(draws.flatten(), 2 * math.cos(1.6), "the position after a time 1.6 from θ = 2 in the bowl, by tiny steps", std=1.0)
+draws = naive_sghmc_step(
+    noisy(lambda position: position, 0.0),
+    torch.full((2, 2_000), 2.0),
+    0.02,
+    80,
+    seeded(2),
+)
+assert_mean(
+    draws.flatten(),
+    2 * math.cos(1.6),
+    "the position after a time 1.6 from θ = 2 in the bowl, by tiny steps",
+    std=1.0,
+)
 ### BEGIN HIDDEN TESTS
 assert_law(1.0, 0.9, 3, 0.0, seed=3)
 ### END HIDDEN TESTS
 # POINTS 6: the noise of the gradients
 # Without a force, two steps of size 1 lead from 0 to 2r and the kicks of V = 4: their variance is 8 if you kick first, 10 if you drift first.
 kicked = naive_sghmc_step(noisy(flight, 4.0), torch.zeros(2, 2_000), 1.0, 2, seeded(4))
-assert_normal(kicked, 0.0, min(12.0, 14.0, key=lambda variance: abs(float(kicked.var()) - variance)), "the position after two steps")
+assert_normal(
+    kicked,
+    0.0,
+    min(12.0, 14.0, key=lambda variance: abs(float(kicked.var()) - variance)),
+    "the position after two steps",
+)
 ### BEGIN HIDDEN TESTS
 assert_law(1.0, 0.4, 1, 50.0, seed=5)
 assert_law(0.5, 0.3, 6, 20.0, seed=6)
@@ -325,19 +459,33 @@ for rate, exact in [(0.04, 0.2), (1.0, 1.0)]:
     assert_close(sghmc_settings(rate, 0.1, 3.0)[0], exact, f"ε for η = {rate}")
 ### BEGIN HIDDEN TESTS
 for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
-    assert_close(sghmc_settings(rate, decay, variance)[0], rate**0.5, f"ε for η = {rate}, α = {decay}, V = {variance}")
+    assert_close(
+        sghmc_settings(rate, decay, variance)[0],
+        rate**0.5,
+        f"ε for η = {rate}, α = {decay}, V = {variance}",
+    )
 ### END HIDDEN TESTS
 # POINTS 3: the friction
 assert_close(sghmc_settings(0.04, 0.1, 3.0)[1], 0.5, "C for η = 0.04 and α = 0.1")
 ### BEGIN HIDDEN TESTS
 for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
-    assert_close(sghmc_settings(rate, decay, variance)[1], decay / rate**0.5, f"C for η = {rate}, α = {decay}, V = {variance}")
+    assert_close(
+        sghmc_settings(rate, decay, variance)[1],
+        decay / rate**0.5,
+        f"C for η = {rate}, α = {decay}, V = {variance}",
+    )
 ### END HIDDEN TESTS
 # POINTS 3: the noise estimate
-assert_close(sghmc_settings(0.04, 0.1, 3.0)[2], 0.3, "the noise estimate for η = 0.04 and V = 3")
+assert_close(
+    sghmc_settings(0.04, 0.1, 3.0)[2], 0.3, "the noise estimate for η = 0.04 and V = 3"
+)
 ### BEGIN HIDDEN TESTS
 for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
-    assert_close(sghmc_settings(rate, decay, variance)[2], rate**0.5 * variance / 2, f"B̂ for η = {rate}, α = {decay}, V = {variance}")
+    assert_close(
+        sghmc_settings(rate, decay, variance)[2],
+        rate**0.5 * variance / 2,
+        f"B̂ for η = {rate}, α = {decay}, V = {variance}",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -355,12 +503,30 @@ for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
 
 
 # %% nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
-def sghmc_step(stochastic_gradient, position, momentum, step_size, friction, noise_estimate, generator):
-    """Take one step of SGHMC: position and momentum (chains, dim) -> the new position and the new momentum (chains, dim)."""
+def sghmc_step(
+    stochastic_gradient,
+    position,
+    momentum,
+    step_size,
+    friction,
+    noise_estimate,
+    generator,
+):
+    """Take one step of SGHMC.
+
+    position and momentum are (chains, dim), and so are the new ones that it returns.
+    """
     ### BEGIN SOLUTION
     position = position + step_size * momentum
-    noise = math.sqrt(2 * (friction - noise_estimate) * step_size) * torch.randn(position.shape, generator=generator)
-    momentum = momentum - step_size * friction * momentum - step_size * stochastic_gradient(position, generator) + noise
+    noise = math.sqrt(2 * (friction - noise_estimate) * step_size) * torch.randn(
+        position.shape, generator=generator
+    )
+    momentum = (
+        momentum
+        - step_size * friction * momentum
+        - step_size * stochastic_gradient(position, generator)
+        + noise
+    )
     return position, momentum
     ### END SOLUTION
 
@@ -373,49 +539,105 @@ def quiet(position):
 # Without a force, one step from θ = 0, r = 1 leaves friction and injected noise: whatever its size, it should be normal, and new.
 generator = seeded(1)
 zero, one = torch.zeros(2, 5_000), torch.ones(2, 5_000)
-(moved, kicked), (_, again) = (sghmc_step(noisy(quiet, 0.0), *fresh(zero, one), 0.1, 2.0, 0.5, generator) for _ in range(2))
+(moved, kicked), (_, again) = (
+    sghmc_step(noisy(quiet, 0.0), *fresh(zero, one), 0.1, 2.0, 0.5, generator)
+    for _ in range(2)
+)
 assert_shape(moved, (2, 5_000), "the new position of two chains")
 assert_shape(kicked, (2, 5_000), "the new momentum of two chains")
 z, z_again = ((r - r.mean()) / r.std() for r in (kicked, again))
-assert abs(float((z**4).mean()) - 3) < 0.5, "the injected noise should be normally distributed"
+assert abs(float((z**4).mean()) - 3) < 0.5, (
+    "the injected noise should be normally distributed"
+)
 assert abs(float((z * z_again).mean())) < 0.1, "every call should draw other noise"
-assert abs(float((z[0] * z[1]).mean())) < 0.1, "every chain should have noise of its own"
+assert abs(float((z[0] * z[1]).mean())) < 0.1, (
+    "every chain should have noise of its own"
+)
 # POINTS 5: friction, force and order, without noise
-moved, slowed = sghmc_step(noisy(quiet, 0.0), torch.ones(1, 3), torch.ones(1, 3), 0.1, 2.0, 2.0, seeded(2))
+moved, slowed = sghmc_step(
+    noisy(quiet, 0.0), torch.ones(1, 3), torch.ones(1, 3), 0.1, 2.0, 2.0, seeded(2)
+)
 assert_close(slowed, torch.full((1, 3), 0.8), "the momentum after friction alone")
 states = torch.tensor([[1.0], [0.5], [-2.0]]), torch.tensor([[-2.0], [0.0], [3.0]])
-moved, kicked = sghmc_step(noisy(lambda position: position, 0.0), *fresh(*states), 0.3, 2.0, 2.0, seeded(2))
-position_first = states[0] + 0.3 * states[1], 0.4 * states[1] - 0.3 * (states[0] + 0.3 * states[1])
-momentum_first = states[0] + 0.3 * (0.4 * states[1] - 0.3 * states[0]), 0.4 * states[1] - 0.3 * states[0]
+moved, kicked = sghmc_step(
+    noisy(lambda position: position, 0.0), *fresh(*states), 0.3, 2.0, 2.0, seeded(2)
+)
+position_first = (
+    states[0] + 0.3 * states[1],
+    0.4 * states[1] - 0.3 * (states[0] + 0.3 * states[1]),
+)
+momentum_first = (
+    states[0] + 0.3 * (0.4 * states[1] - 0.3 * states[0]),
+    0.4 * states[1] - 0.3 * states[0],
+)
 exact = position_first if torch.allclose(moved, position_first[0]) else momentum_first
-assert_close(moved, exact[0], "the position after one step in the bowl, ε = 0.3 and C = 2")
-assert_close(kicked, exact[1], "the momentum after one step in the bowl, ε = 0.3 and C = 2")
+assert_close(
+    moved, exact[0], "the position after one step in the bowl, ε = 0.3 and C = 2"
+)
+assert_close(
+    kicked, exact[1], "the momentum after one step in the bowl, ε = 0.3 and C = 2"
+)
 ### BEGIN HIDDEN TESTS
 for curvature, step_size, friction in [(0.5, 0.2, 1.0), (3.0, 0.1, 4.0)]:
     places, momenta = torch.randn(2, 4, 3, generator=seeded(3))
-    moved, kicked = sghmc_step(noisy(lambda x: curvature * x**3, 0.0), *fresh(places, momenta), step_size, friction, friction, seeded(4))
+    moved, kicked = sghmc_step(
+        noisy(lambda x: curvature * x**3, 0.0),
+        *fresh(places, momenta),
+        step_size,
+        friction,
+        friction,
+        seeded(4),
+    )
     first = places + step_size * momenta
     slowed = (1 - step_size * friction) * momenta
     if torch.allclose(moved, first):
         exact = first, slowed - step_size * curvature * first**3
     else:
-        exact = places + step_size * (slowed - step_size * curvature * places**3), slowed - step_size * curvature * places**3
-    assert_close(torch.stack([moved, kicked]), torch.stack(exact), f"one step with ε = {step_size}, C = {friction} and U = {curvature}θ⁴/4")
+        exact = (
+            places + step_size * (slowed - step_size * curvature * places**3),
+            slowed - step_size * curvature * places**3,
+        )
+    assert_close(
+        torch.stack([moved, kicked]),
+        torch.stack(exact),
+        f"one step with ε = {step_size}, C = {friction} and U = {curvature}θ⁴/4",
+    )
 ### END HIDDEN TESTS
 # POINTS 9: noise of the right size
-assert_normal(kicked, 0.8, 2 * (2.0 - 0.5) * 0.1, "the momentum after one step from θ = 0, r = 1 without a force")
+assert_normal(
+    kicked,
+    0.8,
+    2 * (2.0 - 0.5) * 0.1,
+    "the momentum after one step from θ = 0, r = 1 without a force",
+)
 ### BEGIN HIDDEN TESTS
 # From a fixed state the new momentum is normal for either order, with a known law.
-for seed, (curvature, step_size, friction, noise, estimate) in enumerate([(1.0, 0.3, 2.0, 4.0, 0.6), (0.5, 0.2, 1.0, 3.0, 0.0)]):
+for seed, (curvature, step_size, friction, noise, estimate) in enumerate(
+    [(1.0, 0.3, 2.0, 4.0, 0.6), (0.5, 0.2, 1.0, 3.0, 0.0)]
+):
     force = noisy(lambda position: curvature * position, noise)
     start = torch.full((2, 10_000), 1.0), torch.full((2, 10_000), -2.0)
-    moved, kicked = sghmc_step(force, *fresh(*start), step_size, friction, estimate, seeded(seed))
-    place = 1.0 - 2.0 * step_size if float(moved.std()) < 1e-9 else 1.0  # where the gradient was taken
+    moved, kicked = sghmc_step(
+        force, *fresh(*start), step_size, friction, estimate, seeded(seed)
+    )
+    place = (
+        1.0 - 2.0 * step_size if float(moved.std()) < 1e-9 else 1.0
+    )  # where the gradient was taken
     exact = -2.0 + 2.0 * step_size * friction - step_size * curvature * place
     spread = step_size**2 * noise + 2 * (friction - estimate) * step_size
-    assert_normal(kicked, exact, spread, "the momentum after one step from (1, -2) with a noisy gradient")
+    assert_normal(
+        kicked,
+        exact,
+        spread,
+        "the momentum after one step from (1, -2) with a noisy gradient",
+    )
     z = (kicked - exact) / spread**0.5
-    assert_mean(torch.stack([z[0] * z[1], z[0] * z[0].roll(1)], -1), 0.0, "the correlation of chains and of coordinates", std=1.0)
+    assert_mean(
+        torch.stack([z[0] * z[1], z[0] * z[0].roll(1)], -1),
+        0.0,
+        "the correlation of chains and of coordinates",
+        std=1.0,
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -460,12 +682,21 @@ generator = torch.Generator().manual_seed(0)
 for num_steps in lengths:
     position, moments = torch.zeros(1, 2_000), []
     for step in range(200):
-        position = naive_sghmc_step(noisy(lambda position: position, 4.0), position, 0.1, num_steps, generator)
+        position = naive_sghmc_step(
+            noisy(lambda position: position, 4.0), position, 0.1, num_steps, generator
+        )
         if step >= 100:
             moments.append(float((position**2).mean()))
     variances.append(sum(moments) / len(moments))
 ### END SOLUTION
-exact = [float(naive_sghmc_chain(torch.eye(1), 0.1, num_steps, 4.0).stationary_covariance()[0, 0]) for num_steps in range(1, 41)]
+exact = [
+    float(
+        naive_sghmc_chain(torch.eye(1), 0.1, num_steps, 4.0).stationary_covariance()[
+            0, 0
+        ]
+    )
+    for num_steps in range(1, 41)
+]
 figure, axes = plt.subplots()
 axes.plot(range(1, 41), exact, color=TRUTH)
 axes.axhline(1, color=TRUTH, ls="--")
@@ -501,7 +732,9 @@ generator = torch.Generator().manual_seed(0)
 for estimate in (0.0, 0.2):
     position, momentum, kept = torch.zeros(1, 2_000), torch.zeros(1, 2_000), []
     for step in range(800):
-        position, momentum = sghmc_step(well, position, momentum, 0.1, 0.6, estimate, generator)
+        position, momentum = sghmc_step(
+            well, position, momentum, 0.1, 0.6, estimate, generator
+        )
         if step >= 400:
             kept.append(position.flatten())
     draws[estimate] = torch.cat(kept)
@@ -509,7 +742,14 @@ for estimate in (0.0, 0.2):
 figure, axes = plt.subplots()
 plot_density(axes, DoubleWell(), -2.5, 2.5)
 for (estimate, positions), style in zip(draws.items(), ("--", "-"), strict=False):
-    plot_histogram(axes, positions, torch.linspace(-2.5, 2.5, 61), ls=style, color=COLOURS["SGHMC"], label=rf"$\hat B = {estimate}$")
+    plot_histogram(
+        axes,
+        positions,
+        torch.linspace(-2.5, 2.5, 61),
+        ls=style,
+        color=COLOURS["SGHMC"],
+        label=rf"$\hat B = {estimate}$",
+    )
 axes.set(xlabel=r"$\theta$", ylabel="density")
 axes.legend()
 plt.show()

@@ -29,7 +29,15 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import assert_close, assert_mean, assert_normal, assert_shape, assert_share, fresh, seeded
+from checks import (
+    assert_close,
+    assert_mean,
+    assert_normal,
+    assert_shape,
+    assert_share,
+    fresh,
+    seeded,
+)
 
 from sgmc.figures import use_style
 
@@ -58,8 +66,13 @@ use_style()
 def report_step(position, momentum, generator, step_size=0.25, friction=0.25):
     """Drift, then kick, on U = ½|θ|²: the step of the report."""
     position = position + step_size * momentum
-    noise = math.sqrt(2 * friction * step_size) * torch.randn(position.shape, generator=generator)
-    return position, momentum - step_size * position - friction * step_size * momentum + noise
+    noise = math.sqrt(2 * friction * step_size) * torch.randn(
+        position.shape, generator=generator
+    )
+    return (
+        position,
+        momentum - step_size * position - friction * step_size * momentum + noise,
+    )
 
 
 def energy(position, momentum):
@@ -102,11 +115,20 @@ def energy(position, momentum):
 
 # %% nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def palindromic_step(position, momentum, gradient, step_size, friction, generator):
-    """Half a drift, a kick with friction and noise, half a drift; returns the new position and momentum."""
+    """Half a drift, a kick with friction and noise, half a drift.
+
+    Returns the new position and momentum.
+    """
     ### BEGIN SOLUTION
-    noise = math.sqrt(2 * friction * step_size) * torch.randn(position.shape, generator=generator)
+    noise = math.sqrt(2 * friction * step_size) * torch.randn(
+        position.shape, generator=generator
+    )
     position = position + 0.5 * step_size * momentum
-    kicked = (1 - 0.5 * step_size * friction) * momentum - step_size * gradient(position) + noise
+    kicked = (
+        (1 - 0.5 * step_size * friction) * momentum
+        - step_size * gradient(position)
+        + noise
+    )
     momentum = kicked / (1 + 0.5 * step_size * friction)
     return position + 0.5 * step_size * momentum, momentum
     ### END SOLUTION
@@ -115,37 +137,99 @@ def palindromic_step(position, momentum, gradient, step_size, friction, generato
 # %% nbgrader={"grade": true, "grade_id": "palindromic-step-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 # Without a force, one step from θ = 0, r = 1 leaves friction and noise: whatever its size, it should be normal, and new.
 generator = seeded(31)
-free = [palindromic_step(torch.zeros(2, 5_000), torch.ones(2, 5_000), lambda x: 0 * x, 0.5, 1.0, generator) for _ in range(2)]
+free = [
+    palindromic_step(
+        torch.zeros(2, 5_000),
+        torch.ones(2, 5_000),
+        lambda x: 0 * x,
+        0.5,
+        1.0,
+        generator,
+    )
+    for _ in range(2)
+]
 for what, tensor in zip(("position", "momentum"), free[0], strict=True):
     assert_shape(tensor, (2, 5_000), f"the new {what}")
 z, z_again = ((momentum - momentum.mean()) / momentum.std() for _, momentum in free)
 assert abs(float((z**4).mean()) - 3) < 0.5, "the noise should be normally distributed"
 for same in ((z * z_again).mean(), (z[0] * z[1]).mean(), (z[:, 1:] * z[:, :-1]).mean()):
-    assert abs(float(same)) < 0.1, "every call, every chain and every coordinate should have noise of its own"
+    assert abs(float(same)) < 0.1, (
+        "every call, every chain and every coordinate should have noise of its own"
+    )
 # POINTS 5: without friction
-theta, r = torch.tensor([[0.3, -1.0], [2.0, 0.0]]), torch.tensor([[0.5, 2.0], [1.0, -1.0]])
+theta, r = (
+    torch.tensor([[0.3, -1.0], [2.0, 0.0]]),
+    torch.tensor([[0.5, 2.0], [1.0, -1.0]]),
+)
 one = palindromic_step(theta.clone(), r.clone(), lambda x: x, 0.5, 0.0, generator)
-assert_close(one[0], torch.tensor([[0.496875, 0.0625], [2.21875, -0.46875]]), "the position after one step on U = ½|θ|² with ε = 0.5")
-assert_close(one[1], torch.tensor([[0.2875, 2.25], [-0.125, -0.875]]), "the momentum after one step on U = ½|θ|² with ε = 0.5")
+assert_close(
+    one[0],
+    torch.tensor([[0.496875, 0.0625], [2.21875, -0.46875]]),
+    "the position after one step on U = ½|θ|² with ε = 0.5",
+)
+assert_close(
+    one[1],
+    torch.tensor([[0.2875, 2.25], [-0.125, -0.875]]),
+    "the momentum after one step on U = ½|θ|² with ε = 0.5",
+)
 ### BEGIN HIDDEN TESTS
-there = palindromic_step(theta.clone(), r.clone(), lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator)
+there = palindromic_step(
+    theta.clone(), r.clone(), lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator
+)
 y = theta + 0.05 * r
 momentum = r - 0.1 * (4 * y**3 - 4 * y)
-assert_close(torch.cat(there), torch.cat([y + 0.05 * momentum, momentum]), "one step in a double well")
-back = palindromic_step(there[0].clone(), -there[1], lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator)
-assert_close(back[0], theta, "without friction, a step, a flip and a step lead back to the position")
-assert_close(back[1], -r, "without friction, a step, a flip and a step lead back to the momentum, reversed")
+assert_close(
+    torch.cat(there),
+    torch.cat([y + 0.05 * momentum, momentum]),
+    "one step in a double well",
+)
+back = palindromic_step(
+    there[0].clone(), -there[1], lambda x: 4 * x**3 - 4 * x, 0.1, 0.0, generator
+)
+assert_close(
+    back[0],
+    theta,
+    "without friction, a step, a flip and a step lead back to the position",
+)
+assert_close(
+    back[1],
+    -r,
+    "without friction, a step, a flip and a step lead back to the momentum, reversed",
+)
 ### END HIDDEN TESTS
 # POINTS 7: friction and noise
-assert_normal(free[0][1], 0.75 / 1.25, 2 * 0.5 / 1.25**2, "the momentum after one step from θ = 0, r = 1 without a force, ε = 0.5, C = 1")
+assert_normal(
+    free[0][1],
+    0.75 / 1.25,
+    2 * 0.5 / 1.25**2,
+    "the momentum after one step from θ = 0, r = 1 without a force, ε = 0.5, C = 1",
+)
 ### BEGIN HIDDEN TESTS
 for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
     theta, r = torch.full((2, 10_000), 0.6), torch.full((2, 10_000), -1.0)
-    new_theta, new_r = palindromic_step(theta.clone(), r.clone(), lambda x: 4 * x**3 - 4 * x, step_size, friction, seeded(seed))
+    new_theta, new_r = palindromic_step(
+        theta.clone(),
+        r.clone(),
+        lambda x: 4 * x**3 - 4 * x,
+        step_size,
+        friction,
+        seeded(seed),
+    )
     y = 0.6 - 0.5 * step_size
-    assert_close(new_theta, y + step_size / 2 * new_r, "the last half drift goes with the new momentum")
-    mean = (-(1 - step_size * friction / 2) - step_size * (4 * y**3 - 4 * y)) / (1 + step_size * friction / 2)
-    assert_normal(new_r, mean, 2 * friction * step_size / (1 + step_size * friction / 2) ** 2, "the new momentum in a double well")
+    assert_close(
+        new_theta,
+        y + step_size / 2 * new_r,
+        "the last half drift goes with the new momentum",
+    )
+    mean = (-(1 - step_size * friction / 2) - step_size * (4 * y**3 - 4 * y)) / (
+        1 + step_size * friction / 2
+    )
+    assert_normal(
+        new_r,
+        mean,
+        2 * friction * step_size / (1 + step_size * friction / 2) ** 2,
+        "the new momentum in a double well",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -162,16 +246,23 @@ for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
 
 # %% nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
 def path(position, momentum, place, num_states, step, generator):
-    """Grow a path around a start; place is (chains,), whole numbers from 0 to num_states - 1."""
+    """Grow a path around a start.
+
+    place is (chains,), whole numbers from 0 to num_states - 1.
+    """
     ### BEGIN SOLUTION
     after, before = [(position, momentum)], [(position, -momentum)]
     for side in (after, before):
         for _ in range(num_states - 1):
             side.append(step(*side[-1], generator))
-    film = [(q, -p) for q, p in before[:0:-1]] + after  # 2 num_states - 1 states, the start in the middle
+    film = [
+        (q, -p) for q, p in before[:0:-1]
+    ] + after  # 2 num_states - 1 states, the start in the middle
     wanted = num_states - 1 - place + torch.arange(num_states)[:, None]
     rows = wanted[..., None].expand(-1, -1, position.shape[1])
-    return tuple(torch.stack(states).gather(0, rows) for states in zip(*film, strict=True))
+    return tuple(
+        torch.stack(states).gather(0, rows) for states in zip(*film, strict=True)
+    )
     ### END SOLUTION
 
 
@@ -182,20 +273,48 @@ def crooked_step(q, p, generator=None):
 
 # POINTS 4: forward in time
 start = torch.tensor([[0.0, 1.0]]), torch.tensor([[1.0, 0.0]])
-positions, momenta = path(*fresh(*start), torch.tensor([0]), 3, crooked_step, seeded(32))
+positions, momenta = path(
+    *fresh(*start), torch.tensor([0]), 3, crooked_step, seeded(32)
+)
 assert_shape(positions, (3, 1, 2), "the positions")
 assert_shape(momenta, (3, 1, 2), "the momenta")
 states = [start]
 for _ in range(2):
     states.append(crooked_step(*states[-1]))
-assert_close(positions[:, 0], torch.cat([q for q, _ in states]), "the start and two states after it")
-assert_close(momenta[:, 0], torch.cat([p for _, p in states]), "the momenta of the start and of two states after it")
+assert_close(
+    positions[:, 0],
+    torch.cat([q for q, _ in states]),
+    "the start and two states after it",
+)
+assert_close(
+    momenta[:, 0],
+    torch.cat([p for _, p in states]),
+    "the momenta of the start and of two states after it",
+)
 # POINTS 6: in both directions, each chain around a place of its own
 start = torch.zeros(2, 1), torch.ones(2, 1)
-positions, momenta = path(*fresh(*start), torch.tensor([0, 2]), 3, lambda q, p, generator: (q + p, 0.5 * p), seeded(32))
-assert_close(positions[:, 0, 0], torch.tensor([0.0, 1.0, 1.5]), "the start and two states after it")
-assert_close(positions[:, 1, 0], torch.tensor([-1.5, -1.0, 0.0]), "two states before the start, and the start")
-assert_close(momenta[:, 1, 0], torch.tensor([0.25, 0.5, 1.0]), "the momenta of the film that runs forward")
+positions, momenta = path(
+    *fresh(*start),
+    torch.tensor([0, 2]),
+    3,
+    lambda q, p, generator: (q + p, 0.5 * p),
+    seeded(32),
+)
+assert_close(
+    positions[:, 0, 0],
+    torch.tensor([0.0, 1.0, 1.5]),
+    "the start and two states after it",
+)
+assert_close(
+    positions[:, 1, 0],
+    torch.tensor([-1.5, -1.0, 0.0]),
+    "two states before the start, and the start",
+)
+assert_close(
+    momenta[:, 1, 0],
+    torch.tensor([0.25, 0.5, 1.0]),
+    "the momenta of the film that runs forward",
+)
 ### BEGIN HIDDEN TESTS
 # Exact: every state of every chain is grown once more, by hand.
 
@@ -209,15 +328,25 @@ generator = seeded(3200)
 for num_states, chains, dim in ((5, 12, 2), (1, 3, 1), (8, 1, 3)):
     q0, p0 = torch.randn(2, chains, dim, generator=generator)
     place = torch.randint(num_states, (chains,), generator=generator)
-    positions, momenta = path(q0.clone(), p0.clone(), place.clone(), num_states, crooked_step, generator)
+    positions, momenta = path(
+        q0.clone(), p0.clone(), place.clone(), num_states, crooked_step, generator
+    )
     assert_shape(positions, (num_states, chains, dim), "the positions")
     assert_shape(momenta, (num_states, chains, dim), "the momenta")
     for chain in range(chains):
         for direction, move in ((1, crooked_step), (-1, backward)):
             q, p, k = q0[chain], p0[chain], int(place[chain])
             while 0 <= k < num_states:
-                assert_close(positions[k, chain], q, f"positions {'after' if direction == 1 else 'before'} the start")
-                assert_close(momenta[k, chain], p, f"momenta {'after' if direction == 1 else 'before'} the start")
+                assert_close(
+                    positions[k, chain],
+                    q,
+                    f"positions {'after' if direction == 1 else 'before'} the start",
+                )
+                assert_close(
+                    momenta[k, chain],
+                    p,
+                    f"momenta {'after' if direction == 1 else 'before'} the start",
+                )
                 q, p = move(q, p)
                 k += direction
 
@@ -230,9 +359,18 @@ def noisy_step(q, p, generator):
 
 generator = seeded(3201)
 places = torch.full((20,), 2)
-moved = [path(torch.zeros(20, 1), torch.zeros(20, 1), places.clone(), 5, noisy_step, generator)[0] for _ in range(2)]
-noise = torch.cat([torch.cat([positions[:2], positions[3:]]).flatten() for positions in moved])
-assert len(noise.unique()) == 160, "every step of every chain and of every call should have noise of its own"
+moved = [
+    path(
+        torch.zeros(20, 1), torch.zeros(20, 1), places.clone(), 5, noisy_step, generator
+    )[0]
+    for _ in range(2)
+]
+noise = torch.cat(
+    [torch.cat([positions[:2], positions[3:]]).flatten() for positions in moved]
+)
+assert len(noise.unique()) == 160, (
+    "every step of every chain and of every call should have noise of its own"
+)
 assert_close(moved[0][2], torch.zeros(20, 1), "the start, where it was put")
 
 # %% [markdown]
@@ -261,13 +399,22 @@ def transition(position, momentum, log_weight, grow, num_states, generator):
 
 # %% nbgrader={"grade": true, "grade_id": "transition-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 def walk(position, momentum, place, num_states):
-    """A path on whole numbers, one to the right with every step; the momenta tell where a state is."""
-    positions = position + (torch.arange(num_states)[:, None] - torch.as_tensor(place))[..., None]
+    """A path on whole numbers, one to the right with every step.
+
+    The momenta tell where a state is.
+    """
+    positions = (
+        position
+        + (torch.arange(num_states)[:, None] - torch.as_tensor(place))[..., None]
+    )
     return positions, 10 * positions + 1
 
 
 def moves(num_states, slope, chains, generator):
-    """Make a transition of chains that start at 0, with weights e^(slope θ); give places and moves, each (chains,)."""
+    """Make a transition of chains that start at 0, with weights e^(slope θ).
+
+    Gives places and moves, each (chains,).
+    """
     places = []
 
     def grow(position, momentum, place):
@@ -275,9 +422,13 @@ def moves(num_states, slope, chains, generator):
         return walk(position, momentum, place, num_states)
 
     start = torch.zeros(chains, 2), torch.ones(chains, 2)
-    chosen, belonging = transition(*start, lambda q, p: slope * q[..., 0], grow, num_states, generator)
+    chosen, belonging = transition(
+        *start, lambda q, p: slope * q[..., 0], grow, num_states, generator
+    )
     assert_shape(chosen, (chains, 2), "the chosen position")
-    assert_close(chosen[:, 0], chosen[:, 1], "both coordinates of the position are of one state")
+    assert_close(
+        chosen[:, 0], chosen[:, 1], "both coordinates of the position are of one state"
+    )
     assert_close(belonging, 10 * chosen + 1, "position and momentum are of one state")
     place = torch.cat(places)
     assert_shape(place, (chains,), "the places", torch.int64)
@@ -285,17 +436,33 @@ def moves(num_states, slope, chains, generator):
 
 
 generator = seeded(33)
-(place, moved), (place_again, moved_again) = moves(4, 0.7, 2_000, generator), moves(4, 0.7, 2_000, generator)
+(place, moved), (place_again, moved_again) = (
+    moves(4, 0.7, 2_000, generator),
+    moves(4, 0.7, 2_000, generator),
+)
 assert len(place.unique()) > 1, "every chain should have a place of its own"
 assert not torch.equal(place, place_again), "every call should draw other places"
-assert torch.equal(place, moves(4, 0.7, 2_000, seeded(33))[0]), "generators in the same state should lead to the same places"
-assert not torch.equal(place + moved, place_again + moved_again), "every call should choose anew"
+assert torch.equal(place, moves(4, 0.7, 2_000, seeded(33))[0]), (
+    "generators in the same state should lead to the same places"
+)
+assert not torch.equal(place + moved, place_again + moved_again), (
+    "every call should choose anew"
+)
 # POINTS 5: the place
-assert set(place.tolist()) == {0, 1, 2, 3}, "the places in a window of 4 are 0, 1, 2 and 3"
+assert set(place.tolist()) == {0, 1, 2, 3}, (
+    "the places in a window of 4 are 0, 1, 2 and 3"
+)
 ### BEGIN HIDDEN TESTS
 # Places of different calls and of neighbouring chains are uniform and independent: 4 × 4 pairs, each as frequent as the others.
-for what, first, second in (("calls", place, place_again), ("chains", place[::2], place[1::2])):
-    assert_share((4 * first + second)[:, None] == torch.arange(16), 1 / 16, f"how often the places of two {what} are the given pair")
+for what, first, second in (
+    ("calls", place, place_again),
+    ("chains", place[::2], place[1::2]),
+):
+    assert_share(
+        (4 * first + second)[:, None] == torch.arange(16),
+        1 / 16,
+        f"how often the places of two {what} are the given pair",
+    )
 
 
 ### END HIDDEN TESTS
@@ -304,20 +471,42 @@ def heavy(q, p):
     return torch.where(q[..., 0] == 0, 50.0, 0.0)
 
 
-chosen, belonging = transition(torch.zeros(500, 1), torch.ones(500, 1), heavy, lambda q, p, place: walk(q, p, place, 4), 4, generator)
-assert_close(chosen, torch.zeros(500, 1), "the start has nearly all the weight here, and is chosen")
-assert_close(belonging, torch.ones(500, 1), "the momentum that belongs to the chosen position")
+chosen, belonging = transition(
+    torch.zeros(500, 1),
+    torch.ones(500, 1),
+    heavy,
+    lambda q, p, place: walk(q, p, place, 4),
+    4,
+    generator,
+)
+assert_close(
+    chosen,
+    torch.zeros(500, 1),
+    "the start has nearly all the weight here, and is chosen",
+)
+assert_close(
+    belonging, torch.ones(500, 1), "the momentum that belongs to the chosen position"
+)
 ### BEGIN HIDDEN TESTS
 # Whatever its place, each chain chooses state k with the probability p_k, independently of other chains.
 for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
     place, moved = moves(num_states, slope, 2_000, generator)
     choice, states = place + moved.long(), torch.arange(num_states)
     p = (slope * states).double().softmax(0)
-    pairs = (place[:, None, None] == states[:, None]) & (choice[:, None, None] == states)
-    assert_share(
-        pairs, (p / num_states).repeat(num_states), f"how often a place goes with a choice, in a window of {num_states}, slope {slope},"
+    pairs = (place[:, None, None] == states[:, None]) & (
+        choice[:, None, None] == states
     )
-    assert_share(choice[::2] == choice[1::2], float((p**2).sum()), "how often two neighbouring chains choose the same state")
+    assert_share(
+        pairs,
+        (p / num_states).repeat(num_states),
+        f"how often a place goes with a choice, in a window of {num_states}, "
+        f"slope {slope},",
+    )
+    assert_share(
+        choice[::2] == choice[1::2],
+        float((p**2).sum()),
+        "how often two neighbouring chains choose the same state",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -349,11 +538,17 @@ def measure(move, chains, warm_up, num_draws, seed):
 
 # %% nbgrader={"grade": true, "grade_id": "measure-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 def autoregression(a, b):
-    """θ' = aθ + br with a fresh r: the variance is b²/(1 − a²), and θ² has the autocorrelations a^{2k}."""
+    """θ' = aθ + br with a fresh r.
+
+    The variance is b²/(1 − a²), and θ² has the autocorrelations a^{2k}.
+    """
     return lambda q, p, generator: (a * q + b * p, torch.full_like(p, 9.0))
 
 
-value, standard_error = (float(number) for number in measure(autoregression(0.6, 0.8), 1_000, 50, 20, seed=34))
+value, standard_error = (
+    float(number)
+    for number in measure(autoregression(0.6, 0.8), 1_000, 50, 20, seed=34)
+)
 other, _ = measure(autoregression(0.6, 0.8), 1_000, 50, 20, seed=35)
 assert value != float(other), "different seeds should give different values"
 # POINTS 5: the value
@@ -363,24 +558,45 @@ assert abs(value - 1) < 0.11, "θ' = 0.6θ + 0.8r keeps a variance of one"
 a, b, chains, num_draws = 0.8, 1.5, 2_000, 40
 variance = b**2 / (1 - a**2)
 lags = torch.arange(1, num_draws, dtype=torch.float64)
-exact_error = math.sqrt(2 * variance**2 * (1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum())) / (chains * num_draws))
-values = [float(measure(autoregression(a, b), chains, 40, num_draws, seed=3400 + k)[0]) for k in range(4)]
+exact_error = math.sqrt(
+    2
+    * variance**2
+    * (1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum()))
+    / (chains * num_draws)
+)
+values = [
+    float(measure(autoregression(a, b), chains, 40, num_draws, seed=3400 + k)[0])
+    for k in range(4)
+]
 assert len(set(values)) == 4, "different seeds should give different values"
 assert_mean(values, variance, "E[θ²] in the stationary law", std=exact_error)
 ### END HIDDEN TESTS
 # POINTS 7: its standard error
-assert abs(value - 1) < 5 * standard_error, "the value should be near the exact one, by its own standard error"
-assert 0.008 < standard_error < 0.022, f"the standard error from 1,000 chains of 20 draws is not {standard_error}"
+assert abs(value - 1) < 5 * standard_error, (
+    "the value should be near the exact one, by its own standard error"
+)
+assert 0.008 < standard_error < 0.022, (
+    f"the standard error from 1,000 chains of 20 draws is not {standard_error}"
+)
 ### BEGIN HIDDEN TESTS
 # The squared standard error from 2,000 chains varies by 5 %: a tolerance of 30 % raises no false alarm, and leaves room for batch means.
 for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
     variance = b**2 / (1 - a**2)
     lags = torch.arange(1, num_draws, dtype=torch.float64)
-    exact = 2 * variance**2 * (1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum())) / (2_000 * num_draws)
+    exact = (
+        2
+        * variance**2
+        * (1 + 2 * float(((1 - lags / num_draws) * a ** (2 * lags)).sum()))
+        / (2_000 * num_draws)
+    )
     value, error = measure(autoregression(a, b), 2_000, 40, num_draws, seed=3410)
-    assert abs(float(value) - variance) < 6 * exact**0.5, f"E[θ²] should be {variance:.3g}, but it is {float(value):.3g}"
+    assert abs(float(value) - variance) < 6 * exact**0.5, (
+        f"E[θ²] should be {variance:.3g}, but it is {float(value):.3g}"
+    )
     ratio = float(error) ** 2 / exact
-    assert 0.7 < ratio < 1.4, f"the squared standard error is {ratio:.3g} times the variance of the estimate"
+    assert 0.7 < ratio < 1.4, (
+        f"the squared standard error is {ratio:.3g} times the variance of the estimate"
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -422,10 +638,14 @@ def drift_kick(step_size, friction=0.25):
 
 
 def palindromic(step_size, friction=0.25):
-    return lambda q, p, generator: palindromic_step(q, p, lambda x: x, step_size, friction, generator)
+    return lambda q, p, generator: palindromic_step(
+        q, p, lambda x: x, step_size, friction, generator
+    )
 
 
-value, standard_error = measure(sampler(drift_kick(0.25), by_energy, 7), 4_000, 40, 40, seed=0)
+value, standard_error = measure(
+    sampler(drift_kick(0.25), by_energy, 7), 4_000, 40, 40, seed=0
+)
 print(f"The report's number: {value:.3f} ± {standard_error:.3f}")
 step_sizes = [0.5, 0.25, 0.125, 0.0625]
 figure, axes = plt.subplots(figsize=(6.4, 3.8))
@@ -435,10 +655,24 @@ for label, step, log_weight, style in (
     ("report's step, equal weights", drift_kick, equal, "s--"),
     ("palindromic, equal weights", palindromic, equal, "o-"),
 ):
-    results = [measure(sampler(step(h), log_weight, round(1.5 / h) + 1), 4_000, 40, 40, seed=1) for h in step_sizes]
-    axes.errorbar(step_sizes, [v for v, _ in results], [2 * e for _, e in results], fmt=style, label=label, ms=4)
+    results = [
+        measure(sampler(step(h), log_weight, round(1.5 / h) + 1), 4_000, 40, 40, seed=1)
+        for h in step_sizes
+    ]
+    axes.errorbar(
+        step_sizes,
+        [v for v, _ in results],
+        [2 * e for _, e in results],
+        fmt=style,
+        label=label,
+        ms=4,
+    )
 axes.axhline(1, color="grey", zorder=0)
-axes.set(xscale="log", xlabel=r"step size $\varepsilon$", ylabel=r"variance of $\theta$, two standard errors")
+axes.set(
+    xscale="log",
+    xlabel=r"step size $\varepsilon$",
+    ylabel=r"variance of $\theta$, two standard errors",
+)
 axes.set_xticks(step_sizes, [f"{h:g}" for h in step_sizes])
 axes.minorticks_off()
 axes.legend(fontsize=8)
@@ -503,7 +737,7 @@ def temperature_of(step_size, friction, noise_variance, noise_estimate):
 
 
 def repair(energies, temperature):
-    """Give log ω of states with the energies H, a tensor (...), on a path of that temperature -> (...)."""
+    """Give log ω, (...), of states with the energies H, (...), at that temperature."""
     ### BEGIN SOLUTION
     return -(1 - 1 / temperature) * energies
     ### END SOLUTION
@@ -511,10 +745,20 @@ def repair(energies, temperature):
 
 # %% nbgrader={"grade": true, "grade_id": "repair-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 # POINTS 5: the temperature
-assert_close(temperature_of(0.1, 2.0, 4.0, 0.2), 1.0, "the temperature with a perfect estimate of the noise")
-assert_close(temperature_of(0.1, 2.0, 4.0, 0.0), 1.1, "the temperature without an estimate")
+assert_close(
+    temperature_of(0.1, 2.0, 4.0, 0.2),
+    1.0,
+    "the temperature with a perfect estimate of the noise",
+)
+assert_close(
+    temperature_of(0.1, 2.0, 4.0, 0.0), 1.1, "the temperature without an estimate"
+)
 ### BEGIN HIDDEN TESTS
-for step_size, friction, noise_variance, noise_estimate in ((0.25, 1.25, 4.0, 0.0), (0.1, 3.0, 2.0, 0.5), (0.05, 0.7, 10.0, 0.1)):
+for step_size, friction, noise_variance, noise_estimate in (
+    (0.25, 1.25, 4.0, 0.0),
+    (0.1, 3.0, 2.0, 0.5),
+    (0.05, 0.7, 10.0, 0.1),
+):
     noise = 2 * (friction - noise_estimate) * step_size + step_size**2 * noise_variance
     found = temperature_of(step_size, friction, noise_variance, noise_estimate)
     assert_close(found, noise / (2 * friction * step_size), "the temperature")
@@ -523,16 +767,27 @@ for step_size, friction, noise_variance, noise_estimate in ((0.25, 1.25, 4.0, 0.
 energies = torch.tensor([[0.5, 4.0], [1.0, 2.0]], dtype=torch.float64)
 flat = repair(energies.clone(), 1.0)
 assert_shape(flat, (2, 2), "one weight for every state and chain")
-assert_close(flat - flat[0, 0], torch.zeros(2, 2), "the differences of log-weights at temperature one, where there is nothing to repair")
+assert_close(
+    flat - flat[0, 0],
+    torch.zeros(2, 2),
+    "the differences of log-weights at temperature one, where there is nothing to "
+    "repair",
+)
 hot = repair(energies.clone(), 2.0)
-assert float(hot[0, 0]) > float(hot[0, 1]), "on a path that is too hot states of low energy need more weight"
+assert float(hot[0, 0]) > float(hot[0, 1]), (
+    "on a path that is too hot states of low energy need more weight"
+)
 ### BEGIN HIDDEN TESTS
 # Exact: the weight is the density e^{−H} over the density e^{−H/T}, up to a constant.
 for temperature in (1.4, 3.0, 0.6):
     energies = 3 * torch.rand(6, 4, generator=seeded(3500), dtype=torch.float64)
     log_weight = repair(energies.clone(), temperature)
     expected = energies / temperature - energies
-    assert_close(log_weight - log_weight[0, 0], expected - expected[0, 0], f"differences of log-weights at temperature {temperature}")
+    assert_close(
+        log_weight - log_weight[0, 0],
+        expected - expected[0, 0],
+        f"differences of log-weights at temperature {temperature}",
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]

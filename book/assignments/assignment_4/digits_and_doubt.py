@@ -28,7 +28,14 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from checks import assert_close, assert_mean, assert_normal, assert_shape, assert_share, seeded
+from checks import (
+    assert_close,
+    assert_mean,
+    assert_normal,
+    assert_shape,
+    assert_share,
+    seeded,
+)
 from scipy import integrate, stats
 
 from sgmc import sample
@@ -37,7 +44,12 @@ from sgmc.figures import use_style
 from sgmc.kernels import SGHMC
 from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import error_rate, expected_calibration_error, log_score, reliability_curve
+from sgmc.prediction import (
+    error_rate,
+    expected_calibration_error,
+    log_score,
+    reliability_curve,
+)
 
 use_style()
 
@@ -52,8 +64,13 @@ use_style()
 
 
 # %% nbgrader={"grade": false, "grade_id": "minibatch-energy", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def minibatch_energy(position, inputs, targets, logits_of, num_examples, prior_variance):
-    """Estimate U(θ) of every chain from a minibatch, up to a constant: (chains, dim) → (chains,)."""
+def minibatch_energy(
+    position, inputs, targets, logits_of, num_examples, prior_variance
+):
+    """Estimate U(θ) of every chain from a minibatch, up to a constant.
+
+    position is (chains, dim); returns (chains,).
+    """
     ### BEGIN SOLUTION
     prior = 0.5 * position.square().sum(-1) / prior_variance
     log_probabilities = logits_of(position, inputs).log_softmax(-1)
@@ -70,16 +87,40 @@ def linear_logits(position, inputs):
 
 two_chains = torch.tensor([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]], dtype=torch.float64)
 # POINTS 5: the energy of two chains
-energies = minibatch_energy(two_chains.clone(), torch.ones(4, 1).double(), torch.tensor([0, 0, 1, 2]), linear_logits, 40, 0.5)
+energies = minibatch_energy(
+    two_chains.clone(),
+    torch.ones(4, 1).double(),
+    torch.tensor([0, 0, 1, 2]),
+    linear_logits,
+    40,
+    0.5,
+)
 assert_shape(energies, (2,), "the energies")
 exact = 4 + 10 * (4 * math.log((math.exp(2) + 2) / 3) - 2 * 2)
-assert_close(energies[1] - energies[0], exact, "the energy at θ = (2, 0, 0) less that at 0, with N/n = 10 and τ² = 0.5")
+assert_close(
+    energies[1] - energies[0],
+    exact,
+    "the energy at θ = (2, 0, 0) less that at 0, with N/n = 10 and τ² = 0.5",
+)
 # POINTS 5: unbiased, at other numbers
-single = [minibatch_energy(two_chains.clone(), torch.ones(1, 1).double(), torch.tensor([k]), linear_logits, 3, 2.0) for k in range(3)]
+single = [
+    minibatch_energy(
+        two_chains.clone(),
+        torch.ones(1, 1).double(),
+        torch.tensor([k]),
+        linear_logits,
+        3,
+        2.0,
+    )
+    for k in range(3)
+]
 average = sum(single) / 3
 exact = 1 + 3 * math.log((math.exp(2) + 2) / 3) - 2
 assert_close(
-    average[1] - average[0], exact, "the average over three minibatches of one example, at θ = (2, 0, 0) less that at 0, with τ² = 2"
+    average[1] - average[0],
+    exact,
+    "the average over three minibatches of one example, at θ = (2, 0, 0) less that "
+    "at 0, with τ² = 2",
 )
 ### BEGIN HIDDEN TESTS
 generator = seeded(41)
@@ -87,23 +128,47 @@ inputs = torch.randn(12, 4, generator=generator, dtype=torch.float64)
 targets = torch.randint(3, (12,), generator=generator)
 position = torch.randn(5, 12, generator=generator, dtype=torch.float64)
 logits = linear_logits(position, inputs)
-loss = (logits.logsumexp(-1) - logits.gather(-1, targets.expand(5, 12)[..., None])[..., 0]).sum(-1)
+loss = (
+    logits.logsumexp(-1) - logits.gather(-1, targets.expand(5, 12)[..., None])[..., 0]
+).sum(-1)
 for prior_variance in (0.3, 4.0):
     expected = position.pow(2).sum(-1) / (2 * prior_variance) + loss
     for size in (4, 6, 12):
         parts = [
-            minibatch_energy(position.clone(), inputs[k : k + size], targets[k : k + size], linear_logits, 12, prior_variance)
+            minibatch_energy(
+                position.clone(),
+                inputs[k : k + size],
+                targets[k : k + size],
+                linear_logits,
+                12,
+                prior_variance,
+            )
             for k in range(0, 12, size)
         ]
         average = torch.stack(parts).mean(0)
         assert_shape(average, (5,), "the energies")
-        assert_close(average - average[0], expected - expected[0], f"the average over all minibatches of {size}, up to a constant")
+        assert_close(
+            average - average[0],
+            expected - expected[0],
+            f"the average over all minibatches of {size}, up to a constant",
+        )
 one = minibatch_energy(position[:1].clone(), inputs, targets, linear_logits, 12, 1.0)
 assert_shape(one, (1,), "the energy of a single chain")
 ### END HIDDEN TESTS
 # POINTS 2: logits in the thousands
-far = minibatch_energy(1000 * two_chains, torch.ones(2, 1).double(), torch.tensor([0, 1]), linear_logits, 2, 1e6)
-assert_close(far[1] - far[0], 2 + 2000 - 2 * math.log(3), "the energy where logits are in the thousands, less that at 0")
+far = minibatch_energy(
+    1000 * two_chains,
+    torch.ones(2, 1).double(),
+    torch.tensor([0, 1]),
+    linear_logits,
+    2,
+    1e6,
+)
+assert_close(
+    far[1] - far[0],
+    2 + 2000 - 2 * math.log(3),
+    "the energy where logits are in the thousands, less that at 0",
+)
 
 # %% [markdown]
 # ## 2 Two kinds of doubt (12 points)
@@ -121,7 +186,10 @@ assert_close(far[1] - far[0], 2 + 2000 - 2 * math.log(3), "the energy where logi
 
 # %% nbgrader={"grade": false, "grade_id": "uncertainty", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def uncertainty(probabilities):
-    """Give total uncertainty, expected uncertainty and information of every example: (draws, n, classes) → three times (n,)."""
+    """Give total uncertainty, expected uncertainty and information of every example.
+
+    probabilities is (draws, n, classes); returns three times (n,).
+    """
 
     ### BEGIN SOLUTION
     def entropy(p):
@@ -134,21 +202,31 @@ def uncertainty(probabilities):
 
 # %% nbgrader={"grade": true, "grade_id": "uncertainty-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 coin, certain = [0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]]
-three = uncertainty(torch.tensor([[coin, certain[0], certain[0]], [coin, certain[0], certain[1]]]))
+three = uncertainty(
+    torch.tensor([[coin, certain[0], certain[0]], [coin, certain[0], certain[1]]])
+)
 for value in three:
     assert_shape(value, (3,), "each of the three")
 
 
 ### BEGIN HIDDEN TESTS
 def cases():
-    """Give predictions, some of them zero, with the exact expected uncertainty and information: the mean divergence from their average."""
+    """Give predictions, some of them zero, with their exact expected uncertainty.
+
+    And with their information: the mean divergence from their average.
+    """
     generator = seeded(42)
     for draws, n, classes in ((7, 11, 4), (1, 3, 10), (25, 2, 3)):
-        logits = 3 * torch.randn(draws, n, classes, generator=generator, dtype=torch.float64)
+        logits = 3 * torch.randn(
+            draws, n, classes, generator=generator, dtype=torch.float64
+        )
         logits[:, 0, 0] = -torch.inf
         p = logits.softmax(-1)
         average = p.sum(0) / draws
-        divergence = torch.where(p > 0, p * (p.log() - average.log()), 0.0).sum(-1).sum(0) / draws
+        divergence = (
+            torch.where(p > 0, p * (p.log() - average.log()), 0.0).sum(-1).sum(0)
+            / draws
+        )
         surprise = torch.where(p > 0, -p * p.log(), 0.0).sum(-1).sum(0) / draws
         found = uncertainty(p.clone())
         for value in found:
@@ -158,7 +236,9 @@ def cases():
 
 ### END HIDDEN TESTS
 # POINTS 4: the total uncertainty
-assert_close(three[0], torch.tensor([math.log(2), 0, math.log(2)]), "the total uncertainty")
+assert_close(
+    three[0], torch.tensor([math.log(2), 0, math.log(2)]), "the total uncertainty"
+)
 ### BEGIN HIDDEN TESTS
 for found, surprise, divergence in cases():
     assert_close(found[0], surprise + divergence, "the total uncertainty")
@@ -205,11 +285,17 @@ for found, _, divergence in cases():
 
 # %% nbgrader={"grade": false, "grade_id": "calibration", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def calibration_p_value(probabilities, targets, num_simulations, generator):
-    """Give the p-value of the hypothesis that targets (n,) were drawn from probabilities (n, classes)."""
+    """Give the p-value of the hypothesis that the targets were drawn from them.
+
+    probabilities is (n, classes); targets is (n,).
+    """
     ### BEGIN SOLUTION
     observed = expected_calibration_error(probabilities, targets)
     simulated = [
-        expected_calibration_error(probabilities, torch.multinomial(probabilities, 1, generator=generator)[:, 0])
+        expected_calibration_error(
+            probabilities,
+            torch.multinomial(probabilities, 1, generator=generator)[:, 0],
+        )
         for _ in range(num_simulations)
     ]
     return (1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)
@@ -220,20 +306,31 @@ def calibration_p_value(probabilities, targets, num_simulations, generator):
 generator = seeded(43)
 believed = (3 * torch.randn(500, 4, generator=generator)).softmax(-1)
 drawn = torch.multinomial(believed, 1, generator=generator)[:, 0]
-p_values = [float(calibration_p_value(believed.clone(), drawn.clone(), 99, generator)) for _ in range(10)]
+p_values = [
+    float(calibration_p_value(believed.clone(), drawn.clone(), 99, generator))
+    for _ in range(10)
+]
 assert all(0 <= p <= 1 for p in p_values), "a p-value is between 0 and 1"
-assert len(set(p_values)) > 1, "every call should draw other labels, and lead to slightly different p-values"
+assert len(set(p_values)) > 1, (
+    "every call should draw other labels, and lead to slightly different p-values"
+)
 half_as_sure = believed.sqrt() / believed.sqrt().sum(-1, keepdim=True)
-assert calibration_p_value(half_as_sure, drawn.clone(), 99, generator) < 0.05, "these probabilities are too modest"
+assert calibration_p_value(half_as_sure, drawn.clone(), 99, generator) < 0.05, (
+    "these probabilities are too modest"
+)
 # POINTS 4: wrong predictions are found out
 twice_as_sure = believed**2 / (believed**2).sum(-1, keepdim=True)
-assert calibration_p_value(twice_as_sure, drawn.clone(), 99, generator) < 0.05, "these probabilities are too sure"
+assert calibration_p_value(twice_as_sure, drawn.clone(), 99, generator) < 0.05, (
+    "these probabilities are too sure"
+)
 ### BEGIN HIDDEN TESTS
 for power in (3.0, 0.4):
     believed = (2 * torch.randn(2_000, 3, generator=generator)).softmax(-1)
     drawn = torch.multinomial(believed, 1, generator=generator)[:, 0]
     wrong = believed**power / (believed**power).sum(-1, keepdim=True)
-    assert calibration_p_value(wrong, drawn, 19, generator) < 0.06, "predictions that are too sure, or too modest, are found out"
+    assert calibration_p_value(wrong, drawn, 19, generator) < 0.06, (
+        "predictions that are too sure, or too modest, are found out"
+    )
 ### END HIDDEN TESTS
 # POINTS 8: right predictions get every p-value equally often
 assert max(p_values) > 0.01, "these labels are drawn from the probabilities"
@@ -247,7 +344,9 @@ for _ in range(250):
     p_values.append(float(calibration_p_value(believed, drawn, 19, generator)))
 levels = torch.tensor([0.1, 0.5, 0.9])
 assert_share(
-    torch.tensor(p_values)[:, None] < levels + 0.002, levels, "the share of p-values under the hypothesis that are at most so large"
+    torch.tensor(p_values)[:, None] < levels + 0.002,
+    levels,
+    "the share of p-values under the hypothesis that are at most so large",
 )
 ### END HIDDEN TESTS
 
@@ -284,9 +383,11 @@ assert_share(
 
 # %% nbgrader={"grade": false, "grade_id": "separation", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def separation(inside, outside):
-    """Give the area under the ROC curve and its standard error, for scores (m,) and (n,)."""
+    """Give the area under the ROC curve and its error, for scores (m,) and (n,)."""
     ### BEGIN SOLUTION
-    psi = (inside[:, None] < outside).double() + 0.5 * (inside[:, None] == outside).double()
+    psi = (inside[:, None] < outside).double() + 0.5 * (
+        inside[:, None] == outside
+    ).double()
     variance = psi.mean(1).var() / len(inside) + psi.mean(0).var() / len(outside)
     return float(psi.mean()), float(variance.sqrt())
     ### END SOLUTION
@@ -299,30 +400,69 @@ assert_close(float(area), 5.5 / 8, "the area for {0, 1, 1, 2} and {1, 2}")
 ### BEGIN HIDDEN TESTS
 generator = seeded(4400)
 for m, n in ((40, 25), (7, 30)):
-    inside, outside = torch.randint(6, (m,), generator=generator).float(), torch.randint(2, 8, (n,), generator=generator).float()
-    pairs = [0.5 * (x == y) + 1.0 * (x < y) for x in inside.tolist() for y in outside.tolist()]
-    assert_close(float(separation(inside.clone(), outside.clone())[0]), sum(pairs) / (m * n), "the area, with ties")
+    inside, outside = (
+        torch.randint(6, (m,), generator=generator).float(),
+        torch.randint(2, 8, (n,), generator=generator).float(),
+    )
+    pairs = [
+        0.5 * (x == y) + 1.0 * (x < y)
+        for x in inside.tolist()
+        for y in outside.tolist()
+    ]
+    assert_close(
+        float(separation(inside.clone(), outside.clone())[0]),
+        sum(pairs) / (m * n),
+        "the area, with ties",
+    )
 ### END HIDDEN TESTS
 # POINTS 7: its standard error
 same = torch.randn(400, generator=seeded(44))
 _, standard_error = separation(same.clone(), same[:100] + 5)
-assert 0 <= float(standard_error) < 0.005, "the standard error where scores are far apart"
+assert 0 <= float(standard_error) < 0.005, (
+    "the standard error where scores are far apart"
+)
 _, standard_error = separation(same[:200].clone(), same[200:].clone())
-assert 0.02 < float(standard_error) < 0.04, "the standard error of 200 scores against 200 of the same law is about 0.029"
+assert 0.02 < float(standard_error) < 0.04, (
+    "the standard error of 200 scores against 200 of the same law is about 0.029"
+)
 ### BEGIN HIDDEN TESTS
 # The variance of A for normal scores is known, by two integrals; the squared standard errors, averaged over 40 data sets, are within a
 # few per cent of it: a tolerance of 30 % raises no false alarm, and leaves room for the bootstrap.
 generator = seeded(4401)
-for m, n, scale in ((60, 150, 0.3), (150, 40, 1.0)):  # N(0, 1) inside, N(1, scale²) outside
+for m, n, scale in (
+    (60, 150, 0.3),
+    (150, 40, 1.0),
+):  # N(0, 1) inside, N(1, scale²) outside
     exact = stats.norm.cdf(1 / math.sqrt(1 + scale**2))
     outside_law = stats.norm(1, scale)
-    two_outside = integrate.quad(lambda x: stats.norm.pdf(x) * outside_law.sf(x) ** 2, -9, 9, points=[1])[0]  # one inside is below both
-    two_inside = integrate.quad(lambda y: outside_law.pdf(y) * stats.norm.cdf(y) ** 2, -9, 9, points=[1])[0]
-    variance = (exact * (1 - exact) + (n - 1) * (two_outside - exact**2) + (m - 1) * (two_inside - exact**2)) / (m * n)
-    runs = [separation(torch.randn(m, generator=generator), 1 + scale * torch.randn(n, generator=generator)) for _ in range(40)]
-    assert_mean([float(area) for area, _ in runs], exact, f"the area for N(0, 1) and N(1, {scale:g}²)", std=variance**0.5)
+    two_outside = integrate.quad(
+        lambda x: stats.norm.pdf(x) * outside_law.sf(x) ** 2, -9, 9, points=[1]
+    )[0]  # one inside is below both
+    two_inside = integrate.quad(
+        lambda y: outside_law.pdf(y) * stats.norm.cdf(y) ** 2, -9, 9, points=[1]
+    )[0]
+    variance = (
+        exact * (1 - exact)
+        + (n - 1) * (two_outside - exact**2)
+        + (m - 1) * (two_inside - exact**2)
+    ) / (m * n)
+    runs = [
+        separation(
+            torch.randn(m, generator=generator),
+            1 + scale * torch.randn(n, generator=generator),
+        )
+        for _ in range(40)
+    ]
+    assert_mean(
+        [float(area) for area, _ in runs],
+        exact,
+        f"the area for N(0, 1) and N(1, {scale:g}²)",
+        std=variance**0.5,
+    )
     ratio = sum(float(error) ** 2 for _, error in runs) / 40 / variance
-    assert 0.7 < ratio < 1.4, f"the squared standard error is {ratio:.3g} times the variance of the area"
+    assert 0.7 < ratio < 1.4, (
+        f"the squared standard error is {ratio:.3g} times the variance of the area"
+    )
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -340,7 +480,9 @@ empty_pixels = (train.inputs == 0).all(0).nonzero()[:, 0]
 def make_posterior(hidden_units, prior_variance=1.0):
     """The posterior of a network for the training digits, with minibatches of 250."""
     network = multilayer_perceptron([784, hidden_units, 10])
-    return NetworkPosterior(network, train.inputs, train.targets, prior_variance, batch_size=250)
+    return NetworkPosterior(
+        network, train.inputs, train.targets, prior_variance, batch_size=250
+    )
 
 
 def untouched_weights(hidden_units):
@@ -380,7 +522,7 @@ def untouched_weights(hidden_units):
 
 # %% nbgrader={"grade": false, "grade_id": "sample-network", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sample_network(posterior, inputs, watched, seed):
-    """Draw networks from the posterior; give their predictions, and some of their weights."""
+    """Draw networks from the posterior; give their predictions and some weights."""
     ### BEGIN SOLUTION
     kernel = SGHMC.from_learning_rate(8e-5, 0.04)
     start = posterior.initial_position(1, torch.Generator().manual_seed(seed))
@@ -389,7 +531,17 @@ def sample_network(posterior, inputs, watched, seed):
         probabilities = posterior.predict(position, inputs).flatten(1)
         return torch.cat([probabilities, position[:, watched]], 1)
 
-    draws = sample(kernel, posterior, start, num_samples=50, warm_up=1_500, thinning=25, seed=seed, collect=keep, progress=False)
+    draws = sample(
+        kernel,
+        posterior,
+        start,
+        num_samples=50,
+        warm_up=1_500,
+        thinning=25,
+        seed=seed,
+        collect=keep,
+        progress=False,
+    )
     kept = draws.samples[:, 0]
     probabilities = kept[:, : -len(watched)].reshape(50, len(inputs), -1)
     return probabilities, kept[:, -len(watched) :]
@@ -403,13 +555,25 @@ every = torch.arange(small.initial_position(1, seeded(0)).shape[1])
 probabilities, weights = sample_network(small, test.inputs[:200], every, seed=45)
 assert_shape(probabilities, (len(probabilities), 200, 10), "the probabilities")
 assert_shape(weights, (len(probabilities), len(every)), "the weights")
-assert 30 <= len(probabilities) <= 300, f"there should be 30 to 300 draws, but there are {len(probabilities)}"
-assert_close(probabilities.sum(-1), torch.ones(len(probabilities), 200), "sums of probabilities")
+assert 30 <= len(probabilities) <= 300, (
+    f"there should be 30 to 300 draws, but there are {len(probabilities)}"
+)
+assert_close(
+    probabilities.sum(-1), torch.ones(len(probabilities), 200), "sums of probabilities"
+)
 assert float(probabilities.min()) >= 0, "probabilities are not negative"
 for draws in (weights, probabilities.flatten(1)):
-    assert len(draws.square().sum(1).unique()) >= 30, "every draw should be another network"
-assert_close(probabilities[-1], small.predict(weights[-1:], test.inputs[:200])[0], "the predictions of the network with the last weights")
-assert 0.8 < float(weights[:, untouched_weights(5)].square().mean()) < 1.2, "the prior variance of untouched weights is one"
+    assert len(draws.square().sum(1).unique()) >= 30, (
+        "every draw should be another network"
+    )
+assert_close(
+    probabilities[-1],
+    small.predict(weights[-1:], test.inputs[:200])[0],
+    "the predictions of the network with the last weights",
+)
+assert 0.8 < float(weights[:, untouched_weights(5)].square().mean()) < 1.2, (
+    "the prior variance of untouched weights is one"
+)
 # POINTS 8: their law, which only grading tests
 ### BEGIN HIDDEN TESTS
 # All weights are watched, in another order, so that every prediction can be made once more. Untouched weights are independent N(0, τ²), and SGHMC's exact
@@ -423,15 +587,22 @@ assert_shape(weights, (len(probabilities), len(every)), "the weights")
 weights = weights.flip(1)
 for k in range(0, len(weights), 10):
     assert_close(
-        probabilities[k], small.predict(weights[k : k + 1], test.inputs)[0], "the predictions of the network whose weights are given"
+        probabilities[k],
+        small.predict(weights[k : k + 1], test.inputs)[0],
+        "the predictions of the network whose weights are given",
     )
 untouched = weights[:, untouched_weights(10)]
 for k in (0, len(weights) // 2, -1):
     assert_normal(untouched[k], 0.0, 0.8, f"the untouched weights of draw {k}")
 single = sum(log_score(p, test.targets) for p in probabilities) / len(probabilities)
 average = log_score(probabilities.mean(0), test.targets)
-assert average < 0.5, f"the log score of the averaged prediction on the test digits is {average:.2f}"
-assert single - average > 0.15, f"single networks have the log score {single:.2f}, their average {average:.2f}: they hardly differ"
+assert average < 0.5, (
+    f"the log score of the averaged prediction on the test digits is {average:.2f}"
+)
+assert single - average > 0.15, (
+    f"single networks have the log score {single:.2f}, their average {average:.2f}: "
+    "they hardly differ"
+)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -450,37 +621,52 @@ assert single - average > 0.15, f"single networks have the log score {single:.2f
 # %% tags=["experiment"] nbgrader={"grade": false, "grade_id": "optimised", "locked": true, "schema_version": 3, "solution": false, "task": false}
 everything = torch.cat([test.inputs, strange.inputs])
 posterior = make_posterior(50)
-optimiser = SGHMC.from_learning_rate(1e-5, 0.1, temperature=0.0)  # at temperature zero SGHMC is SGD with momentum
+optimiser = SGHMC.from_learning_rate(
+    1e-5, 0.1, temperature=0.0
+)  # at temperature zero SGHMC is SGD with momentum
 start = posterior.initial_position(1, torch.Generator().manual_seed(4))
-last = sample(optimiser, posterior, start, num_samples=1, warm_up=2_000, seed=4, progress=False).samples[0]
+last = sample(
+    optimiser, posterior, start, num_samples=1, warm_up=2_000, seed=4, progress=False
+).samples[0]
 optimised = posterior.predict(last, everything)  # (1, 2080, 10): an ensemble of one
 
 # %% tags=["experiment"] nbgrader={"grade": false, "grade_id": "plot-doubt", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ### BEGIN SOLUTION
-networks, untouched = sample_network(posterior, everything, untouched_weights(50), seed=4)
+networks, untouched = sample_network(
+    posterior, everything, untouched_weights(50), seed=4
+)
 print(f"mean square of the untouched weights: {untouched.square().mean():.3f}")
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
 left.plot([0.2, 1], [0.2, 1], color="grey")
 generator = torch.Generator().manual_seed(5)
-for label, ensemble in (("average of the networks", networks), ("optimised network", optimised)):
+for label, ensemble in (
+    ("average of the networks", networks),
+    ("optimised network", optimised),
+):
     on_digits = ensemble[:, :1000].mean(0)
     total, _, information = uncertainty(ensemble)
     area, error = separation(total[:1000], total[1000:])
     p_value = calibration_p_value(on_digits, test.targets, 200, generator)
     print(
-        f"{label}: error {error_rate(on_digits, test.targets):.3f}, log score {log_score(on_digits, test.targets):.3f}, "
-        f"calibration error {expected_calibration_error(on_digits, test.targets):.3f} (p = {p_value:.3f}), "
+        f"{label}: error {error_rate(on_digits, test.targets):.3f}, "
+        f"log score {log_score(on_digits, test.targets):.3f}, "
+        f"calibration error {expected_calibration_error(on_digits, test.targets):.3f} "
+        f"(p = {p_value:.3f}), "
         f"A of the total uncertainty {area:.3f} ± {error:.3f}"
     )
     confidence, accuracy, count = reliability_curve(on_digits, test.targets)
     shown = count >= 10
     bars = 2 * (accuracy * (1 - accuracy) / count).sqrt()
-    left.errorbar(confidence[shown], accuracy[shown], bars[shown], fmt="o-", ms=4, label=label)
+    left.errorbar(
+        confidence[shown], accuracy[shown], bars[shown], fmt="o-", ms=4, label=label
+    )
     if len(ensemble) > 1:
         area, error = separation(information[:1000], information[1000:])
         print(f"A of the information {area:.3f} ± {error:.3f}")
         right.hist(information[:1000], bins=30, density=True, alpha=0.6, label="digits")
-        right.hist(information[1000:], bins=30, density=True, alpha=0.6, label="letters")
+        right.hist(
+            information[1000:], bins=30, density=True, alpha=0.6, label="letters"
+        )
 left.set(xlabel="confidence", ylabel="accuracy")
 right.set(xlabel="information (nats)", ylabel="density", yscale="log")
 left.legend()

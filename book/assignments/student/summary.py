@@ -1,4 +1,4 @@
-"""Run the visible tests of notebooks, and say of each part of each task whether it passes.
+"""Run the visible tests of notebooks, and say of each part whether it passes.
 
 usage: python summary.py assignment_1/NAME.ipynb ...
 """
@@ -20,16 +20,29 @@ SECONDS = 300  # for a cell
 
 
 def parts(cell):
-    """Split a test into its parts: for each its points, a sentence and its code, with what the parts share before it."""
+    """Split a test into its parts.
+
+    Gives for each its points, a sentence and its code, with what they share before it.
+    """
     head, *rest = POINTS.split(cell.source)
     if not rest:
         return [(float(cell.metadata.nbgrader.points), "", head)]
-    return [(float(rest[k]), rest[k + 1], head + rest[k + 2]) for k in range(0, len(rest), 3)]
+    return [
+        (float(rest[k]), rest[k + 1], head + rest[k + 2])
+        for k in range(0, len(rest), 3)
+    ]
 
 
 def wrapped(text):
     """Break a reason into lines, and cut it where it is too long."""
-    return textwrap.fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ", max_lines=LINES, placeholder=" …")
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        max_lines=LINES,
+        placeholder=" …",
+    )
 
 
 def failure(cell):
@@ -38,13 +51,18 @@ def failure(cell):
         if output.output_type == "error":
             if output.ename == "NotImplementedError":
                 return UNANSWERED
-            return output.evalue if output.ename == "AssertionError" and output.evalue else f"{output.ename}: {output.evalue}"
+            if output.ename == "AssertionError" and output.evalue:
+                return output.evalue
+            return f"{output.ename}: {output.evalue}"
     ended = "shell.execute_reply" in cell.metadata.get("execution", {})
     return None if ended else "not run to its end, for the kernel died here or before"
 
 
 def run(path):
-    """Execute a notebook up to its plots, every part of a test as a cell of its own; give the cells with what each one is."""
+    """Execute a notebook up to its plots, every part of a test as a cell of its own.
+
+    Gives the cells with what each one is.
+    """
     cells = []
     for cell in nbformat.read(path, 4).cells:
         settings = cell.metadata.get("nbgrader", {})
@@ -54,17 +72,31 @@ def run(path):
                 cells.append(("question", name, cell))
         elif settings.get("grade"):
             for points, sentence, source in parts(cell):
-                cells.append(("test", (name.removesuffix("-test"), points, sentence), nbformat.v4.new_code_cell(source)))
+                cells.append(
+                    (
+                        "test",
+                        (name.removesuffix("-test"), points, sentence),
+                        nbformat.v4.new_code_cell(source),
+                    )
+                )
         elif "experiment" not in cell.metadata.get("tags", ()):
             cells.append(("code", name, nbformat.v4.new_code_cell(cell.source)))
     notebook = nbformat.v4.new_notebook(cells=[cell for _, _, cell in cells])
     resources = {"metadata": {"path": str(Path(path).parent)}}
     client = NotebookClient(
-        notebook, timeout=SECONDS, interrupt_on_timeout=True, allow_errors=True, kernel_name="python3", resources=resources
+        notebook,
+        timeout=SECONDS,
+        interrupt_on_timeout=True,
+        allow_errors=True,
+        kernel_name="python3",
+        resources=resources,
     )
     with suppress(DeadKernelError):
         client.execute()
-    return [(kind, what, cell) for (kind, what, _), cell in zip(cells, notebook.cells, strict=True)]
+    return [
+        (kind, what, cell)
+        for (kind, what, _), cell in zip(cells, notebook.cells, strict=True)
+    ]
 
 
 def summarise(path):
@@ -84,16 +116,21 @@ def summarise(path):
             total += points
             passed += points * (reason is None)
             sign = "✓" if reason is None else "·" if reason == UNANSWERED else "✗"
-            print(f"  {sign} {task:20} {points:3g} {'points' if points != 1 else 'point '}  {sentence}".rstrip())
+            unit = "points" if points != 1 else "point "
+            print(f"  {sign} {task:20} {points:3g} {unit}  {sentence}".rstrip())
             if sign == "·":
                 waiting.append(task)
             elif reason:
                 print(wrapped(reason))
-    print(f"  The visible tests of {passed:g} of {total:g} points pass. Grading runs more tests of the same tasks.")
+    print(
+        f"  The visible tests of {passed:g} of {total:g} points pass. "
+        "Grading runs more tests of the same tasks."
+    )
     if waiting:
         print(
             textwrap.fill(
-                f"Not answered yet, or resting on what is not: {', '.join(dict.fromkeys(waiting))}.",
+                "Not answered yet, or resting on what is not: "
+                f"{', '.join(dict.fromkeys(waiting))}.",
                 WIDTH,
                 initial_indent="  ",
                 subsequent_indent="  ",
