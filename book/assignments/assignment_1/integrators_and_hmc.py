@@ -272,7 +272,8 @@ assert_shape(tiny, (2,), "the energy of two chains")
 assert_close(
     tiny, torch.tensor([12.5, 2.5]), "the energy at (3, 4) and (1, -2) with a tiny step"
 )
-# One step of size 1 takes (1, 0) to (1/2, -3/4) if you kick first, and to (1/2, -1) if you drift first.
+# One step of size 1 takes (1, 0) to (1/2, -3/4) if you kick first, and to (1/2, -1) if
+# you drift first.
 before, *after = shadow_energy(
     torch.tensor([[1.0], [0.5], [0.5]]), torch.tensor([[0.0], [-0.75], [-1.0]]), 1.0
 ).tolist()
@@ -282,8 +283,8 @@ assert min(abs(before - value) for value in after) < 1e-9, (
 
 
 ### BEGIN HIDDEN TESTS
-# Up to a factor there is one conserved form for each kind of leapfrog, so the energy must be that one at several places at once, for
-# every step size by a factor near one.
+# Up to a factor there is one conserved form for each kind of leapfrog, so the energy
+# must be that one at several places at once, for every step size by a factor near one.
 def factors(kick_first, step_size):
     """Give the energy over the conserved form, at places of which no two are alike."""
     position, momentum = torch.randn(2, 6, 1, generator=seeded(3))
@@ -440,7 +441,8 @@ assert not torch.equal(first, second), "every call should draw another momentum"
 # POINTS 5: independent draws from N(0, M)
 assert_normal(first[:, ::2], 0.0, 0.25, "the momentum of a coordinate with mass 0.25")
 ### BEGIN HIDDEN TESTS
-# Three statistical checks, each with a false-alarm rate of 5e-6; products of independent standard normal numbers have mean 0, variance 1.
+# Three statistical checks, each with a false-alarm rate of 5e-6; products of
+# independent standard normal numbers have mean 0, variance 1.
 assert_normal(first[:, 1::2], 0.0, 9.0, "the momentum of a coordinate with mass 9")
 z, again = first / mass.sqrt(), second / mass.sqrt()
 products = torch.stack(
@@ -570,7 +572,8 @@ def flat(position):
     return torch.zeros(len(position))
 
 
-# Without a force everything is accepted, and a trajectory of 5 steps of size 0.1 with mass 4 is a flight over 0.5 r/4, r ~ N(0, 4).
+# Without a force everything is accepted, and a trajectory of 5 steps of size 0.1 with
+# mass 4 is a flight over 0.5 r/4, r ~ N(0, 4).
 generator = seeded(3)
 flights = [
     hmc_step(
@@ -599,7 +602,8 @@ assert 0 < float((near[0] - 1).abs().max()) < 0.5, (
     "the new position should be another one, but not far away"
 )
 ### BEGIN HIDDEN TESTS
-# A thousand coordinates from θ = 1/2, with an energy that rewards every proposal: the end is normal, with a known law for either leapfrog.
+# A thousand coordinates from θ = 1/2, with an energy that rewards every proposal: the
+# end is normal, with a known law for either leapfrog.
 step_size, num_steps, curvature, mass = 0.8, 3, 1.3, 0.5
 moved, accepted = hmc_step(
     lambda position: curvature * bowl(position) - 500.0 * (position[:, 0] != 0.5),
@@ -642,7 +646,8 @@ assert len(complaints) < 2, (
 )
 ### END HIDDEN TESTS
 # POINTS 5: the decision, for each chain of its own
-# Every chain starts at (0, Δ), flies off along the first coordinate, the second being too heavy, and pays Δ for it.
+# Every chain starts at (0, Δ), flies off along the first coordinate, the second being
+# too heavy, and pays Δ for it.
 rises = torch.tensor([-2.0, 60.0, 0.25, 1.0, 3.0])
 starts = torch.stack([torch.zeros(5), rises], -1).repeat(2_000, 1)
 generator, decisions = seeded(4), []
@@ -667,7 +672,8 @@ assert not bool(decisions[0][:, 1].any()), (
     "a proposal whose energy is higher by 60 should be rejected"
 )
 ### BEGIN HIDDEN TESTS
-# Three statistical checks. A constant force g changes r to r - a, a = Lεg: with mass 1 the kinetic energy rises by N(a²/2, a²).
+# Three statistical checks. A constant force g changes r to r - a, a = Lεg: with mass 1
+# the kinetic energy rises by N(a²/2, a²).
 assert_share(
     decisions[0][:, 2:],
     torch.exp(-rises[2:]),
@@ -707,8 +713,10 @@ moved, accepted = hmc_step(
 )
 assert_normal(moved, 0.0, 4.0, "a chain that was at N(0, 4), after a step")
 ### BEGIN HIDDEN TESTS
-# Three statistical checks. The target is N(0, 4), the mass one half; in normalised coordinates a step has the size h = 1.6. A chain that is
-# there accepts with probability (4/π) arctan(1/s), where s is the larger singular value of the trajectory's matrix (Question 4).
+# Three statistical checks. The target is N(0, 4), the mass one half; in normalised
+# coordinates a step has the size h = 1.6. A chain that is there accepts with
+# probability (4/π) arctan(1/s), where s is the larger singular value of the
+# trajectory's matrix (Question 4).
 h, num_steps = 1.6, 2
 step = torch.tensor([[1 - h**2 / 2, h], [-h * (1 - h**2 / 4), 1 - h**2 / 2]])
 stretch = float(torch.linalg.svdvals(torch.linalg.matrix_power(step, num_steps))[0])

@@ -343,7 +343,8 @@ assert_normal(moved - 1, 0.0, 0.25, "the flight")
 
 
 ### BEGIN HIDDEN TESTS
-# In the bowl with curvature A a step is linear, θ' = Fθ + N(0, Q), and F and Q are known exactly for either kind of leapfrog.
+# In the bowl with curvature A a step is linear, θ' = Fθ + N(0, Q), and F and Q are
+# known exactly for either kind of leapfrog.
 def drift_first(curvature, step_size, num_steps, noise):
     drift = LinearChain(
         torch.tensor([[1.0, step_size / 2], [0.0, 1.0]]), torch.zeros(2, 2)
@@ -407,7 +408,8 @@ assert_mean(
 assert_law(1.0, 0.9, 3, 0.0, seed=3)
 ### END HIDDEN TESTS
 # POINTS 6: the noise of the gradients
-# Without a force, two steps of size 1 lead from 0 to 2r and the kicks of V = 4: their variance is 8 if you kick first, 10 if you drift first.
+# Without a force, two steps of size 1 lead from 0 to 2r and the kicks of V = 4: their
+# variance is 8 if you kick first, 10 if you drift first.
 kicked = naive_sghmc_step(noisy(flight, 4.0), torch.zeros(2, 2_000), 1.0, 2, seeded(4))
 assert_normal(
     kicked,
@@ -536,7 +538,8 @@ def quiet(position):
     return 0 * position
 
 
-# Without a force, one step from θ = 0, r = 1 leaves friction and injected noise: whatever its size, it should be normal, and new.
+# Without a force, one step from θ = 0, r = 1 leaves friction and injected noise:
+# whatever its size, it should be normal, and new.
 generator = seeded(1)
 zero, one = torch.zeros(2, 5_000), torch.ones(2, 5_000)
 (moved, kicked), (_, again) = (

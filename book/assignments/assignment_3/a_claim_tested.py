@@ -135,7 +135,8 @@ def palindromic_step(position, momentum, gradient, step_size, friction, generato
 
 
 # %% nbgrader={"grade": true, "grade_id": "palindromic-step-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
-# Without a force, one step from θ = 0, r = 1 leaves friction and noise: whatever its size, it should be normal, and new.
+# Without a force, one step from θ = 0, r = 1 leaves friction and noise: whatever its
+# size, it should be normal, and new.
 generator = seeded(31)
 free = [
     palindromic_step(
@@ -453,7 +454,8 @@ assert set(place.tolist()) == {0, 1, 2, 3}, (
     "the places in a window of 4 are 0, 1, 2 and 3"
 )
 ### BEGIN HIDDEN TESTS
-# Places of different calls and of neighbouring chains are uniform and independent: 4 × 4 pairs, each as frequent as the others.
+# Places of different calls and of neighbouring chains are uniform and independent:
+# 4 × 4 pairs, each as frequent as the others.
 for what, first, second in (
     ("calls", place, place_again),
     ("chains", place[::2], place[1::2]),
@@ -488,7 +490,8 @@ assert_close(
     belonging, torch.ones(500, 1), "the momentum that belongs to the chosen position"
 )
 ### BEGIN HIDDEN TESTS
-# Whatever its place, each chain chooses state k with the probability p_k, independently of other chains.
+# Whatever its place, each chain chooses state k with the probability p_k, independently
+# of other chains.
 for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
     place, moved = moves(num_states, slope, 2_000, generator)
     choice, states = place + moved.long(), torch.arange(num_states)
@@ -579,7 +582,8 @@ assert 0.008 < standard_error < 0.022, (
     f"the standard error from 1,000 chains of 20 draws is not {standard_error}"
 )
 ### BEGIN HIDDEN TESTS
-# The squared standard error from 2,000 chains varies by 5 %: a tolerance of 30 % raises no false alarm, and leaves room for batch means.
+# The squared standard error from 2,000 chains varies by 5 %: a tolerance of 30 % raises
+# no false alarm, and leaves room for batch means.
 for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
     variance = b**2 / (1 - a**2)
     lags = torch.arange(1, num_draws, dtype=torch.float64)
@@ -612,7 +616,8 @@ for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
 
 # %% tags=["experiment"] nbgrader={"grade": false, "grade_id": "plot-experiment", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ### BEGIN SOLUTION
-# The report's ε, C and n are such that two errors cancel. For other numbers look where the curve of its sampler crosses 1.
+# The report's ε, C and n are such that two errors cancel. For other numbers look where
+# the curve of its sampler crosses 1.
 def equal(position, momentum):
     return torch.zeros_like(position[..., 0])
 

@@ -335,8 +335,9 @@ for power in (3.0, 0.4):
 # POINTS 8: right predictions get every p-value equally often
 assert max(p_values) > 0.01, "these labels are drawn from the probabilities"
 ### BEGIN HIDDEN TESTS
-# Under the hypothesis the observed error is exchangeable with the 19 simulated ones: its rank is uniform, and both conventions give
-# p ≤ 0.1 with probability 0.1, p ≤ 0.5 with probability 0.5 and p ≤ 0.9 with probability 0.9.
+# Under the hypothesis the observed error is exchangeable with the 19 simulated ones:
+# its rank is uniform, and both conventions give p ≤ 0.1 with probability 0.1, p ≤ 0.5
+# with probability 0.5 and p ≤ 0.9 with probability 0.9.
 generator, p_values = seeded(4300), []
 for _ in range(250):
     believed = (2 * torch.randn(60, 3, generator=generator)).softmax(-1)
@@ -426,8 +427,9 @@ assert 0.02 < float(standard_error) < 0.04, (
     "the standard error of 200 scores against 200 of the same law is about 0.029"
 )
 ### BEGIN HIDDEN TESTS
-# The variance of A for normal scores is known, by two integrals; the squared standard errors, averaged over 40 data sets, are within a
-# few per cent of it: a tolerance of 30 % raises no false alarm, and leaves room for the bootstrap.
+# The variance of A for normal scores is known, by two integrals; the squared standard
+# errors, averaged over 40 data sets, are within a few per cent of it: a tolerance of 30
+# % raises no false alarm, and leaves room for the bootstrap.
 generator = seeded(4401)
 for m, n, scale in (
     (60, 150, 0.3),
@@ -576,9 +578,11 @@ assert 0.8 < float(weights[:, untouched_weights(5)].square().mean()) < 1.2, (
 )
 # POINTS 8: their law, which only grading tests
 ### BEGIN HIDDEN TESTS
-# All weights are watched, in another order, so that every prediction can be made once more. Untouched weights are independent N(0, τ²), and SGHMC's exact
-# law has that variance up to 3e-5. In eight runs the log score of single networks was 0.68 to 0.83, that of their average 0.29 to 0.36:
-# the bounds are far from both. The bounds of the visible test are 5 standard errors away for a right answer: 50 draws of 620 weights, a
+# All weights are watched, in another order, so that every prediction can be made once
+# more. Untouched weights are independent N(0, τ²), and SGHMC's exact law has that
+# variance up to 3e-5. In eight runs the log score of single networks was 0.68 to 0.83,
+# that of their average 0.29 to 0.36: the bounds are far from both. The bounds of the
+# visible test are 5 standard errors away for a right answer: 50 draws of 620 weights, a
 # twentieth of them independent.
 small = make_posterior(10, prior_variance=0.8)
 every = torch.arange(small.initial_position(1, seeded(0)).shape[1])
