@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -48,10 +49,18 @@ def tests_of(name):
     }
 
 
+@functools.cache
+def on_long_lines(source):
+    """Format a cell as the tests are, so that a replacement need not know where the page breaks the line."""
+    command = [sys.executable, "-m", "ruff", "format", "--line-length=140", "--config=format.skip-magic-trailing-comma=true", "-"]
+    return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout.rstrip("\n")
+
+
 def replaced(source, answer):
     """Change a cell's source: by a whole new one, or by replacements, each of which must find its place."""
     if isinstance(answer, str):
         return answer
+    source = on_long_lines(source)
     for old, new in answer.items():
         assert old in source, f"there is no {old!r} in the solution:\n{source}"
         source = source.replace(old, new)
