@@ -264,7 +264,7 @@ claim(
 # While the momentum is kept, the positions have the same law, for a kick does not change $\theta$.
 # But the code of Figure 1 (`matlab/figure1/sghmc.m`) draws the momentum afresh at every call, as Algorithm 2 may.
 # Then the order counts: who moves first throws the last kick of every call away ({ref}`ex-sghmc-resample`), who kicks first uses it. In the bowl, at the 50 steps a call of Figure 1, both are right to half a per cent; at one or two steps neither is.
-# Explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$ ({prf:ref}`thm-general-order`), see {doc}`/book/stochastic_gradients/sghmc`.
+# With the momentum kept, explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$ ({prf:ref}`thm-general-order`), see {doc}`/book/stochastic_gradients/sghmc`. With fresh momenta Algorithm 2 has order $\varepsilon$ too ({prf:ref}`prop-tear`).
 #
 # **Check.** The exact laws on the Gaussian, and $E[\theta^2]$ in the double well; $\varepsilon = 0.1$, $C = 3$, $V = 4$, $\hat B = B = 0.2$.
 
@@ -1166,7 +1166,7 @@ claim(
 # They offer two choices: $\hat B = 0$, or $\hat B = \tfrac12\varepsilon\hat V$ with the "observed (empirical Fisher) information" $\hat V$ (p. 5–6), and report that they "used this to increase the algorithm's sampling accuracy" (p. 3).
 # The program (`kernel/utils/main.py`, `kernel/utils/param_tensor_corresponder.py` of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) at `2ef7428`) takes a Hessian by automatic differentiation.
 #
-# **Right.** $\hat\beta = \varepsilon M^{-1}\hat B$, by {eq}`eq-noise-both-forms`. With $\eta$ for $\varepsilon$ the estimate is too small by the factor $\varepsilon$.
+# **Right.** $\hat\beta = \varepsilon M^{-1}\hat B$, by {eq}`eq-noise-both-forms`. With $\eta$ for $\varepsilon$ the estimate is too small by the factor $\varepsilon M^{-1}$, for $\eta = \varepsilon^2M^{-1}$.
 #
 # The Hessian is not the empirical Fisher information, which is a sum of products of gradients, and here it is not what it was meant to be.
 # Since `c6e7199` (6 April 2022) the parameters are detached from the graph of differentiation on the way to the function, so that every derivative is zero.

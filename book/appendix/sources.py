@@ -1714,8 +1714,8 @@ def reversible():
         f"violation of π(θ, r)P = π(θ', −r')P' on a Gaussian: drift and kick "
         f"{drift_kick:.3f}, the palindromic step none but rounding",
         "confirmed in part: of SGHMC. A step that is symmetric in time is reversible "
-        "in "
-        "just this sense; the report's step, drift and kick, is so after half a drift. "
+        "in just this sense on a Gaussian, and elsewhere up to the work; the report's "
+        "step, drift and kick, is so half a drift later and with a lighter mass. "
         "Of SGNUTS the row measures nothing; the rule of its program does not keep π "
         "(errata).",
         (

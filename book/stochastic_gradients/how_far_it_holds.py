@@ -217,7 +217,7 @@ claim(
 # Seen backwards, a palindromic step is a palindromic step again, but for the work $W$ ({prf:ref}`thm-reversal-short`), and $W$ is of the form $G(z') - G(z)$ with $G = \tfrac18\varepsilon^2v^\top\nabla^2U\,v$, up to terms of order $\varepsilon^3$.
 # So the law $e^{-H + G}$ is kept by a step up to $\varepsilon^3$. In a time of one there are $1/\varepsilon$ steps, and the errors of earlier ones are forgotten: what remains is of order $\varepsilon^2$, as $G$ itself is.
 # Half a drift does not spoil it, because $e^{-H+G}$ does not change if $v$ changes its sign: what half a drift forward adds to a mean at first order, the opposite velocity takes away.
-# {prf:ref}`thm-general-order` is the exact statement. It asks for a Lipschitz gradient, bounded third derivatives, a force that brings the chain back from far away, Gaussian noise of constant size with $C - \hat B + B = TC$, and a chain that forgets its start at a rate in proportion to $\varepsilon$.
+# {prf:ref}`thm-general-order` is the exact statement. It asks for a Lipschitz gradient, bounded third derivatives, a force that brings the chain back from far away, Gaussian noise of constant size with $C - \hat B + B = TC$, and a chain that forgets its start at a rate in proportion to $\varepsilon$. And the momentum is kept: drawn afresh now and then, it makes the order one again ({prf:ref}`prop-tear`).
 # With the right estimate $T = 1$; with another the order two is that of the distance to $e^{-U/T}$.
 #
 # Here is a target that is no Gaussian, $U = 2\log\cosh\theta + \tfrac14\theta^2$: the energy of a coefficient in a logistic regression with one success and one failure, both at the input 2, and the prior $N(0, 2)$. In the middle it has the curvature 2.5, far out only 0.5.
@@ -371,7 +371,7 @@ claim(
 # ## One law, and only one
 #
 # That a law stays as it is does not say that a chain finds it.
-# {cite:t}`chen2014` (Theorem 3.2) call $e^{-H}$ the *unique* stationary law of their equation. It is unique if the noise is the same everywhere and reaches every momentum.
+# {cite:t}`chen2014` (Theorem 3.2) call $e^{-H}$ the *unique* stationary law of their equation. It is unique if $U$ is bounded below and the noise is the same everywhere and reaches every momentum.
 # {prf:ref}`thm-sghmc` shows that it is stationary. Two things are to be added: that there is no other, and that every start leads to it.
 #
 # For the chains that we run the first is short. In every step Gaussian noise enters the momentum, and one step later it has reached the position. So after two steps any region of states can be reached from any state, with a positive density.
@@ -991,7 +991,7 @@ claim(
 )
 
 # %% [markdown]
-# In more dimensions the condition for a finite covariance is that the map $\Sigma \mapsto E[F\Sigma F^\top]$ has a spectral radius below one. It is also the condition under which the fixed point of {eq}`eq-regression-noise` exists, and it is stricter than $\eta a < 2$.
+# In more dimensions the condition for a finite covariance is that the map $\Sigma \mapsto E[F\Sigma F^\top]$ has a spectral radius below one. It is also the condition under which {eq}`eq-regression-balance` has a solution, and it is stricter than $\eta a < 2$.
 # Without control variates the same factors are at work, beside an additive noise.
 # {cite:t}`gurbuzbalaban2021` and {cite:t}`hodgkinson2021` have studied this for stochastic gradient descent, whose steps are larger.
 #
@@ -1052,7 +1052,7 @@ claim(
 #
 # | who | what | here |
 # | --- | --- | --- |
-# | {cite:t}`mannella2006` | integrators of Langevin's equation that obey detailed balance, become symplectic without friction and have the equilibrium law to a higher order in the step | the same three requirements; we know the paper by its summary and compare no formulas |
+# | {cite:t}`mannella2006` | integrators of Langevin's equation that obey detailed balance, become symplectic without friction and have the equilibrium law to a higher order in the step | the same three requirements. The step that programs call Mannella's leapfrog is the palindromic one with $M = 1$ and a number $C = \gamma$: $\tilde x = x + \tfrac12hv$, $(1 + \tfrac12\gamma h)v' = (1 - \tfrac12\gamma h)v - hU'(\tilde x) + N(0, 2\gamma Th)$, $x' = \tilde x + \tfrac12hv'$; of the paper itself we know the summary |
 # | {cite:t}`burrage2007`, {cite:t}`burrage2009` | the stationary laws of methods for a damped oscillator with noise: of the Runge–Kutta methods with a nonsingular tableau only the implicit midpoint rule has the right one for all frictions; the second, known at second hand, builds explicit methods whose position is exact and whose error is in the velocity | the law of the palindromic step: $\theta$ right, $r$ not ({prf:ref}`thm-quadratic`) |
 # | {cite:t}`gronbechjensen2013` | a Verlet step with friction and noise whose position has the exact law on a harmonic oscillator, at every friction and every stable step | the same property of $\theta$; known by its summary |
 # | {cite:t}`matthews2018` | for stochastic gradients: order two, and exact for a Gaussian with Gaussian noise | the same step, with $C = A + \tfrac12\varepsilon V$ and $\hat B = \tfrac12\varepsilon V$; the claim below |
@@ -1110,7 +1110,7 @@ claim(
 # %% [markdown]
 # ## In practice
 #
-# * The mean of two neighbouring positions of SGHMC is a draw of the palindromic chain. Where the posterior is nearly Gaussian, keep it in place of the position.
+# * While the momentum is kept, the mean of two neighbouring positions of SGHMC is a draw of the palindromic chain. Where the posterior is nearly Gaussian, keep it in place of the position.
 # * Before you trust a run on a model whose energy grows faster than a parabola, run it once with a step that is half as long again. The rate of escape changes by powers of ten; if no chain escapes there, yours are far from the edge.
 # * A temperature describes the heat of minibatches only if the noise is the same everywhere. If it is not, lower the step, or let the friction follow the noise.
 # * With control variates, and with every method whose noise grows with the distance from the mode, look at the fourth moment: a few draws far out are no accident.

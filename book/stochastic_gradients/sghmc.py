@@ -183,7 +183,7 @@ for name, values, near, within in zip(
 # For $p = e^{-H}/Z$ we have $\nabla p = -\nabla H\,p$: the inner bracket vanishes, and $\partial_t p = 0$.
 # ```
 #
-# That there is no other stationary law, and that every start leads to this one, is {prf:ref}`thm-unique-diffusion`.
+# If $U$ is bounded below and $C$ is positive definite, there is no other stationary law, and every start leads to this one: {prf:ref}`thm-unique-diffusion`.
 #
 # The proof shows more than the theorem.
 # Any constant positive semi-definite $D$ and antisymmetric $Q$ leave $e^{-H}$ invariant; where they depend on $z$ a correction term appears, and then *every* continuous Markov process with that stationary law is of this form {cite:p}`ma2015`; {prf:ref}`thm-recipe` has the correction.

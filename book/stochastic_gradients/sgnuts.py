@@ -222,7 +222,7 @@ claim(
 # $$ (eq-flip-balance)
 #
 # or in densities $\mu(z)\,p(z, z') = \mu(z')\,p(Fz', Fz)$. This is *detailed balance up to the flip*.
-# (The film shows the state $Fz'$ as often as $\mu$ does if $\mu$ is even in the momentum, $\mu(Fz) = \mu(z)$, as all the laws of this chapter are.)
+# (The film shows the state $Fz'$ as often as $\mu$ does if $\mu$ is even in the momentum, $\mu(Fz) = \mu(z)$, as the law of the palindromic step on a Gaussian is; that of drift–kick is not.)
 # The continuous dynamics satisfy it for $\mu \propto e^{-H}$; {cite:t}`chen2014` say so of SGHMC, and the report hoped for something of the kind.
 # For a discrete step it depends on the order of things. Split the drift into two halves, and let the friction act on the mean of the momenta before and after the kick. With the velocity $v = M^{-1}r$ and $\xi \sim N(0, 2(C - \hat B)\varepsilon)$,
 #
@@ -258,7 +258,7 @@ claim(
 #    $$
 #
 #    where $W = U(\theta') - U(\theta)$ $-\;\nabla U(y)^\top(\theta' - \theta)$ is the *work*: the change of $U$ less what the force at $y$ accounts for, the error of a quadrature rule.
-# 2. If $U = \tfrac12\theta^\top A\theta$, then {eq}`eq-flip-balance` holds exactly, with $\theta \sim N(0, A^{-1})$ and an independent Gaussian $r$ of mean 0 and precision $M^{-1} - \tfrac14\varepsilon^2M^{-1}AM^{-1}$. If $\nabla U$ is not affine, it holds for no positive continuous density.
+# 2. If $U = \tfrac12\theta^\top A\theta$ with $A$ positive definite and $\varepsilon^2A \prec 4M$, then {eq}`eq-flip-balance` holds exactly, with $\theta \sim N(0, A^{-1})$ and an independent Gaussian $r$ of mean 0 and precision $M^{-1} - \tfrac14\varepsilon^2M^{-1}AM^{-1}$. If $\nabla U$ is not affine, it holds for no positive continuous density.
 # 3. In position and velocity, drift–kick with the mass $M$ is the palindromic step with the mass $M - \tfrac12\varepsilon C$, if that is positive, looked at half a drift too early. Its time reversal is not "drift back, kick" but "kick, drift back".
 # ```
 #
@@ -1324,4 +1324,4 @@ claim(
 # ## Further reading
 #
 # {cite:t}`adamday` proposed the algorithm and asked the right questions. {cite:t}`leimkuhler2016` treat splittings of Langevin dynamics and their errors, {cite:t}`riou2022` the correction of whole Langevin trajectories, {cite:t}`horowitz1991` the ancestor of both. {cite:t}`betancourt2015` explains why a minibatch must not be held for a trajectory.
-# The palindromic step is that of {cite:t}`matthews2018` in another parametrisation, and the work is the shadow work of {cite:t}`sivak2013`; {doc}`/book/stochastic_gradients/how_far_it_holds` compares.
+# The palindromic step is that of {cite:t}`matthews2018` in another parametrisation and, for a number $C$, the leapfrog that programs name after Mannella {cite:p}`mannella2006`; the work is the shadow work of {cite:t}`sivak2013`; {doc}`/book/stochastic_gradients/how_far_it_holds` compares.
