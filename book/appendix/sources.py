@@ -1786,8 +1786,8 @@ def hybrid():
         f"three epochs of gradients: hybrid {spread(both, 3)}, SGHMC "
         f"{spread(alone, 3)}, fresh momenta and no trees {spread(fresh, 3)} (5 seeds, "
         "7,000 gradients). One epoch of 100 trees, some 96,000 gradients: "
-        f"{spread(by_epoch[:, 0], 3)}, and SGHMC's next epoch {spread(by_epoch[:, 1], 3)} "
-        f"{seeds(by_epoch)}",
+        f"{spread(by_epoch[:, 0], 3)}, and SGHMC's next epoch "
+        f"{spread(by_epoch[:, 1], 3)} {seeds(by_epoch)}",
         "confirmed in part: ahead with four seeds of five; a fresh momentum every ten "
         "steps does as well without a tree. As described it is a good start, at the "
         "price of a whole run of SGHMC.",
