@@ -1172,7 +1172,7 @@ claim(
 # Since `c6e7199` (6 April 2022) the parameters are detached from the graph of differentiation on the way to the function, so that every derivative is zero.
 # And the function itself adds up the random variables that are *not* observed: it is the negative logarithm of the prior, and without the detour $\hat V$ would be the prior's precision, whatever the data are.
 # So $\hat B = 0$ in either case of the program's last version. Its two stored runs, with and without the estimate (`bnn/results/obs-info/start.json` and `noinfo.json`), have the same test error in each of 101 rounds, to the last digit; a round takes 415 s with an estimate from the start, for every step goes through its $79{,}510^2$ numbers, and 14 s without.
-# No published figure hangs on it: the networks were sampled with $\hat\beta = \hat B = 0$, as the report says (p. 9). Which experiment the sentence on p. 3 speaks of we could not find.
+# No published figure hangs on it: the networks were sampled with $\hat\beta = \hat B = 0$, as the report says (p. 9). Which experiment the sentence on p. 3 speaks of we could not find. The notebook on MNIST (`bnn/bnn.ipynb`) asks for the estimate, `obs_info_noise=True`, and does not say when to compute it, so that none is.
 #
 # **Check.** The exact law with $\hat\beta$ as printed, $\varepsilon = 0.2$, $C = 3$, $V = 4$. A Hessian through a detached copy, of the energy of 50 examples and of the prior alone.
 

@@ -411,6 +411,7 @@ for name, content in runs.items():
     seen = f"{mean(gradients) * size / 1e6:.1f}"
     rows.append([name, f"{mean(gradients):,.0f}", seen, f"{minutes:.1f}"])
 show_table(["walk", "gradients", "images seen, millions", "processor minutes"], rows)
+print(f"Seeds: {min(map(len, runs.values()))}.")
 print(who_ran(result))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each seed. Thick: the average since the warm-up."}, "image": {"alt": "Two panels, one above the other, over millions of training images. In accuracy the average as reported ends at 42 per cent, that of the held convolutions at 49, its posterior at 57; the thin lines of the two walks of all layers at a constant rate wander about 56, and their thick averages climb to 65 and 67; the dotted line of the falling rate ends highest, at 74. In log loss the order is the reverse, and the falling rate ends lowest."}}

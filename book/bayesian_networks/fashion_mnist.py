@@ -562,6 +562,7 @@ show_table(
         for method, rows in found.items()
     ],
 )
+print(f"Seeds: {min(map(len, redone.values()))}.")
 print(who_ran(reported))
 
 # %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fashion-seven", "caption": "Figure 7a of the report run again: test error against epochs since the warm-up, mean over the seeds. Samplers: the average; optimisers: a class drawn from the last network. Dots: readings of the printed curves; dashed: the right noise."}, "image": {"alt": "Six curves of test error against the epoch, four with dots of the published curve. The dots of SGHMC lie close to its curve, those of SGLD and SGD below theirs, those of SGD with momentum above. The dashed curve of SGHMC with the right noise starts highest of the samplers and ends lowest of all."}}

@@ -774,9 +774,9 @@ print(f"{len(ours)} seeds, means and standard deviations of one run.")
 print(who_ran(by_samples))
 
 # %% [markdown]
-# *The dip is no accident.* In the report SGHMC's accuracy falls from 0.77 to 0.41 when two epochs of warm-up are added, and comes back after ten more. So it does here, from 0.79 to 0.51 and back.
+# *The dip is no accident.* In the report SGHMC's accuracy falls from 0.77 to 0.41 when two epochs of warm-up are added, and is at 0.71 after ten. Here it falls from 0.79 to 0.51 after one, has 0.57 after two, and comes back.
 # In the first epoch the chain is so fast that its networks are many and different, and their average is far better than the last of them, which errs on 58 per cent. Then the weights are at their longest, the networks of an epoch are all bad in the same way, and only with the length does the accuracy come back.
-# The noise makes little difference: the column *less noise* has a standard deviation of $2\alpha\eta$, as the last version of their program, in the place of $\sqrt{2\alpha\eta}$. But for the row of two epochs, where theirs is one run, it is within 0.03 of the published column.
+# The noise makes little difference: the column *less noise* has a standard deviation of $2\alpha\eta$, as the last version of their program, in the place of $\sqrt{2\alpha\eta}$. But for the row of two epochs it is within 0.03 of the published column, each row of which is one run.
 #
 # Now the trees: those of the sampler as reported, for three epochs, and one epoch of ours, with SGHMC after it, which is the hybrid that they propose.
 

@@ -184,6 +184,7 @@ for name, values, near, within in zip(
 # ```
 #
 # If $U$ is bounded below and $C$ is positive definite, there is no other stationary law, and every start leads to this one: {prf:ref}`thm-unique-diffusion`.
+# The paper calls these *second-order Langevin dynamics*; *underdamped* and *kinetic* are other names.
 #
 # The proof shows more than the theorem.
 # Any constant positive semi-definite $D$ and antisymmetric $Q$ leave $e^{-H}$ invariant; where they depend on $z$ a correction term appears, and then *every* continuous Markov process with that stationary law is of this form {cite:p}`ma2015`; {prf:ref}`thm-recipe` has the correction.
@@ -891,7 +892,7 @@ claim(
 #   Otherwise every variance is too wide by the factor $1 + B/C$.
 # * Friction of about the square root of the smallest curvature mixes best; more is safer against noise that was not estimated.
 # * $C \succeq \hat B$ is required, and the kernel refuses anything else.
-# * Start from $N\eta$ and $1 - \alpha$ that train the model well as learning rate and momentum of SGD on a mean loss.
+# * Start from $N\eta$ and $1 - \alpha$ that train the model well as learning rate and momentum of SGD on a mean loss. That is the paper's own recipe (p. 6): $\alpha$ fixed at 0.01 or 0.1, $\eta$ as for SGD with momentum, and $\hat\beta = \tfrac12\eta\hat V$; for momentum that is scheduled it points to its supplement.
 #
 # ## Formulas
 #
