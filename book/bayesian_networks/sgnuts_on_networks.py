@@ -819,7 +819,7 @@ print(
 # So their trees were short on the slope, and grew as they left it. Ours, grown by the report's pseudocode, take some 400 gradients each in the first epoch already, and its networks do better than their 0.87; in the second and third both are at 0.92 or 0.93.
 #
 # *One epoch of SGNUTS, then SGHMC,* is proposed to save half a minute, as they reckon themselves. It is a cheap start as long as the trees are short.
-# With ours, which reach the limit after a dozen, an epoch of 100 trees is nearly 100,000 gradients: more than the 85,000 that SGHMC takes in all of {doc}`/book/bayesian_networks/reproduction_report`. For these it has what they are worth: the average over its 100 networks is as good as SGHMC's over the 800 of Figure 5, and every epoch of SGHMC that follows, a hundred networks one step apart, is a little worse.
+# With ours, which reach the limit after a dozen, an epoch of 100 trees is nearly 100,000 gradients: more than the 85,000 that SGHMC takes in all of {doc}`/book/bayesian_networks/reproduction_report`. They are not wasted: the average over its 100 networks is as good as SGHMC's over the 800 of Figure 5, and every epoch of SGHMC that follows, a hundred networks one step apart, is a little worse.
 # That is why our hybrid above has three epochs of *gradients*.
 
 # %% tags=["hide-input"]
