@@ -1169,49 +1169,43 @@ def annealing_as_programmed():
 
 
 def regularisation():
-    words, probable = [], {}
-    for name in ("SGD with Nesterov momentum", "SGD"):
+    precisions, nesterov = ("100", "1", "0.01"), "SGD with Nesterov momentum"
+    words, best, gaps = [], {}, {}
+    for name in (nesterov, "SGD"):
+        strong, weak = (f"{name}, λ = {precision}" for precision in ("100", "0.01"))
         drawn = [
-            drawn_scores("figure5_around", f"{name}, λ = 100"),
+            drawn_scores("figure5_around", strong),
             drawn_scores("figure5", name),
-            drawn_scores("figure5_around", f"{name}, λ = 0.01"),
+            drawn_scores("figure5_around", weak),
         ]
-        probable[name] = (
-            scores("figure5_around", f"{name}, λ = 100", "last"),
-            scores("figure5", name, "last"),
-        )
-        best = ("100", "1", "0.01")[np.argmin([error.mean() for error in drawn])]
-        words.append(f"{name} {', '.join(map(spread, drawn))} %, best at {best}")
-    around = seeds(drawn[0])[1:-1]
+        best[name] = precisions[np.argmin([error.mean() for error in drawn])]
+        words.append(f"{name} {', '.join(map(spread, drawn))} %, best at {best[name]}")
+        probable = scores("figure5", name, "last")
+        gaps[name] = scores("figure5_around", strong, "last").mean() - probable.mean()
+        if name == nesterov:
+            deviations = abs(gaps[name]) / probable.std(ddof=1)
     return Found(
         "precisions 100, 1, 0.01, which its numbers are in the program, by a drawn "
-        f"class: {'; '.join(words)} ({len(drawn[1])} seeds at 1, {around} at each "
-        "other)",
+        f"class: {'; '.join(words)} (seeds: {len(drawn[1])} at 1, {len(drawn[0])} at the "
+        "others)",
         "confirmed: at its published rates and by a drawn class, as its program scores "
         "an optimiser. By the most probable class 100 is better for SGD, and for "
         "Nesterov's momentum not told from 1.",
         (
             dict(
-                statement="Drawn class: the precision that is best for Nesterov "
-                "momentum and for SGD is 1",
-                value=all(word.endswith("best at 1") for word in words),
+                statement="By a drawn class both optimisers are best at precision 1",
+                value=set(best.values()) == {"1"},
             ),
             dict(
-                statement="Most probable class, SGD: error at 100 less that at 1, "
+                statement="By the most probable class, SGD at precision 100 less at 1, "
                 "points",
-                value=float(np.mean(probable["SGD"][0]) - np.mean(probable["SGD"][1])),
+                value=float(gaps["SGD"]),
                 at_most=-1,
             ),
             dict(
-                statement="The same for Nesterov momentum, in standard deviations of a "
-                "run at 1",
-                value=float(
-                    abs(
-                        np.mean(probable["SGD with Nesterov momentum"][0])
-                        - np.mean(probable["SGD with Nesterov momentum"][1])
-                    )
-                    / np.std(probable["SGD with Nesterov momentum"][1], ddof=1)
-                ),
+                statement="The same of Nesterov's momentum, over the standard "
+                "deviation of a run at 1",
+                value=float(deviations),
                 at_most=2,
             ),
         ),
@@ -1263,12 +1257,14 @@ def outside():
     )
 
 
-def against_vi():
-    def errors(method):
-        return np.array([100 * r["scores"]["error"] for r in runs_of("renyi", method)])
+def fitted(method):
+    """Errors in per cent of a fit, or of what it is held against."""
+    return np.array([100 * run["scores"]["error"] for run in runs_of("renyi", method)])
 
+
+def against_vi():
     reported, bound, sghmc = (
-        errors(name)
+        fitted(name)
         for name in ("as reported", "Rényi's bound, 80 rounds", "SGHMC, 80 rounds")
     )
     return Found(
@@ -1286,17 +1282,21 @@ def against_vi():
                 0.5,
             ),
             gap_claim("Error of VI, mended less SGHMC, points", bound, sghmc, 0.8, 0.1),
+            gap_claim(
+                "Error of VI, ours as reported less theirs, points",
+                reported,
+                6.3,
+                3,
+                0.5,
+            ),
         ),
     )
 
 
 def vi_faster():
-    def errors(method):
-        return np.array([100 * r["scores"]["error"] for r in runs_of("renyi", method)])
-
-    sghmc, reported = errors("SGHMC, 10 rounds"), errors("as reported")
+    sghmc, reported = fitted("SGHMC, 10 rounds"), fitted("as reported")
     bounds = ("Rényi's bound", "evidence bound", "drawn outputs")
-    fits = [errors(f"{bound}, 10 rounds") for bound in bounds]
+    fits = [fitted(f"{bound}, 10 rounds") for bound in bounds]
     ends = sorted(fit.mean() for fit in fits)
     return Found(
         f"after 10 rounds SGHMC {spread(sghmc)}, three fits {ends[0]:.2f} to "
@@ -1390,6 +1390,17 @@ def fashion_as_long():
         f"{as_scored_there(errors)}; by the most probable class {best}; with the right "
         f"noise SGHMC {right} %",
         against_the_figure(errors, (13.0, 13.7, 17.4, 18.7), 0.5),
+        (
+            dict(
+                statement="Fashion-MNIST as scored in the report: least error of its "
+                "other methods less that of SGHMC, points",
+                value=float(
+                    min(e.mean() for name, e in errors.items() if name != "SGHMC")
+                    - errors["SGHMC"].mean()
+                ),
+                at_least=0.5,
+            ),
+        ),
     )
 
 
