@@ -1186,8 +1186,8 @@ def regularisation():
             deviations = abs(gaps[name]) / probable.std(ddof=1)
     return Found(
         "precisions 100, 1, 0.01, which its numbers are in the program, by a drawn "
-        f"class: {'; '.join(words)} (seeds: {len(drawn[1])} at 1, {len(drawn[0])} at the "
-        "others)",
+        f"class: {'; '.join(words)} (seeds: {len(drawn[1])} at 1, {len(drawn[0])} at "
+        "the others)",
         "confirmed: at its published rates and by a drawn class, as its program scores "
         "an optimiser. By the most probable class 100 is better for SGD, and for "
         "Nesterov's momentum not told from 1.",
