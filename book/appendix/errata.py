@@ -938,7 +938,7 @@ claim(
 # %% [markdown]
 # ## Cyclical SGHMC: a velocity kept while the step falls
 #
-# **Says.** In the program for CIFAR-10 of the same authors (`experiments/cifar_csghmc.py`) the buffer of SGD with momentum is kept from step to step while the learning rate falls, as `torch.optim.SGD` keeps it.
+# **Says.** In the program for CIFAR-10 of the same authors (`experiments/cifar_csghmc.py`) the buffer of SGD with momentum has the learning rate in it, and is kept from step to step while that falls.
 #
 # **Right.** That buffer is the velocity $v = \varepsilon r$. The law $N(0, M)$ that no step size enters is that of the momentum $r$; a velocity that is kept while $\varepsilon$ falls is a momentum that grows.
 # At their settings, a decay of $\alpha = 0.9$ and cycles of 39,000 steps, it is of no weight; at $\alpha = 0.1$ and cycles of 100 steps the variance of a standard Gaussian comes out as 1.77.

@@ -163,7 +163,7 @@ plt.show()
 # :label: thm-csgd-law
 #
 # Let $U(\theta) = \tfrac12(\theta - \hat\theta)^\top A(\theta - \hat\theta)$ with $A \succ 0$, and $\nabla\tilde U = \nabla U + \xi$ with $E[\xi \mid \theta] = 0$ and independent minibatches in every step.
-# If $V$ is the covariance of $\xi$, averaged over the stationary law, then the iterates have the mean $\hat\theta$ and a covariance $\Sigma$ with
+# If the chain has a stationary law with finite second moments, and $V$ is the covariance of $\xi$ averaged over it, then the iterates have the mean $\hat\theta$ and a covariance $\Sigma$ with
 #
 # $$
 # \begin{aligned}
@@ -172,7 +172,7 @@ plt.show()
 # \end{aligned}
 # $$ (eq-csgd-exact)
 #
-# If $V$ is the same everywhere, such a law exists where all eigenvalues of $PA$ are less than 2, and for $V \succ 0$ only there; and if $\xi$ is normal, so is the law.
+# If the law of $\xi$ is the same everywhere, with a covariance $V$, such a law exists where all eigenvalues of $PA$ are less than 2, and for $V \succ 0$ only there; and if $\xi$ is normal, so is the law.
 # ```
 #
 # ```{prf:proof}
@@ -262,7 +262,7 @@ plt.show()
 # If the noise is large where the curvature is small, the rate $2/V_{kk}$ is a recipe and not an optimum, and it can be worse than a single number.
 # The third part needs one more matrix, $A$, and removes the error of a finite step.
 #
-# In code a rate is the inverse of a mass: SGLD with mass $M$ at temperature zero is $\theta \leftarrow \theta - \eta M^{-1}\nabla\tilde U(\theta)$, and `constant_sgd` returns it with $\eta = 1$ and $M = P^{-1}$, half of the noise's covariance.
+# In code a rate is the inverse of a mass: SGLD with mass $M$ at temperature zero is $\theta \leftarrow \theta - \eta M^{-1}\nabla\tilde U(\theta)$, and `constant_sgd` returns it with $\eta = 1$ and $M = P^{-1}$: half of the noise's covariance, of its diagonal, or of the mean of its diagonal.
 
 # %%
 kernels = {

@@ -244,7 +244,7 @@ claim(
 # %% [markdown]
 # ## Too large for a mode
 #
-# Why does the chain leave a mode in {numref}`fig-cyclical-idea`? Not because it climbs the barrier.
+# Why does the chain leave a mode in {numref}`fig-cyclical-idea`? Not because it climbs the barrier step by step.
 #
 # ```{prf:proposition} When a step leaves a mode
 # :label: prop-cyclical-jump
@@ -263,7 +263,7 @@ claim(
 # ```
 #
 # Here $h = 1$, and on average over the 25 modes $d' = 3.2$.
-# The height of the barrier does not appear.
+# The barrier, $h^2/2\sigma^2$, appears times a factor: $h^2/2s^2 = (1 - \eta/2\sigma^2)\,h^2/2\sigma^2$, which vanishes as $\eta$ comes to $2\sigma^2$.
 # What counts is the distance $h$ over the width $s$, and the *step* has inflated the width: at $\eta = 0.043$ one step in 300 leaves, at $0.02$ one in 250,000.
 # So the error of a large step, which is a nuisance elsewhere, is what finds the modes here.
 
@@ -945,7 +945,8 @@ claim(
 #
 # In cSGHMC the state is $(\theta, r)$, and what is handed from a step to the next, smaller one is the momentum $r$.
 # That is right, because SGHMC leaves the same law $e^{-U(\theta) - r^2/2}$ invariant, up to its bias, at *any* step size; {eq}`eq-sghmc-falling` has the law on the way.
-# Programs that come from optimisation keep the velocity $v = \varepsilon r$ instead, as `torch.optim.SGD` does, and as the authors' `experiments/cifar_csghmc.py` does.
+# Programs that come from optimisation may keep the velocity $v = \varepsilon r$ instead, as the authors' `experiments/cifar_csghmc.py` does.
+# (`torch.optim.SGD` keeps neither: its buffer is $-v/\eta = -r/\varepsilon$, so a falling rate multiplies $r$ by $\varepsilon_{k+1}/\varepsilon_k$, and cools.)
 # With a constant step it is the same; with a falling one it is not.
 #
 # ```{prf:proposition} Keeping the velocity heats
@@ -1087,7 +1088,7 @@ claim(
 # %% [markdown]
 # ## In practice
 #
-# * Compare $\eta_0$ with $2/a$, where $a$ is the largest curvature that you know. Well below it a cycle is SGLD with falling steps, and finds nothing that those do not; above it the chain leaves its mode, for other modes if there are any to catch it, and for infinity if there are none.
+# * Compare $\eta_0$ with $2/a$, or for SGHMC with $(4 - 2\alpha)/a$, where $a$ is the largest curvature that you know. Well below it a cycle is the same sampler with falling steps, and finds nothing that those do not; above it the chain leaves its mode, for other modes if there are any to catch it, and for infinity if there are none.
 # * Keep draws from the end of a cycle only, where the law is narrow enough; {eq}`eq-cyclical-law` says how narrow. One draw a cycle, or a few, is all that there is.
 # * Report the number of cycles. With $M$ of them the share of a mode has a standard error of $\sqrt{p(1 - p)/M}$, whatever the number of draws.
 # * Do not take the share of cycles that end in a mode for its probability. For an average of predictions over modes, as in an ensemble, that may not matter; for probabilities of modes it does.

@@ -375,13 +375,13 @@ claim(
 # {prf:ref}`thm-sghmc` shows that it is stationary. Two things are to be added: that there is no other, and that every start leads to it.
 #
 # For the chains that we run the first is short. In every step Gaussian noise enters the momentum, and one step later it has reached the position. So after two steps any region of states can be reached from any state, with a positive density.
-# Two different stationary laws would have to live in different regions; there are none. This is {prf:ref}`thm-unique-chain`, and it holds for every minibatch gradient, without a word on smoothness, as long as some noise is injected, $\hat B \prec C$.
+# Two different stationary laws would have to live in different regions; there are none. This is {prf:ref}`thm-unique-chain`, and it holds for every minibatch gradient whose examples are drawn afresh in every step, without a word on smoothness, as long as some noise is injected, $\hat B \prec C$.
 # For the equation in continuous time {prf:ref}`thm-unique-diffusion` says the same.
 #
 # The second needs a force that brings the chain back from far away: $\langle\theta, \nabla U\rangle \ge a\lvert\theta\rvert^2 - b$, as a Gaussian prior gives it where the rest of the energy is convex or has a bounded gradient, and a *Lipschitz* gradient, which grows no faster than $\lvert\theta\rvert$; nor may the standard deviation of its noise.
 # Then small steps have a stationary law, and the start is forgotten geometrically ({prf:ref}`thm-ergodic-chain`).
 #
-# How far from $\pi$ that law is at a given step, with constants and for every dimension, is known where $U$ is convex: if $m \preceq \nabla^2U \preceq L$ and $\eta \le 1/L$, SGLD has
+# How far from $\pi$ that law is at a given step, with constants and for every dimension, is known where $U$ is strongly convex: if $m \preceq \nabla^2U \preceq L$ with $m > 0$, and $\eta \le 1/L$, SGLD without an estimate has
 #
 # $$
 # \begin{aligned}
@@ -608,10 +608,10 @@ claim(
 # h = \tfrac12\int V\,dU - \tfrac12V + \tfrac14U'^2 - \tfrac12U'' + \text{const}.
 # $$ (eq-how-far-density)
 #
-# The last two terms are the bias of the step, which is there without noise. The first is the heat, added up on the way uphill; if $V$ is constant it is $\tfrac12VU$, the first order of $e^{-U/T}$. The second is new: the law avoids the places where the gradient is loud, because a diffusion leaves hot places more quickly than it enters them.
+# The last two terms are the bias of the step, which is there without noise. The first is the heat, added up on the way uphill; if $V$ is constant it is $\tfrac12VU$, the first order of $e^{-U/T}$. The second is new: the law avoids the places where the gradient is loud, because a diffusion moves faster where it is hot, and so stays there for less time.
 # In general no temperature has this law.
 #
-# Our example has twelve throws, one coefficient and minibatches of two. Eleven throws hit, at small inputs, and one at the input 4 misses: only minibatches with it pull to the left, and the harder the larger $\theta$ is. So the noise grows from left to right.
+# Our example has twelve throws, one coefficient and minibatches of two. Eleven throws hit, at small inputs, and one at the input 4 misses: but for the prior's share only minibatches with it pull to the left, and the harder the larger $\theta$ is. So the noise grows from left to right, where nearly all of the posterior lies.
 # There are 66 minibatches; we enumerate them, and the law of SGLD on the grid is exact.
 
 # %%
@@ -733,7 +733,7 @@ claim(
 # A constant $\hat B$ cannot remove it in general; one that follows $V(\theta)$ does.
 #
 # There is another way out. Do not take the noise out of what is injected: **add the friction that belongs to it**. With $C(y) = A + \tfrac12\varepsilon V(y)$ and an injected variance of $2\varepsilon A$ the total noise is $2\varepsilon C(y)$, at every place $y$ what its friction asks for.
-# For the palindromic step the proof of {prf:ref}`thm-reversal-short` goes through line by line, since forward and backward the kick is at the same $y$. Under the other conditions of {prf:ref}`thm-general-order` this is order two, **whatever** $V(\theta)$ is ({prf:ref}`thm-following-friction`).
+# For the palindromic step the proof of {prf:ref}`thm-reversal-short` goes through line by line, since forward and backward the kick is at the same $y$. If $V$ is bounded, and under the other conditions of {prf:ref}`thm-general-order`, with its contraction asked of this step, this is order two, **whatever** $V(\theta)$ is ({prf:ref}`thm-following-friction`).
 # This is the integrator of {cite:t}`matthews2018`.
 # We compare, at half-way points, on the valley with $V = 8\theta^2/(1 + \theta^2)$, which is silent at the mode and loud far out.
 

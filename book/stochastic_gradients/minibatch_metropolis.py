@@ -378,7 +378,7 @@ claim(
 # %% [markdown]
 # ## In practice
 #
-# * A correction whose decisions are taken from a sample is no way out: it reads most of the data, or its draws are too wide.
+# * A correction whose decisions are taken from a sample is no way out: it reads most of the data, or its draws are too wide, or its steps are so short that an independent draw costs more.
 # * If you use one, count what its decisions read, and count it for an independent draw.
 # * Every look is a chance to err: an error of one per cent a look is not one of one per cent a decision.
 # * What would help is a good and cheap approximation of each $\ell_i$; then a Gaussian approximation of the posterior may do by itself.
