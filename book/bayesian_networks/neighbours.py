@@ -265,7 +265,7 @@ def measured_widths(draws, centre=mean):
 # It is a convex quadratic in $M$, with the gradient $\frac{1 - p}{\sigma^2}\bigl[(1 - p)GM - X^\top y + p\operatorname{diag}(G)M + \frac{\sigma^2}{\tau^2}M\bigr]$.
 # ```
 #
-# So the mean of the draws is that of a ridge regression whose penalty on $\theta_j$ is proportional to $G_{jj}$: dropout is a regulariser, and it grows with the data as they do.
+# So the mean of the draws is that of a ridge regression whose penalty on $\theta_j$ has, beside the prior's, a part that is proportional to $G_{jj}$: dropout is a regulariser, and it grows with the data as they do.
 #
 # ```{prf:theorem} The spread does not shrink
 # :label: thm-neighbours-shrink
@@ -523,7 +523,7 @@ for name, run, covariance in (
 # Then $y - x'^\top\theta = r + \epsilon\operatorname{sign}(r)\lVert\theta\rVert_1$, of size $\lvert r\rvert + \epsilon\lVert\theta\rVert_1$. Multiply out.
 # ```
 #
-# Both added terms fall when the weights shrink.
+# The last term falls when the weights shrink, and so does the other one where noise, and not the weights, makes most of the residuals.
 # Unlike a prior they are sums over the data: no number of examples outvotes them.
 # We look at a regression with one input, where the minimum can be found on a grid.
 

@@ -927,7 +927,7 @@ inputs, targets = to_disk(DataLoader(Made(), batch_size=500), folder.name)
 # How much memory does a run need?
 # Let the operating system decide: on Linux a process can forbid itself to get more than a given number of bytes (elsewhere the next cells run without a limit).
 # Pages of the file that the system keeps at hand do not count, since it drops them when memory is short.
-# Beyond what the process has now we allow 1.5 times what a minibatch and the network take, 61 MB for a file of 164 MB, and the run does its ten steps.
+# Beyond what the process has now we allow 1.5 times what a minibatch and the network take, 62 MB for a file of 164 MB, and the run does its ten steps.
 
 
 # %% tags=["hide-input"]
@@ -1010,8 +1010,8 @@ folder.cleanup()
 #
 # ## Change it
 #
-# * Set `N, n, tau, average = 100, 10, 0.2, 1.0` to `N, n, tau, average = 100, 10, 2.0, 1.0`: the prior hardly counts, even tenfold, and in {numref}`fig-any-scales` the lower curve lies on the posterior.
-#   The upper one is as wrong as before.
+# * Set `N, n, tau, average = 100, 10, 0.2, 1.0` to `N, n, tau, average = 100, 10, 2.0, 1.0`: the prior hardly counts, even tenfold, and in {numref}`fig-any-scales` the lower curve lies nearly on the posterior.
+#   The upper one has nearly the right mean now, and is three times too wide.
 # * Set `itertools.combinations(range(8), 3)` to `itertools.combinations(range(7), 3)`: one school is in no minibatch, and the claim on the mean gradient over all minibatches shows ✗.
 # * Set `HalfNormal(1).log_prob(p["s"])` to `HalfNormal(0.02).log_prob(p["s"])`: SGHMC and NUTS agree on the new posterior, for they share the model; the Pyro program further down has the old prior, and its claims show ✗.
 #

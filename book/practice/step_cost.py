@@ -524,7 +524,7 @@ plt.show()
 # PyTorch's four operators move nearly twice the bytes that are counted here ({ref}`ex-cost-fuse`), which is most of the distance to the slope.
 # The *regression* reads its data in more passes than one, too.
 # The *network's gradient* lies to the right of the bend: it is limited by arithmetic.
-# A faster product of matrices helps it, and nothing else does.
+# A faster product of matrices helps it most.
 # The *mixture in one chain* lies far below every roof.
 # It is limited by neither: it pays for calls, and more work in each call is the remedy, more chains or a compiler.
 # Even compiled it stays below the roof, for the peak is that of fused products, and an exponential counts one here and costs many.
@@ -1202,7 +1202,7 @@ claim(
 
 # %% [markdown]
 # The noise does not enter $\tau$; it enters by the friction that is needed to hold it.
-# Neither a smaller step nor a cleverer friction escapes the bound, which {doc}`/book/stochastic_gradients/langevin` has for SGLD. What does is less noise: with **control variates** {cite:p}`baker2019` the variance is that of the *differences* between gradients here and at the mode, which near the mode is $N^2/n$ times the squared width $1/N$ of the posterior.
+# Neither a smaller step nor a cleverer friction escapes the bound, which {doc}`/book/stochastic_gradients/langevin` has for SGLD, but by a variance that is too large: $\tau$ times the variance over the target's is $2C/\varepsilon A \ge V/A$ at every stable step. What does is less noise: with **control variates** {cite:p}`baker2019` the variance is that of the *differences* between gradients here and at the mode, which near the mode is $N^2/n$ times the squared width $1/N$ of the posterior.
 # So $V/A$ stays the same however large $N$ is.
 #
 # Here is the best that SGHMC can do by its exact law, over step sizes and frictions with at most 5 % too much variance, with batches of 500.

@@ -871,7 +871,7 @@ for score in ("error %", "log loss"):
 # A convolution, a longer budget or another prior may order the methods otherwise; {doc}`/book/bayesian_networks/cifar` and {doc}`/book/bayesian_networks/cyclical_networks` have colour images.
 # The fidelity is that on a small network, for on the large one nobody knows the posterior.
 # And methods were tuned for error on MNIST and for log loss on the small network: Bayes by Backprop, tuned for letters, or a sampler, tuned for fidelity, may do better at that.
-# Some settings lie at the edge of what was tried: the rate of the ensembles that share 60 passes is the largest of three, those of Bayes by Backprop and cSGHMC are the smallest.
+# Some settings lie at the edge of what was tried: the rate of the ensembles that share 60 passes is the largest of three and that of dropout the larger of two, those of Bayes by Backprop, cSGHMC and both cold samplers are the smallest, and cold SGHMC has the lowest temperature.
 #
 # ## In practice
 #
