@@ -1,4 +1,4 @@
-"""CIFAR-10: an hour of one core for the sampler of all layers and for its optimiser, 300 passes in place of 60.
+"""CIFAR-10: the sampler of all layers and its optimiser once more, with 300 passes in place of 60: one to two hours of a core for each.
 
 What a pass moves a weight that the data leave alone, κ = (η/α)(N/n), is also what the minibatches heat every other one by, κNσ²/2 for an
 example's gradient of variance σ², whatever η, α and n: larger minibatches, more friction and smaller steps are one remedy. So the sampler's
