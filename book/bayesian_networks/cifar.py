@@ -414,7 +414,7 @@ show_table(["walk", "gradients", "images seen, millions", "processor minutes"], 
 print(f"Seeds: {min(map(len, runs.values()))}.")
 print(who_ran(result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each seed. Thick: the average since the warm-up."}, "image": {"alt": "Two panels, one above the other, over millions of training images. In accuracy the average as reported ends at 42 per cent, that of the held convolutions at 49, its posterior at 57; the thin lines of the two walks of all layers at a constant rate wander about 56, and their thick averages climb to 65 and 67; the dotted line of the falling rate ends highest, at 74. In log loss the order is the reverse, and the falling rate ends lowest."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each seed. Thick: the average since the warm-up."}, "image": {"alt": "Two panels, one above the other, over millions of training images. In accuracy the averages as reported end at 40 to 42 per cent, those of the held convolutions at 46 to 49, its posterior at 57; the thin lines of the two walks of all layers at a constant rate wander about 56, and their thick averages climb to 65 and 67; the dotted line of the falling rate ends highest, at 74. In log loss the order is the reverse, and the falling rate ends lowest."}}
 figure, panels = plt.subplots(2, 1, figsize=(6.4, 6.4), sharex=True)
 looks = {
     "all layers": (COLOURS["SGHMC"], "-"),
@@ -455,10 +455,10 @@ plt.show()
 
 # %% [markdown]
 # {numref}`fig-cifar-curves` shows the six walks.
-# As reported, with the three errors in it, the average comes to 41.9 per cent; 41.95 was published.
+# As reported, with the three errors in it, the average comes to 41.5 per cent, between 40.1 and 42.4 with three seeds; 41.95 was published.
 # Put the colours and the noise right, and the same network on random features gains a quarter of what was missing to 100 per cent.
 # The network of all layers is right on almost two images in three, after seeing each training image sixty times instead of 950 times.
-# Its learned convolutions are worth most of that: *convolutions held*, the same network and the same passes with convolutions that keep what the prior drew, comes to 48.5.
+# Its learned convolutions are worth most of that: *convolutions held*, the same network and the same passes with convolutions that keep what the prior drew, comes to 47.6.
 
 # %% tags=["hide-input"]
 
@@ -555,7 +555,7 @@ claim(
 # The average of 31 draws is right much more often, but only as sure as its members are: it is too cautious, like that of {doc}`/book/bayesian_networks/digits`.
 # The optimiser's average is just as cautious, so the cause is averaging, not temperature: members that are calibrated and err on different images make an average that is right more often than it says.
 #
-# In the second half of a run the single networks of *all layers* get better by a few points only; the average, which begins there as a single network, by more than ten.
+# In the second half of a run the single networks of *all layers* get better by a few points only; the average, which begins there as a single network, by about ten.
 # It is no posterior expectation all the same.
 # With minibatches of a hundred, the noise of the minibatches heats the directions in which the energy is steep ({doc}`/book/bayesian_networks/mnist`), and a longer run would not mend that.
 # Larger minibatches, smaller steps and more friction would. They are one remedy, with one price.
@@ -629,14 +629,14 @@ for statement, value, near, within in (
         "Log loss of the average less that of the last network, all layers",
         over_seeds("all layers", "average", "log_loss")
         - over_seeds("all layers", "last", "log_loss"),
-        -0.16,
+        -0.19,
         0.03,
     ),
     (
         "Calibration error of the last network, all layers",
         over_seeds("all layers", "last", "calibration_error"),
+        0.034,
         0.02,
-        0.006,
     ),
     (
         "Calibration error of the average, all layers",
@@ -663,7 +663,7 @@ for score in ("last", "average"):
     claim(
         f"Fall of the error over the second half of the run, {score}, all layers",
         falls.mean(),
-        **({"at_least": 0.1} if score == "average" else {"at_most": 0.05}),
+        **({"at_least": 0.085} if score == "average" else {"at_most": 0.05}),
         because=seeds,
         kind="stored",
     )
@@ -812,7 +812,7 @@ for statement, value, bound in (
 # | start | uniform on $(-2, 2)$ | the same; all layers: $N(0, 1/\text{fan-in})$ |
 # | epochs | 150 of warm-up and 800 | the same; all layers: 29 and 31, and 150 and 150 |
 # | prediction | votes drawn from 100 networks an epoch | probabilities of one network an epoch |
-# | test accuracy | 0.42 | 0.42; 0.57 with colours and noise put right; 0.65 with all layers sampled, 0.74 in five times as many passes with a rate that falls; 0.74 and 0.76 by an optimiser whose rate falls, in 60 and in 300 passes |
+# | test accuracy | 0.42 | 0.41; 0.57 with colours and noise put right; 0.65 with all layers sampled, 0.74 in five times as many passes with a rate that falls; 0.74 and 0.76 by an optimiser whose rate falls, in 60 and in 300 passes |
 #
 # ## Live: digits through the same network
 #
