@@ -1109,8 +1109,12 @@ def against_the_figure(errors, readings, reading):
         f"{name} {beside(values, read, reading)}"
         for (name, values), read in zip(errors.items(), readings, strict=True)
     ]
-    lowest = min(errors, key=lambda name: errors[name].mean())
-    order = f"{lowest} is lowest{', as published' if lowest == 'SGHMC' else ''}"
+    lowest, second = sorted(errors, key=lambda name: errors[name].mean())[:2]
+    p = p_value(errors[lowest], errors[second])
+    order = (
+        f"{lowest} is lowest{', as published,' if lowest == 'SGHMC' else ''} "
+        f"with p = {p:.2f} against {second}"
+    )
     return f"measured: at its published settings {order}; {'; '.join(places)}."
 
 
