@@ -280,7 +280,7 @@ show_table(
 print(who_ran(result))
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-entropy", "caption": "Entropy of the predictions on digits, letters and clothes: mean over five seeds, and a band from the least to the largest. The largest possible entropy is log 10 = 2.30."}, "image": {"alt": "Three histograms on a logarithmic scale. On digits all three methods fall steeply from zero entropy. On letters SGHMC's average has most of its mass above one nat, the two optimisers most of theirs near zero. On clothes SGHMC's has less mass near zero than the other two."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-entropy", "caption": "Entropy of the predictions on digits, letters and clothes: mean over five seeds, and a band from the least to the largest. The largest possible entropy is log 10 = 2.30."}, "image": {"alt": "Three histograms on a logarithmic scale. On digits all three methods fall steeply from zero entropy. On letters SGHMC's average has most of its mass above one nat; the two optimisers have their tallest bins at zero, about half of their mass below 0.6 or 0.7 nats, and a tail to two. On clothes SGHMC's has less mass near zero than the other two."}}
 def look(method):
     """Colour and line of a method."""
     line = {sghmc: "-", point: "--", path: ":"}[method]
@@ -359,7 +359,7 @@ claim(
 # A classifier that may say *I do not know* hands its least sure inputs to a person.
 # How fast does the error among the rest fall ({numref}`fig-uncertainty-rejection`)?
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-rejection", "caption": "Above: error on the test digits that are left when those of largest entropy are rejected; mean of five seeds and a band from the least to the largest. Below: the error of SGHMC's average less that of each rival, with a 95 % interval of the paired t-test. The shares rejected are not to scale."}, "image": {"alt": "Above, three curves fall together from below two per cent to nearly zero as up to twenty per cent of the digits are rejected. Below, differences with intervals: they lie below zero where nothing is rejected, and straddle zero from two to ten per cent."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-rejection", "caption": "Above: error on the test digits that are left when those of largest entropy are rejected; mean of five seeds and a band from the least to the largest. Below: the error of SGHMC's average less that of each rival, with a 95 % interval of the paired t-test. The shares rejected are not to scale."}, "image": {"alt": "Above, three curves fall together from below two per cent to nearly zero as up to twenty per cent of the digits are rejected. Below, differences with intervals: all lie below zero where nothing or half a per cent is rejected; those against the path average hold zero from one per cent on, those against the last network from three to ten."}}
 shares = result["shares"]
 places = np.arange(len(shares))
 
