@@ -73,9 +73,9 @@ FITTED, DOUBLE = COLOURS["variational"], torch.float64
 #
 # which by Jensen's inequality is zero only for $q = \pi$: $-E_q[\log(\pi/q)] \ge -\log E_q[\pi/q] \ge 0$.
 # The divergence is not symmetric.
-# {numref}`fig-vi-ellipse` shows what either direction makes of two unknowns with correlation $\rho = 0.9$: the circle of $\mathrm{KL}(q \,\|\, \pi)$ stays inside the narrow ridge, that of $\mathrm{KL}(\pi \,\|\, q)$ reaches its ends.
+# {numref}`fig-vi-ellipse` shows what either direction makes of two unknowns with correlation $\rho = 0.9$: the circle of $\mathrm{KL}(q \,\|\, \pi)$ is hardly wider than the narrow ridge, that of $\mathrm{KL}(\pi \,\|\, q)$ is as wide as either unknown alone and leaves the ridge far behind on both sides.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-ellipse", "caption": "A Gaussian posterior with correlation 0.9 (grey contours) and the nearest Gaussians with independent coordinates. Above: one standard deviation, by KL(q‖π), which a fit can compute, and by KL(π‖q), which it cannot. Below: both divergences against the variance of q's coordinates; the minima lie at 1 − ρ² and at 1, the true variance (grey)."}, "image": {"alt": "Above, long tilted contours with a small circle inside them and a large circle through their ends; below, two curves with minima at 0.19 and at 1."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-ellipse", "caption": "A Gaussian posterior with correlation 0.9 (grey contours) and the nearest Gaussians with independent coordinates. Above: one standard deviation, by KL(q‖π), which a fit can compute, and by KL(π‖q), which it cannot. Below: both divergences against the variance of q's coordinates; the minima lie at 1 − ρ² and at 1, the true variance (grey)."}, "image": {"alt": "Above, long tilted contours with a small circle at their centre and a large one that is wider than they are and shorter; below, two curves with minima at 0.19 and at 1."}}
 correlation = 0.9
 target = Gaussian.correlated(correlation, DOUBLE)
 figure, (left, right) = plt.subplots(2, 1, figsize=(4.6, 6.4))
@@ -624,7 +624,7 @@ functions = {
     "variational": torch.stack([on_grid(place) for place in by_fit.samples]).double(),
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-gap", "caption": "The same posterior by HMC (above, 80 chains) and by the best of four mean-field fits (below): mean and two standard deviations of the network's output. The data are dots, the curve without noise is grey; in the shaded gap there are no data."}, "image": {"alt": "Above, a band that is narrow at the data and several times wider in the gap; below, a band of nearly the same width everywhere, narrowest in the gap."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-gap", "caption": "The same posterior by HMC (above, 80 chains) and by the best of four mean-field fits (below): mean and two standard deviations of the network's output. The data are dots, the curve without noise is grey; in the shaded gap there are no data."}, "image": {"alt": "Above, a band that is narrow at the data and several times wider in the gap; below, a band that is narrowest in the gap and grows steadily wider on both sides of it."}}
 energies = torch.stack([small.energy(place) for place in by_fit.samples])
 best_fit = int((-energies - by_fit.statistics["log_density"]).mean(0).argmax())
 figure, panels = plt.subplots(2, 1, figsize=(5, 6), sharex=True, sharey=True)
@@ -653,7 +653,8 @@ plt.show()
 # What {numref}`fig-vi-gap` shows is worse than "too narrow".
 # The fitted law is *surer between the data than at them*, while the posterior is several times less sure there; and the curve, which has a dip in the gap, lies some twenty of its standard deviations from the fit's mean, and two or three from that of HMC.
 # Nor is it narrow everywhere: at the data the weights of the posterior vary together so that the output hardly does, and independent weights cannot do that.
-# {cite:t}`foong2020` prove that this is no accident of optimisation: with one hidden layer of rectified linear units no mean-field Gaussian can have much more uncertainty between two regions than in both of them.
+# {cite:t}`foong2020` prove that this is no accident of optimisation: with one hidden layer of rectified linear units the variance that a mean-field Gaussian has between two inputs is at most the sum of those at both, where it is nearer to the origin than they.
+# So it is here: the scaled inputs have their zero in the middle of the gap. Away from the origin there is no such bound.
 # Deeper networks have better members in their families, they show, but fits do not find them in practice.
 
 # %% tags=["hide-input"]
@@ -823,7 +824,7 @@ def fitted_variance(alpha, num_draws):
 counts, orders = (2, 8, 64), (0.0, 0.25, 0.5, 0.75, 1.0, 2.0)
 variance_of = {(a, s): fitted_variance(a, s) for a in orders for s in counts}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-renyi", "caption": "Variance of the fitted coordinates against Rényi's order α, two coordinates of variance 1 with correlation 0.8. Line: the best q. Dots: mean over 64 fits with S draws a step. At α = 0 (grey ring: the limit of the line) the bound does not care, and what is fitted is its bias."}, "image": {"alt": "A falling curve from one at alpha zero to 0.36 at alpha one and below; dots for 64 draws lie on it except at zero, where they lie above; dots for 2 draws lie below it for small alpha."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-renyi", "caption": "Variance of the fitted coordinates against Rényi's order α, two coordinates of variance 1 with correlation 0.8. Line: the best q. Dots: mean over 64 fits with S draws a step. At α = 0 (grey ring: the limit of the line) the bound does not care, and what is fitted is its bias."}, "image": {"alt": "A falling curve from one at alpha zero to 0.36 at alpha one and below; dots for 64 draws lie on it from one half on, a little above it at one quarter and far above it at zero; dots for 2 draws lie below it for small alpha."}}
 figure, axes = plt.subplots(figsize=(6.4, 3.4))
 line = torch.linspace(0, 2, 200)
 axes.plot(
@@ -995,7 +996,7 @@ for length, draws in fitted.items():
         "log loss": predicted[:, 1],
     }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-arrival", "caption": "Three fits (dots) and their mean (line) for each number of Adam's steps, network 784–50–50–10 and prior N(0, 1). In the order of reading: the evidence bound divided by the number of digits; the median of σ, with what the learning rate alone makes of it (dashed); hidden units with an outgoing weight of |μ| > 2σ; test error; log loss. The bound gets better all the way, the predictions do not."}, "image": {"alt": "Five panels against the number of steps from 100 to 800: the bound rises, the median width rises on the dashed line, the units in use fall, the error and the log loss fall first and then rise."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-arrival", "caption": "Three fits (dots) and their mean (line) for each number of Adam's steps, network 784–50–50–10 and prior N(0, 1). In the order of reading: the evidence bound divided by the number of digits; the median of σ, with what the learning rate alone makes of it (dashed); hidden units with an outgoing weight of |μ| > 2σ; test error; log loss. The bound gets better all the way, the predictions do not."}, "image": {"alt": "Five panels against the number of steps from 100 to 800: the bound rises, the median width rises on the dashed line and at 400 steps falls a little behind it, the units in use fall, the error and the log loss fall first and then rise."}}
 labels = {
     "bound": "bound / N (nats)",
     "median σ": r"median $\sigma$",
@@ -1010,7 +1011,9 @@ for axes, (key, label) in zip(panels.flat, labels.items(), strict=False):
     axes.set(title=label, xscale="log")
     axes.set_xticks(lengths, lengths)
     axes.minorticks_off()
-rising = torch.tensor([0.01 * math.exp(0.01 * length) for length in lengths[:-1]])
+rising = torch.tensor(
+    [math.log1p(math.expm1(0.01) * math.exp(0.01 * k)) for k in lengths[:-1]]
+)
 panels[0, 1].plot(lengths[:-1], rising, "--", color="black", zorder=3)
 panels[0, 1].set_yscale("log")
 panels[0, 1].set_yticks([0.03, 0.1, 0.3, 1], ["0.03", "0.1", "0.3", "1"])
@@ -1032,7 +1035,7 @@ plt.show()
 # This is regularisation by early stopping: it predicts well, and it is not the law that the bound asks for.
 #
 # The law that it asks for gives up units.
-# A hidden unit whose outgoing weights follow the prior costs no divergence at all, but it adds noise to the outputs; where the mean of its signal does not pay for that, its outgoing means go to zero and it is lost.
+# A hidden unit whose weights all follow the prior, incoming and outgoing, costs no divergence at all, but it adds noise to the outputs. Where a unit's signal does not pay for its divergence and its noise, its outgoing means go to zero and it is lost.
 # {cite:t}`trippe2018` call this *over-pruning*, and show that a better bound can go with worse predictions.
 # It is a failing of the family, not of the posterior: the chains of {doc}`/book/bayesian_networks/digits` have the same prior and the same digits, with one hidden layer, and their average errs on about four digits in a hundred.
 
@@ -1203,7 +1206,7 @@ show_table(["removed", *(f"{share:.0%}" for share in SHARES)], rows)
 #
 # * *The error is that of a fit that was stopped.* With $N(0, 1)$ our error is below the published one, at a twelfth of its 600 passes. But the widths are those of the schedule and not of the bound: to go on would make the bound better, and perhaps the error worse, as on the small network.
 # * *The mixture is no better than the Gaussian here*, but worse with each seed; the paper has 1.36 for the mixture and 1.82 for the Gaussian. The repetition by Clarke, Mak and Lee (`report.pdf` of [samsarana/bayes-by-backprop](https://github.com/samsarana/bayes-by-backprop)) did not find it better either.
-# * *It is the prior that makes pruning possible.* With the mixture 95 per cent of the weights can go for 0.05 of a point, as was published. With $N(0, 1)$ the same signal-to-noise cuts as badly as size does. The narrow part has put most weights to rest, at its own width; there the ratio $\lvert\mu\rvert/\sigma$ tells those that work from those that do not.
+# * *The fit with the mixture can be pruned, that with $N(0, 1)$ cannot.* With the mixture 95 per cent of the weights can go for 0.05 of a point, as was published. With $N(0, 1)$ the same signal-to-noise cuts as badly as size does. The narrow part has put most weights to rest, at its own width; there the ratio $\lvert\mu\rvert/\sigma$ tells those that work from those that do not. That the prior alone does it is not shown: the two fits have other rates of Adam too, and that with $N(0, 1)$ was stopped.
 
 # %% tags=["hide-input"]
 gaussian, mixture = "Bayes by Backprop", "Bayes by Backprop, scale mixture"

@@ -511,7 +511,7 @@ claim(
 # ```{prf:theorem} What a student comes to
 # :label: thm-few-student
 #
-# 1. $J(w) \ge 0$, with equality only if $q = \bar p$ for almost all $x$. If some $w$ has $q(\cdot \mid \cdot, w) = \bar p$, it is a minimum, and every minimum predicts $\bar p$ on almost all $x$.
+# 1. $J(w) \ge 0$, with equality only if $q = \bar p$ for almost all $x$. If some $w$ has $q(\cdot \mid \cdot, w) = \bar p$, it is a global minimum, and every global minimum predicts $\bar p$ on almost all $x$; a local one need not.
 # 2. The gradient of $J$ is the average over the draws of the gradients of $J_s(w) = E_x\,KL\bigl(p(\cdot \mid x, \theta_s)\,\|\,q(\cdot \mid x, w)\bigr)$: to be taught by one random draw at a time is to be taught by the average, with noise.
 # 3. On the inputs that it is taught, $d(\bar p, q) \le \sqrt{\tfrac12KL}$, with the mean divergence over these inputs.
 # ```

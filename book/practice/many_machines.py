@@ -187,7 +187,7 @@ plt.show()
 # A part knows little and is wide; the product is narrow.
 # The average of one draw from each part is narrow too.
 # Above, with four parts, it has nearly the right width, and its centre is off by half a standard deviation.
-# Below, with sixteen, where a part is four hours with an event or two, or none, its centre is off by more than one and a half.
+# Below, with sixteen, where a part is four hours with one event or two, with none in five of them, and three and five in two, its centre is off by more than one and a half.
 # Where these numbers come from is said below.
 #
 # ## Averages, and why they are right for Gaussians
@@ -863,7 +863,7 @@ claim(
 # * Use $\Sigma_j$ of the draws, and nothing of the prior besides: its share is in them.
 # * Do the second round, if the dimension allows; if the share of candidates left is near zero, its result is worth nothing, and whether the averages were right you do not know.
 # * Networks have many modes, and draws of different modes have no sensible average: do not do this to weights of networks.
-# * Sampling errors of the parts, such as that of SGHMC's step size, are not mended by any combination, averages included.
+# * Sampling errors of the parts, such as that of SGHMC's step size, are not mended by averages nor by products of fits. The second round mends them, as it does a bad fit: its weights come from energies, and the draws only say where to look.
 #
 # ## Formulas
 #
@@ -880,7 +880,7 @@ claim(
 # ## Change it
 #
 # * Set `PRIOR = 0.1` to `PRIOR = 1.0`: the prior is worth one example, counting it twice costs less, and the claim on the slides' weights with 32 parts shows ✗ with 0.08 in place of 0.55.
-# * Set `hours = 64` to `hours = 640`: ten times the hours for each part, which is then nearly Gaussian.
+# * Set `hours = 64` to `hours = 640`, and `HMC(0.6, 6, jitter=0.4)` to `HMC(0.2, 6, jitter=0.4)`: ten times the hours for each part, which is then nearly Gaussian, and narrower, so that the longer step would be rejected.
 #   The claims on the bias show ✗, for it has nearly gone, and of the candidates for 32 parts many more are left.
 #
 # ## Exercises
@@ -967,7 +967,7 @@ claim(
 # :label: ex-machines-coordinates
 #
 # Take the draws of $\theta$ from the parts of the rare events, with equal $b_j$, and transform each to $\lambda = e^\theta$.
-# Show that their averages with equal weights have the right mean and the right variance, and that averages with weights by inverse variances have not the right mean.
+# Show that their averages with equal weights have the right mean and the right variance, and that averages with weights by inverse variances have too small a mean, unless all $a_j$ are equal.
 # ```
 #
 # ```{solution} ex-machines-coordinates
@@ -976,7 +976,7 @@ claim(
 # The transformed draws of part $j$ have the law $\text{Gamma}(a_j, b_j)$.
 # Its mean is $a_j/b_j$ and its variance $a_j/b_j^2$.
 # With $b_j = b/J$ the plain average has the mean $\tfrac1J\sum_ja_jJ/b = a/b$ and the variance $\tfrac1{J^2}\sum_ja_jJ^2/b^2 = a/b^2$: both right, and even the law is, for the sum of gamma variables with one rate is a gamma variable.
-# Weights $\propto 1/a_j$ give the mean $J^2/(b\sum_j1/a_j)$, which by Jensen's inequality is at most $a/b$.
+# Weights $\propto 1/a_j$ give the mean $J^2/(b\sum_j1/a_j)$, which by Jensen's inequality is less than $a/b$ unless all $a_j$ are equal.
 # ```
 #
 # ```{exercise}

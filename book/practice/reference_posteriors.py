@@ -261,7 +261,7 @@ claim(
     because="other seeds give 85 to 92",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-reference-schools", "caption": "Eight schools. Above: published means and standard deviations (grey bars: one standard deviation either way), ours (dots and thin lines), and what the schools reported (crosses). Below: histograms of log₁₀ τ with the Jacobian and without it; the first bin holds all that is below."}, "image": {"alt": "Above, eight estimates drawn towards their common mean, where dots and grey bars agree; the crosses lie farther apart. Below, two histograms, one peaked near three, the other spread over many orders of magnitude below."}}
+# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-reference-schools", "caption": "Eight schools. Above: published means and standard deviations (grey bars: one standard deviation either way), ours (dots and thin lines), and what the schools reported (crosses). Below: histograms of log₁₀ τ with the Jacobian and without it; the first bin holds all that is below."}, "image": {"alt": "Above, eight estimates drawn towards their common mean, where dots and grey bars agree; the crosses lie farther apart. Below, two histograms, one peaked near one half, where τ is about three, the other spread over many orders of magnitude below."}}
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(5.6, 6))
 places = torch.arange(10)
 upper.errorbar(
@@ -695,7 +695,7 @@ claim(
 # ```{solution} ex-reference-sums
 # :class: dropdown
 #
-# It is $y^\top y - 2\beta^\top X^\top y + \beta^\top X^\top X\beta$. The three terms nearly cancel where the fit is good: if the residuals are a share $\delta$ of the data, the sum is of order $\delta^2y^\top y$, and the relative error of it about $10^{-16}/\delta^2$ in double precision. For the test scores $\delta^2$ is about 0.04, and nothing is lost; for data that a line fits to seven digits nothing would be left.
+# It is $y^\top y - 2\beta^\top X^\top y + \beta^\top X^\top X\beta$. The three terms nearly cancel where the fit is good: if the residuals are a share $\delta$ of the data, the sum is of order $\delta^2y^\top y$, and the relative error of it about $10^{-16}/\delta^2$ in double precision. For the test scores $\delta^2$ is about 0.04, and nothing is lost; for data that a line fits to eight digits nothing would be left.
 # ```
 #
 # ```{exercise}
