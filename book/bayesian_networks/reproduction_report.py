@@ -1231,7 +1231,7 @@ plt.show()
 
 # %% [markdown]
 # One network of a chain is a poor guess, and worth less than one draw of the Gaussian. But some twenty, evenly spread, do in both panels nearly what all do. The path of SGD with momentum gains by averaging as SGHMC's does, because its minibatches stir it.
-# In Figure 5 SGD's gains a quarter where SGHMC's gains four fifths, and from a small start nothing.
+# In Figure 5 averaging takes a quarter off the log loss of SGD's path, and four fifths off that of SGHMC; from a small start it takes nothing off SGD's.
 # In the 800 rounds of Figure 5 a single network of SGHMC has about five times the log loss of all 800, fifty of them are within 4 per cent of it, and a hundred within 2.
 # So the chain needs more networks than the fit, tens for the fit's ten, but hundreds suffice, as for the fit; of the report's 80,000 votes most were not needed. What the chain does need is a longer stretch. And its networks have to be stored, where the fit stores two numbers a weight: there the report is right.
 
