@@ -83,7 +83,8 @@ def said(place: str, **settings: object) -> dict[str, Said]:
 def of_plans(plans: Iterable[Plan | Mapping], examples: int | None, network: nn.Module | None = None) -> Values:
     """List the values that plans have of each setting; of plans from an old file, only those that it has.
 
-    Derived are ``examples``, N; ``rate``, the learning rate ηN for a mean over the data; and ``stretch``, the time εm of a sample.
+    Derived are ``examples``, N; ``rate``, the learning rate ηN for a mean over the data; and ``stretch``, the time εm of a sample. A tree
+    draws a momentum of its own, so that its ``resample_every`` is 1.
 
     Example:
         >>> values = of_plans([Plan(1e-4), Plan(1e-3)], 1_000)
@@ -93,6 +94,8 @@ def of_plans(plans: Iterable[Plan | Mapping], examples: int | None, network: nn.
     rows = [plan if isinstance(plan, Mapping) else asdict(plan) for plan in plans]
     names = [name for name in rows[0] if name not in ("seed", "method")]
     values = {name: _distinct(_frozen(row[name]) for row in rows) for name in names}
+    if "resample_every" in values:
+        values["resample_every"] = _distinct(1 if row.get("trees") else row["resample_every"] for row in rows)
     values["stretch"] = _distinct(math.sqrt(row["learning_rate"]) * row.get("num_steps", 1) for row in rows)
     if examples is not None:
         values |= {"rate": _distinct(row["learning_rate"] * examples for row in rows), "examples": (examples,)}
@@ -209,20 +212,24 @@ def entry(
 
 # The paper on MNIST; its program has η = 0.1 for a mean over the data, which is ηN here.
 CHEN = said("Section 4.2", network="784–100–10, Sigmoid", examples=50_000, batch_size=500, rounds=800, burn_in=50)
+CHEN |= said("bayesnn/mnist.py", start="N(0, 0.01²)")
 SGHMC_OF_CHEN = said("bayesnn/demo/mnist-sghmc.py", rate=0.1, momentum_decay=0.01)
 
 # The reproduction report, whose files are those of its program.
 REPORT = said("p. 10", network="784–100–10, ReLU", batch_size=500, prior_precision=1.0, prior_by_fan_in=False)
 REPORT |= said("kernel/sghmc.py", minibatches="fresh") | said("p. 9", noise_refresh=None)
+START = said("kernel/utils/main.py", start="uniform")  # which is Pyro's choice
+REPORT |= START
 FIGURE_5 = REPORT | said("p. 11", rounds=850, burn_in=50) | said("bnn/bnn.py", examples=50_000, num_steps=1)
 FIGURE_7A = REPORT | said("p. 12, Figure 7a", rounds=900, burn_in=100)
 FIGURE_7B = said("p. 12, Figure 7b", learning_rate=1e-6, momentum_decay=0.01, rounds=950, burn_in=150, resample_every=None)
 FIGURE_7B |= said("bnn/conv-bnn.ipynb", network="1024–100–10, Tanh", examples=50_000, batch_size=500, prior_precision=1.0)
-FIGURE_7B |= said("bnn/conv-bnn.ipynb", data="random features of scrambled images") | said("kernel/sghmc.py", minibatches="fresh")
+FIGURE_7B |= said("bnn/conv-bnn.ipynb", data="random features of scrambled images") | said("kernel/sghmc.py", minibatches="fresh") | START
 FIGURE_8 = REPORT | said("p. 13, Figure 8", rounds=900, burn_in=100) | said("p. 11, Figure 5", stretch=math.sqrt(2e-6))
 HELD = said("kernel/sghmc.py", minibatches="held")
 FIGURE_9 = REPORT | said("p. 15", rounds=70, burn_in=20)
-TREES = said("kernel/sgnuts.py", trees="energy", integrator="drift_kick", minibatches="held")
+TREES = said("kernel/sgnuts.py", trees="energy in a new half, which is always taken", integrator="drift_kick", minibatches="held")
+TREES |= said("bnn/bnn.ipynb", resample_every=None)
 
 SAMPLER, OPTIMISER = said("p. 9–10", temperature=1.0), said("p. 10", temperature=0.0)
 RATES, DECAYS = Tried((1e-6, 2e-6, 4e-6, 8e-6)), Tried((0.1, 0.01, 0.001))
@@ -231,9 +238,17 @@ NO_MOMENTUM = said("p. 10", learning_rate=Tried((1e-5, 2e-5, 4e-5, 6e-5)), momen
 VARIANCE_AS_SCALE = said("kernel/sghmc.py", temperature=Tried(2 * rate * decay for rate in RATES for decay in DECAYS))
 STRENGTHS = said("p. 10; bnn/bnn.py", prior_precision=Tried((100.0, 1.0, 0.01)))  # as standard deviations 0.1, 1 and 10
 
-START = said("kernel/utils/main.py", start="uniform")  # which is Pyro's choice
 NESTEROV = said("p. 6", nesterov=True)
 
+FROM_CHEN = {"start": Changed("fan-in", "small random weights too, but of a spread that suits any width")}
+FAN_IN = {"start": Changed("fan-in", "small weights; the runs from the program's start have their own tables")}
+FROM_PRIOR = {"start": Changed("prior", "a draw from the prior; the runs from the program's start have their own table")}
+ORDINARY = {"nesterov": Changed(False, "ordinary momentum, as in the paper; Nesterov's has its own table")}
+OUR_TREES = {
+    "trees": Changed("energy", "the report leaves the rule open, and we read it as that of NUTS"),
+    "resample_every": Changed(1, "a momentum for each tree, as in Algorithm 3"),
+    "temperature": Changed(1.0, "the right noise, so that the trees are judged and not a slip in the program"),
+}
 FROM_ROUND_100 = {"burn_in": Changed(99, "the program averages round 100 too")}
 FROM_ROUND_150 = {"burn_in": Changed(149, "the program averages round 150 too")}
 OUR_HELD = {"rounds": Changed(150, "the same burn-in, and a sixteenth of the rounds that are averaged")}
@@ -246,8 +261,16 @@ MENDED = {"data": Changed("random features", "the colours put right"), "minibatc
 
 # Experiments whose runs are no plans.
 FIGURE_6B = said("p. 12, Figure 6b", alpha=0.01, draws_a_step=2, draws_averaged=80_000)
-FIGURE_6B |= said("bnn/VI.ipynb", learning_rate=1e-3, rounds=11, minibatches="passes")
-OUR_FIGURE_6B = {"draws_averaged": Changed(200, "a four-hundredth of the draws"), "minibatches": Changed("fresh", "as those of SGHMC")}
+FIGURE_6B |= said("bnn/VI.ipynb", learning_rate=1e-3, rounds=11, minibatches="passes", weight_decay=1e-3, clip_norm=1.0)
+FIGURE_6B |= said("bnn/VI.ipynb", start="median of draws from the prior", data="standardised images")
+SAME_START = {"start": Changed("fan-in", "small and random, the same for both")}
+OUR_FIGURE_6B = SAME_START | {
+    "draws_averaged": Changed(200, "a four-hundredth of the draws"),
+    "minibatches": Changed("fresh", "as those of SGHMC"),
+    "data": Changed("images", "as those of SGHMC"),
+    "weight_decay": Changed(None, "the prior is one already"),
+    "clip_norm": Changed(None, "our bounds need none"),
+}
 BANDIT = said("Section 5.3", hidden="100–100, ReLU", buffer=4096, batch_size=64, harm=-35.0)
 BANDIT |= said("Section 5.3", minibatches_an_interaction=64, interactions=50_000)
 OUR_BANDIT = {
@@ -260,17 +283,35 @@ RECOMMENDER = said("mf/run/SGHMC.conf", factors=20, batch_size=4_000, steps=2_00
 OUR_RECOMMENDER = {"steps": Changed(40_000, "a fiftieth of the steps, of rows that are scaled by what their ratings say")}
 
 PUBLISHED: tuple[Published, ...] = (
-    entry("mnist", "SGHMC", "chen2014", CHEN, SGHMC_OF_CHEN, said("Section 4.2", prior_precision=None, minibatches="passes")),
-    entry("mnist", "SGLD", "chen2014", CHEN, said("Section 4.2", momentum_decay=None, prior_precision=None)),
-    entry("mnist", "SGD with momentum", "chen2014", CHEN),
-    entry("mnist", "SGD", "chen2014", CHEN, said("Section 4.2", momentum_decay=None)),
+    entry(
+        "mnist",
+        "SGHMC",
+        "chen2014",
+        CHEN,
+        SGHMC_OF_CHEN,
+        said("Section 4.2", prior_precision=None, minibatches="passes"),
+        changed=FROM_CHEN,
+    ),
+    entry("mnist", "SGLD", "chen2014", CHEN, said("Section 4.2", momentum_decay=None, prior_precision=None), changed=FROM_CHEN),
+    entry("mnist", "SGD with momentum", "chen2014", CHEN, changed=FROM_CHEN),
+    entry("mnist", "SGD", "chen2014", CHEN, said("Section 4.2", momentum_decay=None), changed=FROM_CHEN),
     entry("mnist", "SGHMC", "wang2021", said("p. 6", network="784–100–10, Sigmoid", examples=50_000, rounds=800, burn_in=50)),
-    entry("report", "SGHMC", "adamday", FIGURE_5, SAMPLER, MOMENTUM, said("p. 11, Figure 5", resample_every=None)),
-    entry("report", "SGHMC, variance as scale", "adamday", FIGURE_5, MOMENTUM, VARIANCE_AS_SCALE),
-    entry("report", "SGLD", "adamday", FIGURE_5, SAMPLER, NO_MOMENTUM),
-    entry("report", "SGLD, annealed", "adamday", FIGURE_5, SAMPLER, NO_MOMENTUM),
-    entry("report", "SGD with momentum", "adamday", FIGURE_5, OPTIMISER, MOMENTUM, STRENGTHS, changed=OUR_STRENGTHS),
-    entry("report", "SGD", "adamday", FIGURE_5, OPTIMISER, NO_MOMENTUM, STRENGTHS, changed=OUR_STRENGTHS),
+    entry("report", "SGHMC", "adamday", FIGURE_5, SAMPLER, MOMENTUM, said("p. 11, Figure 5", resample_every=None), changed=FAN_IN),
+    entry("report", "SGHMC, variance as scale", "adamday", FIGURE_5, MOMENTUM, VARIANCE_AS_SCALE, changed=FAN_IN),
+    entry("report", "SGLD", "adamday", FIGURE_5, SAMPLER, NO_MOMENTUM, changed=FAN_IN),
+    entry("report", "SGLD, annealed", "adamday", FIGURE_5, SAMPLER, NO_MOMENTUM, changed=FAN_IN),
+    entry(
+        "report",
+        "SGD with momentum",
+        "adamday",
+        FIGURE_5,
+        OPTIMISER,
+        MOMENTUM,
+        STRENGTHS,
+        NESTEROV,
+        changed=OUR_STRENGTHS | FAN_IN | ORDINARY,
+    ),
+    entry("report", "SGD", "adamday", FIGURE_5, OPTIMISER, NO_MOMENTUM, STRENGTHS, changed=OUR_STRENGTHS | FAN_IN),
     *(
         entry(
             "fashion",
@@ -278,28 +319,35 @@ PUBLISHED: tuple[Published, ...] = (
             "adamday",
             FIGURE_7A,
             said("p. 12, Figure 7a", learning_rate=rate, momentum_decay=decay),
-            temperature,
-            changed=OUR_LENGTH_7A | ({} if "reported" in method else OUR_PASSES),
+            *parts,
+            changed=OUR_LENGTH_7A | FAN_IN | ({} if "reported" in method else OUR_PASSES) | (ORDINARY if "momentum" in method else {}),
         )
-        for method, rate, decay, temperature in (
+        for method, rate, decay, *parts in (
             ("SGHMC", 1e-6, 0.01, SAMPLER),
             ("SGLD", 1e-5, None, SAMPLER),
-            ("SGD with momentum", 1e-6, 0.01, OPTIMISER),
+            ("SGD with momentum", 1e-6, 0.01, OPTIMISER, NESTEROV),
             ("SGD", 1e-5, None, OPTIMISER),
             ("SGHMC, as reported", 1e-6, 0.01, said("kernel/sghmc.py", temperature=2e-8)),
         )
     ),
-    entry("cifar", "as reported", "adamday", FIGURE_7B, START, said("kernel/sghmc.py", temperature=2e-8), changed=FROM_ROUND_150),
-    entry("cifar", "its posterior", "adamday", FIGURE_7B, START, SAMPLER, changed=FROM_ROUND_150 | MENDED),
-    entry("steps", "m = 1", "adamday", FIGURE_8, SAMPLER, said("p. 12", num_steps=1), changed=OUR_LENGTH_8),
+    entry("cifar", "as reported", "adamday", FIGURE_7B, said("kernel/sghmc.py", temperature=2e-8), changed=FROM_ROUND_150),
+    entry("cifar", "its posterior", "adamday", FIGURE_7B, SAMPLER, changed=FROM_ROUND_150 | MENDED),
+    entry("steps", "m = 1", "adamday", FIGURE_8, SAMPLER, said("p. 12", num_steps=1), changed=OUR_LENGTH_8 | FAN_IN),
     *(
-        entry("steps", f"m = {m}, equal samples", "adamday", FIGURE_8, SAMPLER, HELD, said("p. 12", num_steps=m), changed=FRESH_STEPS)
+        entry(
+            "steps", f"m = {m}, equal samples", "adamday", FIGURE_8, SAMPLER, HELD, said("p. 12", num_steps=m), changed=FRESH_STEPS | FAN_IN
+        )
         for m in (3, 5)
     ),
     *(
-        entry("sgnuts", f"{data}, {method}", "adamday", FIGURE_9, said(place, learning_rate=rate, momentum_decay=0.01), *trees)
+        entry(
+            "sgnuts", f"{data}, {method}", "adamday", FIGURE_9, said(place, learning_rate=rate, momentum_decay=0.01), trees, changed=changed
+        )
         for data, rate, place in (("MNIST", 2e-6, "bnn/bnn.ipynb"), ("Fashion-MNIST", 1e-6, "p. 12, Figure 7a"))
-        for method, *trees in (("SGNUTS, as reported", TREES), ("SGHMC",))
+        for method, trees, changed in (
+            ("SGNUTS, as reported", TREES | said("kernel/sgnuts.py", temperature=2 * rate * 0.01), FROM_PRIOR | OUR_TREES),
+            ("SGHMC", SAMPLER, FROM_PRIOR),
+        )
     ),
     *(
         entry(
@@ -307,7 +355,6 @@ PUBLISHED: tuple[Published, ...] = (
             method,
             "adamday",
             FIGURE_5,
-            START,
             said("p. 11, Figure 5", learning_rate=rate, momentum_decay=decay, resample_every=None),
             *parts,
             changed={"start": Changed("fan-in", "small weights, to see what the start does")} if "small start" in method else {},
@@ -329,11 +376,11 @@ PUBLISHED: tuple[Published, ...] = (
             f"{method}, λ = {precision:g}",
             "adamday",
             FIGURE_5,
-            START,
             OPTIMISER,
             said("p. 11, Figure 5", learning_rate=rate, momentum_decay=decay) | said("p. 10; bnn/bnn.py", prior_precision=precision),
+            *parts,
         )
-        for method, rate, decay in (("SGD", 1e-5, None), ("SGD with Nesterov momentum", 1e-6, 0.01))
+        for method, rate, decay, *parts in (("SGD", 1e-5, None), ("SGD with Nesterov momentum", 1e-6, 0.01, NESTEROV))
         for precision in (100.0, 0.01)
     ),
     *(
@@ -342,7 +389,6 @@ PUBLISHED: tuple[Published, ...] = (
             method,
             "adamday",
             FIGURE_7A,
-            START,
             said("p. 12, Figure 7a", learning_rate=rate, momentum_decay=decay),
             *parts,
             changed=FROM_ROUND_100,
@@ -356,14 +402,19 @@ PUBLISHED: tuple[Published, ...] = (
             ("SGLD, right noise", 1e-5, None, SAMPLER),
         )
     ),
-    entry("held", "m = 1", "adamday", FIGURE_8, START, SAMPLER, said("p. 12", num_steps=1), changed=OUR_HELD),
-    *(
-        entry("held", f"m = {m}, held", "adamday", FIGURE_8, START, SAMPLER, HELD, said("p. 12", num_steps=m), changed=OUR_HELD)
-        for m in (3, 5)
+    entry("held", "m = 1", "adamday", FIGURE_8, SAMPLER, said("p. 12", num_steps=1), changed=OUR_HELD),
+    *(entry("held", f"m = {m}, held", "adamday", FIGURE_8, SAMPLER, HELD, said("p. 12", num_steps=m), changed=OUR_HELD) for m in (3, 5)),
+    entry("trees", "SGHMC", "adamday", REPORT, SAMPLER, said("bnn/bnn.ipynb", learning_rate=2e-6, momentum_decay=0.01)),
+    entry(
+        "trees",
+        "SGNUTS, as reported",
+        "adamday",
+        REPORT,
+        TREES,
+        said("bnn/bnn.ipynb", learning_rate=2e-6, momentum_decay=0.01) | said("kernel/sgnuts.py", temperature=4e-8),
+        changed=OUR_TREES,
     ),
-    entry("trees", "SGHMC", "adamday", REPORT, START, SAMPLER, said("bnn/bnn.ipynb", learning_rate=2e-6, momentum_decay=0.01)),
-    entry("trees", "SGNUTS, as reported", "adamday", REPORT, START, TREES, said("bnn/bnn.ipynb", learning_rate=2e-6, momentum_decay=0.01)),
-    entry("renyi", "SGHMC", "adamday", REPORT, said("p. 12, Figure 6b", learning_rate=2e-6, momentum_decay=0.01)),
+    entry("renyi", "SGHMC", "adamday", REPORT, said("p. 12, Figure 6b", learning_rate=2e-6, momentum_decay=0.01), changed=SAME_START),
     entry("renyi", "as reported", "adamday", REPORT, FIGURE_6B, changed=OUR_FIGURE_6B),
     entry("bandit", "Bayes by Backprop", "blundell2015", BANDIT, changed=OUR_BANDIT),
     entry("modes", "SGLD", "zhang2020", MIXTURE, said("experiments/mog25.m", learning_rate=0.043), FALLING),

@@ -345,21 +345,26 @@ def test_the_comparison_with_variational_inference_is_the_reported_one(ran, tmp_
         seen.update(methods=methods, task=task)
         raise SeenError
 
-    def common(posterior) -> dict:
+    def common(posterior, start) -> dict:
         rule = {Fresh(): "fresh", Passes(): "passes"}[posterior.minibatches]
         precision, *others = {float(each) for each in posterior.prior_precision.values()}
+        weights, biases = (posterior.parameters_of(start)[name] for name in ("0.weight", "0.bias"))
+        small = not biases.any() and float(weights.std()) == pytest.approx(784**-0.5, rel=0.05)
         words = {"network": in_words(posterior.module), "batch_size": posterior.batch_size, "minibatches": rule, "noise_refresh": None}
+        words |= {"start": "fan-in" if small else "another"}
         return words | {"prior_precision": precision, "prior_by_fan_in": bool(others)}
 
     def chain(task, kernel):
         assert kernel.noise_estimate == 0
         own = {"learning_rate": kernel.step_size**2, "momentum_decay": kernel.friction * kernel.step_size}
-        settings["SGHMC"] = common(task.posterior) | own
+        settings["SGHMC"] = common(task.posterior, task.start()) | own
 
     def fit(posterior, start, number, *, num_steps, learning_rate, num_draws, alpha, **more):
         rounds = num_steps * posterior.batch_size / posterior.num_examples
         own = {"learning_rate": learning_rate, "rounds": rounds, "draws_averaged": number, "draws_a_step": num_draws, "alpha": alpha}
-        settings["as reported"] = common(posterior) | own
+        own |= {name: more.get(name) for name in ("weight_decay", "clip_norm")}
+        own |= {"data": "images" if torch.equal(posterior.data[0], numbered(0, 50_000, 784).inputs) else "others"}
+        settings["as reported"] = common(posterior, start) | own
 
     for module, name, instead in (renyi, "compare", noted), (renyi, "variational", fit), (neighbours, "chain", chain):
         monkeypatch.setattr(module, name, instead)
