@@ -1,4 +1,4 @@
-"""SGNUTS on networks: as reported and repaired, against SGHMC at equal gradient evaluations, and the two in turn.
+"""SGNUTS on networks: repaired and as we read the report, against SGHMC at equal gradient evaluations, and the two in turn.
 
 The network is 784–100–10 with ReLU units and N(0, 1) priors, minibatches are drawn afresh, and every run starts at a draw from the prior
 unless its name says otherwise. A round is N/n gradient evaluations, whatever trees they are spent on; a tree that is not finished at the
@@ -29,7 +29,7 @@ from sgmc.prediction import predictive_entropy
 BURN_INS = [0, 1, 2, 5, 10, 25]  # rounds, as in the report's table
 AVERAGED = 25  # rounds after each of them whose networks are averaged
 HEAD_START = 3  # rounds before a run that changes its kernel does so
-COSTS = ("SGHMC", "SGNUTS", "SGNUTS, as reported")  # whose gradients are timed
+COSTS = ("SGHMC", "SGNUTS", "SGNUTS, our reading")  # whose gradients are timed
 
 
 def prepare(options: Options) -> dict[str, Prepared]:
@@ -57,7 +57,7 @@ def methods(plan: Plan) -> list[Plan]:
     """Make the plans of the methods from that of SGHMC."""
     kinds = {
         "SGNUTS": {"trees": "uniform"},
-        "SGNUTS, as reported": {"trees": "energy", "integrator": "drift_kick", "minibatches": "held"},
+        "SGNUTS, our reading": {"trees": "energy", "integrator": "drift_kick", "minibatches": "held"},
         "SGHMC": {},
         "SGNUTS, then SGHMC": {"trees": "uniform", "head_start": HEAD_START},
         "fresh momenta, then SGHMC": {"resample_every": 10, "head_start": HEAD_START},
@@ -180,7 +180,7 @@ def costs(plans: list[Plan], prepared: Prepared, device: str, repetitions: int) 
 
 def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
     """Run all plans, one seed after the other, and yield the result after each run; at last measure what a gradient costs."""
-    torch.set_float32_matmul_precision("highest")  # the weights of SGNUTS as reported compare energies of the order of 100,000
+    torch.set_float32_matmul_precision("highest")  # energies as weights of SGNUTS compare energies of the order of 100,000
     plans = settings(options.small)
     result = {
         "data_checksum": {name: checksum(each.train, each.test) for name, each in prepared.items()},

@@ -3,8 +3,8 @@
 Their table has, for a warm-up of so many epochs, the accuracy of the average over the N/n networks of the epoch that follows. Here are the
 same averages of probabilities, on the test digits, from the start of their program, uniform on (−2, 2). The hybrid is the one that they
 propose, one epoch of SGNUTS and then SGHMC; its first epoch is that of SGNUTS, repaired. A tree takes up to 1,023 gradients, so that
-SGNUTS goes no farther than that here, and the sampler as reported goes three epochs, as theirs did. One SGHMC has next to no noise: a
-standard deviation 2αη, as their program has it at the end of its history. The small version is on the 5,000 digits.
+SGNUTS goes no farther than that here, and the sampler as we read their report goes three epochs, as theirs did. One SGHMC has next to no
+noise: a standard deviation 2αη, as their program has it at the end of its history. The small version is on the 5,000 digits.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def settings(small: bool) -> list[Plan]:
         sghmc,
         replace(sghmc.variance_as_scale(), method="SGHMC, noise as in their program"),
         replace(plans["SGNUTS, then SGHMC"], head_start=1),
-        replace(plans["SGNUTS, as reported"], rounds=epoch if small else 3 * epoch),
+        replace(plans["SGNUTS, our reading"], rounds=epoch if small else 3 * epoch),
     ]
 
 

@@ -5,7 +5,7 @@
 // Those of sgmc/figures.py: an algorithm keeps its colour.
 lab.colours = {
   random_walk: "#000000", hmc: "#0072B2", nuts: "#E69F00", sgld: "#009E73", cyclical: "#009E73", naive_sghmc: "#D55E00", sghmc: "#CC79A7",
-  sgnuts_reported: "#D55E00", sgnuts_repaired: "#882255", sgd: "#56B4E9", truth: "#8C8C8C",
+  sgnuts_energy: "#D55E00", sgnuts_repaired: "#882255", sgd: "#56B4E9", truth: "#8C8C8C",
 };
 lab.themes = { light: { ink: "#222832", paper: "#ffffff" }, dark: { dark: true, ink: "#ced6dd", paper: "#121212" } };
 lab.theme = lab.themes.light;

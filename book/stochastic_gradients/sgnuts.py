@@ -437,9 +437,9 @@ plt.show()
 #
 # ```{live} sgnuts
 # :name: fig-live-sgnuts
-# :alt: A path of some sixty states in the double well, with discs for the weights; its brackets; histograms of two chains, the one as reported narrower than the true density; and the running mean of the energy, too low as reported, right where repaired.
+# :alt: A path of some sixty states in the double well, with discs for the weights; its brackets; histograms of two chains, the one with NUTS's weights narrower than the true density; and the running mean of the energy, too low with those weights, right where repaired.
 #
-# Live: SGNUTS as we read the report and repaired, $C = 3$, $\hat B = \tfrac12\varepsilon V$, in the double well along $\theta_1$ with a bowl along $\theta_2$. The path belongs to the sampler as reported.
+# Live: SGNUTS as we read the report, with NUTS's weights, and repaired, $C = 3$, $\hat B = \tfrac12\varepsilon V$, in the double well along $\theta_1$ with a bowl along $\theta_2$. The path belongs to the first.
 # ```
 #
 # ```{prf:theorem} The energy counted twice

@@ -31,9 +31,9 @@ lab.sgnuts = function (title, forward, weigh) {
   };
 };
 
-// As we read the report: the step of SGHMC, θ ← θ + εr, r ← r − εCr − ε∇Ũ(θ) + N(0, 2(C − B̂)ε), and the weights of NUTS, exp(−H).
-lab.algorithms.sgnuts_reported = lab.sgnuts(
-  "SGNUTS as reported",
+// The reproduction report leaves the choice open; this is the step of SGHMC, θ ← θ + εr, r ← r − εCr − ε∇Ũ(θ) + N(0, 2(C − B̂)ε), and the weights of NUTS, exp(−H).
+lab.algorithms.sgnuts_energy = lab.sgnuts(
+  "SGNUTS with NUTS's weights",
   function (position, momentum, parameters, noise) {
     lab.algorithms.sghmc.step({ position, momentum, gradient: new Float64Array(2) }, parameters, noise);
   },

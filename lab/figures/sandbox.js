@@ -14,7 +14,7 @@ const STORIES = [
   { name: "too small a step", fails: "left", why: "nearly all is accepted, and the walk gets nowhere.",
     state: { landscape: "banana", draws: 1000, left: "random_walk", "left.step_size": 0.03, right: "nuts" } },
   { name: "weights counted twice", fails: "left", why: "weights exp(−H) count the energy twice. Equal weights are right.",
-    state: { noise_variance: 4, draws: 2000, left: "sgnuts_reported", "left.friction": 1, right: "sgnuts_repaired", "right.friction": 1 } },
+    state: { noise_variance: 4, draws: 2000, left: "sgnuts_energy", "left.friction": 1, right: "sgnuts_repaired", "right.friction": 1 } },
   { name: "25 modes", fails: "left", why: "small steps stay in one mode. Cycles of large steps go about.",
     state: { landscape: "modes", noise_variance: 1, draws: 8000, left: "sgld", "left.step_size": 0.01, right: "cyclical", "right.step_size": 0.07, "right.cycle_length": 100 } },
 ];

@@ -1,4 +1,4 @@
-// SGNUTS as reported and repaired, in the double well: weights exp(−H) count the energy twice; book/stochastic_gradients/sgnuts.
+// SGNUTS with the weights of NUTS and repaired, in the double well: weights exp(−H) count the energy twice; book/stochastic_gradients/sgnuts.
 (function () {
   "use strict";
   const DRAWS = 2000, FRICTION = 3, landscape = lab.landscapes.double_well;
@@ -32,42 +32,42 @@
   }
 
   function run(values, seed) {
-    const reported = chain("sgnuts_reported", values, seed), repaired = chain("sgnuts_repaired", values, seed), { tree } = reported;
+    const weighted = chain("sgnuts_energy", values, seed), repaired = chain("sgnuts_repaired", values, seed), { tree } = weighted;
     const energies = tree.states.map(({ position, momentum }) => landscape.energy(...position) + lab.kinetic_energy(momentum)), least = Math.min(...energies);
     // A square about the path, so that its states can be told apart.
     const lows = [0, 1].map((i) => Math.min(...tree.states.map((state) => state.position[i]))), highs = [0, 1].map((i) => Math.max(...tree.states.map((state) => state.position[i])));
     const half = 0.65 * Math.max(0.5, highs[0] - lows[0], highs[1] - lows[1]), window = [0, 1].flatMap((i) => [(lows[i] + highs[i]) / 2 - half, (lows[i] + highs[i]) / 2 + half]);
-    return { window, length: tree.states.length - 1, reported, repaired, tree, timeline: lab.timeline(tree), weights: energies.map((H) => Math.exp(least - H)) };
+    return { window, length: tree.states.length - 1, weighted, repaired, tree, timeline: lab.timeline(tree), weights: energies.map((H) => Math.exp(least - H)) };
   }
 
   const repairedHolds = ({ repaired }) => Math.abs(repaired.energy - TRUE_ENERGY) < 4 * repaired.error + 0.02;
-  const tooLow = ({ reported }) => reported.energy < TRUE_ENERGY - 4 * reported.error;
+  const tooLow = ({ weighted }) => weighted.energy < TRUE_ENERGY - 4 * weighted.error;
 
   lab.figures.sgnuts = {
     name: "sgnuts",
-    title: "SGNUTS, as reported and repaired",
+    title: "SGNUTS, with NUTS's weights and repaired",
     unit: "state",
     controls: [
       { name: "step_size", words: "step size", symbol: "ε", least: 0.025, most: 0.2, scale: "log", digits: 3, value: 0.025 },
       { name: "noise_variance", words: "variance of the gradient noise", symbol: "V", least: 0, most: 8, step: 0.5, digits: 1, value: 4 },
     ],
     presets: [
-      { name: "the text's example", values: {}, why: "This fails as reported: weights exp(−H) prefer states of low energy, which the path with friction and noise visits often as it is.",
+      { name: "the text's example", values: {}, why: "This fails with NUTS's weights: exp(−H) prefers states of low energy, which the path with friction and noise visits often as it is.",
         holds: (run) => repairedHolds(run) && tooLow(run) },
-      { name: "exact gradients", values: { noise_variance: 0 }, why: "Still wrong as reported: not the noise of the gradients is to blame, but the weights on a path with friction.",
+      { name: "exact gradients", values: { noise_variance: 0 }, why: "Still wrong with NUTS's weights: not the noise of the gradients is to blame, but those weights on a path with friction.",
         holds: (run) => repairedHolds(run) && tooLow(run) },
-      { name: "larger steps", values: { step_size: 0.2 }, why: "Larger steps make the report's sampler look better: a second fault, of the order of ε, heats what the weights cool.",
-        holds: (run) => repairedHolds(run) && run.reported.energy > TRUE_ENERGY - 0.2 },  // at the text's step it is 0.26 to 0.36 too low
+      { name: "larger steps", values: { step_size: 0.2 }, why: "Larger steps make the sampler with NUTS's weights look better: a second fault, of the order of ε, heats what the weights cool.",
+        holds: (run) => repairedHolds(run) && run.weighted.energy > TRUE_ENERGY - 0.2 },  // at the text's step it is 0.26 to 0.36 too low
     ],
     run,
-    see: ({ reported, repaired }) => `The target's mean energy is ${lab.said(TRUE_ENERGY, 2)}. As reported, with weights exp(−H), the draws have ${lab.said(reported.energy, 2)} ± ${lab.said(2 * reported.error, 2)}`
-      + `${reported.energy < TRUE_ENERGY - 4 * reported.error ? ": too low, the energy is counted twice" : ""}. Repaired, with equal weights and the palindromic step, they have `
+    see: ({ weighted, repaired }) => `The target's mean energy is ${lab.said(TRUE_ENERGY, 2)}. With NUTS's weights, exp(−H), the draws have ${lab.said(weighted.energy, 2)} ± ${lab.said(2 * weighted.error, 2)}`
+      + `${weighted.energy < TRUE_ENERGY - 4 * weighted.error ? ": too low, the energy is counted twice" : ""}. Repaired, with equal weights and the palindromic step, they have `
       + `${lab.said(repaired.energy, 2)} ± ${lab.said(2 * repaired.error, 2)}.`,
     panels: [
       {
         height: 370,
         alt: (run) => `A path of ${run.tree.states.length} states with friction and noise in the double well; discs show the weights exp(−H), which are larger where the energy is low.`,
-        draw: (context, box, run, shown) => lab.treeView(context, box, { title: "A long path, and the weights as reported", landscape, window: run.window, timeline: run.timeline, shown, weights: run.weights }),
+        draw: (context, box, run, shown) => lab.treeView(context, box, { title: "A long path, and NUTS's weights", landscape, window: run.window, timeline: run.timeline, shown, weights: run.weights }),
       },
       {
         height: 370,
@@ -76,21 +76,21 @@
       },
       {
         height: 270,
-        alt: () => "Histograms of θ₂ against the true density: as reported too narrow, repaired on it.",
+        alt: () => "Histograms of θ₂ against the true density: with NUTS's weights too narrow, repaired on it.",
         draw(context, box, run, shown) {
           const to = Math.round(shown / run.length * DRAWS);
           lab.histogramView(context, box, {
             title: "Draws of θ₂, along the bowl", density: lab.landscapes.gaussian.marginal, range: [-4, 4], highest: 0.72, bins: 32, label: "θ₂",
-            series: [{ values: run.repaired.draws, to, colour: WINE, words: "repaired" }, { values: run.reported.draws, to, colour: ORANGE, words: "as reported", dash: [6, 3] }],
+            series: [{ values: run.repaired.draws, to, colour: WINE, words: "repaired" }, { values: run.weighted.draws, to, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
           });
         },
       },
       {
         height: 270,
-        alt: ({ reported, repaired }) => `Running mean of the energy: repaired it comes to ${lab.said(repaired.energy, 2)}, as reported to ${lab.said(reported.energy, 2)}; the truth is ${lab.said(TRUE_ENERGY, 2)}.`,
+        alt: ({ weighted, repaired }) => `Running mean of the energy: repaired it comes to ${lab.said(repaired.energy, 2)}, with NUTS's weights to ${lab.said(weighted.energy, 2)}; the truth is ${lab.said(TRUE_ENERGY, 2)}.`,
         draw: (context, box, run, shown) => lab.runningView(context, box, {
           title: "Mean energy so far, two standard errors", length: DRAWS, shown: shown / run.length * DRAWS, range: [-0.8, 0.6], truth: TRUE_ENERGY, label: "mean of U", unit: "draw",
-          series: [{ running: run.repaired.running, colour: WINE, words: "repaired" }, { running: run.reported.running, colour: ORANGE, words: "as reported", dash: [6, 3] }],
+          series: [{ running: run.repaired.running, colour: WINE, words: "repaired" }, { running: run.weighted.running, colour: ORANGE, words: "NUTS's weights", dash: [6, 3] }],
         }),
       },
     ],

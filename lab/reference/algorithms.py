@@ -254,7 +254,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "sgld": SGLD(),
     "naive_sghmc": NaiveSGHMC(),
     "sghmc": SGHMC(),
-    "sgnuts_reported": SGNUTS(drift_kick, by_energy),
+    "sgnuts_energy": SGNUTS(drift_kick, by_energy),
     "sgnuts_repaired": SGNUTS(palindromic, equally),
     "cyclical": Cyclical(),
 }

@@ -91,7 +91,7 @@ def test_minibatches_are_held_for_trees_alone(before, after):
 
 
 def test_a_name_changes_nothing():
-    for method in ("SGNUTS, as reported", "SGD", "all layers, optimised", "fresh momenta, then SGHMC", "small start"):
+    for method in ("SGNUTS, our reading", "SGD", "all layers, optimised", "fresh momenta, then SGHMC", "small start"):
         named = replace(MOMENTUM, method=method)
         assert type(named.kernel()) is SGHMC and named.kernel().temperature == 1 and replace(named, method="") == MOMENTUM
 

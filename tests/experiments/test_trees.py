@@ -22,13 +22,13 @@ from tests.experiments.test_run import data
 ONE = Plan(1e-3, 0.05, batch_size=10, rounds=12, burn_in=0, prior_precision=1.0, start="uniform", minibatches="fresh")
 ALL = {plan.method: plan for plan in methods(ONE)}
 HYBRID, SGHMC_PLAN = replace(ALL["SGNUTS, then SGHMC"], head_start=1), ALL["SGHMC"]
-REPORTED = replace(ALL["SGNUTS, as reported"], rounds=4)
+REPORTED = replace(ALL["SGNUTS, our reading"], rounds=4)
 PREPARED = Prepared(data(40), data(30, 1), partial(multilayer_perceptron, [6, 4, 10], "relu"))  # four samples are an epoch
 
 
 def test_the_settings_are_those_of_the_report():
     plans = {plan.method: plan for plan in trees.settings(small=False)}
-    assert list(plans) == ["SGHMC", "SGHMC, noise as in their program", "SGNUTS, then SGHMC", "SGNUTS, as reported"]
+    assert list(plans) == ["SGHMC", "SGHMC, noise as in their program", "SGNUTS, then SGHMC", "SGNUTS, our reading"]
     for plan in plans.values():
         assert (plan.learning_rate, plan.momentum_decay, plan.batch_size, plan.prior_precision) == (2e-6, 0.01, 500, 1.0)
         assert (plan.start, plan.burn_in, plan.num_steps, plan.resample_every) == ("uniform", 0, 1, None)
@@ -54,7 +54,7 @@ def test_the_average_of_an_epoch_is_that_of_its_samples(plan, monkeypatch):
         assert line["average"]["error"] == pytest.approx(error_rate(sum(predictions) / 4, targets), abs=1e-6)
         assert line["last"]["error"] == pytest.approx(error_rate(predictions[-1], targets), abs=1e-6)
         assert line["gradients"] == epoch[-1][2] and line["length"] == pytest.approx(float(epoch[-1][1].square().sum()))
-    number = {"SGHMC": 0, "SGNUTS, then SGHMC": 4, "SGNUTS, as reported": 4}[plan.method]  # of trees
+    number = {"SGHMC": 0, "SGNUTS, then SGHMC": 4, "SGNUTS, our reading": 4}[plan.method]  # of trees
     assert [kernel for kernel, _, _ in seen] == [SGNUTS] * number + [SGHMC] * (plan.rounds - number)
     assert [line["trees"] for line in result["epochs"]] == [number] * len(result["epochs"])
     assert list(map(sum, result["depths"])) == [4] * (number // 4)

@@ -17,7 +17,7 @@ SETTINGS = {
     "sgld": {"step_size": 0.02, "noise_estimate": 0.04, "noise_variance": 4.0},
     "naive_sghmc": {"step_size": 0.05, "num_steps": 6, "noise_variance": 4.0},
     "sghmc": {"step_size": 0.1, "friction": 3.0, "noise_estimate": 0.2, "noise_variance": 4.0},
-    "sgnuts_reported": {"step_size": 0.1, "friction": 1.0, "noise_estimate": 0.2, "noise_variance": 4.0, "max_depth": 5},
+    "sgnuts_energy": {"step_size": 0.1, "friction": 1.0, "noise_estimate": 0.2, "noise_variance": 4.0, "max_depth": 5},
     "sgnuts_repaired": {"step_size": 0.1, "friction": 1.0, "noise_estimate": 0.2, "noise_variance": 4.0, "max_depth": 5},
     "cyclical": {"step_size": 0.05, "cycle_length": 70, "num_draws": 9, "exploration": 0.3, "noise_variance": 4.0},
 }

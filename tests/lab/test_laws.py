@@ -190,7 +190,7 @@ CORRECTED = {
 @pytest.fixture(scope="module")
 def moved():
     given = [case | {"chains": 8_000} for case in CORRECTED.values()]
-    reported = CORRECTED["repaired"] | {"algorithm": "sgnuts_reported", "chains": 8_000}
+    reported = CORRECTED["repaired"] | {"algorithm": "sgnuts_energy", "chains": 8_000}
     results = run(INVARIANCE, [*given, reported])
     return {name: torch.from_numpy(x.copy()).view(1, -1, 2) for name, x in zip([*CORRECTED, "reported"], results, strict=True)}
 

@@ -130,7 +130,7 @@ def step_by_package(
         state, info = NaiveSGHMC(**settings).step(potential, start, generator)
     elif algorithm == "sghmc":
         state, info = SGHMC(**settings).step(potential, SGHMCState(position, column(states, "momentum"), 0), generator)
-    elif algorithm == "sgnuts_reported":
+    elif algorithm == "sgnuts_energy":
         start = SGNUTSState(position, 0, column(states, "num_gradients").long())
         state, info = SGNUTS(**settings, weights="energy", integrator="drift_kick").step(potential, start, generator)
     elif algorithm == "sgnuts_repaired":

@@ -43,7 +43,7 @@ FAULTS = {
     ],
     "lab.is_not_turning = () => true;": ["nuts"],
     "lab.leapfrog = (gradient, x, r, h) => { const g = [0, 0]; gradient(x, g); x[0] += h * r[0]; r[0] -= h * g[0]; };": ["leapfrog"],
-    "lab.algorithms.sgnuts_reported = lab.algorithms.sgnuts_repaired;": ["sgnuts", "sandbox"],
+    "lab.algorithms.sgnuts_energy = lab.algorithms.sgnuts_repaired;": ["sgnuts", "sandbox"],
 }
 
 
@@ -70,7 +70,7 @@ def test_algorithms_have_the_colours_of_the_book():
     names = {
         **{"random_walk": "random walk", "hmc": "HMC", "nuts": "NUTS", "sgd": "SGD", "sgld": "SGLD", "cyclical": "SGLD"},
         **{"naive_sghmc": "naive SGHMC", "sghmc": "SGHMC"},
-        **{"sgnuts_reported": "naive SGHMC", "sgnuts_repaired": "SGNUTS"},  # as in the chapter
+        **{"sgnuts_energy": "naive SGHMC", "sgnuts_repaired": "SGNUTS"},  # as in the chapter
     }
     assert colours.pop("truth") == "#" + 3 * f"{round(float(TRUTH) * 255):02X}"
     assert colours == {name: COLOURS[of] for name, of in names.items()}
