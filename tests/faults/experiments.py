@@ -431,6 +431,7 @@ FAULTS = [
     steps("equal gradients are equal samples", "[replace(plan, num_steps=1)] for", "[plan] for"),
     steps("steps of a sample are not finer", "{m: one.finer(m) for", "{m: replace(one, num_steps=m) for"),
     steps("all 60,000 digits are for training", "    train = Data(*(x[:50_000] for x in train))\n", ""),
+    held("with α fixed the friction is", "momentum_decay=one.momentum_decay", "momentum_decay=plan.momentum_decay"),
     held("minibatches are fresh for every step", ', minibatches="held")', ")"),
     held("the start is that of an optimiser", 'start="uniform", ', ""),
     held("steps of a sample are not finer", "replace(one.finer(m), ", "replace(one, num_steps=m, "),
