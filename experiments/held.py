@@ -2,8 +2,9 @@
 
 Their Figure 8 has 100 rounds of warm-up and 800 more, of 100 samples each, on the network 784–100–10 with the prior N(0, 1), and their
 program starts with all weights uniform on (−2, 2). η and α are not printed with the figure; here they are those of their Figure 5 at m = 1.
-For more steps the friction C is held fixed, so that α falls to α/m, or α is, so that the friction grows to mC. Here 50 rounds follow the warm-up, in which the curves of that figure are farthest apart. A network a round is
-averaged, and the test digits score it; theirs draws labels from every sample, and scores on the first 10,000 training digits.
+For more steps the friction C is held fixed, so that α falls to α/m, or α is, so that the friction grows to mC. Here 50 rounds follow the
+warm-up, in which the curves of that figure are farthest apart. A network a round is averaged, and the test digits score it; theirs draws
+labels from every sample, and scores on the first 10,000 training digits.
 The small version is on the 5,000 digits.
 """
 

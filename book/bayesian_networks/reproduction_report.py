@@ -1265,8 +1265,8 @@ for axes in panels[1]:
     axes.set_xticks(ticks := (1, 10, 100, 800), ticks)
 panels[0, 0].set(ylabel="test error, %")
 panels[1, 0].set(ylabel="log loss")
-panels[0, 0].legend(fontsize="small")
-panels[0, 1].legend(fontsize="small")
+for axes in panels[1]:
+    axes.legend(*axes.get_legend_handles_labels(), fontsize="small")
 plt.show()
 
 # %% [markdown]
