@@ -323,7 +323,33 @@ for how, minibatches in all_minibatches.items():
 # %% [markdown]
 # ## As noisy as you like
 #
-# One minibatch makes a poor estimate. A variance from $n$ Gaussian numbers is off by a share of about $\sqrt{2/n}$, and the full matrix has rank $n - 1$ at most.
+# One minibatch makes a poor estimate. A variance from $n$ independent numbers is off by a share of
+#
+# $$
+# \sqrt{\frac1n\Bigl(\kappa - \frac{n - 3}{n - 1}\Bigr)} ,
+# $$ (eq-noise-share)
+#
+# where $\kappa$ is their kurtosis. For Gaussian numbers, $\kappa = 3$, that is about $\sqrt{2/n}$; for the tosses of a fair coin, $\kappa = 1$, of the order of $1/n$; for heavy tails more. And the full matrix has rank $n - 1$ at most.
+
+# %% tags=["hide-input"]
+generator = torch.Generator().manual_seed(2)
+draws = torch.rand(2, 100_000, 20, generator=generator, dtype=torch.float64)
+normal = torch.randn(100_000, 20, generator=generator, dtype=torch.float64)
+for name, numbers, kurtosis, within in (
+    ("20 tosses of a coin", (draws[0] < 0.5).double(), 1, 0.002),
+    ("20 Gaussian numbers", normal, 3, 0.01),
+    ("20 Laplace numbers", (draws[0] / draws[1]).log(), 6, 0.02),
+):
+    variances = numbers.var(1)
+    claim(
+        f"Share by which a variance from {name} is off",
+        variances.std() / variances.mean(),
+        near=((kurtosis - 17 / 19) / 20) ** 0.5,
+        within=within,
+        because=f"the formula with the kurtosis {kurtosis}; 100,000 draws",
+    )
+
+# %% [markdown]
 # Must it be averaged over many steps before it can be used? For the {term}`law` of the chain, no.
 #
 # ```{prf:theorem} A noisy estimate is as good as the truth

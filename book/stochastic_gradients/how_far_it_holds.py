@@ -40,7 +40,7 @@ from scipy.stats import chi2, norm
 from sgmc import claim, flows, sample
 from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.linear_laws import langevin_chain, sghmc_chain
+from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, sghmc_chain
 from sgmc.play import play
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
@@ -1053,7 +1053,7 @@ claim(
 # | who | what | here |
 # | --- | --- | --- |
 # | {cite:t}`mannella2006` | integrators of Langevin's equation that obey detailed balance, become symplectic without friction and have the equilibrium law to a higher order in the step | the same three requirements. The step that programs call Mannella's leapfrog is the palindromic one with $M = 1$ and a number $C = \gamma$: $\tilde x = x + \tfrac12hv$, $(1 + \tfrac12\gamma h)v' = (1 - \tfrac12\gamma h)v - hU'(\tilde x) + N(0, 2\gamma Th)$, $x' = \tilde x + \tfrac12hv'$; of the paper itself we know the summary |
-# | {cite:t}`burrage2007`, {cite:t}`burrage2009` | the stationary laws of methods for a damped oscillator with noise: of the Runge–Kutta methods with a nonsingular tableau only the implicit midpoint rule has the right one for all frictions; the second, known at second hand, builds explicit methods whose position is exact and whose error is in the velocity | the law of the palindromic step: $\theta$ right, $r$ not ({prf:ref}`thm-quadratic`) |
+# | {cite:t}`burrage2007`, {cite:t}`burrage2009` | the stationary laws of methods for a damped oscillator with noise: of the Runge–Kutta methods with a nonsingular tableau only the implicit midpoint rule has the right one for all frictions; the second, known at second hand, builds explicit methods whose position is exact and whose error is in the velocity | {eq}`eq-how-far-midpoint` beside the palindromic step: $\theta$ right in both, $r$ in theirs ({prf:ref}`thm-quadratic`) |
 # | {cite:t}`gronbechjensen2013` | a Verlet step with friction and noise whose position has the exact law on a harmonic oscillator, at every friction and every stable step | the same property of $\theta$; known by its summary |
 # | {cite:t}`matthews2018` | for stochastic gradients: order two, and exact for a Gaussian with Gaussian noise | the same step, with $C = A + \tfrac12\varepsilon V$ and $\hat B = \tfrac12\varepsilon V$; the claim below |
 # | {cite:t}`sivak2013` | *shadow work*: a finite step acts as a force that drives the system out of equilibrium | our $W$: the change of $H$ less the heat |
@@ -1069,6 +1069,17 @@ claim(
 # $$ (eq-how-far-nogin)
 #
 # with one $R \sim N(0, c_1)$ used twice, as their [program](https://github.com/c-matthews/nogin) has it. Together $(1 + D)p' = (1 - D)p + h\tilde F + 2R$: friction on the mean of the old and the new momentum, with $\tfrac12\varepsilon C = D$, and noise of variance $4c_1 = 2\varepsilon(C - \hat B)$.
+#
+# The implicit midpoint rule of {cite:t}`burrage2007`, in our letters with $M = 1$, has the same friction and another place for the force:
+#
+# $$
+# \begin{aligned}
+# \theta' &= \theta + \tfrac12\varepsilon(r + r'),\\
+# r' &= r - \varepsilon\nabla U\bigl(\tfrac12(\theta + \theta')\bigr) - \tfrac12\varepsilon C(r + r') + N(0, 2C\varepsilon),
+# \end{aligned}
+# $$ (eq-how-far-midpoint)
+#
+# an equation for $\theta'$, to be solved at every step, where the palindromic one takes the force at $\theta + \tfrac12\varepsilon r$. In the bowl $U = \tfrac12\lambda\theta^2$ the price buys the law of the momentum: the midpoint rule has both laws right, the palindromic step that of $\theta$ alone, and $\operatorname{Var}[r] = 1/(1 - \tfrac14\varepsilon^2\lambda)$.
 #
 # And the shadow work: on a palindromic step the force of friction and noise is $-\tfrac12C(v + v') + \xi/\varepsilon$, and it acts along $\theta' - \theta$. Its heat is $K' - K + \nabla U(y)^\top(\theta' - \theta)$, and what is left of the change of $H$ is $W$.
 
@@ -1092,6 +1103,31 @@ claim(
     because="the same formula; rounding",
     kind="exact",
 )
+drift = torch.tensor([[0.0, 1.0], [-1.0, -0.8]], dtype=DOUBLE)  # λ = 1 and C = 0.8
+solved = torch.linalg.inv(torch.eye(2, dtype=DOUBLE) - 0.25 * drift)  # ε = 0.5
+noise = torch.tensor([[0.0, 0.0], [0.0, 2 * 0.8 * 0.5]], dtype=DOUBLE)
+steps = {
+    "implicit midpoint": LinearChain(
+        solved @ (torch.eye(2, dtype=DOUBLE) + 0.25 * drift), solved @ noise @ solved.T
+    ),
+    "palindromic": linear_chain(
+        flows.palindromic(0.5, 0.8), torch.ones(1, 1, dtype=DOUBLE)
+    ),
+}
+for name, expected in (
+    ("implicit midpoint", 1.0),
+    ("palindromic", 1 / (1 - 0.5**2 / 4)),
+):
+    law = steps[name].stationary_covariance()
+    for what, value, near in zip(("θ", "r"), law.diag(), (1.0, expected), strict=True):
+        claim(
+            f"Variance of {what} in the bowl, {name} step, ε = 0.5",
+            value,
+            near=near,
+            within=1e-12,
+            because="the discrete Lyapunov equation, exactly",
+            kind="exact",
+        )
 y, r, xi = torch.randn(3, 200, generator=generator, dtype=DOUBLE)
 after = ((1 - 0.15) * r - 0.3 * valley_slope(y) + xi) / (1 + 0.15)  # ε = 0.3, C = 1
 moved = 0.15 * (r + after)

@@ -892,7 +892,8 @@ claim(
 #   Otherwise every variance is too wide by the factor $1 + B/C$.
 # * Friction of about the square root of the smallest curvature mixes best; more is safer against noise that was not estimated.
 # * $C \succeq \hat B$ is required, and the kernel refuses anything else.
-# * Start from $N\eta$ and $1 - \alpha$ that train the model well as learning rate and momentum of SGD on a mean loss. That is the paper's own recipe (p. 6): $\alpha$ fixed at 0.01 or 0.1, $\eta$ as for SGD with momentum, and $\hat\beta = \tfrac12\eta\hat V$; for momentum that is scheduled it points to its supplement.
+# * Start from $N\eta$ and $1 - \alpha$ that train the model well as learning rate and momentum of SGD on a mean loss. That is the paper's own recipe (p. 6): $\alpha$ fixed at 0.01 or 0.1, $\eta$ as for SGD with momentum, and $\hat\beta = \tfrac12\eta\hat V$; for momentum that is scheduled it points to its supplement. We had no copy of the supplement. The authors' programs for networks and for ratings have $N\eta$ of 0.1 and 0.4, $\alpha$ of 0.01 and 0.05, and minibatches of 500 and 4,000 {cite:p}`chencode`.
+# * At a fixed $N\eta$ more data mean more heat: with $V = N^2s^2/n$ the share $\hat\beta/\alpha = \tfrac12\eta V/\alpha = \tfrac12(N\eta)\,Ns^2/(n\alpha)$ grows as $N/n$. Let the minibatch grow with the data, or $N\eta$ fall, or subtract $\hat B$.
 #
 # ## Formulas
 #
