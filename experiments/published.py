@@ -403,7 +403,11 @@ PUBLISHED: tuple[Published, ...] = (
         )
     ),
     entry("held", "m = 1", "adamday", FIGURE_8, SAMPLER, said("p. 12", num_steps=1), changed=OUR_HELD),
-    *(entry("held", f"m = {m}, held", "adamday", FIGURE_8, SAMPLER, HELD, said("p. 12", num_steps=m), changed=OUR_HELD) for m in (3, 5)),
+    *(
+        entry("held", f"m = {m}, held{what}", "adamday", FIGURE_8, SAMPLER, HELD, said("p. 12", num_steps=m), decay, changed=OUR_HELD)
+        for what, decay in (("", {}), (", α fixed", said("p. 11, Figure 5", momentum_decay=0.01)))
+        for m in (3, 5)
+    ),
     entry("trees", "SGHMC", "adamday", REPORT, SAMPLER, said("bnn/bnn.ipynb", learning_rate=2e-6, momentum_decay=0.01)),
     entry(
         "trees",

@@ -351,7 +351,7 @@ show_runs("steps")
 claim_the_same("steps", "the report")
 
 # %% [markdown]
-# The same figure in its own setting, with a minibatch that is held for the steps of a sample:
+# The same figure in its own setting, with a minibatch that is held for the steps of a sample. The report fixes $\varepsilon m$ and does not say what else: we ran it with the friction fixed, so that $\alpha$ falls to $\alpha/m$, and with $\alpha$.
 
 # %% tags=["hide-input"]
 show_published("held")

@@ -251,7 +251,7 @@ plt.show()
 # \frac1{1 - \varepsilon^2/4},
 # $$ (eq-uncorrected-variance)
 #
-# whatever the number of steps. At $\varepsilon = 1$ that is a third too wide; with the correction it is right ({numref}`fig-correction`). {prf:ref}`thm-uncorrected-hmc` has the same for any Gaussian.
+# whatever the number of steps, if only the end of a trajectory depends on $r$ (three steps of $\varepsilon = 1$ end at $-\theta$, and keep every variance: the resonance below). At $\varepsilon = 1$ that is a third too wide; with the correction it is right ({numref}`fig-correction`). {prf:ref}`thm-uncorrected-hmc` has the same for any Gaussian.
 # The formula can be tested without any drawing. In the bowl a trajectory is linear, $\theta' = a\theta + br$, and two trajectories tell $a$ and $b$. A variance $v$ that stays as it is must solve $v = a^2v + b^2$, because $r$ has variance one and is independent of $\theta$.
 # A chain without the correction step is not useless: its error is of the order $\varepsilon^2$, and it can be made small. With a stochastic gradient there will be no other choice.
 

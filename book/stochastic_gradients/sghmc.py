@@ -971,15 +971,15 @@ claim(
 # $$
 #
 # For the new position the denominator is $\alpha\,k\,(4 - 2\alpha - k)$, for the old one $(\alpha - k)\,k\,(4 - 2\alpha + k)$; the rest is division.
-# They explode where a denominator vanishes: at $\varepsilon^2a = 4 - 2\varepsilon C$, and at $\varepsilon = C/a$, where the lost friction eats up all there is.
+# They explode where a denominator first vanishes. For the new position that is at $\varepsilon^2a = 4 - 2\varepsilon C$; for the old one at $\varepsilon = C/a$, where the lost friction eats up all there is, or, if $C > 2\sqrt a$, already at $2\varepsilon C = 4 + \varepsilon^2a$, which for $C = 3$ and $a = 1$ is $\varepsilon = 3 - \sqrt5 = 0.76$.
 # With $C = 1$ and $a = 4$ that is at $\varepsilon = 0.78$ and at $\varepsilon = 0.25$.
 # ```
 
 
 # %% tags=["hide-input"]
-def radius(step_size, explicit_euler):
-    """The largest size of an eigenvalue of a step, C = 1 and a = 4."""
-    chain = sghmc_chain(4 * one, step_size, 1.0, explicit_euler=explicit_euler)
+def radius(step_size, explicit_euler, friction=1.0, a=4):
+    """The largest size of an eigenvalue of a step."""
+    chain = sghmc_chain(a * one, step_size, friction, explicit_euler=explicit_euler)
     return torch.linalg.eigvals(chain.transition).abs().max()
 
 
@@ -988,6 +988,12 @@ claim(
     bool(radius(0.78, False) < 1 < radius(0.782, False))
     and bool(radius(0.249, True) < 1 < radius(0.251, True)),
     because="eigenvalues of the step",
+    kind="exact",
+)
+claim(
+    "With C = 3 and a = 1 the old position is stable at ε = 0.763, and not at 0.765",
+    bool(radius(0.763, True, 3.0, 1) < 1 < radius(0.765, True, 3.0, 1)),
+    because="eigenvalues of the step; 3 − √5 = 0.7639",
     kind="exact",
 )
 

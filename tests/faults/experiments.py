@@ -466,8 +466,12 @@ FAULTS = [
         "if number > burn_in * self.walk.gradients_per_round)",
     ),
     sgnuts("the table's burn-ins are gradients", "if number >= burn_in * self.walk.gradients_per_round)", "if number >= burn_in)"),
-    sgnuts("SGNUTS as reported has fresh minibatches", '"integrator": "drift_kick", "minibatches": "held"}', '"integrator": "drift_kick"}'),
-    sgnuts("SGNUTS as reported has equal weights", '{"trees": "energy",', '{"trees": "uniform",'),
+    sgnuts(
+        "SGNUTS as we read the report has fresh minibatches",
+        '"integrator": "drift_kick", "minibatches": "held"}',
+        '"integrator": "drift_kick"}',
+    ),
+    sgnuts("SGNUTS as we read the report has equal weights", '{"trees": "energy",', '{"trees": "uniform",'),
     sgnuts("the entropy of members is the sum since the burn-in", "self.entropy / (self.done - self.plan.burn_in))", "self.entropy)"),
     sgnuts("the entropy of members is lost by a resume", '        self.entropy = content["entropy"]\n', ""),
     sgnuts(
@@ -667,7 +671,7 @@ FAULTS = [
         'partial(multilayer_perceptron, LAYERS, "tanh")',
         "experiments/sgnuts.py",
     ),
-    setting("trees as reported are palindromic", '"integrator": "drift_kick", ', "", "experiments/sgnuts.py"),
+    setting("trees as we read the report are palindromic", '"integrator": "drift_kick", ', "", "experiments/sgnuts.py"),
     setting("Rényi's α is 0.1", "ALPHA = 0.01", "ALPHA = 0.1", "experiments/renyi.py"),
     setting(
         "the report's fit has one draw a step",
