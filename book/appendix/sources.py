@@ -1746,8 +1746,8 @@ def held():
         f"{'; '.join(words)} {seeds(one)}",
         "confirmed in part: at equal samples, for m times the gradients, and only with "
         "α fixed, where m steps have m times the friction: the curves begin lower, "
-        "and after 50 rounds the seeds show no difference. With the friction fixed they "
-        "show none at either. Which was run is not said.",
+        "and after 50 rounds the seeds show no difference. With the friction fixed "
+        "they show none at either. Which was run is not said.",
         (
             dict(
                 statement="Figure 8, α fixed, m = 5 less m = 1 after 5 rounds, points",
@@ -1782,8 +1782,8 @@ def sgnuts_accuracy():
     return Found(
         f"{'; '.join(words)}; in 70 epochs of 100 gradients (5 seeds)",
         "undecided: at equal gradients the means are close, and the intervals wide; "
-        "our reading of the report is behind on MNIST. 0.94 with four seeds of five, 0.85 "
-        "with none; the report's epochs are of 100 trees, up to a thousand times as "
+        "our reading of the report is behind on MNIST. 0.94 with four seeds of five, "
+        "0.85 with none; the report's epochs are of 100 trees, up to a thousand times as "
         "long; of those we ran three, below.",
         (
             dict(
@@ -2046,8 +2046,8 @@ def duke_networks():
         ", ".join(f"{label} {spread(values)}" for label, values in errors.items())
         + " % (5 seeds)",
         "undecided: SGHMC's mean is below SGLD's "
-        f"(p = {p_value(errors['SGHMC'], errors['SGLD']):.2f}, one of two comparisons). "
-        "That momentum's is we did not find: at a rate tuned for it SGLD's mean is the "
+        f"(p = {p_value(errors['SGHMC'], errors['SGLD']):.2f}, one of two "
+        "comparisons). That momentum's is we did not find: at a rate tuned for it SGLD's mean is the "
         "smaller one "
         f"(p = {p_value(errors['SGLD'], errors['SGD with momentum']):.2f}; not "
         "Nesterov's momentum here). At the report's rate of SGLD, which it does not "
