@@ -1783,8 +1783,8 @@ def sgnuts_accuracy():
         f"{'; '.join(words)}; in 70 epochs of 100 gradients (5 seeds)",
         "undecided: at equal gradients the means are close, and the intervals wide; "
         "our reading of the report is behind on MNIST. 0.94 with four seeds of five, "
-        "0.85 with none; the report's epochs are of 100 trees, up to a thousand times as "
-        "long; of those we ran three, below.",
+        "0.85 with none; the report's epochs are of 100 trees, up to a thousand "
+        "times as long; of those we ran three, below.",
         (
             dict(
                 statement="Seeds of five with which SGNUTS passes 0.94 on MNIST",
@@ -2047,8 +2047,8 @@ def duke_networks():
         + " % (5 seeds)",
         "undecided: SGHMC's mean is below SGLD's "
         f"(p = {p_value(errors['SGHMC'], errors['SGLD']):.2f}, one of two "
-        "comparisons). That momentum's is we did not find: at a rate tuned for it SGLD's mean is the "
-        "smaller one "
+        "comparisons). That momentum's is we did not find: at a rate tuned "
+        "for it SGLD's mean is the smaller one "
         f"(p = {p_value(errors['SGLD'], errors['SGD with momentum']):.2f}; not "
         "Nesterov's momentum here). At the report's rate of SGLD, which it does not "
         "state, nothing was run.",
