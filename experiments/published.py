@@ -269,7 +269,7 @@ OUR_FIGURE_6B = SAME_START | {
     "minibatches": Changed("fresh", "as those of SGHMC"),
     "data": Changed("images", "as those of SGHMC"),
     "weight_decay": Changed(None, "the prior is one already"),
-    "clip_norm": Changed(None, "our bounds need none"),
+    "clip_norm": Changed(None, "left out, as it is no part of the bound"),
 }
 BANDIT = said("Section 5.3", hidden="100–100, ReLU", buffer=4096, batch_size=64, harm=-35.0)
 BANDIT |= said("Section 5.3", minibatches_an_interaction=64, interactions=50_000)

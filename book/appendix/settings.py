@@ -429,7 +429,7 @@ show_chosen("modes", read_result(RESULTS / "modes.json")["methods"])
 # %% [markdown]
 # ### The recommender
 #
-# The paper's, with its program; the results are in {doc}`/book/practice/recommender`. Ours are on made-up ratings of the size of MovieLens-100k: we may not hand on the real ones.
+# The paper's, with its program; the results are in {doc}`/book/practice/recommender`. Ours are on made-up ratings of the size of MovieLens-100k; the real ones are not part of this book.
 
 # %% tags=["hide-input"]
 show_published("recommender")
