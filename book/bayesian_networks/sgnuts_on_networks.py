@@ -807,7 +807,7 @@ print(who_ran(by_samples))
 # In the first epoch the chain is so fast that its networks are many and different, and their average is far better than the last of them, which errs on 58 per cent. After that the networks of an epoch are all bad in the same way, and the average gains little. From 0.51 to 0.64, at five epochs, the accuracy comes back although the weights are longer then than after one; the rest comes as their length falls.
 # The noise makes little difference: the column *less noise* has a standard deviation of $2\alpha\eta$, as the last version of their program, in the place of $\sqrt{2\alpha\eta}$. But for the row of two epochs it is within 0.03 of the published column, each row of which is one run.
 #
-# The seconds are theirs, on a machine that they do not name, and ours of the walk alone, on one core; theirs hold the predictions too.
+# The seconds beside the published column are theirs, on a machine that they do not name, and the others ours, of the walk alone and on one core; what else theirs hold we do not know.
 #
 # Now the trees: those of our reading, for three epochs, and one epoch of the repaired sampler, with SGHMC after it, which is the hybrid that they propose.
 # The published column came from their program, with its rule for a new half, its noise and perhaps one momentum for all trees ({doc}`/book/appendix/errata`); ours beside it is not the same sampler.

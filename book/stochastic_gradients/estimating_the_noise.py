@@ -323,13 +323,13 @@ for how, minibatches in all_minibatches.items():
 # %% [markdown]
 # ## As noisy as you like
 #
-# One minibatch makes a poor estimate. A variance from $n$ independent numbers is off by a share of
+# One minibatch makes a poor estimate. A variance from $n$ independent numbers has a standard deviation that is a share of its mean, the share
 #
 # $$
 # \sqrt{\frac1n\Bigl(\kappa - \frac{n - 3}{n - 1}\Bigr)} ,
 # $$ (eq-noise-share)
 #
-# where $\kappa$ is their kurtosis. For Gaussian numbers, $\kappa = 3$, that is about $\sqrt{2/n}$; for the tosses of a fair coin, $\kappa = 1$, of the order of $1/n$; for heavy tails more. And the full matrix has rank $n - 1$ at most.
+# where $\kappa = E[(x - Ex)^4]/\operatorname{Var}[x]^2$ is their kurtosis. For Gaussian numbers, $\kappa = 3$, that is about $\sqrt{2/n}$; for the tosses of a fair coin, $\kappa = 1$, of the order of $1/n$; for heavy tails more. And the full matrix has rank $n - 1$ at most.
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(2)
