@@ -103,7 +103,7 @@ def adapt(
         seed: seed of the warm-up, the only source of randomness; the numbers are not those of :func:`sgmc.sampling.sample` with this seed.
         target_acceptance: the mean acceptance to reach, between 0 and 1.
         checkpoint: file in which to save the warm-up, or from which to go on.
-        progress: whether to show a progress bar on standard error, in runs of over two seconds.
+        progress: whether to show a progress bar, as in :func:`sgmc.sampling.sample`.
 
     Returns:
         The tuned kernel, and the chains' positions ``(chains, dim)``, from which to sample.

@@ -130,14 +130,20 @@ def _show(holds: bool, statement: str, bound: str, because: str, measured: str, 
         return
     from IPython.display import display
 
-    parts = {
-        "verdict": "✓" if holds else "✗",
-        "statement": statement,
-        "bound": bound,
-        "measured": f"measured {measured}",
-        "because": because,
-    }
-    spans = "".join(f'<span class="{name}">{html.escape(text)}</span> ' for name, text in parts.items())
-    state = "" if holds else " broken"
-    page = f'<div class="claim{state}" id="{anchor(line)}" data-kind="{kind}">{spans}</div>'
+    # Where the book's style sheet is not, as in Jupyter, VS Code and Colab, this reads as a sentence, and a broken claim in red; the sheet
+    # makes columns of the parts and hides what joins them.
+    red = "" if holds else ' style="color: #d32f2f; font-weight: bold"'
+    frame = "" if holds else ' style="border-left: 3px solid #d32f2f; background: rgba(211, 47, 47, 0.12); padding: .3rem .6rem"'
+    page = (
+        f'<div class="claim{"" if holds else " broken"}" id="{anchor(line)}" data-kind="{kind}"{frame}>'
+        f'<span class="verdict"{red}>{"✓" if holds else "✗"}</span> '
+        f'<span class="statement">{html.escape(statement)}</span>{_joined(": ")}'
+        f'<span class="bound">{html.escape(bound)}</span>{_joined("; " if holds else ", but ")}'
+        f'<b{red}><span class="measured">measured {html.escape(measured)}</span></b>{_joined(" (because ")}'
+        f'<span class="because">{html.escape(because)}</span>{_joined(")")}</div>'
+    )
     display({"text/plain": line, "text/html": page}, raw=True)
+
+
+def _joined(words: str) -> str:
+    return f'<span class="joined">{words}</span>'

@@ -1,17 +1,15 @@
 """Playing: a page on which somebody changes a number goes on where something fails."""
 
 import builtins
-import os
 
 _ON = False
 
 
 def play() -> None:
-    """Let the rest of a notebook run where something fails, if a reader sits at it.
+    """Let the rest of a notebook run where something fails.
 
     From here on a claim that does not hold shows ✗ and what was measured, and in place of raising an error a chain that diverges
-    says so and has NaN for its further draws. Where ``SGMC_STRICT`` is set, as in the book's build and tests, and outside of notebooks,
-    both remain errors.
+    says so and has NaN for its further draws. Outside of notebooks both remain errors.
 
     Example:
         >>> play()
@@ -19,7 +17,7 @@ def play() -> None:
         False
     """
     global _ON
-    _ON = "get_ipython" in dir(builtins) and not os.environ.get("SGMC_STRICT")
+    _ON = "get_ipython" in dir(builtins)  # IPython defines it
 
 
 def playing() -> bool:

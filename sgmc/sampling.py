@@ -1,5 +1,6 @@
 """The loop: chains, warm-up, thinning, progress, stops and checkpoints."""
 
+import builtins
 import math
 import signal
 import sys
@@ -73,8 +74,8 @@ def sample(
         collect: what to keep of the positions ``(chains, dim)`` at each draw: a tensor ``(chains, ...)``, or several by name; the positions
             by default.
         checkpoint: file in which to save the run, or from which to go on.
-        progress: whether to show a progress bar on standard error, in runs of over two seconds, where someone watches: in a terminal or a
-            notebook.
+        progress: whether to show a progress bar, in runs of over two seconds, where someone watches: on standard error in a terminal,
+            and in a notebook below the cell until the run is done.
 
     Returns:
         The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of such tensors.
@@ -151,15 +152,15 @@ def drive(
         unit: what a step is called beside the progress bar.
         title: what stands before the progress bar.
         kept: what someone who stops it is told to have.
-        progress: whether to show a progress bar on standard error, if it takes over two seconds and someone watches: in a log file there
-            is none.
+        progress: whether to show a progress bar, if it takes over two seconds and someone watches: on standard error in a terminal, below
+            the cell in a notebook, where it goes when the job is done. In a log file there is none.
     """
     if checkpoint is not None:
         job.content()  # what could not be saved is refused now
         if (content := checkpoint.load("cpu")) is not None:
             job.restore(content)
-    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
-    quiet = {} if progress and watched else {"disable": True}
+    shown = {"file": _Cell(), "leave": False} if _in_a_notebook() else {} if sys.stderr.isatty() else {"disable": True}
+    quiet = shown if progress else {"disable": True}
     stop, saved, whole, begun = _Stop(), time.monotonic(), True, job.done
     with torch.no_grad(), stop, tqdm(total=total, initial=job.done, delay=2, unit=unit, desc=title, **quiet) as bar:
         try:
@@ -181,6 +182,35 @@ def drive(
             job.check()
         if whole and checkpoint is not None and job.done > begun:
             _save(job, checkpoint)
+
+
+def _in_a_notebook() -> bool:
+    shell = getattr(builtins, "get_ipython", None)  # which IPython defines
+    return shell is not None and hasattr(shell(), "kernel")
+
+
+class _Cell:
+    """The place below a notebook's cell where a bar is shown, as a file that a bar is written to.
+
+    Standard error would keep a red band there after the bar has gone.
+    """
+
+    encoding = "utf-8"  # by which tqdm knows that it may draw with blocks
+
+    def __init__(self):
+        self.place = None
+
+    def write(self, text: str) -> None:
+        from IPython.display import display
+
+        line = {"text/plain": text.strip()}
+        if self.place is not None:
+            self.place.update(line, raw=True)
+        elif text.strip():
+            self.place = display(line, raw=True, display_id=True)
+
+    def flush(self) -> None:
+        pass
 
 
 class _Stop:

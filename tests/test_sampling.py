@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import warnings
@@ -15,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import nbformat
 import pytest
 import torch
+from nbclient import NotebookClient
 from torch import Tensor, nn
 
 from sgmc import checkpoints, sample, sampling
@@ -852,17 +855,34 @@ class Slow(DoubleWell):
         return super().gradient(position)
 
 
-@pytest.mark.parametrize("watched", ["terminal", "notebook", None])
+@pytest.mark.parametrize("watched", [True, False])
 def test_progress_goes_to_standard_error_only_and_not_into_a_log_file(watched, capsys, monkeypatch):
     bar = sampling.tqdm  # at once, whatever the speed of the machine and its environment
     monkeypatch.setattr(sampling, "tqdm", lambda **settings: bar(**{"disable": False, **settings, "delay": 0}))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched == "terminal")
-    monkeypatch.setitem(sys.modules, "ipykernel", sys) if watched == "notebook" else monkeypatch.delitem(sys.modules, "ipykernel", False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched)
     sample(SGHMC_KERNEL, NOISY, START, num_samples=3)
     out, error = capsys.readouterr()
-    assert out == "" and ("3/3" in error) == (watched is not None) and (error == "") == (watched is None)
+    assert out == "" and ("3/3" in error) == watched and (error == "") == (not watched)
     sample(SGHMC_KERNEL, NOISY, START, num_samples=3, progress=False)
     assert capsys.readouterr() == ("", "")
+
+
+def test_progress_in_a_notebook_is_shown_while_it_runs_and_leaves_nothing(monkeypatch):
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    source = """
+        from sgmc import sampling
+        bar, said, write = sampling.tqdm, [], sampling._Cell.write
+        sampling.tqdm = lambda **settings: bar(**{**settings, "delay": 0, "mininterval": 0})
+        sampling._Cell.write = lambda cell, text: (said.append(text), write(cell, text))
+        from tests.test_sampling import NOISY, SGHMC_KERNEL, START, sample
+        draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=3)
+        quiet = sample(SGHMC_KERNEL, NOISY, START, num_samples=3, progress=False)
+        print(any("| 2/3 [" in text for text in said))
+    """
+    cell = nbformat.v4.new_code_cell(textwrap.dedent(source))
+    NotebookClient(nbformat.v4.new_notebook(cells=[cell]), kernel_name="python3").execute()
+    shown, printed = cell.outputs
+    assert shown.data == {"text/plain": ""} and printed.text == "True\n"
 
 
 # The door

@@ -1,34 +1,56 @@
-"""Keep the chapters' pairs in step, execute them, and list their claims and what they took.
+"""Keep the chapters' pairs in step, execute them, and build the book.
 
-usage: python tools/book.py sync | update | check | pages
+usage: python tools/book.py build [--strict] | chapter NAME | sync | check
 
+build    execute the chapters that need it and make the pages; whatever fails in a
+         chapter is shown on its page and listed at the end
+chapter  the same for one chapter, whose NAME.ipynb is written anew
 sync     write every NAME.ipynb from its NAME.py, executed, with its text outputs
-update   the same for the chapters whose source changed; outputs stored before stay, for the tests to compare with
-check    say which pairs are out of step, not executed since their last change, or hold what they should not
-pages    write the appendix pages that an execution makes: every claim with what was measured, and what each chapter took
+check    say which pairs are out of step, not executed since their last change, or hold
+         what they should not
+
+The build reads the percent scripts and never touches a notebook beside them. What it makes
+pages from lies in ``_build/source``: there an executed notebook is kept until its code, the
+package or a stored result changes.
 """
 
 import hashlib
 import html
 import json
+import multiprocessing
+import os
 import re
+import shutil
+import subprocess
 import sys
+import time
+from datetime import date
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 
 from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parent.parent
-TIMEOUT = -1  # none: a busy machine must not fail the build
+SPACE = 2  # gigabytes that the executed chapters and the pages may need
+# Folders whose files pages show and link to, from where the pages are made.
+SHOWN = ("sgmc", "benchmarks", "lab", "book/_static")
 
 
 def chapters(root: Path = ROOT) -> list[Path]:
-    """List the percent scripts that are chapters, in the order of the table of contents; then those that are not in it."""
+    """List the chapters' percent scripts, in the order of the table of contents first."""
     contents = re.findall(r"file: (\S+)", (root / "_toc.yml").read_text())
     order = {root / f"{name}.py": place for place, name in enumerate(contents)}
     found = [path for path in sorted((root / "book").glob("*/*.py")) if "# %%" in path.read_text()]
     return sorted(found, key=lambda path: order.get(path, len(order)))
+
+
+def executed_pages(root: Path = ROOT) -> list[Path]:
+    """List the sources of the pages that are executed: the front page, if it has code, and the chapters."""
+    front = root / "index.md"
+    return [*([front] if "{code-cell}" in front.read_text() else []), *chapters(root)]
 
 
 def inputs(notebook: nbformat.NotebookNode) -> list[tuple]:
@@ -36,16 +58,26 @@ def inputs(notebook: nbformat.NotebookNode) -> list[tuple]:
     return [(cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True)) for cell in notebook.cells]
 
 
-def code_hash(notebook: nbformat.NotebookNode) -> str:
+def code_cells(notebook: nbformat.NotebookNode) -> list:
+    """List the cells that are executed."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def all_outputs(notebook: nbformat.NotebookNode) -> list:
+    """List the outputs of all cells."""
+    return [output for cell in code_cells(notebook) for output in cell.outputs]
+
+
+def code_hash(notebook: nbformat.NotebookNode, environment: str = "") -> str:
     """Hash the code of a notebook: text may change without another execution."""
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    return hashlib.sha256("\0".join(code).encode()).hexdigest()
+    code = "\0".join(cell.source for cell in code_cells(notebook))
+    return hashlib.sha256((environment + code).encode()).hexdigest()
 
 
 def environment_hash(root: Path = ROOT) -> str:
-    """Hash what chapters depend on and their own text does not show: the package, the stored results and the requirements."""
+    """Hash what chapters depend on and their own text does not show."""
     files = [
-        *(file for folder in ("sgmc", "experiments") for file in sorted((root / folder).rglob("*.py"))),
+        *(file for folder in ("sgmc", "experiments", "benchmarks") for file in sorted((root / folder).rglob("*.py"))),
         *sorted((root / "sgmc").rglob("*.mplstyle")),
         *sorted((root / "book" / "results").glob("*.json")),
         root / "requirements.txt",
@@ -55,54 +87,100 @@ def environment_hash(root: Path = ROOT) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def open_cache(root: Path = ROOT):
-    """Open the cache of executed chapters, which knows a chapter by its code.
+# Executing ---------------------------------------------------------------------------------
 
-    It is emptied when the package, the stored results or the requirements change.
+
+def executed_path(path: Path, root: Path = ROOT) -> Path:
+    """Say where the executed notebook of a chapter is kept."""
+    return root / "_build" / "source" / path.relative_to(root).with_suffix(".ipynb")
+
+
+def write(target: Path, text: str) -> None:
+    """Write a file as a whole or not at all, and only if it changes."""
+    if target.is_file() and target.read_text(encoding="utf-8") == text:
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, target)
+
+
+def with_outputs(notebook: nbformat.NotebookNode, executed: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Give a notebook the outputs of another one that has the same code."""
+    for count, (cell, other) in enumerate(zip(code_cells(notebook), code_cells(executed), strict=True), start=1):
+        cell.outputs, cell.execution_count = other.outputs, count
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = count
+    return notebook
+
+
+def keep_executed(path: Path, notebook: nbformat.NotebookNode, seconds: float, root: Path = ROOT) -> None:
+    """Keep an executed chapter for the build."""
+    key = code_hash(notebook, environment_hash(root))
+    notebook.metadata["executed"] = {"key": key, "seconds": seconds, "on": f"{date.today():%-d %b %Y}"}
+    write(executed_path(path, root), nbformat.writes(notebook))
+
+
+def kept(path: Path, root: Path = ROOT, key: str | None = None) -> nbformat.NotebookNode | None:
+    """Read the executed notebook of a chapter; without ``key`` whatever code it has.
+
+    There is none where the chapter's code, the package or a stored result has changed since,
+    where a cell raised an error, and where a disk was full.
     """
-    from jupyter_cache import get_cache
-
-    folder = root / "_build" / ".jupyter_cache"
-    cache, stamp, now = get_cache(str(folder)), folder / "environment", environment_hash(root)
-    cache.list_cache_records()  # makes the folder
-    if not stamp.exists() or stamp.read_text() != now:
-        cache.clear_cache()
-        cache = get_cache(str(folder))
-        cache.list_cache_records()
-        stamp.write_text(now)
-    return cache
+    target = executed_path(path, root)
+    try:
+        notebook = nbformat.read(target, 4)
+        if key is None or (notebook.metadata["executed"]["key"] == key and not errors(notebook)):
+            return notebook
+    except (OSError, ValueError, LookupError, AttributeError):
+        pass
+    return None
 
 
-def keep_executed(path: Path, notebook: nbformat.NotebookNode, seconds: float) -> None:
-    """Put a chapter that was executed elsewhere into the cache."""
-    from jupyter_cache.base import CacheBundleIn
+def execute_one(path: Path, root: Path) -> str:
+    """Execute a chapter to its end, also where cells raise errors, and keep it."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import DeadKernelError
 
-    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": seconds})
-    open_cache().cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-    path.touch()  # a page is made anew only if its source is newer, and here only the package may be
+    notebook, start = from_source(path), time.monotonic()
+    place = {"metadata": {"path": str(path.parent)}}
+    try:
+        NotebookClient(notebook, timeout=None, allow_errors=True, resources=place).execute()
+    except DeadKernelError:
+        reached = [cell for cell in code_cells(notebook) if cell.execution_count is not None]
+        words = "the kernel died here; is there enough memory?"
+        error = nbformat.v4.new_output("error", ename="DeadKernelError", evalue=words, traceback=[words])
+        (reached or code_cells(notebook))[-1].outputs.append(error)
+    seconds = time.monotonic() - start
+    keep_executed(path, notebook, seconds, root)
+    return f"{path.stem}, {seconds:.0f} s"
 
 
-def execute(root: Path = ROOT):
-    """Execute, two chapters at a time, those that are not in the cache; return the cache."""
-    from jupyter_cache.executors import load_executor
-
-    cache = open_cache(root)
-    notebooks = [path.with_suffix(".ipynb") for path in chapters(root)]
-    keys = [cache.add_nb_to_project(str(path)).pk for path in notebooks]
-    waiting = [record for record in cache.list_unexecuted() if record.pk in keys]
+def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.NotebookNode]:
+    """Execute those of the pages that need it, as many at a time as there are processors; return all."""
+    environment = environment_hash(root)
+    keys = {path: code_hash(from_source(path), environment) for path in pages}
+    waiting = [path for path, key in keys.items() if kept(path, root, key) is None]
     if waiting:
-        print(f"executing {len(waiting)} of {len(keys)} chapters", flush=True)
-        result = load_executor("local-parallel", cache, logger=_logger()).run_and_cache(
-            filter_pks=[record.pk for record in waiting], timeout=TIMEOUT
-        )
-        for uri in [*result.errored, *result.excepted]:
-            record = cache.get_project_record(uri)
-            print(f"\n{uri} failed:\n{record.traceback}", file=sys.stderr)
-        if result.errored or result.excepted:
-            sys.exit(1)
-        for record in waiting:
-            Path(record.uri).touch()  # a page is made anew only if its source is newer, and here only the package may be
-    return cache
+        print(f"executing {len(waiting)} of {len(keys)} pages", flush=True)
+        # Each in a process of its own, which ends with this one: Ctrl-C leaves nothing behind.
+        with multiprocessing.get_context("spawn").Pool(min(os.cpu_count(), 4), maxtasksperchild=1) as pool:
+            for count, said in enumerate(pool.imap_unordered(partial(execute_one, root=root), waiting), start=1):
+                print(f"  {count} of {len(waiting)}: {said}", flush=True)
+    return {path: kept(path, root) for path in keys}
+
+
+def as_it_was(path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
+    """Give a page with the outputs of its last execution, or without any if its code has changed."""
+    notebook, last = from_source(path), kept(path, root)
+    if last is not None and code_hash(last) == code_hash(notebook):
+        return last
+    notebook.metadata["executed"] = {"key": "", "seconds": 0.0, "on": "not yet"}
+    return notebook
+
+
+# Pairs -------------------------------------------------------------------------------------
 
 
 def text_outputs(outputs: list) -> list:
@@ -121,33 +199,17 @@ def text_outputs(outputs: list) -> list:
     return kept
 
 
-def sync(root: Path = ROOT, *, everything: bool = True) -> None:
-    """Write notebooks from their sources, with the text outputs of an execution of just that code and this package.
-
-    Without ``everything`` a notebook that is in step with its source keeps its stored outputs: a test that executes it again then
-    tells whether a change elsewhere moved a number.
-    """
-    changed = {}
-    for path in chapters(root):
-        notebook, target = from_source(path), path.with_suffix(".ipynb")
-        stored = nbformat.read(target, 4) if target.exists() else None
-        if stored is None or inputs(stored) != inputs(notebook):
-            nbformat.write(notebook, target)
-        if everything or stored is None or inputs(stored) != inputs(notebook) or "executed" not in stored.metadata:
-            changed[path] = notebook
-    cache = execute(root)
-    for path, notebook in changed.items():  # the notebook that was executed, whatever became of its source meanwhile
-        target = path.with_suffix(".ipynb")
-        executed = cache.get_cache_bundle(cache.match_cache_notebook(notebook).pk).nb
-        results = iter([cell for cell in executed.cells if cell.cell_type == "code"])
-        for count, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), start=1):
-            cell.outputs, cell.execution_count = text_outputs(next(results).outputs), count
-            for output in cell.outputs:
-                if "execution_count" in output:
-                    output.execution_count = count
+def sync(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> None:
+    """Write notebooks from their sources, with the text outputs of an execution of just that code and this package."""
+    for path, found in executed.items():
+        for error in errors(found):
+            sys.exit(f"{path.relative_to(root)} failed: {error}")
+        notebook, target = with_outputs(from_source(path), found), path.with_suffix(".ipynb")
+        for cell in code_cells(notebook):
+            cell.outputs = text_outputs(cell.outputs)
         notebook.metadata["executed"] = code_hash(notebook)
         text = nbformat.writes(notebook) + "\n"
-        if target.read_text() != text:
+        if not target.exists() or target.read_text() != text:
             target.write_text(text)
             print(f"wrote {target.relative_to(root)}")
 
@@ -188,20 +250,45 @@ def claims(root: Path = ROOT) -> dict[Path, list[str]]:
     return found
 
 
-def measured_claims(notebook: nbformat.NotebookNode) -> list[dict[str, str]]:
-    """Read the claims of an executed notebook as its page shows them, HTML: anchor, kind, statement, bound, measured, because."""
+class Claim(NamedTuple):
+    """A claim of an executed chapter, in HTML."""
+
+    anchor: str
+    kind: str
+    verdict: str
+    statement: str
+    bound: str
+    measured: str
+
+    @property
+    def holds(self) -> bool:
+        """Tell whether this build supports it."""
+        return self.verdict == "✓"
+
+
+def measured_claims(notebook: nbformat.NotebookNode) -> list[Claim]:
+    """Read the claims of an executed notebook as its page shows them."""
     found = []
-    for output in (output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs):
+    for output in all_outputs(notebook):
         page = output.get("data", {}).get("text/html", "")
-        for anchor, kind, spans in re.findall(r'<div class="claim" id="([^"]+)" data-kind="(\w+)">(.*?)</div>', page, re.DOTALL):
-            found.append({"anchor": anchor, "kind": kind, **dict(re.findall(r'<span class="(\w+)">(.*?)</span>', spans, re.DOTALL))})
+        for anchor, kind, inside in re.findall(r'<div class="claim[^>]* id="([^"]+)" data-kind="(\w+)"[^>]*>(.*?)</div>', page, re.DOTALL):
+            spans = dict(re.findall(r'<span class="(\w+)"[^>]*>(.*?)</span>', inside, re.DOTALL))
+            found.append(Claim(anchor, kind, *(spans[name] for name in Claim._fields[2:])))
     return found
+
+
+def errors(notebook: nbformat.NotebookNode) -> list[str]:
+    """List the errors that the cells of an executed notebook raised."""
+    return [f"{output.ename}: {output.evalue}" for output in all_outputs(notebook) if output.output_type == "error"]
 
 
 def title(path: Path) -> str:
     """Read the title of a chapter."""
-    return next(line for line in path.read_text().splitlines() if line.startswith("# # ")).removeprefix("# # ")
+    head = "# # " if path.suffix == ".py" else "# "
+    return next(line for line in path.read_text().splitlines() if line.startswith(head)).removeprefix(head)
 
+
+# The book ----------------------------------------------------------------------------------
 
 KINDS = {
     "exact": "there is no chance in it: a law that was solved, an enumeration, an identity",
@@ -210,17 +297,25 @@ KINDS = {
 }
 
 
-def claims_page(claims: dict[Path, list[dict[str, str]]], titles: dict[Path, str]) -> str:
+def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str:
     """Write the page of claims: one table a chapter, and what filters them where scripts run."""
-    total = sum(map(len, claims.values()))
-    count = {kind: sum(claim["kind"] == kind for found in claims.values() for claim in found) for kind in KINDS}
+    everything = [claim for found in claims.values() for claim in found]
+    broken = sum(not claim.holds for claim in everything)
+    verdict = (
+        f"In this build {broken} of them do not hold: they are marked ✗, with what was measured."
+        if broken
+        else "In this build all of them hold, with the values that it measured."
+    )
     chapters = "".join(f'<option value="{path.stem}">{html.escape(titles[path])}</option>' for path in claims)
-    kinds = "".join(f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} ({count[kind]})</label> ' for kind in KINDS)
+    kinds = "".join(
+        f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} ({sum(claim.kind == kind for claim in everything)})</label> '
+        for kind in KINDS
+    )
     page = [
         "# Claims",
         "",
-        f"Every empirical sentence of this book is checked by the cell that states it: {total} claims in {len(claims)} chapters.",
-        "A build in which one of them is false fails, so every line here holds, with the value that this build measured.",
+        f"Every empirical sentence of this book is checked by the cell that states it: {len(everything)} claims in {len(claims)} chapters.",
+        verdict,
         "Each leads to the place where it is computed, which also says where the bound comes from.",
         "One that begins with *the same* or *its* speaks of the line above it.",
         "",
@@ -246,74 +341,169 @@ def claims_page(claims: dict[Path, list[dict[str, str]]], titles: dict[Path, str
         page.append("</tr></thead><tbody>")
         for claim in found:
             page.append(
-                f'<tr data-kind="{claim["kind"]}"><td>✓ <a href="{url}#{claim["anchor"]}">{claim["statement"]}</a></td>'
-                f"<td>{claim['bound']}</td><td>{claim['measured'].removeprefix('measured ')}</td><td>{claim['kind']}</td></tr>"
+                f'<tr data-kind="{claim.kind}"><td>{claim.verdict} <a href="{url}#{claim.anchor}">{claim.statement}</a></td>'
+                f"<td>{claim.bound}</td><td>{claim.measured.removeprefix('measured ')}</td><td>{claim.kind}</td></tr>"
             )
         page += ["</tbody></table>", "```", ""]
     return "\n".join(page)
 
 
-def execution_page(executed: dict[Path, tuple[str, float]]) -> str:
-    """Write the page that says, in words, when each chapter was executed and what it took."""
-    total = sum(seconds for _, seconds in executed.values())
-    slowest = max(executed, key=lambda path: executed[path][1])
+def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
+    """Write the page that says when each chapter was executed, what it took and how it went."""
+    seconds = {path: notebook.metadata["executed"]["seconds"] for path, notebook in executed.items()}
+    failed = {path for path, notebook in executed.items() if errors(notebook)}
+    slowest = max(seconds, key=seconds.get)
     page = [
         "# Execution status",
         "",
-        f"All {len(executed)} chapters were executed for this build, from their sources, and all passed.",
-        "A build in which a cell fails, or a claim is false, stops.",
-        f"They ran on one machine, two at a time, and their times add up to {total / 60:.0f} minutes;",
+        f"All {len(executed)} chapters were executed for this build, from their sources"
+        + (f"; in {len(failed)} of them a cell raised an error." if failed else ", and all passed."),
+        f"They ran on one machine, several at a time, and their times add up to {sum(seconds.values()) / 60:.0f} minutes;",
         f"the longest was {{doc}}`/{slowest.with_suffix('')}`.",
         "A chapter that did not change since is not executed again, so dates may differ.",
         "",
         "| chapter | result | seconds | executed on |",
         "| --- | --- | ---: | --- |",
-        *(f"| {{doc}}`/{path.with_suffix('')}` | passed | {seconds:.0f} | {day} |" for path, (day, seconds) in executed.items()),
+        *(
+            f"| {{doc}}`/{path.with_suffix('')}` | {'a cell failed' if path in failed else 'passed'} | {seconds[path]:.0f} "
+            f"| {notebook.metadata['executed']['on']} |"
+            for path, notebook in executed.items()
+        ),
         "",
     ]
     return "\n".join(page)
 
 
-def write_pages(root: Path = ROOT) -> None:
-    """Write the pages of claims and of times from the cache of executed chapters.
+def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Path:
+    """Lay out what pages are made from; a file that does not change keeps its time, so that its page is not made again."""
+    folder = root / "_build" / "source"
+    texts = [*(root / "book").rglob("*.md"), *(root / "book").glob("*.bib"), *(root / name for name in ("index.md", "_config.yml", "_toc.yml"))]
+    pages = {path.relative_to(root): path.read_text(encoding="utf-8") for path in texts}
+    named = {path.relative_to(root): notebook for path, notebook in executed.items()}
+    for path, notebook in named.items():
+        now = from_source(root / path)
+        now.metadata["executed"] = notebook.metadata["executed"]
+        pages.pop(path, None)
+        pages[path.with_suffix(".ipynb")] = nbformat.writes(with_outputs(now, notebook))
+    # What was measured differs between machines, so these two are made in each build and not stored.
+    claims = {path: found for path, notebook in named.items() if (found := measured_claims(notebook))}
+    pages[Path("book/appendix/claims.md")] = claims_page(claims, {path: title(root / path) for path in claims})
+    pages[Path("book/appendix/execution_status.md")] = execution_page(named)
+    for place, _, names in os.walk(folder):  # which does not follow the links below
+        for path in (Path(place, name) for name in names):
+            if path.relative_to(folder) not in pages:
+                path.unlink()
+    for path, text in pages.items():
+        write(folder / path, text)
+    for name in SHOWN:
+        link = folder / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink() and (root / name).exists():
+            link.symlink_to(os.path.relpath(root / name, link.parent), target_is_directory=True)
+    return folder
 
-    What was measured differs between machines in the last digits, so these pages are made in each build and not stored.
-    """
-    cache, found, executed = execute(root), {}, {}
+
+def make_pages(folder: Path, strict: bool, root: Path = ROOT) -> None:
+    """Let Jupyter Book make the pages; where one was stopped half-way, from the beginning."""
+    unfinished = root / "_build" / ".unfinished"
+    if unfinished.exists():
+        shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
+    unfinished.touch()
+    warnings = ["-W"] if strict else []
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [sys.executable, str(program), "build", str(folder), "--path-output", str(root), "-n", "--keep-going", *warnings]
+    if subprocess.run(command, cwd=folder).returncode != 0:
+        sys.exit("The pages were not made: what Jupyter Book says is above.")
+    unfinished.unlink()
+
+
+def report(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> tuple[list[str], list[str]]:
+    """List what failed, in words: the claims that do not hold, and the cells that raised an error."""
+    broken, raised = [], []
+    for path, notebook in executed.items():
+        page = root / "_build" / "html" / path.relative_to(root).with_suffix(".html")
+        failed = [
+            f"✗ {title(path)}: {html.unescape(f'{claim.statement}: {claim.bound}, but {claim.measured}')}\n  {page}#{claim.anchor}"
+            for claim in measured_claims(notebook)
+            if not claim.holds
+        ]
+        wrong = [f"✗ {title(path)}: a cell raised {error}\n  {page}" for error in errors(notebook)]
+        if (failed or wrong) and changed_by_hand(path, root):
+            back = f'git restore "{path.relative_to(root).with_suffix("")}".*'
+            (wrong or failed).append(f"  {path.name} was changed since it was last committed; {back} brings it back.")
+        broken += failed
+        raised += wrong
+    return broken, raised
+
+
+def changed_by_hand(path: Path, root: Path = ROOT) -> bool:
+    """Tell whether git knows a chapter's script in another form."""
+    try:
+        said = subprocess.run(["git", "status", "--porcelain", "--", str(path)], cwd=root, capture_output=True, text=True).stdout
+    except OSError:  # there is no git
+        return False
+    return "M" in said[:2]
+
+
+def build(strict: bool = False, root: Path = ROOT) -> int:
+    """Build the book; return the exit status: 1 if a cell raised an error, or, strictly, if a claim does not hold."""
+    free = shutil.disk_usage(root).free / 1e9
+    if free < SPACE:
+        sys.exit(f"The book needs {SPACE} GB of disk space, and {root} has {free:.1f} GB left: free some, and say make book again.")
+    executed = execute(executed_pages(root), root)
+    make_pages(stage(executed, root), strict, root)
+    failed = tell(executed, root)
     for path in chapters(root):
-        record = cache.match_cache_notebook(from_source(path))
-        name = path.relative_to(root)
-        found[name] = measured_claims(cache.get_cache_bundle(record.pk).nb)
-        executed[name] = (f"{record.created:%-d %b %Y}", (record.data or {}).get("execution_seconds", 0.0))
-    claims = {name: lines for name, lines in found.items() if lines}
-    titles = {name: title(root / name) for name in claims}
-    for name, page in (("claims", claims_page(claims, titles)), ("execution_status", execution_page(executed))):
-        target = root / "book" / "appendix" / f"{name}.md"
-        if not target.exists() or target.read_text() != page:
-            target.write_text(page)
+        notebook = path.with_suffix(".ipynb")
+        if notebook.exists() and inputs(nbformat.read(notebook, 4)) != inputs(from_source(path)):
+            print(f"\n{notebook.name} differs from {path.name}, from which its page is made: say make sync, which writes the notebook anew.")
+    print(f"\nThe book is at {root / '_build' / 'html' / 'index.html'}")
+    return int("cell" in failed or (strict and "claim" in failed))
 
 
-def _logger():
-    import logging
+def tell(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> set[str]:
+    """Print what failed; return which kinds of things did: a claim, a cell."""
+    broken, raised = report(executed, root)
+    count = sum(len(measured_claims(notebook)) for notebook in executed.values())
+    if raised:
+        print("\nThese cells failed; their pages show where, and the other chapters are built:", *raised, sep="\n")
+    if broken:
+        print(f"\n{sum(line.startswith('✗') for line in broken)} of {count} claims do not hold on this machine:", *broken, sep="\n")
+    return {kind for kind, found in (("cell", raised), ("claim", broken)) if found}
 
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
-    logging.getLogger("traitlets").setLevel(logging.ERROR)
-    return logging.getLogger("book")
+
+def build_chapter(name: str, root: Path = ROOT) -> int:
+    """Execute one chapter, write its notebook and make its page, beside the others as they were; return the exit status."""
+    found = [path for path in chapters(root) if path.stem == name]
+    if not found:
+        sys.exit(f"There is no chapter {name!r}; there are {', '.join(path.stem for path in chapters(root))}.")
+    executed = execute(found, root)
+    failed = tell(executed, root)
+    if "cell" not in failed:
+        sync(executed, root)
+    make_pages(stage({path: as_it_was(path, root) for path in executed_pages(root)} | executed, root), strict=False, root=root)
+    print(f"\nThe page is at {root / '_build' / 'html' / found[0].relative_to(root).with_suffix('.html')}")
+    return int(bool(failed))
 
 
-def main(command: str) -> None:
+def main(command: str, *options: str) -> None:
     """Run one of the commands of this file's head."""
-    if command in ("sync", "update"):
-        sync(everything=command == "sync")
-    elif command == "pages":
-        write_pages()
-    elif command == "check":
-        found = problems()
-        print("\n".join(found) or f"{len(chapters())} pairs are in step and executed")
-        sys.exit(bool(found))
-    else:
-        sys.exit(__doc__)
+    try:
+        if command == "build" and set(options) <= {"--strict"}:
+            sys.exit(build(strict=bool(options)))
+        elif command == "chapter" and len(options) == 1:
+            sys.exit(build_chapter(*options))
+        elif command == "sync" and not options:
+            sync(execute(chapters()))
+        elif command == "check" and not options:
+            found = problems()
+            print("\n".join(found) or f"{len(chapters())} pairs are in step and executed")
+            sys.exit(bool(found))
+        else:
+            sys.exit(__doc__)
+    except KeyboardInterrupt:
+        sys.exit("\nStopped. What is executed is kept: make book goes on from here.")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) == 2 else "")
+    main(*sys.argv[1:] or [""])

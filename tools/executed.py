@@ -1,6 +1,6 @@
 """A plugin of pytest: what nbval executes to compare it with what is stored, the book is built from.
 
-A chapter whose cells all passed goes, with its figures, into the cache of executed chapters; so ``make test`` executes each chapter once.
+A chapter whose cells all passed is kept, with its figures, for the build; so ``make test`` executes each chapter once.
 """
 
 import copy
@@ -13,12 +13,6 @@ import pytest
 from tools import book
 
 OUTPUTS = ("display_data", "execute_result", "stream")
-
-
-def pytest_configure(config):
-    """Empty the cache, if it is not of this package, before anything is put into it."""
-    if config.getoption("nbval", False) and not hasattr(config, "workerinput"):
-        book.open_cache()
 
 
 def pytest_collectstart(collector):
@@ -61,10 +55,10 @@ def pytest_runtest_teardown(item, nextitem):
     chapter = item.parent
     if not hasattr(chapter, "skip_compare") or (nextitem is not None and nextitem.parent is chapter):
         return
-    code = [cell for cell in chapter.nb.cells if cell.cell_type == "code"]
+    code = book.code_cells(chapter.nb)
     path = Path(chapter.path)
     if chapter.passed and len(code) == len(chapter.outputs) and path.with_suffix(".py") in book.chapters():
         notebook = copy.deepcopy(chapter.nb)
-        for cell, outputs in zip((cell for cell in notebook.cells if cell.cell_type == "code"), chapter.outputs, strict=True):
+        for cell, outputs in zip(book.code_cells(notebook), chapter.outputs, strict=True):
             cell.outputs = outputs
-        book.keep_executed(path, notebook, time.monotonic() - chapter.started)
+        book.keep_executed(path.with_suffix(".py"), notebook, time.monotonic() - chapter.started)

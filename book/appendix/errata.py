@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -1402,7 +1399,7 @@ for name, sign, expected, why in (
 # All of these samplers run, converge, and give smooth histograms.
 # Only a number to compare with tells them apart, as in {numref}`fig-errata`: the further a dot lies from the grey line, the worse the error.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-errata", "caption": "The variance that each error gives to a standard Gaussian, whose variance is 1 (grey line), at the settings of its section. Dots: exact laws; circles: measured."}, "image": {"alt": "Ten errors in the order of the variance that they give, on a logarithmic axis. Friction C r has a quarter, the kinetic energy and the variance taken for a scale have about 0.6, the estimate kept at a tenth of the step 0.82; the gradient at the old position and the exponential factor lie just above one; one minibatch for ten steps has more than one and a half."}}
+# %% mystnb={"figure": {"caption": "The variance that each error gives to a standard Gaussian, whose variance is 1 (grey line), at the settings of its section. Dots: exact laws; circles: measured.", "name": "fig-errata"}, "image": {"alt": "Ten errors in the order of the variance that they give, on a logarithmic axis. Friction C r has a quarter, the kinetic energy and the variance taken for a scale have about 0.6, the estimate kept at a tenth of the step 0.82; the gradient at the old position and the exponential factor lie just above one; one minibatch for ten steps has more than one and a half."}} tags=["hide-input"]
 exact_variances = {
     "friction $Cr$, $M = 4$": variance(
         sghmc_chain(one, 0.1, 12.0, noise_estimate=9.0, mass=4.0)

@@ -6,6 +6,10 @@ answer never sets the tolerance by which it is judged. A right answer fails one 
 with probability ``FALSE_ALARM``.
 """
 
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import torch
 from scipy import stats
@@ -13,6 +17,11 @@ from torch import Generator, Tensor
 
 # Of one statistical check; an assignment has at most 15 of them, so 7.5e-5 in all.
 FALSE_ALARM = 5e-6
+
+# Without make nothing says where sgmc is: in the folder above the assignments.
+if find_spec("sgmc") is None:
+    above = Path(__file__).resolve().parents
+    sys.path += [str(path) for path in above if (path / "sgmc/__init__.py").exists()]
 
 
 def seeded(seed: int) -> Generator:

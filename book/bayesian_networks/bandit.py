@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -66,7 +63,7 @@ GREEDY, EXACT, INDEPENDENT = "black", COLOURS["HMC"], "#D55E00"
 # A rule chooses $a_t$ given $x_t$ and the data $\mathcal D_{t-1} = \{(x_s, a_s, r_s)\}_{s<t}$, perhaps with random numbers of its own.
 # ```
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-rounds", "caption": "Nine rounds of a walker who eats every third mushroom. The rewards of the chosen actions are the data; those in grey are never seen, nor is the last row, which says what the mushrooms were."}, "image": {"alt": "A table with a column for each of nine mushrooms and rows for eating, leaving and the truth; in each column one of the first two rows is framed and holds a number, and the other numbers are grey."}}
+# %% mystnb={"figure": {"caption": "Nine rounds of a walker who eats every third mushroom. The rewards of the chosen actions are the data; those in grey are never seen, nor is the last row, which says what the mushrooms were.", "name": "fig-bandit-rounds"}, "image": {"alt": "A table with a column for each of nine mushrooms and rows for eating, leaving and the truth; in each column one of the first two rows is framed and holds a number, and the other numbers are grey."}} tags=["hide-input"]
 table = synthetic_mushrooms(9, seed=4)
 harmed = torch.rand(9, generator=torch.Generator().manual_seed(0)) < 0.5
 figure, axes = plt.subplots(figsize=(6.8, 1.9))
@@ -251,7 +248,7 @@ def mean_and_error(values):
     return float(values.mean()), float(values.std() / len(values) ** 0.5)
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-trap", "caption": "The trap. Top: what is believed of the reward of eating after a first reward of −1, with prior and noise N(0, 1). The mean is negative, so a greedy rule never eats again; the shaded mass, 24 %, is how often Thompson sampling does. Bottom: regret, averaged over 20,000 walks: the greedy rule's grows in a line, not below that of the theorem (grey)."}, "image": {"alt": "Top, a bell curve centred at minus one half whose part above zero is shaded; bottom, a straight line that climbs steeply and a curve that bends and stays low."}}
+# %% mystnb={"figure": {"caption": "The trap. Top: what is believed of the reward of eating after a first reward of $-1$, with prior and noise N(0, 1). The mean is negative, so a greedy rule never eats again; the shaded mass, 24 %, is how often Thompson sampling does. Bottom: regret, averaged over 20,000 walks: the greedy rule's grows in a line, not below that of the theorem (grey).", "name": "fig-bandit-trap"}, "image": {"alt": "Top, a bell curve centred at minus one half whose part above zero is shaded; bottom, a straight line that climbs steeply and a curve that bends and stays low."}} tags=["hide-input"]
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.6, 5.8))
 grid = torch.linspace(-3, 2.5, 400)
 density = torch.distributions.Normal(-0.5, math.sqrt(0.5)).log_prob(grid).exp()
@@ -420,7 +417,7 @@ levels = (0.0, 1.0, 3.0)
 played = {(c, rule): kitchens(rule, c) for c in levels for rule in rules}
 regret = {key: content[0] for key, content in played.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-kitchens", "caption": "Regret of three rules with five dishes, averaged over 1,000 kitchens; bands are two standard errors. Top: dishes have nothing in common, mean field is exact, and the two curves are one. Middle and bottom: the larger the common level c, the more mean field is sure of what it did not try, and the more like the greedy rule it becomes."}, "image": {"alt": "Three panels, one above the other, of regret against rounds. Exact draws bend and stay low in all; mean field lies on the exact curve in the first panel, climbs in the second, and steeply in the third; the greedy rule climbs in all."}}
+# %% mystnb={"figure": {"caption": "Regret of three rules with five dishes, averaged over 1,000 kitchens; bands are two standard errors. Top: dishes have nothing in common, mean field is exact, and the two curves are one. Middle and bottom: the larger the common level c, the more mean field is sure of what it did not try, and the more like the greedy rule it becomes.", "name": "fig-bandit-kitchens"}, "image": {"alt": "Three panels, one above the other, of regret against rounds. Exact draws bend and stay low in all; mean field lies on the exact curve in the first panel, climbs in the second, and steeply in the third; the greedy rule climbs in all."}} tags=["hide-input"]
 figure, panels = plt.subplots(3, 1, figsize=(5.4, 7.2), sharex=True, sharey=True)
 for axes, c in zip(panels, levels, strict=True):
     for rule, colour in rules.items():
@@ -577,7 +574,7 @@ print(who_ran(stored))
 # Regret after 5,000 mushrooms: mean, standard deviation and range over five runs; then how many poisonous ones were eaten and how many edible ones left, on average.
 # An agent that leaves everything has a regret near 12,900: 12,912 on the made-up mushrooms, the grey line of {numref}`fig-bandit-mushrooms`, and 12,949 on those of UCI.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-bandit-mushrooms", "caption": "Regret of six agents on two tables of mushrooms: means over five runs, and between the smallest and the largest (bands). Grey: who leaves every mushroom."}, "image": {"alt": "Two panels, one above the other, of regret against interactions for six agents, with wide bands that overlap. All means bend and end between two and six thousand; on the UCI table the band of the greedy rule reaches up to the straight grey line at thirteen thousand."}}
+# %% mystnb={"figure": {"caption": "Regret of six agents on two tables of mushrooms: means over five runs, and between the smallest and the largest (bands). Grey: who leaves every mushroom.", "name": "fig-bandit-mushrooms"}, "image": {"alt": "Two panels, one above the other, of regret against interactions for six agents, with wide bands that overlap. All means bend and end between two and six thousand; on the UCI table the band of the greedy rule reaches up to the straight grey line at thirteen thousand."}} tags=["hide-input"]
 styles = {
     "greedy": (GREEDY, "-"),
     "ε-greedy, 1 %": (GREEDY, "--"),

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -158,7 +155,7 @@ for normalisation in (None, "group", "batch"):
         ) / len(batches)
         bias[normalisation].append(float((average - whole).norm() / whole.norm()))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-bias", "caption": "Length of the minibatch gradient's bias over that of the full gradient, by enumeration of all minibatches of $n$ of six images. Without normalisation and with group normalisation it is rounding error. At $n = 6$ there is one minibatch only."}, "image": {"alt": "Three lines against the minibatch size from 2 to 6 on a logarithmic axis. With batch normalisation the bias is near a tenth for two to five images, and vanishes at six; the two others lie near ten to the minus sixteen throughout."}}
+# %% mystnb={"figure": {"caption": "Length of the minibatch gradient's bias over that of the full gradient, by enumeration of all minibatches of $n$ of six images. Without normalisation and with group normalisation it is rounding error. At $n = 6$ there is one minibatch only.", "name": "fig-cifar-bias"}, "image": {"alt": "Three lines against the minibatch size from 2 to 6 on a logarithmic axis. With batch normalisation the bias is near a tenth for two to five images, and vanishes at six; the two others lie near ten to the minus sixteen throughout."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.6, 3.2))
 axes.semilogy(
     sizes,
@@ -329,7 +326,7 @@ claim(
 #
 # Besides, the likelihood uses the statistics of the minibatch, and the prediction running averages.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-scramble", "caption": "A made-up picture of 32×32 pixels, and the same numbers read as the notebook reads its images: each of its colours is a third of the picture, with the three colours of a pixel side by side and each row of pixels cut into three lines."}, "image": {"alt": "Left, an orange disc on a background that fades from green to blue. Right, a mosaic of small squares in all colours, in which no disc can be made out."}}
+# %% mystnb={"figure": {"caption": "A made-up picture of $32 \\times 32$ pixels, and the same numbers read as the notebook reads its images: each of its colours is a third of the picture, with the three colours of a pixel side by side and each row of pixels cut into three lines.", "name": "fig-cifar-scramble"}, "image": {"alt": "Left, an orange disc on a background that fades from green to blue. Right, a mosaic of small squares in all colours, in which no disc can be made out."}} tags=["hide-input"]
 rows, columns = torch.meshgrid(
     torch.linspace(-1, 1, 32), torch.linspace(-1, 1, 32), indexing="ij"
 )
@@ -414,7 +411,7 @@ show_table(["walk", "gradients", "images seen, millions", "processor minutes"], 
 print(f"Seeds: {min(map(len, runs.values()))}.")
 print(who_ran(result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-curves", "caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each seed. Thick: the average since the warm-up."}, "image": {"alt": "Two panels, one above the other, over millions of training images. In accuracy the averages as reported end at 40 to 42 per cent, those of the held convolutions at 45 to 49, its posterior at 57 to 58; the thin lines of the two walks of all layers at a constant rate wander about 56, and their thick averages climb to 65 and 67; the dotted line of the falling rate ends highest, at 74. In log loss the order is the reverse, and the falling rate ends lowest."}}
+# %% mystnb={"figure": {"caption": "CIFAR-10: accuracy and log loss on the 10,000 test images against the number of training images seen. Thin: the last network, a line for each seed. Thick: the average since the warm-up.", "name": "fig-cifar-curves"}, "image": {"alt": "Two panels, one above the other, over millions of training images. In accuracy the averages as reported end at 40 to 42 per cent, those of the held convolutions at 45 to 49, its posterior at 57 to 58; the thin lines of the two walks of all layers at a constant rate wander about 56, and their thick averages climb to 65 and 67; the dotted line of the falling rate ends highest, at 74. In log loss the order is the reverse, and the falling rate ends lowest."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(6.4, 6.4), sharex=True)
 looks = {
     "all layers": (COLOURS["SGHMC"], "-"),
@@ -711,7 +708,7 @@ minutes = mean([run["processor_seconds"] for run in longer.values()]) / 60
 print(f"One seed; {minutes:.0f} minutes of the processor for each of the longer runs.")
 print(who_ran(longer_result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-longer", "caption": "CIFAR-10: accuracy on the test images against passes, for 60 (dashed) and 300 passes (solid), one seed. Thin: the last network. Thick: the average since the warm-up. The sampler's single networks get better only while its rate falls, from pass 50 to pass 150."}, "image": {"alt": "Accuracy against passes. Up to pass 60 all thin lines wander about 55 per cent, but that of the optimiser whose rate has fallen by then, at 74. The sampler's thin line over 300 passes rises from 55 to 70 per cent between passes 50 and 150 and is flat after that, and its thick line is flat near 74. The optimiser's rises from pass 100 to the end, to 76, with its thick line close below."}}
+# %% mystnb={"figure": {"caption": "CIFAR-10: accuracy on the test images against passes, for 60 (dashed) and 300 passes (solid), one seed. Thin: the last network. Thick: the average since the warm-up. The sampler's single networks get better only while its rate falls, from pass 50 to pass 150.", "name": "fig-cifar-longer"}, "image": {"alt": "Accuracy against passes. Up to pass 60 all thin lines wander about 55 per cent, but that of the optimiser whose rate has fallen by then, at 74. The sampler's thin line over 300 passes rises from 55 to 70 per cent between passes 50 and 150 and is flat after that, and its thick line is flat near 74. The optimiser's rises from pass 100 to the end, to 76, with its thick line close below."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6.4, 4))
 for name, run in walks_beside.items():
     colour = COLOURS["SGHMC" if name.startswith("all") else "SGD with momentum"]
@@ -842,7 +839,7 @@ for name, plan, normalisation in (
     run = Run(short, network, train, test)
     live[name], walks[name] = run.go(progress=False), run.walk
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cifar-live", "caption": "Run while this page was built: error on 1,000 test digits, of the last network (thin) and of the sampler's average over the last three passes (thick)."}, "image": {"alt": "Test error against passes on a logarithmic axis: three thin lines fall together, and two thick ones, from the fourth pass on, end lowest."}}
+# %% mystnb={"figure": {"caption": "Run while this page was built: error on 1,000 test digits, of the last network (thin) and of the sampler's average over the last three passes (thick).", "name": "fig-cifar-live"}, "image": {"alt": "Test error against passes on a logarithmic axis: three thin lines fall together, and two thick ones, from the fourth pass on, end lowest."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6.4, 3.4))
 for name, run in live.items():
     curve, style = run["curve"], "--" if "group" in name else "-"

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -146,7 +143,7 @@ on_digits, on_letters, lengths = kept("digits"), kept("letters"), kept("length")
 # Most weights are hardly informed by 4,000 digits: 124 of the 784 pixels are empty in all of them, so the weights of those pixels follow the prior exactly, and many others nearly. So $\lvert\theta\rvert^2$ must come close to $d = 79{,}510$, the mean that it has under the prior. It starts near 110, where good initial weights for an optimiser are.
 # How far did each walk come?
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-length", "caption": "Squared length of the weight vector. The posterior's mass lies near 79,510 (grey), far from the mode, towards which the optimisers go. The curves of the two optimisers coincide."}, "image": {"alt": "Squared length on a logarithmic scale against the epoch. SGHMC rises from about 100 to a grey line near 80,000, SGLD comes close to it, and the two optimisers stay together below 300."}}
+# %% mystnb={"figure": {"caption": "Squared length of the weight vector. The posterior's mass lies near 79,510 (grey), far from the mode, towards which the optimisers go. The curves of the two optimisers coincide.", "name": "fig-digits-length"}, "image": {"alt": "Squared length on a logarithmic scale against the epoch. SGHMC rises from about 100 to a grey line near 80,000, SGLD comes close to it, and the two optimisers stay together below 300."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.3))
 epochs = torch.arange(1, num_epochs + 1)
 for name, values in lengths.items():
@@ -245,7 +242,7 @@ averaged = {
     for name in ("SGLD", "SGHMC")
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-curves", "caption": "Error (above) and log score (below) on the test digits, one run each, against epochs. Thin: the last network. Thick: the average over all networks since epoch 100."}, "image": {"alt": "Two panels against the epoch. The thin curves of the two optimisers lie close together and are smooth. The thin curves of SGLD and SGHMC lie far above them and jump. The thick curve of SGHMC's average ends lowest in error; in log score it comes down to the optimisers' curves."}}
+# %% mystnb={"figure": {"caption": "Error (above) and log score (below) on the test digits, one run each, against epochs. Thin: the last network. Thick: the average over all networks since epoch 100.", "name": "fig-digits-curves"}, "image": {"alt": "Two panels against the epoch. The thin curves of the two optimisers lie close together and are smooth. The thin curves of SGLD and SGHMC lie far above them and jump. The thick curve of SGHMC's average ends lowest in error; in log score it comes down to the optimisers' curves."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(5.4, 6.2), sharex=True)
 for name, curve in last.items():
     style = {
@@ -409,7 +406,7 @@ overconfidence = {
     for name, (p, _) in chosen.items()
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-calibration", "caption": "Above: accuracy against confidence on the test digits, in bins with at least ten digits, with two standard errors; on the grey line a network is right as often as it says. Below: the entropy of the predictions on letters, which are no digits at all."}, "image": {"alt": "Above, accuracy against confidence: the points of SGHMC's average lie above the grey diagonal, those of SGD with momentum mostly below it. Below, two histograms of entropy on letters: that of SGD with momentum has more letters near zero, that of SGHMC's average more at large entropy."}}
+# %% mystnb={"figure": {"caption": "Above: accuracy against confidence on the test digits, in bins with at least ten digits, with two standard errors; on the grey line a network is right as often as it says. Below: the entropy of the predictions on letters, which are no digits at all.", "name": "fig-digits-calibration"}, "image": {"alt": "Above, accuracy against confidence: the points of SGHMC's average lie above the grey diagonal, those of SGD with momentum mostly below it. Below, two histograms of entropy on letters: that of SGD with momentum has more letters near zero, that of SGHMC's average more at large entropy."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5, 6.6))
 left.plot([0.2, 1], [0.2, 1], color=TRUTH, zorder=0)
 for (name, (p, q)), label, shift in zip(
@@ -501,7 +498,7 @@ claim(
 #
 # {numref}`fig-digits-unsure` shows the sixteen test digits of which the average is least sure.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-digits-unsure", "caption": "The sixteen test digits with the largest entropy of SGHMC's averaged prediction: above each its class, then the two most probable classes."}, "image": {"alt": "Sixteen handwritten digits, many of them oddly written, each with its class and the two most probable classes."}}
+# %% mystnb={"figure": {"caption": "The sixteen test digits with the largest entropy of SGHMC's averaged prediction: above each its class, then the two most probable classes.", "name": "fig-digits-unsure"}, "image": {"alt": "Sixteen handwritten digits, many of them oddly written, each with its class and the two most probable classes."}} tags=["hide-input"]
 averaged_digits = chosen["SGHMC"][0]
 unsure = predictive_entropy(averaged_digits).topk(16).indices
 figure, panels = plt.subplots(4, 4, figsize=(4.4, 5.2))

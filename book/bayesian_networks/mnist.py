@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -214,7 +211,7 @@ for end in range(K, T + 1, K):
     displacement["fresh"].append(float(weights @ weights))
     displacement["passes"].append(float(weights @ correlation[:end, :end] @ weights))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-passes", "caption": "Variance of the displacement that the gradient noise causes, in units of $(\\eta/\\alpha)^2V$, with $\\alpha = 0.01$ and 100 steps a round, when the gradient is frozen."}, "image": {"alt": "Variance on a logarithmic scale against rounds one to ten. With fresh minibatches it grows from below 100 to about 900; with passes it stays flat, near four."}}
+# %% mystnb={"figure": {"caption": "Variance of the displacement that the gradient noise causes, in units of $(\\eta/\\alpha)^2V$, with $\\alpha = 0.01$ and 100 steps a round, when the gradient is frozen.", "name": "fig-mnist-passes"}, "image": {"alt": "Variance on a logarithmic scale against rounds one to ten. With fresh minibatches it grows from below 100 to about 900; with passes it stays flat, near four."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 for name, style in (("fresh", "--"), ("passes", "-")):
     axes.semilogy(
@@ -344,7 +341,7 @@ for method, names in {
             kind="stored",
         )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-curves", "caption": "Error (above) and log loss (below) on the 10,000 test digits, against rounds of 100 gradient evaluations: mean of five seeds, and a band from the least to the largest. Samplers: the average of all networks since round 50; optimisers: the last network."}, "image": {"alt": "Two panels against rounds up to 800. The averages of the samplers fall smoothly; SGHMC's error ends near 1.6 per cent, below the others. The last networks of the two optimisers have wide bands, and that of SGD with momentum jumps up and down. In log loss the optimisers end lowest."}}
+# %% mystnb={"figure": {"caption": "Error (above) and log loss (below) on the 10,000 test digits, against rounds of 100 gradient evaluations: mean of five seeds, and a band from the least to the largest. Samplers: the average of all networks since round 50; optimisers: the last network.", "name": "fig-mnist-curves"}, "image": {"alt": "Two panels against rounds up to 800. The averages of the samplers fall smoothly; SGHMC's error ends near 1.6 per cent, below the others. The last networks of the two optimisers have wide bands, and that of SGD with momentum jumps up and down. In log loss the optimisers end lowest."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(5.6, 6.6), sharex=True)
 for method, content in runs.items():
     at = [r for r in content[0]["curve"]["round"] if r > 50]
@@ -943,7 +940,7 @@ claim(
 #
 # The precisions go where the data send them: {numref}`fig-mnist-precisions` shows a narrow prior for $W_1$, and wide ones for the biases of the hidden layer and for $W_2$.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-precisions", "caption": "Stored runs with seed 0. Above: precisions drawn by the Gibbs step of SGHMC. Below: the squared length of all weights, SGHMC with shuffled passes and with fresh minibatches, SGLD, and the last networks of the two optimisers. The samplers have not come to rest after 800 rounds."}, "image": {"alt": "Above, four precisions on a logarithmic scale against the round: that of the first weights falls from twenty to two, that of the hidden biases falls lowest, and that of the output biases jumps about. Below, squared lengths: those of the samplers go on rising, those of the optimisers are flat and far lower."}}
+# %% mystnb={"figure": {"caption": "Stored runs with seed 0. Above: precisions drawn by the Gibbs step of SGHMC. Below: the squared length of all weights, SGHMC with shuffled passes and with fresh minibatches, SGLD, and the last networks of the two optimisers. The samplers have not come to rest after 800 rounds.", "name": "fig-mnist-precisions"}, "image": {"alt": "Above, four precisions on a logarithmic scale against the round: that of the first weights falls from twenty to two, that of the hidden biases falls lowest, and that of the output biases jumps about. Below, squared lengths: those of the samplers go on rising, those of the optimisers are flat and far lower."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.4, 6.2), sharex=True)
 curve = runs[sghmc][0]["curve"]
 for name, values, style in zip(
@@ -998,7 +995,7 @@ for method in (sghmc, "SGHMC, fresh minibatches", momentum):
         for seed in range(2)
     ]
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-mnist-live", "caption": "The small experiment, run while this page was built: log loss on 1,000 test digits, of the average (thick) and of the last network (thin), two seeds."}, "image": {"alt": "Log loss against the round. SGD with momentum comes down quickest and ends lowest; the thick averages of SGHMC, with passes and with fresh minibatches, lie above it, and its thin single networks above those."}}
+# %% mystnb={"figure": {"caption": "The small experiment, run while this page was built: log loss on 1,000 test digits, of the average (thick) and of the last network (thin), two seeds.", "name": "fig-mnist-live"}, "image": {"alt": "Log loss against the round. SGD with momentum comes down quickest and ends lowest; the thick averages of SGHMC, with passes and with fresh minibatches, lie above it, and its thin single networks above those."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.6))
 for method, content in live.items():
     for number, run in enumerate(content):

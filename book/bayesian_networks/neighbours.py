@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -83,7 +80,7 @@ drawn = {
     "Laplace": laplace(one_unit, modes[:2], 150),
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-idea", "caption": "The posterior of two weights (contours) and what each method draws. Exact draws fill both modes. Dropout's are four points, its weights there or not. The members of an ensemble, and snapshots of one descent, sit at modes. SWAG and Laplace's approximation put a Gaussian at a mode, one as wide as descent rattles, the other as wide as the energy is curved; Laplace's is drawn at two members' modes."}, "image": {"alt": "Six panels with the contours of two banana-shaped modes. Exact draws fill both, dropout gives four points of which three lie outside, ensemble and snapshots are dots at the modes, SWAG is a narrow upright cloud at one mode, Laplace a broad ellipse at two."}}
+# %% mystnb={"figure": {"caption": "The posterior of two weights (contours) and what each method draws. Exact draws fill both modes. Dropout's are four points, its weights there or not. The members of an ensemble, and snapshots of one descent, sit at modes. SWAG and Laplace's approximation put a Gaussian at a mode, one as wide as descent rattles, the other as wide as the energy is curved; Laplace's is drawn at two members' modes.", "name": "fig-neighbours-idea"}, "image": {"alt": "Six panels with the contours of two banana-shaped modes. Exact draws fill both, dropout gives four points of which three lie outside, ensemble and snapshots are dots at the modes, SWAG is a narrow upright cloud at one mode, Laplace a broad ellipse at two."}} tags=["hide-input"]
 PLACES = torch.linspace(-5, 5, 401)
 plane = torch.cartesian_prod(PLACES, PLACES)
 mass = (-one_unit.energy(plane).double()).softmax(0)
@@ -309,7 +306,7 @@ for number in (30, 300, 3_000):
     many = torch.zeros(64, 2, dtype=DOUBLE)
     trained[number] = dropout(posterior, many, 200, rate=rate, num_steps=800, seed=1)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-dropout", "caption": "Standard deviation of the prediction at x = (1, 1) against the number of examples: dropout at three rates by the closed form (lines) and by training at p = 0.2 (points), and the posterior (grey). The posterior's falls like the root of N; dropout's does not fall."}, "image": {"alt": "Log-log plot. The grey line falls from about a quarter to a hundredth. Three lines for rates 0.05, 0.2 and 0.5 are nearly level; points lie on the middle one."}}
+# %% mystnb={"figure": {"caption": "Standard deviation of the prediction at x = (1, 1) against the number of examples: dropout at three rates by the closed form (lines) and by training at p = 0.2 (points), and the posterior (grey). The posterior's falls like the root of N; dropout's does not fall.", "name": "fig-neighbours-dropout"}, "image": {"alt": "Log-log plot. The grey line falls from about a quarter to a hundredth. Three lines for rates 0.05, 0.2 and 0.5 are nearly level; points lie on the middle one."}} tags=["hide-input"]
 numbers = [30, 100, 300, 1_000, 3_000, 10_000]
 
 
@@ -553,7 +550,7 @@ two = torch.tensor([[0.2], [1.2]], dtype=DOUBLE)
 slowly = dict(num_steps=400, learning_rate=0.02)
 hardened = {e: ensemble(few, two, adversarial=e, **slowly) for e in (0.1, 0.4, 0.8)}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-adversarial", "caption": "The best weight of a regression with one input, trained with adversarial examples of size ϵ: the minimum of the closed form with 50 and 500 examples (lines), and ensembles of two members on the 50 (points). The weight that made the data is 1 (grey)."}, "image": {"alt": "Two lines that fall from about one at epsilon zero to zero before epsilon is two; three pairs of points lie on the line of 50 examples."}}
+# %% mystnb={"figure": {"caption": "The best weight of a regression with one input, trained with adversarial examples of size $\\epsilon$: the minimum of the closed form with 50 and 500 examples (lines), and ensembles of two members on the 50 (points). The weight that made the data is 1 (grey).", "name": "fig-neighbours-adversarial"}, "image": {"alt": "Two lines that fall from about one at epsilon zero to zero before epsilon is two; three pairs of points lie on the line of 50 examples."}} tags=["hide-input"]
 figure, axes = plt.subplots()
 for number, style in ((50, "-"), (500, "--")):
     axes.plot(
@@ -715,7 +712,7 @@ for multiple in (0.25, 1, 4):
     iterates = sample(descent, noisy, centres, length, **pace)
     swags[multiple] = swag(iterates, 20, rank=length)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-neighbours-swag", "caption": "Width of SWAG's predictions against the step size of the descent, over the best single rate of constant SGD: exact laws (lines) and 400 runs (points, two standard errors) along the long and the short axis of the posterior, whose own width is 1 (grey). No step size is right for both."}, "image": {"alt": "Two rising lines on a log-log plot. That of the short axis crosses one at about a half, that of the long axis at about five."}}
+# %% mystnb={"figure": {"caption": "Width of SWAG's predictions against the step size of the descent, over the best single rate of constant SGD: exact laws (lines) and 400 runs (points, two standard errors) along the long and the short axis of the posterior, whose own width is 1 (grey). No step size is right for both.", "name": "fig-neighbours-swag"}, "image": {"alt": "Two rising lines on a log-log plot. That of the short axis crosses one at about a half, that of the long axis at about five."}} tags=["hide-input"]
 multiples = torch.logspace(-1.3, 1, 24).tolist()
 exact_widths = torch.stack(
     [

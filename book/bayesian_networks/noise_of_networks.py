@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -220,7 +217,7 @@ more = "n = 100, friction by weight"
 network_runs[more, "zero"] = follow(100, 8, by_weight, 0.0)
 network_runs[more, "online"] = follow(100, 8, by_weight, online)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-network", "caption": "The digits' network. Top: temperature of the weights against their noise over friction, in bins, with 1 + β/α (solid: nothing is taken away) and max(1, β/α) (dashed: all that can be). Friction by weight (triangles) is in the lower panel only. Bottom: log score of a chain's averaged prediction, with two standard errors over chains, against the time of a step on the machine that built this page."}, "image": {"alt": "Top: points of the runs without an estimate rise along the solid line; those with the estimate stay near 1 for small noise and rise where the noise approaches the friction. Bottom: at n = 100 the score falls from neither, over the estimate alone and friction by weight alone, to both together; at n = 500 two points stand side by side."}}
+# %% mystnb={"figure": {"caption": "The digits' network. Top: temperature of the weights against their noise over friction, in bins, with $1 + \\beta/\\alpha$ (solid: nothing is taken away) and $\\max(1, \\beta/\\alpha)$ (dashed: all that can be). Friction by weight (triangles) is in the lower panel only. Bottom: log score of a chain's averaged prediction, with two standard errors over chains, against the time of a step on the machine that built this page.", "name": "fig-estimate-network"}, "image": {"alt": "Top: points of the runs without an estimate rise along the solid line; those with the estimate stay near 1 for small noise and rise where the noise approaches the friction. Bottom: at n = 100 the score falls from neither, over the estimate alone and friction by weight alone, to both together; at n = 500 two points stand side by side."}} tags=["hide-input"]
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.4, 7.6))
 edges = torch.logspace(-3, 1, 13)
 middles = (edges[1:] * edges[:-1]).sqrt()
@@ -422,7 +419,7 @@ sizes = [100 * 784, 100, 10 * 100, 10]
 layers = ("hidden weights", "hidden biases", "output weights", "output biases")
 by_layer = dict(zip(layers, over_friction.split(sizes), strict=True))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-where", "caption": "Noise over friction in the 784–100–10 network with n = 500, after 400 steps. Top: hidden weights, averaged over the 100 units, at the pixel from which they come. Bottom: the 10 × 100 output weights. Note the two scales."}, "image": {"alt": "Top: a map of the 28 by 28 pixels, bright in the middle, where digits are written, and black at the edges. Bottom: a map of ten rows and a hundred columns; some columns, the hidden units that are much in use, are bright in most rows, many are dark."}}
+# %% mystnb={"figure": {"caption": "Noise over friction in the 784-100-10 network with $n = 500$, after 400 steps. Top: hidden weights, averaged over the 100 units, at the pixel from which they come. Bottom: the $10 \\times 100$ output weights. Note the two scales.", "name": "fig-noise-where"}, "image": {"alt": "Top: a map of the 28 by 28 pixels, bright in the middle, where digits are written, and black at the edges. Bottom: a map of ten rows and a hundred columns; some columns, the hidden units that are much in use, are bright in most rows, many are dark."}} tags=["hide-input"]
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.4, 5.8), height_ratios=(2, 1))
 pixels = by_layer["hidden weights"].view(100, 28, 28).mean(0)
 shown = top.imshow(pixels, cmap="magma", vmin=0)
@@ -435,7 +432,7 @@ bottom.set(xlabel="hidden unit", ylabel="digit", title="output weights")
 figure.colorbar(shown, cax=bottom.inset_axes([1.02, 0, 0.02, 1]))
 plt.show()
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-estimate-layers", "caption": "The same network: share of a layer's weights whose noise is more than so many times the friction. The grey line is where noise and friction are equal."}, "image": {"alt": "Four falling curves on a logarithmic axis. The curve of the hidden weights lies far to the left; that of the output weights reaches furthest to the right, with a part beyond the line at one."}}
+# %% mystnb={"figure": {"caption": "The same network: share of a layer's weights whose noise is more than so many times the friction. The grey line is where noise and friction are equal.", "name": "fig-estimate-layers"}, "image": {"alt": "Four falling curves on a logarithmic axis. The curve of the hidden weights lies far to the left; that of the output weights reaches furthest to the right, with a part beyond the line at one."}} tags=["hide-input"]
 figure, axes = plt.subplots()
 axes.axvline(1, color=TRUTH, zorder=0)
 for (layer, values), style in zip(

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -144,7 +141,7 @@ claim(
 # It is that of a stone thrown along a hillside, and it goes on in both directions of time: wherever one looks along it, forwards or backwards, it runs downhill.
 # {numref}`fig-sgnuts-slope` shows three such paths.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-slope", "caption": "Three paths of eight states on the same slope, downhill being down, all with the same momentum along the slope at the start (ring). A path to one side of its start runs one way. A path to both sides comes up and goes down again: when the slope is steep, its two ends run away from each other and down together, and the criterion calls that a U-turn."}, "image": {"alt": "Left, a parabola falling from its top at the ring to the right, called straight. Middle, a parabola with five states right of the ring and two left of it, called a turn. Right, the mirror image with the longer arm on the left, also called a turn."}}
+# %% mystnb={"figure": {"caption": "Three paths of eight states on the same slope, downhill being down, all with the same momentum along the slope at the start (ring). A path to one side of its start runs one way. A path to both sides comes up and goes down again: when the slope is steep, its two ends run away from each other and down together, and the criterion calls that a U-turn.", "name": "fig-sgnuts-slope"}, "image": {"alt": "Left, a parabola falling from its top at the ring to the right, called straight. Middle, a parabola with five states right of the ring and two left of it, called a turn. Right, the mirror image with the longer arm on the left, also called a turn."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 3, figsize=(5.5, 2.4), sharey=True)
 for axes, (before, after) in zip(panels, ((0, 7), (2, 5), (5, 2)), strict=True):
     steps = torch.arange(-before, after + 1)
@@ -253,7 +250,7 @@ for name, (friction, step_size) in frictions.items():
         )
         depths[name].append(float(draws.statistics["depth"].double().mean()))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-depths", "caption": "Mean depth of the trees on a standard normal law, at most 8, against the number of dimensions. The more dimensions, the less chance has the noise to fake a turn."}, "image": {"alt": "Mean depth against dimensions from one to ten thousand. The overdamped line rises from two to the limit of eight; the underdamped one rises to five at a hundred dimensions and stays there."}}
+# %% mystnb={"figure": {"caption": "Mean depth of the trees on a standard normal law, at most 8, against the number of dimensions. The more dimensions, the less chance has the noise to fake a turn.", "name": "fig-sgnuts-depths"}, "image": {"alt": "Mean depth against dimensions from one to ten thousand. The overdamped line rises from two to the limit of eight; the underdamped one rises to five at a hundred dimensions and stays there."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6, 3))
 for (name, values), style in zip(depths.items(), ("o-", "s--"), strict=True):
     axes.semilogx(dims, values, style, color=COLOURS["SGNUTS"], label=name)
@@ -355,7 +352,7 @@ cold = sample(kernel, Bowl(), torch.zeros(300, 100), num_samples=4, seed=4)
 # distance of the mean square from its limit, which starts at one: (draws, chains)
 left = 1 - cold.samples.square().mean(-1)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-worth", "caption": "What a gradient is worth when it is spent in a tree of a given depth, in gradients of SGHMC, for the weights that follow the prior. Grey: the bound of the proposition, one half."}, "image": {"alt": "Three curves of the worth against the depth from 3 to 12. All rise from near zero to 0.4 at depth ten. That of the live settings falls after it, the two others rise to less than 0.47 at depth twelve; none touches the grey line at one half."}}
+# %% mystnb={"figure": {"caption": "What a gradient is worth when it is spent in a tree of a given depth, in gradients of SGHMC, for the weights that follow the prior. Grey: the bound of the proposition, one half.", "name": "fig-sgnuts-worth"}, "image": {"alt": "Three curves of the worth against the depth from 3 to 12. All rise from near zero to 0.4 at depth ten. That of the live settings falls after it, the two others rise to less than 0.47 at depth twelve; none touches the grey line at one half."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6, 3.2))
 for (name, values), style in zip(worth.items(), ("o-", "s--", "^:"), strict=True):
     axes.plot(tree_depths, values, style, ms=4, color=COLOURS["SGNUTS"], label=name)
@@ -430,7 +427,7 @@ for dim in dims:
         draws = sample(kernel, Bowl(), position, 25, warm_up=8, seed=6)
         values.append(float(draws.samples.square().mean()))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-dimensions", "caption": "Variance of a coordinate of a standard normal law under SGNUTS with trees of depth 6 at most, against the number of dimensions."}, "image": {"alt": "The variance with equal weights stays at one; with energy weights it is about two thirds in one and in ten dimensions, and rises to almost one in ten thousand."}}
+# %% mystnb={"figure": {"caption": "Variance of a coordinate of a standard normal law under SGNUTS with trees of depth 6 at most, against the number of dimensions.", "name": "fig-sgnuts-dimensions"}, "image": {"alt": "The variance with equal weights stays at one; with energy weights it is about two thirds in one and in ten dimensions, and rises to almost one in ten thousand."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6, 3))
 axes.semilogx(
     dims,
@@ -513,7 +510,7 @@ potential_energy = float(
     posterior.energy(torch.randn(1, posterior.dim, generator=seeded))
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-live", "caption": "Runs on 4,000 digits. Top: accuracy of the last network on 1,000 test digits, from a draw from the prior. Middle: squared length of the weights over their number. Bottom: the thermometer from a small start, with the exact expectations in grey; a tree moves by leaps, and three of them are shown. All weights share a tree's leap, so a run need not lie on the squares."}, "image": {"alt": "Three panels, one above the other, over gradients. Accuracy: the run with fresh momenta rises first, plain SGHMC rises late. Length: plain SGHMC climbs to about twice the length and comes back slowly, the others stay near one. Thermometer: SGHMC follows a smooth grey curve towards one; SGNUTS leaps three times, first to a place far below its grey square, then to places near the next two."}}
+# %% mystnb={"figure": {"caption": "Runs on 4,000 digits. Top: accuracy of the last network on 1,000 test digits, from a draw from the prior. Middle: squared length of the weights over their number. Bottom: the thermometer from a small start, with the exact expectations in grey; a tree moves by leaps, and three of them are shown. All weights share a tree's leap, so a run need not lie on the squares.", "name": "fig-sgnuts-live"}, "image": {"alt": "Three panels, one above the other, over gradients. Accuracy: the run with fresh momenta rises first, plain SGHMC rises late. Length: plain SGHMC climbs to about twice the length and comes back slowly, the others stay near one. Thermometer: SGHMC follows a smooth grey curve towards one; SGNUTS leaps three times, first to a place far below its grey square, then to places near the next two."}} tags=["hide-input"]
 figure, panels = plt.subplots(3, 1, figsize=(6.4, 8.4))
 for method, run in live.items():
     curve, (colour, dashes) = run["curve"], styles[method]
@@ -649,7 +646,7 @@ table(columns, "Fashion-MNIST")
 print(f"{seeds} seeds, means and standard deviations of one run.")
 print(who_ran(result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgnuts-full", "caption": "Accuracy of the last network on the test images (above) and squared length of the weights over their number (below), against gradients: mean over five seeds (line), and from the smallest to the largest (band). Networks of a tree count from the end of the tree."}, "image": {"alt": "Four panels. On MNIST the line of SGHMC with fresh momenta rises first, then that of plain SGHMC, which the hybrid overtakes after 1,100 gradients; fresh momenta and the hybrid end near 0.95, SGNUTS has a wide band, and the line of our reading stays below 0.85. On Fashion-MNIST all bands are wide and overlap. Below, the line of SGHMC climbs to three and a half or four and comes back slowly, the bands of the tree samplers reach nearly as high, and with fresh momenta the length stays at one."}}
+# %% mystnb={"figure": {"caption": "Accuracy of the last network on the test images (above) and squared length of the weights over their number (below), against gradients: mean over five seeds (line), and from the smallest to the largest (band). Networks of a tree count from the end of the tree.", "name": "fig-sgnuts-full"}, "image": {"alt": "Four panels. On MNIST the line of SGHMC with fresh momenta rises first, then that of plain SGHMC, which the hybrid overtakes after 1,100 gradients; fresh momenta and the hybrid end near 0.95, SGNUTS has a wide band, and the line of our reading stays below 0.85. On Fashion-MNIST all bands are wide and overlap. Below, the line of SGHMC climbs to three and a half or four and comes back slowly, the bands of the tree samplers reach nearly as high, and with fresh momenta the length stays at one."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 2, figsize=(5.5, 5.6), sharex=True)
 accuracies = {}
 at = torch.arange(0, 7_001, 100)

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -167,7 +164,7 @@ for h in curvatures:
     temperature["held"].append(float(h * chain.stationary_covariance()[0, 0]))
 middle = 20  # h = 100
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-exact", "caption": "Exact results for a Gaussian direction of curvature $h$, with $\\varepsilon m$ fixed, $\\eta = 2\\cdot10^{-6}$ and $\\alpha = 0.01$ at $m = 1$, and $V = 100\\,h$. Above: the temperature at which the chain samples that direction; one would be right (grey). Below: gradient evaluations for one independent draw."}, "image": {"alt": "Above, temperature against curvature: it rises from one, first for m = 1, later for m = 3 and m = 5; crosses for a held minibatch with m = 5 lie on the curve of m = 1. Below, gradients a draw fall with the curvature; at small curvature m = 5 takes five times as many as m = 1."}}
+# %% mystnb={"figure": {"caption": "Exact results for a Gaussian direction of curvature $h$, with $\\varepsilon m$ fixed, $\\eta = 2\\cdot10^{-6}$ and $\\alpha = 0.01$ at $m = 1$, and $V = 100\\,h$. Above: the temperature at which the chain samples that direction; one would be right (grey). Below: gradient evaluations for one independent draw.", "name": "fig-steps-exact"}, "image": {"alt": "Above, temperature against curvature: it rises from one, first for m = 1, later for m = 3 and m = 5; crosses for a held minibatch with m = 5 lie on the curve of m = 1. Below, gradients a draw fall with the curvature; at small curvature m = 5 takes five times as many as m = 1."}} tags=["hide-input"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 6), sharex=True)
 for m, look in LOOKS.items():
     above.loglog(curvatures, temperature[m], **look, label=f"m = {m}")
@@ -255,7 +252,7 @@ show_table(
 )
 print(who_ran(result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-curves", "caption": "MNIST with $m$ steps a sample, $\\varepsilon m$ fixed, mean of five seeds: log loss of the last network (thin) and of the average since the warm-up (thick). Above: against samples; below: against gradient evaluations."}, "image": {"alt": "Log loss on a logarithmic scale. The thin curves of last networks lie between 0.3 and 0.6 at the end. The thick curves of averages start at the end of the warm-up and fall to 0.2 or below. In the lower panel the thick curve of m = 1 ends lowest."}}
+# %% mystnb={"figure": {"caption": "MNIST with $m$ steps a sample, $\\varepsilon m$ fixed, mean of five seeds: log loss of the last network (thin) and of the average since the warm-up (thick). Above: against samples; below: against gradient evaluations.", "name": "fig-steps-curves"}, "image": {"alt": "Log loss on a logarithmic scale. The thin curves of last networks lie between 0.3 and 0.6 at the end. The thick curves of averages start at the end of the warm-up and fall to 0.2 or below. In the lower panel the thick curve of m = 1 ends lowest."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(5.4, 6.4), sharey=True)
 for name, content in runs.items():
     m, curve = int(name.split(",")[0][-1]), content[0]["curve"]
@@ -433,7 +430,7 @@ for name, plan in chosen.items():
     run = Run(plan, prepared.network(), prepared.train, prepared.test)
     live[name] = run.go(progress=False)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-steps-live", "caption": "Run while this page was built, on 4,000 digits: error of the last network against gradient evaluations."}, "image": {"alt": "Four curves of the test error. The two of m = 5 with fresh minibatches lie well below that of m = 1 at the end; the one at equal samples goes on five times as far. The fourth, with the minibatch held, goes as far and stays as high as m = 1."}}
+# %% mystnb={"figure": {"caption": "Run while this page was built, on 4,000 digits: error of the last network against gradient evaluations.", "name": "fig-steps-live"}, "image": {"alt": "Four curves of the test error. The two of m = 5 with fresh minibatches lie well below that of m = 1 at the end; the one at equal samples goes on five times as far. The fourth, with the minibatch held, goes as far and stays as high as m = 1."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.4))
 for name, run in live.items():
     per_round = run["gradient_evaluations"] / run["plan"]["rounds"]

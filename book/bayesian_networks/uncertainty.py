@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -75,7 +72,7 @@ def disagreement(probabilities):
     return float(average - predictive_entropy(probabilities).mean())
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-idea", "caption": "Two reasons for one average. Above, both networks are unsure, and they agree. Below, each is sure, and they disagree. The average, on the right, is the same, and so is its entropy."}, "image": {"alt": "Two rows of three bar charts over the classes 4 and 9. Upper row: network 1, network 2 and their average all give one half to each class. Lower row: network 1 gives all to 4, network 2 gives all to 9, and their average gives one half to each."}}
+# %% mystnb={"figure": {"caption": "Two reasons for one average. Above, both networks are unsure, and they agree. Below, each is sure, and they disagree. The average, on the right, is the same, and so is its entropy.", "name": "fig-uncertainty-idea"}, "image": {"alt": "Two rows of three bar charts over the classes 4 and 9. Upper row: network 1, network 2 and their average all give one half to each class. Lower row: network 1 gives all to 4, network 2 gives all to 9, and their average gives one half to each."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 3, figsize=(5.4, 3.6), sharey=True)
 for row, networks in zip(panels, (unsure, apart), strict=True):
     shown = [*networks, networks.mean(0)]
@@ -280,7 +277,7 @@ show_table(
 print(who_ran(result))
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-entropy", "caption": "Entropy of the predictions on digits, letters and clothes: mean over five seeds, and a band from the least to the largest. The largest possible entropy is log 10 = 2.30."}, "image": {"alt": "Three histograms on a logarithmic scale. On digits all three methods fall steeply from zero entropy. On letters SGHMC's average has most of its mass above one nat; the two optimisers have their tallest bins at zero, about half of their mass below 0.6 or 0.7 nats, and a tail to two. On clothes SGHMC's has less mass near zero than the other two."}}
+# %% mystnb={"figure": {"caption": "Entropy of the predictions on digits, letters and clothes: mean over five seeds, and a band from the least to the largest. The largest possible entropy is log 10 = 2.30.", "name": "fig-uncertainty-entropy"}, "image": {"alt": "Three histograms on a logarithmic scale. On digits all three methods fall steeply from zero entropy. On letters SGHMC's average has most of its mass above one nat; the two optimisers have their tallest bins at zero, about half of their mass below 0.6 or 0.7 nats, and a tail to two. On clothes SGHMC's has less mass near zero than the other two."}} tags=["hide-input"]
 def look(method):
     """Colour and line of a method."""
     line = {sghmc: "-", point: "--", path: ":"}[method]
@@ -359,7 +356,7 @@ claim(
 # A classifier that may say *I do not know* hands its least sure inputs to a person.
 # How fast does the error among the rest fall ({numref}`fig-uncertainty-rejection`)?
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-rejection", "caption": "Above: error on the test digits that are left when those of largest entropy are rejected; mean of five seeds and a band from the least to the largest. Below: the error of SGHMC's average less that of each rival, with a 95 % interval of the paired t-test. The shares rejected are not to scale."}, "image": {"alt": "Above, three curves fall together from below two per cent to nearly zero as up to twenty per cent of the digits are rejected. Below, differences with intervals: all lie below zero where nothing or half a per cent is rejected; those against the path average hold zero from one per cent on, those against the last network from three to ten."}}
+# %% mystnb={"figure": {"caption": "Above: error on the test digits that are left when those of largest entropy are rejected; mean of five seeds and a band from the least to the largest. Below: the error of SGHMC's average less that of each rival, with a 95 % interval of the paired t-test. The shares rejected are not to scale.", "name": "fig-uncertainty-rejection"}, "image": {"alt": "Above, three curves fall together from below two per cent to nearly zero as up to twenty per cent of the digits are rejected. Below, differences with intervals: all lie below zero where nothing or half a per cent is rejected; those against the path average hold zero from one per cent on, those against the last network from three to ten."}} tags=["hide-input"]
 shares = result["shares"]
 places = np.arange(len(shares))
 
@@ -463,7 +460,7 @@ claim(
 #
 # How often is a network right about the digits themselves, not turned, where it says that it is 90 % sure ({numref}`fig-uncertainty-calibration`)?
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-calibration", "caption": "Accuracy against confidence on the test digits, the five seeds together, in ten bins of equal width with at least 100 predictions; on the grey line a network is right as often as it says."}, "image": {"alt": "Accuracy against confidence. The points of SGHMC's average lie above the grey diagonal, those of the optimiser's last network and path average close to it."}}
+# %% mystnb={"figure": {"caption": "Accuracy against confidence on the test digits, the five seeds together, in ten bins of equal width with at least 100 predictions; on the grey line a network is right as often as it says.", "name": "fig-uncertainty-calibration"}, "image": {"alt": "Accuracy against confidence. The points of SGHMC's average lie above the grey diagonal, those of the optimiser's last network and path average close to it."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(4.6, 4))
 axes.plot([0, 1], [0, 1], color=TRUTH)
 for method, runs in methods.items():
@@ -514,7 +511,7 @@ for rival in rivals:
 # A turned digit is still a digit, but fewer and fewer of the training digits look like it ({numref}`fig-uncertainty-digits`).
 # An honest prediction loses confidence as fast as it loses accuracy. {numref}`fig-uncertainty-turned` shows that none of the three does, and that in error and log loss the order of the curves changes between 45° and 90°.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-digits", "caption": "Three digits as the networks see them, turned by 0 to 90 degrees."}, "image": {"alt": "Three rows of seven pictures: a 2, a 4 and a 7, each upright on the left and turned further anticlockwise until it lies on its side on the right."}}
+# %% mystnb={"figure": {"caption": "Three digits as the networks see them, turned by 0 to 90 degrees.", "name": "fig-uncertainty-digits"}, "image": {"alt": "Three rows of seven pictures: a 2, a 4 and a 7, each upright on the left and turned further anticlockwise until it lies on its side on the right."}} tags=["hide-input"]
 _, test = digits()
 figure, panels = plt.subplots(3, 7, figsize=(5.4, 2.6))
 for row, digit in zip(panels, (2, 4, 7), strict=True):
@@ -528,7 +525,7 @@ for row, digit in zip(panels, (2, 4, 7), strict=True):
             axes.set_title(f"{angle}°", fontsize=9)
 plt.show()
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-uncertainty-turned", "caption": "Error, log loss and calibration error on the test digits, turned by an angle: mean of five seeds, and a band from the least to the largest. The grey line is the log loss of a prediction that knows nothing and says so, log 10."}, "image": {"alt": "Three panels against the angle. The error rises from below two to more than eighty per cent for all three methods alike. The log loss rises to between five and six; SGHMC's is lowest near 45 degrees and highest at 90. The calibration error of SGHMC's average is lowest from 30 degrees on."}}
+# %% mystnb={"figure": {"caption": "Error, log loss and calibration error on the test digits, turned by an angle: mean of five seeds, and a band from the least to the largest. The grey line is the log loss of a prediction that knows nothing and says so, log 10.", "name": "fig-uncertainty-turned"}, "image": {"alt": "Three panels against the angle. The error rises from below two to more than eighty per cent for all three methods alike. The log loss rises to between five and six; SGHMC's is lowest near 45 degrees and highest at 90. The calibration error of SGHMC's average is lowest from 30 degrees on."}} tags=["hide-input"]
 figure, panels = plt.subplots(3, 1, figsize=(5.4, 7), sharex=True)
 names = {
     "error": "error",

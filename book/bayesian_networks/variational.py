@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -75,7 +72,7 @@ FITTED, DOUBLE = COLOURS["variational"], torch.float64
 # The divergence is not symmetric.
 # {numref}`fig-vi-ellipse` shows what either direction makes of two unknowns with correlation $\rho = 0.9$: the circle of $\mathrm{KL}(q \,\|\, \pi)$ is hardly wider than the narrow ridge, that of $\mathrm{KL}(\pi \,\|\, q)$ is as wide as either unknown alone and leaves the ridge far behind on both sides.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-ellipse", "caption": "A Gaussian posterior with correlation 0.9 (grey contours) and the nearest Gaussians with independent coordinates. Above: one standard deviation, by KL(q‖π), which a fit can compute, and by KL(π‖q), which it cannot. Below: both divergences against the variance of q's coordinates; the minima lie at 1 − ρ² and at 1, the true variance (grey)."}, "image": {"alt": "Above, long tilted contours with a small circle at their centre and a large one that is wider than they are and shorter; below, two curves with minima at 0.19 and at 1."}}
+# %% mystnb={"figure": {"caption": "A Gaussian posterior with correlation 0.9 (grey contours) and the nearest Gaussians with independent coordinates. Above: one standard deviation, by $\\mathrm{KL}(q \\| \\pi)$, which a fit can compute, and by $\\mathrm{KL}(\\pi \\| q)$, which it cannot. Below: both divergences against the variance of $q$'s coordinates; the minima lie at $1 - \\rho^2$ and at 1, the true variance (grey).", "name": "fig-vi-ellipse"}, "image": {"alt": "Above, long tilted contours with a small circle at their centre and a large one that is wider than they are and shorter; below, two curves with minima at 0.19 and at 1."}} tags=["hide-input"]
 correlation = 0.9
 target = Gaussian.correlated(correlation, DOUBLE)
 figure, (left, right) = plt.subplots(2, 1, figsize=(4.6, 6.4))
@@ -457,7 +454,7 @@ def variances(size, repeats=20, rounds=2):
 sizes = (10, 30, 100, 300, 1_000)
 measured = {size: variances(size) for size in sizes}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-variance", "caption": "Variance of the bound's gradient, summed over the 42,310 weights, against the size n of the minibatch: with one draw of the weights, and with a draw of the outputs for each example. Above in μ, below in σ; the grey line falls like 1/n."}, "image": {"alt": "Two log-log plots of falling lines; the line for drawn weights flattens at large minibatches, the one for drawn outputs goes on falling and in the lower plot lies ten to forty times lower."}}
+# %% mystnb={"figure": {"caption": "Variance of the bound's gradient, summed over the 42,310 weights, against the size $n$ of the minibatch: with one draw of the weights, and with a draw of the outputs for each example. Above in $\\mu$, below in $\\sigma$; the grey line falls like $1/n$.", "name": "fig-vi-variance"}, "image": {"alt": "Two log-log plots of falling lines; the line for drawn weights flattens at large minibatches, the one for drawn outputs goes on falling and in the lower plot lies ten to forty times lower."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(5, 6), sharex=True, sharey=True)
 for axes, part, name in zip(panels, range(2), (r"$\mu$", r"$\sigma$"), strict=True):
     for way, colour in (("weights", COLOURS["HMC"]), ("outputs", FITTED)):
@@ -533,7 +530,7 @@ claim(
 # With the densities $p_1$ and $p_2$ of the parts, $(wp_1 + (1 - w)p_2)' = -\theta_j\bigl(wp_1/\sigma_1^2 + (1 - w)p_2/\sigma_2^2\bigr)$, and $r = wp_1/(wp_1 + (1 - w)p_2)$.
 # ```
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-priors", "caption": "Log density of a weight (above) and the force towards zero (below) for N(0, 1) and for the mixture with w = ½, σ₁ = 1, σ₂ = 0.05. The mixture draws small weights to zero strongly and lets large ones be."}, "image": {"alt": "Above, a parabola and a curve with a sharp peak at zero; below, a straight line and a curve that rises steeply near zero, falls back and joins the line."}}
+# %% mystnb={"figure": {"caption": "Log density of a weight (above) and the force towards zero (below) for $N(0, 1)$ and for the mixture with $w = \\tfrac12$, $\\sigma_1 = 1$, $\\sigma_2 = 0.05$. The mixture draws small weights to zero strongly and lets large ones be.", "name": "fig-vi-priors"}, "image": {"alt": "Above, a parabola and a curve with a sharp peak at zero; below, a straight line and a curve that rises steeply near zero, falls back and joins the line."}} tags=["hide-input"]
 wide, narrow = 1.0, 0.05
 theta = torch.linspace(-1, 1, 801, dtype=DOUBLE)
 log_parts = [
@@ -624,7 +621,7 @@ functions = {
     "variational": torch.stack([on_grid(place) for place in by_fit.samples]).double(),
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-gap", "caption": "The same posterior by HMC (above, 80 chains) and by the best of four mean-field fits (below): mean and two standard deviations of the network's output. The data are dots, the curve without noise is grey; in the shaded gap there are no data."}, "image": {"alt": "Above, a band that is narrow at the data and several times wider in the gap; below, a band that is narrowest in the gap and grows steadily wider on both sides of it."}}
+# %% mystnb={"figure": {"caption": "The same posterior by HMC (above, 80 chains) and by the best of four mean-field fits (below): mean and two standard deviations of the network's output. The data are dots, the curve without noise is grey; in the shaded gap there are no data.", "name": "fig-vi-gap"}, "image": {"alt": "Above, a band that is narrow at the data and several times wider in the gap; below, a band that is narrowest in the gap and grows steadily wider on both sides of it."}} tags=["hide-input"]
 energies = torch.stack([small.energy(place) for place in by_fit.samples])
 best_fit = int((-energies - by_fit.statistics["log_density"]).mean(0).argmax())
 figure, panels = plt.subplots(2, 1, figsize=(5, 6), sharex=True, sharey=True)
@@ -824,7 +821,7 @@ def fitted_variance(alpha, num_draws):
 counts, orders = (2, 8, 64), (0.0, 0.25, 0.5, 0.75, 1.0, 2.0)
 variance_of = {(a, s): fitted_variance(a, s) for a in orders for s in counts}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-renyi", "caption": "Variance of the fitted coordinates against Rényi's order α, two coordinates of variance 1 with correlation 0.8. Line: the best q. Dots: mean over 64 fits with S draws a step. At α = 0 (grey ring: the limit of the line) the bound does not care, and what is fitted is its bias."}, "image": {"alt": "A falling curve from one at alpha zero to 0.36 at alpha one and below; dots for 64 draws lie on it from one half on, a little above it at one quarter and far above it at zero; dots for 2 draws lie below it for small alpha."}}
+# %% mystnb={"figure": {"caption": "Variance of the fitted coordinates against the order $\\alpha$ of the bound, two coordinates of variance 1 with correlation 0.8. Line: the best $q$. Dots: mean over 64 fits with $S$ draws a step. At $\\alpha = 0$ (grey ring: the limit of the line) the bound does not care, and what is fitted is its bias.", "name": "fig-vi-renyi"}, "image": {"alt": "A falling curve from one at alpha zero to 0.36 at alpha one and below; dots for 64 draws lie on it from one half on, a little above it at one quarter and far above it at zero; dots for 2 draws lie below it for small alpha."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6.4, 3.4))
 line = torch.linspace(0, 2, 200)
 axes.plot(
@@ -996,7 +993,7 @@ for length, draws in fitted.items():
         "log loss": predicted[:, 1],
     }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-arrival", "caption": "Three fits (dots) and their mean (line) for each number of Adam's steps, network 784–50–50–10 and prior N(0, 1). In the order of reading: the evidence bound divided by the number of digits; the median of σ, with what the learning rate alone makes of it (dashed); hidden units with an outgoing weight of |μ| > 2σ; test error; log loss. The bound gets better all the way, the predictions do not."}, "image": {"alt": "Five panels against the number of steps from 100 to 800: the bound rises, the median width rises on the dashed line and at 400 steps falls a little behind it, the units in use fall, the error and the log loss fall first and then rise."}}
+# %% mystnb={"figure": {"caption": "Three fits (dots) and their mean (line) for each number of Adam's steps, network 784-50-50-10 and prior $N(0, 1)$. In the order of reading: the evidence bound divided by the number of digits; the median of $\\sigma$, with what the learning rate alone makes of it (dashed); hidden units with an outgoing weight of $|\\mu| > 2\\sigma$; test error; log loss. The bound gets better all the way, the predictions do not.", "name": "fig-vi-arrival"}, "image": {"alt": "Five panels against the number of steps from 100 to 800: the bound rises, the median width rises on the dashed line and at 400 steps falls a little behind it, the units in use fall, the error and the log loss fall first and then rise."}} tags=["hide-input"]
 labels = {
     "bound": "bound / N (nats)",
     "median σ": r"median $\sigma$",
@@ -1101,7 +1098,7 @@ for name, draws in candidates.items():
     left = [prune(draws, share).samples for share in removed]
     pruned[name] = [scores(positions)[:, 0].mean() for positions in left]
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-pruned", "caption": "Test error, mean of three, when a share of the weights is set to zero: those of least |μ|/σ of fits of 200 and of 800 steps, and the smallest of a plain network."}, "image": {"alt": "Three rising curves, level until three quarters of the weights are removed and steep beyond 90 per cent; that of the longest fit starts higher and rises later."}}
+# %% mystnb={"figure": {"caption": "Test error, mean of three, when a share of the weights is set to zero: those of least $|\\mu|/\\sigma$ of fits of 200 and of 800 steps, and the smallest of a plain network.", "name": "fig-vi-pruned"}, "image": {"alt": "Three rising curves, level until three quarters of the weights are removed and steep beyond 90 per cent; that of the longest fit starts higher and rises later."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6.4, 3.3))
 left_over = [100 * (1 - share) for share in removed]
 colours = (COLOURS["SGD with momentum"], COLOURS["HMC"], FITTED)
@@ -1331,7 +1328,7 @@ print(who_ran(stored_renyi))
 # The fit as reported has taken 22 rounds of gradients, more than twice those of the fits of 10, and is no better than the evidence bound with 10.
 # As reported the error is 9.3 per cent, where their notebook stores 6.3; we do not know which of the differences named above is the cause.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-vi-report", "caption": "Variational inference and SGHMC with the same digits, network, prior and gradients, and the fit as reported. Above: test error against the processor time of the fit, after 10 and 80 rounds (22 as reported), averaged over all draws. Below: test error against the number of draws averaged, of the longest runs. Means over the seeds; bars and bands from the smallest to the largest."}, "image": {"alt": "Above, error against seconds on logarithmic axes: SGHMC lies lowest at both lengths, the fit as reported highest of the long ones. Below, falling curves against the number of draws that level off after ten to fifty."}}
+# %% mystnb={"figure": {"caption": "Variational inference and SGHMC with the same digits, network, prior and gradients, and the fit as reported. Above: test error against the processor time of the fit, after 10 and 80 rounds (22 as reported), averaged over all draws. Below: test error against the number of draws averaged, of the longest runs. Means over the seeds; bars and bands from the smallest to the largest.", "name": "fig-vi-report"}, "image": {"alt": "Above, error against seconds on logarithmic axes: SGHMC lies lowest at both lengths, the fit as reported highest of the long ones. Below, falling curves against the number of draws that level off after ten to fifty."}} tags=["hide-input"]
 looks = {
     "as reported": dict(color="black", marker="x", ls=":"),
     "SGHMC": dict(color=COLOURS["SGHMC"], marker="o", ls="-"),

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -127,7 +124,7 @@ grid = torch.linspace(-2, 2, 201, dtype=torch.float64)
 mean = features(grid) @ regression.mean
 variance = ((features(grid) @ regression.covariance) * features(grid)).sum(-1)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-regression", "caption": "The exact posterior of a cubic after eight observations: mean plus and minus two standard deviations of the curve (band), and five curves drawn from it (thin). The point estimate is the posterior's mean (thick); it knows nothing of the band. Dotted: the curve that made the data."}, "image": {"alt": "Eight dots in two groups on a wave. Through them run five thin curves and a thick one, close together among the dots. Outside them the thin curves fan out, and the band round them opens like a funnel to both sides."}}
+# %% mystnb={"figure": {"caption": "The exact posterior of a cubic after eight observations: mean plus and minus two standard deviations of the curve (band), and five curves drawn from it (thin). The point estimate is the posterior's mean (thick); it knows nothing of the band. Dotted: the curve that made the data.", "name": "fig-regression"}, "image": {"alt": "Eight dots in two groups on a wave. Through them run five thin curves and a thick one, close together among the dots. Outside them the thin curves fan out, and the band round them opens like a funnel to both sides."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.8))
 width = 2 * variance.sqrt()
 axes.fill_between(
@@ -303,7 +300,7 @@ let_through = {
     for name, (on_digits, on_letters) in doubt.items()
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-letters", "caption": "Above: the entropy of the predictions on letters. Below: the share of letters let through against the share of digits answered, for every threshold on the entropy; grey: 80 % of the digits answered."}, "image": {"alt": "Above, two histograms of the entropy on letters: the point estimate's is high from zero on, the average's is near zero at first and has its heap at 1.4. Below, two rising curves of letters let through; the average's lies below the point estimate's nearly everywhere."}}
+# %% mystnb={"figure": {"caption": "Above: the entropy of the predictions on letters. Below: the share of letters let through against the share of digits answered, for every threshold on the entropy; grey: 80 % of the digits answered.", "name": "fig-letters"}, "image": {"alt": "Above, two histograms of the entropy on letters: the point estimate's is high from zero on, the average's is near zero at first and has its heap at 1.4. Below, two rising curves of letters let through; the average's lies below the point estimate's nearly everywhere."}} tags=["hide-input"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 5.4))
 for (name, (_, on_letters)), colour in zip(
     doubt.items(), (COLOURS["SGD with momentum"], COLOURS["SGHMC"]), strict=True
@@ -361,7 +358,7 @@ claim(
 # %% [markdown]
 # It is not cured. {numref}`fig-letter-images` shows the worst: of each letter the image of which the point estimate is surest.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-letter-images", "caption": "Of each letter the image that the point estimate is surest of. Above it the digit that the point estimate names, its probability, and after the arrow the probability that the average gives to the same digit."}, "image": {"alt": "Ten pictures of the printed letters A to J, each with a digit and two probabilities. The first number is near 1 for every letter, the second is smaller, least so for C, H and I."}}
+# %% mystnb={"figure": {"caption": "Of each letter the image that the point estimate is surest of. Above it the digit that the point estimate names, its probability, and after the arrow the probability that the average gives to the same digit.", "name": "fig-letter-images"}, "image": {"alt": "Ten pictures of the printed letters A to J, each with a digit and two probabilities. The first number is near 1 for every letter, the second is smaller, least so for C, H and I."}} tags=["hide-input"]
 confidence, named = point_letters.max(-1)
 chosen = torch.stack(
     [torch.where(strange.targets == k, confidence, 0).argmax() for k in range(10)]

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -27,6 +24,8 @@
 # **You will need** derivatives, matrices and determinants. No physics.
 
 # %%
+import warnings
+
 import matplotlib.pyplot as plt
 import torch
 
@@ -38,6 +37,8 @@ from sgmc.targets import DoubleWell, Gaussian
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
+# Forward differentiation, further down, warns of a part of torch that torch itself uses.
+warnings.filterwarnings("ignore", message=r"`torch\.jit\.script` is deprecated")
 
 # %% [markdown]
 # ## Position, momentum, energy
@@ -50,7 +51,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 #
 # Two pictures show the same ball. One is the landscape, with the ball where it is. The other is the *phase plane*, a point with the coordinates $\theta$ and $r$: it tells where the ball is *and* where it goes.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-ball", "caption": "A ball in the bowl U = θ²/2, let go at θ = -1.4. Left: the ball in the landscape; the arrow is its momentum, the dashed line its total energy. Right: the same ball in the phase plane, with the path so far. The film has one full swing; the picture that stays is its end."}}
+# %% mystnb={"figure": {"caption": "A ball in the bowl $U = \\theta^2/2$, let go at $\\theta = -1.4$. Left: the ball in the landscape; the arrow is its momentum, the dashed line its total energy. Right: the same ball in the phase plane, with the path so far. The film has one full swing; the picture that stays is its end.", "name": "fig-ball"}} tags=["hide-input"]
 bowl_line = torch.linspace(-1.9, 1.9, 100)
 
 
@@ -202,7 +203,7 @@ def path(integrator, step_size, num_steps, potential=bowl, start=(0.0, 1.0)):
 short = {name: path(integrator, 0.3, 20) for name, integrator in integrators.items()}
 long = {name: path(integrator, 0.3, 3_000) for name, integrator in integrators.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-three-integrators", "caption": "Twenty steps of size 0.3 from (0, 1) in the bowl U = θ²/2. The exact path is the grey circle, the black dot the start. Explicit Euler spirals outwards, symplectic Euler runs round an ellipse, leapfrog stays close to the circle."}, "image": {"alt": "Three phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; symplectic Euler's follow a slanted ellipse about it; leapfrog's lie nearly on it."}}
+# %% mystnb={"figure": {"caption": "Twenty steps of size 0.3 from $(0, 1)$ in the bowl $U = \\theta^2/2$. The exact path is the grey circle, the black dot the start. Explicit Euler spirals outwards, symplectic Euler runs round an ellipse, leapfrog stays close to the circle.", "name": "fig-three-integrators"}, "image": {"alt": "Three phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; symplectic Euler's follow a slanted ellipse about it; leapfrog's lie nearly on it."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 3, figsize=(5.4, 2.5), sharex=True, sharey=True)
 angle = torch.linspace(0, 2 * torch.pi, 200)
 for axes, (name, points) in zip(panels, short.items(), strict=True):
@@ -284,7 +285,7 @@ theta, r = long["leapfrog"].T
 shadow["leapfrog"] = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
 unstable = path(leapfrog, 2.01, 200)  # a step just over the limit
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-energy", "caption": "The energy, as a multiple of the first, in steps of size 0.3. Above: the first 120 steps, on a logarithmic scale; explicit Euler grows exponentially. Below: the last 60 of 3,000 steps; the other two still oscillate within the bounds of their shadows (dashed)."}, "image": {"alt": "Above, on a logarithmic scale, explicit Euler's energy climbs in a straight line to above ten thousand in 120 steps, the other two stay at one. Below, after 3,000 steps, symplectic Euler's energy swings between 0.87 and 1.18 and leapfrog's between 1 and 1.02, each inside two dashed lines."}}
+# %% mystnb={"figure": {"caption": "The energy, as a multiple of the first, in steps of size 0.3. Above: the first 120 steps, on a logarithmic scale; explicit Euler grows exponentially. Below: the last 60 of 3,000 steps; the other two still oscillate within the bounds of their shadows (dashed).", "name": "fig-energy"}, "image": {"alt": "Above, on a logarithmic scale, explicit Euler's energy climbs in a straight line to above ten thousand in 120 steps, the other two stay at one. Below, after 3,000 steps, symplectic Euler's energy swings between 0.87 and 1.18 and leapfrog's between 1 and 1.02, each inside two dashed lines."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.4))
 for name, values in energy.items():
     left.semilogy(values[:121] / values[0], color=COLOURS[name], label=name)
@@ -452,7 +453,7 @@ snapshots = {
 }
 grown = {name: area(shots[-1]) / area(shots[0]) for name, shots in snapshots.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-area", "caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of H, on which the exact dynamics runs."}, "image": {"alt": "Three phase planes with contour lines and a black disc, which moves clockwise and is drawn out into longer and thinner shapes. Explicit Euler's shapes grow and cross the contour lines outwards; the other two keep their area."}}
+# %% mystnb={"figure": {"caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of H, on which the exact dynamics runs.", "name": "fig-area"}, "image": {"alt": "Three phase planes with contour lines and a black disc, which moves clockwise and is drawn out into longer and thinner shapes. Explicit Euler's shapes grow and cross the contour lines outwards; the other two keep their area."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 3, figsize=(5.4, 4), sharex=True, sharey=True)
 theta, r = torch.meshgrid(
     torch.linspace(0.1, 1.7, 120), torch.linspace(-1.7, 1.7, 120), indexing="ij"
@@ -527,7 +528,7 @@ slopes = {
     for name, e in errors.items()
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order", "caption": "Largest energy error over a time of 4 in the double well against the step size. Grey, dashed: slopes one and two."}, "image": {"alt": "A log-log plot of the energy error against the step size with three straight lines: explicit and symplectic Euler run parallel to a dashed line of slope one, leapfrog, far below, to one of slope two."}}
+# %% mystnb={"figure": {"caption": "Largest energy error over a time of 4 in the double well against the step size. Grey, dashed: slopes one and two.", "name": "fig-order"}, "image": {"alt": "A log-log plot of the energy error against the step size with three straight lines: explicit and symplectic Euler run parallel to a dashed line of slope one, leapfrog, far below, to one of slope two."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.6))
 for name, values in errors.items():
     axes.loglog(step_sizes, values, "o-", ms=4, color=COLOURS[name], label=name)

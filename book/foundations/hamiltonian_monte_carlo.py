@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -54,7 +51,7 @@ warnings.filterwarnings("ignore", message=".*(do not agree|were accepted|never m
 # The square of its distance, $\lvert\theta\rvert^2$, is a sum of $d$ independent squares, with mean $d$ and standard deviation $\sqrt{2d}$: it is $d + \sqrt{2d}\,x$, where $x$ has mean 0 and variance 1. Since $\sqrt{d + \sqrt{2d}\,x} \approx \sqrt d + x/\sqrt2$, the distance is about $\sqrt d$, give or take $1/\sqrt2$, however large $d$ is.
 # In many dimensions, then, nearly all the probability lies in a thin shell, the *typical set*. The density is larger inside, but there is hardly any room.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-typical-set", "caption": "A standard Gaussian. Above: the density of the distance from the mode, in 1, 10 and 100 dimensions. Below: 100 dimensions; how far from the mode one comes on twenty paths that leave a draw θ in random directions r: on straight ones, θ + tr (black), and on those of a rolling ball, θ cos t + r sin t (blue). Grey: the shell, √d ± 2."}, "image": {"alt": "Above, three densities of the distance from the mode: for one dimension largest at zero, for ten a hump at 3, for a hundred a hump of the same width at 10. Below, over the time from 0 to π, twenty black curves that rise from the grey band at once, and twenty blue ones that stay in it."}}
+# %% mystnb={"figure": {"caption": "A standard Gaussian. Above: the density of the distance from the mode, in 1, 10 and 100 dimensions. Below: 100 dimensions; how far from the mode one comes on twenty paths that leave a draw $\\theta$ in random directions $r$: on straight ones, $\\theta + tr$ (black), and on those of a rolling ball, $\\theta\\cos t + r\\sin t$ (blue). Grey: the shell, $\\sqrt d \\pm 2$.", "name": "fig-typical-set"}, "image": {"alt": "Above, three densities of the distance from the mode: for one dimension largest at zero, for ten a hump at 3, for a hundred a hump of the same width at 10. Below, over the time from 0 to pi, twenty black curves that rise from the grey band at once, and twenty blue ones that stay in it."}} tags=["hide-input"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 5.6))
 distance = torch.linspace(0.01, 14, 500, dtype=torch.float64)
 for dim, style in ((1, ":"), (10, "--"), (100, "-")):
@@ -227,7 +224,7 @@ walk = sample(
     RandomWalkMetropolis(0.25), target, start, num_samples=20, seed=1
 ).samples[:, 0]
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-trajectory", "caption": "Left: one trajectory of 20 leapfrog steps on a Gaussian with correlation 0.95. Right: 20 steps of random-walk Metropolis from the same place, with a step size of 0.25, about the valley's width."}, "image": {"alt": "Two long narrow contour plots along the diagonal. Left, the trajectory zigzags along the whole valley from its lower left to its upper right. Right, the random walk is a small tangle near its start."}}
+# %% mystnb={"figure": {"caption": "Left: one trajectory of 20 leapfrog steps on a Gaussian with correlation 0.95. Right: 20 steps of random-walk Metropolis from the same place, with a step size of 0.25, about the valley's width.", "name": "fig-trajectory"}, "image": {"alt": "Two long narrow contour plots along the diagonal. Left, the trajectory zigzags along the whole valley from its lower left to its upper right. Right, the random walk is a small tangle near its start."}} tags=["hide-input"]
 figure, panels = plt.subplots(1, 2, figsize=(5.4, 3.0), sharey=True)
 for axes, points, name in (
     (panels[0], torch.cat(trajectory), "HMC"),
@@ -298,7 +295,7 @@ for metropolis in (False, True):
         [run.mean_and_standard_error(lambda x: x**2) for run in runs]
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-correction", "caption": "Variance of θ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols."}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}}
+# %% mystnb={"figure": {"caption": "Variance of $\\theta$ under HMC in the bowl, whose true variance is 1 (grey), against the step size; trajectories of length about 1.6. Without the correction step it follows the shadow's variance (dashed). The error bars are smaller than the symbols.", "name": "fig-correction"}, "image": {"alt": "Over the step size, dots of HMC at a variance of one throughout, and squares of HMC without correction on a dashed curve that rises from one to above four at a step of 1.75."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 axes.axhline(1, color=TRUTH, zorder=0)
 fine = torch.linspace(0.02, 1.78, 200)
@@ -376,7 +373,7 @@ by_step_size = [
 ]
 resonance = steps.index(16)  # 16 × 0.196 ≈ π
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning", "caption": "Effective samples per gradient. Above: in the bowl, with ε = 0.196, against the number of steps; at εL = π (grey) the fixed number resonates. Middle: on the Gaussian with correlation 0.95, trajectories of length 1.5, against the step size; grey: the limit of stability. Below: the acceptance of these."}, "image": {"alt": "Above, on a logarithmic scale, two curves of efficiency over the number of steps; both have their top near eight, and at sixteen the fixed number falls by a factor of hundreds while the random number stays level. In the middle, over the step size, efficiency rises to a flat top at 0.3 to 0.4 and falls to nearly nothing beyond the limit of stability. Below, acceptance falls from one to about 0.1."}}
+# %% mystnb={"figure": {"caption": "Effective samples per gradient. Above: in the bowl, with $\\varepsilon = 0.196$, against the number of steps; at $\\varepsilon L = \\pi$ (grey) the fixed number resonates. Middle: on the Gaussian with correlation 0.95, trajectories of length 1.5, against the step size; grey: the limit of stability. Below: the acceptance of these.", "name": "fig-tuning"}, "image": {"alt": "Above, on a logarithmic scale, two curves of efficiency over the number of steps; both have their top near eight, and at sixteen the fixed number falls by a factor of hundreds while the random number stays level. In the middle, over the step size, efficiency rises to a flat top at 0.3 to 0.4 and falls to nearly nothing beyond the limit of stability. Below, acceptance falls from one to about 0.1."}} tags=["hide-input"]
 figure = plt.figure(figsize=(5.2, 7.2))
 above, middle, below = figure.subplots(3, 1, height_ratios=(1.2, 1, 0.8))
 for name, style in (("fixed", "o-"), ("random", "s--")):
@@ -633,7 +630,7 @@ by_dimension = {2: by_correlation[0.9]} | {
     dim: compare(0.9, dim, 8_000) for dim in (4, 8)
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-hmc-gain", "caption": "Effective samples per gradient (per energy for the random walk) on equally correlated Gaussians, each method at a good setting. Above: two dimensions, against the correlation. Below: correlation 0.9, against the dimension."}, "image": {"alt": "Two plots on logarithmic scales with three falling lines. Above, over the correlation, HMC is highest, the random walk runs below it in parallel, Langevin falls steeply. Below, over the dimension, HMC falls little, random walk and Langevin fall to a small part of it."}}
+# %% mystnb={"figure": {"caption": "Effective samples per gradient (per energy for the random walk) on equally correlated Gaussians, each method at a good setting. Above: two dimensions, against the correlation. Below: correlation 0.9, against the dimension.", "name": "fig-hmc-gain"}, "image": {"alt": "Two plots on logarithmic scales with three falling lines. Above, over the correlation, HMC is highest, the random walk runs below it in parallel, Langevin falls steeply. Below, over the dimension, HMC falls little, random walk and Langevin fall to a small part of it."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.6), sharey=True)
 for name, marker, colour in zip(
     ("random walk", "Langevin", "HMC"),

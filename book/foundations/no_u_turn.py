@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -76,7 +73,7 @@ for _ in range(100):
 distances = torch.stack(distances)
 turn_time = step_size * (1 + (torch.stack(advance) < 0).float().argmax(0))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-turn-times", "caption": "Above: distance from the start along six trajectories on a Gaussian with correlation 0.95, drawn until they first turn (dots), then faintly. Below: the times of the first turn of 2,000 trajectories."}, "image": {"alt": "Above, six curves of the distance from the start, which rise to dots at times between 0.4 and 3 and go up and down after them. Below, a histogram of the time of the first turn: a high peak before 1, and a long low part up to 5."}}
+# %% mystnb={"figure": {"caption": "Above: distance from the start along six trajectories on a Gaussian with correlation 0.95, drawn until they first turn (dots), then faintly. Below: the times of the first turn of 2,000 trajectories.", "name": "fig-turn-times"}, "image": {"alt": "Above, six curves of the distance from the start, which rise to dots at times between 0.4 and 3 and go up and down after them. Below, a histogram of the time of the first turn: a high peak before 1, and a long low part up to 5."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.4))
 time = step_size * torch.arange(101)
 for chain in range(6):
@@ -260,7 +257,7 @@ generator = torch.Generator().manual_seed(25)
 coins = torch.rand(2, 10, generator=generator, dtype=torch.float64)[0]
 path, thrown_away = grow(first, step, coins)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tree", "caption": "A path grown by doubling on the ridge. Above: its states, coloured by the doubling in which they came; the black dot is the start, hollow states belong to the last half, which was thrown away. Below: the tree. Each bracket is an aligned sub-tree; those that turn are red and thick."}, "image": {"alt": "Above, a narrow ridge along the diagonal with a path of sixteen states from its upper right to its lower left end; eight filled ones in several colours about the black start, and eight hollow ones that come to the end and turn back. Below, the sixteen states in a row under brackets of two, four and eight; three of the brackets over the hollow states are red."}}
+# %% mystnb={"figure": {"caption": "A path grown by doubling on the ridge. Above: its states, coloured by the doubling in which they came; the black dot is the start, hollow states belong to the last half, which was thrown away. Below: the tree. Each bracket is an aligned sub-tree; those that turn are red and thick.", "name": "fig-tree"}, "image": {"alt": "Above, a narrow ridge along the diagonal with a path of sixteen states from its upper right to its lower left end; eight filled ones in several colours about the black start, and eight hollow ones that come to the end and turn back. Below, the sixteen states in a row under brackets of two, four and eight; three of the brackets over the hollow states are red."}} tags=["hide-input"]
 palette = ["black", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7"]
 states = path + thrown_away
 doubling_of = {}
@@ -452,7 +449,7 @@ with patch.object(trees, "grow_branch", careless):
 nuts = sample(NUTS(step_size=0.5), bowl, exact, num_samples=30, seed=5)
 value, error = nuts.mean_and_standard_error(lambda x: x**2)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive", "caption": "Variance of the draws in the bowl, 10,000 chains that start from the true law, whose variance is 1 (grey). Only the sampler with all its checks keeps it."}, "image": {"alt": "Variance over thirty draws, on a logarithmic scale. Stopping at the turn and taking the end rises to about thirty; doubling without its checks levels off above two, taking any point a little below two; NUTS stays on the grey line at one."}}
+# %% mystnb={"figure": {"caption": "Variance of the draws in the bowl, 10,000 chains that start from the true law, whose variance is 1 (grey). Only the sampler with all its checks keeps it.", "name": "fig-naive"}, "image": {"alt": "Variance over thirty draws, on a logarithmic scale. Stopping at the turn and taking the end rises to about thirty; doubling without its checks levels off above two, taking any point a little below two; NUTS stays on the grey line at one."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.8))
 axes.axhline(1, color=TRUTH)
 axes.plot(
@@ -542,7 +539,7 @@ without_mass = sample(
     untuned, target, target.exact_samples(50, generator), num_samples=10, seed=9
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-dual-averaging", "caption": "Dual averaging on a Gaussian with scales from 0.1 to 10 and unit mass. Above: the step size of each step and its average. Below: the acceptance of each step; the target is the grey line."}, "image": {"alt": "Above, dots of the step size, which fall from above one to below 0.1 within a few steps and then scatter about a line that comes to rest at 0.15. Below, dots of the acceptance, which start at zero and one and then scatter about 0.8."}}
+# %% mystnb={"figure": {"caption": "Dual averaging on a Gaussian with scales from 0.1 to 10 and unit mass. Above: the step size of each step and its average. Below: the acceptance of each step; the target is the grey line.", "name": "fig-dual-averaging"}, "image": {"alt": "Above, dots of the step size, which fall from above one to below 0.1 within a few steps and then scatter about a line that comes to rest at 0.15. Below, dots of the acceptance, which start at zero and one and then scatter about 0.8."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.2), sharex=True)
 left.semilogy([s for s, _, _ in trace], ".", color=COLOURS["NUTS"], label="step size")
 left.semilogy([a for _, a, _ in trace], color="black", label="average")
@@ -628,7 +625,7 @@ best, worst = (
     min(min(v) for v in by_length.values()),
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-nuts-hmc", "caption": "Effective draws per gradient on a Gaussian with scales from 1 to 6: HMC at eleven lengths, with a fixed and with a random number of steps, and NUTS, which has no such setting. All use the same step size."}, "image": {"alt": "Effective draws per gradient over the number of leapfrog steps, on a logarithmic scale. HMC with a random number of steps rises above NUTS's level line for six to eight steps and falls below it for shorter and longer ones; with a fixed number it stays below, and drops by a factor of ten or more at some lengths."}}
+# %% mystnb={"figure": {"caption": "Effective draws per gradient on a Gaussian with scales from 1 to 6: HMC at eleven lengths, with a fixed and with a random number of steps, and NUTS, which has no such setting. All use the same step size.", "name": "fig-nuts-hmc"}, "image": {"alt": "Effective draws per gradient over the number of leapfrog steps, on a logarithmic scale. HMC with a random number of steps rises above NUTS's level line for six to eight steps and falls below it for shorter and longer ones; with a fixed number it stays below, and drops by a factor of ten or more at some lengths."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.6))
 axes.semilogy(
     lengths,

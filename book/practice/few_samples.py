@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -93,7 +90,7 @@ kept = {
     "… and their products": herd(chain, 8, (1 + z @ z.mT) ** 2).samples[:, 0],
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-idea", "caption": "Three hundred draws of a slow chain (grey, their mean a cross) and eight that are kept (dots, their mean a plus). The last eight are neighbours. Evenly thinned and random ones are spread out, with a mean that is off. Herded by the weights alone they have the right mean and huddle round it; herded by the weights and their products they have the right mean and the right spread."}, "image": {"alt": "Five panels with the same grey cloud along a diagonal. Dots lie in one corner, along the whole cloud, at random in it, close to its centre, and at even distances over all of it."}}
+# %% mystnb={"figure": {"caption": "Three hundred draws of a slow chain (grey, their mean a cross) and eight that are kept (dots, their mean a plus). The last eight are neighbours. Evenly thinned and random ones are spread out, with a mean that is off. Herded by the weights alone they have the right mean and huddle round it; herded by the weights and their products they have the right mean and the right spread.", "name": "fig-few-idea"}, "image": {"alt": "Five panels with the same grey cloud along a diagonal. Dots lie in one corner, along the whole cloud, at random in it, close to its centre, and at even distances over all of it."}} tags=["hide-input"]
 figure, panels = plt.subplots(3, 2, figsize=(4.8, 6.4), sharex=True, sharey=True)
 panels = panels.flatten()
 for axes, (name, places) in zip(panels, kept.items(), strict=False):
@@ -405,7 +402,7 @@ places = {name: run.statistics["index"][:, 0] for name, run in herds.items()}
 chance = torch.stack([distances(order) for order in orders])
 chance_variances = torch.stack([variances(order) for order in orders])
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-regression", "caption": "Keeping few of 2,000 exact draws of a regression with two weights. Above: distance from the mean of all in the features with products; grey lines fall like 1/√K and 1/K. Below: variance of the kept weights over the exact one. Random draws follow their theorem (black lines). Herding by the weights alone loses the variance."}, "image": {"alt": "Above, log-log: random draws fall along the shallow line, the herd with products along the steep one, the herd by weights alone stays level. Below: the herd by weights alone lies near zero throughout, the others rise to one."}}
+# %% mystnb={"figure": {"caption": "Keeping few of 2,000 exact draws of a regression with two weights. Above: distance from the mean of all in the features with products; grey lines fall like $1/\\sqrt K$ and $1/K$. Below: variance of the kept weights over the exact one. Random draws follow their theorem (black lines). Herding by the weights alone loses the variance.", "name": "fig-few-regression"}, "image": {"alt": "Above, log-log: random draws fall along the shallow line, the herd with products along the steep one, the herd by weights alone stays level. Below: the herd by weights alone lies near zero throughout, the others rise to one."}} tags=["hide-input"]
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(5.4, 5.8), sharex=True)
 K_axis = torch.tensor(counts, dtype=DOUBLE)
 expected = (sigma2 / K_axis * (S - K_axis) / (S - 1)).sqrt()
@@ -634,7 +631,7 @@ fit = snapshots(student, begin, 1, cycle_length=480, learning_rate=0.5 / 4_000)
 said = student.predict(fit.samples[0], test.inputs)[0].double()
 said_of_letters = student.predict(fit.samples[0], strange.inputs)[0].double()
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-live", "caption": "Above: total variation between the average of few networks and that of all sixty, on the test digits; the dotted line is a student, the dashed one another chain of sixty. Below: disagreement of the networks that are kept, in nats, averaged over letters; grey: that of all sixty; the student has none."}, "image": {"alt": "Above, four lines that fall with the number of networks, that of the last ones highest; a dotted line for the student lies at the height of their left ends, and a dashed one for the other chain above them all. Below, four lines rising from zero towards a grey level."}}
+# %% mystnb={"figure": {"caption": "Above: total variation between the average of few networks and that of all sixty, on the test digits; the dotted line is a student, the dashed one another chain of sixty. Below: disagreement of the networks that are kept, in nats, averaged over letters; grey: that of all sixty; the student has none.", "name": "fig-few-live"}, "image": {"alt": "Above, four lines that fall with the number of networks, that of the last ones highest; a dotted line for the student lies at the height of their left ends, and a dashed one for the other chain above them all. Below, four lines rising from zero towards a grey level."}} tags=["hide-input"]
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(5.4, 5.8), sharex=True)
 WAYS = {
     "last": (COLOURS["naive SGHMC"], "s"),
@@ -786,7 +783,7 @@ show_table(
 )
 print(who_ran(result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-few-mnist", "caption": "Distance on the test digits from the average over 300 networks, against the number of networks kept: means over the seeds (lines) and the seeds (dots). Dashed: another chain of 300. Grey band: from the nearest to the farthest of four students."}, "image": {"alt": "Log-log plot of four falling lines, that of the last networks highest. A dashed line for another chain lies above all of them; the band of the students reaches from the height of one or two networks to far above."}}
+# %% mystnb={"figure": {"caption": "Distance on the test digits from the average over 300 networks, against the number of networks kept: means over the seeds (lines) and the seeds (dots). Dashed: another chain of 300. Grey band: from the nearest to the farthest of four students.", "name": "fig-few-mnist"}, "image": {"alt": "Log-log plot of four falling lines, that of the last networks highest. A dashed line for another chain lies above all of them; the band of the students reaches from the height of one or two networks to far above."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.8, 4))
 for way, (colour, marker) in WAYS.items():
     means = [mean_of("distance", way, K) for K in axis]

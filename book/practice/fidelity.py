@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -69,7 +66,7 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 # Below both name class 0 as the most probable, so that no error rate can.
 # Yet in each pair grey is unsure, and blue is not.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-idea", "caption": "Made-up predictions. Above: two laws of a target given an input with one mean (line) and different widths (bands, two standard deviations). Below: two laws over three classes whose most probable class is the same; what is hatched is their total variation."}, "image": {"alt": "Above, one curve with a grey band that widens away from the middle and a narrow blue band inside it. Below, bars of three classes: grey ones of one half, three tenths and two tenths, and blue ones of almost one and two near zero; the excess of the blue first bar is hatched."}}
+# %% mystnb={"figure": {"caption": "Made-up predictions. Above: two laws of a target given an input with one mean (line) and different widths (bands, two standard deviations). Below: two laws over three classes whose most probable class is the same; what is hatched is their total variation.", "name": "fig-fidelity-idea"}, "image": {"alt": "Above, one curve with a grey band that widens away from the middle and a narrow blue band inside it. Below, bars of three classes: grey ones of one half, three tenths and two tenths, and blue ones of almost one and two near zero; the excess of the blue first bar is hatched."}} tags=["hide-input"]
 unsure = torch.tensor([[0.50, 0.30, 0.20]])
 sure = torch.tensor([[0.95, 0.04, 0.01]])
 figure, (above, below) = plt.subplots(2, 1, figsize=(4.6, 5.4))
@@ -328,7 +325,7 @@ worth = 1 / float((1 / arviz.ess(data)["x"]).mean())  # S
 # Then we let small random samples of four of the chains predict against the other four.
 # In {numref}`fig-fidelity-chance` the dots should lie on the line, and the line ends at the grey dots, the floor.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-chance", "caption": "Distance between the predictions of n draws, taken at random from four chains of the reference, and of all draws of the other four: means of 20 samples (dots), and what the proposition expects (line). Grey: the 35 distances between halves of the chains; their mean is the floor."}, "image": {"alt": "Log-log plot. Dots fall along a line from 0.18 for one draw to 0.013 for 320; grey points lie near 0.008 at the right end."}}
+# %% mystnb={"figure": {"caption": "Distance between the predictions of n draws, taken at random from four chains of the reference, and of all draws of the other four: means of 20 samples (dots), and what the proposition expects (line). Grey: the 35 distances between halves of the chains; their mean is the floor.", "name": "fig-fidelity-chance"}, "image": {"alt": "Log-log plot. Dots fall along a line from 0.18 for one draw to 0.013 for 320; grey points lie near 0.008 at the right end."}} tags=["hide-input"]
 generator = torch.Generator().manual_seed(1)
 other_half, pool = by_chain[:4].mean(0), outputs[:, 4:].flatten(0, 1)
 counts, measured, expected = (1, 5, 20, 80, 320), [], []
@@ -400,7 +397,7 @@ for rate in (0.003, 0.01, 0.03, 0.1):  # of a mean over the data
     floors[rate] = predictive_distance(predictive(found), whole) / floor
     widths[rate] = float(found.var(0).mean().sqrt() / spread)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-rates", "caption": "SGHMC from the posterior, 2,000 steps of eight chains at four learning rates. Above: distance from the reference in floors. Below: width of its draws over the reference's. Large rates are biased, small ones slow."}, "image": {"alt": "Above, a curve that falls from about five to three and rises to above ten at the largest rate; below, a curve near one that rises to 1.8."}}
+# %% mystnb={"figure": {"caption": "SGHMC from the posterior, 2,000 steps of eight chains at four learning rates. Above: distance from the reference in floors. Below: width of its draws over the reference's. Large rates are biased, small ones slow.", "name": "fig-fidelity-rates"}, "image": {"alt": "Above, a curve that falls from about five to three and rises to above ten at the largest rate; below, a curve near one that rises to 1.8."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(4.6, 5.4), sharex=True)
 for axes, values, label in (
     (panels[0], floors, "distance in floors"),
@@ -594,7 +591,7 @@ show_distances("diabetes", "patients")
 show_distances("digits", "digits")
 print(who_ran(result))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-fidelity-methods", "caption": "Distance from the reference in floors, five seeds (dots), and what as many exact and independent draws would be expected at (bars). Above: patients. Below: digits. Grey: one floor. *Ten times* is short for ten times the budget, *five times* for five times."}, "image": {"alt": "Two strips of dots, methods one below the other, on a logarithmic axis from one to several hundred floors. Three chains with ten times the budget come first in both; almost all others lie between ten and a hundred floors, those with many draws to the right of their bars."}}
+# %% mystnb={"figure": {"caption": "Distance from the reference in floors, five seeds (dots), and what as many exact and independent draws would be expected at (bars). Above: patients. Below: digits. Grey: one floor. *Ten times* is short for ten times the budget, *five times* for five times.", "name": "fig-fidelity-methods"}, "image": {"alt": "Two strips of dots, methods one below the other, on a logarithmic axis from one to several hundred floors. Three chains with ten times the budget come first in both; almost all others lie between ten and a hundred floors, those with many draws to the right of their bars."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(4.8, 11.5), sharex=True)
 for axes, problem, title in zip(
     panels, ("diabetes", "digits"), ("patients", "digits"), strict=True

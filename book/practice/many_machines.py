@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -156,7 +153,7 @@ def density(grid, a, b):
     return torch.exp(a * (grid + b.log()) - b * grid.exp() - torch.lgamma(a))
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-machines-idea", "caption": "The rate of rare events, cut into four parts and into sixteen. Thin lines: the densities of the parts, in θ = log λ. Grey: the posterior, which is their normalised product. Orange: averages of draws of the parts, weighted by inverse variances."}, "image": {"alt": "Two panels. Above, wide curves of four parts, of which the grey narrow posterior is the product; the orange histogram is about as wide and lies a little to its right. Below, sixteen parts, with long left tails; the orange histogram lies well to the right of the grey posterior."}}
+# %% mystnb={"figure": {"caption": "The rate of rare events, cut into four parts and into sixteen. Thin lines: the densities of the parts, in $\\theta = \\log\\lambda$. Grey: the posterior, which is their normalised product. Orange: averages of draws of the parts, weighted by inverse variances.", "name": "fig-machines-idea"}, "image": {"alt": "Two panels. Above, wide curves of four parts, of which the grey narrow posterior is the product; the orange histogram is about as wide and lies a little to its right. Below, sixteen parts, with long left tails; the orange histogram lies well to the right of the grey posterior."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(5.2, 5.6), sharex=True)
 grid = torch.linspace(-4.5, 1.5, 400, dtype=DOUBLE)
 whole = density(grid, shape + counts.sum(), torch.tensor(rate + hours, dtype=DOUBLE))
@@ -569,7 +566,7 @@ claim(
     because="eight parts are skewed, but their product is not far from a Gaussian",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-machines-bias", "caption": "Above: bias of the mean, in posterior standard deviations, against the number of parts. Orange: averages and products of fitted Gaussians, exact, for ten ways to deal the hours (dots) and their mean (line). Blue: the second round, with four standard errors. Below: the share of candidates that the weights leave."}, "image": {"alt": "Above, the orange line stays near zero up to eight parts, with dots on both sides of it, and rises to more than two standard deviations at thirty-two, while blue points stay at zero. Below, the share falls from 0.96 at one part to 0.77 at eight and 0.13 at thirty-two."}}
+# %% mystnb={"figure": {"caption": "Above: bias of the mean, in posterior standard deviations, against the number of parts. Orange: averages and products of fitted Gaussians, exact, for ten ways to deal the hours (dots) and their mean (line). Blue: the second round, with four standard errors. Below: the share of candidates that the weights leave.", "name": "fig-machines-bias"}, "image": {"alt": "Above, the orange line stays near zero up to eight parts, with dots on both sides of it, and rises to more than two standard deviations at thirty-two, while blue points stay at zero. Below, the share falls from 0.96 at one part to 0.77 at eight and 0.13 at thirty-two."}} tags=["hide-input"]
 numbers = (1, 2, 4, 8, 16, 32)
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 6))
 biases, shares, reweighted = [], [], []
@@ -793,7 +790,7 @@ claim(
 # The overhead $o$ was measured with a hundred empty pieces, each with a small datum of its own.
 # For our own runs, of 16 shards, the plan is within five per cent of what was measured, on one worker and on two.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-machines-plan", "caption": "A hundred shards of the measured size on up to a hundred workers, by the plan: seconds in all, and the part of them that does not shrink, sending and overhead."}, "image": {"alt": "Log-log plot: planned seconds fall in proportion to the number of workers at first, from 29 to 3.5 at ten, and then more slowly, to 0.9 at a hundred; a flat line at 0.65 is moving and overhead."}}
+# %% mystnb={"figure": {"caption": "A hundred shards of the measured size on up to a hundred workers, by the plan: seconds in all, and the part of them that does not shrink, sending and overhead.", "name": "fig-machines-plan"}, "image": {"alt": "Log-log plot: planned seconds fall in proportion to the number of workers at first, from 29 to 3.5 at ten, and then more slowly, to 0.9 at a hundred; a flat line at 0.65 is moving and overhead."}} tags=["hide-input"]
 plans = stored["plans_of_hundred"]
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 axes.loglog(

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -152,7 +149,7 @@ claim(
     because="twenty independent chains",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-recipes-dose", "caption": "What the first recipe gives: the mean chance of death at each dose (line), and a band that holds it with probability 90 %. Dots: the data."}, "image": {"alt": "A curve that rises like an S from near 0 to near 1 over doses from −4 to 4, with a narrow band around it, and seven dots close to it."}}
+# %% mystnb={"figure": {"caption": "What the first recipe gives: the mean chance of death at each dose (line), and a band that holds it with probability 90 %. Dots: the data.", "name": "fig-recipes-dose"}, "image": {"alt": "A curve that rises like an S from near 0 to near 1 over doses from -4 to 4, with a narrow band around it, and seven dots close to it."}} tags=["hide-input"]
 doses = torch.linspace(-4, 4, 81)
 each = torch.sigmoid(draws.samples[..., :1] + draws.samples[..., 1:] * doses)
 each = each.flatten(0, 1)

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -114,7 +111,7 @@ worlds = [world(seed) for seed in range(4)]
 first = worlds[0]
 posterior = first.posterior()
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-recommender-table", "caption": "The known ratings of the first made-up world, users and items in the order of how many they have; white: not known."}, "image": {"alt": "A table of a hundred rows and sixty columns. The upper left is densely filled with coloured cells, the lower right and the whole right edge are almost empty."}}
+# %% mystnb={"figure": {"caption": "The known ratings of the first made-up world, users and items in the order of how many they have; white: not known.", "name": "fig-recommender-table"}, "image": {"alt": "A table of a hundred rows and sixty columns. The upper left is densely filled with coloured cells, the lower right and the whole right edge are almost empty."}} tags=["hide-input"]
 by_user = first.known.sum(1).argsort(descending=True)
 by_item = first.known.sum(0).argsort(descending=True)
 shown = torch.where(first.known, first.ratings, torch.nan)[by_user][:, by_item]
@@ -333,7 +330,7 @@ popular = int(posterior.counts[USERS:].argmax())
 factor_rhat = median_rhat(reference.samples["item_factors"][:, :, popular])
 prediction_rhat = median_rhat(reference.samples["predictions"][:, :, ::300])
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-recommender-turn", "caption": "Two chains of the Gibbs sampler. Above: draws of the two factors of the item with most ratings. Below: the mean ratings that both predict for all pairs of a user and an item."}, "image": {"alt": "Above, two clouds of points at about the same distance from the origin but in different directions. Below, thousands of points close to the diagonal."}}
+# %% mystnb={"figure": {"caption": "Two chains of the Gibbs sampler. Above: draws of the two factors of the item with most ratings. Below: the mean ratings that both predict for all pairs of a user and an item.", "name": "fig-recommender-turn"}, "image": {"alt": "Above, two clouds of points at about the same distance from the origin but in different directions. Below, thousands of points close to the diagonal."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(4.2, 7.2))
 for chain, inside in ((0, "black"), (1, "white")):
     factors = reference.samples["item_factors"][:, chain, popular]
@@ -697,7 +694,7 @@ floor = sum(
     for each in worlds
 ) / len(worlds)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-recommender-coverage", "caption": "Share of unknown ratings inside of intervals that promise 90 % (grey line), by the number of known ratings of the item, all four worlds. Above: samplers. Below: a tuned descent, whose intervals all have one width, from the residuals of the ratings that it was fitted to, or of ratings that were held back."}, "image": {"alt": "Above, three lines run close to ninety per cent at all numbers of ratings. Below, one line runs far below ninety per cent everywhere; the other rises from well below to about ninety per cent for items with many ratings."}}
+# %% mystnb={"figure": {"caption": "Share of unknown ratings inside of intervals that promise 90 % (grey line), by the number of known ratings of the item, all four worlds. Above: samplers. Below: a tuned descent, whose intervals all have one width, from the residuals of the ratings that it was fitted to, or of ratings that were held back.", "name": "fig-recommender-coverage"}, "image": {"alt": "Above, three lines run close to ninety per cent at all numbers of ratings. Below, one line runs far below ninety per cent everywhere; the other rises from well below to about ninety per cent for items with many ratings."}} tags=["hide-input"]
 edges = [0, 3, 6, 12, 24, 48, 101]
 
 

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -396,7 +393,7 @@ for title, job in (("printed", PRINTED), ("minibatches", MINIBATCH)):
 # The first term does not depend on the number of chains, and the second grows with it.
 # So the first ten chains are nearly free:
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-chains", "caption": "Time of a step of all chains together against their number, the mixture with all its data. Lines: the model t₀ + c·t₁ through the first and the last but one point. Where a line is level a step costs calls, where it rises arithmetic and memory."}, "image": {"alt": "Log-log plot with two curves of points, eager and compiled: the eager one is level up to about a hundred chains, the compiled one up to about ten, and then they rise in proportion to the number of chains; the compiled one lies below. The last eager point lies several times above its line."}}
+# %% mystnb={"figure": {"caption": "Time of a step of all chains together against their number, the mixture with all its data. Lines: the model $t_0 + c\\,t_1$ through the first and the last but one point. Where a line is level a step costs calls, where it rises arithmetic and memory.", "name": "fig-cost-chains"}, "image": {"alt": "Log-log plot with two curves of points, eager and compiled: the eager one is level up to about a hundred chains, the compiled one up to about ten, and then they rise in proportion to the number of chains; the compiled one lies below. The last eager point lies several times above its line."}} tags=["hide-input"]
 chains = result["chains"]
 number = torch.tensor(chains["chains"], dtype=double)
 figure, axes = plt.subplots()
@@ -494,7 +491,7 @@ claim(
 #
 # The peak is measured by a product of two square matrices, the bandwidth by $a \leftarrow a + 3b$, in place, on arrays that fit into the second cache and on arrays that fit into none, all in the same process as the programs.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-roofline", "caption": "The roofline of one core in single precision: the level roof is the peak of matrix products, by the faster of two libraries, the dotted line below it that of the other; the slopes are the bandwidths of the cache and of memory. Points: gradients and updates, with operations and bytes as counted."}, "image": {"alt": "Log-log plot of operations a second against operations a byte, with a roof of two rising lines that end in one level line. The updates lie near the rising lines on the left; the network's gradient lies below the level roof; the mixture's gradient in one chain lies two orders of magnitude or more below any roof."}}
+# %% mystnb={"figure": {"caption": "The roofline of one core in single precision: the level roof is the peak of matrix products, by the faster of two libraries, the dotted line below it that of the other; the slopes are the bandwidths of the cache and of memory. Points: gradients and updates, with operations and bytes as counted.", "name": "fig-cost-roofline"}, "image": {"alt": "Log-log plot of operations a second against operations a byte, with a roof of two rising lines that end in one level line. The updates lie near the rising lines on the left; the network's gradient lies below the level roof; the mixture's gradient in one chain lies two orders of magnitude or more below any roof."}} tags=["hide-input"]
 roof = result["roofline"]
 peak, bandwidth = roof["peak"]["float32, medium"], roof["bandwidth"]
 grid = torch.logspace(-1, 3, 200, dtype=double)
@@ -580,6 +577,7 @@ show_table(["freed memory", "ms a gradient", "page faults a gradient"], rows)
 # The compiled program has no such arrays at all.
 #
 # For your own run, let PyTorch's profiler tell; it needs three lines.
+# On standard error it says when it starts and stops, and without a GPU also that it found none.
 
 # %%
 kernel = SGHMC(0.1, 4.0, 0.2, num_steps=10)
@@ -708,7 +706,7 @@ for place, walk in walks.items():
         shares[place, name] = float(errors.square().sum(1).mean().sqrt() / spread)
         shares[place, f"{name}, always"] = float(always.clamp(min=0).sqrt() / spread)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-precision", "caption": "Error of a gradient over the noise of a minibatch of 500, in three number formats and at three places. Crosses: the part of the error of bfloat16 that is the same in every minibatch."}, "image": {"alt": "Three groups of points on a logarithmic axis, for the start, an optimised place and the way of SGHMC. Float32 lies below a hundred thousandth everywhere. Bfloat16 lies between a thousandth and a tenth, least at the start; the crosses lie below it. Medium lies with one of them, depending on the processor."}}
+# %% mystnb={"figure": {"caption": "Error of a gradient over the noise of a minibatch of 500, in three number formats and at three places. Crosses: the part of the error of bfloat16 that is the same in every minibatch.", "name": "fig-cost-precision"}, "image": {"alt": "Three groups of points on a logarithmic axis, for the start, an optimised place and the way of SGHMC. Float32 lies below a hundred thousandth everywhere. Bfloat16 lies between a thousandth and a tenth, least at the start; the crosses lie below it. Medium lies with one of them, depending on the processor."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.4))
 looks = {
     "float32": ("o", COLOURS["HMC"]),
@@ -897,7 +895,7 @@ heat = {
     for word in ("nearest", "stochastic")
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-grid", "caption": "Variance of SGLD whose position is rounded, over that without rounding, against the noise of a step in units of the grid. Points: exact laws of the rounded chains. Lines: one plus the variance of a uniform rounding error (dashed, nearest; solid, stochastic) over that of the noise. Dotted: two."}, "image": {"alt": "Two falling curves of points. Both approach one on the right. To the left, the one for stochastic rounding rises beyond four; the one for rounding to nearest levels off below two."}}
+# %% mystnb={"figure": {"caption": "Variance of SGLD whose position is rounded, over that without rounding, against the noise of a step in units of the grid. Points: exact laws of the rounded chains. Lines: one plus the variance of a uniform rounding error (dashed, nearest; solid, stochastic) over that of the noise. Dotted: two.", "name": "fig-cost-grid"}, "image": {"alt": "Two falling curves of points. Both approach one on the right. To the left, the one for stochastic rounding rises beyond four; the one for rounding to nearest levels off below two."}} tags=["hide-input"]
 figure, axes = plt.subplots()
 fine = torch.logspace(math.log10(0.2), math.log10(8), 100, dtype=double)
 axes.loglog(fine, 1 + 1 / (12 * fine**2), "--", color=COLOURS["SGLD"], lw=1)
@@ -1056,7 +1054,7 @@ def mean_variance(epsilon):
     )
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-master", "caption": "Variance of SGHMC over the true one at three step sizes, with four standard errors, by how the position is kept. Lines: exact laws, without rounding (grey) and with stochastic rounding (pink)."}, "image": {"alt": "Points over the step size on a logarithmic axis. The master copy in float32 lies on the grey line, near one. Stochastic rounding lies on its own line, some per cent above. Plain bfloat16 is near one at the largest step, and near zero at the smallest."}}
+# %% mystnb={"figure": {"caption": "Variance of SGHMC over the true one at three step sizes, with four standard errors, by how the position is kept. Lines: exact laws, without rounding (grey) and with stochastic rounding (pink).", "name": "fig-cost-master"}, "image": {"alt": "Points over the step size on a logarithmic axis. The master copy in float32 lies on the grey line, near one. Stochastic rounding lies on its own line, some per cent above. Plain bfloat16 is near one at the largest step, and near zero at the smallest."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.6))
 looks = {
     "bfloat16": ("o", COLOURS["HMC"]),
@@ -1246,7 +1244,7 @@ claim(
 # %% [markdown]
 # And by the processor: logistic regression with four coefficients, from ten thousand examples to ten million.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cost-size", "caption": "Seconds of the processor for a step (above) and for an effective sample (below) against the number of examples, logistic regression with four coefficients: HMC on all the data, SGHMC with minibatches of 500, the same with control variates. A step of HMC is a leapfrog step. Effective samples are those of the positions and of their squares, whichever are fewer."}, "image": {"alt": "Two log-log plots. Above: HMC's line rises in proportion to N, those of both SGHMC chains are nearly level. Below: plain SGHMC and, below it, HMC rise in proportion to N; SGHMC with control variates is nearly level and lowest at the right."}}
+# %% mystnb={"figure": {"caption": "Seconds of the processor for a step (above) and for an effective sample (below) against the number of examples, logistic regression with four coefficients: HMC on all the data, SGHMC with minibatches of 500, the same with control variates. A step of HMC is a leapfrog step. Effective samples are those of the positions and of their squares, whichever are fewer.", "name": "fig-cost-size"}, "image": {"alt": "Two log-log plots. Above: HMC's line rises in proportion to N, those of both SGHMC chains are nearly level. Below: plain SGHMC and, below it, HMC rise in proportion to N; SGHMC with control variates is nearly level and lowest at the right."}} tags=["hide-input"]
 size = result["size"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 6.4), sharex=True)
 styles = {

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -114,7 +111,7 @@ laws = {
     "matched": [variance(h, matched(h)) for h in step_sizes],
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-variance", "caption": "Stationary variance of SGHMC on a standard Gaussian with V = C = 1.5, by exact laws, for three estimates of the noise: none (upper line), the gradient's own (middle), and the matched one (on the truth, grey)."}, "image": {"alt": "Three lines over the step size from 0 to 0.84, all starting at 1. The upper one rises at once, to 1.3 at half of the range, and leaves the picture at 2.4; the middle one stays near 1 up to 0.4 and then bends upwards to 1.9; the lowest lies on the horizontal line at 1."}}
+# %% mystnb={"figure": {"caption": "Stationary variance of SGHMC on a standard Gaussian with V = C = 1.5, by exact laws, for three estimates of the noise: none (upper line), the gradient's own (middle), and the matched one (on the truth, grey).", "name": "fig-tuning-variance"}, "image": {"alt": "Three lines over the step size from 0 to 0.84, all starting at 1. The upper one rises at once, to 1.3 at half of the range, and leaves the picture at 2.4; the middle one stays near 1 up to 0.4 and then bends upwards to 1.9; the lowest lies on the horizontal line at 1."}} tags=["hide-input"]
 figure, axes = plt.subplots()
 axes.axhline(1, color=TRUTH, lw=4, zorder=0)
 for (label, values), style in zip(laws.items(), (":", "--", "-"), strict=True):
@@ -317,7 +314,7 @@ claim(
     kind="exact",
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-friction", "caption": "Steps for an independent draw of θ² on a standard Gaussian against the friction, by exact laws, each line relative to its best. The loudness ν is that of the gradient's noise; the vertical dotted line is the default."}, "image": {"alt": "Four curves over the friction from a quarter to 8, on logarithmic axes. With ν = 0 the curve has its minimum at about 1 and is at 11 at the right end; with ν = 6.4 the minimum is at 3; with ν = 40 and 400 the curves fall to the right end, where they are at 1, from about 19 and 17 at the left. At the friction 2 all are between 1 and 2.1."}}
+# %% mystnb={"figure": {"caption": "Steps for an independent draw of $\\theta^2$ on a standard Gaussian against the friction, by exact laws, each line relative to its best. The loudness $\\nu$ is that of the gradient's noise; the vertical dotted line is the default.", "name": "fig-tuning-friction"}, "image": {"alt": "Four curves over the friction from a quarter to 8, on logarithmic axes. With the loudness 0 the curve has its minimum at about 1 and is at 11 at the right end; with 6.4 the minimum is at 3; with 40 and 400 the curves fall to the right end, where they are at 1, from about 19 and 17 at the left. At the friction 2 all are between 1 and 2.1."}} tags=["hide-input"]
 figure, axes = plt.subplots()
 for (loudness, times), style in zip(
     curves.items(), ("-", "--", "-.", ":"), strict=True
@@ -690,7 +687,7 @@ for name, found in stored["models"].items():
 heads = ["", "of", "form", "ε/ε₀", "C/C₀", "error", "effective", "default/best"]
 show_table(heads, table)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-hand", "caption": "Every setting of the grid: the error of a standard deviation, and effective draws of the squares for each gradient, relative to the default (star). Dots: the estimate is matched. Triangles: none. Crosses: none, and one number as the mass. Left of the dotted line a setting is accepted."}, "image": {"alt": "Three log-log panels, one below the other. Regression: dots at errors below two per cent that end just above the star, and triangles and crosses that rise from low on the left to beyond the dotted line, crosses lowest. Network: dots that rise straight up to more than ten times the star, triangles and crosses that rise with them and then bend to the right. Ratings: dots that end just above the star, with triangles and crosses rising to the right of them."}}
+# %% mystnb={"figure": {"caption": "Every setting of the grid: the error of a standard deviation, and effective draws of the squares for each gradient, relative to the default (star). Dots: the estimate is matched. Triangles: none. Crosses: none, and one number as the mass. Left of the dotted line a setting is accepted.", "name": "fig-tuning-hand"}, "image": {"alt": "Three log-log panels, one below the other. Regression: dots at errors below two per cent that end just above the star, and triangles and crosses that rise from low on the left to beyond the dotted line, crosses lowest. Network: dots that rise straight up to more than ten times the star, triangles and crosses that rise with them and then bend to the right. Ratings: dots that end just above the star, with triangles and crosses rising to the right of them."}} tags=["hide-input"]
 figure, panels = plt.subplots(3, 1, figsize=(5.2, 9), sharex=True)
 marks = {
     "matched": dict(marker="o", color=COLOURS["SGHMC"]),
@@ -1126,7 +1123,7 @@ for name, each in posterior_means.items():
     counts[name] = ranks.bincount(minlength=20)
 uniform = {name: scipy.stats.chisquare(each).pvalue for name, each in counts.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-tuning-ranks", "caption": "Ranks of the true parameter among 19 draws, 6,000 data sets. Above: the default, uniform up to chance (grey: ± two standard deviations). Below: without a noise estimate the draws are too wide, and the truth lies in their middle too often."}, "image": {"alt": "Two bar charts of ranks from 0 to 19. Above, the bars lie about 300, nearly all within the grey band. Below, the bars in the middle rise above the band and those at both ends fall below it."}}
+# %% mystnb={"figure": {"caption": "Ranks of the true parameter among 19 draws, 6,000 data sets. Above: the default, uniform up to chance (grey: $\\pm$ two standard deviations). Below: without a noise estimate the draws are too wide, and the truth lies in their middle too often.", "name": "fig-tuning-ranks"}, "image": {"alt": "Two bar charts of ranks from 0 to 19. Above, the bars lie about 300, nearly all within the grey band. Below, the bars in the middle rise above the band and those at both ends fall below it."}} tags=["hide-input"]
 figure, both = plt.subplots(2, 1, figsize=(5.2, 4.6), sharex=True, sharey=True)
 for axes, (name, each) in zip(both, counts.items(), strict=True):
     axes.axhspan(300 - 2 * 300**0.5, 300 + 2 * 300**0.5, color=TRUTH, alpha=0.4, lw=0)

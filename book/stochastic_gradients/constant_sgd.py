@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -124,7 +121,7 @@ claim(
 # %% [markdown]
 # {numref}`fig-csgd-bowl` shows this rate between two others.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-csgd-bowl", "caption": "SGD on a linear regression: where 600 runs from the mode are after many steps (dots), and the posterior (grey: two standard deviations). Left: a quarter of the best rate. Middle: the best rate, η*. Right: four times that. The cloud grows with the rate, but it is round, and the posterior is not."}, "image": {"alt": "Three panels with the same grey ellipse, the posterior, and a round cloud of blue dots: inside the ellipse, as wide as its mean width, and far outside of it."}}
+# %% mystnb={"figure": {"caption": "SGD on a linear regression: where 600 runs from the mode are after many steps (dots), and the posterior (grey: two standard deviations). Left: a quarter of the best rate. Middle: the best rate, $\\eta^*$. Right: four times that. The cloud grows with the rate, but it is round, and the posterior is not.", "name": "fig-csgd-bowl"}, "image": {"alt": "Three panels with the same grey ellipse, the posterior, and a round cloud of blue dots: inside the ellipse, as wide as its mean width, and far outside of it."}} tags=["hide-input"]
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=DOUBLE)
 circle = torch.stack([angle.cos(), angle.sin()])
 
@@ -580,7 +577,7 @@ draws = {k: sample(v, minibatches, start, **settings) for k, v in variants.items
 nuts, position = adapt(NUTS(0.1), logistic, start[:100], 100)
 reference = sample(nuts, logistic, position, num_samples=200, seed=4)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-csgd-logistic", "caption": "Logistic regression: standard deviations of the four coefficients over those of NUTS (grey: 1), for constant SGD with a scalar, a diagonal and a full rate, and a full one with the curvature. The first two coefficients are those of correlated inputs."}, "image": {"alt": "Standard deviations relative to NUTS. The scalar rate gives between a half and 1.1, the diagonal one 0.6 for the two correlated coefficients and 1 for the others, both full ones about 1 for all four."}}
+# %% mystnb={"figure": {"caption": "Logistic regression: standard deviations of the four coefficients over those of NUTS (grey: 1), for constant SGD with a scalar, a diagonal and a full rate, and a full one with the curvature. The first two coefficients are those of correlated inputs.", "name": "fig-csgd-logistic"}, "image": {"alt": "Standard deviations relative to NUTS. The scalar rate gives between a half and 1.1, the diagonal one 0.6 for the two correlated coefficients and 1 for the others, both full ones about 1 for all four."}} tags=["hide-input"]
 figure, axes = plt.subplots()
 axes.axhline(1, color=TRUTH)
 markers = {"scalar": "o", "diagonal": "s", "full": "^", "full, V + A": "D"}
@@ -664,7 +661,7 @@ claim(
 # {numref}`fig-csgd-batch` has the exact widths.
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-csgd-batch", "caption": "Width in the shortest direction against the share of the data in a minibatch: exact laws (lines) and 500 chains (points, two standard errors); the truth is 1 (grey). The rates that theory for small steps recommends make the chain explode before a minibatch holds half of the data."}, "image": {"alt": "Width against n over N. The scalar rate's line starts at 1.3 and rises steeply before 0.4, that of the full rate starts at 1 and rises steeply before one half, and that of the full rate with the curvature stays at 1."}}
+# %% mystnb={"figure": {"caption": "Width in the shortest direction against the share of the data in a minibatch: exact laws (lines) and 500 chains (points, two standard errors); the truth is 1 (grey). The rates that theory for small steps recommends make the chain explode before a minibatch holds half of the data.", "name": "fig-csgd-batch"}, "image": {"alt": "Width against n over N. The scalar rate's line starts at 1.3 and rises steeply before 0.4, that of the full rate starts at 1 and rises steeply before one half, and that of the full rate with the curvature stays at 1."}} tags=["hide-input"]
 figure, axes = plt.subplots()
 sizes = [5, 10, 20, 50, 100, 150, 200, 250, 300, 330]
 sizes += [350, 380, 400, 420, 440, 460, 600, 800]

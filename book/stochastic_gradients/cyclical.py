@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -128,7 +125,7 @@ every_step = Cyclical(langevin, HIGHEST, LENGTH, num_draws=LENGTH)
 path = sample(every_step, noisy, torch.zeros(1, 2), 4 * LENGTH, seed=5)
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-film", "caption": "Two cycles, to be played. Left: the step size, where the chain is in the schedule, and 2σ² (dotted), of which the next section speaks. Right: the chain's last 120 steps (dots) among the 25 modes (rings of two standard deviations); in orange the ends of the cycles so far."}}
+# %% mystnb={"figure": {"caption": "Two cycles, to be played. Left: the step size, where the chain is in the schedule, and $2\\sigma^2$ (dotted), of which the next section speaks. Right: the chain's last 120 steps (dots) among the 25 modes (rings of two standard deviations); in orange the ends of the cycles so far.", "name": "fig-cyclical-film"}} tags=["hide-input"]
 def frames(number=16, cycles=2):
     """One picture after every eighth of a cycle."""
     long = cycles * LENGTH
@@ -171,7 +168,7 @@ show_frames(
 # While the step is large the chain is everywhere; as the step falls it is caught in one mode, and draws it; then the step jumps up, and the chain is thrown out again.
 # {numref}`fig-cyclical-idea` has four cycles in one picture.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-idea", "caption": "Above: the step size over four cycles; steps above the dotted line, 2σ², are too large for a mode to hold the chain. The last fifth of each cycle is shaded. Below: one path through the mixture (grey contours). Light blue dots are steps above the dotted line, green dots the last fifth of each cycle: the chain settles in one mode a cycle."}, "image": {"alt": "Above, four cosine arcs falling from 0.07 to zero, with their last fifths shaded. Below, light blue dots all over a grid of 25 small circles, and green dots, each cluster inside of one circle."}}
+# %% mystnb={"figure": {"caption": "Above: the step size over four cycles; steps above the dotted line, $2\\sigma^2$, are too large for a mode to hold the chain. The last fifth of each cycle is shaded. Below: one path through the mixture (grey contours). Light blue dots are steps above the dotted line, green dots the last fifth of each cycle: the chain settles in one mode a cycle.", "name": "fig-cyclical-idea"}, "image": {"alt": "Above, four cosine arcs falling from 0.07 to zero, with their last fifths shaded. Below, light blue dots all over a grid of 25 small circles, and green dots, each cluster inside of one circle."}} tags=["hide-input"]
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(5, 6.6), height_ratios=[1, 2.4])
 upper.plot([rate(step) for step in range(4 * LENGTH)], color=COLOURS["SGLD"])
 upper.axhline(0.06, color="black", ls=":")
@@ -326,7 +323,7 @@ stored = read_result(RESULTS / "modes.json")
 methods = stored["methods"]
 sweep = methods["SGLD, constant"]["tuning"]
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-constant", "caption": "SGLD with a constant step, 50,000 steps. Top: probability of leaving a mode in a step, by the proposition (line) and measured (points, two standard errors). Middle: modes found of 25, mean of 20 chains. Bottom: variance about the nearest mean (points), that of a lone mode (line), and the true one (grey). The dotted line is 2σ²."}, "image": {"alt": "Three panels over one axis, the step size: a steeply rising curve with three points on it; the number of modes found, which rises from one to 25 at about 0.045; the variance, which rises from 0.03 to above 0.25."}}
+# %% mystnb={"figure": {"caption": "SGLD with a constant step, 50,000 steps. Top: probability of leaving a mode in a step, by the proposition (line) and measured (points, two standard errors). Middle: modes found of 25, mean of 20 chains. Bottom: variance about the nearest mean (points), that of a lone mode (line), and the true one (grey). The dotted line is $2\\sigma^2$.", "name": "fig-cyclical-constant"}, "image": {"alt": "Three panels over one axis, the step size: a steeply rising curve with three points on it; the number of modes found, which rises from one to 25 at about 0.045; the variance, which rises from 0.03 to above 0.25."}} tags=["hide-input"]
 figure, panels = plt.subplots(3, 1, figsize=(5.4, 6.6), sharex=True)
 grid = torch.linspace(0.02, 0.0585, 80).tolist()
 panels[0].semilogy(grid, [leaving(eta) for eta in grid], color=COLOURS["SGLD"])
@@ -447,7 +444,7 @@ distance, mode = nearest(run.samples)
 squares = (distance.square() / 2).double().view(cycles, 20, chains).mean(0)
 measured = squares.mean(1), squares.std(1) / chains**0.5
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-places", "caption": "Variance about the nearest mean over a cycle of cSGLD. Points: 150 chains on the mixture, three cycles, two standard errors. Line: the exact law for a lone mode. Grey: the true variance. From 45 % of the cycle on, where the step is below 0.041, the two agree; before that chains are between modes."}, "image": {"alt": "Points that fall from 0.45 at the start of the cycle to 0.03 at its end; a line joins them from the middle on."}}
+# %% mystnb={"figure": {"caption": "Variance about the nearest mean over a cycle of cSGLD. Points: 150 chains on the mixture, three cycles, two standard errors. Line: the exact law for a lone mode. Grey: the true variance. From 45 % of the cycle on, where the step is below 0.041, the two agree; before that chains are between modes.", "name": "fig-cyclical-places"}, "image": {"alt": "Points that fall from 0.45 at the start of the cycle to 0.03 at its end; a line joins them from the middle on."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6, 3.4))
 axes.errorbar(
     [place / LENGTH for place in places],
@@ -725,7 +722,7 @@ show_table(
 # Every method with cycles took the most cycles that it was offered and the longer exploration.
 # {numref}`fig-cyclical-modes` shows all seeds of the second table.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-modes", "caption": "Twenty seeds with four chains. Above: modes with more than 1 % of the draws, a point for each seed; grey line: four modes. Below: total variation of the masses (dots) and over a hundred cells (rings); grey line: the masses of 120 independent even choices, as many as four chains of 30 cycles make."}, "image": {"alt": "Two strip plots for nine methods, one below the other. Above, SGLD is at three or four modes and all others lie between 20 and 25. Below, SGLD is near 0.84, and the smallest rings are those of the methods that end with small steps: fresh cycles, tuned cSGLD and tuned cSGHMC."}}
+# %% mystnb={"figure": {"caption": "Twenty seeds with four chains. Above: modes with more than 1 % of the draws, a point for each seed; grey line: four modes. Below: total variation of the masses (dots) and over a hundred cells (rings); grey line: the masses of 120 independent even choices, as many as four chains of 30 cycles make.", "name": "fig-cyclical-modes"}, "image": {"alt": "Two strip plots for nine methods, one below the other. Above, SGLD is at three or four modes and all others lie between 20 and 25. Below, SGLD is near 0.84, and the smallest rings are those of the methods that end with small steps: fresh cycles, tuned cSGLD and tuned cSGHMC."}} tags=["hide-input"]
 figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.2, 6.6))
 for row, name in enumerate(methods):
     runs = [one["four chains"] for one in methods[name]["runs"]]
@@ -1015,7 +1012,7 @@ show_table(
 # With $r$ kept the variance at the end is within 3 % of the truth in all cases; with $v$ kept it is too large, and the more so the smaller $\alpha$ and the shorter the cycle.
 # {numref}`fig-cyclical-velocity` has the whole of a short cycle.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-cyclical-velocity", "caption": "Exact variance of θ over a cycle of 100 steps of cSGHMC on a standard Gaussian, α = 0.1: with the momentum handed on (solid) and with the velocity (dashed). The truth is 1 (grey)."}, "image": {"alt": "The solid line swings a little at the start and stays near one; the dashed one starts at 1.8, swings down to below one half, and rises to 1.8 at the end."}}
+# %% mystnb={"figure": {"caption": "Exact variance of $\\theta$ over a cycle of 100 steps of cSGHMC on a standard Gaussian, $\\alpha = 0.1$: with the momentum handed on (solid) and with the velocity (dashed). The truth is 1 (grey).", "name": "fig-cyclical-velocity"}, "image": {"alt": "The solid line swings a little at the start and stays near one; the dashed one starts at 1.8, swings down to below one half, and rises to 1.8 at the end."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6, 3))
 for what, style in ((False, "-"), (True, "--")):
     axes.plot(

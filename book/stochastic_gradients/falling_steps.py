@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -63,7 +60,7 @@ bowl = Gaussian.standard(1, dtype=torch.float64)
 # As the step falls the gradient brings less and less.
 # With the estimate of each step we inject what is missing; with the kept one it goes on missing.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-books", "caption": "What noise brings in a step, over what friction takes, at four step sizes, V = 4 and C = 2. Orange: the noise of the gradient, B/C. Pink: what is injected, 1 − B̂/C. Above: the estimate of each step. Below: the estimate of the step 0.4, kept. 1 is right (grey)."}, "image": {"alt": "Two panels with four bars each, for the steps 0.4, 0.2, 0.1 and 0.05. The orange part falls from 0.4 to 0.05. Above, the pink part grows by as much, and every bar ends at 1. Below, the pink part is always 0.6, and the bars fall from 1 to 0.65."}}
+# %% mystnb={"figure": {"caption": "What noise brings in a step, over what friction takes, at four step sizes, $V = 4$ and $C = 2$. Orange: the noise of the gradient, $B/C$. Pink: what is injected, $1 - \\hat B/C$. Above: the estimate of each step. Below: the estimate of the step 0.4, kept. 1 is right (grey).", "name": "fig-sghmc-books"}, "image": {"alt": "Two panels with four bars each, for the steps 0.4, 0.2, 0.1 and 0.05. The orange part falls from 0.4 to 0.05. Above, the pink part grows by as much, and every bar ends at 1. Below, the pink part is always 0.6, and the bars fall from 1 to 0.65."}} tags=["hide-input"]
 four_steps = torch.tensor([0.4, 0.2, 0.1, 0.05])
 brought = 0.5 * four_steps * 4.0 / 2.0  # B/C
 figure, panels = plt.subplots(2, 1, figsize=(4.8, 4.8), sharex=True)
@@ -148,7 +145,7 @@ widths = {
     "of each step": exact_widths(lambda size: 0.5 * size * 4.0),
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-falling", "caption": "SGHMC in the bowl while the step falls from 0.4 to 0.086, V = 4, C = 2: the exact variance of the position (lines) and 10,000 chains (points). 1 is right (grey). The estimate that was right for the first step is wrong for all others."}, "image": {"alt": "Three lines over the number of draws, from 1 to 300 on a logarithmic scale, with points on them. Without an estimate the variance starts above 1.4 and comes down to 1.1. With the estimate of each step it starts a little above 1 and stays there. With the first estimate kept it falls below 0.7."}}
+# %% mystnb={"figure": {"caption": "SGHMC in the bowl while the step falls from 0.4 to 0.086, V = 4, C = 2: the exact variance of the position (lines) and 10,000 chains (points). 1 is right (grey). The estimate that was right for the first step is wrong for all others.", "name": "fig-sghmc-falling"}, "image": {"alt": "Three lines over the number of draws, from 1 to 300 on a logarithmic scale, with points on them. Without an estimate the variance starts above 1.4 and comes down to 1.1. With the estimate of each step it starts a little above 1 and stays there. With the first estimate kept it falls below 0.7."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.4))
 shown = (1, 3, 10, 30, 100, 300)
 for (name, values), style in zip(widths.items(), (":", "--", "-"), strict=True):

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -214,7 +211,7 @@ for name, variance in exact_variance.items():
         because="exact law of the linear chain; 12,800 chains",
     )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-1", "caption": "Figure 1 of Chen et al. (2014), computed anew; 80,000 samples each. Left: the double well of the paper. Right: the bowl. Top row: densities. Rows below: histogram less density for each sampler that the eye cannot tell from the truth; with exact draws two thirds of the bins would lie in the grey band."}, "image": {"alt": "Two columns of five small panels. In the top panels the density of naive SGHMC is lower and wider than the true one, and SGHMC lies on the truth. In the other panels the differences of HMC, HMC without correction, corrected naive SGHMC and SGHMC from the truth stay near a narrow grey band."}}
+# %% mystnb={"figure": {"caption": "Figure 1 of Chen et al. (2014), computed anew; 80,000 samples each. Left: the double well of the paper. Right: the bowl. Top row: densities. Rows below: histogram less density for each sampler that the eye cannot tell from the truth; with exact draws two thirds of the bins would lie in the grey band.", "name": "fig-chen-1"}, "image": {"alt": "Two columns of five small panels. In the top panels the density of naive SGHMC is lower and wider than the true one, and SGHMC lies on the truth. In the other panels the differences of HMC, HMC without correction, corrected naive SGHMC and SGHMC from the truth stay near a narrow grey band."}} tags=["hide-input"]
 figure, panels = plt.subplots(
     5, 2, figsize=(5.4, 7.4), height_ratios=(2.2, 1, 1, 1, 1), sharex="col"
 )
@@ -409,7 +406,7 @@ settled = {
     ),
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-2", "caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Top left: with the variance 4 of its caption. Top right: the same, its centre enlarged. Bottom: with the noise of the published code, which drew the printed figure."}, "image": {"alt": "Three phase planes. With V = 4 the points without friction spread far beyond the unit circle; in the enlarged centre the points with resampled momenta fill a wide ellipse, and those with friction a smaller disc around the circle. With the noise of the published code the points without friction spread further than those with friction."}}
+# %% mystnb={"figure": {"caption": "Figure 2 of Chen et al. (2014), 300 points of 50 steps. Top left: with the variance 4 of its caption. Top right: the same, its centre enlarged. Bottom: with the noise of the published code, which drew the printed figure.", "name": "fig-chen-2"}, "image": {"alt": "Three phase planes. With V = 4 the points without friction spread far beyond the unit circle; in the enlarged centre the points with resampled momenta fill a wide ellipse, and those with friction a smaller disc around the circle. With the noise of the published code the points without friction spread further than those with friction."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 2, figsize=(5.4, 5.6))
 circle = torch.linspace(0, 2 * torch.pi, 200)
 *planes, corner = panels.flat
@@ -619,7 +616,7 @@ exact_times = {
     for name, chains in exact_chains.items()
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-3a", "caption": "Figure 3a of Chen et al. (2014): error of the covariance against autocorrelation time, ten million samples a point. Lines: the exact laws of the two discrete chains. Above with the usual definition of the autocorrelation time, below with the sum of the published code, which counts lags instead of weighting them."}, "image": {"alt": "Two panels, one above the other, of error against autocorrelation time on logarithmic axes. In both, the points of SGHMC lie below those of SGLD. In the upper one the points of SGLD lie on its exact line; those of SGHMC leave theirs where the error is small. In the lower one all points stand further to the right."}}
+# %% mystnb={"figure": {"caption": "Figure 3a of Chen et al. (2014): error of the covariance against autocorrelation time, ten million samples a point. Lines: the exact laws of the two discrete chains. Above with the usual definition of the autocorrelation time, below with the sum of the published code, which counts lags instead of weighting them.", "name": "fig-chen-3a"}, "image": {"alt": "Two panels, one above the other, of error against autocorrelation time on logarithmic axes. In both, the points of SGHMC lie below those of SGLD. In the upper one the points of SGLD lie on its exact line; those of SGHMC leave theirs where the error is small. In the lower one all points stand further to the right."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(5.0, 6.6))
 for name, marker in zip(kernels, "so", strict=True):
     panels[0].loglog(
@@ -829,7 +826,7 @@ claim(
 # Figure 3b of the paper shows why.
 # SGLD with $\eta = 0.05$ and SGHMC with $(\eta, \alpha) = (0.05, 0.035)$ start at the origin and take 50 steps each.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-chen-3b", "caption": "Figure 3b of Chen et al. (2014): the first 50 samples, on contours of the target."}, "image": {"alt": "Two panels, one above the other, with walks of 50 samples on a narrow ridge that rises to the right. The walk of SGLD takes small steps to and fro; the walk of SGHMC runs along the ridge in long sweeps."}}
+# %% mystnb={"figure": {"caption": "Figure 3b of Chen et al. (2014): the first 50 samples, on contours of the target.", "name": "fig-chen-3b"}, "image": {"alt": "Two panels, one above the other, with walks of 50 samples on a narrow ridge that rises to the right. The walk of SGLD takes small steps to and fro; the walk of SGHMC runs along the ridge in long sweeps."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(4.2, 7.0), sharex=True, sharey=True)
 short = {
     "SGLD": SGLD(0.05, noise_estimate=0.025),

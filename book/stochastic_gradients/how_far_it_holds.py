@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -254,7 +251,7 @@ for h in steps:
             between = 0.5 * (grid + grid[:, None])
             biases["half-way points"].append(float((law * between**2).sum()) - truth)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-how-far-order", "caption": "Bias in the mean of θ² on U = 2 log cosh θ + θ²/4, friction 2, by sums on a grid: SGHMC with the gradient at the new position, at the half-way points, which are the positions of the palindromic step, and with the gradient at the old position. Grey: the slopes of order ε and ε²."}, "image": {"alt": "Three rising lines on logarithmic axes. The line of the old position is the highest and has the slope one; that of the new position and that of the half-way points, the lowest, have the slope two."}}
+# %% mystnb={"figure": {"caption": "Bias in the mean of $\\theta^2$ on $U = 2\\log\\cosh\\theta + \\theta^2/4$, friction 2, by sums on a grid: SGHMC with the gradient at the new position, at the half-way points, which are the positions of the palindromic step, and with the gradient at the old position. Grey: the slopes of order $\\varepsilon$ and $\\varepsilon^2$.", "name": "fig-how-far-order"}, "image": {"alt": "Three rising lines on logarithmic axes. The line of the old position is the highest and has the slope one; that of the new position and that of the half-way points, the lowest, have the slope two."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.4))
 looks = {
     "new position": ("o-", COLOURS["SGHMC"]),
@@ -505,7 +502,7 @@ for h in (0.45, 0.4, 0.35, 0.3):
     after = int((position.abs() < 2 * edge(h)).sum())
     counted[h] = before, after, 2 * first + 1
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-how-far-escape", "caption": "Probability that a chain of SGHMC leaves the double well θ⁴ − 2θ² for ever in a step, friction 3: by sums on a grid at six step sizes (line), and counted among 10,000 chains (circles)."}, "image": {"alt": "On a logarithmic axis a curve falls from nearly a tenth at a step size of 0.45 to about ten to the minus twenty-two at 0.2, ever more steeply. Four circles lie on it, from 0.45 to 0.3."}}
+# %% mystnb={"figure": {"caption": "Probability that a chain of SGHMC leaves the double well $\\theta^4 - 2\\theta^2$ for ever in a step, friction 3: by sums on a grid at six step sizes (line), and counted among 10,000 chains (circles).", "name": "fig-how-far-escape"}, "image": {"alt": "On a logarithmic axis a curve falls from nearly a tenth at a step size of 0.45 to about ten to the minus twenty-two at 0.2, ever more steeply. Four circles lie on it, from 0.45 to 0.3."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 axes.semilogy(
     list(rates), list(rates.values()), ".-", color=COLOURS["SGHMC"], label="grid"
@@ -651,7 +648,7 @@ h_constant = 0.5 * mode_noise * throws.energy(grid[:, None]) + step_bias
 h_constant = h_constant - (target * h_constant).sum()
 laws = {step_size: sgld_law(step_size) for step_size in (0.02, 0.004, 0.002)}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-how-far-local", "caption": "Top: the posterior of one coefficient (grey) and the noise V(θ) of minibatches of two among twelve examples (line). Bottom: what SGLD at η = 0.002 adds to the density, over η: enumerated (thick), by the formula (dashed), and by the formula if the noise were everywhere that of the mode (dotted)."}, "image": {"alt": "Top: a grey hill at 0.3, and a curve of the noise that rises across it from below 10 on the left to above 80 on the right. Bottom: the enumerated change is negative in the middle and has a positive bump on either side; the dashed line lies on it, the dotted one is a similar curve too far to the left."}}
+# %% mystnb={"figure": {"caption": "Top: the posterior of one coefficient (grey) and the noise $V(\\theta)$ of minibatches of two among twelve examples (line). Bottom: what SGLD at $\\eta = 0.002$ adds to the density, over $\\eta$: enumerated (thick), by the formula (dashed), and by the formula if the noise were everywhere that of the mode (dotted).", "name": "fig-how-far-local"}, "image": {"alt": "Top: a grey hill at 0.3, and a curve of the noise that rises across it from below 10 on the left to above 80 on the right. Bottom: the enumerated change is negative in the middle and has a positive bump on either side; the dashed line lies on it, the dotted one is a similar curve too far to the left."}} tags=["hide-input"]
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 5.4), sharex=True)
 top.fill_between(grid, target / width, color=TRUTH, alpha=0.35, lw=0)
 top.set(ylabel="density", xlim=(-1.8, 2.2), ylim=(0, 1))
@@ -911,7 +908,7 @@ sizes = torch.cat(draws).abs().sort(descending=True).values * num_examples**0.5
 largest = sizes[:1_001]
 hill = 1 / float((largest[:-1] / largest[-1]).log().mean())  # Hill's estimator
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-how-far-tails", "caption": "SGLD with control variates and minibatches of one. Top: the tail exponent against the step, in units of 1/N; moments of higher order than that are infinite. Bottom: share of 400,000 draws farther than t from the mean at a step of 0.6/N (line), a power law with the computed exponent (dashed), and what a Gaussian of the same variance has (grey)."}, "image": {"alt": "Top: a curve that comes down from above ten at 0.35, crosses four near 0.5 and two near 0.7, and falls towards zero. Bottom: on logarithmic axes the line of the draws bends into a straight fall along the dashed line, far above the grey curve, which drops steeply."}}
+# %% mystnb={"figure": {"caption": "SGLD with control variates and minibatches of one. Top: the tail exponent against the step, in units of 1/N; moments of higher order than that are infinite. Bottom: share of 400,000 draws farther than t from the mean at a step of 0.6/N (line), a power law with the computed exponent (dashed), and what a Gaussian of the same variance has (grey).", "name": "fig-how-far-tails"}, "image": {"alt": "Top: a curve that comes down from above ten at 0.35, crosses four near 0.5 and two near 0.7, and falls towards zero. Bottom: on logarithmic axes the line of the draws bends into a straight fall along the dashed line, far above the grey curve, which drops steeply."}} tags=["hide-input"]
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(5.2, 5.6))
 top.plot(scaled, exponents, color=COLOURS["SGLD"])
 for level, text in (

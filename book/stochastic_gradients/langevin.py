@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -73,7 +70,7 @@ paths = {
     for name, kernel in (("SGD", descent), ("SGLD", sampler))
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-paths", "caption": "Three thousand steps of SGD (above) and of SGLD (below) on the posterior of two coefficients, from the same start (black dot). Grey: one, two and three standard deviations of the posterior."}, "image": {"alt": "Two panels with three nested slanting ellipses. In the upper a path runs from a dot outside of the ellipses to their centre, and ends in a small knot there. In the lower a path from the same dot covers the two inner ellipses and reaches the third."}}
+# %% mystnb={"figure": {"caption": "Three thousand steps of SGD (above) and of SGLD (below) on the posterior of two coefficients, from the same start (black dot). Grey: one, two and three standard deviations of the posterior.", "name": "fig-sgld-paths"}, "image": {"alt": "Two panels with three nested slanting ellipses. In the upper a path runs from a dot outside of the ellipses to their centre, and ends in a small knot there. In the lower a path from the same dot covers the two inner ellipses and reaches the third."}} tags=["hide-input"]
 figure, panels = plt.subplots(2, 1, figsize=(4.4, 6.6), sharex=True, sharey=True)
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
 circle = torch.stack([angle.cos(), angle.sin()])
@@ -197,7 +194,7 @@ followed = first + 0.1 * followed
 chains = sample(SGLD(eta), well, followed, num_samples=1_200, seed=5).samples[..., 0]
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-langevin-density", "caption": "A density moves to π (grey) by the overdamped Langevin equation in the double well: the solution of the Fokker–Planck equation (line), and forty chains of SGLD with step 0.005 (dots)."}}
+# %% mystnb={"figure": {"caption": "A density moves to $\\pi$ (grey) by the overdamped Langevin equation in the double well: the solution of the Fokker-Planck equation (line), and forty chains of SGLD with step 0.005 (dots).", "name": "fig-langevin-density"}} tags=["hide-input"]
 def frames():
     heights = 0.03 + 0.25 * torch.rand(40, generator=torch.Generator().manual_seed(4))
     for step, density in zip(steps, densities, strict=True):
@@ -432,7 +429,7 @@ for h in table_steps:
         )
         measured[h, label] = run.mean_and_standard_error(lambda x: x**2)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-variance", "caption": "Stationary variance of SGLD on a standard Gaussian with gradient noise N(0, 4): exact laws (lines) and measurements (points, two standard errors); the truth is 1 (grey)."}, "image": {"alt": "Over step sizes from 0.01 to 0.7, a solid line that climbs from 1 to nearly 4, and a dashed one that stays below 1.35; points lie on both."}}
+# %% mystnb={"figure": {"caption": "Stationary variance of SGLD on a standard Gaussian with gradient noise N(0, 4): exact laws (lines) and measurements (points, two standard errors); the truth is 1 (grey).", "name": "fig-sgld-variance"}, "image": {"alt": "Over step sizes from 0.01 to 0.7, a solid line that climbs from 1 to nearly 4, and a dashed one that stays below 1.35; points lie on both."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.4))
 axes.semilogx(step_sizes, formula, color=COLOURS["SGLD"], label=r"$\hat B = 0$")
 axes.semilogx(
@@ -700,7 +697,7 @@ for h in eta.tolist():
 means, variances = torch.tensor(means[1:]), torch.tensor(variances[1:])
 boundary = int((0.5 * eta * noise_variance > 1).sum())
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sgld-phases", "caption": "SGLD with falling steps in the bowl, V = 100, from a start at 4. Above: mean and spread of 4,000 chains (green), the same by the exact recursion (dashed), and the target's (grey). Below: the variances that a step adds. The dotted line divides the phases, at ½ηV = 1."}, "image": {"alt": "Above, a band that drops from 4 to 0 within about twenty steps, is then several times as wide as the grey strip around zero, and narrows slowly towards it. Below, two falling lines that cross at the dotted line: the steeper one, of the gradient's noise, is above before it."}}
+# %% mystnb={"figure": {"caption": "SGLD with falling steps in the bowl, $V = 100$, from a start at 4. Above: mean and spread of 4,000 chains (green), the same by the exact recursion (dashed), and the target's (grey). Below: the variances that a step adds. The dotted line divides the phases, at $\\tfrac12\\eta V = 1$.", "name": "fig-sgld-phases"}, "image": {"alt": "Above, a band that drops from 4 to 0 within about twenty steps, is then several times as wide as the grey strip around zero, and narrows slowly towards it. Below, two falling lines that cross at the dotted line: the steeper one, of the gradient's noise, is above before it."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 5.8), sharex=True)
 steps = torch.arange(1, num_steps + 1)
 mean, spread = annealed.samples.mean(1)[:, 0], annealed.samples.std(1)[:, 0]

@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -57,7 +54,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # The mean of those that were read wanders, and comes to rest as more are read.
 # One stops when it is further from the threshold than it may still be wrong.
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-poll-idea", "caption": "One decision among 1,000 numbers: the mean of those read so far (line), what it may be wrong by at 2.3 standard errors (band), and the threshold (dashed). The dot is where the band leaves the threshold for the first time at one of twenty looks."}, "image": {"alt": "A wandering line with a wide band around it that narrows to nothing at 1,000. A dashed horizontal line runs below. A dot on the line marks the look at which the lower edge of the band is above the dashed line for the first time."}}
+# %% mystnb={"figure": {"caption": "One decision among 1,000 numbers: the mean of those read so far (line), what it may be wrong by at 2.3 standard errors (band), and the threshold (dashed). The dot is where the band leaves the threshold for the first time at one of twenty looks.", "name": "fig-poll-idea"}, "image": {"alt": "A wandering line with a wide band around it that narrows to nothing at 1,000. A dashed horizontal line runs below. A dot on the line marks the look at which the lower edge of the band is above the dashed line for the first time."}} tags=["hide-input"]
 terms = torch.randn(1_000, generator=torch.Generator().manual_seed(3)).double() / 30
 n = torch.arange(2, 1_001)
 mean = (terms.cumsum(0) / torch.arange(1, 1_001))[1:]
@@ -185,7 +182,7 @@ walks = walk(numbers, 2.4, tests, num_chains=200, num_steps=500, seed=9)
 spread = {name: draws[20:].square().mean(0) for name, (draws, _, _) in walks.items()}
 share = {name: read.mean() for name, (_, read, _) in walks.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-naive-poll", "caption": "Random-walk Metropolis whose decisions read a part of the data: the variance of its draws, where 1 is right (grey), against the share that it reads. The t-test at three errors ϵ with twenty looks, and at one with five; the Bernstein test at δ = 0.1; and Metropolis' rule."}, "image": {"alt": "Six points. Where all the data are read the variance is 1, and the Bernstein test is close to that point. The three points of the t-test go up to the left: with six tenths of the data the variance is about a tenth too large, with four tenths it is 1.7, with one seventh it is nearly 4. The point of five looks lies on the same way down."}}
+# %% mystnb={"figure": {"caption": "Random-walk Metropolis whose decisions read a part of the data: the variance of its draws, where 1 is right (grey), against the share that it reads. The t-test at three errors $\\epsilon$ with twenty looks, and at one with five; the Bernstein test at $\\delta = 0.1$; and Metropolis' rule.", "name": "fig-naive-poll"}, "image": {"alt": "Six points. Where all the data are read the variance is 1, and the Bernstein test is close to that point. The three points of the t-test go up to the left: with six tenths of the data the variance is about a tenth too large, with four tenths it is 1.7, with one seventh it is nearly 4. The point of five looks lies on the same way down."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.4))
 colour = COLOURS["naive SGHMC with correction"]
 names = [name for name in tests if name.startswith("error")]

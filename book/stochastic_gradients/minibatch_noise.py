@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -89,7 +86,7 @@ def all_gradients(minibatches):
 subsets = torch.tensor(list(itertools.combinations(range(12), 4)))
 without = all_gradients(subsets)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-idea", "caption": "Two coordinates of the gradients that all 495 minibatches of 4 of 12 examples give at one θ (dots), and the gradient from all 12 (arrow and cross). The ellipse is two standard deviations of a Gaussian with the covariance of the dots."}, "image": {"alt": "A short arrow leads from the origin to a cross. Hundreds of dots surround the cross, in a flat and slanting cloud that is about five times as wide as the arrow is long."}}
+# %% mystnb={"figure": {"caption": "Two coordinates of the gradients that all 495 minibatches of 4 of 12 examples give at one $\\theta$ (dots), and the gradient from all 12 (arrow and cross). The ellipse is two standard deviations of a Gaussian with the covariance of the dots.", "name": "fig-noise-idea"}, "image": {"alt": "A short arrow leads from the origin to a cross. Hundreds of dots surround the cross, in a flat and slanting cloud that is about five times as wide as the arrow is long."}} tags=["hide-input"]
 angle = torch.linspace(0, 2 * torch.pi, 200, dtype=torch.float64)
 circle = torch.stack([angle.cos(), angle.sin()])
 
@@ -263,7 +260,7 @@ def measured_trace(position, n, replacement, batches=4_000):
     return float(squares.mean()), float(squares.std() / batches**0.5)
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-size", "caption": "Trace of V in a logistic regression with N = 2,000. Above: at the mode, against the size of the minibatch, with and without replacement; formulas (lines) and 1,000 minibatches each (points). Below: for n = 100, along the straight line through the origin and the mode."}, "image": {"alt": "Above, two falling lines that coincide up to a few hundred examples; then the one without replacement drops away, towards zero at 2,000. Points lie on both. Below, a curve that falls steeply from the left, passes the origin and is flat around the mode."}}
+# %% mystnb={"figure": {"caption": "Trace of V in a logistic regression with N = 2,000. Above: at the mode, against the size of the minibatch, with and without replacement; formulas (lines) and 1,000 minibatches each (points). Below: for n = 100, along the straight line through the origin and the mode.", "name": "fig-noise-size"}, "image": {"alt": "Above, two falling lines that coincide up to a few hundred examples; then the one without replacement drops away, towards zero at 2,000. Points lie on both. Below, a curve that falls steeply from the left, passes the origin and is flat around the mode."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.0, 5.8))
 sizes = torch.logspace(0, 3.3, 100).clamp(max=1_999)
 counts = [2, 10, 50, 250, 1_000]
@@ -370,7 +367,7 @@ values, vectors = torch.linalg.eigh(at_mode)
 posterior_variance = torch.linalg.inv(hessian)
 loudest, quietest = vectors[:, -1], vectors[:, 0]
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-shape", "caption": "The two correlated coordinates of the regression. Above: 1,000 minibatch gradients at the mode, n = 100, with two standard deviations of N(0, V) (solid) and of the curvature times about (N − n)/n (dashed). Below: two standard deviations of the posterior. Where the noise is long the posterior is short."}, "image": {"alt": "Above, a cloud of dots that slants upwards, with two ellipses that nearly coincide around it. Below, a grey ellipse that slants downwards."}}
+# %% mystnb={"figure": {"caption": "The two correlated coordinates of the regression. Above: 1,000 minibatch gradients at the mode, $n = 100$, with two standard deviations of $N(0, V)$ (solid) and of the curvature times about $(N - n)/n$ (dashed). Below: two standard deviations of the posterior. Where the noise is long the posterior is short.", "name": "fig-noise-shape"}, "image": {"alt": "Above, a cloud of dots that slants upwards, with two ellipses that nearly coincide around it. Below, a grey ellipse that slants downwards."}} tags=["hide-input"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(4.6, 6.6))
 noisy = LogisticRegression(inputs, targets, batch_size=100)
 above.plot(
@@ -587,7 +584,7 @@ draws = {
     for name, g in cases.items()
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-noise-quantiles", "caption": "Above: quantiles of the standardised noise of minibatches of 20 against those of a Gaussian (grey); a bend at an end is a tail that N(0, V) does not have, steps are a law that takes few values. Below: the excess kurtosis falls as 1/n, by the exact formula; the grey line is at 0.1."}, "image": {"alt": "Above, the solid curve of balanced classes follows the grey diagonal in small steps. The dashed one of a rare class is flat on the right and drops below the diagonal in large steps on the left. The dotted one of a heavy-tailed feature is nearly flat, and on the left falls off to minus nine. Below, two parallel falling lines, the dotted one above the dashed one."}}
+# %% mystnb={"figure": {"caption": "Above: quantiles of the standardised noise of minibatches of 20 against those of a Gaussian (grey); a bend at an end is a tail that N(0, V) does not have, steps are a law that takes few values. Below: the excess kurtosis falls as 1/n, by the exact formula; the grey line is at 0.1.", "name": "fig-noise-quantiles"}, "image": {"alt": "Above, the solid curve of balanced classes follows the grey diagonal in small steps. The dashed one of a rare class is flat on the right and drops below the diagonal in large steps on the left. The dotted one of a heavy-tailed feature is nearly flat, and on the left falls off to minus nine. Below, two parallel falling lines, the dotted one above the dashed one."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.0, 6.2))
 levels = torch.linspace(0.0005, 0.9995, 500, dtype=torch.float64)
 normal = 2**0.5 * torch.special.erfinv(2 * levels - 1)

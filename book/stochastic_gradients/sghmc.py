@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -104,7 +101,7 @@ energies = {
     "the same, hot start": expected_energy(flows.sghmc(0.1, 0.5, 0.2), 5.0),
 }
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-energy", "caption": "Exact expected energy in the bowl, ε = 0.1, V = 4, C = 0.5; 1 is right (grey). Without friction the gradient's noise heats without end; friction takes out what noise brings in."}, "image": {"alt": "Four lines over a time of 20. Without friction the energy rises steadily from 1 to 5. With friction and no estimate it rises to 1.4 and stays there. With friction and the right estimate it stays at 1; from a hot start at 5 it falls to 1 within a time of ten."}}
+# %% mystnb={"figure": {"caption": "Exact expected energy in the bowl, $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$; 1 is right (grey). Without friction the gradient's noise heats without end; friction takes out what noise brings in.", "name": "fig-sghmc-energy"}, "image": {"alt": "Four lines over a time of 20. Without friction the energy rises steadily from 1 to 5. With friction and no estimate it rises to 1.4 and stays there. With friction and the right estimate it stays at 1; from a hot start at 5 it falls to 1 within a time of ten."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.5))
 colours = [COLOURS["naive SGHMC"]] + 3 * [COLOURS["SGHMC"]]
 styles = ("-", ":", "-", "--")
@@ -284,7 +281,7 @@ draws = sample(
 exact_square = expectation(well, lambda x: x**2, -4, 4)
 square, square_error = draws.mean_and_standard_error(lambda x: x**2)
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-sghmc-well", "caption": "SGHMC in the double well with gradient noise N(0, 4): the histogram of its draws lies on the true density, although no gradient that it saw was right."}, "image": {"alt": "A grey density with two hills, and a line along its outline."}}
+# %% mystnb={"figure": {"caption": "SGHMC in the double well with gradient noise N(0, 4): the histogram of its draws lies on the true density, although no gradient that it saw was right.", "name": "fig-sghmc-well"}, "image": {"alt": "A grey density with two hills, and a line along its outline."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.2))
 plot_density(axes, well, -2.2, 2.2)
 plot_histogram(
@@ -487,7 +484,7 @@ for h in (0.4, 0.2, 0.1):
         )
         measured.append((h, order, *run.mean_and_standard_error(lambda x: x**2)))
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-order-of-updates", "caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors; where the error hides the bias there is no point). With the gradient at the new position the bias is of order ε², at the old position of order ε."}, "image": {"alt": "Two rising lines on logarithmic scales with points on them. The dashed one, of the old position, is far above the other and half as steep."}}
+# %% mystnb={"figure": {"caption": "Bias of the stationary variance on a standard Gaussian against the step size: exact laws (lines) and measured values (points, with two standard errors; where the error hides the bias there is no point). With the gradient at the new position the bias is of order $\\varepsilon^2$, at the old position of order $\\varepsilon$.", "name": "fig-order-of-updates"}, "image": {"alt": "Two rising lines on logarithmic scales with points on them. The dashed one, of the old position, is far above the other and half as steep."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.2, 3.4))
 axes.loglog(
     step_sizes,
@@ -806,7 +803,7 @@ heated = torch.tensor(
     ]
 )
 
-# %% tags=["hide-input"] mystnb={"figure": {"name": "fig-friction", "caption": "A standard Gaussian, ε = 0.1, exact laws. Above, without gradient noise: autocorrelation times of θ and θ², and the time in which a bad start is forgotten, against the friction; each of the three questions has its own best friction. Below: what ignoring the gradient noise costs, the stationary variance with V = 4 and B̂ = 0; the true variance is 1 (grey)."}, "image": {"alt": "Above, a dotted line that rises with the friction, a solid one with its lowest point at friction 1, and a dashed one with a sharp lowest point near 2. Below, a line that falls from 7 at the smallest friction to 1."}}
+# %% mystnb={"figure": {"caption": "A standard Gaussian, $\\varepsilon = 0.1$, exact laws. Above, without gradient noise: autocorrelation times of $\\theta$ and $\\theta^2$, and the time in which a bad start is forgotten, against the friction; each of the three questions has its own best friction. Below: what ignoring the gradient noise costs, the stationary variance with $V = 4$ and $\\hat B = 0$; the true variance is 1 (grey).", "name": "fig-friction"}, "image": {"alt": "Above, a dotted line that rises with the friction, a solid one with its lowest point at friction 1, and a dashed one with a sharp lowest point near 2. Below, a line that falls from 7 at the smallest friction to 1."}} tags=["hide-input"]
 figure, (left, right) = plt.subplots(2, 1, figsize=(5.2, 6.0), sharex=True)
 left.loglog(
     frictions, time_of_mean, ":", color=COLOURS["SGHMC"], label=r"$\tau$ of $\theta$"

@@ -160,6 +160,15 @@ def _execute(sender, item, cells, answers, tasks):
     sender.close()
 
 
+def run_all_cells(name, task, answer):
+    """Execute the setup, an answer to a task and its whole test, as a notebook does; give the last line of what went wrong."""
+    cells = {pairs.task_of(cell): cell.source for cell in cells_of(name) if pairs.task_of(cell)}
+    source = "\n".join([cells["setup"], replaced(cells[task], answer), cells[f"{task}-test"]])
+    command = [sys.executable, "-c", f"import matplotlib\nmatplotlib.use('agg')\n{source}"]
+    result = subprocess.run(command, cwd=find(name).source.parent, capture_output=True, text=True)
+    return result.stderr.strip().rpartition("\n")[2]
+
+
 def answers_score(name, wrong, right):
     """Make the test of an assignment's planted answers.
 

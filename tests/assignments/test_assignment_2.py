@@ -1,6 +1,6 @@
 """Assignment 2: what must score, and what must not."""
 
-from tests.assignments.running import answers_score, planted_enough
+from tests.assignments.running import answers_score, planted_enough, run_all_cells
 
 ASSIGNMENT = "assignment_2"
 
@@ -290,3 +290,9 @@ RIGHT = {
 
 test_answers_score = answers_score(ASSIGNMENT, WRONG, RIGHT)
 test_planted_enough = planted_enough(ASSIGNMENT, WRONG, RIGHT)
+
+
+def test_restart_and_run_all_finds_the_variance_used_as_standard_deviation():
+    answer, _ = WRONG["sghmc"]["the variance as standard deviation"]
+    assert "without a force should have the variance 0.3, but" in run_all_cells(ASSIGNMENT, "sghmc", answer)
+    assert run_all_cells(ASSIGNMENT, "sghmc", {}) == ""

@@ -125,6 +125,7 @@ def test_the_student_edition_is_complete(student_edition):
     for item in pairs.assignments():
         notebook = nbformat.read(student_edition / item.name / f"{item.notebook}.ipynb", 4)
         nbformat.validate(notebook)
+        assert "jupytext" not in notebook.metadata  # a student's notebook has no script beside it
         assert [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells] == [
             pairs.task_of(cell) for cell in item.read().cells
         ]

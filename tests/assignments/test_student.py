@@ -1,10 +1,12 @@
 """What a student has besides the notebooks: `make test`, which says of each part of each task whether its visible tests pass."""
 
+import dis
 import os
 import re
 import shutil
 import subprocess
 import sys
+import types
 
 import nbformat
 import pytest
@@ -99,6 +101,15 @@ def test_one_assignment_is_partly_right(student_edition):
     assert "The visible tests of 17 of 60 points pass." in result.stdout
 
 
+def test_without_make_the_package_beside_the_assignments_is_found(student_edition):
+    for folder, root in ((student_edition / "assignment_1", student_edition), (pairs.ROOT / "book" / "assignments", pairs.ROOT)):
+        # This environment may know a checkout of the book: here it is forgotten.
+        forget = "import pathlib, sys; sys.path = [path for path in sys.path if not pathlib.Path(path, 'sgmc').exists()]"
+        command = [sys.executable, "-c", f"{forget}\nimport checks, sgmc\nprint(sgmc.__file__)"]
+        result = subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": ""}, capture_output=True, text=True, check=True)
+        assert result.stdout.strip() == str(root.resolve() / "sgmc" / "__init__.py")
+
+
 def test_an_assignment_that_is_not_there(student_edition):
     result = make(student_edition, "test", "A=assignment_7")
     assert result.returncode != 0 and "There is no notebook in" in result.stdout
@@ -132,3 +143,41 @@ def test_the_summary_splits_tests_as_grading_does(student_edition):
                 cell.source = visible(cell.source)
                 split = blocks(cell.source, cell.metadata.nbgrader.points)
                 assert [(points, sentence) for points, sentence, _ in namespace["parts"](cell)] == [block[:2] for block in split]
+
+
+def names(source):
+    """List what a source reads of names that it has not bound before, and what it binds."""
+
+    def within(code):  # functions, which read what is there when they are called
+        inner = [within(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+        return {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}.union(*inner)
+
+    read, bound = set(), set()
+    for one in dis.get_instructions(compile(source, "a part", "exec")):
+        if one.opname == "STORE_NAME":
+            bound.add(one.argval)
+        elif one.opname == "LOAD_NAME":
+            read |= {one.argval} - bound
+        elif isinstance(one.argval, types.CodeType):
+            read |= within(one.argval) - bound
+    return read, bound
+
+
+def test_names_are_read_and_bound():
+    assert names("a, b = f(a), [k for k in range(3)]\nc = a + b") == ({"f", "a", "range"}, {"a", "b", "c"})
+    assert names("x = 1\ndef g(y):\n    return x + y + z\nx = lambda: w") == ({"z", "w"}, {"x", "g"})
+
+
+@pytest.mark.parametrize("item", pairs.assignments(), ids=lambda item: item.name)
+def test_no_part_of_a_test_reads_what_an_earlier_part_has_bound(item):
+    # Grading runs every part behind the cell's head alone, a notebook one part after the other: both must see the same.
+    split = 0
+    for cell in item.read().cells:
+        if cell.cell_type == "code" and cell.metadata.nbgrader.grade:
+            earlier = set()
+            for part in re.split(r"^# POINTS .*$", cell.source, flags=re.M)[1:]:
+                read, bound = names(part)
+                assert read & earlier == set(), f"a part of {pairs.task_of(cell)} reads what an earlier one has bound"
+                earlier |= bound
+                split += 1
+    assert split > 6

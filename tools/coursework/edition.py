@@ -30,7 +30,9 @@ def course(folder: Path, root: Path = ROOT) -> Config:
         source = folder / "source" / item.name
         shutil.rmtree(source, ignore_errors=True)
         source.mkdir(parents=True)
-        nbformat.write(item.read(), source / f"{item.notebook}.ipynb")
+        notebook = item.read()
+        notebook.metadata.pop("jupytext", None)  # with it JupyterLab would write a script beside each notebook that is saved
+        nbformat.write(notebook, source / f"{item.notebook}.ipynb")
         for path in item.files():
             shutil.copy(path, source)
     config = Config()

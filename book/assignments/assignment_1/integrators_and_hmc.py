@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -27,9 +24,14 @@
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
+import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
+
+if not Path("checks.py").exists():  # in the book's own tree it is one folder up
+    sys.path.append("..")
 from checks import (
     assert_close,
     assert_mean,
@@ -71,7 +73,7 @@ def spring(position):
 # See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "banana", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "banana", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def banana_energy(position, variance=4.0, bend=0.5):
     """Compute U: position (chains, 2) -> (chains,)."""
     ### BEGIN SOLUTION
@@ -139,7 +141,7 @@ assert_shape(banana_gradient(places[:1].clone()), (1, 2), "the gradient of one c
 # See *Hamiltonian dynamics*, “Three integrators”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "leapfrog", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "leapfrog", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
     """Follow num_steps leapfrog steps.
 
@@ -254,7 +256,7 @@ for gradient, step_size, num_steps in [(spring, 0.3, 1), (twist, 0.2, 7)]:
 # See *Hamiltonian dynamics*, “Why two of them work: a shadow”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def shadow_energy(position, momentum, step_size):
     """Compute the conserved energy in the bowl.
 
@@ -340,7 +342,7 @@ assert all(0.1 < float(found[0]) < 10 for found in best), (
 # See *Hamiltonian dynamics*, “Three integrators”; *Hamiltonian Monte Carlo*, “Mass”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def stability_limit(covariance, mass):
     """Compute the largest stable step size, a number.
 
@@ -418,7 +420,7 @@ for covariance, mass in [
 # See *Hamiltonian Monte Carlo*, “From a density to a ball”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def draw_momentum(position, mass, generator):
     """Draw a momentum for every chain.
 
@@ -475,7 +477,7 @@ assert not torch.equal(same[0], same[2]), (
 # See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "hamiltonian", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hamiltonian", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def hamiltonian(energy, position, momentum, mass):
     """Compute H.
 
@@ -523,7 +525,7 @@ assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.
 # See *Hamiltonian Monte Carlo*, “Why the correction step”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "autograd"]
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
     """Take one step of HMC.
 

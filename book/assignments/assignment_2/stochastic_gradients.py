@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -28,9 +25,14 @@
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import itertools
 import math
+import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
+
+if not Path("checks.py").exists():  # in the book's own tree it is one folder up
+    sys.path.append("..")
 from checks import assert_close, assert_mean, assert_normal, assert_shape, fresh, seeded
 
 from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
@@ -73,7 +75,7 @@ def noisy(gradient, noise_variance):
 # See *Minibatch noise*, “The gradient of a posterior is a sum”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def minibatch_gradient(position, inputs, targets, num_examples, prior_variance):
     """Estimate the gradient of U.
 
@@ -138,7 +140,7 @@ for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
 # See *Minibatch noise*, “Counting every minibatch”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc", "itertools.combinations"]
+# %% forbidden=["sgmc", "itertools.combinations"] nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def noise_variance(position, inputs, targets, batch_size):
     """Compute V, (dim, dim).
 
@@ -228,7 +230,7 @@ for total, size, dim in [(6, 1, 2), (6, 4, 2), (7, 2, 3), (5, 3, 1)]:
 # See *Estimating the noise*, “The noise, from the examples of a minibatch”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def estimate_noise_variance(gradients, num_examples):
     """Estimate V, (dim, dim).
 
@@ -304,7 +306,7 @@ for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
 # See *Naive stochastic-gradient HMC*, “The obvious algorithm”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def naive_sghmc_step(stochastic_gradient, position, step_size, num_steps, generator):
     """Take one step of naive SGHMC.
 
@@ -446,7 +448,7 @@ assert_law(0.5, 0.3, 6, 20.0, seed=6)
 # See *Stochastic-gradient HMC*, “The learning-rate form”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "settings", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "settings", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sghmc_settings(learning_rate, momentum_decay, noise_variance):
     """Compute ε, C and B̂ of SGHMC from η, α and V: three numbers -> three numbers."""
     ### BEGIN SOLUTION
@@ -504,7 +506,7 @@ for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
 # See *Stochastic-gradient HMC*, “The algorithm” and “The order of the updates”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sghmc_step(
     stochastic_gradient,
     position,
@@ -542,13 +544,13 @@ def quiet(position):
 # whatever its size, it should be normal, and new.
 generator = seeded(1)
 zero, one = torch.zeros(2, 5_000), torch.ones(2, 5_000)
-(moved, kicked), (_, again) = (
+(moved, unforced), (_, again) = (
     sghmc_step(noisy(quiet, 0.0), *fresh(zero, one), 0.1, 2.0, 0.5, generator)
     for _ in range(2)
 )
 assert_shape(moved, (2, 5_000), "the new position of two chains")
-assert_shape(kicked, (2, 5_000), "the new momentum of two chains")
-z, z_again = ((r - r.mean()) / r.std() for r in (kicked, again))
+assert_shape(unforced, (2, 5_000), "the new momentum of two chains")
+z, z_again = ((r - r.mean()) / r.std() for r in (unforced, again))
 assert abs(float((z**4).mean()) - 3) < 0.5, (
     "the injected noise should be normally distributed"
 )
@@ -608,7 +610,7 @@ for curvature, step_size, friction in [(0.5, 0.2, 1.0), (3.0, 0.1, 4.0)]:
 ### END HIDDEN TESTS
 # POINTS 9: noise of the right size
 assert_normal(
-    kicked,
+    unforced,
     0.8,
     2 * (2.0 - 0.5) * 0.1,
     "the momentum after one step from θ = 0, r = 1 without a force",

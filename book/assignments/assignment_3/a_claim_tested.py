@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -26,9 +23,14 @@
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
+import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
+
+if not Path("checks.py").exists():  # in the book's own tree it is one folder up
+    sys.path.append("..")
 from checks import (
     assert_close,
     assert_mean,
@@ -113,7 +115,7 @@ def energy(position, momentum):
 # See *Stochastic-gradient HMC*, “A splitting is a list of flows”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def palindromic_step(position, momentum, gradient, step_size, friction, generator):
     """Half a drift, a kick with friction and noise, half a drift.
 
@@ -245,7 +247,7 @@ for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
 # See *The no-U-turn sampler*, “The obvious rule is wrong” and “Doubling”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def path(position, momentum, place, num_states, step, generator):
     """Grow a path around a start.
 
@@ -385,7 +387,7 @@ assert_close(moved[0][2], torch.zeros(20, 1), "the start, where it was put")
 # See *The no-U-turn sampler*, “Why it works”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "transition", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "transition", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def transition(position, momentum, log_weight, grow, num_states, generator):
     """Move to a state of a window around the start, chosen with the given weights."""
     ### BEGIN SOLUTION
@@ -523,7 +525,7 @@ for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
 # See *Markov chains*, “How much is a draw worth?”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def measure(move, chains, warm_up, num_draws, seed):
     """Estimate E[θ²] and its standard error."""
     ### BEGIN SOLUTION
@@ -614,7 +616,7 @@ for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
 # Take at least four step sizes. Use enough chains for the error bars to be shorter than the effects you want to see, and at least 40 transitions of warm-up. Label it; a person will look at it and at your code.
 
 
-# %% tags=["experiment"] nbgrader={"grade": false, "grade_id": "plot-experiment", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "plot-experiment", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
 ### BEGIN SOLUTION
 # The report's ε, C and n are such that two errors cancel. For other numbers look where
 # the curve of its sampler crosses 1.
@@ -733,7 +735,7 @@ plt.show()
 # See *Estimating the noise*, “What a wrong estimate does”; *SGNUTS*, “The repair”.
 
 
-# %% nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false} forbidden=["sgmc"]
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def temperature_of(step_size, friction, noise_variance, noise_estimate):
     """Give the temperature at which the path samples: four numbers -> a number."""
     ### BEGIN SOLUTION

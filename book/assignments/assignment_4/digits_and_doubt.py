@@ -2,10 +2,7 @@
 # jupyter:
 #   jupytext:
 #     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#     notebook_metadata_filter: -kernelspec,-jupytext.text_representation
 # ---
 
 # %% [markdown]
@@ -25,9 +22,14 @@
 
 # %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
+import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
+
+if not Path("checks.py").exists():  # in the book's own tree it is one folder up
+    sys.path.append("..")
 from checks import (
     assert_close,
     assert_mean,
@@ -622,7 +624,7 @@ assert single - average > 0.15, (
 #
 # *(This cell of yours takes about half a minute.)*
 
-# %% tags=["experiment"] nbgrader={"grade": false, "grade_id": "optimised", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "optimised", "locked": true, "schema_version": 3, "solution": false, "task": false} tags=["experiment"]
 everything = torch.cat([test.inputs, strange.inputs])
 posterior = make_posterior(50)
 optimiser = SGHMC.from_learning_rate(
@@ -634,7 +636,7 @@ last = sample(
 ).samples[0]
 optimised = posterior.predict(last, everything)  # (1, 2080, 10): an ensemble of one
 
-# %% tags=["experiment"] nbgrader={"grade": false, "grade_id": "plot-doubt", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "plot-doubt", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
 ### BEGIN SOLUTION
 networks, untouched = sample_network(
     posterior, everything, untouched_weights(50), seed=4

@@ -1,0 +1,167 @@
+"""The reader's notebooks in JupyterLab, in a real browser: opened, run, changed, saved and opened again.
+
+``make test`` builds the book first and tries one chapter; more by hand: ``python -m tests.book.test_jupyterlab sghmc digits``, or ``all``.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import nbformat
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.book.test_readers_site import MARKDOWN, RAW, texts
+from tools import editions, readers
+
+pytestmark = pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which JupyterLab opens")
+
+# One proposal of each chapter's section "Change it", after which a claim no longer holds.
+CHANGES = {
+    "foundations/bayesian_learning": ("prior_variance=4.0", "prior_variance=0.01"),
+    "foundations/markov_chains": ("RandomWalkMetropolis(1.0)", "RandomWalkMetropolis(0.02)"),
+    "foundations/hamiltonian_dynamics": ("path(leapfrog, 2.01, 200)", "path(leapfrog, 1.99, 200)"),
+    "foundations/hamiltonian_monte_carlo": ("jitter=0.5", "jitter=0.1"),
+    "foundations/no_u_turn": ("tree_step = 0.34", "tree_step = 0.17"),
+    "stochastic_gradients/minibatch_noise": ("factor = 1 if replacement else (N - n) / (N - 1)", "factor = 1"),
+    "stochastic_gradients/langevin": ("2 * (20 + t) ** -0.8", "2 * (20 + t) ** -1.0"),
+    "stochastic_gradients/naive_sghmc": ("noise_variance, num_steps = 0.1, 4.0, 200", "noise_variance, num_steps = 0.1, 1.0, 200"),
+    "stochastic_gradients/sghmc": ("DoubleWell(), 4.0, 0.1, 3.0", "DoubleWell(), 4.0, 0.2, 3.0"),
+    "stochastic_gradients/estimating_the_noise": ("noise_estimate=OnlineNoise(averaging=averaging)", "noise_estimate=0.0"),
+    "stochastic_gradients/sgnuts": ('"equal weights, palindromic": dict()', '"equal weights, palindromic": dict(weights="energy")'),
+    "bayesian_networks/digits": ('"SGLD": SGLD(4e-4)', '"SGLD": SGLD(8e-4)'),
+}
+TRIED = ["stochastic_gradients/sghmc"]
+
+READY = """async () => {
+  const {context, sessionContext} = jupyterapp.shell.currentWidget;
+  await context.ready; await sessionContext.ready; await sessionContext.session.kernel.info;
+}"""
+RUN = """async () => {
+  await jupyterapp.commands.execute("notebook:run-all-cells");
+  for (let i = 0; i < 3; i++) { await new Promise((next) => requestIdleCallback(next)); }
+}"""
+SAVE = "async () => { await jupyterapp.shell.currentWidget.context.save(); }"
+CHANGE = """([old, other]) => jupyterapp.shell.currentWidget.content.widgets.filter((cell) => {
+  const {type, sharedModel} = cell.model, code = sharedModel.getSource();
+  if (type !== "code" || !code.includes(old)) { return false; }
+  sharedModel.setSource(code.replace(old, other));
+  return true;
+}).length"""
+VERDICTS = """() => [...document.querySelectorAll(".jp-OutputArea-output .claim .verdict")].map((e) => e.textContent).join("")"""
+READ = """() => [...document.querySelectorAll(".jp-MarkdownOutput :is(p, li, td, pre, summary)")].map((e) => e.textContent).join("\\n")"""
+
+
+@contextmanager
+def jupyterlab(folder):
+    """Start JupyterLab, as ``make lab`` does, on copies of the notebooks; give its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    places = {f"JUPYTER_{kind}_DIR": str(folder / "settings" / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    options = ("--no-browser", "--allow-root", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True")
+    command = readers.lab(*options, f"--ServerApp.port={port}", "--ServerApp.port_retries=0", folder=folder / "notebooks")
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(command, env={**os.environ, **places}, stdout=log, stderr=log, cwd=folder)
+    try:
+        while True:
+            try:
+                urlopen(f"http://127.0.0.1:{port}/api/status")
+                break
+            except URLError:
+                assert server.poll() is None, (folder / "log").read_text()
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@contextmanager
+def opened(folder):
+    """Copy the notebooks, and open a browser where JupyterLab has them; give a page and the address."""
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setattr(readers, "COPIES", folder / "notebooks")
+        patch.setenv("JUPYTER_CONFIG_PATH", "")
+        readers.copy()
+        with jupyterlab(folder) as address:
+            browser = playwright.chromium.launch(executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0)
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page.set_default_timeout(0)  # a busy machine may take its time
+            yield page, address
+            browser.close()
+
+
+def open_notebook(page, address, name):
+    """Open a notebook; there must be no dialog about it."""
+    page.goto(f"{address}/lab/tree/{name}.ipynb?reset")
+    page.wait_for_selector(".jp-Dialog, .jp-NotebookPanel .jp-MarkdownOutput h1")
+    assert page.locator(".jp-Dialog").all_text_contents() == []
+    page.evaluate(READY)
+
+
+def try_chapter(page, address, folder, name):
+    """Open, run, change, save and open a chapter again; return what its claims said: as stored, when run, and when changed."""
+    path = folder / "notebooks" / f"{name}.ipynb"
+    made, notebook = path.read_bytes(), nbformat.read(path, 4)
+    stored = "".join(re.findall(r'class="verdict"[^>]*>(.)<', str([cell.get("outputs") for cell in notebook.cells])))
+    old, other = CHANGES[name]
+    assert f"`{other}`" in "\n".join(texts(notebook)), f"the chapter proposes other changes than {other}"
+
+    open_notebook(page, address, name)
+    page.evaluate(SAVE)
+    assert path.read_bytes() == made, "looking at a notebook changes it"
+    page.evaluate(RUN)
+    ran = page.evaluate(VERDICTS)
+    text = page.evaluate(READ)
+    assert [kind for kind, pattern in RAW.items() if re.search(pattern, text, re.MULTILINE)] == []
+    rendered = "".join(map(MARKDOWN.render, texts(notebook)))
+    assert page.locator(".jp-MarkdownOutput blockquote strong").count() == len(re.findall(r"<blockquote>\s*<p><strong>", rendered)) > 3
+    formulas = len(re.findall(r'class="math (?:inline|block)', rendered))
+    assert page.locator(".jp-MarkdownOutput mjx-container").count() == formulas
+    assert page.locator(".jp-MarkdownOutput mjx-merror").count() == 0
+
+    assert page.evaluate(CHANGE, [old, other]) >= 1, f"no cell has {old}"
+    page.evaluate(RUN)
+    changed = page.evaluate(VERDICTS)
+    page.evaluate(SAVE)
+    open_notebook(page, address, name)
+    page.evaluate(RUN.replace("run-all-cells", "render-all-markdown"))
+    assert page.evaluate(VERDICTS) == changed, "what was saved is not what is shown when it is opened again"
+    assert other in "\n".join(cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code")
+    return stored, ran, changed
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_a_chapter_opens_runs_and_can_be_changed(tmp_path, name):
+    with opened(tmp_path) as (page, address):
+        stored, ran, changed = try_chapter(page, address, tmp_path, name)
+    assert set(stored) == {"✓"} and ran == stored
+    assert len(changed) == len(stored) and "✗" in changed
+
+
+def main(*names):
+    """Try chapters, and print a line for each."""
+    if names == ("all",):
+        names = [Path(name).name for name in CHANGES]
+    with tempfile.TemporaryDirectory() as place, opened(Path(place)) as (page, address):
+        for name in CHANGES:
+            if Path(name).name in names:
+                try:
+                    stored, ran, changed = try_chapter(page, address, Path(place), name)
+                    said = f"stored {len(stored)} ✓, run {ran.count('✓')} ✓ {ran.count('✗')} ✗, changed {changed.count('✓')} ✓ {changed.count('✗')} ✗"
+                except AssertionError as error:
+                    said = f"wrong: {error}"
+                print(f"{name}: {said}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,363 @@
+"""The reader's notebooks: what of a page becomes which Markdown, which pages are made again, and that nobody's changes are lost."""
+
+import json
+import os
+
+import nbformat
+import pytest
+
+from tools import editions, markdown, readers
+
+MATH = '<span class="math notranslate nohighlight">\\({}\\)</span>'
+
+
+def written(page):
+    """Write a piece of a page as Markdown."""
+    return "\n\n".join(markdown.blocks(markdown.parse(page)))
+
+
+INLINE = {
+    "a formula": (f"<p>Let {MATH.format('x_1 < 2')}.</p>", "Let $x_1 < 2$."),
+    "a formula of two lines": (f"<p>{MATH.format('a +' + chr(10) + ' b')}</p>", "$a + b$"),
+    "emphasis": ("<p>An <em>idea</em>, <strong>stated</strong>.</p>", "An *idea*, **stated**."),
+    "code": ('<p><code class="docutils literal"><span class="pre">f(x,</span> <span class="pre">*y)</span></code></p>', "`f(x, *y)`"),
+    "a link": (
+        '<p>See <a class="reference internal" href="x.ipynb#a"><span class="std">Fig. 1.2</span></a>.</p>',
+        "See [Fig. 1.2](x.ipynb#a).",
+    ),
+    "a citation": ('<p>Chen <em>et al.</em> [<a href="r.ipynb#b">2014</a>]</p>', "Chen *et al.* [[2014](r.ipynb#b)]"),
+    "a link without an address": ("<p><a>word</a></p>", "word"),
+    "an image": ('<p><img alt="A curve" src="../pages/a.png"/></p>', "![A curve](../pages/a.png)"),
+    "what Markdown would read": ("<p>a*b*c _d_ $5 &lt;b&gt; `x` ~y~</p>", r"a\*b\*c \_d\_ \$5 \<b> \`x\` \~y\~"),
+    "what would begin a list": ("<p>It was in\n2014. So\n- one\n# two</p>", "It was in\n2014\\. So\n\\- one\n\\# two"),
+    "a place to which a link leads": ('<p><span id="here"></span>text</p>', '<a id="here"></a>text'),
+    "a comment": ("<p>a<!-- b --></p>", "a"),
+}
+BLOCKS = {
+    "a heading": ("<h2>A <em>word</em></h2>", "## A *word*"),
+    "a formula": ('<div class="math notranslate">\\[\nx = y\n\\]</div>', "$$\nx = y\n$$"),
+    "a formula with a number": (
+        '<div class="math" id="equation-a"><span class="eqno">(10.2)</span>\\[\\begin{split}\n'
+        "\\begin{aligned}\nx &amp;= y\\\\\n&amp;+ z\n\\end{aligned}\n\\end{split}\\]</div>",
+        '<div id="equation-a"></div>\n\n$$\n\\begin{aligned}\nx &= y\\\\\n&+ z\n\\end{aligned}\\tag{10.2}\n$$',
+    ),
+    "a formula that needs its lines": (
+        '<div class="math">\\[\\begin{split}\\begin{cases}a\\end{cases}\\\\\\begin{cases}b\\end{cases}\\end{split}\\]</div>',
+        "$$\n\\begin{split}\\begin{cases}a\\end{cases}\\\\\\begin{cases}b\\end{cases}\\end{split}\n$$",
+    ),
+    "a theorem": (
+        '<div class="proof theorem admonition" id="thm"><p class="admonition-title"><span class="caption-number">Theorem 2.1 </span> (Balance)</p>'
+        f'<section class="theorem-content"><p>So {MATH.format("x")}\nis</p><div class="math">\\[\nx\n= 1\n\\]</div><p>true.</p></section></div>',
+        '<div id="thm"></div>\n\n> **Theorem 2.1 (Balance)**\n>\n> So $x$\n> is\n>\n> $$ x = 1 $$\n>\n> true.',
+    ),
+    "a proof": ('<div class="proof admonition"><p>Proof. Clear.</p></div>', "> *Proof.* Clear."),
+    "an exercise with a list": (
+        '<div class="exercise admonition"><p class="admonition-title"><span>Exercise 1.1 </span></p><section>'
+        '<ol class="arabic simple"><li><p>one</p><ol class="simple"><li><p>within</p></li></ol></li><li><p>two</p></li></ol></section></div>',
+        "> **Exercise 1.1**\n>\n> 1. one\n>    1. within\n> 2. two",
+    ),
+    "a solution": (
+        '<div class="solution dropdown admonition"><p class="admonition-title">Solution to<a href="#e"> Exercise 1.1</a></p>'
+        f"<section><p>It is {MATH.format('x')}:</p>"
+        '<div class="math">\\[\nx\n\\]</div></section></div>',
+        "<details>\n<summary>Solution to Exercise 1.1</summary>\n\nIt is $x$:\n\n$$\nx\n$$\n\n</details>",
+    ),
+    "a folded remark": (
+        '<div class="dropdown admonition"><p class="admonition-title">A &lt; B</p><p>Text.</p></div>',
+        "<details>\n<summary>A &lt; B</summary>\n\nText.\n\n</details>",
+    ),
+    "code": (
+        '<div class="highlight-python notranslate"><div class="highlight"><pre><span></span><span class="k">def</span> f():\n\n    pass\n</pre></div></div>',
+        "```python\ndef f():\n\n    pass\n```",
+    ),
+    "text as it is": ('<div class="highlight-none"><div class="highlight"><pre>a\n</pre></div></div>', "```\na\n```"),
+    "the head of a page": ('<div class="page-head docutils"><p>Level: first</p></div>', "> Level: first"),
+    "a list": ('<ul class="simple"><li><p>one\nmore</p></li><li><p>two</p></li></ul>', "* one\n  more\n* two"),
+    "a list of paragraphs": ("<ul><li><p>one</p><p>more</p></li><li><p>two</p></li></ul>", "* one\n\n  more\n\n* two"),
+    "a list with a formula": (
+        '<ul><li><p>one</p><div class="math">\\[\nx\n\\]</div></li></ul>',
+        "* one\n\n  $$\n  x\n  $$",
+    ),
+    "a table": (
+        '<table><thead><tr><th><p>a</p></th><th class="head text-right"><p>b</p></th></tr></thead><tbody>'
+        f'<tr><td><p>{MATH.format(chr(92) + "|x" + chr(92) + "| = |y|")} or |</p></td><td class="text-right"><p>1</p><p>2</p></td></tr></tbody></table>',
+        "| a | b |\n| --- | ---: |\n| $\\Vert x\\Vert  = \\vert y\\vert $ or \\| | 1<br>2 |",
+    ),
+    "terms": (
+        '<dl class="simple glossary"><dt id="term-a">a</dt><dd><p>First.</p></dd><dt>b</dt><dd><p>Second.</p></dd></dl>',
+        '<div id="term-a"></div>\n\n**a**\n\nFirst.\n\n**b**\n\nSecond.',
+    ),
+    "a source": (
+        '<div class="citation" id="id3"><span class="label"><span>[</span>1<span>]</span></span><p>An author. <em>A book</em>.</p></div>',
+        '<div id="id3"></div>\n\n[1] An author. *A book*.',
+    ),
+    "a footnote": (
+        '<hr class="footnotes"/><aside class="footnote-list"><aside class="footnote" id="n"><span class="label">[<a href="#i">1</a>]</span><p>Note.</p></aside></aside>',
+        '<div id="n"></div>\n\n[1] Note.',
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", INLINE)
+def test_what_stands_in_a_line(kind):
+    page, expected = INLINE[kind]
+    assert written(page) == expected
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_blocks(kind):
+    page, expected = BLOCKS[kind]
+    assert written(page) == expected
+
+
+# A book of two chapters and a page of text, as it lies there after it was built.
+
+PAGES = {
+    "index": "<section><h1>The book<a class='headerlink'></a></h1></section>".replace("'", '"'),
+    "book/part/one": """<section id="one"><h1><span class="section-number">1. </span>The first<a class="headerlink" href="#one">#</a></h1>
+<p>See <a class="reference internal" href="#thm-a">Theorem 1.1</a>, <a class="reference internal" href="two.html#equation-b">(2.1)</a>,
+<a class="reference internal" href="#fig-a">Fig. 1.1</a>, <a class="reference internal" href="#fig-live-a">Fig. 1.2</a>,
+<a class="reference internal" href="../appendix/glossary.html#term-a">term</a>, <a class="reference internal" href="../appendix/claims.html#c">claims</a>
+and <a class="reference external" href="https://example.org">elsewhere</a>.</p>
+<div class="cell docutils container"><div class="cell_input"><pre>import x</pre></div></div>
+<section id="a-part"><h2>A part<a class="headerlink" href="#a-part">#</a></h2>
+<div class="cell tag_hide-input docutils container"><details class="hide"><summary>Show</summary><pre>plot()</pre></details>
+<div class="cell_output"><figure id="fig-a"><img alt="A line" src="../../_images/a.png"/><figcaption>
+<p><span class="caption-number">Fig. 1.1 </span><span class="caption-text">A line.</span><a class="headerlink" href="#fig-a">#</a></p></figcaption></figure></div></div>
+<p>After it.</p>
+<div class="proof theorem admonition" id="thm-a"><p class="admonition-title"><span class="caption-number">Theorem 1.1 </span> (A)</p>
+<section id="proof-content"><p>True.</p></section></div>
+<figure class="live" id="fig-live-a"><img alt="still" src="../../_images/a.svg"/><figcaption><p><span class="caption-number">Fig. 1.2 </span>
+<span class="caption-text">Live: a.</span></p></figcaption></figure>
+</section></section>""",
+    "book/part/two": """<section id="two"><h1><span class="section-number">2. </span>The second<a class="headerlink" href="#two">#</a></h1>
+<p>With</p><div class="math" id="equation-b"><span class="eqno">(2.1)</span>\\[
+x
+\\]</div><p>see <a class="reference internal" href="one.html">The first</a> and <a class="reference internal" href="one.html#a-part">a part</a>.</p></section>""",
+    "book/appendix/glossary": """<section id="glossary"><h1><span class="section-number">A. </span>Glossary<a class="headerlink" href="#glossary">#</a></h1>
+<dl class="simple glossary"><dt id="term-a">a<a class="headerlink" href="#term-a">#</a></dt><dd><p>First.</p></dd><dt id="term-b">b</dt><dd><p>Second.</p></dd></dl></section>""",
+    "book/appendix/claims": '<section id="claims"><h1><span class="section-number">B. </span>Claims<a class="headerlink" href="#claims">#</a></h1></section>',
+}
+OUTPUTS = [
+    {"output_type": "stream", "name": "stderr", "text": "a warning"},
+    {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"text/plain": "a film", "image/png": "AAAA", "text/html": '<div class="frames"></div>'},
+    },
+    {"output_type": "display_data", "metadata": {}, "data": {"text/plain": "✓ a claim", "text/html": '<div class="claim">✓ a claim</div>'}},
+]
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """Lay out a built book, and let the tool find it."""
+    (tmp_path / "_toc.yml").write_text(
+        "format: jb-book\nroot: index\nparts:\n- caption: Part\n  chapters:\n  - file: book/part/one\n  - file: book/part/two\n"
+        "- caption: Appendix\n  chapters:\n  - file: book/appendix/glossary\n  - file: book/appendix/claims\n"
+    )
+    for page, text in PAGES.items():
+        put(tmp_path, page, text)
+    code = [
+        nbformat.v4.new_code_cell("import x", execution_count=1),
+        nbformat.v4.new_code_cell("plot()", execution_count=2, outputs=OUTPUTS, metadata={"tags": ["hide-input"]}),
+    ]
+    executed = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Raw {doc}`x`"), *code])
+    for folder in ("_build/source", "_build/html/_sources"):
+        target = tmp_path / folder / "book" / "part" / "one.ipynb"
+        target.parent.mkdir(parents=True)
+        nbformat.write(nbformat.from_dict(executed), target)
+    monkeypatch.setattr(editions, "ROOT", tmp_path)
+    for name, folder in {"ROOT": "", "SITE": "_build/html", "MADE": "_build/notebooks", "COPIES": "notebooks"}.items():
+        monkeypatch.setattr(readers, name, tmp_path / folder)
+    return tmp_path
+
+
+def put(root, page, text):
+    target = root / "_build" / "html" / f"{page}.html"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(f'<html><body><h1>Not this</h1><article class="bd-article">{text}</article></body></html>')
+
+
+def cells(root, name):
+    notebook = nbformat.read(root / "_build" / "notebooks" / f"{name}.ipynb", 4)
+    nbformat.validate(notebook)
+    return notebook.cells
+
+
+def test_a_chapter(built):
+    readers.make()
+    found = [(cell.cell_type, cell.id, cell.source) for cell in cells(built, "part/one")]
+    assert found == [
+        (
+            "markdown",
+            "text-0",
+            "# 1. The first\n\nSee [Theorem 1.1](#thm-a), [(2.1)](two.ipynb#cell-id=equation-b),\n"
+            "[Fig. 1.1](one.ipynb#cell-id=fig-a), [Fig. 1.2](#fig-live-a),\n"
+            "[term](../appendix/glossary.ipynb#cell-id=term-a), [claims](../pages/book/appendix/claims.html#c)\n"
+            "and [elsewhere](https://example.org).",
+        ),
+        ("code", "code-1", "import x"),
+        ("markdown", "a-part", "## A part"),
+        ("code", "fig-a", "plot()"),
+        ("markdown", "text-4", "**Fig. 1.1** A line."),
+        (
+            "markdown",
+            "text-5",
+            'After it.\n\n<div id="thm-a"></div>\n\n> **Theorem 1.1 (A)**\n>\n> True.\n\n<div id="fig-live-a"></div>\n\n'
+            "**Fig. 1.2** Live: a. [Move it on the page of the book.](../pages/book/part/one.html#fig-live-a)",
+        ),
+    ]
+
+
+def test_other_pages_find_their_places_in_cells_of_their_own(built):
+    readers.make()
+    assert [(cell.id, cell.source) for cell in cells(built, "part/two")] == [
+        ("text-0", "# 2. The second\n\nWith"),
+        ("equation-b", "$$\nx\\tag{2.1}\n$$\n\nsee [The first](one.ipynb) and [a part](one.ipynb#cell-id=a-part)."),
+    ]
+    assert [(cell.id, cell.source) for cell in cells(built, "appendix/glossary")] == [
+        ("text-0", "# A. Glossary"),
+        ("term-a", "**a**\n\nFirst.\n\n**b**\n\nSecond."),
+    ]
+
+
+def test_code_keeps_its_outputs_but_no_errors_and_of_films_a_picture(built):
+    readers.make()
+    code = [cell for cell in cells(built, "part/one") if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [1, 2]
+    assert [cell.metadata for cell in code] == [{}, {"jupyter": {"source_hidden": True}}]
+    assert [set(output.data) for output in code[1].outputs] == [{"text/plain", "image/png"}, {"text/plain", "text/html"}]
+
+
+def test_only_what_changed_is_made_again(built, capsys):
+    def made():
+        readers.make()
+        return capsys.readouterr().out.split(" notebooks")[0]
+
+    assert made() == "3 of 3"
+    assert made() == "0 of 3"
+    put(built, "book/part/two", PAGES["book/part/two"].replace("With", "As in"))
+    assert made() == "1 of 3"
+    assert cells(built, "part/two")[0].source.endswith("As in")
+    # Now the first chapter leads to a place of the glossary that nothing led to, which so becomes one.
+    put(built, "book/part/one", PAGES["book/part/one"].replace("term-a", "term-b"))
+    assert made() == "2 of 3"
+    assert [cell.id for cell in cells(built, "appendix/glossary")] == ["text-0", "term-b"]
+    assert made() == "0 of 3"
+
+
+def test_the_button_of_a_page_gives_the_same_notebook(built):
+    readers.make()
+    download = built / "_build" / "html" / "_sources" / "book"
+    assert (download / "part" / "one.ipynb").read_bytes() == (built / "_build" / "notebooks" / "part" / "one.ipynb").read_bytes()
+    assert not (download / "appendix").exists()
+
+
+def test_the_first_notebook_lists_the_pages_in_their_order(built):
+    readers.make()
+    first, *parts = cells(built, "start")
+    assert first.source.startswith("# The book\n") and "(pages/index.html)" in first.source
+    assert [cell.source for cell in parts] == [
+        "## Part\n\n* [1. The first](part/one.ipynb)\n* [2. The second](part/two.ipynb)",
+        "## Appendix\n\n* [A. Glossary](appendix/glossary.ipynb)\n* [B. Claims](pages/book/appendix/claims.html)",
+    ]
+    assert (built / "_build" / "notebooks" / "pages" / "book" / "appendix" / "claims.html").is_file()
+
+
+def test_what_is_not_built_is_asked_for(built):
+    with pytest.raises(SystemExit, match="there are no notebooks in .*: run make book first"):
+        readers.copy()
+    (built / "_build" / "html" / "book" / "part" / "two.html").unlink()
+    with pytest.raises(SystemExit, match="two.html is missing: run make book first"):
+        readers.make()
+
+
+@pytest.fixture
+def copied(built, capsys):
+    """Copy the notebooks to where a reader works."""
+    readers.make()
+    readers.copy()
+    assert capsys.readouterr().out.splitlines()[1:] == []
+    return built / "notebooks"
+
+
+def make_new_versions(root):
+    """Change a word of each chapter."""
+    for page in ("book/part/one", "book/part/two"):
+        put(root, page, PAGES[page].replace("The ", "Our "))
+    readers.make()
+
+
+def test_copies_lead_to_the_pages_that_jupyterlab_serves(copied):
+    assert sorted(path.relative_to(copied).as_posix() for path in copied.rglob("*.ipynb")) == [
+        *("appendix/glossary.ipynb", "part/one.ipynb", "part/two.ipynb", "start.ipynb")
+    ]
+    assert "](/static/book/appendix/claims.html#c)" in (copied / "part" / "one.ipynb").read_text()
+    assert "](/static/index.html)" in (copied / "start.ipynb").read_text()
+
+
+def test_new_versions_come_where_nothing_was_changed(built, copied, capsys):
+    make_new_versions(built)
+    readers.copy()
+    assert "Our first" in (copied / "part" / "one.ipynb").read_text()
+    assert "Kept" not in capsys.readouterr().out
+
+
+def test_what_a_reader_changed_stays_and_it_is_said_when_a_new_version_waits(built, copied, capsys):
+    mine = copied / "part" / "one.ipynb"
+    text = mine.read_text().replace("import x", "import y")
+    mine.write_text(text)
+    readers.copy()
+    assert (mine.read_text(), capsys.readouterr().out) == (text, "")
+    make_new_versions(built)
+    capsys.readouterr()
+    for _ in range(2):
+        readers.copy()
+        assert mine.read_text() == text
+        assert capsys.readouterr().out == "Kept as you changed them, though new ones wait: one\n"
+    assert "Our second" in (copied / "part" / "two.ipynb").read_text()
+    mine.rename(copied / "part" / "my_one.ipynb")
+    readers.copy()
+    assert "Our first" in mine.read_text() and "import y" in (copied / "part" / "my_one.ipynb").read_text()
+    assert capsys.readouterr().out == ""
+
+
+def test_what_a_reader_deleted_comes_again(copied):
+    (copied / "part" / "one.ipynb").unlink()
+    readers.copy()
+    assert (copied / "part" / "one.ipynb").is_file()
+
+
+@pytest.mark.parametrize("log", [None, "", "{"])
+def test_without_a_record_of_what_was_copied_nothing_is_overwritten(built, copied, capsys, log):
+    mine = copied / "part" / "one.ipynb"
+    mine.write_text("mine")
+    (copied / ".copied.json").unlink() if log is None else (copied / ".copied.json").write_text(log)
+    readers.copy()
+    assert mine.read_text() == "mine"
+    assert "part/two.ipynb" in json.loads((copied / ".copied.json").read_text())
+    assert capsys.readouterr().out == "Kept as you changed them, though new ones wait: one\n"
+
+
+def test_a_folder_that_cannot_be_used_is_named(built):
+    readers.make()
+    (built / "notebooks").write_text("no folder")
+    with pytest.raises(SystemExit, match=r"notebooks must be a folder that you can write to \(.*directory"):
+        readers.copy()
+
+
+def test_jupyterlab_opens_the_copies_with_settings_of_its_own(monkeypatch):
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/elsewhere")
+    command = readers.lab("--no-browser")
+    assert f"--ServerApp.root_dir={readers.COPIES}" in command and command[-1] == "--no-browser"
+    own, others = os.environ["JUPYTER_CONFIG_PATH"].split(os.pathsep)
+    assert others == "/elsewhere"
+    settings = json.loads((readers.ROOT / "tools" / "jupyter" / "labconfig" / "page_config.json").read_text())
+    assert own == str(readers.ROOT / "tools" / "jupyter") and settings["disabledExtensions"]["jupyterlab-jupytext"]
+
+
+@pytest.mark.parametrize("words", [("else",), ("copy", "more")])
+def test_other_commands_get_the_usage(words):
+    with pytest.raises(SystemExit, match="usage: python -m tools.readers"):
+        readers.main(*words)

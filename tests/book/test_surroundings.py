@@ -1,0 +1,109 @@
+"""Bad surroundings: one sentence before any work. A false Python stands for the long installation."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+
+import pytest
+
+from tests.book.conftest import ROOT
+from tools import book, surroundings
+
+Usage = namedtuple("Usage", "total used free")
+PYTHON = """#!/bin/sh
+# Stands for Python: writes down what it was asked, makes an environment of its own kind, and may be interrupted.
+echo "$@" >> "{log}"
+case "$*" in
+    *surroundings.py*) exec "{python}" "$@" ;;
+    "-m venv"*) mkdir -p "$3/bin" "$3/lib/python3/site-packages" && cp "$0" "$3/bin/python" ;;
+    *pip*) [ -z "$INTERRUPTED" ] || exit 130 ;;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """Make a checkout in a path with spaces, and the false Python."""
+    root = tmp_path / "a path with spaces"
+    (root / "tools").mkdir(parents=True)
+    for name in ("Makefile", "requirements.txt", "constraints.txt", "tools/surroundings.py"):
+        shutil.copy(ROOT / name, root / name)
+    python = tmp_path / "python"
+    python.write_text(PYTHON.format(log=tmp_path / "log", python=sys.executable))
+    python.chmod(0o755)
+    return root
+
+
+def make(root, *words, **settings):
+    clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    command = ["make", "-C", root, f"PYTHON={root.parent / 'python'}", *words]
+    result = subprocess.run(command, capture_output=True, text=True, env={**clean, **settings})
+    return result.returncode, result.stdout + result.stderr
+
+
+def asked(root):
+    return (root.parent / "log").read_text()
+
+
+def test_the_environment_is_made_once_and_leads_to_the_checkout(checkout):
+    code, said = make(checkout, "importable", "VENV=environment")
+    assert code == 0, said
+    assert asked(checkout).count("pip install") == 1
+    path = checkout / "environment" / "lib" / "python3" / "site-packages" / "checkout.pth"
+    assert path.read_text() == f"{checkout}\n"
+    path.write_text("another checkout\n")
+    assert make(checkout, "importable", "VENV=environment")[0] == 0
+    assert path.read_text() == f"{checkout}\n" and asked(checkout).count("pip install") == 1
+
+
+def test_an_interrupted_installation_begins_anew(checkout):
+    assert make(checkout, "importable", "VENV=environment", INTERRUPTED="yes")[0] != 0
+    half = checkout / "environment" / "half"
+    half.touch()
+    code, said = make(checkout, "importable", "VENV=environment")
+    assert code == 0 and "An installation was interrupted here: environment is made anew." in said
+    assert not half.exists() and not (checkout / "environment" / ".installing").exists()
+
+
+def test_an_environment_of_somebody_else_is_never_deleted(checkout):
+    mine = checkout / "environment" / "mine"
+    mine.parent.mkdir()
+    mine.touch()
+    assert make(checkout, "importable", "VENV=environment", INTERRUPTED="yes")[0] != 0
+    assert make(checkout, "importable", "VENV=environment")[0] == 0
+    assert mine.exists()
+
+
+def test_a_space_in_the_environments_path_is_refused(checkout):
+    code, said = make(checkout, "book", "VENV=/an environment")
+    assert code != 0 and 'VENV is "/an environment", and make cannot work with a space in it' in said
+    assert not (checkout.parent / "log").exists()
+
+
+def test_no_obstacle_here(tmp_path):
+    assert surroundings.obstacle(str(tmp_path / "not" / "yet" / "there")) is None
+
+
+def test_an_old_python_is_told(monkeypatch):
+    monkeypatch.setattr(surroundings.sys, "version_info", (3, 10, 4))
+    assert surroundings.obstacle(".") == "Python 3.11 or newer is needed, and this is 3.10: say make PYTHON=/path/to/python3.11"
+
+
+def test_a_python_without_venv_is_told(monkeypatch):
+    monkeypatch.setattr(surroundings.importlib.util, "find_spec", lambda name: None)
+    assert "apt-get install python3-venv" in surroundings.obstacle(".")
+
+
+def test_a_full_disk_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(surroundings.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 3 * 10**9))
+    assert f"needs 9 GB of disk space, and {tmp_path} has 3.0 GB left" in surroundings.obstacle(str(tmp_path / "new"))
+    with pytest.raises(SystemExit, match="needs 2 GB of disk space, and .* has 0.5 GB left"):
+        monkeypatch.setattr(book.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 5 * 10**8))
+        book.build(root=tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_to_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(surroundings.os, "access", lambda folder, mode: False)
+    assert surroundings.obstacle(str(tmp_path)) == f"{tmp_path} cannot be written to: say make VENV=/a/folder/that/can"
