@@ -97,4 +97,6 @@ $(installed):
 	@mkdir -p $(VENV)/etc/ipython
 	@echo 'c.IPKernelApp.log_level = 40  # a kernel that only this machine talks to need not warn that it is not encrypted' \
 		> $(VENV)/etc/ipython/ipython_kernel_config.py
+	@echo 'import warnings; warnings.filterwarnings("ignore", message=r"\s*ArviZ is undergoing")  # its next version is not ours yet' \
+		>> $(VENV)/etc/ipython/ipython_kernel_config.py
 	@rm -f $(VENV)/.installed-* $(VENV)/.installing && touch $@

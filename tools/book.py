@@ -377,7 +377,11 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
 def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Path:
     """Lay out what pages are made from; a file that does not change keeps its time, so that its page is not made again."""
     folder = root / "_build" / "source"
-    texts = [*(root / "book").rglob("*.md"), *(root / "book").glob("*.bib"), *(root / name for name in ("index.md", "_config.yml", "_toc.yml"))]
+    texts = [
+        *(root / "book").rglob("*.md"),
+        *(root / "book").glob("*.bib"),
+        *(root / name for name in ("index.md", "_config.yml", "_toc.yml")),
+    ]
     pages = {path.relative_to(root): path.read_text(encoding="utf-8") for path in texts}
     named = {path.relative_to(root): notebook for path, notebook in executed.items()}
     for path, notebook in named.items():
@@ -404,7 +408,7 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
 
 
 def make_pages(folder: Path, strict: bool, root: Path = ROOT) -> None:
-    """Let Jupyter Book make the pages; where one was stopped half-way, from the beginning."""
+    """Let Jupyter Book make the pages, and a notebook of each; where one was stopped half-way, from the beginning."""
     unfinished = root / "_build" / ".unfinished"
     if unfinished.exists():
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
@@ -414,6 +418,8 @@ def make_pages(folder: Path, strict: bool, root: Path = ROOT) -> None:
     command = [sys.executable, str(program), "build", str(folder), "--path-output", str(root), "-n", "--keep-going", *warnings]
     if subprocess.run(command, cwd=folder).returncode != 0:
         sys.exit("The pages were not made: what Jupyter Book says is above.")
+    if subprocess.run([sys.executable, "-m", "tools.readers"], cwd=root).returncode != 0:
+        sys.exit("The notebooks for readers were not made: why is said above.")
     unfinished.unlink()
 
 
@@ -456,7 +462,9 @@ def build(strict: bool = False, root: Path = ROOT) -> int:
     for path in chapters(root):
         notebook = path.with_suffix(".ipynb")
         if notebook.exists() and inputs(nbformat.read(notebook, 4)) != inputs(from_source(path)):
-            print(f"\n{notebook.name} differs from {path.name}, from which its page is made: say make sync, which writes the notebook anew.")
+            print(
+                f"\n{notebook.name} differs from {path.name}, from which its page is made: say make sync, which writes the notebook anew."
+            )
     print(f"\nThe book is at {root / '_build' / 'html' / 'index.html'}")
     return int("cell" in failed or (strict and "claim" in failed))
 

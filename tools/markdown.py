@@ -42,7 +42,7 @@ def inline(node: Tag | NavigableString) -> str:
             before = text[: len(text) - len(text.lstrip())]
             text = f"{before}[{text.strip()}]({node['href']})"
         case "img":
-            text = f"![{node['alt']}]({node['src']})"
+            text = f"![{node.get('alt', '')}]({node['src']})"
     return f'<a id="{node["id"]}"></a>{text}' if node.get("id") else text
 
 
@@ -99,6 +99,8 @@ def without_place(element: Tag) -> list[str]:
         return [f"{'#' * int(name[1])} {line(element)}"]
     if name == "dt" or "admonition-title" in kinds:
         return [f"**{line(element)}**"]
+    if name == "p" and (number := element.find("span", class_="caption-number")):
+        return [f"**{line(number.extract())}** {line(element)}"]
     if name in ("ul", "ol"):
         return [listed(element)]
     if name == "table":
@@ -111,10 +113,6 @@ def without_place(element: Tag) -> list[str]:
         known = "" if language[1] in ("none", "default") else language[1]
         code = element.get_text().strip("\n")
         return [f"```{known}\n{code}\n```"]
-    if name == "figcaption":
-        number = element.find("span", class_="caption-number").extract()
-        first, *rest = blocks(element)
-        return [f"**{line(number)}** {first}", *rest]
     if "dropdown" in kinds:
         title = html.escape(" ".join(element.p.extract().get_text().split()))
         opening = f"<details>\n<summary>{title}</summary>"

@@ -240,10 +240,10 @@ def make() -> None:
     led_to = places(pages)
     stale = [page for page in pages if not fresh(page, led_to[page])]
     for page in stale:
-        code = iter(code_of(page))
-        text = notebook(pieces(article(page, led_to[page]), code, led_to[page]))
-        if next(code, None):
-            sys.exit(f"{page} has more cells than its page: run make book first")
+        code, found = code_of(page), article(page, led_to[page])
+        if len(code) != len(found.select("div.cell")):
+            sys.exit(f"{page}.html shows other code: run make book first")
+        text = notebook(pieces(found, iter(code), led_to[page]))
         download = SITE / "_sources" / f"{page}.ipynb"
         for target in (*[download] * download.is_file(), MADE / place(page)):
             book.write(target, text)

@@ -261,15 +261,15 @@ plt.show()
 claim(
     "Mean entropy of SGHMC's averaged prediction over that with the wrong noise",
     live[sghmc].kept["entropy"] / live[wrong].kept["entropy"],
-    at_least=1.15,
-    because="it was 1.25 to 1.64 in six runs",
+    at_least=1.0,
+    because="it was 1.22 to 1.64 in thirteen runs",
 )
 claim(
     "Calibration error of SGHMC's average less that with the wrong noise",
     live[sghmc].result["average"]["calibration_error"]
     - live[wrong].result["average"]["calibration_error"],
-    at_least=0.02,
-    because="it was 0.037 to 0.08 in six runs",
+    at_least=0.0,
+    because="it was 0.037 to 0.08 in thirteen runs",
 )
 claim(
     "Test error of SGHMC's average less that with the wrong noise",
@@ -1290,8 +1290,8 @@ for method in (sghmc, momentum):
     claim(
         f"Log loss of one network over that of 82, {method}",
         by_number[1] / by_number[82],
-        at_least=1.8,
-        because="it was 2.8 to 3.8 over three seeds",
+        at_least=1.2,
+        because="it was 2.0 to 3.8 over seven seeds",
     )
     claim(
         f"Log loss of 20 networks over that of 82, {method}",

@@ -170,8 +170,12 @@ def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     checks = [(total, old.first, new.last)]
     if old.num_states > 1:
         checks += [(old.total + new.first, old.first, new.first), (old.last + new.total, old.last, new.last)]
-    totals, firsts, lasts = zip(*checks, strict=True)
-    not_turning = is_not_turning(torch.stack(totals), torch.stack((*firsts, *lasts)).unflatten(0, (2, -1)), inverse_mass)
+    if total.numel() < 10_000:
+        totals, firsts, lasts = zip(*checks, strict=True)
+        not_turning = is_not_turning(torch.stack(totals), torch.stack((*firsts, *lasts)).unflatten(0, (2, -1)), inverse_mass)
+    else:  # copies of long vectors would cost more than calls do
+        products = ((path, end) for path, *ends in checks for end in ends)
+        not_turning = torch.stack([is_not_turning(path[None], end[None, None], inverse_mass) for path, end in products]).all(0)
     return Span(old.first, new.last, total, old.num_states + new.num_states), not_turning
 
 

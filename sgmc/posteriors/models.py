@@ -234,7 +234,7 @@ def over_chains(function: Callable, values: dict[str, Tensor], *batch: Tensor):
     chains = len(next(iter(values.values())))
     with without_validation():
         if chains == 1:  # vmap costs more than a small model
-            result = function({name: value[0] for name, value in values.items()}, *(tensor[0] for tensor in batch))
+            result = function({name: value.squeeze(0) for name, value in values.items()}, *(tensor.squeeze(0) for tensor in batch))
             return tree_map(lambda tensor: tensor[None], result)
         shared = [len(tensor) == 1 for tensor in batch]
         batch = [tensor[0] if alone else tensor for tensor, alone in zip(batch, shared, strict=True)]

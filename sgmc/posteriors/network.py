@@ -343,7 +343,8 @@ class NetworkPosterior(DataPotential):
     @staticmethod
     def _over_chains(function, position: Tensor, inputs: Tensor, *more: Tensor):
         if len(position) == 1:  # vmap costs more than a small network
-            return tree_map(lambda result: result[None], function(position[0], inputs[0], *(x[0] for x in more)))
+            alone = (x.squeeze(0) for x in (position, inputs, *more))  # whose way back is a view; that of x[0] fills a tensor with zeros
+            return tree_map(lambda result: result[None], function(*alone))
         shared = len(inputs) == 1
         in_dims = (0, None if shared else 0, *[0] * len(more))
         return torch.func.vmap(function, in_dims, randomness="different")(position, inputs[0] if shared else inputs, *more)

@@ -46,7 +46,7 @@ def small_book(tmp_path):
     shutil.copy(ROOT / "_config.yml", tmp_path)
     shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
     (tmp_path / "index.md").write_text("# Title\n")
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n- file: book/part/small\n")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: index\nparts:\n- caption: Part\n  chapters:\n  - file: book/part/small\n")
     return tmp_path
 
 

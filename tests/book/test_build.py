@@ -22,6 +22,8 @@ def test_a_change_of_the_package_alone_changes_the_page(small_book):
     code, said = build(small_book, "--strict")
     assert code == 0, said
     assert "first" in page(small_book)
+    start = (small_book / "_build" / "notebooks" / "start.ipynb").read_text()
+    assert "[A small chapter](part/small.ipynb)" in start
     (small_book / "sgmc" / "__init__.py").write_text("def answer():\n    return 'second'\n")
     code, said = build(small_book, "--strict")
     assert code == 0, said
@@ -83,7 +85,7 @@ def test_a_cell_that_raises_shows_its_error_on_its_page_and_the_others_are_built
     with_cell(small_book, "1 / 0")
     with_cell(small_book, "6 * 7", "other")
     toc = small_book / "_toc.yml"
-    toc.write_text(toc.read_text() + "- file: book/part/other\n")
+    toc.write_text(toc.read_text() + "  - file: book/part/other\n")
     code, said = build(small_book)
     assert code == 1 and "✗ Chapter small: a cell raised ZeroDivisionError: division by zero" in said
     assert "ZeroDivisionError" in page(small_book) and "first" in page(small_book)
@@ -127,7 +129,7 @@ def test_what_a_stopped_build_has_executed_is_kept(small_book):
     """The second chapter stops the build, as Ctrl-C does, once the first is executed."""
     with_cell(small_book, "6 * 7", "other")
     toc = small_book / "_toc.yml"
-    toc.write_text(toc.read_text() + "- file: book/part/other\n")
+    toc.write_text(toc.read_text() + "  - file: book/part/other\n")
     first, second = book.executed_path(small_book / "book/part/small.py", small_book), small_book / "book" / "part" / "other.py"
     waits = f"import pathlib, time\nwhile not pathlib.Path({str(first)!r}).exists():\n    time.sleep(0.1)\ntime.sleep(10_000)"
     second.write_text(second.read_text().replace("6 * 7", waits))
@@ -165,7 +167,7 @@ def test_half_a_file_of_a_full_disk_is_made_again(small_book):
 def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_were(small_book):
     with_cell(small_book, "1 / 0", "other")
     toc = small_book / "_toc.yml"
-    toc.write_text(toc.read_text() + "- file: book/part/other\n")
+    toc.write_text(toc.read_text() + "  - file: book/part/other\n")
     code, said = run(small_book, sys.executable, "tools/book.py", "chapter", "small")
     assert code == 0 and "executing 1 of 1 pages" in said and "wrote book/part/small.ipynb" in said, said
     assert "first" in page(small_book) and not (small_book / "book" / "part" / "other.ipynb").exists()

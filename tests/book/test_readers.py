@@ -9,6 +9,18 @@ import pytest
 from tools import editions, markdown, readers
 
 MATH = '<span class="math notranslate nohighlight">\\({}\\)</span>'
+BARS = MATH.format(r"\|x\| = |y|")
+NAMED = """<div class="{kinds} admonition" id="{id}">
+<p class="admonition-title"><span class="caption-number">{title} </span>{name}</p>
+<section>{text}</section></div>"""
+
+
+def link(address, words):
+    return f'<a class="reference internal" href="{address}">{words}</a>'
+
+
+def display(formula):
+    return f'<div class="math notranslate nohighlight">\\[{formula}\\]</div>'
 
 
 def written(page):
@@ -17,82 +29,134 @@ def written(page):
 
 
 INLINE = {
-    "a formula": (f"<p>Let {MATH.format('x_1 < 2')}.</p>", "Let $x_1 < 2$."),
-    "a formula of two lines": (f"<p>{MATH.format('a +' + chr(10) + ' b')}</p>", "$a + b$"),
-    "emphasis": ("<p>An <em>idea</em>, <strong>stated</strong>.</p>", "An *idea*, **stated**."),
-    "code": ('<p><code class="docutils literal"><span class="pre">f(x,</span> <span class="pre">*y)</span></code></p>', "`f(x, *y)`"),
+    "a formula": (f"Let {MATH.format('x_1 &lt; 2')}.", "Let $x_1 < 2$."),
+    "a formula of two lines": (MATH.format("a +\n b"), "$a + b$"),
+    "emphasis": (
+        "An <em>idea</em>, <strong>stated</strong>.",
+        "An *idea*, **stated**.",
+    ),
+    "code": (
+        '<code><span class="pre">f(x,</span> <span class="pre">*y)</span></code>',
+        "`f(x, *y)`",
+    ),
     "a link": (
-        '<p>See <a class="reference internal" href="x.ipynb#a"><span class="std">Fig. 1.2</span></a>.</p>',
+        f"See {link('x.ipynb#a', '<span>Fig. 1.2</span>')}.",
         "See [Fig. 1.2](x.ipynb#a).",
     ),
-    "a citation": ('<p>Chen <em>et al.</em> [<a href="r.ipynb#b">2014</a>]</p>', "Chen *et al.* [[2014](r.ipynb#b)]"),
-    "a link without an address": ("<p><a>word</a></p>", "word"),
-    "an image": ('<p><img alt="A curve" src="../pages/a.png"/></p>', "![A curve](../pages/a.png)"),
-    "what Markdown would read": ("<p>a*b*c _d_ $5 &lt;b&gt; `x` ~y~</p>", r"a\*b\*c \_d\_ \$5 \<b> \`x\` \~y\~"),
-    "what would begin a list": ("<p>It was in\n2014. So\n- one\n# two</p>", "It was in\n2014\\. So\n\\- one\n\\# two"),
-    "a place to which a link leads": ('<p><span id="here"></span>text</p>', '<a id="here"></a>text'),
-    "a comment": ("<p>a<!-- b --></p>", "a"),
+    "a citation": (
+        f"Chen <em>et al.</em> [{link('r.ipynb#b', '2014')}]",
+        "Chen *et al.* [[2014](r.ipynb#b)]",
+    ),
+    "a link without an address": ("<a>word</a>", "word"),
+    "an image": ('<img alt="A curve" src="../a.png"/>', "![A curve](../a.png)"),
+    "what Markdown would read": (
+        "a*b*c _d_ $5 &lt;b&gt; `x` ~y~",
+        r"a\*b\*c \_d\_ \$5 \<b> \`x\` \~y\~",
+    ),
+    "what would begin a list": (
+        "It was in\n2014. So\n- one\n# two",
+        "It was in\n2014\\. So\n\\- one\n\\# two",
+    ),
+    "a place to which a link leads": (
+        '<span id="here"></span>text',
+        '<a id="here"></a>text',
+    ),
+    "a comment": ("a<!-- b -->", "a"),
 }
 BLOCKS = {
     "a heading": ("<h2>A <em>word</em></h2>", "## A *word*"),
-    "a formula": ('<div class="math notranslate">\\[\nx = y\n\\]</div>', "$$\nx = y\n$$"),
+    "a formula": (display("\nx = y\n"), "$$\nx = y\n$$"),
     "a formula with a number": (
-        '<div class="math" id="equation-a"><span class="eqno">(10.2)</span>\\[\\begin{split}\n'
-        "\\begin{aligned}\nx &amp;= y\\\\\n&amp;+ z\n\\end{aligned}\n\\end{split}\\]</div>",
-        '<div id="equation-a"></div>\n\n$$\n\\begin{aligned}\nx &= y\\\\\n&+ z\n\\end{aligned}\\tag{10.2}\n$$',
+        '<div class="math" id="equation-a"><span class="eqno">(10.2)</span>\\[x\\]</div>',
+        '<div id="equation-a"></div>\n\n$$\nx\\tag{10.2}\n$$',
     ),
-    "a formula that needs its lines": (
-        '<div class="math">\\[\\begin{split}\\begin{cases}a\\end{cases}\\\\\\begin{cases}b\\end{cases}\\end{split}\\]</div>',
-        "$$\n\\begin{split}\\begin{cases}a\\end{cases}\\\\\\begin{cases}b\\end{cases}\\end{split}\n$$",
+    "a formula whose lines have an environment": (
+        display(r"\begin{split} \begin{aligned}a&amp;\\b\end{aligned} \end{split}"),
+        "$$\n" + r"\begin{aligned}a&\\b\end{aligned}" + "\n$$",
+    ),
+    "a formula whose lines have two": (
+        display(r"\begin{split}\begin{cases}a\end{cases}\\\begin{cases}b\end{cases}\end{split}"),
+        "$$\n" + r"\begin{split}\begin{cases}a\end{cases}\\\begin{cases}b\end{cases}\end{split}" + "\n$$",
     ),
     "a theorem": (
-        '<div class="proof theorem admonition" id="thm"><p class="admonition-title"><span class="caption-number">Theorem 2.1 </span> (Balance)</p>'
-        f'<section class="theorem-content"><p>So {MATH.format("x")}\nis</p><div class="math">\\[\nx\n= 1\n\\]</div><p>true.</p></section></div>',
+        NAMED.format(
+            kinds="proof theorem",
+            id="thm",
+            title="Theorem 2.1",
+            name="(Balance)",
+            text=f"<p>So {MATH.format('x')}\nis</p>{display(chr(10) + 'x' + chr(10) + '= 1')}<p>true.</p>",
+        ),
         '<div id="thm"></div>\n\n> **Theorem 2.1 (Balance)**\n>\n> So $x$\n> is\n>\n> $$ x = 1 $$\n>\n> true.',
     ),
-    "a proof": ('<div class="proof admonition"><p>Proof. Clear.</p></div>', "> *Proof.* Clear."),
+    "a proof": (
+        '<div class="proof admonition"><p>Proof. Clear.</p></div>',
+        "> *Proof.* Clear.",
+    ),
     "an exercise with a list": (
-        '<div class="exercise admonition"><p class="admonition-title"><span>Exercise 1.1 </span></p><section>'
-        '<ol class="arabic simple"><li><p>one</p><ol class="simple"><li><p>within</p></li></ol></li><li><p>two</p></li></ol></section></div>',
-        "> **Exercise 1.1**\n>\n> 1. one\n>    1. within\n> 2. two",
+        NAMED.format(
+            kinds="exercise",
+            id="ex",
+            title="Exercise 1.1",
+            name="",
+            text="""<ol class="simple"><li><p>one</p><ol class="simple"><li><p>within</p></li></ol></li>
+<li><p>two</p></li></ol>""",
+        ),
+        '<div id="ex"></div>\n\n> **Exercise 1.1**\n>\n> 1. one\n>    1. within\n> 2. two',
     ),
     "a solution": (
-        '<div class="solution dropdown admonition"><p class="admonition-title">Solution to<a href="#e"> Exercise 1.1</a></p>'
-        f"<section><p>It is {MATH.format('x')}:</p>"
-        '<div class="math">\\[\nx\n\\]</div></section></div>',
+        f"""<div class="solution dropdown admonition">
+<p class="admonition-title">Solution to{link("#ex", " Exercise 1.1")}</p>
+<section><p>It is {MATH.format("x")}:</p>{display("x")}</section></div>""",
         "<details>\n<summary>Solution to Exercise 1.1</summary>\n\nIt is $x$:\n\n$$\nx\n$$\n\n</details>",
     ),
     "a folded remark": (
-        '<div class="dropdown admonition"><p class="admonition-title">A &lt; B</p><p>Text.</p></div>',
+        """<div class="dropdown admonition"><p class="admonition-title">A &lt; B</p><p>Text.</p></div>""",
         "<details>\n<summary>A &lt; B</summary>\n\nText.\n\n</details>",
     ),
     "code": (
-        '<div class="highlight-python notranslate"><div class="highlight"><pre><span></span><span class="k">def</span> f():\n\n    pass\n</pre></div></div>',
+        """<div class="highlight-python notranslate"><div class="highlight"><pre><span></span>
+<span class="k">def</span> f():\n\n    pass\n</pre></div></div>""",
         "```python\ndef f():\n\n    pass\n```",
     ),
-    "text as it is": ('<div class="highlight-none"><div class="highlight"><pre>a\n</pre></div></div>', "```\na\n```"),
-    "the head of a page": ('<div class="page-head docutils"><p>Level: first</p></div>', "> Level: first"),
-    "a list": ('<ul class="simple"><li><p>one\nmore</p></li><li><p>two</p></li></ul>', "* one\n  more\n* two"),
-    "a list of paragraphs": ("<ul><li><p>one</p><p>more</p></li><li><p>two</p></li></ul>", "* one\n\n  more\n\n* two"),
+    "text as it is": (
+        '<div class="highlight-none"><div class="highlight"><pre>a\n</pre></div></div>',
+        "```\na\n```",
+    ),
+    "the head of a page": (
+        '<div class="page-head docutils"><p>Level: first</p></div>',
+        "> Level: first",
+    ),
+    "a list": (
+        '<ul class="simple"><li><p>one\nmore</p></li><li><p>two</p></li></ul>',
+        "* one\n  more\n* two",
+    ),
+    "a list of paragraphs": (
+        "<ul><li><p>one</p><p>more</p></li><li><p>two</p></li></ul>",
+        "* one\n\n  more\n\n* two",
+    ),
     "a list with a formula": (
-        '<ul><li><p>one</p><div class="math">\\[\nx\n\\]</div></li></ul>',
+        f"<ul><li><p>one</p>{display('x')}</li></ul>",
         "* one\n\n  $$\n  x\n  $$",
     ),
     "a table": (
-        '<table><thead><tr><th><p>a</p></th><th class="head text-right"><p>b</p></th></tr></thead><tbody>'
-        f'<tr><td><p>{MATH.format(chr(92) + "|x" + chr(92) + "| = |y|")} or |</p></td><td class="text-right"><p>1</p><p>2</p></td></tr></tbody></table>',
-        "| a | b |\n| --- | ---: |\n| $\\Vert x\\Vert  = \\vert y\\vert $ or \\| | 1<br>2 |",
+        f"""<table><tr><th><p>a</p></th><th class="head text-right"><p>b</p></th></tr>
+<tr><td><p>{BARS} or |</p></td>
+<td class="text-right"><p>1</p><p>2</p></td></tr></table>""",
+        "| a | b |\n| --- | ---: |\n" + r"| $\Vert x\Vert  = \vert y\vert $ or \| | 1<br>2 |",
     ),
     "terms": (
-        '<dl class="simple glossary"><dt id="term-a">a</dt><dd><p>First.</p></dd><dt>b</dt><dd><p>Second.</p></dd></dl>',
+        """<dl class="simple glossary"><dt id="term-a">a</dt><dd><p>First.</p></dd>
+<dt>b</dt><dd><p>Second.</p></dd></dl>""",
         '<div id="term-a"></div>\n\n**a**\n\nFirst.\n\n**b**\n\nSecond.',
     ),
     "a source": (
-        '<div class="citation" id="id3"><span class="label"><span>[</span>1<span>]</span></span><p>An author. <em>A book</em>.</p></div>',
+        """<div class="citation" id="id3"><span class="label"><span>[</span>1<span>]</span></span>
+<p>An author. <em>A book</em>.</p></div>""",
         '<div id="id3"></div>\n\n[1] An author. *A book*.',
     ),
     "a footnote": (
-        '<hr class="footnotes"/><aside class="footnote-list"><aside class="footnote" id="n"><span class="label">[<a href="#i">1</a>]</span><p>Note.</p></aside></aside>',
+        """<hr class="footnotes"/><aside class="footnote-list"><aside class="footnote" id="n">
+<span class="label">[<a href="#i">1</a>]</span><p>Note.</p></aside></aside>""",
         '<div id="n"></div>\n\n[1] Note.',
     ),
 }
@@ -101,7 +165,7 @@ BLOCKS = {
 @pytest.mark.parametrize("kind", INLINE)
 def test_what_stands_in_a_line(kind):
     page, expected = INLINE[kind]
-    assert written(page) == expected
+    assert written(f"<p>{page}</p>") == expected
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
@@ -112,31 +176,34 @@ def test_blocks(kind):
 
 # A book of two chapters and a page of text, as it lies there after it was built.
 
+HEAD = '<h1><span class="section-number">{}. </span>{}<a class="headerlink" href="#x">#</a></h1>'
+CAPTION = """<figcaption><p><span class="caption-number">{} </span>
+<span class="caption-text">{}</span></p></figcaption>"""
 PAGES = {
-    "index": "<section><h1>The book<a class='headerlink'></a></h1></section>".replace("'", '"'),
-    "book/part/one": """<section id="one"><h1><span class="section-number">1. </span>The first<a class="headerlink" href="#one">#</a></h1>
-<p>See <a class="reference internal" href="#thm-a">Theorem 1.1</a>, <a class="reference internal" href="two.html#equation-b">(2.1)</a>,
-<a class="reference internal" href="#fig-a">Fig. 1.1</a>, <a class="reference internal" href="#fig-live-a">Fig. 1.2</a>,
-<a class="reference internal" href="../appendix/glossary.html#term-a">term</a>, <a class="reference internal" href="../appendix/claims.html#c">claims</a>
+    "index": '<section><h1>The book<a class="headerlink"></a></h1></section>',
+    "book/part/one": f"""<section id="one">{HEAD.format(1, "The first")}
+<p>See {link("#thm-a", "Theorem 1.1")}, {link("two.html#equation-b", "(2.1)")},
+{link("#fig-a", "Fig. 1.1")}, {link("#fig-live-a", "Fig. 1.2")},
+{link("../appendix/glossary.html#term-a", "term")}, {link("../appendix/claims.html#c", "claims")}
 and <a class="reference external" href="https://example.org">elsewhere</a>.</p>
 <div class="cell docutils container"><div class="cell_input"><pre>import x</pre></div></div>
 <section id="a-part"><h2>A part<a class="headerlink" href="#a-part">#</a></h2>
-<div class="cell tag_hide-input docutils container"><details class="hide"><summary>Show</summary><pre>plot()</pre></details>
-<div class="cell_output"><figure id="fig-a"><img alt="A line" src="../../_images/a.png"/><figcaption>
-<p><span class="caption-number">Fig. 1.1 </span><span class="caption-text">A line.</span><a class="headerlink" href="#fig-a">#</a></p></figcaption></figure></div></div>
+<div class="cell tag_hide-input docutils container">
+<details class="hide"><summary>Show</summary><pre>plot()</pre></details>
+<div class="cell_output"><figure id="fig-a"><img alt="A line" src="../../_images/a.png"/>
+{CAPTION.format("Fig. 1.1", "A line.")}</figure></div></div>
 <p>After it.</p>
-<div class="proof theorem admonition" id="thm-a"><p class="admonition-title"><span class="caption-number">Theorem 1.1 </span> (A)</p>
-<section id="proof-content"><p>True.</p></section></div>
-<figure class="live" id="fig-live-a"><img alt="still" src="../../_images/a.svg"/><figcaption><p><span class="caption-number">Fig. 1.2 </span>
-<span class="caption-text">Live: a.</span></p></figcaption></figure>
+{NAMED.format(kinds="proof theorem", id="thm-a", title="Theorem 1.1", name="(A)", text="<p>True.</p>")}
+<figure class="live" id="fig-live-a"><img alt="still" src="../../_images/a.svg"/>
+{CAPTION.format("Fig. 1.2", "Live: a.")}</figure>
 </section></section>""",
-    "book/part/two": """<section id="two"><h1><span class="section-number">2. </span>The second<a class="headerlink" href="#two">#</a></h1>
-<p>With</p><div class="math" id="equation-b"><span class="eqno">(2.1)</span>\\[
-x
-\\]</div><p>see <a class="reference internal" href="one.html">The first</a> and <a class="reference internal" href="one.html#a-part">a part</a>.</p></section>""",
-    "book/appendix/glossary": """<section id="glossary"><h1><span class="section-number">A. </span>Glossary<a class="headerlink" href="#glossary">#</a></h1>
-<dl class="simple glossary"><dt id="term-a">a<a class="headerlink" href="#term-a">#</a></dt><dd><p>First.</p></dd><dt id="term-b">b</dt><dd><p>Second.</p></dd></dl></section>""",
-    "book/appendix/claims": '<section id="claims"><h1><span class="section-number">B. </span>Claims<a class="headerlink" href="#claims">#</a></h1></section>',
+    "book/part/two": f"""<section id="two">{HEAD.format(2, "The second")}
+<p>With</p><div class="math" id="equation-b"><span class="eqno">(2.1)</span>\\[x\\]</div>
+<p>see {link("one.html", "The first")} and {link("one.html#a-part", "a part")}.</p></section>""",
+    "book/appendix/glossary": f"""<section id="glossary">{HEAD.format("A", "Glossary")}
+<dl class="simple glossary"><dt id="term-a">a</dt><dd><p>First.</p></dd>
+<dt id="term-b">b</dt><dd><p>Second.</p></dd></dl></section>""",
+    "book/appendix/claims": f'<section id="claims">{HEAD.format("B", "Claims")}</section>',
 }
 OUTPUTS = [
     {"output_type": "stream", "name": "stderr", "text": "a warning"},
@@ -266,10 +333,10 @@ def test_the_first_notebook_lists_the_pages_in_their_order(built):
 
 
 def test_what_is_not_built_is_asked_for(built):
-    with pytest.raises(SystemExit, match="there are no notebooks in .*: run make book first"):
+    with pytest.raises(SystemExit, match=r"there are no notebooks in .*: run make book first"):
         readers.copy()
     (built / "_build" / "html" / "book" / "part" / "two.html").unlink()
-    with pytest.raises(SystemExit, match="two.html is missing: run make book first"):
+    with pytest.raises(SystemExit, match=r"two.html is missing: run make book first"):
         readers.make()
 
 
@@ -359,5 +426,5 @@ def test_jupyterlab_opens_the_copies_with_settings_of_its_own(monkeypatch):
 
 @pytest.mark.parametrize("words", [("else",), ("copy", "more")])
 def test_other_commands_get_the_usage(words):
-    with pytest.raises(SystemExit, match="usage: python -m tools.readers"):
+    with pytest.raises(SystemExit, match=r"usage: python -m tools.readers"):
         readers.main(*words)

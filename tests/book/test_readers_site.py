@@ -127,9 +127,14 @@ def plain(text):
     return re.sub(r"\s+", "", text)
 
 
+def rendered(notebook):
+    """Render the Markdown of a notebook, but for its formulas."""
+    return BeautifulSoup("".join(map(MARKDOWN.render, texts(notebook))), "html.parser")
+
+
 def said_in(notebook):
-    """Read what a notebook says when its Markdown is rendered."""
-    page = BeautifulSoup("".join(MARKDOWN.render(text) for text in texts(notebook)), "html.parser")
+    """Read what a notebook says."""
+    page = rendered(notebook)
     for formula in page.select("div.math, span.math"):
         number = re.search(r"\\tag\{(.+?)\}", formula.get_text())
         if number:

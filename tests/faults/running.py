@@ -283,7 +283,7 @@ FAULTS = [
     prediction("the surest are rejected", ".argsort(stable=True)", ".argsort(stable=True, descending=True)"),
     # data sets
     datasets("test digits are among those for training", "return Data(inputs[~test], targets[~test])", "return Data(inputs, targets)"),
-    datasets("pixels go up to 255", "torch.from_numpy(inputs / 255).float()", "torch.from_numpy(inputs).float()"),
+    datasets("pixels go up to 255", "torch.from_numpy(table[:, :-1] / 255)", "torch.from_numpy(table[:, :-1])"),
     datasets(
         "colours of CIFAR-10 stay beside each other", "torch.from_numpy(loaded.data).permute(0, 3, 1, 2)", "torch.from_numpy(loaded.data)"
     ),

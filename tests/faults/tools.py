@@ -6,6 +6,7 @@ from tests.faults.planting import Fault
 
 notebooks = partial(Fault, file="tools/notebooks.py", tests="tests/book/test_pairs.py tests/assignments/test_secrets.py")
 book = partial(Fault, file="tools/book.py", tests="tests/book/test_pairs.py")
+pages = partial(Fault, file="tools/book.py", tests="tests/book/test_build.py")
 gradebooks = partial(Fault, file="tools/coursework/gradebooks.py", tests="tests/assignments/test_teaching.py")
 submissions = partial(Fault, file="tools/coursework/submissions.py", tests="tests/assignments/test_submissions.py")
 judge = partial(Fault, file="tools/coursework/judge.py", tests="tests/assignments/test_judge.py tests/assignments/test_codec.py")
@@ -17,10 +18,22 @@ edition = partial(Fault, file="tools/coursework/edition.py", tests="tests/assign
 
 FAULTS = [
     # pairs
+    notebooks(
+        "the name of a kernel gets into the scripts",
+        '"notebook_metadata_filter": "-kernelspec,',
+        '"notebook_metadata_filter": "',
+        tests="tests/book/test_opening.py",
+    ),
+    notebooks(
+        "a notebook's metadata have no order",
+        "nbformat.reads(nbformat.writes(from_source(path)), 4)",
+        "from_source(path)",
+        tests="tests/book/test_opening.py",
+    ),
     book(
-        "text that changes a chapter's code hash hides that it was not executed",
-        'if cell.cell_type == "code"]\n    return hashlib',
-        "]\n    return hashlib",
+        "text counts as code, so that a change of text alone asks for another execution",
+        'return [cell for cell in notebook.cells if cell.cell_type == "code"]',
+        "return list(notebook.cells)",
     ),
     book(
         "a chapter that was not executed after its last change passes",
@@ -31,7 +44,20 @@ FAULTS = [
     book("images are stored", '{key: value for key, value in output.data.items() if key == "text/plain"}', "dict(output.data)"),
     book("what is printed in pieces stays in pieces", "if kept and output.output_type", "if not kept and output.output_type"),
     book("stored results do not count for the cache", '        *sorted((root / "book" / "results").glob("*.json")),\n', ""),
-    book("the package does not count for the cache", 'for folder in ("sgmc", "experiments")', 'for folder in ("experiments",)'),
+    book(
+        "the package does not count for the cache", 'for folder in ("sgmc", "experiments", "benchmarks")', 'for folder in ("experiments",)'
+    ),
+    pages(
+        "a claim that does not hold passes a strict build",
+        'int("cell" in failed or (strict and "claim" in failed))',
+        'int("cell" in failed)',
+    ),
+    pages(
+        "a cell that raises passes a build", 'int("cell" in failed or (strict and "claim" in failed))', 'int(strict and "claim" in failed)'
+    ),
+    pages("a claim that does not hold is not listed", "            if not claim.holds\n", "            if claim.holds\n"),
+    pages("a chapter that failed is not tried again", " and not errors(notebook))", ")"),
+    pages("a build that was stopped half-way is gone on with", "    if unfinished.exists():", "    if False:"),
     # coursework
     gradebooks(
         "a grade of another assignment is taken",
