@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -307,10 +308,8 @@ def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str
         else "In this build all of them hold, with the values that it measured."
     )
     chapters = "".join(f'<option value="{path.stem}">{html.escape(titles[path])}</option>' for path in claims)
-    kinds = "".join(
-        f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} ({sum(claim.kind == kind for claim in everything)})</label> '
-        for kind in KINDS
-    )
+    count = Counter(claim.kind for claim in everything)
+    kinds = "".join(f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} ({count[kind]})</label> ' for kind in KINDS)
     page = [
         "# Claims",
         "",

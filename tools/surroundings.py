@@ -15,7 +15,7 @@ SPACE = 9  # gigabytes: 6 of packages, and what pip downloads and unpacks meanwh
 
 def obstacle(folder):
     """Name what stands in the way, and what to do; nothing if there is nothing."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036, who runs this may have an older one
         version = "{}.{}".format(*sys.version_info)
         return "Python 3.11 or newer is needed, and this is " + version + ": say make PYTHON=/path/to/python3.11"
     if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:

@@ -49,7 +49,8 @@ def test_references_to_nothing_fail_the_build_and_each_is_named(small_book):
 
 
 CLAIM = (
-    '<div class="claim{state}" id="claim-1" data-kind="exact"><span class="verdict">{verdict}</span> <span class="statement">2 is &lt; 1</span> '
+    '<div class="claim{state}" id="claim-1" data-kind="exact"><span class="verdict">{verdict}</span> '
+    '<span class="statement">2 is &lt; 1</span> '
     '<span class="bound">true</span> <span class="measured">measured false</span> <span class="because">counted</span> </div>'
 )
 
