@@ -22,6 +22,10 @@ def test_every_chapter_is_in_the_table_of_contents():
     assert {str(path.relative_to(ROOT).with_suffix("")) for path in book.chapters()} <= contents
 
 
+def test_the_front_page_is_executed_too():
+    assert book.executed_pages()[0] == ROOT / "index.md" and book.code_cells(book.from_source(ROOT / "index.md"))
+
+
 def test_every_executed_chapter_has_claims():
     few = {str(path): len(lines) for path, lines in book.claims().items() if len(lines) < 5}
     assert not few, f"chapters with fewer than five claims: {few}"
