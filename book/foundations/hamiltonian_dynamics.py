@@ -37,7 +37,7 @@ from sgmc.targets import DoubleWell, Gaussian
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
-# Forward differentiation, further down, warns of a part of torch that torch itself uses.
+# Forward differentiation, further down, warns of what torch itself uses.
 warnings.filterwarnings("ignore", message=r"`torch\.jit\.script` is deprecated")
 
 # %% [markdown]

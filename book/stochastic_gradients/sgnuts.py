@@ -199,7 +199,7 @@ claim(
     both_faults[-1][0] / both_faults[0][0],
     at_least=1.3,
     because=(
-        "2.6 to 3.1: of its two errors, one shrinks with ε and had been hiding the other"
+        "2.6 to 3.1: of its two errors one shrinks with ε and had been hiding the other"
     ),
 )
 

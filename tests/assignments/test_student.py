@@ -3,6 +3,7 @@
 import dis
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def notebook_of(folder, name):
 def make(folder, *arguments):
     # These tests may run below a make, whose settings a student has not.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))} | {"PYTHONPATH": ""}
-    command = ["make", "-s", f"python={sys.executable}", "installed=", *arguments]
+    command = ["make", "-s", f"python={shlex.quote(sys.executable)}", "installed=", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 

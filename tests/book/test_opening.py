@@ -1,5 +1,6 @@
 """The pairs in Jupyter: each opens, whatever touched its files, and looking at it changes nothing."""
 
+import contextlib
 import difflib
 import json
 import os
@@ -59,10 +60,13 @@ class Server:
                 stdout=log,
                 stderr=log,
             )
-        while not (found := list((folder / "runtime").glob("jpserver-*.json"))):
+        self.url = ""
+        while not self.url:
             assert self.process.poll() is None, (folder / "log").read_text()
             time.sleep(0.05)
-        self.url = json.loads(found[0].read_text())["url"]
+            for path in (folder / "runtime").glob("jpserver-*.json"):
+                with contextlib.suppress(ValueError):  # not yet written to its end
+                    self.url = json.loads(path.read_text())["url"]
 
     def get(self, name: str) -> tuple[int, dict]:
         """Open a notebook as JupyterLab does: its status, and what it holds or what the server says."""

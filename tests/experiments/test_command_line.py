@@ -116,7 +116,8 @@ def test_what_the_matrix_product_rounds_is_small_beside_the_minibatch():
     finally:
         torch.set_float32_matmul_precision(precision)
     noise = reference - exact.gradient(position.double())
-    assert (rounded - reference).norm() < 0.05 * noise.norm()
+    # A hundredth in single precision, and a twentieth on a processor that multiplies bfloat16, with its eight bits.
+    assert (rounded - reference).norm() < 0.1 * noise.norm()
 
 
 def test_an_unknown_experiment_is_refused(tmp_path, capsys):
