@@ -348,20 +348,20 @@ def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str
 
 
 def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
-    """Write the page that says when each chapter was executed, what it took and how it went."""
+    """Write the page that says when each page with code was executed, what it took and how it went."""
     seconds = {path: notebook.metadata["executed"]["seconds"] for path, notebook in executed.items()}
     failed = {path for path, notebook in executed.items() if errors(notebook)}
     slowest = max(seconds, key=seconds.get)
     page = [
         "# Execution status",
         "",
-        f"All {len(executed)} chapters were executed for this build, from their sources"
+        f"All {len(executed)} pages with code were executed for this build, from their sources"
         + (f"; in {len(failed)} of them a cell raised an error." if failed else ", and all passed."),
         f"They ran on one machine, several at a time, and their times add up to {sum(seconds.values()) / 60:.0f} minutes;",
         f"the longest was {{doc}}`/{slowest.with_suffix('')}`.",
-        "A chapter that did not change since is not executed again, so dates may differ.",
+        "A page that did not change since is not executed again, so dates may differ.",
         "",
-        "| chapter | result | seconds | executed on |",
+        "| page | result | seconds | executed on |",
         "| --- | --- | ---: | --- |",
         *(
             f"| {{doc}}`/{path.with_suffix('')}` | {'a cell failed' if path in failed else 'passed'} | {seconds[path]:.0f} "

@@ -128,6 +128,6 @@ def test_the_page_of_times_is_in_words():
     failed = executed(5.0, "21 Nov 2026", nbformat.v4.new_output("error", ename="E", evalue="", traceback=[]))
     page = book.execution_page({Path("book/part/small.py"): passed, Path("book/part/other.py"): executed(5.0, "21 Nov 2026")})
     assert "| {doc}`/book/part/small` | passed | 90 | 22 Nov 2026 |" in page
-    assert "All 2 chapters" in page and "add up to 2 minutes" in page and "the longest was {doc}`/book/part/small`." in page
+    assert "All 2 pages with code" in page and "add up to 2 minutes" in page and "the longest was {doc}`/book/part/small`." in page
     page = book.execution_page({Path("book/part/small.py"): passed, Path("book/part/other.py"): failed})
     assert "in 1 of them a cell raised an error" in page and "| {doc}`/book/part/other` | a cell failed | 5 |" in page
