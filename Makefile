@@ -83,7 +83,7 @@ grade: $(ready)
 	$(python) -m tools.coursework grade "$(GRADES)" $(if $(SUBMISSIONS),"$(SUBMISSIONS)")
 
 marking: $(ready)
-	$(python) -m jupyter lab --ServerApp.root_dir="$(GRADES)"
+	cd "$(GRADES)" && "$(if $(filter /%,$(VENV)),,$(CURDIR)/)$(python)" -m jupyter lab
 
 clean:
 	rm -rf _build build .pytest_cache .ruff_cache *.egg-info book/*/.ipynb_checkpoints

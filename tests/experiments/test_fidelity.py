@@ -212,12 +212,14 @@ def test_a_fit_is_measured_against_the_reference(make, tmp_path):
     found = assess(problem, exact, draws, task, problem.prepared)
     singles = torch.stack([task.posterior.predict(one, problem.prepared.test.inputs)[0] for one in draws.samples])
     averaged = problem.cells(singles)
-    assert found["networks"] == 8 and found["scores"] == problem.scores(singles, problem.prepared.test.targets)
+    # Many networks at once round otherwise than one after the other.
+    assert found["networks"] == 8
+    assert found["scores"] == pytest.approx(problem.scores(singles, problem.prepared.test.targets), abs=2e-6)
     assert found["total_variation"] == pytest.approx(predictive_distance(averaged, exact), abs=1e-6)
     assert found["spread"] == pytest.approx(float(singles.double().var(0, correction=0).mean().sqrt()), abs=1e-6)
     assert ("agreement" in found) == ("auroc" in found) == (not problem.is_regression)
     if not problem.is_regression:
-        assert found["agreement"] == pytest.approx(agreement(averaged, exact), abs=1e-7) and list(found["auroc"]) == ["noise"]
+        assert found["agreement"] == pytest.approx(agreement(averaged, exact), abs=1e-6) and list(found["auroc"]) == ["noise"]
     assert assess(problem, averaged, draws, task, problem.prepared)["total_variation"] == pytest.approx(0, abs=1e-7)
 
 
