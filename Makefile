@@ -7,9 +7,11 @@ ifneq ($(words $(VENV)),1)
 $(error VENV is "$(VENV)", and make cannot work with a space in it: give a path without one; the checkout itself may have spaces)
 endif
 python := $(VENV)/bin/python
-requirements := $(shell cat requirements.txt constraints.txt | (sha256sum 2>/dev/null || shasum -a 256) | cut -c1-16)
-installed := $(VENV)/.installed-$(requirements)
+hash = $(shell cat $(1) constraints.txt | (sha256sum 2>/dev/null || shasum -a 256) | cut -c1-16)
+installed := $(VENV)/.installed-$(call hash,requirements.txt)
+more := $(VENV)/.more-$(call hash,requirements.txt requirements-more.txt)
 ready := $(installed) importable
+complete := $(ready) $(more)
 
 # Chapters and tests run beside each other, each on one thread: that is faster than one after the other on many.
 export OMP_NUM_THREADS ?= 1
@@ -20,6 +22,7 @@ export MPLBACKEND := module://matplotlib_inline.backend_inline
 # With STRICT=1 a claim that does not hold, and a warning, fail the build.
 STRICT ?=
 quiet := TQDM_DISABLE=1
+install = $(python) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt
 pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
 	tests/book/test_jupyterlab.py tests/assignments/test_secrets.py
@@ -34,10 +37,10 @@ chapter: $(ready)
 	$(quiet) $(python) tools/book.py chapter $(NAME)
 
 # The whole book in one file; Chromium sets its formulas.
-pdf: book
+pdf: book $(more)
 	$(python) -m tools.editions pdf
 
-epub: book
+epub: book $(more)
 	$(python) -m tools.editions epub
 
 # The chapters as plain notebooks, made from the built pages.
@@ -50,7 +53,7 @@ lab: $(ready)
 
 # nbval executes every chapter and compares it with what is stored; the book is then built from that execution. Of the assignments' notebooks,
 # which store no outputs, every cell must run.
-test: $(ready)
+test: $(complete)
 	$(python) tools/book.py check
 	$(python) -m tools.coursework check
 	$(pytest) --nbval --ignore-glob='book/*/*.py' --ignore=book/assignments book
@@ -59,14 +62,14 @@ test: $(ready)
 	$(pytest) $(of_the_site)
 
 # What does not look at the built book, and so may run beside the build.
-units: $(ready)
+units: $(complete)
 	$(pytest) --doctest-modules $(of_the_site:%=--ignore=%) tests sgmc experiments lab
 
-sync: $(ready)
+sync: $(complete)
 	$(quiet) $(python) tools/book.py sync
 	$(python) -m tools.coursework sync
 
-check: $(ready)
+check: $(complete)
 	$(python) -m ruff format --check .
 	$(python) -m ruff check .
 	$(python) tools/book.py check
@@ -76,13 +79,13 @@ check: $(ready)
 GRADES ?= grades
 SUBMISSIONS ?=
 
-assignments: $(ready)
+assignments: $(complete)
 	$(python) -m tools.coursework release _build/assignments
 
-grade: $(ready)
+grade: $(complete)
 	$(python) -m tools.coursework grade "$(GRADES)" $(if $(SUBMISSIONS),"$(SUBMISSIONS)")
 
-marking: $(ready)
+marking: $(complete)
 	cd "$(GRADES)" && "$(if $(filter /%,$(VENV)),,$(CURDIR)/)$(python)" -m jupyter lab
 
 clean:
@@ -99,10 +102,15 @@ $(installed):
 	@if [ -e $(VENV)/.installing ]; then echo "An installation was interrupted here: $(VENV) is made anew."; rm -rf $(VENV); fi
 	@[ -e $(VENV) ] || { mkdir -p $(VENV) && touch $(VENV)/.installing; }
 	$(PYTHON) -m venv $(VENV)
-	$(python) -m pip install --disable-pip-version-check --progress-bar off -r requirements.txt -c constraints.txt
+	$(install) -r requirements.txt
 	@mkdir -p $(VENV)/etc/ipython
 	@echo 'c.IPKernelApp.log_level = 40  # a kernel that only this machine talks to need not warn that it is not encrypted' \
 		> $(VENV)/etc/ipython/ipython_kernel_config.py
 	@echo 'import warnings; warnings.filterwarnings("ignore", message=r"\s*ArviZ is undergoing")  # its next version is not ours yet' \
 		>> $(VENV)/etc/ipython/ipython_kernel_config.py
-	@rm -f $(VENV)/.installed-* $(VENV)/.installing && touch $@
+	@rm -f $(VENV)/.installed-* $(VENV)/.more-* $(VENV)/.installing && touch $@
+
+# What only some targets need.
+$(more): | $(installed)
+	$(install) -r requirements-more.txt
+	@rm -f $(VENV)/.more-* && touch $@

@@ -10,6 +10,7 @@ from sgmc.play import playing
 
 KINDS = ("exact", "live", "stored")
 SUPERSCRIPTS = str.maketrans("−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+STANDARD_ERRORS = 5
 
 
 class ClaimError(AssertionError):
@@ -31,8 +32,8 @@ def claim(
     """State an empirical sentence, check it, and show one line that is the same on every machine.
 
     The line holds the statement, its bound and where the bound comes from, but not the measured value, whose last digits
-    differ between processors; the rendered page shows that too. With ``standard_error`` the bound is four of them: a true
-    claim fails once in 15,000 times. Where a reader plays (:func:`sgmc.play.play`), a claim that does not hold shows ✗ and what was
+    differ between processors; the rendered page shows that too. With ``standard_error`` the bound is five of them: a true
+    claim fails once in 1.7 million times. Where a reader plays (:func:`sgmc.play.play`), a claim that does not hold shows ✗ and what was
     measured, and the page goes on.
 
     Args:
@@ -80,8 +81,8 @@ def claim(
         holds, bound = abs(value - near) <= within, f"{_to_the_digits_of(within, near)} ± {in_words(within)}"
     else:
         standard_error = _number("standard_error", standard_error)
-        holds = 0 < standard_error < math.inf and abs(value - near) <= 4 * standard_error
-        bound = f"{in_words(near)} within 4 standard errors"
+        holds = 0 < standard_error < math.inf and abs(value - near) <= STANDARD_ERRORS * standard_error
+        bound = f"{in_words(near)} within {STANDARD_ERRORS} standard errors"
     measured = str(value).lower() if truth else in_words(value, 4)
     if standard_error is not None:
         measured += f" ± {in_words(standard_error, 2)}"

@@ -7,7 +7,6 @@ Predictions are class probabilities averaged over draws, ``(n, classes)``. A reg
 import itertools
 import math
 
-import arviz
 import numpy as np
 import torch
 from torch import Tensor
@@ -108,6 +107,8 @@ def function_space_rhat(values: Tensor) -> Tensor:
     check_tensor("values", values, "...")
     if values.ndim < 2 or values.shape[0] < 4 or values.shape[1] < 2:
         raise ValueError(f"values must be of at least 4 draws of at least 2 chains, (num_samples, chains, ...), not {tuple(values.shape)}")
+    import arviz  # here, because it takes a second to import and distances do without
+
     data = arviz.convert_to_dataset(values.transpose(0, 1).double().numpy())
     with np.errstate(invalid="ignore"):
         return torch.as_tensor(arviz.rhat(data)["x"].values)

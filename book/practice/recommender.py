@@ -9,7 +9,7 @@
 # # A recommender
 #
 # ```{div} page-head
-# Level: second course · Reading: about 75 minutes, without the exercises · Running: about 35 seconds
+# Level: second course · Reading: about 75 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # From a few ratings of each user to a prediction of all the others, with intervals that hold what they promise, even for items that hardly anybody has rated.
@@ -479,8 +479,8 @@ def run(posterior, share=0.25, momentum=True):
         Gibbs(kernel_for(posterior, share, momentum), num_steps=48),
         posterior,
         start,
-        num_samples=15,
-        warm_up=25,
+        num_samples=12,
+        warm_up=20,
         seed=3,
     )
     tuned = posterior.given(averaged_precisions(warmed))
@@ -488,7 +488,7 @@ def run(posterior, share=0.25, momentum=True):
         Gibbs(kernel_for(tuned, share, momentum), num_steps=48),
         tuned,
         warmed.samples[-1],
-        num_samples=70,
+        num_samples=54,
         warm_up=5,
         seed=4,
         collect=all_pairs_of(tuned),
@@ -612,8 +612,8 @@ for name in ("SGHMC", "SGLD"):
         mean_over_worlds(distance, name),
         at_most=0.03,
         because=(
-            "0.01 in other worlds, of which a part is chance, of 800 correlated draws "
-            "on either side"
+            "0.009 to 0.014 with seven seeds, of which a part is chance, of 430 and of "
+            "800 correlated draws"
         ),
     )
     claim(
@@ -642,7 +642,7 @@ claim(
     "world",
     colder,
     at_most=0.94,
-    because="0.86 to 0.90 in two worlds, 0.98 and 0.99 with fresh minibatches",
+    because="0.85 to 0.87 with seven seeds, 0.97 to 1 with fresh minibatches",
 )
 
 # %% [markdown]
@@ -773,8 +773,8 @@ for name in ("SGHMC", "SGLD"):
         "exact sampler",
         scores[name]["cold_coverage"] - scores["Gibbs"]["cold_coverage"],
         near=0,
-        within=0.015,
-        because="the same ratings of the same worlds",
+        within=0.02,
+        because="the same ratings of the same worlds; −0.010 to 0 with seven seeds",
     )
 claim(
     "SGD with the width of its residuals: largest share inside, in any column of the "

@@ -745,7 +745,7 @@ claim(
     "Distance with equal weights and the palindromic step less the noise floor, the "
     "largest of three step sizes",
     max(distance - floor for distance, floor in right_one),
-    at_most=0.01,
+    at_most=0.008,
     because="one more noise floor; at most 0.0032 with ten seeds",
 )
 
@@ -979,7 +979,7 @@ excess = {}
 for noisy_bowl in (HeldForATree(bowl, 4.0), NoisyGradient(bowl, 4.0)):
     for h in (0.2, 0.1):
         kernel = SGNUTS(h, 1.0, max_depth=10)
-        draws = sample(kernel, noisy_bowl, in_bowl, num_samples=40, warm_up=10, seed=10)
+        draws = sample(kernel, noisy_bowl, in_bowl, num_samples=30, warm_up=10, seed=10)
         excess[type(noisy_bowl), h] = draws.samples.square().mean() - 1
 
 # %% tags=["hide-input"]
@@ -995,7 +995,7 @@ claim(
     excess[HeldForATree, 0.1],
     at_least=1,
     because=(
-        "1.6 to 1.7 over several runs: the variance is more than twice what it "
+        "1.5 to 1.7 over several runs: the variance is more than twice what it "
         "should be"
     ),
 )
