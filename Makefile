@@ -27,7 +27,7 @@ pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
 	tests/book/test_jupyterlab.py tests/assignments/test_secrets.py
 
-.PHONY: book chapter pdf epub notebooks lab test units sync check clean assignments grade marking importable
+.PHONY: book chapter pdf epub notebooks lab quick test units sync style check clean assignments grade marking importable
 
 book: $(ready)
 	$(quiet) $(python) tools/book.py build $(if $(STRICT),--strict)
@@ -65,13 +65,19 @@ test: $(complete)
 units: $(complete)
 	$(pytest) --doctest-modules $(of_the_site:%=--ignore=%) tests sgmc experiments lab
 
+# The core of the package, in less than a minute: the samplers against their exact laws, and what carries them.
+quick: $(ready)
+	$(pytest) -m "not slow" $(of_the_core)
+
 sync: $(complete)
 	$(quiet) $(python) tools/book.py sync
 	$(python) -m tools.coursework sync
 
-check: $(complete)
+style: $(ready)
 	$(python) -m ruff format --check .
 	$(python) -m ruff check .
+
+check: style $(complete)
 	$(python) tools/book.py check
 	$(python) -m tools.coursework check
 

@@ -94,7 +94,7 @@ steps_per_epoch = len(train.targets) // posterior.batch_size
 # We keep the probabilities of the test digits, and of the letters of {doc}`/book/foundations/bayesian_learning`, after every epoch, and $\lvert\theta\rvert^2$, but not the weights themselves: that is what `collect` is for.
 
 # %%
-num_epochs, warm_up = 300, 100
+num_epochs, warm_up = 160, 80
 kernels = {
     "SGD": SGLD(1e-4, temperature=0.0),
     "SGD with momentum": SGHMC.from_learning_rate(1e-5, 0.1, temperature=0.0),
@@ -184,7 +184,7 @@ claim(
 )
 claim(
     "SGHMC's |θ|² over the last 100 epochs, relative to 79,510",
-    lengths["SGHMC"][-100:].mean() / posterior.dim,
+    lengths["SGHMC"][warm_up:].mean() / posterior.dim,
     near=1.015,
     within=0.025,
     because=(
@@ -261,7 +261,7 @@ panels[1].legend(loc="upper right", ncols=2)
 plt.show()
 
 # %%
-optimised = last["SGD with momentum"][-100:].mean(0)  # of its last 100 networks
+optimised = last["SGD with momentum"][warm_up:].mean(0)  # of its last 100 networks
 average = averaged["SGHMC"][-1]
 members = last["SGHMC"][warm_up:].mean(0)
 

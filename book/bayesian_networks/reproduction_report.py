@@ -134,13 +134,14 @@ def plan_of(method, rate, decay, **changes):
         if abs(p.learning_rate * total - rate) < 1e-9 and p.momentum_decay == decay
     ]
     plan = next(p for p in chosen if p.prior_precision == 1)
-    return replace(plan, average_every=report.SMALL_GAPS, **changes)
+    size = {"rounds": 62, "keep_every": 5, "average_every": report.SMALL_GAPS}
+    return replace(plan, **size | changes)
 
 
 class Watched:
     """A run, and the temperature of the momentum in each tensor of weights.
 
-    That is its mean square, over the rounds after 30.
+    That is its mean square, over the rounds after 20.
     """
 
     def __init__(self, plan):
@@ -153,7 +154,7 @@ class Watched:
         self.temperature = {name: mean(each) for name, each in self.squares.items()}
 
     def watch(self, run):
-        if run.done > 30:
+        if run.done > 20:
             pieces = run.walk.posterior.parameters_of(run.walk.state.momentum)
             for name, piece in pieces.items():
                 self.squares.setdefault(name, []).append(float(piece.square().mean()))
@@ -1197,7 +1198,7 @@ claim(
 # After Figure 5 the report says of a Gaussian fitted by variational inference that "it takes only hundreds of samples to characterise $q_\phi$, whereas SGHMC requires several more samples to characterise the true posterior" (p. 11); it averages 80,000 networks of each (p. 12), a hundred a round.
 # So how do the scores depend on the number of networks in an average? To keep this apart from the chain's own progress, the networks are taken evenly from the same stretch: all, every second, every fourth, and so on to one alone ({numref}`fig-report-number`).
 
-# %% mystnb={"figure": {"caption": "Log loss on the test digits of an average, against the number of networks in it. Above: live on 3,200 digits, networks evenly from rounds 21 to 102. Below: stored runs on 50,000 digits, means over the seeds; a Gaussian whose layers' outputs are drawn in the fit, and SGHMC, after 80 rounds; dotted, SGHMC's 800 networks after the warm-up of Figure 5.", "name": "fig-report-number"}, "image": {"alt": "Two panels on logarithmic scales. Above, three lines fall steeply from one network to five, slowly to twenty, and are level from there on. Below, the line of the Gaussian starts lowest and is nearly level after ten draws, and that of SGHMC starts higher, crosses it at about twenty, and ends a little below it at forty. The dotted line starts highest of all, falls to the lowest value of the panel by fifty networks, and is level from there to 800."}} tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Log loss on the test digits of an average, against the number of networks in it. Above: live on 3,200 digits, networks evenly from rounds 21 to 62. Below: stored runs on 50,000 digits, means over the seeds; a Gaussian whose layers' outputs are drawn in the fit, and SGHMC, after 80 rounds; dotted, SGHMC's 800 networks after the warm-up of Figure 5.", "name": "fig-report-number"}, "image": {"alt": "Two panels on logarithmic scales. Above, three lines fall steeply from one network to five, slowly to twenty, and are level from there on. Below, the line of the Gaussian starts lowest and is nearly level after ten draws, and that of SGHMC starts higher, crosses it at about twenty, and ends a little below it at forty. The dotted line starts highest of all, falls to the lowest value of the panel by fifty networks, and is level from there to 800."}} tags=["hide-input"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.4, 6))
 for method, run in live.items():
     numbers, _, losses = zip(*run.result["by_number"], strict=True)
@@ -1289,14 +1290,14 @@ plt.show()
 for method in (sghmc, momentum):
     by_number = {n: loss for n, _, loss in live[method].result["by_number"]}
     claim(
-        f"Log loss of one network over that of 82, {method}",
-        by_number[1] / by_number[82],
+        f"Log loss of one network over that of 42, {method}",
+        by_number[1] / by_number[42],
         at_least=1.2,
         because="it was 2.0 to 3.8 over seven seeds",
     )
     claim(
-        f"Log loss of 20 networks over that of 82, {method}",
-        by_number[20] / by_number[82],
+        f"Log loss of 21 networks over that of 42, {method}",
+        by_number[21] / by_number[42],
         at_most=1.15,
         because="it was 0.98 to 1.06 over three seeds",
     )
@@ -1419,9 +1420,9 @@ claim(
 # %%
 estimates = {
     (0.01, None): live[sghmc],
-    (0.1, None): Watched(plan_of(sghmc, 0.1, 0.1, rounds=72)),
-    (0.01, 1): Watched(plan_of(sghmc, 0.1, 0.01, rounds=72, noise_refresh=1)),
-    (0.1, 1): Watched(plan_of(sghmc, 0.1, 0.1, rounds=72, noise_refresh=1)),
+    (0.1, None): Watched(plan_of(sghmc, 0.1, 0.1, rounds=46)),
+    (0.01, 1): Watched(plan_of(sghmc, 0.1, 0.01, rounds=46, noise_refresh=1)),
+    (0.1, 1): Watched(plan_of(sghmc, 0.1, 0.1, rounds=46, noise_refresh=1)),
 }
 states = {decay: estimates[decay, 1].state for decay in (0.01, 0.1)}
 clipped = {

@@ -33,9 +33,7 @@
 import math
 import warnings
 
-import arviz
 import matplotlib.pyplot as plt
-import scipy.stats
 import torch
 from torch.nn.functional import avg_pool2d
 
@@ -970,8 +968,8 @@ candidates = {
 larger = LogisticRegression(inputs, targets, prior_variance=10.0, batch_size=700)
 checks = {}
 for name, pair in candidates.items():
-    run = sample(pair[0], logistic, start[:40], 200, warm_up=10, seed=9)
-    run_of_half = sample(pair[1], logistic, start[:40], 200, warm_up=10, seed=10)
+    run = sample(pair[0], logistic, start[:160], 80, warm_up=10, seed=9)
+    run_of_half = sample(pair[1], logistic, start[:160], 80, warm_up=10, seed=10)
     change, error = widths(run, run_of_half)
     value, spread = stein_discrepancy(larger, run.samples[3::4], generator)
     data_of_run = run.to_arviz()

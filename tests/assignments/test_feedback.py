@@ -201,6 +201,7 @@ def test_a_test_has_a_name_its_points_and_its_parts(graded):
     assert re.search(r"Tests of leapfrog\s*12 of 12 points", source)
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the page is looked at")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_fits_a_telephone_by_day_and_by_night(scheme, tmp_path):

@@ -28,7 +28,7 @@ def checkout(tmp_path):
     """Make a checkout in a path with spaces, and the false Python."""
     root = tmp_path / "a path with spaces"
     (root / "tools").mkdir(parents=True)
-    for name in ("Makefile", "requirements.txt", "constraints.txt", "tools/surroundings.py"):
+    for name in ("Makefile", "requirements.txt", "requirements-more.txt", "constraints.txt", "tools/surroundings.py"):
         shutil.copy(ROOT / name, root / name)
     python = tmp_path / "python"
     python.write_text(PYTHON.format(log=tmp_path / "log", python=sys.executable))
@@ -56,6 +56,14 @@ def test_the_environment_is_made_once_and_leads_to_the_checkout(checkout):
     path.write_text("another checkout\n")
     assert make(checkout, "importable", "VENV=environment")[0] == 0
     assert path.read_text() == f"{checkout}\n" and asked(checkout).count("pip install") == 1
+
+
+def test_what_only_some_targets_need_is_installed_by_them(checkout):
+    assert make(checkout, "importable", "VENV=environment")[0] == 0
+    assert "requirements-more.txt" not in asked(checkout)
+    for _ in range(2):
+        assert make(checkout, "assignments", "VENV=environment")[0] == 0
+    assert asked(checkout).count("requirements-more.txt") == 1
 
 
 def test_an_interrupted_installation_begins_anew(checkout):
@@ -107,3 +115,12 @@ def test_a_full_disk_is_told(monkeypatch, tmp_path):
 def test_a_folder_that_cannot_be_written_to_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(surroundings.os, "access", lambda folder, mode: False)
     assert surroundings.obstacle(str(tmp_path)) == f"{tmp_path} cannot be written to: say make VENV=/a/folder/that/can"
+
+
+@pytest.mark.parametrize(("reason", "failed"), [("no Chromium is installed", 1), ("no compiler is installed", 0)])
+def test_a_skip_for_want_of_a_browser_can_be_made_a_failure(tmp_path, reason, failed):
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_it.py").write_text(f"import pytest\n\n\n@pytest.mark.skip(reason={reason!r})\ndef test_it():\n    pass\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, env={**os.environ, "WITHOUT_SKIPS": "1"}, capture_output=True, text=True)
+    assert done.returncode == failed, done.stdout
