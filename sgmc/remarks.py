@@ -66,7 +66,7 @@ def split_r_hat(values: Tensor) -> Tensor:
         tensor([2.1213])
     """
     n = len(values) // 2
-    halves = values.unflatten(0, (2, n)) if len(values) == 2 * n else torch.stack([values[:n], values[-n:]])
+    halves = torch.stack([values[:n], values[-n:]])
     within = halves.var(1).mean((0, 1))
     between = halves.mean(1).flatten(0, 1).var(0)
     return ((n - 1) / n + between / within).sqrt()

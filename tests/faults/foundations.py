@@ -316,8 +316,8 @@ FAULTS = [
     # claims
     claims(
         "a claim with a standard error is only bounded above",
-        "abs(value - near) <= 4 * standard_error",
-        "value - near <= 4 * standard_error",
+        "abs(value - near) <= STANDARD_ERRORS * standard_error",
+        "value - near <= STANDARD_ERRORS * standard_error",
     ),
     claims("a claim of equality is only bounded above", "abs(value - near) <= within", "value - near <= within"),
     claims("a standard error that is infinite supports every claim", "0 < standard_error < math.inf and", "0 < standard_error and"),
