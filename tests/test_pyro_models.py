@@ -43,8 +43,8 @@ NAME = "eight schools, non-centred"
 def test_a_small_run(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(pyro_models, "RESULTS", tmp_path)
     monkeypatch.setattr(pyro_models, "PROGRAMS", {NAME: PROGRAMS[NAME]})
-    monkeypatch.setattr(pyro_models, "STEP", 0.001)  # a mass from so few steps is none
-    monkeypatch.setattr(sys, "argv", ["pyro_models", "--chains", "4", "--pyro-chains", "2", "--warm-up", "20", "--draws", "8"])
+    monkeypatch.setattr(pyro_models, "STEP", 0.02)  # a mass from so few steps is none
+    monkeypatch.setattr(sys, "argv", ["pyro_models", "--chains", "2", "--pyro-chains", "2", "--warm-up", "20", "--draws", "4"])
     pyro_models.main()
     found = read_result(tmp_path / "pyro_models.json")["programs"][NAME]
     assert [*found["samplers"]] == ["Pyro's NUTS", "HMC", "NUTS", "SGHMC", "SGLD"] and found["dim"] == 10

@@ -27,7 +27,7 @@ from sgmc.kernels import NUTS
 from tests.test_sampling import NOISY, RUNS, START
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STOPS = 10  # by each of them
+STOPS = 4  # by each of them
 CALLS = {name: partial(sample, *run, num_samples=40, warm_up=5, thinning=2, progress=False) for name, run in RUNS.items()}
 CALLS["adapt"] = partial(adapt, NUTS(0.2), NOISY, START, num_steps=100, progress=False)
 

@@ -19,7 +19,10 @@ WIDE, NARROW = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
 AT_ONCE = 2
 KINDS = ("overflow", "images", "headings", "accessibility", "console")
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the pages are looked at")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the pages are looked at"),
+]
 
 # What sticks out of the page, though it cannot be scrolled to by itself.
 OVERFLOW = """() => {

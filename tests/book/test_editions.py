@@ -17,7 +17,10 @@ SITE = ROOT / "_build" / "html"
 XHTML, MATH = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/1998/Math/MathML}"
 FEW = {"": ["index"], "Foundations": ["book/foundations/markov_chains", "book/foundations/hamiltonian_dynamics"]}
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, which sets the formulas")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, which sets the formulas"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,10 @@ from playwright.sync_api import sync_playwright
 from tests.book.test_readers_site import RAW, rendered, texts
 from tools import editions, readers
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which JupyterLab opens")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which JupyterLab opens"),
+]
 
 # One proposal of each chapter's section "Change it", after which a claim no longer holds.
 CHANGES = {

@@ -12,7 +12,10 @@ from playwright.sync_api import sync_playwright
 from tests.lab.pages import FIGURES, PAGE, SCRIPTS, build, presets
 from tools import editions
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the live figures run")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the live figures run"),
+]
 
 AXE = """async () => (await axe.run(".lab", {resultTypes: ["violations"], preload: false})).violations
   .filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " + v.nodes[0].html.slice(0, 120))"""
