@@ -323,6 +323,7 @@ class Regression(Potential):
         return 434 * log_scale + 0.5 * residuals * (-2 * log_scale).exp()
 
 
+@pytest.mark.slow
 def test_a_chain_that_needs_smaller_steps_at_first_is_not_left_behind():
     """Eight chains near the mode would outvote one at σ = e⁻², where the energy is 10⁸ and the steps that suit are a thousandth of theirs.
 

@@ -59,6 +59,7 @@ def test_the_best_by_hand_is_the_fastest_that_is_right():
     assert best_by_hand(found, ("a",), "speed")["speed"] == 9.0
 
 
+@pytest.mark.slow
 def test_a_small_run(monkeypatch, tmp_path, capsys):
     """In it too the default is the middle of the grid, and gets the gradients of any other setting."""
     monkeypatch.setattr(tuning, "RESULTS", tmp_path)
@@ -76,6 +77,7 @@ def test_a_small_run(monkeypatch, tmp_path, capsys):
     assert "default over best" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_reference_of_the_logistic_regression_has_its_covariance():
     """By importance weights of 100,000 points from the Gaussian at the mode, whose own error is far below the check's."""
     model = MODELS["logistic regression"](torch.Generator().manual_seed(0), 10)
@@ -114,6 +116,7 @@ def test_the_best_was_run_again_and_is_the_best_of_the_stored_grid(stored):
                 assert (again["step"], again["friction"]) == (best["step"], best["friction"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_stored_result_is_of_these_models_and_this_default(stored, name):
     """The step that the code chooses today is about that of the stored run: draws of chaotic chains differ between processors."""

@@ -102,6 +102,7 @@ def quietly():
         yield
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_its_unfinished_piece_and_nothing_else(processes, parts, tmp_path):
     """SIGKILL in the middle of a piece: all results are those of a run that nothing disturbed, and nothing that was finished began again.
 
@@ -173,6 +174,7 @@ def remark(part):
     return torch.get_num_threads()
 
 
+@pytest.mark.slow
 def test_errors_and_remarks_come_home_from_another_process(processes):
     """An error with its draws; a warning as one of ours, with the number of the piece. Workers have one thread."""
     with pytest.raises(DivergenceError, match="stopped being finite") as caught:

@@ -166,6 +166,7 @@ def test_three_lines_and_names_in_arviz(name, generator):
     assert (data.posterior["scale"] > 0).all() and {*arviz.summary(data).index} >= {"scale", "slope[0]", "shares[2]"}
 
 
+@pytest.mark.slow
 def test_nuts_without_data_worth_the_name_draws_the_prior(generator):
     """One example without influence: what is drawn is the prior, so that a wrong Jacobian shows (256 chains, independent)."""
     posterior = NamedPosterior(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pybtex.database import parse_file
 
 import sgmc
@@ -30,6 +31,7 @@ assert sample(kernel, Gaussian.standard(2), position, 5).samples.shape == (5, 4,
 """
 
 
+@pytest.mark.slow
 def test_an_installed_package_works_outside_of_the_repository(tmp_path):
     source = tmp_path / "source"  # a copy, for a build leaves its traces
     shutil.copytree(ROOT / "sgmc", source / "sgmc", ignore=shutil.ignore_patterns("__pycache__"))

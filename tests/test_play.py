@@ -34,6 +34,7 @@ def executed():
     return NotebookClient(notebook, kernel_name="python3").execute().cells[1:]
 
 
+@pytest.mark.slow
 def test_in_a_notebook_what_fails_says_so_and_the_page_goes_on(executed):
     _, broken, diverged, shapes, variance = executed
     data = broken.outputs[0]["data"]
@@ -85,6 +86,7 @@ def test_a_script_stops_whatever_it_calls():
         sample(SGLD(3.0), Gaussian.standard(1), torch.zeros(4, 1), num_samples=20_000)
 
 
+@pytest.mark.slow
 def test_only_a_notebook_is_played_with(monkeypatch):
     for shell, expected in ((lambda: None, True), (None, False)):
         if shell is None:

@@ -202,12 +202,14 @@ def worst(result):
     return max(abs(z) for what in ("mean_z", "sd_z") for z in result[what])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gp_pois_regr-gp_regr", "eight_schools-eight_schools_noncentered"])
 def test_a_short_run_agrees_with_the_published_values(name):
     result, _, _ = run_nuts(MODELS[name](), SHORT)
     assert result["chains_moved"] == SHORT.chains and worst(result) < z_bound(2 * len(result["names"])), result
 
 
+@pytest.mark.slow
 def test_a_forgotten_jacobian_is_seen():
     class Forgetful(posteriordb.GaussianProcess):
         def parameters(self, position):

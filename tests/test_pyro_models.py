@@ -40,6 +40,7 @@ def test_centred_and_non_centred_are_one_model(generator):
 NAME = "eight schools, non-centred"
 
 
+@pytest.mark.slow
 def test_a_small_run(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(pyro_models, "RESULTS", tmp_path)
     monkeypatch.setattr(pyro_models, "PROGRAMS", {NAME: PROGRAMS[NAME]})

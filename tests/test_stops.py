@@ -104,6 +104,7 @@ def verdicts():
     return json.loads(ended.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_whenever_a_signal_comes_the_run_goes_on_later_as_if_it_had_not(name, verdicts):
     verdict = verdicts[name]

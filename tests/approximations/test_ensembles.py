@@ -77,6 +77,7 @@ def test_anchors_move_the_prior_whether_its_slope_is_a_formula_or_not(regression
         torch.testing.assert_close(draws.samples[0], torch.tensor([[1.0], [-1.0]]))
 
 
+@pytest.mark.slow
 def test_adversarial_training_has_the_closed_form_of_a_worse_residual():
     """In one dimension the worst neighbour of x has the residual r(1 + ϵ|θ|/|r|), so that the energy is ½θ²/τ² + ¼Σ[r² + (|r| + ϵ|θ|)²]."""
     generator, size = torch.Generator().manual_seed(3), 0.3

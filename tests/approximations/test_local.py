@@ -75,6 +75,7 @@ def test_a_minibatch_stands_for_all_the_data():
     torch.testing.assert_close(each.mean(0), posterior.gradient(mean))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 10])
 def test_fits_end_where_those_of_drawn_weights_end(batch_size):
     network, exact = linear(batch_size)

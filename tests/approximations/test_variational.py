@@ -53,6 +53,7 @@ def test_the_gradient_is_what_differentiation_of_the_bound_gives(regression, gen
     torch.testing.assert_close(bound_gradient(posterior, mean.detach(), std.detach(), normals, noise, alpha), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 10])
 def test_fits_end_at_the_mean_with_the_inverse_diagonal_of_the_precision(regression, batch_size):
     """σᵢ² = 1/Aᵢᵢ (Bishop, 2006, Section 10.1.2), with minibatches too; fits are independent, and so their spread is the error's."""

@@ -24,6 +24,7 @@ SCRIPTS = [*book.chapters(), *(item.source for item in pairs.assignments())]
 NAMES = [str(path.relative_to(ROOT).with_suffix("")) for path in SCRIPTS]
 
 
+@pytest.mark.slow
 def test_every_script_is_what_jupytext_writes():
     """Otherwise saving a chapter rewrites lines that nobody changed, and a notebook that is newer than its script does not open."""
     wrong = [
@@ -124,11 +125,13 @@ def saved_by_jupyterlab(notebook):
     return notebook
 
 
+@pytest.mark.slow
 def test_all_pairs_open_as_they_are_checked_out(server):
     assert len(NAMES) == 48
     assert server.refused() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".ipynb", ".py"])
 def test_all_pairs_open_whichever_file_is_newer(server, suffix):
     for name in NAMES:
@@ -136,6 +139,7 @@ def test_all_pairs_open_whichever_file_is_newer(server, suffix):
     assert server.refused() == {}
 
 
+@pytest.mark.slow
 def test_saving_what_was_opened_changes_no_script_and_all_open_again(server):
     for name in NAMES:
         status, model = server.get(name)
@@ -147,6 +151,7 @@ def test_saving_what_was_opened_changes_no_script_and_all_open_again(server):
     assert server.refused() == {}
 
 
+@pytest.mark.slow
 def test_a_change_that_is_saved_is_in_the_script_alone_and_all_open_again(server):
     for name in NAMES:
         notebook = saved_by_jupyterlab(server.get(name)[1]["content"])

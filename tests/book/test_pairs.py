@@ -13,6 +13,7 @@ from tools.coursework import pairs
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_the_pairs_of_this_book_are_in_step_and_executed():
     assert book.problems() == []
 
@@ -40,6 +41,7 @@ def test_no_line_of_code_is_wider_than_the_page():
     assert wide == []
 
 
+@pytest.mark.slow
 def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
     notebook = small_book / "book" / "part" / "small.ipynb"
     assert run(small_book, "sync")[0] == 0
@@ -69,6 +71,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_pair_is_found(small_book):
     assert run(small_book, "sync")[0] == 0
     path = small_book / "book" / "part" / "small.ipynb"
@@ -82,6 +85,7 @@ def test_what_is_wrong_with_a_pair_is_found(small_book):
     assert code == 1 and "an image" in said
 
 
+@pytest.mark.slow
 def test_a_failing_chapter_fails_the_build_with_its_traceback(small_book):
     (small_book / "book" / "part" / "small.py").write_text(SOURCE.replace("1 + 1", "1 / 0"))
     code, said = run(small_book, "sync")

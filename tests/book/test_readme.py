@@ -5,12 +5,14 @@ import textwrap
 import warnings
 from pathlib import Path
 
+import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_example_runs_without_a_warning_and_finds_the_coefficients():
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names = {}

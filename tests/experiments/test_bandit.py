@@ -153,6 +153,7 @@ def test_numbers_that_are_not_finite_stop_a_run():
         run.go(progress=False)
 
 
+@pytest.mark.slow
 def test_small_runs_end_to_end_and_resume(tmp_path, monkeypatch):
     few = {name: (agent, choices[:2]) for name, (agent, choices) in AGENTS.items() if name in ("greedy", "SGHMC")}
     monkeypatch.setattr(bandit, "AGENTS", few)

@@ -91,6 +91,7 @@ def test_the_prior_of_a_weight_has_one_over_its_fan_in(generator):
     assert walk.posterior.prior_precision == expected
 
 
+@pytest.mark.slow
 def test_small_runs_end_to_end_and_resume(options, monkeypatch):
     settings = cifar.settings
     size = {"rounds": 2, "burn_in": 1, "batch_size": 100, "record_every": 1}
@@ -157,6 +158,7 @@ def test_convolutions_that_are_held_are_the_whole_network_at_their_weights(gener
         assert layer.bias.abs().max() == 0
 
 
+@pytest.mark.slow
 def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
     """Against the covariance by enumeration: with n = N - 1 there are N minibatches, and 2,000 looks leave at most 3 % to chance."""
     monkeypatch.setattr(cifar, "LOOKS", 2_000)

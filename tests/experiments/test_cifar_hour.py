@@ -43,6 +43,7 @@ def run_with_seed(run, seed):
     return run
 
 
+@pytest.mark.slow
 def test_small_runs_end_to_end(tmp_path, monkeypatch):
     settings, size = cifar_hour.settings, {"rounds": 2, "burn_in": 1, "batch_size": 100, "record_every": 1}
     monkeypatch.setattr(cifar_hour, "settings", lambda *given: {k: [replace(p, **size) for p in v] for k, v in settings(*given).items()})

@@ -62,6 +62,7 @@ def test_list_names_the_experiments(capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(EXPERIMENTS)
 
 
+@pytest.mark.slow
 def test_small_runs_write_results_with_their_provenance(quick, tmp_path, capsys):
     assert run(tmp_path, "mnist", "--small", "--seeds", "1") == 0
     path = tmp_path / "runs" / "mnist-small.json"
@@ -237,6 +238,7 @@ def without_clocks(thing):
     return [without_clocks(each) for each in thing] if isinstance(thing, list) else thing
 
 
+@pytest.mark.slow
 def test_seeds_on_workers_give_the_result_of_seeds_one_after_the_other(two_methods, tmp_path, monkeypatch):
     """The workers are threads here, which see the short settings; each writes the files from which the result is put together."""
     seen = []
@@ -261,6 +263,7 @@ def test_experiments_whose_seeds_run_apart_ask_which_ones(tmp_path, capsys):
     assert "the seeds of modes do not run apart: leave out --workers" in error_of(capsys)
 
 
+@pytest.mark.slow
 def test_a_falling_rate_ends_where_it_stands_and_its_networks_make_an_ensemble(quick, tmp_path):
     """The last network is looked at as uncertainty looks at its own, and so is the average over the seeds."""
     assert run(tmp_path, "falling", "--small", "--seeds", "2") == 0

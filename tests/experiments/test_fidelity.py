@@ -247,6 +247,7 @@ def test_settings_are_chosen_by_the_validation_log_loss_and_not_by_fidelity(tmp_
         list(compare_with(moved / moved.sum(-1, keepdim=True), problem, options(tmp_path, seeds=1)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains do not agree")  # they are few and short
 def test_the_whole_experiment_on_small_problems(tmp_path, monkeypatch):
     chosen = ("SGHMC", "ensemble", "Laplace, all weights", "HMC, the same budget")

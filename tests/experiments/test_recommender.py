@@ -116,6 +116,7 @@ def known():
     return recommender.Prepared(ratings, means, "made up", 2, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "settings"),
     [
@@ -183,6 +184,7 @@ def test_without_a_folder_as_many_ratings_as_movielens_has_are_made_up_and_the_r
     assert asked == [(6_040, 3_706, 1_000_209, 5), (943, 1_682, 100_000, 5)]
 
 
+@pytest.mark.slow
 def test_what_is_stored_and_that_it_is_not_made_again(tmp_path, prepared, quick, monkeypatch):
     *_, result = recommender.run(options(tmp_path), prepared)
     assert result["ratings"] == 600 and "made up" in result["data"] and result["steps"] == 8 * 160
@@ -206,6 +208,7 @@ def test_if_every_setting_diverges_the_error_says_what_to_do(tmp_path, prepared,
         list(recommender.run(options(tmp_path, small=True), prepared))
 
 
+@pytest.mark.slow
 def test_the_command_line_runs_the_small_version(tmp_path, quick, capsys, monkeypatch):
     sizes, few = [], recommender.made_up_ratings(20, 15, 200, 2)
     monkeypatch.setattr(recommender, "made_up_ratings", lambda *size: sizes.append(size) or few)

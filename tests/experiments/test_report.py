@@ -139,6 +139,7 @@ def test_a_label_that_is_drawn_is_wrong_as_often_as_the_network_says():
     assert report.drawn(SimpleNamespace(last=last, targets=targets)) == pytest.approx(0.35)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [figure5, figure5_around])
 def test_small_versions_run_and_keep_apart(experiment, tmp_path, monkeypatch):
     """Shortened to show that all the parts fit."""

@@ -98,6 +98,7 @@ def long_plan():
     return replace(PLANS["SGHMC, precisions drawn"], rounds=100)
 
 
+@pytest.mark.slow
 def test_a_run_killed_by_the_system_resumes_bit_for_bit(tmp_path):
     path = tmp_path / "run.pt"
     process = subprocess.Popen([sys.executable, "-c", LONG, str(path)], stdin=subprocess.PIPE)

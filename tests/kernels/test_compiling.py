@@ -40,6 +40,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @needs_a_compiler
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
@@ -53,6 +54,7 @@ def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
     assert kernel._compiled_trajectory.num_compiled == 1
 
 
+@pytest.mark.slow
 @needs_a_compiler
 def test_compiled_draws_of_single_precision_are_the_eager_ones():
     """Through the loop. In twelve steps in a well, which do not drive chains apart, some dozen roundings of 6·10⁻⁸ add up."""
@@ -65,6 +67,7 @@ def test_compiled_draws_of_single_precision_are_the_eager_ones():
     assert torch.equal(draws.statistics["num_gradients"], eager.statistics["num_gradients"])
 
 
+@pytest.mark.slow
 @needs_a_compiler
 def test_other_shapes_and_another_potential_are_compiled_anew():
     """What was compiled for one potential is never used for another, nor after one of its attributes was set."""

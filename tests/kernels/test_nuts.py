@@ -126,6 +126,7 @@ def test_nuts_passes_gewekes_test(kernel, generator):
 # Reference posteriors, from a start that knows nothing
 
 
+@pytest.mark.slow
 def test_correlated_gaussian_in_fifty_dimensions():
     generator = torch.Generator().manual_seed(3)
     factor = torch.randn(50, 50, generator=generator, dtype=torch.float64) / 50**0.5
@@ -301,6 +302,7 @@ def rank_statistic(prior_precision, chains=4_000, draws=15):
     return torch.stack([(torch.bincount(rank, minlength=draws + 1) - expected).pow(2).sum() / expected for rank in ranks.T])
 
 
+@pytest.mark.slow
 def test_calibration_by_simulation():
     """The ranks are uniform; χ² with 15 degrees of freedom exceeds 46.5 with probability 5 in 100,000, and there are two."""
     assert rank_statistic(prior_precision=1.0).max() < 46.5

@@ -222,6 +222,7 @@ def noisy_double_well(step_size, **settings):
     return SGNUTS(step_size, 3.0, noise_estimate=2.0 * step_size, **settings), NoisyGradient(DoubleWell(), 4.0)
 
 
+@pytest.mark.slow
 def test_the_repaired_chain_has_no_bias_to_be_seen_at_a_small_step(generator):
     """The setting of Chen et al. (2014), Figure 1: gradient noise N(0, 4), C = 3, B̂ = ½εV, here with ε = 0.05."""
     z = double_well_scores(*noisy_double_well(0.05), generator, num_chains=20_000, num_steps=12)
@@ -245,6 +246,7 @@ def energy_error(step_size, num_samples=30, **settings):
     return float(mean) - 1, float(standard_error)
 
 
+@pytest.mark.slow
 def test_the_repaired_bias_falls_with_the_square_of_the_step():
     """Half the step, a quarter of the bias: significantly less than a half of it, and more than an eighth."""
     large, large_error = energy_error(1.0, num_samples=120)
@@ -255,6 +257,7 @@ def test_the_repaired_bias_falls_with_the_square_of_the_step():
         assert z > z_bound(2), f"bias {large} ± {large_error} at the step 1, {small} ± {small_error} at the step ½"
 
 
+@pytest.mark.slow
 def test_the_bias_of_drift_and_kick_is_larger_and_that_of_energy_weights_stays():
     repaired, error = energy_error(0.25)
     assert abs(repaired) < 0.02

@@ -149,6 +149,7 @@ def played():
     return dict(zip(CASES, run(PLAY, given), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "landscape"), CASES)
 def test_a_script_equals_the_reference(played, algorithm, landscape):
     """Positions, momenta, energies and all that a step learned, trees and trajectories included."""

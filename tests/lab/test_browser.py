@@ -73,6 +73,7 @@ def look(browser, site):
     assert said == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_every_preset_says_in_the_browser_what_it_says_under_node(name, look):
     page = look(name)

@@ -80,6 +80,7 @@ def particles():
     return {name: torch.from_numpy(x.copy()).view(10, 4000, 2) for name, x in zip(LAWS, run(PARTICLES, given), strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_a_script_has_the_law_of_its_linear_chain(particles, name):
     law, _, landscape, settings, _ = LAWS[name]
@@ -195,6 +196,7 @@ def moved():
     return {name: torch.from_numpy(x.copy()).view(1, -1, 2) for name, x in zip([*CORRECTED, "reported"], results, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORRECTED)
 def test_exact_draws_stay_exact(moved, name):
     """Second moments, and fourth ones by those of (u², v², uv), whose law is known too."""

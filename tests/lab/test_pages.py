@@ -47,6 +47,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "name"), [(fault, name) for fault, names in FAULTS.items() for name in names])
 def test_a_fault_of_the_engine_breaks_a_preset(fault, name):
     assert not all(holds for preset in presets(name, fault) for holds in preset["holds"])

@@ -206,6 +206,7 @@ def test_the_law_on_the_grid_is_that_of_the_packages_chains():
     assert abs(law.mean(square) - true_mean(Valley(), square)) > 8 * float(values.std()) / len(values) ** 0.5
 
 
+@pytest.mark.slow
 def test_algorithm_2_and_the_palindromic_step_have_order_two_on_a_target_that_is_not_quadratic():
     truth = true_mean(Valley(), square)
     steps = (0.4, 0.2, 0.1)
@@ -293,6 +294,7 @@ def loudness(middle):
     return 8 * middle**2 / (1 + middle**2)
 
 
+@pytest.mark.slow
 def test_noise_that_depends_on_the_position_adds_the_bias_of_the_formula_to_first_order():
     # ½ε∫V ∂²φ/∂r² dπ, where no estimate is taken away: eq-local-noise of the appendix.
     solution = UnderdampedSolution(FRICTION)
@@ -400,6 +402,7 @@ def test_the_first_order_law_of_sgld_with_minibatches_is_that_of_the_formula():
     assert abs(math.log2(without[0] / without[1]) - 1) < 0.2, "and what is left after a temperature is of the first"
 
 
+@pytest.mark.slow
 def test_sgld_with_minibatches_has_the_law_of_the_enumeration():
     coins, step_size = Coins(), 0.04
     law = coins.law(step_size)
@@ -458,6 +461,7 @@ def test_the_rate_of_escape_falls_faster_than_any_power_of_the_step():
 # Heavy tails
 
 
+@pytest.mark.slow
 def test_with_control_variates_the_second_moment_is_that_of_random_contractions_and_has_no_bound_beyond_their_limit():
     generator = generator_of(7)
     inputs = torch.randn(60, 1, generator=generator, dtype=DOUBLE)
