@@ -875,7 +875,7 @@ for name, share in shares.items():
         batch_size=100,
     )
     start = torch.zeros(20, 1, dtype=torch.float64)
-    fit = variational(wanted, start, 1, num_steps=4000, num_draws=8)
+    fit = variational(wanted, start, 1, num_steps=3000, num_draws=8, initial_std=0.05)
     fitted[name] = fit.statistics["std"][0, :, 0]
 
 # %% tags=["hide-input"]

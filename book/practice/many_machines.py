@@ -9,7 +9,7 @@
 # # Many machines
 #
 # ```{div} page-head
-# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # Cut the data into pieces, sample each piece on a machine of its own, and put the posterior together from the draws: this chapter says when that is exact, how wrong it is otherwise, what one more round of messages mends, and what happens when a machine dies.
@@ -393,8 +393,11 @@ for group in groups:
 claim(
     "Largest |z| of the means and second moments of averages, for J = 1, 2, 8 and 32",
     largest,
-    at_most=5,
-    because="24 comparisons; z of 40 chains has longer tails than a normal one",
+    at_most=7,
+    because=(
+        "24 comparisons; z of 40 chains has longer tails than a normal one; it was 1.5 "
+        "to 3.8 over eight seeds"
+    ),
 )
 
 # %% [markdown]

@@ -9,7 +9,7 @@
 # # Tuning
 #
 # ```{div} page-head
-# Level: second course · Reading: about 90 minutes, without the exercises · Running: about 35 seconds
+# Level: second course · Reading: about 90 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # From a model to a posterior that one may believe: what to choose, in which order, from which measurement, and which check would have caught a mistake.
@@ -445,8 +445,8 @@ claim(
     "Logistic regression, minibatches of 20 of 1,000: largest error of a standard "
     "deviation",
     (ratio - 1).abs().max(),
-    at_most=0.05,
-    because="0.02 to 0.03 in other seeds; the standard error of each is about 0.01",
+    at_most=0.1,
+    because="it was 0.01 to 0.05 over ten seeds; the standard errors are about 0.01",
 )
 try:
     default_kernel(logistic, mode, step_size=2 * kernel.step_size)
@@ -498,8 +498,8 @@ for name, potential, each in (
         each,
         potential,
         modes,
-        num_samples=25,
-        warm_up=15,
+        num_samples=9,
+        warm_up=6,
         seed=4,
         collect=lambda x: everything.energy(x)[:, None],
     ).mean_and_standard_error()
@@ -511,15 +511,17 @@ claim(
     "the same with all the data and half the step has 1",
     float(1 + (hot - cool) / (network.dim / 2)),
     near=1,
-    within=0.12,
-    because="four standard errors of 0.03; 1.00 to 1.02 in other seeds",
+    within=0.2,
+    because="it was 0.98 to 1.04 over ten seeds",
 )
 claim(
     "Mean share of noise over its coordinates",
     (network_kernel.noise_estimate / network_kernel.friction).mean(),
-    near=0.013,
-    within=0.005,
-    because="half in the loudest direction, and next to nothing in most",
+    at_most=0.03,
+    because=(
+        "half in the loudest direction, and next to nothing in most; it was 0.010 to "
+        "0.020 over ten seeds"
+    ),
 )
 
 # %% [markdown]
@@ -590,8 +592,8 @@ factor_draws, factor_reference = (
         collect=predictions,
     )
     for each, potential, number in (
-        (factor_kernel, factorisation, 30),
-        (HMC(0.08, 12), whole, 60),
+        (factor_kernel, factorisation, 25),
+        (HMC(0.08, 12), whole, 30),
     )
 )
 factor_ratio, _ = widths(factor_draws, factor_reference)
@@ -617,14 +619,14 @@ claim(
     "Matrix factorisation: curvature of the stiffest direction at a draw, in units of "
     "the mode's mass",
     stiffness["mode"],
-    at_least=4.5,
-    because="what was soft at the mode has turned; 8 to 10 in other seeds",
+    at_least=4,
+    because="what was soft at the mode has turned; it was 7.5 to 10.2 over ten seeds",
 )
 claim(
-    "Matrix factorisation: that curvature over the one in units of the mass of `tune`",
-    stiffness["mode"] / stiffness["draws"],
-    at_least=1.5,
-    because="curvature averaged over draws; 2.4 to 2.9 in other seeds",
+    "Matrix factorisation: the curvature in units of the mass of `tune` over that one",
+    stiffness["draws"] / stiffness["mode"],
+    at_most=0.75,
+    because="curvature averaged over draws; it was 0.32 to 0.54 over ten seeds",
 )
 claim(
     "Minibatches of 10 of 100, tuned: mean ratio of the predictions' standard "
@@ -873,7 +875,7 @@ first = sample(at_mode, few, few_start, num_samples=30, warm_up=60, seed=7)
 at_half = default_kernel(few, few_mode, step_size=at_mode.step_size / 2)
 half = sample(at_half, few, few_start, num_samples=30, warm_up=60, seed=13)
 few_change, few_error = widths(first, half)
-at_draws = default_kernel(few, first.samples[-1, :20])
+at_draws = default_kernel(few, first.samples[-1, :100])
 second = sample(at_draws, few, first.samples[-1], num_samples=30, warm_up=30, seed=8)
 few_widths = {"mode": widths(first, few_reference)[0]}
 few_widths["draws"] = widths(second, few_reference)[0]
@@ -898,12 +900,12 @@ claim(
     because="the wrong widths fall with the step",
 )
 claim(
-    "Separable data, tuned at 20 of its draws: largest error of a standard deviation",
+    "Separable data, tuned at 100 of its draws: largest error of a standard deviation",
     (few_widths["draws"] - 1).abs().max(),
-    at_most=0.25,
+    at_most=0.35,
     because=(
-        "the noise that the chain meets is the one that is subtracted; 0.08 to 0.14 "
-        "in other seeds"
+        "the noise that the chain meets is the one that is subtracted; 0.05 to 0.18 "
+        "for three sets of data and four seeds"
     ),
 )
 
@@ -946,12 +948,13 @@ claim(
 #
 # For another law than $\pi$ the mean of $h$ is positive if $k$ is chosen well {cite:p}`liu2016ksd,gorham2017`; `stein_discrepancy` takes $k = (1 + \lvert x - y\rvert^2/d)^{-1/2}$ in units of the draws' standard deviations, and minibatches as {cite:t}`gorham2020` do.
 # The minibatches must be others than those that led the chain to the draws.
-# Noise in the gradients costs power: the test's batches should be larger than the sampler's, here 700 of the 1,000 examples; with the sampler's own 20 it sees nothing most of the time.
+# Noise in the gradients costs power: the test's batches should be larger than the sampler's, here 950 of the 1,000 examples; with the sampler's own 20 it sees nothing most of the time.
 # The mean of $h$ is zero for a right sampler up to chance, and it is counted in standard errors.
-# Its law is skewed, at worst as $(\chi_1^2 - 1)/\sqrt2$ with one degree of freedom: more than 5 comes once in 200 times, more than 8 once in 2,000.
+# Its law is skewed, at worst as $(\chi_1^2 - 1)/\sqrt2$ with one degree of freedom: more than 5 comes once in 200 times, more than 7 once in 1,000 and more than 8 once in 2,000.
 #
 # Here are $\hat R$, effective draws, half the step and Stein's discrepancy on the logistic regression, for the default and for the same without $\hat B$.
-# The table below the code says what each check finds; an alarm of half the step is a change above four standard errors, here as everywhere on this page.
+# The table below the code says what each check finds; half the step looks at the mean of the five variances, each in units of its own.
+# With 8,000 draws of either run it would see a default whose widths are wrong by one per cent, which nobody minds, so that here an alarm is a change above six standard errors.
 
 
 # %%
@@ -968,23 +971,33 @@ def effective_draws(samples, lags=6):
     return samples[..., 0].numel() / (2 * sum(pairs) / pairs[0] - 1)
 
 
+def change_of_width(run, other):
+    """Difference of the mean variances, in standard errors from all chains."""
+    centre, scale = other.samples.mean((0, 1)), other.samples.std((0, 1))
+
+    def variance(x):
+        return ((x - centre) / scale).square().mean(-1)
+
+    (a, e), (b, f) = (each.mean_and_standard_error(variance) for each in (run, other))
+    return float((a - b) / (e**2 + f**2).sqrt())
+
+
 longest = kernel.step_size
 candidates = {
     "default": (kernel, default_kernel(logistic, mode, step_size=longest / 2)),
     "no estimate": (without_estimate(longest), without_estimate(longest / 2)),
 }
-larger = LogisticRegression(inputs, targets, prior_variance=10.0, batch_size=700)
+larger = LogisticRegression(inputs, targets, prior_variance=10.0, batch_size=950)
 checks = {}
 for name, pair in candidates.items():
-    run = sample(pair[0], logistic, start[:160], 80, warm_up=10, seed=9)
-    run_of_half = sample(pair[1], logistic, start[:160], 80, warm_up=10, seed=10)
-    change, error = widths(run, run_of_half)
-    value, spread = stein_discrepancy(larger, run.samples[3::4], generator)
+    run = sample(pair[0], logistic, start[:160], 50, warm_up=10, seed=9)
+    run_of_half = sample(pair[1], logistic, start[:160], 50, warm_up=10, seed=10)
+    value, spread = stein_discrepancy(larger, run.samples[1::3], generator)
     checks[name] = {
         "width / truth": float(widths(run, reference)[0].mean()),
         "R̂": float(split_r_hat(run.samples).max()),
         "effective draws": float(effective_draws(run.samples).min()),
-        "halving, in errors": float(((change - 1) / error).abs().max()),
+        "halving, in errors": change_of_width(run, run_of_half),
         "Stein, in errors": value / spread,
     }
 
@@ -992,8 +1005,8 @@ for name, pair in candidates.items():
 verdicts = {
     "R̂ above 1.05": lambda row: row["R̂"] > 1.05,
     "fewer than 1,000 effective draws": lambda row: row["effective draws"] < 1_000,
-    "half the step: above 4 errors": lambda row: row["halving, in errors"] > 4,
-    "Stein: above 5 errors": lambda row: row["Stein, in errors"] > 5,
+    "half the step: above 6 errors": lambda row: abs(row["halving, in errors"]) > 6,
+    "Stein: above 7 errors": lambda row: row["Stein, in errors"] > 7,
 }
 show_table(
     ["check", "default", "no estimate"],
@@ -1012,7 +1025,7 @@ claim(
     "Without an estimate: mean standard deviation over the truth",
     wrong["width / truth"],
     near=1.2,
-    within=0.06,
+    within=0.1,
     because=(
         "√1.5 where the share of noise is a half, in every direction less or more as "
         "it is smaller or larger"
@@ -1021,7 +1034,7 @@ claim(
 claim(
     "Without an estimate: largest R̂",
     wrong["R̂"],
-    at_most=1.02,
+    at_most=1.04,
     because="all of its chains have the same wrong law, and agree",
 )
 claim(
@@ -1031,38 +1044,35 @@ claim(
     because="it mixes as well",
 )
 claim(
-    "Without an estimate, half the step: largest change of a standard deviation, in "
-    "standard errors",
+    "Without an estimate, half the step: change of the mean variance, in standard "
+    "errors",
     wrong["halving, in errors"],
-    at_least=5,
-    because="half of the excess goes; 5.7 to 9 in other seeds",
+    at_least=6,
+    because="half of the excess goes; it was 10 to 14 over ten seeds",
 )
 claim(
-    "The default, half the step: largest change of a standard deviation, in standard "
-    "errors",
+    "The default, half the step: change of the mean variance, in standard errors",
     right["halving, in errors"],
-    at_most=4,
-    because=(
-        "the largest of five exceeds this by chance once in 3,000 times; 1 to 2 in "
-        "other seeds"
-    ),
+    near=0,
+    standard_error=1,
+    because="the right law at either step, up to the error of the noise estimate",
 )
 claim(
     "Without an estimate: Stein discrepancy, in standard errors",
     wrong["Stein, in errors"],
-    at_least=5,
+    at_least=7,
     because=(
-        "2,000 draws, minibatches of 700; 7 to 15 in other seeds, and a right sampler "
-        "exceeds 5 once in 200 times"
+        "2,700 draws, minibatches of 950; 12 to 18 over ten seeds, and a right sampler "
+        "exceeds 7 once in 1,000 times"
     ),
 )
 claim(
     "The default's Stein discrepancy, in standard errors",
     right["Stein, in errors"],
-    at_most=5,
+    at_most=7,
     because=(
-        "draws from the target exceed this once in 200 times at most; −1 to 3 for "
-        "eight such sets"
+        "draws from the target exceed this once in 1,000 times at most; −1 to 3 over "
+        "ten seeds"
     ),
 )
 
@@ -1126,10 +1136,10 @@ counts = {}
 for name, each in posterior_means.items():
     ranks = (each < true_means).sum(0)[:, 0]
     counts[name] = ranks.bincount(minlength=20)
-uniform = {}
-for name, each in counts.items():
-    half = (each - replicas / 20).square().sum().double() / (replicas / 20) / 2
-    uniform[name] = torch.special.gammaincc(torch.tensor(9.5, dtype=double), half)
+wanted = replicas / 20
+chi_square = {
+    name: (each - wanted).square().sum() / wanted for name, each in counts.items()
+}
 
 # %% mystnb={"figure": {"caption": "Ranks of the true parameter among 19 draws, 6,000 data sets. Above: the default, uniform up to chance (grey: $\\pm$ two standard deviations). Below: without a noise estimate the draws are too wide, and the truth lies in their middle too often.", "name": "fig-tuning-ranks"}, "image": {"alt": "Two bar charts of ranks from 0 to 19. Above, the bars lie about 300, nearly all within the grey band. Below, the bars in the middle rise above the band and those at both ends fall below it."}} tags=["hide-input"]
 figure, both = plt.subplots(2, 1, figsize=(5.2, 4.6), sharex=True, sharey=True)
@@ -1142,16 +1152,16 @@ plt.show()
 
 # %% tags=["hide-input"]
 claim(
-    "The default's ranks: p-value of a χ² test against uniform ones",
-    uniform["default"],
-    at_least=1e-4,
-    because="fails once in 10,000",
+    "The default's ranks: χ² against uniform ones",
+    chi_square["default"],
+    at_most=55,
+    because="19 degrees of freedom, which exceed this once in 40,000 times",
 )
 claim(
-    "Without an estimate: the same p-value",
-    uniform["no estimate"],
-    at_most=1e-4,
-    because="other seeds give less than 1e-12",
+    "Without an estimate: the same χ²",
+    chi_square["no estimate"],
+    at_least=100,
+    because="it was 210 to 300 over ten seeds",
 )
 
 # %% [markdown]
@@ -1197,9 +1207,9 @@ claim(
     "Share of data sets from the model that it suspects, without an estimate less by "
     "the default",
     abs(shares["no estimate", "model's"] - shares["default", "model's"]),
-    at_most=0.015,
+    at_most=0.02,
     because=(
-        "about one in twenty by each; four standard errors of the difference of two "
+        "about one in twenty by each; five standard errors of the difference of two "
         "shares of 6,000"
     ),
 )
@@ -1476,7 +1486,7 @@ claim(
 #
 # * Set `N, d, n = 1_000, 5, 20` to `N, d, n = 1_000, 5, 100`: the kernel prints a step five times as long, 0.2, and the same share of one half.
 #   With `500` the step is at its limit of 0.5 and the share is 13 %.
-# * Set `batch_size=700` of `larger` to `batch_size=20`: the claim on Stein's discrepancy without an estimate shows ✗, because the noise of small batches hides the missing $\hat B$.
+# * Set `batch_size=950` of `larger` to `batch_size=20`: the claim on Stein's discrepancy without an estimate shows ✗, because the noise of small batches hides the missing $\hat B$.
 # * Set `prior_variance=100.0` of `few` to `prior_variance=1.0`: the posterior is nearly a Gaussian, the mode speaks for it, and the claim that its widths are wrong by a half shows ✗.
 #
 # ## Exercises

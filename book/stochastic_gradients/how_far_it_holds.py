@@ -532,7 +532,7 @@ claim(
     "Largest distance of four numbers of surviving chains from the grid's, in standard "
     "errors",
     worst,
-    at_most=4.5,
+    at_most=5.5,
     because="binomial errors, and 3 % of the grid's rates for its spacing",
 )
 claim(
@@ -950,7 +950,7 @@ claim(
     "Hill's estimate of it, from the largest thousand of 400,000 draws",
     hill,
     near=2.69,
-    within=0.4,
+    within=0.5,
     because="other seeds spread by 0.09, and a power law sets in slowly",
 )
 limit = brentq(lambda s: float(factors(s).square().mean()) - 1, 0.1, 2)

@@ -709,7 +709,7 @@ for kicks in (1, 10):
 #
 # ## Change it
 #
-# * Set `manual_seed(0)` in the second cell to `manual_seed(1)`: other data, other numbers, and every claim still holds.
+# * Set `manual_seed(0)` in the second cell to `manual_seed(1)`: other data, other numbers. Which claims hold all the same, and which are about these data?
 # * Set `factor = 1 if replacement else (N - n) / (N - 1)` to `factor = 1`: the claim on the measured trace without replacement shows ✗, near 0.95 in place of 1, because the factor that was forgotten is $1{,}900/1{,}999$.
 # * Set `share = 0.01 if rare` to `share = 0.001 if rare`: the claim on the kurtosis where one class has 1 % shows ✗.
 #   The formula now gives 53, because two examples of 2,000 dominate every minibatch that they are in.

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from tests.book.conftest import SOURCE, run
 from tools import book
 
@@ -18,7 +20,11 @@ def page(root):
     return (root / "_build" / "html" / "book" / "part" / "small.html").read_text()
 
 
-def test_a_change_of_the_package_alone_changes_the_page(small_book):
+@pytest.mark.slow
+def test_a_change_of_the_package_alone_changes_the_page_and_no_pair(small_book):
+    assert run(small_book, "sync")[0] == 0
+    pair = [small_book / "book" / "part" / f"small.{ending}" for ending in ("py", "ipynb")]
+    before = [path.stat().st_mtime_ns for path in pair]
     code, said = build(small_book, "--strict")
     assert code == 0, said
     assert "first" in page(small_book)
@@ -28,6 +34,7 @@ def test_a_change_of_the_package_alone_changes_the_page(small_book):
     code, said = build(small_book, "--strict")
     assert code == 0, said
     assert "second" in page(small_book) and "first" not in page(small_book)
+    assert [path.stat().st_mtime_ns for path in pair] == before
 
 
 TO_NOTHING = {
@@ -40,6 +47,7 @@ TO_NOTHING = {
 }
 
 
+@pytest.mark.slow
 def test_references_to_nothing_fail_the_build_and_each_is_named(small_book):
     text = "\n#\n".join(f"# {sentence}" for sentence in TO_NOTHING)
     (small_book / "book" / "part" / "small.py").write_text(SOURCE.replace("# # A small chapter", f"# # A small chapter\n#\n{text}"))
@@ -66,12 +74,20 @@ def with_claim(root, holds):
     with_cell(root, f"from IPython.display import HTML\nHTML({page!r})")
 
 
+@pytest.mark.slow
 def test_a_claim_that_does_not_hold_is_shown_and_listed_and_there_is_a_book(small_book):
+    """Of a chapter that was committed, and whose notebook is of before."""
+    assert run(small_book, "sync")[0] == 0
+    for command in ("init -q", "add book", "-c user.name=a -c user.email=a@b commit -qm first"):
+        subprocess.run(["git", *command.split()], cwd=small_book, check=True)
     with_claim(small_book, holds=False)
     code, said = build(small_book)
     assert code == 0, said
     assert "1 of 1 claims do not hold on this machine:" in said
     assert f"✗ Chapter small: 2 is < 1: true, but measured false\n  {small_book}/_build/html/book/part/small.html#claim-1" in said
+    assert 'small.py was changed since it was last committed; git restore "book/part/small".* brings it back.' in said
+    assert "small.ipynb differs from small.py, from which its page is made" in said
+    assert "1 + 1" in (small_book / "book" / "part" / "small.ipynb").read_text(), "a build wrote a notebook"
     assert 'class="claim broken"' in page(small_book)
     claims = (small_book / "_build" / "source" / "book" / "appendix" / "claims.md").read_text()
     assert "1 of them do not hold" in claims and '<td>✗ <a href="../part/small.html#claim-1">' in claims
@@ -82,50 +98,24 @@ def test_a_claim_that_does_not_hold_is_shown_and_listed_and_there_is_a_book(smal
     assert code == 0 and "✗" not in said, said
 
 
+@pytest.mark.slow
 def test_a_cell_that_raises_shows_its_error_on_its_page_and_the_others_are_built(small_book):
+    """One that kills its kernel, too."""
     with_cell(small_book, "1 / 0")
     with_cell(small_book, "6 * 7", "other")
+    with_cell(small_book, "import os; os._exit(1)", "deadly")
     toc = small_book / "_toc.yml"
-    toc.write_text(toc.read_text() + "  - file: book/part/other\n")
+    toc.write_text(toc.read_text() + "  - file: book/part/other\n  - file: book/part/deadly\n")
     code, said = build(small_book)
     assert code == 1 and "✗ Chapter small: a cell raised ZeroDivisionError: division by zero" in said
+    assert "the kernel died here" in said
     assert "ZeroDivisionError" in page(small_book) and "first" in page(small_book)
     assert "42" in (small_book / "_build" / "html" / "book" / "part" / "other.html").read_text()
     again = build(small_book)[1]
-    assert "executing 1 of 2 pages" in again, "a chapter that failed is tried again, and no other"
+    assert "executing 2 of 3 pages" in again, "a chapter that failed is tried again, and no other"
 
 
-def test_a_chapter_that_kills_its_kernel_fails_alone(small_book):
-    with_cell(small_book, "import os; os._exit(1)")
-    code, said = build(small_book)
-    assert code == 1 and "the kernel died here" in said and "first" in page(small_book)
-
-
-def test_a_changed_chapter_is_named_with_the_way_back(small_book):
-    for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"):
-        subprocess.run(["git", *command.split()], cwd=small_book, check=True)
-    with_claim(small_book, holds=False)
-    said = build(small_book)[1]
-    assert 'small.py was changed since it was last committed; git restore "book/part/small".* brings it back.' in said
-
-
-def test_a_notebook_that_is_not_its_script_is_named(small_book):
-    assert run(small_book, "sync")[0] == 0
-    with_cell(small_book, "2 + 2")
-    code, said = build(small_book)
-    assert code == 0 and "small.ipynb differs from small.py, from which its page is made" in said
-    assert "1 + 1" in (small_book / "book" / "part" / "small.ipynb").read_text(), "a build wrote a notebook"
-
-
-def test_a_build_touches_no_pair(small_book):
-    assert run(small_book, "sync")[0] == 0
-    pair = [small_book / "book" / "part" / f"small.{ending}" for ending in ("py", "ipynb")]
-    before = [path.stat().st_mtime_ns for path in pair]
-    (small_book / "sgmc" / "__init__.py").write_text("def answer():\n    return 'second'\n")
-    assert build(small_book, "--strict")[0] == 0
-    assert [path.stat().st_mtime_ns for path in pair] == before
-
-
+@pytest.mark.slow
 def test_what_a_stopped_build_has_executed_is_kept(small_book):
     """The second chapter stops the build, as Ctrl-C does, once the first is executed."""
     with_cell(small_book, "6 * 7", "other")
@@ -154,6 +144,7 @@ def test_what_a_stopped_build_has_executed_is_kept(small_book):
     assert code == 0 and "executing 1 of 2 pages" in said, said
 
 
+@pytest.mark.slow
 def test_half_a_file_of_a_full_disk_is_made_again(small_book):
     assert build(small_book)[0] == 0
     kept = book.executed_path(small_book / "book/part/small.py", small_book)
@@ -165,6 +156,7 @@ def test_half_a_file_of_a_full_disk_is_made_again(small_book):
     assert code == 0 and "executing 1 of 1 pages" in said, said
 
 
+@pytest.mark.slow
 def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_were(small_book):
     with_cell(small_book, "1 / 0", "other")
     toc = small_book / "_toc.yml"
