@@ -22,10 +22,11 @@ from torch import Generator, Tensor
 from experiments.provenance import circumstances, peak_memory
 from experiments.results import RESULTS, write_result
 from sgmc import sample
-from sgmc.cluster import as_they_come, run_all, serialized_size, workers
 from sgmc.draws import Draws
 from sgmc.kernels import HMC
-from sgmc.posteriors import LogisticRegression, shards
+from sgmc.machines import shards
+from sgmc.machines.cluster import as_they_come, run_all, serialized_size, workers
+from sgmc.posteriors import LogisticRegression
 
 FEATURES = 20
 

@@ -11,9 +11,9 @@ import warnings
 
 import torch
 
+from booklib.networks import multilayer_perceptron
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Fresh
-from sgmc.networks import multilayer_perceptron
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import LogisticRegression, NetworkPosterior
 

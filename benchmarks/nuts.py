@@ -17,9 +17,10 @@ import torch
 from pyro.infer import MCMC
 from pyro.infer import NUTS as PyroNUTS
 
-from sgmc import adapt, sample
+from sgmc import sample
 from sgmc.kernels import NUTS
 from sgmc.posteriors import LogisticRegression
+from sgmc.tuning import adapt
 
 
 def make_data(num_examples: int, dim: int):

@@ -27,11 +27,12 @@ from torch.nn.functional import logsigmoid, pad
 
 from experiments.provenance import circumstances, peak_memory
 from experiments.results import RESULTS, write_result
-from sgmc import adapt, sample
+from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.noise import estimate_noise_variance
 from sgmc.posteriors import Posterior
 from sgmc.potentials import Potential
+from sgmc.tuning import adapt
 
 FILE = Path(__file__).with_suffix(".json")
 STORE = json.loads(FILE.read_text())

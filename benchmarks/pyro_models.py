@@ -20,13 +20,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
+from booklib.datasets import digits
 from experiments.provenance import circumstances, peak_memory
 from experiments.results import RESULTS, write_result
-from sgmc import adapt, sample
-from sgmc.datasets import digits
+from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
+from sgmc.models.pyro_model import PyroPosterior
 from sgmc.noise import estimate_noise_variance
-from sgmc.posteriors.pyro_model import PyroPosterior
+from sgmc.tuning import adapt
 
 DOUBLE = torch.float64
 EFFECT = torch.tensor([28, 8, -3, 7, -1, 1, 18, 12], dtype=DOUBLE)

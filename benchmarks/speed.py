@@ -16,12 +16,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sgmc import adapt, sample
+from booklib.networks import multilayer_perceptron
+from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.minibatches import Fresh
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.targets import DoubleWell, NoisyGradient
+from sgmc.tuning import adapt
 
 TURNS = 7
 SEEDS = count()  # minibatches are a function of the seed: a run that was seen before would find them in the cache

@@ -27,16 +27,17 @@ from torch.nn import functional
 
 from benchmarks import mixture
 from benchmarks.mixture import MINIBATCH, PRINTED, Job
+from booklib.networks import multilayer_perceptron
 from experiments.provenance import circumstances, peak_memory
 from experiments.results import RESULTS, write_result
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
-from sgmc.linear_laws import LinearChain, sghmc_chain
 from sgmc.minibatches import Fresh
-from sgmc.networks import multilayer_perceptron
-from sgmc.posteriors import LogisticRegression, NetworkPosterior, control_variates
+from sgmc.models import control_variates
+from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_block
+from sgmc.splittings import LinearChain, sghmc_chain
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = [784, 100, 10]  # of the network's layers

@@ -23,13 +23,13 @@ import torch
 from torch import Generator, Tensor
 from torch.nn.functional import avg_pool2d
 
+from booklib.datasets import digits
+from booklib.networks import multilayer_perceptron
 from experiments.provenance import circumstances, peak_memory
 from experiments.results import RESULTS, write_result
 from sgmc import sample
-from sgmc.datasets import digits
 from sgmc.kernels import HMC, SGHMC
 from sgmc.kernels.base import Kernel
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError

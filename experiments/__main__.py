@@ -16,7 +16,7 @@ from experiments.options import CACHE, ExperimentError, Options
 from experiments.provenance import provenance
 from experiments.results import RESULTS, read_result, write_result
 from sgmc.checkpoints import CheckpointError
-from sgmc.cluster import run_all, workers
+from sgmc.machines.cluster import run_all, workers
 
 if TYPE_CHECKING:
     from distributed import Client

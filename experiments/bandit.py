@@ -24,14 +24,14 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from booklib.datasets import Data, mushrooms, synthetic_mushrooms
+from booklib.networks import multilayer_perceptron
 from experiments.options import DivergedError, Options
 from experiments.provenance import checksum, circumstances
 from sgmc.approximations.variational import bound_gradient
 from sgmc.checkpoints import Checkpoint
-from sgmc.datasets import Data, mushrooms, synthetic_mushrooms
 from sgmc.kernels import SGHMC
 from sgmc.kernels.sghmc import SGHMCState
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.randomness import derived_seed, normal_block
 from sgmc.sampling import drive

@@ -23,12 +23,12 @@ from functools import partial
 import torch
 from torch import Generator, nn
 
+from booklib.datasets import Data, cifar10, digits
+from booklib.networks import convolutional_network, multilayer_perceptron
 from experiments.comparison import Methods, compare, named, summary
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from experiments.run import Run
-from sgmc.datasets import Data, cifar10, digits
-from sgmc.networks import convolutional_network, multilayer_perceptron
 
 __all__ = ["heat", "on", "prepare", "random_features", "run", "scramble", "settings", "standardise", "summary"]
 

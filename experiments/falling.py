@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import torch
 
+from booklib.datasets import fashion_mnist, letters, notmnist
 from experiments import mnist, uncertainty
 from experiments.comparison import Methods, compare, mistakes, named, run_file, summary
 from experiments.options import Options, Prepared
 from experiments.run import Run, read_run
-from sgmc.datasets import fashion_mnist, letters, notmnist
 from sgmc.posteriors import NetworkPosterior
 
 __all__ = ["METHOD", "prepare", "run", "settings", "summary"]

@@ -9,12 +9,12 @@ is exactly SGHMC at the temperature 2αη, and each of its minibatches was drawn
 from collections.abc import Iterator
 from functools import partial
 
+from booklib.datasets import Data, digits, fashion_mnist
+from booklib.networks import multilayer_perceptron
 from experiments.comparison import Methods, compare, named, summary
 from experiments.mnist import LAYERS
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
-from sgmc.datasets import Data, digits, fashion_mnist
-from sgmc.networks import multilayer_perceptron
 
 __all__ = ["prepare", "run", "settings", "summary"]
 

@@ -16,6 +16,8 @@ from dataclasses import replace
 import torch
 from torch import Generator, Tensor
 
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import area_under_roc, log_score, predictive_entropy
 from experiments import neighbours
 from experiments.fits import Task, predict
 from experiments.options import Options, Prepared
@@ -24,13 +26,10 @@ from experiments.results import do_once, score
 from sgmc import sample
 from sgmc.approximations import lessons
 from sgmc.draws import Draws
-from sgmc.fidelity import agreement, predictive_distance
+from sgmc.fidelity import agreement, herd, predictive_distance, thin
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior, SoftTargets
-from sgmc.prediction import area_under_roc, log_score, predictive_entropy
-from sgmc.thinning import herd, thin
 
 __all__ = ["effective_number", "multiply_adds", "prepare", "run", "summary"]
 

@@ -17,20 +17,21 @@ from functools import partial
 import torch
 from torch import Generator, Tensor
 
+from booklib.datasets import Data, digits, letters
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import area_under_roc, predictive_entropy
 from experiments import neighbours
 from experiments.fits import Method, Task, compare
 from experiments.options import ExperimentError, Options, Prepared
 from experiments.provenance import circumstances
 from experiments.results import score
-from sgmc import adapt, sample
-from sgmc.datasets import Data, digits, letters
+from sgmc import sample
 from sgmc.draws import Draws
 from sgmc.fidelity import agreement, bin_mixtures, error_floor, function_space_rhat, predictive_distance, refuse_unmixed
 from sgmc.kernels import HMC
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import Gaussian, NetworkPosterior
-from sgmc.prediction import area_under_roc, predictive_entropy
+from sgmc.tuning import adapt
 
 __all__ = ["methods", "prepare", "run", "summary"]
 

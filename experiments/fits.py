@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
+from booklib.prediction import area_under_roc, predictive_entropy
 from experiments.options import DivergedError, Options, Prepared
 from experiments.provenance import checksum, circumstances
 from experiments.results import do_once, score
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import area_under_roc, predictive_entropy
 from sgmc.sampling import DivergenceError
 
 Method = Callable[..., Draws]  # of a task and settings by name

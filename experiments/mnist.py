@@ -12,11 +12,11 @@ from functools import partial
 
 import torch
 
+from booklib.datasets import Data, digits, mnist
+from booklib.networks import multilayer_perceptron
 from experiments.comparison import Methods, compare, mistakes, named, summary
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
-from sgmc.datasets import Data, digits, mnist
-from sgmc.networks import multilayer_perceptron
 
 __all__ = ["LAYERS", "prepare", "run", "settings", "summary"]
 

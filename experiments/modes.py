@@ -22,8 +22,9 @@ from experiments.options import DivergedError, Options
 from experiments.provenance import circumstances
 from experiments.results import do_once
 from sgmc import sample
-from sgmc.kernels import SGHMC, SGLD, Cyclical, Kernel
+from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.kernels.langevin import SGLDInfo, SGLDState
+from sgmc.other_kernels import Cyclical
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.sampling import DivergenceError

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from booklib.datasets import fashion_mnist, letters, notmnist
+from booklib.networks import multilayer_perceptron
 from experiments import mnist
 from experiments.fits import Method, Task, compare, summary
 from experiments.options import Options, Prepared
@@ -22,11 +24,10 @@ from sgmc import sample
 from sgmc.approximations import constant_sgd, dropout, ensemble, laplace, snapshots, swag, variational
 from sgmc.approximations.descent import Settings
 from sgmc.approximations.descent import descend as go_down
-from sgmc.datasets import fashion_mnist, letters, notmnist
 from sgmc.draws import Draws
-from sgmc.kernels import SGHMC, SGLD, SGNUTS, Cyclical, Kernel
+from sgmc.kernels import SGHMC, SGLD, SGNUTS, Kernel
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
+from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 

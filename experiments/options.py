@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from torch import nn
 
-from sgmc.datasets import Data
+from booklib.datasets import Data
 
 CACHE = Path("~/.cache/sgmc")  # where data and runs are, unless the command line says otherwise
 

@@ -11,14 +11,14 @@ from functools import partial
 
 from torch.nn import functional
 
+from booklib.datasets import Data, cifar10
+from booklib.networks import convolutional_network
 from experiments import mnist
 from experiments.cifar import standardise
 from experiments.fits import Method, Task, compare, summary
 from experiments.neighbours import DECAY, cycles, cyclical, sghmc, sgld
 from experiments.options import Options, Prepared
-from sgmc.datasets import Data, cifar10
 from sgmc.minibatches import Passes
-from sgmc.networks import convolutional_network
 from sgmc.posteriors import NetworkPosterior
 
 __all__ = ["methods", "prepare", "run", "summary"]

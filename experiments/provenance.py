@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 
 import sgmc
+from booklib.datasets import Data
 from experiments.options import Options
-from sgmc.datasets import Data
 
 
 def provenance(name: str, options: Options) -> dict:

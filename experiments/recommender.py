@@ -20,13 +20,13 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from booklib.datasets import Ratings, made_up_ratings, movielens
 from experiments.options import CACHE, DivergedError, Options
 from experiments.provenance import checksum, circumstances
 from experiments.results import do_once
-from sgmc.datasets import Ratings, made_up_ratings, movielens
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, MinibatchRule, Passes
-from sgmc.posteriors import MatrixFactorisation
+from sgmc.models import MatrixFactorisation
 from sgmc.tuning import matched_noise_estimate
 
 __all__ = ["prepare", "run", "summary"]

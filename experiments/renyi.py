@@ -15,6 +15,7 @@ from functools import partial
 
 from torch import Tensor
 
+from booklib.networks import multilayer_perceptron
 from experiments import mnist
 from experiments.fits import Method, Task, compare, summary
 from experiments.neighbours import sghmc
@@ -22,7 +23,6 @@ from experiments.options import Options, Prepared
 from sgmc.approximations import variational
 from sgmc.draws import Draws
 from sgmc.minibatches import Fresh
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 
 __all__ = ["ALPHA", "methods", "prepare", "run", "summary"]

@@ -19,14 +19,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import predictive_entropy
 from experiments import mnist
 from experiments.comparison import Methods, compare, named, summary
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from experiments.run import Run
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import predictive_entropy
 
 __all__ = ["BINS", "around", "look", "prepare", "published", "run", "settings", "summary"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from torch import Tensor
 
+from booklib.prediction import brier_score, error_rate, expected_calibration_error, log_score
 from experiments.options import ExperimentError
 from sgmc.checkpoints import replace_file
-from sgmc.prediction import brier_score, error_rate, expected_calibration_error, log_score
 
 FORMAT = 1
 RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"

@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from booklib.datasets import Data
+from booklib.prediction import error_rate, log_score
 from experiments.options import DivergedError, ExperimentError
 from experiments.plan import Plan
 from experiments.provenance import checksum, circumstances
 from experiments.results import score
 from experiments.walk import Walk
 from sgmc.checkpoints import Checkpoint
-from sgmc.datasets import Data
-from sgmc.prediction import error_rate, log_score
 from sgmc.sampling import drive
 
 DEFAULTS = {field.name: field.default for field in fields(Plan) if field.default is not MISSING}

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import torch
 
+from booklib.datasets import Data, digits, fashion_mnist, mnist
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import predictive_entropy
 from experiments.comparison import run_file
 from experiments.mnist import LAYERS
 from experiments.options import Options, Prepared
@@ -22,9 +25,6 @@ from experiments.provenance import checksum
 from experiments.results import score
 from experiments.run import Run
 from experiments.walk import Walk
-from sgmc.datasets import Data, digits, fashion_mnist, mnist
-from sgmc.networks import multilayer_perceptron
-from sgmc.prediction import predictive_entropy
 
 BURN_INS = [0, 1, 2, 5, 10, 25]  # rounds, as in the report's table
 AVERAGED = 25  # rounds after each of them whose networks are averaged

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from booklib.datasets import Data, digits, mnist
+from booklib.networks import multilayer_perceptron
 from experiments.comparison import Methods, compare, named, summary
 from experiments.mnist import LAYERS
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
-from sgmc.datasets import Data, digits, mnist
-from sgmc.networks import multilayer_perceptron
 
 __all__ = ["STEPS", "prepare", "run", "settings", "summary"]
 

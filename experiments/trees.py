@@ -15,6 +15,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from booklib.datasets import Data, digits, mnist
+from booklib.networks import multilayer_perceptron
 from experiments.comparison import run_file
 from experiments.mnist import LAYERS
 from experiments.options import Options, Prepared
@@ -24,8 +26,6 @@ from experiments.results import score
 from experiments.run import Run
 from experiments.sgnuts import methods
 from experiments.walk import Walk
-from sgmc.datasets import Data, digits, mnist
-from sgmc.networks import multilayer_perceptron
 
 WARM_UPS = (0, 1, 2, 5, 10, 25)  # epochs, as in the table
 

@@ -14,15 +14,15 @@ from torch import Tensor
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import rotate
 
+from booklib.datasets import Data, fashion_mnist, letters, notmnist
+from booklib.prediction import area_under_roc, predictive_entropy, rejection_curve, reliability_curve
 from experiments import mnist
 from experiments.comparison import run_file
 from experiments.options import ExperimentError, Options, Prepared
 from experiments.provenance import checksum
 from experiments.results import score
 from experiments.run import read_run
-from sgmc.datasets import Data, fashion_mnist, letters, notmnist
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import area_under_roc, predictive_entropy, rejection_curve, reliability_curve
 
 # The run that the networks are from, and whether they are its reservoir or its last one.
 PREDICTIONS = {

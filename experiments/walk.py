@@ -5,9 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor, nn
 
+from booklib.datasets import Data
 from experiments.graphs import CapturedRound, fits_a_graph
 from experiments.plan import Plan
-from sgmc.datasets import Data
 from sgmc.kernels import SGNUTS
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
 from sgmc.potentials import Potential

@@ -13,17 +13,18 @@ from functools import partial
 
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
 from experiments import mnist
 from experiments.fits import Method, Task, compare, networks, predict, summary
 from experiments.neighbours import descend, drop, vary
 from experiments.options import Options, Prepared
 from experiments.results import score
 from sgmc.approximations import prune
-from sgmc.datasets import Data
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
-from sgmc.posteriors import NetworkPosterior, ScaleMixtureNetwork
+from sgmc.models import ScaleMixtureNetwork
+from sgmc.posteriors import NetworkPosterior
 
 __all__ = ["SHARES", "methods", "prepare", "run", "summary"]
 

@@ -141,3 +141,10 @@ def _given(name: str, value: object) -> str:
 def _short(value: object) -> str:
     """Show a value if it is a short one."""
     return f"{value!r} " if isinstance(value, (int, float, str)) else ""
+
+
+def check_edges(edges: Tensor) -> None:
+    """Raise a ValueError unless the edges of bins increase."""
+    check_tensor("edges", edges, "bins + 1", floating=False)
+    if len(edges) < 2 or not (edges.diff() > 0).all():
+        raise ValueError(f"edges must be at least two numbers that increase, but they are {edges.tolist()}")

@@ -3,7 +3,7 @@
 A flow moves positions and momenta ``(chains, dim)`` in place: ``move(position, momentum, gradient, generator)``, the gradient being a
 function of the position. On U(θ) = ½θᵀAθ with gradient noise N(0, V) it is a linear map with Gaussian noise, z' = Fz + N(0, Q), where z is
 (θ, r), or θ alone in Langevin dynamics: ``linear(A, V)`` gives F and Q. So one list gives both the step of a sampler
-(:class:`sgmc.kernels.Splitting`) and the exact law of its chain (:func:`sgmc.linear_laws.linear_chain`).
+(:class:`sgmc.splittings.Splitting`) and the exact law of its chain (:func:`sgmc.splittings.linear_chain`).
 
 Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the noise estimate; C, M and B̂ are numbers, diagonals
 ``(dim,)`` or matrices ``(dim, dim)``. A ValueError says which of them is out of its range.

@@ -21,13 +21,13 @@ from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
-from sgmc.play import playing
 from sgmc.potentials import Potential
 from sgmc.remarks import remark_disagreement, remark_stuck
 from sgmc.starting import check_kernel, check_start
 
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
 CHECKPOINT_SECONDS = 30.0
+ON_DIVERGENCE = "raise"  # what sample does where it is not told
 
 
 class DivergenceError(RuntimeError):
@@ -52,6 +52,7 @@ def sample(
     seed: int = 0,
     collect: Callable[[Tensor], Tensor | Mapping[str, Tensor]] | None = None,
     checkpoint: str | Path | None = None,
+    on_divergence: str | None = None,
     progress: bool = True,
 ) -> Draws:
     """Run a kernel in many chains at once and keep its draws.
@@ -74,6 +75,8 @@ def sample(
         collect: what to keep of the positions ``(chains, dim)`` at each draw: a tensor ``(chains, ...)``, or several by name; the positions
             by default.
         checkpoint: file in which to save the run, or from which to go on.
+        on_divergence: ``"raise"`` an error, or say so in a warning and fill up the draws with ``"nan"``; what
+            ``sgmc.sampling.ON_DIVERGENCE`` says by default, which is ``"raise"``.
         progress: whether to show a progress bar, in runs of over two seconds, where someone watches: on standard error in a terminal,
             and in a notebook below the cell until the run is done.
 
@@ -82,8 +85,8 @@ def sample(
 
     Raises:
         ValueError: if the position, a count or the gradient at the start is unusable, or the potential contradicts itself.
-        DivergenceError: if a position stops being finite, or a step fails; the error's ``draws`` hold what was drawn. Where a reader plays
-            (:func:`sgmc.play.play`) it is a warning, and further draws are NaN.
+        DivergenceError: if a position stops being finite, or a step fails; the error's ``draws`` hold what was drawn. With
+            ``on_divergence="nan"`` it is a warning, and further draws are NaN.
         CheckpointError: if the checkpoint is corrupt or belongs to a run with other settings.
 
     Example:
@@ -97,6 +100,8 @@ def sample(
     check_count("num_samples", num_samples)
     check_count("warm_up", warm_up, at_least=0)
     check_count("thinning", thinning)
+    if on_divergence not in (None, "raise", "nan"):
+        raise ValueError(f'on_divergence must be "raise" or "nan", but it is {on_divergence!r}')
     if collect is not None and not callable(collect):
         raise ValueError(f"collect must be a function of the positions, but it is {collect!r}")
     check_kernel(kernel)
@@ -106,9 +111,9 @@ def sample(
     try:
         drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)
     except DivergenceError as error:
-        if not playing():
+        if (on_divergence or ON_DIVERGENCE) == "raise":
             raise
-        warnings.warn(f"{error}\nHere the rest of them is NaN, for the page to go on", stacklevel=2)
+        warnings.warn(f"{error}\nThe rest of them is NaN, as on_divergence asks", stacklevel=2)
         return run.filled_up(error.draws)
     for remark in run.remarks():
         warnings.warn(remark, stacklevel=2)

@@ -10,16 +10,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from sgmc import adapt, sample
-from sgmc.adaptation import DualAveraging, Moments, one_step_acceptance, reasonable_step_size, window_ends
+from sgmc import sample
 from sgmc.checkpoints import CheckpointError
 from sgmc.flows import baoab
-from sgmc.kernels import HMC, NUTS, SGHMC, Kernel, Splitting
+from sgmc.kernels import HMC, NUTS, SGHMC, Kernel
 from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
+from sgmc.splittings import Splitting
 from sgmc.targets import Gaussian
+from sgmc.tuning import adapt
+from sgmc.tuning.adaptation import DualAveraging, Moments, one_step_acceptance, reasonable_step_size, window_ends
 
 SCALES = torch.tensor([0.1, 1.0, 5.0], dtype=torch.float64)
 TARGET = Gaussian(torch.diag(SCALES**2), mean=SCALES)

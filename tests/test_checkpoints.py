@@ -25,12 +25,15 @@ from torch import nn
 
 from sgmc.checkpoints import Checkpoint, CheckpointError, fingerprint, replace_file
 from sgmc.flows import baoab
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, Cyclical, Gibbs, Splitting
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.models import control_variates
 from sgmc.noise import OnlineNoise
-from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior, Posterior, control_variates
+from sgmc.other_kernels import Cyclical, Gibbs
+from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
+from sgmc.splittings import Splitting
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 SCALE = 2.0

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from sgmc.claims import ClaimError, claim
+from booklib.claims import ClaimError, claim
 
 
 def test_a_true_claim_prints_one_line_without_the_measured_value(capsys):

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from sgmc import cluster, sample, sampling
-from sgmc.cluster import as_they_come, run_all, sample_all, serialized_size, workers
+from sgmc import sample, sampling
 from sgmc.kernels import HMC, SGHMC
-from sgmc.posteriors import LogisticRegression, shards
+from sgmc.machines import cluster, shards
+from sgmc.machines.cluster import as_they_come, run_all, sample_all, serialized_size, workers
+from sgmc.posteriors import LogisticRegression
 from sgmc.randomness import derived_seed
 from sgmc.sampling import DivergenceError
 from sgmc.targets import Gaussian

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Generator
 
-from sgmc.consensus import (
+from sgmc.draws import Draws
+from sgmc.machines import (
     candidates,
     effective_share,
     energies,
@@ -14,10 +15,10 @@ from sgmc.consensus import (
     inverse_covariance_weights,
     moments,
     reweight,
+    shards,
     weighted_average,
 )
-from sgmc.draws import Draws
-from sgmc.posteriors import LinearRegression, shards
+from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.targets import Gaussian
 from tests.checks import z_bound

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sgmc import flows
-from sgmc.linear_laws import linear_chain
+from sgmc.splittings import linear_chain
 
 DOUBLE = torch.float64
 PRECISION = torch.tensor([[20.0, 6.0], [6.0, 9.0]], dtype=DOUBLE)  # of a sum over N = 50 examples

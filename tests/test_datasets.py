@@ -8,8 +8,8 @@ import pytest
 import torch
 import torchvision
 
-from sgmc import datasets
-from sgmc.datasets import (
+from booklib import datasets
+from booklib.datasets import (
     cifar10,
     digits,
     fashion_mnist,
@@ -199,7 +199,7 @@ def test_notmnist_whose_files_do_not_fit_or_are_missing_is_refused(tmp_path):
 
 
 def test_every_set_of_the_module_has_a_test_here():
-    public = {name for name, thing in vars(datasets).items() if getattr(thing, "__module__", "") == "sgmc.datasets" and name[0] != "_"}
+    public = {name for name, thing in vars(datasets).items() if getattr(thing, "__module__", "") == "booklib.datasets" and name[0] != "_"}
     assert public == {
         "Data",
         "digits",

@@ -9,7 +9,7 @@ import scipy.integrate
 import scipy.stats
 import torch
 
-from sgmc.diagnostics import bin_probabilities, expectation, inverse_transform_samples, stein_discrepancy, total_variation
+from booklib.diagnostics import bin_probabilities, expectation, inverse_transform_samples, stein_discrepancy, total_variation
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.checks import z_bound
 

@@ -10,8 +10,10 @@ from scipy import stats
 from torch import Tensor
 
 from sgmc import sample
-from sgmc.kernels import HMC, SGHMC, Gibbs, Kernel
-from sgmc.posteriors import DataPotential, MatrixFactorisation, factorisation
+from sgmc.kernels import HMC, SGHMC, Kernel
+from sgmc.models import MatrixFactorisation, factorisation
+from sgmc.other_kernels import Gibbs
+from sgmc.posteriors import DataPotential
 from sgmc.potentials import differentiate
 from tests.checks import z_bound
 

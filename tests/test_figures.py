@@ -11,7 +11,7 @@ import torch
 from matplotlib.colors import is_color_like, to_hex, to_rgba
 from matplotlib.figure import Figure
 
-from sgmc.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, show_frames, use_style
+from booklib.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, show_frames, use_style
 from sgmc.targets import DoubleWell, Gaussian
 
 

@@ -10,8 +10,8 @@ from scipy.linalg import expm
 from sgmc import flows
 from sgmc.flows import AtOnce, Descent, Drift, Free, Kick, MomentumMap, advance
 from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
-from sgmc.linear_laws import LinearChain, linear_chain
 from sgmc.matrices import Matrix
+from sgmc.splittings import LinearChain, linear_chain
 
 DOUBLE = torch.float64
 EYE, ZERO = torch.eye(2, dtype=DOUBLE), torch.zeros(2, 2, dtype=DOUBLE)

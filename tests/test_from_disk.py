@@ -17,12 +17,13 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from booklib.datasets import from_disk, to_disk
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
-from sgmc.datasets import from_disk, to_disk
 from sgmc.kernels import SGHMC
-from sgmc.posteriors import Gaussian, LinearRegression, NamedPosterior, NetworkPosterior
-from sgmc.posteriors.pyro_model import PyroPosterior
+from sgmc.models import NamedPosterior
+from sgmc.models.pyro_model import PyroPosterior
+from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
 from sgmc.sampling import DivergenceError
 
 

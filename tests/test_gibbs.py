@@ -9,8 +9,9 @@ from scipy import stats
 from torch import nn
 
 from sgmc import sample
-from sgmc.kernels import HMC, NUTS, SGHMC, Gibbs, NaiveSGHMC, RandomWalkMetropolis
+from sgmc.kernels import HMC, NUTS, SGHMC, NaiveSGHMC
 from sgmc.minibatches import Passes
+from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import Gaussian, Likelihood, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell

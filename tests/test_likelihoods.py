@@ -9,18 +9,9 @@ from torch import distributions, nn
 
 from sgmc import sample
 from sgmc.kernels import SGHMC
+from sgmc.models import control_variates
 from sgmc.noise import OnlineNoise
-from sgmc.posteriors import (
-    Bernoulli,
-    Gaussian,
-    Likelihood,
-    LinearModel,
-    LinearRegression,
-    LogisticRegression,
-    NetworkPosterior,
-    Softmax,
-    control_variates,
-)
+from sgmc.posteriors import Bernoulli, Gaussian, Likelihood, LinearModel, LinearRegression, LogisticRegression, NetworkPosterior, Softmax
 from sgmc.potentials import Potential, differentiate
 
 DOUBLE = torch.float64

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from sgmc.posteriors import Bernoulli, Likelihood, LinearModel, LinearRegression, LogisticRegression, Softmax, control_variates
+from sgmc.models import control_variates
+from sgmc.posteriors import Bernoulli, Likelihood, LinearModel, LinearRegression, LogisticRegression, Softmax
 from sgmc.targets import DoubleWell
 
 INPUTS = torch.linspace(-1, 1, 8).reshape(4, 2)

@@ -10,7 +10,7 @@ from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.kernels.hmc import HMCState
 from sgmc.kernels.langevin import SGLDState
 from sgmc.kernels.sghmc import SGHMCState
-from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.splittings import LinearChain, langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
 from sgmc.targets import Gaussian
 
 DOUBLE = torch.float64

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from sgmc import adapt
 from sgmc.kernels import HMC
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.targets import Gaussian
+from sgmc.tuning import adapt
 
 DOUBLE = torch.float64
 EYE = torch.eye(3, dtype=DOUBLE)

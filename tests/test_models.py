@@ -11,7 +11,8 @@ from torch.distributions import Dirichlet, HalfNormal, LKJCholesky, Normal, Unif
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
-from sgmc.posteriors import LinearRegression, NamedPosterior, NetworkPosterior, Parameters
+from sgmc.models import NamedPosterior, Parameters
+from sgmc.posteriors import LinearRegression, NetworkPosterior
 from sgmc.potentials import differentiate
 from tests.checks import z_bound
 

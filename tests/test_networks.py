@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from sgmc.networks import ACTIVATIONS, convolutional_network, multilayer_perceptron
+from booklib.networks import ACTIVATIONS, convolutional_network, multilayer_perceptron
 
 
 @pytest.mark.parametrize(("activation", "function"), [("relu", torch.relu), ("sigmoid", torch.sigmoid), ("tanh", torch.tanh)])

@@ -9,12 +9,13 @@ from torch import nn
 
 from sgmc import potentials, sample
 from sgmc.kernels import SGHMC
-from sgmc.linear_laws import sghmc_chain
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Passes
+from sgmc.models import control_variates
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for, injected_root
-from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, Posterior, control_variates
+from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
+from sgmc.splittings import sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.checks import assert_covariance, z_bound
 

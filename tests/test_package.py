@@ -18,9 +18,11 @@ import sgmc
 ROOT = Path(__file__).resolve().parents[1]
 WORK = """
 import torch
-from sgmc import adapt, claim, sample
-from sgmc.datasets import digits
-from sgmc.figures import use_style
+from sgmc.tuning import adapt
+from booklib.claims import claim
+from sgmc import sample
+from booklib.datasets import digits
+from booklib.figures import use_style
 from sgmc.kernels import NUTS
 from sgmc.targets import Gaussian
 import sgmc
@@ -79,7 +81,7 @@ def test_kernels_know_potentials_only():
         text = path.read_text()
         code = ast.parse(text)
         imported = {node.module for node in ast.walk(code) if isinstance(node, ast.ImportFrom) and node.module}
-        assert not imported & {"sgmc.posteriors", "sgmc.datasets", "sgmc.sampling", "sgmc.draws", "sgmc.figures"}, path
+        assert not imported & {"sgmc.posteriors", "booklib.datasets", "sgmc.sampling", "sgmc.draws", "booklib.figures"}, path
 
 
 def public_names(module):

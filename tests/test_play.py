@@ -9,15 +9,15 @@ import pytest
 import torch
 from nbclient import NotebookClient
 
-from sgmc import claim, sample
-from sgmc.claims import ClaimError
+from booklib.claims import ClaimError, claim
+from booklib.play import play, playing
+from sgmc import sample
 from sgmc.kernels import SGLD
-from sgmc.play import play, playing
 from sgmc.sampling import DivergenceError
 from sgmc.targets import Gaussian
 
 CELLS = [
-    "import torch\nfrom sgmc import claim, sample\nfrom sgmc.kernels import SGLD\nfrom sgmc.play import play\n"
+    "import torch\nfrom sgmc import claim, sample\nfrom sgmc.kernels import SGLD\nfrom booklib.play import play\n"
     "from sgmc.targets import Gaussian\nplay()",
     'claim("One is small", 0.5, at_most=1.0, because="it is a half")',
     'claim("Two < 3 is small", 2.0, at_most=1.0, because="it is a test", kind="exact")',

@@ -8,18 +8,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from booklib.networks import convolutional_network
 from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.networks import convolutional_network
-from sgmc.posteriors import (
-    DataPotential,
-    HeldMinibatch,
-    LinearRegression,
-    LogisticRegression,
-    NetworkPosterior,
-    Posterior,
-    control_variates,
-)
+from sgmc.models import control_variates
+from sgmc.posteriors import DataPotential, HeldMinibatch, LinearRegression, LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential, differentiate
 from tests.checks import z_bound
 

@@ -7,7 +7,7 @@ import scipy.stats
 import torch
 from torch.nn import functional
 
-from sgmc.prediction import (
+from booklib.prediction import (
     area_under_roc,
     average_predictions,
     brier_score,

@@ -17,12 +17,14 @@ from torch import nn
 from torch.distributions import biject_to, constraints
 from torch.func import functional_call
 
-from sgmc import adapt, sample
+from sgmc import sample
 from sgmc.checkpoints import fingerprint
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.minibatches import Passes
-from sgmc.posteriors import NetworkPosterior, control_variates
-from sgmc.posteriors.pyro_model import PyroPosterior
+from sgmc.models import control_variates
+from sgmc.models.pyro_model import PyroPosterior
+from sgmc.posteriors import NetworkPosterior
+from sgmc.tuning import adapt
 from tests.checks import z_bound
 
 DOUBLE = torch.float64
@@ -310,9 +312,9 @@ def test_programs_of_two_threads_do_not_mix_their_minibatches(data, generator):
 
 def test_without_pyro_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyro", None)
-    monkeypatch.delitem(sys.modules, "sgmc.posteriors.pyro_model")
+    monkeypatch.delitem(sys.modules, "sgmc.models.pyro_model")
     with pytest.raises(ModuleNotFoundError, match="needs Pyro, which is not installed: pip install pyro-ppl"):
-        importlib.import_module("sgmc.posteriors.pyro_model")
+        importlib.import_module("sgmc.models.pyro_model")
 
 
 def test_told_apart_by_content(data):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sgmc import flows
-from sgmc.linear_laws import LinearChain, linear_chain, sghmc_chain
+from sgmc.splittings import LinearChain, linear_chain, sghmc_chain
 
 DOUBLE = torch.float64
 CLOSE = dict(rtol=1e-11, atol=1e-12)

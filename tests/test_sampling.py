@@ -25,12 +25,14 @@ from torch import Tensor, nn
 from sgmc import checkpoints, sample, sampling
 from sgmc.checkpoints import CheckpointError
 from sgmc.flows import baoab, ubu
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Cyclical, Gibbs, Kernel, NaiveSGHMC, RandomWalkMetropolis, Splitting
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.noise import OnlineNoise
+from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
+from sgmc.splittings import Splitting
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 NOISY = NoisyGradient(DoubleWell(), 4.0)

@@ -8,8 +8,10 @@ from torch import Generator, nn
 
 from sgmc import sample
 from sgmc.kernels import SGHMC
+from sgmc.machines import Shard, shards
+from sgmc.models import NamedPosterior
 from sgmc.noise import OnlineNoise
-from sgmc.posteriors import LinearRegression, LogisticRegression, NamedPosterior, NetworkPosterior, Posterior, Shard, shards
+from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior, Posterior
 
 DOUBLE = torch.float64
 

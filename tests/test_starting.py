@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from sgmc import adapt, sample
+from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.posteriors import Bernoulli, HeldMinibatch, LinearRegression, NetworkPosterior, Posterior, Softmax
 from sgmc.potentials import Potential
 from sgmc.starting import check_start
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
+from sgmc.tuning import adapt
 
 GENERATOR = torch.Generator().manual_seed(0)
 FEATURES, TARGETS = torch.randn(20, 3, generator=GENERATOR), torch.randn(20, generator=GENERATOR)

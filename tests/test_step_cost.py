@@ -12,10 +12,10 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks import mixture
 from benchmarks.mixture import MEANS, MINIBATCH, PRINTED, Job, MixtureMeans, observations
 from benchmarks.step_cost import best_step, effective, logistic_counts, mixture_counts, network_counts, squares_time, update_counts
+from booklib.networks import multilayer_perceptron
 from experiments.results import RESULTS, read_result
 from sgmc import sample
-from sgmc.linear_laws import sghmc_chain
-from sgmc.networks import multilayer_perceptron
+from sgmc.splittings import sghmc_chain
 from tests.checks import z_bound
 
 needs_compiler = pytest.mark.skipif(not mixture.has_compiler(), reason="the C++ program is compiled by g++, and there is none")

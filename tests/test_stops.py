@@ -22,8 +22,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from sgmc import adapt, sample
+from sgmc import sample
 from sgmc.kernels import NUTS
+from sgmc.tuning import adapt
 from tests.test_sampling import NOISY, RUNS, START
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -4,14 +4,14 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from sgmc.tables import show_table
+from booklib.tables import show_table
 
 
 def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
     shell = InteractiveShell.instance()
     try:
         with capture_output() as captured:
-            shell.run_cell("from sgmc.tables import show_table; show_table(['a <b>', 'x'], [['p & q', '1'], ['r', '22']])")
+            shell.run_cell("from booklib.tables import show_table; show_table(['a <b>', 'x'], [['p & q', '1'], ['r', '22']])")
     finally:
         InteractiveShell.clear_instance()
     (output,) = captured.outputs
@@ -26,7 +26,7 @@ def test_columns_of_words_are_marked_and_those_of_numbers_are_not():
     try:
         with capture_output() as captured:
             table = "[['a', '1.5 ± 0.1', 'take the mean', 'no'], ['b', '–', '7', 'yes']]"
-            shell.run_cell(f"from sgmc.tables import show_table; show_table(['name', 'error', 'use', 'done'], {table})")
+            shell.run_cell(f"from booklib.tables import show_table; show_table(['name', 'error', 'use', 'done'], {table})")
     finally:
         InteractiveShell.clear_instance()
     page = captured.outputs[0].data["text/html"]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sgmc.draws import Draws
-from sgmc.thinning import herd, thin
+from sgmc.fidelity import herd, thin
 from tests.checks import z_bound
 
 DOUBLE = torch.float64

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from sgmc import sample
-from sgmc.linear_laws import LinearChain, sghmc_chain
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
+from sgmc.splittings import LinearChain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from sgmc.tuning import FULL, default_kernel, matched_noise_estimate, tune
+from sgmc.tuning import default_kernel, matched_noise_estimate, tune
+from sgmc.tuning.defaults import FULL
 from tests.checks import assert_covariance
 
 DOUBLE = torch.float64

@@ -67,7 +67,6 @@ DATA = {
 def execute(path: Path, shift: int) -> dict:
     """Execute a chapter's cells here and now; return its claims, what was raised, and processor seconds."""
     import matplotlib.pyplot as plt
-
     import sgmc.claims
 
     found, raised, started = [], [], time.process_time()
@@ -103,9 +102,8 @@ def execute(path: Path, shift: int) -> dict:
 def shift_seeds(shift: int, path: Path) -> None:
     """Add a number to every seed that is set from now on, other than for data sets."""
     import numpy as np
-    import torch
-
     import sgmc.datasets
+    import torch
 
     class Shifted(torch.Generator):
         def manual_seed(self, seed: int) -> torch.Generator:

@@ -1,7 +1,7 @@
 // What the style sheet cannot do alone: see which formulas in a line are wider than it,
 // let the keyboard reach what scrolls, and name the folds of the contents.
 (function () {
-  const DPI = 110;  // figure.dpi of sgmc/book.mplstyle
+  const DPI = 110;  // figure.dpi of booklib/book.mplstyle
   function mark() {
     document.querySelectorAll("span.math").forEach((span) => {
       span.classList.remove("wide");

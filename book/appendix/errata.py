@@ -35,15 +35,16 @@ import random
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, flows
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import flows
 from sgmc.approximations import variational
-from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
-from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, sghmc_chain
-from sgmc.play import play
 from sgmc.posteriors import LinearRegression, Posterior
-from sgmc.tables import show_table
+from sgmc.splittings import LinearChain, langevin_chain, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 use_style()
@@ -1451,7 +1452,7 @@ plt.show()
 # * Does the function that draws the noise ask for a variance or for a standard deviation?
 # * What are `alpha` and `beta`: $\alpha$ and $\hat\beta$, or $C$ and $\hat V$?
 # * Is there a fresh minibatch for each gradient, and a likelihood scaled by $N/n$?
-# * Does it give variance 1 on a standard Gaussian, with $M \ne 1$ and with gradient noise? The exact answer for its step size is in `sgmc.linear_laws`.
+# * Does it give variance 1 on a standard Gaussian, with $M \ne 1$ and with gradient noise? The exact answer for its step size is in `sgmc.splittings.linear_laws`.
 #
 # ## All of them
 #

@@ -29,6 +29,9 @@
 import textwrap
 from dataclasses import replace
 
+from booklib.claims import claim, in_words
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.plan import Plan
 from experiments.published import (
     PUBLISHED,
@@ -42,10 +45,6 @@ from experiments.published import (
     wrong,
 )
 from experiments.results import RESULTS, read_result
-from sgmc import claim
-from sgmc.claims import in_words
-from sgmc.play import play
-from sgmc.tables import show_table
 
 play()  # a claim that fails now shows ✗, and the page goes on
 results = {

@@ -59,18 +59,19 @@ import numpy as np
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.options import ExperimentError
 from experiments.results import RESULTS, read_result
-from sgmc import claim, flows
-from sgmc.linear_laws import (
+from sgmc import flows
+from sgmc.splittings import (
     LinearChain,
     langevin_chain,
     linear_chain,
     naive_sghmc_chain,
     sghmc_chain,
 )
-from sgmc.play import play
-from sgmc.tables import show_table
 
 play()  # a claim that fails now shows ✗, and the page goes on
 

@@ -30,14 +30,14 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.claims import claim
+from booklib.datasets import synthetic_mushrooms
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.bandit import EAT, LEAVE, expected_rewards, regrets, rewards
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim
-from sgmc.datasets import synthetic_mushrooms
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.play import play
 from sgmc.posteriors import LinearRegression
-from sgmc.tables import show_table
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

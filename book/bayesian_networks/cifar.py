@@ -36,18 +36,18 @@ import torch
 from torch.func import functional_call
 from torch.nn import functional
 
+from booklib.claims import claim
+from booklib.datasets import Data
+from booklib.figures import COLOURS, use_style
+from booklib.networks import convolutional_network
+from booklib.play import play
+from booklib.tables import show_table
 from experiments import cifar
 from experiments.options import Options
 from experiments.results import RESULTS, read_result, who_ran
 from experiments.run import Run
-from sgmc import claim
-from sgmc.datasets import Data
-from sgmc.figures import COLOURS, use_style
-from sgmc.linear_laws import sghmc_chain
-from sgmc.networks import convolutional_network
-from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
-from sgmc.tables import show_table
+from sgmc.splittings import sghmc_chain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -31,17 +31,19 @@ import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.datasets import digits
+from booklib.figures import COLOURS, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import error_rate, log_score
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, sample
-from sgmc.datasets import digits
-from sgmc.figures import COLOURS, use_style
-from sgmc.kernels import SGHMC, SGLD, Cyclical
-from sgmc.linear_laws import LinearChain
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
+from sgmc import sample
+from sgmc.kernels import SGHMC, SGLD
+from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import error_rate, log_score
-from sgmc.tables import show_table
+from sgmc.splittings import LinearChain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -31,20 +31,22 @@ from functools import partial
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, sample
-from sgmc.datasets import digits, letters
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.kernels import SGHMC, SGLD, Cyclical
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
-from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import (
+from booklib.claims import claim
+from booklib.datasets import digits, letters
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import (
     error_rate,
     expected_calibration_error,
     log_score,
     predictive_entropy,
     reliability_curve,
 )
+from sgmc import sample
+from sgmc.kernels import SGHMC, SGLD
+from sgmc.other_kernels import Cyclical
+from sgmc.posteriors import NetworkPosterior
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

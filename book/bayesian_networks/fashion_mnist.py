@@ -34,16 +34,16 @@ import numpy as np
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments import fashion, fashion_reported
 from experiments.options import Options
 from experiments.plan import Plan
 from experiments.results import RESULTS, read_result, who_ran
 from experiments.run import Run
-from sgmc import claim
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.linear_laws import langevin_chain, sghmc_chain
-from sgmc.play import play
-from sgmc.tables import show_table
+from sgmc.splittings import langevin_chain, sghmc_chain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -35,17 +35,17 @@ import numpy as np
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments import mnist
 from experiments.options import Options
 from experiments.results import RESULTS, read_result, who_ran
 from experiments.run import Run
-from sgmc import claim
-from sgmc.figures import COLOURS, use_style
 from sgmc.noise import estimate_noise_variance
-from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import drive
-from sgmc.tables import show_table
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

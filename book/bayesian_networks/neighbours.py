@@ -29,7 +29,10 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from sgmc import claim, sample
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.play import play
+from sgmc import sample
 from sgmc.approximations import (
     constant_sgd,
     dropout,
@@ -39,11 +42,9 @@ from sgmc.approximations import (
     swag,
     variational,
 )
-from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.kernels import SGLD
-from sgmc.linear_laws import langevin_chain
-from sgmc.play import play
 from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
+from sgmc.splittings import langevin_chain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -27,23 +27,25 @@
 import matplotlib.pyplot as plt
 import torch
 
-from experiments.results import RESULTS, read_result, who_ran
-from sgmc import adapt, claim, sample
-from sgmc.approximations import dropout, ensemble, laplace, snapshots, swag
-from sgmc.datasets import digits, letters
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.kernels import HMC, SGHMC, SGLD
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
-from sgmc.posteriors import Gaussian, NetworkPosterior
-from sgmc.prediction import (
+from booklib.claims import claim
+from booklib.datasets import digits, letters
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import (
     area_under_roc,
     error_rate,
     expected_calibration_error,
     log_score,
     predictive_entropy,
 )
-from sgmc.tables import show_table
+from booklib.tables import show_table
+from experiments.results import RESULTS, read_result, who_ran
+from sgmc import sample
+from sgmc.approximations import dropout, ensemble, laplace, snapshots, swag
+from sgmc.kernels import HMC, SGHMC, SGLD
+from sgmc.posteriors import Gaussian, NetworkPosterior
+from sgmc.tuning import adapt
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

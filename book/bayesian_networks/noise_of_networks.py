@@ -30,16 +30,16 @@ import matplotlib.pyplot as plt
 import torch
 from torch.nn.functional import avg_pool2d
 
-from sgmc import claim
-from sgmc.datasets import digits
-from sgmc.figures import TRUTH, use_style
+from booklib.claims import claim
+from booklib.datasets import digits
+from booklib.figures import TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import expected_calibration_error, log_score
 from sgmc.kernels import SGHMC
-from sgmc.linear_laws import sghmc_chain
-from sgmc.networks import multilayer_perceptron
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
-from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import expected_calibration_error, log_score
+from sgmc.splittings import sghmc_chain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

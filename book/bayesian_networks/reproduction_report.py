@@ -35,16 +35,16 @@ import numpy as np
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.prediction import reliability_curve
+from booklib.tables import show_table
 from experiments import report
 from experiments.options import Options
 from experiments.plan import Plan
 from experiments.results import RESULTS, read_result, who_ran
 from experiments.run import Run
-from sgmc import claim
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.play import play
-from sgmc.prediction import reliability_curve
-from sgmc.tables import show_table
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

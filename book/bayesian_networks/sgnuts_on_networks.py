@@ -34,18 +34,19 @@ import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments import sgnuts
 from experiments.options import Options
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, sample
-from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc import sample
 from sgmc.flows import palindromic
 from sgmc.kernels import SGNUTS
-from sgmc.linear_laws import linear_chain, sghmc_chain
-from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.tables import show_table
+from sgmc.splittings import linear_chain, sghmc_chain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -36,16 +36,16 @@ import numpy as np
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.datasets import Data, digits
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.prediction import area_under_roc, predictive_entropy
+from booklib.tables import show_table
 from experiments import mnist, uncertainty
 from experiments.comparison import make_run
 from experiments.options import Options
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim
-from sgmc.datasets import Data, digits
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.play import play
-from sgmc.prediction import area_under_roc, predictive_entropy
-from sgmc.tables import show_table
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

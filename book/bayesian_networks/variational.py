@@ -30,23 +30,25 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.claims import claim
+from booklib.datasets import digits
+from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import error_rate, log_score
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
 from experiments.weights import SHARES
-from sgmc import adapt, claim, sample
+from sgmc import sample
 from sgmc.approximations import prune, variational
 from sgmc.approximations.variational import bound_gradient, local_bound_gradient
-from sgmc.datasets import digits
 from sgmc.draws import Draws
-from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
 from sgmc.kernels import HMC, SGHMC
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
 from sgmc.posteriors import Gaussian as GaussianLikelihood
 from sgmc.posteriors import LinearRegression, NetworkPosterior
-from sgmc.prediction import error_rate, log_score
-from sgmc.tables import show_table
 from sgmc.targets import Gaussian
+from sgmc.tuning import adapt
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -27,19 +27,20 @@
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, sample
-from sgmc.datasets import digits, letters
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.kernels import SGHMC
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
-from sgmc.posteriors import LinearRegression, NetworkPosterior
-from sgmc.prediction import (
+from booklib.claims import claim
+from booklib.datasets import digits, letters
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import (
     average_predictions,
     error_rate,
     log_score,
     predictive_entropy,
 )
+from sgmc import sample
+from sgmc.kernels import SGHMC
+from sgmc.posteriors import LinearRegression, NetworkPosterior
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -29,10 +29,10 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim
-from sgmc.figures import COLOURS, TRUTH, show_frames, use_style
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, show_frames, use_style
+from booklib.play import play
 from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
-from sgmc.play import play
 from sgmc.targets import DoubleWell, Gaussian
 
 use_style()

@@ -32,11 +32,13 @@ import arviz
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, sample
-from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.play import play
+from sgmc import sample
 from sgmc.integrators import leapfrog
-from sgmc.kernels import HMC, RandomWalkMetropolis
-from sgmc.play import play
+from sgmc.kernels import HMC
+from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.targets import Gaussian
 
 use_style()

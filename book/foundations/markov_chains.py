@@ -35,12 +35,14 @@ import torch
 from matplotlib.patches import FancyArrowPatch
 from torch import Tensor
 
-from sgmc import claim, sample
-from sgmc.diagnostics import expectation
-from sgmc.figures import COLOURS, TRUTH, plot_density, show_frames, use_style
-from sgmc.kernels import Kernel, RandomWalkMetropolis
-from sgmc.play import play
-from sgmc.tables import show_table
+from booklib.claims import claim
+from booklib.diagnostics import expectation
+from booklib.figures import COLOURS, TRUTH, plot_density, show_frames, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import sample
+from sgmc.kernels import Kernel
+from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture
 
 use_style()

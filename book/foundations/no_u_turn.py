@@ -34,15 +34,17 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
 
-from sgmc import claim, sample
-from sgmc.adaptation import DualAveraging, adapt
-from sgmc.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
+from booklib.play import play
+from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, NUTS, trees
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix
-from sgmc.play import play
 from sgmc.targets import Gaussian
+from sgmc.tuning import adapt
+from sgmc.tuning.adaptation import DualAveraging
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -44,18 +44,20 @@ from torch.func import functional_call
 from torch.nn.utils import vector_to_parameters
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
+from booklib.claims import claim
+from booklib.datasets import digits, to_disk
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import adapt, claim, sample
-from sgmc.datasets import digits, to_disk
-from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
-from sgmc.networks import multilayer_perceptron
+from sgmc.models import NamedPosterior
+from sgmc.models.pyro_model import PyroPosterior
 from sgmc.noise import OnlineNoise
-from sgmc.play import play
-from sgmc.posteriors import Gaussian, NamedPosterior, NetworkPosterior
-from sgmc.posteriors.pyro_model import PyroPosterior
-from sgmc.tables import show_table
-from sgmc.tuning import default_kernel
+from sgmc.posteriors import Gaussian, NetworkPosterior
+from sgmc.tuning import adapt, default_kernel
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -30,22 +30,22 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
+from booklib.claims import claim
+from booklib.datasets import digits, letters
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import log_score, predictive_entropy
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, sample
+from sgmc import sample
 from sgmc.approximations import lessons, snapshots
-from sgmc.datasets import digits, letters
 from sgmc.draws import Draws
-from sgmc.fidelity import predictive_distance
-from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc.fidelity import herd, predictive_distance, thin
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import LinearRegression, NetworkPosterior, SoftTargets
-from sgmc.prediction import log_score, predictive_entropy
-from sgmc.tables import show_table
 from sgmc.targets import Gaussian
-from sgmc.thinning import herd, thin
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -33,9 +33,14 @@ import matplotlib.pyplot as plt
 import scipy.stats
 import torch
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.fidelity import EDGES, NOISE_VARIANCE, diabetes
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import adapt, claim, sample
+from sgmc import sample
 from sgmc.fidelity import (
     NotMixedError,
     agreement,
@@ -46,12 +51,9 @@ from sgmc.fidelity import (
     function_space_rhat,
     predictive_distance,
 )
-from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import HMC, SGHMC
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
 from sgmc.posteriors import Gaussian, NetworkPosterior
-from sgmc.tables import show_table
+from sgmc.tuning import adapt
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -29,10 +29,14 @@
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.claims import claim
+from booklib.figures import TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim
-from sgmc.cluster import run_all, sample_all, serialized_size, workers
-from sgmc.consensus import (
+from sgmc.draws import Draws
+from sgmc.kernels import HMC
+from sgmc.machines import (
     candidates,
     effective_share,
     energies,
@@ -40,14 +44,11 @@ from sgmc.consensus import (
     inverse_covariance_weights,
     moments,
     reweight,
+    shards,
     weighted_average,
 )
-from sgmc.draws import Draws
-from sgmc.figures import TRUTH, use_style
-from sgmc.kernels import HMC
-from sgmc.play import play
-from sgmc.posteriors import LinearRegression, LogisticRegression, Posterior, shards
-from sgmc.tables import show_table
+from sgmc.machines.cluster import run_all, sample_all, serialized_size, workers
+from sgmc.posteriors import LinearRegression, LogisticRegression, Posterior
 from sgmc.targets import Gaussian
 
 use_style()
@@ -351,11 +352,11 @@ claim(
 # ## Sending the work away
 #
 # Pieces of work that do not talk to each other need an engine that carries data to workers, remembers who has what, and starts again what was lost.
-# We take one that exists, *Dask* {cite:p}`rocklin2015`, and nothing in `sgmc.cluster` depends on how many workers there are or where:
+# We take one that exists, *Dask* {cite:p}`rocklin2015`, and nothing in `sgmc.machines.cluster` depends on how many workers there are or where:
 #
 # ```python
 # from distributed import Client
-# from sgmc.cluster import sample_all, workers
+# from sgmc.machines.cluster import sample_all, workers
 #
 # with workers(2) as client:  # two processes on this machine, or
 #     draws = sample_all(client, kernel, parts, starts, num_samples=1_000)

@@ -36,30 +36,28 @@ import torch
 from torch.distributions import Bernoulli, Binomial, Normal
 from torch.utils.data import DataLoader, TensorDataset
 
-from sgmc import adapt, claim, sample
-from sgmc.cluster import run_all, sample_all, workers
-from sgmc.consensus import (
+from booklib.claims import claim
+from booklib.datasets import digits, to_disk
+from booklib.figures import COLOURS, use_style
+from booklib.play import play
+from booklib.prediction import error_rate, expected_calibration_error
+from sgmc import sample
+from sgmc.kernels import NUTS, SGHMC
+from sgmc.machines import (
     candidates,
     effective_share,
     energies,
     gaussian_product,
     moments,
     reweight,
-)
-from sgmc.datasets import digits, to_disk
-from sgmc.figures import COLOURS, use_style
-from sgmc.kernels import NUTS, SGHMC
-from sgmc.play import play
-from sgmc.posteriors import (
-    LogisticRegression,
-    NamedPosterior,
-    NetworkPosterior,
     shards,
 )
-from sgmc.posteriors.pyro_model import PyroPosterior
+from sgmc.machines.cluster import run_all, sample_all, workers
+from sgmc.models import NamedPosterior
+from sgmc.models.pyro_model import PyroPosterior
+from sgmc.posteriors import LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.prediction import error_rate, expected_calibration_error
-from sgmc.tuning import default_kernel, tune
+from sgmc.tuning import adapt, default_kernel, tune
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

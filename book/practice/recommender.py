@@ -37,17 +37,19 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, sample
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.kernels import SGHMC, SGLD, Gibbs, Kernel
+from sgmc import sample
+from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.minibatches import Passes
+from sgmc.models import MatrixFactorisation
 from sgmc.noise import estimate_noise_variance
-from sgmc.play import play
-from sgmc.posteriors import MatrixFactorisation
+from sgmc.other_kernels import Gibbs
 from sgmc.potentials import differentiate
 from sgmc.remarks import split_r_hat
-from sgmc.tables import show_table
 from sgmc.tuning import matched_noise_estimate
 
 use_style()

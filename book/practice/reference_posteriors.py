@@ -29,14 +29,16 @@ import arviz
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import adapt, claim, sample
-from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc import sample
 from sgmc.kernels import HMC, NUTS
-from sgmc.linear_laws import sghmc_chain
-from sgmc.play import play
 from sgmc.potentials import Potential
-from sgmc.tables import show_table
+from sgmc.splittings import sghmc_chain
+from sgmc.tuning import adapt
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

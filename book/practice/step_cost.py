@@ -48,17 +48,18 @@ from benchmarks.step_cost import (
     network_counts,
     update_counts,
 )
+from booklib.claims import claim
+from booklib.datasets import digits
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, sample
-from sgmc.datasets import digits
-from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc import sample
 from sgmc.kernels import SGHMC
-from sgmc.linear_laws import LinearChain, sghmc_chain
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.tables import show_table
+from sgmc.splittings import LinearChain, sghmc_chain
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -37,20 +37,21 @@ import matplotlib.pyplot as plt
 import torch
 from torch.nn.functional import avg_pool2d
 
+from booklib.claims import claim
+from booklib.datasets import digits
+from booklib.diagnostics import stein_discrepancy
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, flows, sample
-from sgmc.datasets import digits
-from sgmc.diagnostics import stein_discrepancy
-from sgmc.figures import COLOURS, TRUTH, use_style
+from sgmc import flows, sample
 from sgmc.kernels import HMC, SGHMC
-from sgmc.linear_laws import LinearChain, sghmc_chain
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 from sgmc.remarks import split_r_hat
-from sgmc.tables import show_table
+from sgmc.splittings import LinearChain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import default_kernel, matched_noise_estimate, tune
 

@@ -38,8 +38,15 @@ import numpy as np
 import torch
 from scipy import stats
 
+from booklib.claims import claim
+from booklib.datasets import digits
+from booklib.figures import COLOURS, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.prediction import error_rate
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, sample
+from sgmc import sample
 from sgmc.approximations import (
     dropout,
     ensemble,
@@ -48,14 +55,9 @@ from sgmc.approximations import (
     swag,
     variational,
 )
-from sgmc.datasets import digits
-from sgmc.figures import COLOURS, use_style
-from sgmc.kernels import SGHMC, SGLD, SGNUTS, Cyclical
-from sgmc.networks import multilayer_perceptron
-from sgmc.play import play
+from sgmc.kernels import SGHMC, SGLD, SGNUTS
+from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import error_rate
-from sgmc.tables import show_table
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

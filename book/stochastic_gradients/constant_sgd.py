@@ -28,16 +28,18 @@
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import adapt, claim, sample
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import sample
 from sgmc.approximations import constant_sgd
-from sgmc.figures import COLOURS, TRUTH, use_style
 from sgmc.kernels import NUTS, SGLD
-from sgmc.linear_laws import langevin_chain, sghmc_chain
 from sgmc.minibatches import Passes
 from sgmc.noise import estimate_noise_variance
-from sgmc.play import play
 from sgmc.posteriors import LinearRegression, LogisticRegression
-from sgmc.tables import show_table
+from sgmc.splittings import langevin_chain, sghmc_chain
+from sgmc.tuning import adapt
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -34,14 +34,16 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, plot_contours, show_frames, use_style
+from booklib.play import play
+from booklib.tables import show_table
 from experiments.results import RESULTS, read_result, who_ran
-from sgmc import claim, flows, sample
-from sgmc.figures import COLOURS, TRUTH, plot_contours, show_frames, use_style
-from sgmc.kernels import SGHMC, SGLD, Cyclical
-from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain
-from sgmc.play import play
+from sgmc import flows, sample
+from sgmc.kernels import SGHMC, SGLD
+from sgmc.other_kernels import Cyclical
 from sgmc.potentials import Potential
-from sgmc.tables import show_table
+from sgmc.splittings import LinearChain, langevin_chain, linear_chain
 from sgmc.targets import GaussianMixture, NoisyGradient
 
 use_style()

@@ -32,17 +32,19 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, flows, sample
-from sgmc.figures import TRUTH, show_frames, use_style
-from sgmc.kernels import HMC, SGHMC, Splitting
+from booklib.claims import claim
+from booklib.figures import TRUTH, show_frames, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import flows, sample
+from sgmc.kernels import HMC, SGHMC
 from sgmc.kernels.sghmc import Estimate
-from sgmc.linear_laws import LinearChain, sghmc_chain
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
+from sgmc.models import control_variates
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
-from sgmc.play import play
-from sgmc.posteriors import LinearRegression, LogisticRegression, control_variates
-from sgmc.tables import show_table
+from sgmc.posteriors import LinearRegression, LogisticRegression
+from sgmc.splittings import LinearChain, Splitting, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()

@@ -29,13 +29,14 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, flows, sample
-from sgmc.figures import COLOURS, TRUTH, use_style
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import flows, sample
 from sgmc.kernels import SGHMC
-from sgmc.linear_laws import linear_chain, sghmc_chain
 from sgmc.noise import OnlineNoise
-from sgmc.play import play
-from sgmc.tables import show_table
+from sgmc.splittings import linear_chain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()

@@ -26,13 +26,13 @@
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, flows, sample
-from sgmc.diagnostics import (
+from booklib.claims import claim
+from booklib.diagnostics import (
     bin_probabilities,
     inverse_transform_samples,
     total_variation,
 )
-from sgmc.figures import (
+from booklib.figures import (
     COLOURS,
     TRUTH,
     plot_contours,
@@ -40,17 +40,18 @@ from sgmc.figures import (
     plot_histogram,
     use_style,
 )
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import flows, sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
-from sgmc.linear_laws import (
+from sgmc.splittings import (
     LinearChain,
     langevin_chain,
     linear_chain,
     naive_sghmc_chain,
     sghmc_chain,
 )
-from sgmc.play import play
-from sgmc.tables import show_table
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()

@@ -34,14 +34,15 @@ import torch
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
-from sgmc import claim, flows, sample
-from sgmc.figures import COLOURS, TRUTH, use_style
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import flows, sample
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain, sghmc_chain
-from sgmc.play import play
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
-from sgmc.tables import show_table
+from sgmc.splittings import LinearChain, langevin_chain, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, NoisyGradient
 
 use_style()

@@ -30,14 +30,15 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, sample
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, show_frames, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import sample
 from sgmc.draws import Draws
-from sgmc.figures import COLOURS, TRUTH, show_frames, use_style
 from sgmc.kernels import SGLD
-from sgmc.linear_laws import langevin_chain
-from sgmc.play import play
 from sgmc.posteriors import LinearRegression
-from sgmc.tables import show_table
+from sgmc.splittings import langevin_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
@@ -355,7 +356,7 @@ claim(
 #
 # the *discrete Lyapunov equation*.
 # {prf:ref}`thm-lyapunov` proves that there is one solution if $F$ shrinks every direction in the long run.
-# The functions of `sgmc.linear_laws` make $F$ and $Q$ for a sampler, step size, gradient noise and all, and solve the equation.
+# The functions of `sgmc.splittings.linear_laws` make $F$ and $Q$ for a sampler, step size, gradient noise and all, and solve the equation.
 # So a program can be compared with a law that is exact, at any step size.
 # ```
 #

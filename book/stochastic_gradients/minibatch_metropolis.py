@@ -33,9 +33,9 @@ import torch
 from scipy.integrate import quad
 from scipy.stats import t as student
 
-from sgmc import claim
-from sgmc.figures import COLOURS, TRUTH, use_style
-from sgmc.play import play
+from booklib.claims import claim
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.play import play
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -29,12 +29,13 @@ import itertools
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim
-from sgmc.diagnostics import expectation
-from sgmc.figures import TRUTH, use_style
+from booklib.claims import claim
+from booklib.diagnostics import expectation
+from booklib.figures import TRUTH, use_style
+from booklib.play import play
 from sgmc.minibatches import Fresh
-from sgmc.play import play
-from sgmc.posteriors import LogisticRegression, control_variates
+from sgmc.models import control_variates
+from sgmc.posteriors import LogisticRegression
 from sgmc.targets import DoubleWell
 
 use_style()
@@ -788,7 +789,7 @@ for kicks in (1, 10):
 # It is unbiased by {prf:ref}`thm-minibatch`, applied to the differences.
 # Its $\Sigma_g$ is the covariance of $g_i(\theta) - g_i(\theta_0)$, which is of the order of $\lvert\theta - \theta_0\rvert^2$: the noise vanishes at $\theta_0$, and in a posterior of width $1/\sqrt N$ the factor $N^2$ of {eq}`eq-v` is reduced to $N$.
 # Such a {term}`control variate` costs a second per-example gradient at every step, and helps only as far as the posterior is narrow.
-# The folded code below has both functions, compares them with `sgmc.posteriors.control_variates`, and finds the variance more than twenty-five times smaller at each of a hundred draws from the Gaussian approximation of the posterior.
+# The folded code below has both functions, compares them with `sgmc.models.control_variates`, and finds the variance more than twenty-five times smaller at each of a hundred draws from the Gaussian approximation of the posterior.
 # ```
 
 

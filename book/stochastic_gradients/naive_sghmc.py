@@ -29,13 +29,14 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, flows, sample
-from sgmc.diagnostics import bin_probabilities, expectation
-from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.claims import claim
+from booklib.diagnostics import bin_probabilities, expectation
+from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.play import play
+from sgmc import flows, sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import NaiveSGHMC
-from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain
-from sgmc.play import play
+from sgmc.splittings import langevin_chain, linear_chain, naive_sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
@@ -746,7 +747,7 @@ claim(
 #
 # A move with matrix $G$ and noise covariance $S$ makes $F$ into $GF$, and $Q$ into $GQG^\top + S$.
 # At the end $\theta' = F_{11}\theta + F_{12}r + \xi_1$ with a fresh $r \sim N(0, 1)$, so that $\sigma^2 = F_{11}^2\sigma^2 + F_{12}^2 + Q_{11}$.
-# The folded code compares this with `sgmc.linear_laws.naive_sghmc_chain`.
+# The folded code compares this with `sgmc.splittings.naive_sghmc_chain`.
 # ```
 
 

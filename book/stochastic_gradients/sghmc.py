@@ -31,13 +31,14 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, flows, sample
-from sgmc.diagnostics import bin_probabilities, expectation, total_variation
-from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
-from sgmc.kernels import SGHMC, NaiveSGHMC, Splitting
-from sgmc.linear_laws import linear_chain, sghmc_chain
-from sgmc.play import play
-from sgmc.tables import show_table
+from booklib.claims import claim
+from booklib.diagnostics import bin_probabilities, expectation, total_variation
+from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.play import play
+from booklib.tables import show_table
+from sgmc import flows, sample
+from sgmc.kernels import SGHMC, NaiveSGHMC
+from sgmc.splittings import Splitting, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()

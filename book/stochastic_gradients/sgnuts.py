@@ -31,19 +31,20 @@ import warnings
 import matplotlib.pyplot as plt
 import torch
 
-from sgmc import claim, flows, sample
-from sgmc.diagnostics import (
+from booklib.claims import claim
+from booklib.diagnostics import (
     bin_probabilities,
     expectation,
     inverse_transform_samples,
     total_variation,
 )
-from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from booklib.play import play
+from sgmc import flows, sample
 from sgmc.kernels import HMC, SGHMC, SGNUTS
-from sgmc.linear_laws import linear_chain, sghmc_chain
 from sgmc.minibatches import Fresh
-from sgmc.play import play
 from sgmc.posteriors import LogisticRegression
+from sgmc.splittings import linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()

@@ -1,4 +1,4 @@
-// SGLD with a step size that falls from η₀ to almost nothing, again and again (Zhang et al., 2020, Algorithm 1); sgmc/kernels/cyclical.py.
+// SGLD with a step size that falls from η₀ to almost nothing, again and again (Zhang et al., 2020, Algorithm 1); sgmc/other_kernels/cyclical.py.
 "use strict";
 
 lab.algorithms.cyclical = {

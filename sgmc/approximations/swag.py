@@ -14,7 +14,7 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
     from the mean θ̄ of all, which is known here, where its authors keep a running one. The iterates are a run of stochastic gradient descent
     at a constant step size: ``sample(SGLD(step_size, temperature=0.0), ...)``, or SGHMC at temperature zero for its momentum.
 
-    Where the energy is a quadratic, those have a covariance that :func:`sgmc.linear_laws.langevin_chain` gives: it depends on the step
+    Where the energy is a quadratic, those have a covariance that :func:`sgmc.splittings.langevin_chain` gives: it depends on the step
     size and the gradients' noise, and need not be the posterior's. Correlations of the draws are half of theirs.
 
     Args:

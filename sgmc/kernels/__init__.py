@@ -1,15 +1,11 @@
 """How to move: one Markov kernel a file, each a :class:`sgmc.kernels.base.Kernel`."""
 
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.cyclical import Cyclical
-from sgmc.kernels.gibbs import Gibbs
 from sgmc.kernels.hmc import HMC
 from sgmc.kernels.langevin import SGLD
 from sgmc.kernels.naive_sghmc import NaiveSGHMC
 from sgmc.kernels.nuts import NUTS
-from sgmc.kernels.random_walk import RandomWalkMetropolis
 from sgmc.kernels.sghmc import SGHMC
 from sgmc.kernels.sgnuts import SGNUTS
-from sgmc.kernels.splitting import Splitting
 
-__all__ = ["HMC", "NUTS", "SGHMC", "SGLD", "SGNUTS", "Cyclical", "Gibbs", "Kernel", "NaiveSGHMC", "RandomWalkMetropolis", "Splitting"]
+__all__ = ["HMC", "NUTS", "SGHMC", "SGLD", "SGNUTS", "Kernel", "NaiveSGHMC"]

@@ -35,7 +35,7 @@ class NetworkPosterior(DataPotential):
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
         likelihood: p(y | f); classes by softmax by default (:mod:`sgmc.posteriors.likelihoods`).
         hyperprior: a and b of the Gamma(a, b) law, by shape and rate, of each parameter's precision 1/τ² where it is drawn too
-            (:class:`sgmc.kernels.Gibbs`).
+            (:class:`sgmc.other_kernels.Gibbs`).
 
     Raises:
         ValueError: if the data do not match, a variance or the hyperprior is not positive, the module has no parameters, or it

@@ -9,8 +9,8 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from sgmc import sample
 from sgmc.approximations import constant_sgd
-from sgmc.linear_laws import langevin_chain
 from sgmc.matrices import Matrix
+from sgmc.splittings import langevin_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from tests.approximations.moments import z_of_mean
 from tests.checks import assert_covariance, z_bound

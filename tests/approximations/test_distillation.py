@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import distributions, nn
 
+from booklib.networks import multilayer_perceptron
 from sgmc.approximations import lessons, snapshots
 from sgmc.draws import Draws
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import Gaussian, NetworkPosterior, Softmax, SoftTargets
 from tests.checks import z_bound
 

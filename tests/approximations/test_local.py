@@ -5,10 +5,11 @@ import torch
 from torch import nn
 from torch.func import vmap
 
+from booklib.networks import convolutional_network
 from sgmc.approximations import variational
 from sgmc.approximations.variational import bound_gradient, local_bound_gradient
-from sgmc.networks import convolutional_network
-from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior, ScaleMixtureNetwork
+from sgmc.models import ScaleMixtureNetwork
+from sgmc.posteriors import Gaussian, LinearRegression, NetworkPosterior
 from tests.approximations.moments import z_of_mean
 from tests.checks import z_bound
 

@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
+from booklib.prediction import average_predictions
 from sgmc.approximations import prune, variational
 from sgmc.approximations.variational import bound_gradient
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.prediction import average_predictions
 from sgmc.sampling import DivergenceError
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.approximations.moments import z_of_mean

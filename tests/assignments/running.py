@@ -21,7 +21,7 @@ import pytest
 import scipy.stats  # noqa: F401
 import torch
 
-import sgmc.figures  # noqa: F401
+import booklib.figures  # noqa: F401
 from tools.coursework import judge, pairs, pupil
 from tools.coursework.clock import Clock
 

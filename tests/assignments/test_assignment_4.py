@@ -239,7 +239,7 @@ def calibration_p_value(probabilities, targets, num_simulations, generator):
     "separation": {
         "a bootstrap": """
 def separation(inside, outside):
-    from sgmc.prediction import area_under_roc
+    from booklib.prediction import area_under_roc
 
     def again(x):
         return x[torch.randint(len(x), (len(x),))]

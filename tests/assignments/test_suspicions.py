@@ -9,7 +9,7 @@ from tests.assignments.running import cells_of, replaced
 from tools.coursework import pairs, suspicions
 from tools.coursework.suspicions import Findings, read
 
-GIVEN = ["import math\nimport torch\nfrom checks import fresh\nfrom sgmc.figures import COLOURS\n\ndef bowl(x):\n    return x"]
+GIVEN = ["import math\nimport torch\nfrom checks import fresh\nfrom booklib.figures import COLOURS\n\ndef bowl(x):\n    return x"]
 HONEST = Findings([], [])
 
 
@@ -110,7 +110,7 @@ ALLOWED = {
     "a parameter called autograd": "def f(autograd):\n    return autograd.grad(1)",
     "a method of its own": "class Net:\n    def forward(self, x):\n        return x\n    def derivative(self, x):\n        return self.grad",
     "a local variable called torch": "def f(torch):\n    return torch.autograd",
-    "colours": "import sgmc.figures\nfrom sgmc.figures import COLOURS\ncolour = COLOURS[0]",
+    "colours": "import booklib.figures\nfrom booklib.figures import COLOURS\ncolour = COLOURS[0]",
     "no gradient": "with torch.no_grad():\n    y = x.detach().requires_grad_(False)",
     "a loop variable": "for grad in range(3):\n    print(grad)",
     "a magic": "%matplotlib inline\nx = 1",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sgmc import claims
+from booklib import claims
 from tools import book
 
 ROOT = Path(__file__).resolve().parents[2]

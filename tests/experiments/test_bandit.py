@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.datasets import synthetic_mushrooms
 from experiments import bandit
 from experiments.__main__ import main
 from experiments.bandit import AGENTS, BLOCK, EAT, LEAVE, Plan, Run
 from experiments.options import DivergedError
-from sgmc.datasets import synthetic_mushrooms
 from sgmc.posteriors import LinearRegression
 from sgmc.sampling import drive
 from tests.checks import z_bound

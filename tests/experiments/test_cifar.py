@@ -7,13 +7,13 @@ import torch
 from torch import Generator, nn
 from torch.nn import functional
 
+from booklib.datasets import Data
+from booklib.networks import convolutional_network
 from experiments import cifar
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from experiments.run import Run
 from experiments.walk import Walk
-from sgmc.datasets import Data
-from sgmc.networks import convolutional_network
 from sgmc.posteriors import NetworkPosterior
 
 METHODS = ["as reported", "its posterior", "convolutions held", "all layers", "all layers, optimised", "all layers, falling rate"]

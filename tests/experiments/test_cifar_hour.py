@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
 from experiments import cifar, cifar_hour
 from experiments.options import Options, Prepared
 from experiments.run import Run
-from sgmc.datasets import Data
-from sgmc.networks import multilayer_perceptron
 
 
 def test_the_settings_are_those_of_the_experiment_cifar_for_longer():

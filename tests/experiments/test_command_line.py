@@ -13,12 +13,13 @@ import torchvision.datasets.utils
 from tqdm import tqdm
 
 import experiments.__main__ as command_line
+from booklib.datasets import digits
+from booklib.networks import multilayer_perceptron
 from experiments import BY_SEED, EXPERIMENTS, mnist
 from experiments.__main__ import main
 from experiments.run import Run
-from sgmc import cluster, sampling
-from sgmc.datasets import digits
-from sgmc.networks import multilayer_perceptron
+from sgmc import sampling
+from sgmc.machines import cluster
 from sgmc.posteriors import NetworkPosterior
 
 

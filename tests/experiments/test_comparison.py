@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
 from experiments import comparison, mnist, steps
 from experiments.comparison import compare, mistakes, named, tune
 from experiments.options import DivergedError, Options, Prepared
 from experiments.plan import Plan
-from sgmc.datasets import Data
-from sgmc.networks import multilayer_perceptron
 
 PLAN = Plan(1e-2, method="SGD", temperature=0.0, prior_precision=1.0, rounds=16, burn_in=4, batch_size=10)
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.datasets import Data
 from experiments import fashion
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
-from sgmc.datasets import Data
 from sgmc.kernels import SGHMC
 from sgmc.targets import Gaussian
 from tests.checks import z_bound

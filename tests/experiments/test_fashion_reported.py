@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.datasets import Data
 from experiments import fashion, fashion_reported
 from experiments.options import Options, Prepared
-from sgmc.datasets import Data
 
 METHODS = ["SGHMC", "SGLD", "SGD", "SGD with momentum", "SGHMC, right noise", "SGLD, right noise"]
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import area_under_roc, predictive_entropy
 from experiments import few
 from experiments.few import LABELS, STUDENTS, Judge, choices, effective_number, learner, one_seed, tune
 from experiments.fits import Task, predict
 from experiments.options import ExperimentError, Options, Prepared
 from experiments.results import score
 from sgmc.approximations import lessons
-from sgmc.datasets import Data
 from sgmc.draws import Draws
+from sgmc.fidelity import herd, thin
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import area_under_roc, predictive_entropy
-from sgmc.thinning import herd, thin
 
 
 def prepared(folder):

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Generator
 
+from booklib.datasets import Data
 from experiments import fidelity
 from experiments.fidelity import Problem, assess, compare_with, diabetes, gauss_newton, look_at, methods, predict, prepare, reference
 from experiments.fits import Task
 from experiments.options import ExperimentError, Options, Prepared
 from experiments.results import score
-from sgmc.datasets import Data
 from sgmc.draws import Draws
 from sgmc.fidelity import agreement, bin_mixtures, error_floor, function_space_rhat, predictive_distance
 from sgmc.posteriors import NetworkPosterior

@@ -3,17 +3,18 @@
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import area_under_roc, predictive_entropy
 from experiments import fits, neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
 from experiments.options import DivergedError, ExperimentError, Options, Prepared
 from experiments.results import score
 from sgmc.approximations import laplace
-from sgmc.datasets import Data
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
-from sgmc.posteriors import NetworkPosterior, ScaleMixtureNetwork
-from sgmc.prediction import area_under_roc, predictive_entropy
+from sgmc.models import ScaleMixtureNetwork
+from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.networks import multilayer_perceptron
 from experiments import graphs, walk
 from experiments.run import Run
 from sgmc.kernels.langevin import SGLDState
 from sgmc.minibatches import Fresh
-from sgmc.networks import multilayer_perceptron
 from sgmc.sampling import drive
 from tests.experiments.test_run import PLANS, assert_same, contents, data, make
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from booklib.datasets import Data
 from experiments import held, steps
 from experiments.options import Options, Prepared
-from sgmc.datasets import Data
 
 
 @pytest.fixture

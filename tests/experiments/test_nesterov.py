@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from booklib.networks import multilayer_perceptron
 from experiments.nesterov import Nesterov
 from experiments.plan import Plan
 from sgmc.minibatches import Fresh
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 from tests.experiments.test_run import data
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.datasets import Data
 from experiments import mnist, noise
 from experiments.options import Prepared
-from sgmc.datasets import Data
 from tests.experiments.test_run import PLANS, make
 
 ROUNDS = replace(PLANS["SGHMC, precisions drawn"], rounds=5, minibatches="fresh")

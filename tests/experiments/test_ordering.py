@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
 from experiments import neighbours, ordering
 from experiments.fits import Task
 from experiments.options import Options
-from sgmc.datasets import Data
 from sgmc.draws import Draws
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 
 

@@ -17,6 +17,8 @@ import pytest
 import torch
 from torch import nn
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
 from experiments import (
     EXPERIMENTS,
     bandit,
@@ -49,9 +51,7 @@ from experiments.published import (
     wrong,
 )
 from experiments.results import RESULTS, read_result
-from sgmc.datasets import Data
 from sgmc.minibatches import Fresh, Passes
-from sgmc.networks import multilayer_perceptron
 from sgmc.targets import GaussianMixture
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from experiments.options import CACHE, DivergedError, Options
 from experiments.recommender import Average, Prediction, descend, gibbs, made_up, measure, parts, scaled_kernel, walk
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, Passes
-from sgmc.posteriors import MatrixFactorisation
+from sgmc.models import MatrixFactorisation
 
 LINES = "".join(f"{user}::{item}::{1 + (user + item) % 5}::1\n" for user in range(1, 9) for item in range(1, 7))
 

@@ -7,6 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import reliability_curve
 from experiments import cifar, comparison, few, neighbours, provenance, renyi, report, sgnuts, uncertainty, weights
 from experiments import run as run_module
 from experiments.fits import Task
@@ -14,12 +17,9 @@ from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from experiments.published import in_words
 from experiments.results import RESULTS, read_result
-from sgmc.datasets import Data
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import reliability_curve
 from tests.experiments.test_run import PLANS, data, make
 
 SGD = PLANS["SGD"]

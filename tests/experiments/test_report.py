@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.prediction import predictive_entropy
 from experiments import figure5, figure5_around, report
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
-from sgmc.datasets import Data
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import predictive_entropy
 
 
 @pytest.fixture(scope="module")

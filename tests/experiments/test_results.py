@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.prediction import brier_score, error_rate, expected_calibration_error, log_score
 from experiments.options import ExperimentError
 from experiments.provenance import checksum
 from experiments.results import FORMAT, RESULTS, read_result, score, who_ran, write_result
-from sgmc.datasets import Data
-from sgmc.prediction import brier_score, error_rate, expected_calibration_error, log_score
 
 
 def test_results_come_back_as_they_were_written(tmp_path):

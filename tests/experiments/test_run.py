@@ -11,6 +11,8 @@ from dataclasses import asdict, replace
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
 from experiments import run as run_module
 from experiments.options import DivergedError, ExperimentError
 from experiments.plan import Plan
@@ -18,9 +20,7 @@ from experiments.results import score, write_result
 from experiments.run import KIND, Run, read_run
 from sgmc import sampling
 from sgmc.checkpoints import Checkpoint, CheckpointError
-from sgmc.datasets import Data
 from sgmc.minibatches import Passes
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import drive
 

@@ -7,15 +7,15 @@ from functools import partial
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import error_rate, log_score
 from experiments import sgnuts
 from experiments.__main__ import main
 from experiments.options import Options, Prepared
 from experiments.plan import Plan
 from experiments.sgnuts import TreeRun
-from sgmc.datasets import Data
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import error_rate, log_score
 from sgmc.sampling import drive
 
 ALL = {

@@ -7,6 +7,8 @@ from functools import partial
 import pytest
 import torch
 
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import error_rate
 from experiments import trees
 from experiments.__main__ import main
 from experiments.options import Options, Prepared
@@ -14,8 +16,6 @@ from experiments.plan import Plan
 from experiments.sgnuts import methods
 from experiments.trees import EpochRun
 from sgmc.kernels import SGHMC, SGNUTS
-from sgmc.networks import multilayer_perceptron
-from sgmc.prediction import error_rate
 from sgmc.sampling import drive
 from tests.experiments.test_run import data
 

@@ -5,15 +5,15 @@ import math
 import pytest
 import torch
 
+from booklib.datasets import Data
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import area_under_roc, predictive_entropy, rejection_curve
 from experiments import uncertainty
 from experiments.comparison import run_file
 from experiments.options import ExperimentError, Prepared
 from experiments.results import score
 from experiments.uncertainty import turned
-from sgmc.datasets import Data
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import area_under_roc, predictive_entropy, rejection_curve
 from sgmc.sampling import drive
 from tests.experiments.test_run import PLANS, make
 

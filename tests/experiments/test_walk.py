@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib.networks import multilayer_perceptron
 from experiments.walk import Walk
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Passes
-from sgmc.networks import multilayer_perceptron
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
 from tests.checks import z_bound
 from tests.experiments.test_run import PLANS, data

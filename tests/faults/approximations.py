@@ -10,7 +10,7 @@ descent = partial(Fault, file="sgmc/approximations/descent.py", tests=f"{TESTS}v
 going_on = partial(Fault, file="sgmc/approximations/descent.py", tests=f"{TESTS}descent.py {TESTS}snapshots.py")
 local = partial(Fault, file="sgmc/approximations/variational.py", tests=f"{TESTS}local.py")
 layers = partial(Fault, file="sgmc/posteriors/network.py", tests=f"{TESTS}local.py {TESTS}dropout.py")
-mixture = partial(Fault, file="sgmc/posteriors/scale_mixture.py", tests=f"{TESTS}local.py")
+mixture = partial(Fault, file="sgmc/models/scale_mixture.py", tests=f"{TESTS}local.py")
 snapshots = partial(Fault, file="sgmc/approximations/snapshots.py", tests=f"{TESTS}snapshots.py")
 ensembles = partial(Fault, file="sgmc/approximations/ensembles.py", tests=f"{TESTS}ensembles.py")
 laplace = partial(Fault, file="sgmc/approximations/laplace.py", tests=f"{TESTS}laplace.py")

@@ -49,7 +49,7 @@ FAULTS = [
     ),
     pupil("what notices calls may be off for a while", "any(called is one for one in EVASIONS)", "False"),
     pupil("what shows a tensor is a gradient", " and name != PRINTING", ""),
-    pupil("what draws is an answer", 'module != "sgmc.figures" and ', ""),
+    pupil("what draws is an answer", 'module != "booklib.figures" and ', ""),
     suspicions("what is timed is not read", 'source = TIMED.sub(r"\\1", source)', "pass"),
     suspicions("what a module has imported is its own", 'if number and part in ("sgmc", "torch")', "if number and part is None"),
     suspicions("what an experiment binds is used elsewhere", "other is not cell and not other.experiment", "other is not cell"),

@@ -9,14 +9,14 @@ matrices = partial(Fault, file="sgmc/matrices.py", tests="tests/test_matrices.py
 minibatches = partial(Fault, file="sgmc/minibatches.py", tests="tests/test_minibatches.py")
 targets = partial(Fault, file="sgmc/targets.py", tests="tests/test_targets.py tests/test_noise.py")
 flows = partial(Fault, file="sgmc/flows.py", tests="tests/test_flows.py")
-laws = partial(Fault, file="sgmc/linear_laws.py", tests="tests/test_linear_laws.py tests/statistical/test_linear_chains.py")
+laws = partial(Fault, file="sgmc/splittings/linear_laws.py", tests="tests/test_linear_laws.py tests/statistical/test_linear_chains.py")
 integrators = partial(Fault, file="sgmc/integrators.py", tests="tests/test_integrators.py")
 compiling = partial(Fault, file="sgmc/compiling.py", tests="tests/kernels/test_compiling.py")
-claims = partial(Fault, file="sgmc/claims.py", tests="tests/test_play.py tests/test_claims.py")
-play = partial(Fault, file="sgmc/play.py", tests="tests/test_play.py")
-networks = partial(Fault, file="sgmc/networks.py", tests="tests/test_networks.py")
+claims = partial(Fault, file="booklib/claims.py", tests="tests/test_play.py tests/test_claims.py")
+play = partial(Fault, file="booklib/play.py", tests="tests/test_play.py")
+networks = partial(Fault, file="booklib/networks.py", tests="tests/test_networks.py")
 checkpoints = partial(Fault, file="sgmc/checkpoints.py", tests="tests/test_checkpoints.py")
-fidelity = partial(Fault, file="sgmc/fidelity.py", tests="tests/test_fidelity.py")
+fidelity = partial(Fault, file="sgmc/fidelity/distances.py", tests="tests/test_fidelity.py")
 
 FAULTS = [
     # randomness

@@ -5,7 +5,7 @@ from functools import partial
 from tests.faults.planting import Fault
 
 metropolis = partial(Fault, file="sgmc/kernels/metropolis.py", tests="tests/kernels/test_metropolis.py tests/kernels/test_hmc.py")
-random_walk = partial(Fault, file="sgmc/kernels/random_walk.py", tests="tests/kernels/test_random_walk.py tests/test_gibbs.py")
+random_walk = partial(Fault, file="sgmc/other_kernels/random_walk.py", tests="tests/kernels/test_random_walk.py tests/test_gibbs.py")
 hmc = partial(Fault, file="sgmc/kernels/hmc.py", tests="tests/kernels/test_hmc.py tests/test_gibbs.py")
 trees = partial(Fault, file="sgmc/kernels/trees.py", tests="tests/kernels/test_trees.py tests/kernels/test_nuts.py")
 nuts = partial(Fault, file="sgmc/kernels/nuts.py", tests="tests/kernels/test_nuts.py tests/kernels/test_sgnuts.py tests/test_gibbs.py")
@@ -14,9 +14,9 @@ momentum = partial(Fault, file="sgmc/kernels/momentum.py", tests="tests/kernels/
 naive = partial(Fault, file="sgmc/kernels/naive_sghmc.py", tests="tests/kernels/test_naive_sghmc.py tests/test_potentials.py")
 sghmc = partial(Fault, file="sgmc/kernels/sghmc.py", tests="tests/kernels/test_sghmc.py")
 sgnuts = partial(Fault, file="sgmc/kernels/sgnuts.py", tests="tests/kernels/test_sgnuts.py")
-splitting = partial(Fault, file="sgmc/kernels/splitting.py", tests="tests/kernels/test_splitting.py")
-cyclical = partial(Fault, file="sgmc/kernels/cyclical.py", tests="tests/kernels/test_cyclical.py")
-gibbs = partial(Fault, file="sgmc/kernels/gibbs.py", tests="tests/test_gibbs.py")
+splitting = partial(Fault, file="sgmc/splittings/kernel.py", tests="tests/kernels/test_splitting.py")
+cyclical = partial(Fault, file="sgmc/other_kernels/cyclical.py", tests="tests/kernels/test_cyclical.py")
+gibbs = partial(Fault, file="sgmc/other_kernels/gibbs.py", tests="tests/test_gibbs.py")
 noise = partial(Fault, file="sgmc/noise.py", tests="tests/test_noise.py tests/kernels/test_sghmc.py")
 
 FAULTS = [

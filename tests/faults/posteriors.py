@@ -8,13 +8,13 @@ potentials = partial(Fault, file="sgmc/potentials.py", tests="tests/test_potenti
 base = partial(Fault, file="sgmc/posteriors/base.py", tests="tests/test_posteriors.py tests/test_minibatches.py tests/test_noise.py")
 gamma = partial(Fault, file="sgmc/posteriors/base.py", tests="tests/test_gibbs.py tests/test_factorisation.py")
 network = partial(Fault, file="sgmc/posteriors/network.py", tests="tests/test_posteriors.py tests/test_gibbs.py tests/test_noise.py")
-factorisation = partial(Fault, file="sgmc/posteriors/factorisation.py", tests="tests/test_factorisation.py")
+factorisation = partial(Fault, file="sgmc/models/factorisation.py", tests="tests/test_factorisation.py")
 likelihoods = partial(Fault, file="sgmc/posteriors/likelihoods.py", tests="tests/test_likelihoods.py")
 linear = partial(Fault, file="sgmc/posteriors/linear.py", tests="tests/test_posteriors.py tests/test_likelihoods.py tests/test_noise.py")
-control_variates = partial(Fault, file="sgmc/posteriors/control_variates.py", tests="tests/test_noise.py")
-models = partial(Fault, file="sgmc/posteriors/models.py", tests="tests/test_models.py tests/test_pyro.py")
-pyro_model = partial(Fault, file="sgmc/posteriors/pyro_model.py", tests="tests/test_pyro.py")
-shards = partial(Fault, file="sgmc/posteriors/shards.py", tests="tests/test_shards.py")
+control_variates = partial(Fault, file="sgmc/models/control_variates.py", tests="tests/test_noise.py")
+models = partial(Fault, file="sgmc/models/named.py", tests="tests/test_models.py tests/test_pyro.py")
+pyro_model = partial(Fault, file="sgmc/models/pyro_model.py", tests="tests/test_pyro.py")
+shards = partial(Fault, file="sgmc/machines/shards.py", tests="tests/test_shards.py")
 per_example = partial(Fault, file="sgmc/posteriors/per_example.py", tests="tests/test_noise.py tests/test_likelihoods.py")
 
 FAULTS = [

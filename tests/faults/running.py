@@ -8,18 +8,18 @@ SAMPLING = "tests/test_sampling.py"
 BAR = "test_progress_in_a_notebook_is_shown_while_it_runs_and_leaves_nothing"
 LOG = "test_progress_goes_to_standard_error_only_and_not_into_a_log_file"
 sampling = partial(Fault, file="sgmc/sampling.py")
-adaptation = partial(Fault, file="sgmc/adaptation.py", tests="tests/test_adaptation.py")
+adaptation = partial(Fault, file="sgmc/tuning/adaptation.py", tests="tests/test_adaptation.py")
 draws = partial(Fault, file="sgmc/draws.py", tests="tests/test_draws.py")
-diagnostics = partial(Fault, file="sgmc/diagnostics.py", tests="tests/test_diagnostics.py")
-prediction = partial(Fault, file="sgmc/prediction.py", tests="tests/test_prediction.py tests/experiments/test_uncertainty.py")
-tuning = partial(Fault, file="sgmc/tuning.py", tests="tests/test_tuning.py")
-from_disk = partial(Fault, file="sgmc/datasets.py", tests="tests/test_from_disk.py")
-datasets = partial(Fault, file="sgmc/datasets.py", tests="tests/test_datasets.py")
+diagnostics = partial(Fault, file="booklib/diagnostics.py", tests="tests/test_diagnostics.py")
+prediction = partial(Fault, file="booklib/prediction.py", tests="tests/test_prediction.py tests/experiments/test_uncertainty.py")
+tuning = partial(Fault, file="sgmc/tuning/defaults.py", tests="tests/test_tuning.py")
+from_disk = partial(Fault, file="booklib/datasets.py", tests="tests/test_from_disk.py")
+datasets = partial(Fault, file="booklib/datasets.py", tests="tests/test_datasets.py")
 starting = partial(Fault, file="sgmc/starting.py", tests="tests/test_starting.py")
 remarks = partial(Fault, file="sgmc/remarks.py", tests="tests/test_remarks.py")
-consensus = partial(Fault, file="sgmc/consensus.py", tests="tests/test_consensus.py")
-cluster = partial(Fault, file="sgmc/cluster.py", tests="tests/test_cluster.py")
-thinning = partial(Fault, file="sgmc/thinning.py", tests="tests/test_thinning.py")
+consensus = partial(Fault, file="sgmc/machines/consensus.py", tests="tests/test_consensus.py")
+cluster = partial(Fault, file="sgmc/machines/cluster.py", tests="tests/test_cluster.py")
+thinning = partial(Fault, file="sgmc/fidelity/thinning.py", tests="tests/test_thinning.py")
 
 FAULTS = [
     # the door

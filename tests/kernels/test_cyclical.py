@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from sgmc import flows, sample
-from sgmc.kernels import HMC, SGHMC, SGLD, Cyclical
+from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.kernels.sghmc import SGHMCState
-from sgmc.linear_laws import LinearChain, langevin_chain, linear_chain
 from sgmc.minibatches import Passes
 from sgmc.noise import OnlineNoise
+from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import LogisticRegression
 from sgmc.sampling import flatten, unflatten
+from sgmc.splittings import LinearChain, langevin_chain, linear_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from tests.checks import assert_covariance
 from tests.kernels.conftest import (

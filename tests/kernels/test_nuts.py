@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 
-from sgmc import adapt, sample
-from sgmc.diagnostics import expectation, inverse_transform_samples
+from booklib.diagnostics import expectation, inverse_transform_samples
+from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import NUTS
 from sgmc.kernels.momentum import draw_momentum
@@ -17,6 +17,7 @@ from sgmc.matrices import Matrix
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian
+from sgmc.tuning import adapt
 from tests.checks import assert_leaves_exact_draws_invariant, z_bound
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 

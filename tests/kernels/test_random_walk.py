@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from sgmc.kernels import RandomWalkMetropolis
+from sgmc.other_kernels import RandomWalkMetropolis
 from tests.kernels.conftest import (
     START,
     TARGET,

@@ -9,15 +9,15 @@ from functools import partial
 import pytest
 import torch
 
+from booklib.diagnostics import expectation, inverse_transform_samples
 from sgmc import sample
-from sgmc.diagnostics import expectation, inverse_transform_samples
 from sgmc.kernels import NUTS, SGNUTS
 from sgmc.kernels.momentum import draw_momentum
-from sgmc.linear_laws import linear_chain
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
+from sgmc.splittings import linear_chain
 from sgmc.targets import Banana, DoubleWell, Gaussian, NoisyGradient
 from tests.checks import z_bound
 from tests.statistical.test_stationary_laws import gewekes_joint_test

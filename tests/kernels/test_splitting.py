@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from sgmc import flows, sample
-from sgmc.kernels import HMC, SGHMC, SGLD, SGNUTS, NaiveSGHMC, Splitting
-from sgmc.kernels.splitting import SplittingState
+from sgmc.kernels import HMC, SGHMC, SGLD, SGNUTS, NaiveSGHMC
+from sgmc.splittings import Splitting
+from sgmc.splittings.kernel import SplittingState
 from sgmc.targets import Gaussian
 from tests.kernels.conftest import (
     DIAGONAL,

@@ -6,7 +6,7 @@ import torch
 
 from lab.reference import LANDSCAPES, algorithms
 from lab.reference.core import Generator, Recorder
-from sgmc.linear_laws import sghmc_chain
+from sgmc.splittings import sghmc_chain
 from tests.lab import node
 from tests.lab.pages import ROOT
 

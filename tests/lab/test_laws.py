@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lab.reference import LANDSCAPES
-from sgmc.linear_laws import langevin_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.splittings import langevin_chain, naive_sghmc_chain, sghmc_chain
 from tests.checks import assert_covariance
 from tests.lab.node import run
 

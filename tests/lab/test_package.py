@@ -12,14 +12,15 @@ from torch.overrides import TorchFunctionMode
 
 from lab.reference import LANDSCAPES
 from sgmc import integrators
-from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Cyclical, NaiveSGHMC, RandomWalkMetropolis
-from sgmc.kernels.cyclical import CyclicalState
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.kernels.hmc import HMCState
 from sgmc.kernels.langevin import SGLDState
 from sgmc.kernels.nuts import NUTSState
-from sgmc.kernels.random_walk import RandomWalkState
 from sgmc.kernels.sghmc import SGHMCState
 from sgmc.kernels.sgnuts import SGNUTSState
+from sgmc.other_kernels import Cyclical, RandomWalkMetropolis
+from sgmc.other_kernels.cyclical import CyclicalState
+from sgmc.other_kernels.random_walk import RandomWalkState
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient

@@ -17,10 +17,10 @@ from scipy.sparse.linalg import spsolve
 
 from sgmc import flows, sample
 from sgmc.kernels import SGHMC, SGLD
-from sgmc.linear_laws import sghmc_chain
+from sgmc.models import control_variates
 from sgmc.posteriors import LinearRegression, LogisticRegression
-from sgmc.posteriors.control_variates import control_variates
 from sgmc.potentials import Potential
+from sgmc.splittings import sghmc_chain
 from sgmc.targets import DoubleWell, NoisyGradient
 from tests.checks import z_bound
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from sgmc import flows, sample
-from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC, Splitting
+from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.kernels.sghmc import SGHMCInfo
-from sgmc.linear_laws import langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
+from sgmc.splittings import Splitting, langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from tests.checks import assert_covariance, z_bound
 

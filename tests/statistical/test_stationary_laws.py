@@ -8,9 +8,10 @@ import math
 import pytest
 import torch
 
+from booklib.diagnostics import bin_probabilities, expectation, inverse_transform_samples, total_variation
 from sgmc import sample
-from sgmc.diagnostics import bin_probabilities, expectation, inverse_transform_samples, total_variation
-from sgmc.kernels import HMC, SGHMC, NaiveSGHMC, RandomWalkMetropolis
+from sgmc.kernels import HMC, SGHMC, NaiveSGHMC
+from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
 from tests.checks import assert_leaves_exact_draws_invariant, z_bound

@@ -30,7 +30,7 @@ from tools.coursework.submissions import Submission, collect
 
 LIMITS = Limits()
 PUPILS = ("__init__.py", "codec.py", "pupil.py")  # of this folder, what a pupil's process needs
-IMPORTED = ["tools.coursework.judge", "matplotlib.pyplot", "scipy.stats", "sgmc.figures"]  # what judges share
+IMPORTED = ["tools.coursework.judge", "matplotlib.pyplot", "scipy.stats", "booklib.figures"]  # what judges share
 TAMED = [  # of Markdown: HTML, links and pictures with a text, commands of MathJax that make links or change others
     (r"<(?=[A-Za-z/!?])", "< "),
     (r"\](?=[(\[:])", "] "),

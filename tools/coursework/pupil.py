@@ -223,12 +223,12 @@ def is_forbidden(module: str, name: str, forbidden: list[str]) -> bool:
     """Tell whether a function is one of those that a task forbids; what draws figures is nobody's answer.
 
     Example:
-        >>> is_forbidden("torch.autograd", "grad", ["autograd"]), is_forbidden("sgmc.figures", "use_style", ["sgmc"])
+        >>> is_forbidden("torch.autograd", "grad", ["autograd"]), is_forbidden("booklib.figures", "use_style", ["sgmc"])
         (True, False)
     """
     if module in AUTOGRAD:
         return "autograd" in forbidden and name != PRINTING
-    return module != "sgmc.figures" and any(f"{module}.".startswith(f"{one}.") for one in forbidden)
+    return module != "booklib.figures" and any(f"{module}.".startswith(f"{one}.") for one in forbidden)
 
 
 class Alarm:

@@ -25,7 +25,7 @@ UNREAD, UNFOLLOWED = "a cell that could not be read: look at it", "what it uses 
 AUTOGRAD = ("torch.autograd", "torch.func", "torch._functorch", "torch.nn.Parameter", "torch.nn.parameter", "torch.enable_grad")
 AUTOGRAD += ("torch.set_grad_enabled", "torch.Tensor.backward", "torch.Tensor.requires_grad_")
 AUTOGRAD += ("functorch", "jax", "autograd", "sympy", "tensorflow", "casadi", "pyro", "numpyro")
-ALLOWED = ("sgmc.figures", "torch.autograd.no_grad", "torch.func.vmap")  # which draw a figure, or have no gradient
+ALLOWED = ("booklib.figures", "torch.autograd.no_grad", "torch.func.vmap")  # which draw a figure, or have no gradient
 GRAPHS = ("torch.nn", "torch.optim", "torch.inference_mode")  # which have parameters with gradients, or may let them have some
 TAPE, TAPE_PERHAPS = {"next_functions", "retain_grad"}, {"backward", "grad_fn", "register_hook"}  # attributes of tensors with a gradient
 

@@ -35,8 +35,8 @@ if not Path("checks.py").exists():  # in the book's own tree it is one folder up
     sys.path.append("..")
 from checks import assert_close, assert_mean, assert_normal, assert_shape, fresh, seeded
 
-from sgmc.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
-from sgmc.linear_laws import LinearChain, naive_sghmc_chain
+from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
+from sgmc.splittings import LinearChain, naive_sghmc_chain
 from sgmc.targets import DoubleWell
 
 torch.set_default_dtype(torch.float64)

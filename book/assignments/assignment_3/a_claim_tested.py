@@ -41,7 +41,7 @@ from checks import (
     seeded,
 )
 
-from sgmc.figures import use_style
+from booklib.figures import use_style
 
 use_style()
 

@@ -40,18 +40,18 @@ from checks import (
 )
 from scipy import integrate, stats
 
-from sgmc import sample
-from sgmc.datasets import digits, letters
-from sgmc.figures import use_style
-from sgmc.kernels import SGHMC
-from sgmc.networks import multilayer_perceptron
-from sgmc.posteriors import NetworkPosterior
-from sgmc.prediction import (
+from booklib.datasets import digits, letters
+from booklib.figures import use_style
+from booklib.networks import multilayer_perceptron
+from booklib.prediction import (
     error_rate,
     expected_calibration_error,
     log_score,
     reliability_curve,
 )
+from sgmc import sample
+from sgmc.kernels import SGHMC
+from sgmc.posteriors import NetworkPosterior
 
 use_style()
 

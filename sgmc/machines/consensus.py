@@ -1,6 +1,6 @@
 """Consensus Monte Carlo: from the draws of J parts of a posterior to the posterior, whose density is the product of theirs.
 
-Parts are those of :func:`sgmc.posteriors.shards`, each with its share of the prior; who sampled them, and where, does not matter here.
+Parts are those of :func:`sgmc.machines.shards`, each with its share of the prior; who sampled them, and where, does not matter here.
 """
 
 from collections.abc import Sequence

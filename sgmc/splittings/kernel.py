@@ -31,7 +31,7 @@ class SplittingInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Splitting(Kernel):
-    """Follow a list of :mod:`sgmc.flows`, whose exact law on a Gaussian is :func:`sgmc.linear_laws.linear_chain` of the same list.
+    """Follow a list of :mod:`sgmc.flows`, whose exact law on a Gaussian is :func:`sgmc.splittings.linear_chain` of the same list.
 
     Args:
         flows: the list, such as :func:`sgmc.flows.baoab`; every kick draws a stochastic gradient of its own.

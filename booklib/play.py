@@ -2,6 +2,8 @@
 
 import builtins
 
+import sgmc.sampling
+
 _ON = False
 
 
@@ -18,6 +20,7 @@ def play() -> None:
     """
     global _ON
     _ON = "get_ipython" in dir(builtins)  # IPython defines it
+    sgmc.sampling.ON_DIVERGENCE = "nan" if _ON else "raise"
 
 
 def playing() -> bool:

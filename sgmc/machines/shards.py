@@ -16,7 +16,7 @@ class Shard(DataPotential):
     The energies of J shards that have each example once add up to that of the posterior: its density is the product of theirs
     (Scott et al., 2016). A shard is a posterior of its own, with minibatches of n of its own examples, which every kernel can sample.
     It holds its own examples alone. What a model keeps elsewhere, such as in the program of a
-    :class:`~sgmc.posteriors.pyro_model.PyroPosterior` or in the functions of :func:`~sgmc.posteriors.control_variates`, is not cut: write
+    :class:`~sgmc.models.pyro_model.PyroPosterior` or in the functions of :func:`~sgmc.models.control_variates`, is not cut: write
     control variates for a shard, not shards of control variates.
 
     Args:

@@ -41,7 +41,9 @@ def _distributed():
     try:
         import distributed
     except ImportError as error:
-        raise ImportError("sgmc.cluster needs Dask's scheduler: pip install 'sgmc[cluster]', or pip install distributed") from error
+        raise ImportError(
+            "sgmc.machines.cluster needs Dask's scheduler: pip install 'sgmc[cluster]', or pip install distributed"
+        ) from error
     return distributed
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_probabilities, check_tensor, is_number
+from sgmc.checks import check_count, check_edges, check_instance, check_probabilities, check_tensor, is_number
 from sgmc.potentials import Potential
 
 
@@ -187,13 +187,6 @@ def check_bounds(low: float, high: float) -> None:
     """Raise a ValueError unless the bounds of an interval are finite and increase."""
     if not (is_number(low) and is_number(high) and -math.inf < low < high < math.inf):
         raise ValueError(f"low and high must be numbers, the first less than the second, but they are {low!r} and {high!r}")
-
-
-def check_edges(edges: Tensor) -> None:
-    """Raise a ValueError unless the edges of bins increase."""
-    check_tensor("edges", edges, "bins + 1", floating=False)
-    if len(edges) < 2 or not (edges.diff() > 0).all():
-        raise ValueError(f"edges must be at least two numbers that increase, but they are {edges.tolist()}")
 
 
 def _check_mass(total: Tensor) -> None:

@@ -81,5 +81,5 @@ class ScaleMixtureNetwork(NetworkPosterior):
 
     @property
     def hyperparameters(self) -> Never:
-        """Refuse, for :class:`sgmc.kernels.Gibbs`."""
+        """Refuse, for :class:`sgmc.other_kernels.Gibbs`."""
         return self.given({})

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sgmc.checks import check_positive, check_probabilities, check_tensor
-from sgmc.diagnostics import check_edges
+from sgmc.checks import check_edges, check_positive, check_probabilities, check_tensor
 
 
 class NotMixedError(ValueError):

@@ -51,7 +51,7 @@ def matched_noise_estimate(
         ValueError: if a matrix is none, M − ½εC − ¼ε²A is not positive, so that there is no stationary law, or B̂ exceeds C.
 
     Example:
-        >>> from sgmc.linear_laws import sghmc_chain
+        >>> from sgmc.splittings.linear_laws import sghmc_chain
         >>> noise_estimate = matched_noise_estimate(2.0, noise_variance=4.0, step_size=0.4, friction=3.0)
         >>> chain = sghmc_chain(2 * torch.eye(1), 0.4, 3.0, 4.0, noise_estimate)
         >>> round(float(chain.stationary_covariance()[0, 0]), 12)

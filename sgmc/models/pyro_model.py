@@ -15,15 +15,15 @@ from torch import Generator, Tensor
 try:
     import pyro
 except ModuleNotFoundError as error:  # with the way to it
-    raise ModuleNotFoundError("sgmc.posteriors.pyro_model needs Pyro, which is not installed: pip install pyro-ppl") from error
+    raise ModuleNotFoundError("sgmc.models.pyro_model needs Pyro, which is not installed: pip install pyro-ppl") from error
 from pyro.distributions.util import scale_and_mask
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
 from sgmc.checks import check_instance
 from sgmc.minibatches import MinibatchRule
+from sgmc.models.named import Parameters, check_finite, check_values, map_onto, over_chains
 from sgmc.posteriors.base import DataPotential
-from sgmc.posteriors.models import Parameters, check_finite, check_values, map_onto, over_chains
 from sgmc.potentials import differentiate
 
 _ALONE = threading.RLock()
@@ -45,7 +45,7 @@ class PyroPosterior(DataPotential):
         minibatches: the rule by which the plate's examples are chosen (:mod:`sgmc.minibatches`).
 
     Attributes:
-        parameters: names and sizes of the sites (:class:`sgmc.posteriors.Parameters`).
+        parameters: names and sizes of the sites (:class:`sgmc.models.Parameters`).
 
     Raises:
         ValueError: if the program has a site that is discrete, or one for each example of a minibatch, or no sites; a ``pyro.param``,

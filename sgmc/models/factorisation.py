@@ -20,7 +20,7 @@ class MatrixFactorisation(DataPotential):
     """The posterior of factors and biases, yᵢⱼ ~ N(μ + aᵢ + bⱼ + uᵢ·wⱼ, 1/τ) for the known ratings (Salakhutdinov and Mnih, 2008).
 
     The priors are uᵢ ~ N(0, I/λ₁), wⱼ ~ N(0, I/λ₂), aᵢ ~ N(0, 1/λ₃), bⱼ ~ N(0, 1/λ₄), and every precision, τ too, has a Gamma law where it
-    is drawn (:class:`sgmc.kernels.Gibbs`). This is the model of Chen et al. (2014, Section 4.3), simpler than that of Salakhutdinov and
+    is drawn (:class:`sgmc.other_kernels.Gibbs`). This is the model of Chen et al. (2014, Section 4.3), simpler than that of Salakhutdinov and
     Mnih, whose users and items have means and full covariances of their own.
 
     A position holds a row for each user and then for each item, its factors and then its bias.

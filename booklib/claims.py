@@ -5,8 +5,8 @@ import hashlib
 import html
 import math
 
+from booklib.play import playing
 from sgmc.checks import check_instance
-from sgmc.play import playing
 
 KINDS = ("exact", "live", "stored")
 SUPERSCRIPTS = str.maketrans("−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -33,7 +33,7 @@ def claim(
 
     The line holds the statement, its bound and where the bound comes from, but not the measured value, whose last digits
     differ between processors; the rendered page shows that too. With ``standard_error`` the bound is five of them: a true
-    claim fails once in 1.7 million times. Where a reader plays (:func:`sgmc.play.play`), a claim that does not hold shows ✗ and what was
+    claim fails once in 1.7 million times. Where a reader plays (:func:`booklib.play.play`), a claim that does not hold shows ✗ and what was
     measured, and the page goes on.
 
     Args:

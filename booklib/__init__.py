@@ -1,0 +1,1 @@
+"""What only the pages use: checked claims, figures, tables, data sets, small statistics."""

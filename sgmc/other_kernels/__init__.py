@@ -1,0 +1,7 @@
+"""Kernels beside the core: cycles of steps, Gibbs steps, the random walk."""
+
+from sgmc.other_kernels.cyclical import Cyclical
+from sgmc.other_kernels.gibbs import Gibbs
+from sgmc.other_kernels.random_walk import RandomWalkMetropolis
+
+__all__ = ["Cyclical", "Gibbs", "RandomWalkMetropolis"]
