@@ -1,7 +1,7 @@
 """What a kernel knows of its target: an energy U, so that the density is proportional to exp(−U), and its gradients."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Generator, Tensor
@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 from sgmc.checks import check_instance
 
 Kind = Literal["scalar", "diagonal", "full"]
+Result = TypeVar("Result")
 MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 
 
@@ -55,6 +56,13 @@ class Potential:
                     f"{cls.__name__} defines {name}, which kernels do not call: write draw_noise(position, generator, step, num_steps) "
                     f"and {instead}, and it follows from them"
                 )
+
+    def of_few_examples(self) -> "Potential":
+        """Give a potential of the same form on which a look at the model costs little: itself, or one of few of its data."""
+        return self
+
+    def check(self, position: Tensor, generator: Generator) -> None:
+        """Raise a ValueError if the model is not what it should be near a position ``(chains, dim)``; a run asks once, before it starts."""
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""
@@ -143,3 +151,33 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
             f"a full noise estimate of {dim:,} coordinates in {chains} chain{'s' * (chains > 1)} takes {size / 2**30:,.1f} GiB, "
             f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or fewer chains"
         )
+
+
+def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
+    """Call a function of a potential at a position; what goes wrong there is a ValueError that says so.
+
+    Example:
+        >>> evaluate(lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: the potential cannot take a position of shape (1, 3), torch.float32: The size of tensor a (2) ...
+    """
+    try:
+        return function()
+    except NotImplementedError:
+        raise
+    except (RuntimeError, TypeError, IndexError) as error:
+        raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
+
+
+def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
+    """Tell whether two results are the same up to rounding, relative to the largest number of a chain.
+
+    Example:
+        >>> agree(torch.tensor([1.0]), torch.tensor([1.00001])), agree(None, torch.tensor([1.0]))
+        (True, False)
+    """
+    if one is None or other is None:
+        return one is other
+    scale = 1 + other.abs() if other.ndim == 1 else other.abs() + other.abs().amax(-1, keepdim=True)
+    tolerance = torch.finfo(other.dtype).eps ** (1 / root)
+    return bool(((one - other).abs() <= tolerance * scale).logical_or(one.isnan() & other.isnan()).logical_or(one == other).all())

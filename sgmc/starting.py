@@ -1,14 +1,11 @@
 """What is checked once, before a run starts: that its parts are what they should be, and that a model means what it says."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_tensor
 from sgmc.kernels.base import Kernel
-from sgmc.posteriors import DataPotential
-from sgmc.potentials import Potential, differentiate
+from sgmc.potentials import Potential, agree, differentiate, evaluate
 from sgmc.randomness import normal_like
 
 
@@ -37,7 +34,7 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
         raise ValueError(f"position has {position.shape[1]} coordinates, but the potential has dim = {potential.dim}")
     # A generator of its own: a look at the gradient must not change the draws.
     generator = Generator(position.device).manual_seed(seed)
-    gradient = _evaluate(lambda: potential.stochastic_gradient(position, generator, step=0), position)
+    gradient = evaluate(lambda: potential.stochastic_gradient(position, generator, step=0), position)
     if not isinstance(gradient, Tensor) or gradient.shape != position.shape or gradient.dtype != position.dtype:
         given = f"{tuple(gradient.shape)} {gradient.dtype}" if isinstance(gradient, Tensor) else f"a {type(gradient).__name__}"
         raise ValueError(
@@ -46,44 +43,8 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
     if not torch.isfinite(gradient).all():
         chain = int((~torch.isfinite(gradient).all(-1)).nonzero()[0])
         raise ValueError(f"the gradient at the start is not finite in chain {chain}; start elsewhere, or mend the potential")
-    if isinstance(potential, DataPotential):
-        potential.check_examples(position)
-        check_model(potential.of_few_examples(), position, generator)
-        check_densities(potential, position, generator)
-    else:
-        check_model(potential, position, generator)
-
-
-def check_densities(potential: DataPotential, position: Tensor, generator: Generator) -> None:
-    """Raise a ValueError if a density is zero at the position, or an example's likelihood depends on the others of its minibatch.
-
-    A density of zero has no gradient, so that a sampler that sees gradients alone would walk on outside of a prior's support.
-    Likelihoods are compared near the position, as in :func:`check_model`.
-    """
-    few = torch.arange(min(3, potential.num_examples), device=position.device)
-
-    def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
-        return _evaluate(lambda: potential._log_likelihoods(position, potential.minibatch(indices[None])), position)
-
-    with torch.no_grad():
-        try:
-            densities = {"log_prior": potential.log_prior(position), "log_likelihood": likelihoods(position, few)}
-        except NotImplementedError:
-            return
-        near = position[:1] + 0.1 * (1 + position[:1].abs()) * normal_like(position[:1], generator)
-        among_all, among_fewer = (likelihoods(near, indices)[0] for indices in (few, few[: max(1, len(few) - 1)]))
-    for name, value in densities.items():
-        if not value.isfinite().all():
-            raise ValueError(
-                f"{name} is not finite at the start, but {float(value[~value.isfinite()][0])}: has each parameter with a border, such as a "
-                "scale, its support, and no wider one than its prior? If they are right, start elsewhere"
-            )
-    if not _agree(among_fewer, among_all[: len(among_fewer)]):
-        raise ValueError(
-            f"the log-likelihood of an example depends on the others of its minibatch: that of example 0 is {float(among_fewer[0]):.6g} "
-            f"among {len(among_fewer)} and {float(among_all[0]):.6g} among {len(few)}. Compute it from that example alone: no sum, mean or "
-            "normalisation over the batch, and no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
-        )
+    check_model(potential.of_few_examples(), position, generator)
+    potential.check(position, generator)
 
 
 def check_model(potential: Potential, position: Tensor, generator: Generator) -> None:
@@ -96,7 +57,7 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
     """
     with torch.no_grad():
         try:
-            energy = _evaluate(lambda: potential.energy(position), position)
+            energy = evaluate(lambda: potential.energy(position), position)
         except NotImplementedError:
             return
         chains = len(position)
@@ -114,7 +75,7 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
                 break
         else:  # at the start itself, which is for the kernel to refuse or not
             return
-        if not _agree(_energy_or_none(potential, near.clone()), energy):
+        if not agree(_energy_or_none(potential, near.clone()), energy):
             raise ValueError(
                 "the potential's energy is not the same when it is computed twice at one position: something in it is drawn at random or "
                 "changes, such as dropout in training mode (module.eval() ends that); write it as a function of the position alone"
@@ -122,14 +83,14 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
         for kept in (0, 1):
             others = near.clone()
             others[1 - kept :: 2] = position[1 - kept :: 2]
-            if chains > 1 and not _agree(_energy_or_none(potential, others)[kept::2], energy[kept::2]):
+            if chains > 1 and not agree(_energy_or_none(potential, others)[kept::2], energy[kept::2]):
                 raise ValueError(
                     "the potential's energy of one chain depends on where the other chains are: sum and average over the last axis "
                     "alone, never over the first, which runs over chains"
                 )
         gradient = potential.gradient(near)
         together = potential.energy_and_gradient(near)
-        if not (_agree(together[0], energy) and _agree(together[1], gradient)):
+        if not (agree(together[0], energy) and agree(together[1], gradient)):
             raise ValueError(
                 "the potential's energy_and_gradient does not give what its energy and its gradient give: mend it, or leave it out"
             )
@@ -137,7 +98,7 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
         expected = differentiate(potential.energy, near)[1]
     except RuntimeError:  # it cannot be differentiated
         return
-    if expected.isfinite().all() and gradient.isfinite().all() and not _agree(gradient, expected, root=3):
+    if expected.isfinite().all() and gradient.isfinite().all() and not agree(gradient, expected, root=3):
         chain = int((gradient - expected).abs().amax(-1).argmax())
         place = int((gradient - expected).abs()[chain].argmax())
         raise ValueError(
@@ -169,27 +130,9 @@ def _cut_off(potential: Potential, position: Tensor, direction: Tensor, energy: 
     return bool((odd & found.isfinite()).double().mean() > 0.5)
 
 
-def _evaluate(function: Callable, position: Tensor):
-    try:
-        return function()
-    except NotImplementedError:
-        raise
-    except (RuntimeError, TypeError, IndexError) as error:
-        raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
-
-
 def _energy_or_none(potential: Potential, position: Tensor) -> Tensor | None:
     """Compute the energy at a position that may be no good one."""
     try:
         return potential.energy(position)
     except (ArithmeticError, ValueError, RuntimeError):
         return None
-
-
-def _agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
-    """Tell whether two results are the same up to rounding, relative to the largest number of a chain."""
-    if one is None or other is None:
-        return one is other
-    scale = 1 + other.abs() if other.ndim == 1 else other.abs() + other.abs().amax(-1, keepdim=True)
-    tolerance = torch.finfo(other.dtype).eps ** (1 / root)
-    return bool(((one - other).abs() <= tolerance * scale).logical_or(one.isnan() & other.isnan()).logical_or(one == other).all())

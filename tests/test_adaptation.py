@@ -13,8 +13,8 @@ from torch import Tensor
 from sgmc import sample
 from sgmc.checkpoints import CheckpointError
 from sgmc.flows import baoab
+from sgmc.integrators import draw_momentum
 from sgmc.kernels import HMC, NUTS, SGHMC, Kernel
-from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed

@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
-from sgmc.kernels.momentum import kinetic_energy
+from sgmc.integrators import explicit_euler, kinetic_energy, leapfrog, symplectic_euler
 from sgmc.matrices import Matrix
 from sgmc.targets import Banana, DoubleWell, Gaussian
 

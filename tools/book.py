@@ -37,7 +37,7 @@ from tools.notebooks import from_source
 ROOT = Path(__file__).resolve().parent.parent
 SPACE = 2  # gigabytes that the executed chapters and the pages may need
 # Folders whose files pages show and link to, from where the pages are made.
-SHOWN = ("sgmc", "benchmarks", "lab", "book/_static")
+SHOWN = ("sgmc", "booklib", "benchmarks", "lab", "book/_static")
 
 
 def chapters(root: Path = ROOT) -> list[Path]:
@@ -78,8 +78,8 @@ def code_hash(notebook: nbformat.NotebookNode, environment: str = "") -> str:
 def environment_hash(root: Path = ROOT) -> str:
     """Hash what chapters depend on and their own text does not show."""
     files = [
-        *(file for folder in ("sgmc", "experiments", "benchmarks") for file in sorted((root / folder).rglob("*.py"))),
-        *sorted((root / "sgmc").rglob("*.mplstyle")),
+        *(file for folder in ("sgmc", "booklib", "experiments", "benchmarks") for file in sorted((root / folder).rglob("*.py"))),
+        *sorted((root / "booklib").rglob("*.mplstyle")),
         *sorted((root / "book" / "results").glob("*.json")),
         root / "requirements.txt",
         root / "constraints.txt",

@@ -9,10 +9,9 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_dims, check_positive
-from sgmc.integrators import leapfrog
+from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.metropolis import Guarded, accept, remark_rejections
-from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
 

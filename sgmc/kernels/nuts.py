@@ -8,10 +8,10 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_dims, check_positive
+from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.metropolis import Guarded
-from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential

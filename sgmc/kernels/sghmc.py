@@ -11,8 +11,8 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_dims, check_instance, check_non_negative, check_positive, check_step_size
 from sgmc.compiling import CompiledInPlace
+from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.noise import OnlineNoise, injected_root
 from sgmc.potentials import Potential

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 
 from sgmc import flows
 from sgmc.checks import check_choice, check_count, check_dims, check_positive
+from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential

@@ -7,7 +7,8 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_instance, check_tensor
 from sgmc.minibatches import Fresh, MinibatchRule
-from sgmc.potentials import Kind, Potential, check_fits, differentiate, no_noise
+from sgmc.potentials import Kind, Potential, agree, check_fits, differentiate, evaluate, no_noise
+from sgmc.randomness import normal_like
 
 
 def draw_precision(weights: Tensor, hyperprior: tuple[float, float], generator: Generator) -> Tensor:
@@ -169,6 +170,42 @@ class DataPotential(Potential):
         over_examples = torch.func.vmap(torch.func.grad(log_likelihood), (None, *[0] * len(batch)))
         batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
         return torch.func.vmap(over_examples)(position, *batch)
+
+    def check(self, position: Tensor, generator: Generator) -> None:
+        """Look at the data, and at the densities of a few examples.
+
+        A density of zero has no gradient, so that a sampler that sees gradients alone would walk on outside of a prior's support.
+        Likelihoods are compared near the position, as by :func:`sgmc.starting.check_model`.
+
+        Raises:
+            ValueError: if an example has a NaN or an infinity and a log-likelihood that is not finite, a density is zero at the position,
+                or an example's likelihood depends on the others of its minibatch.
+        """
+        self.check_examples(position)
+        few = torch.arange(min(3, self.num_examples), device=position.device)
+
+        def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
+            return evaluate(lambda: self._log_likelihoods(position, self.minibatch(indices[None])), position)
+
+        with torch.no_grad():
+            try:
+                densities = {"log_prior": self.log_prior(position), "log_likelihood": likelihoods(position, few)}
+            except NotImplementedError:
+                return
+            near = position[:1] + 0.1 * (1 + position[:1].abs()) * normal_like(position[:1], generator)
+            among_all, among_fewer = (likelihoods(near, indices)[0] for indices in (few, few[: max(1, len(few) - 1)]))
+        for name, value in densities.items():
+            if not value.isfinite().all():
+                raise ValueError(
+                    f"{name} is not finite at the start, but {float(value[~value.isfinite()][0])}: has each parameter with a border, "
+                    "such as a scale, its support, and no wider one than its prior? If they are right, start elsewhere"
+                )
+        if not agree(among_fewer, among_all[: len(among_fewer)]):
+            raise ValueError(
+                f"the log-likelihood of an example depends on the others of its minibatch: that of example 0 is "
+                f"{float(among_fewer[0]):.6g} among {len(among_fewer)} and {float(among_all[0]):.6g} among {len(few)}. Compute it from that "
+                "example alone: no sum, mean or normalisation over the batch, and no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
+            )
 
     def of_few_examples(self) -> "HeldMinibatch":
         """Hold the first three examples, on which a look at the model costs little."""

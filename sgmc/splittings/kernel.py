@@ -9,8 +9,8 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_dims
 from sgmc.flows import Flow, advance, check_flows
+from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
 

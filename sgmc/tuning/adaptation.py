@@ -12,10 +12,9 @@ from torch.utils._pytree import tree_map_only
 
 from sgmc.checkpoints import Checkpoint
 from sgmc.checks import check_count
-from sgmc.integrators import leapfrog
+from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
 from sgmc.kernels.metropolis import Guarded
-from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed

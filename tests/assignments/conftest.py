@@ -22,6 +22,7 @@ def course(tmp_path_factory):
     shutil.copy(ROOT / "book" / "assignments" / "checks.py", folder)
     shutil.copytree(ROOT / "book" / "assignments" / "student", folder / "student")
     (root / "sgmc").mkdir()
+    (root / "booklib").mkdir()
     for name in ("requirements.txt", "constraints.txt", "LICENSE"):
         shutil.copy(ROOT / name, root)
     edition.release(root / "student", root)

@@ -306,7 +306,7 @@ def test_the_student_edition_holds_what_a_student_needs_and_no_more(course):
     assert "raise NotImplementedError()" in notebook and "YOUR ANSWER HERE" in notebook
     for secret in ("SOLUTION", "HIDDEN", "7919", "2 * x", "Because", "thrice five"):
         assert secret not in notebook
-    for name in ("README.md", "Makefile", "requirements.txt", "sgmc", "assignment_1/checks.py", "assignment_1/data.csv"):
+    for name in ("README.md", "Makefile", "requirements.txt", "sgmc", "booklib", "assignment_1/checks.py", "assignment_1/data.csv"):
         assert (student / name).exists()
 
 

@@ -37,7 +37,7 @@ def lines(item):
 @functools.cache
 def public():
     """Read what anybody may see: the package, the chapters, and what the assignments themselves show."""
-    sources = [*(ROOT / "sgmc").rglob("*.py"), *book.chapters(), *(ROOT / "book").glob("*/*.md")]
+    sources = [*(ROOT / "sgmc").rglob("*.py"), *(ROOT / "booklib").rglob("*.py"), *book.chapters(), *(ROOT / "book").glob("*/*.md")]
     return "\n".join([path.read_text() for path in sources] + ["\n".join(lines(item)[1]) for item in pairs.assignments()])
 
 

@@ -1,15 +1,7 @@
-"""Faults that an expert might make, room by room, to see how sharp the tests are: ``python -m tests.faults`` plants them one at a time."""
+"""Faults that an expert might make, to see how sharp the tests are: ``python -m tests.faults`` plants them one at a time."""
 
-from tests.faults import approximations, coursework, experiments, foundations, kernels, lab, posteriors, running, tools
+from pathlib import Path
 
-FAULTS = [
-    *foundations.FAULTS,
-    *posteriors.FAULTS,
-    *kernels.FAULTS,
-    *approximations.FAULTS,
-    *running.FAULTS,
-    *experiments.FAULTS,
-    *tools.FAULTS,
-    *lab.FAULTS,
-    *coursework.FAULTS,
-]
+from tests.faults.planting import read_faults
+
+FAULTS = read_faults(Path(__file__).with_name("faults.txt"))

@@ -21,24 +21,74 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 600  # of the processor, for the tests of one fault: many times what they take
-IMPORTED = ["pytest", "torch", "torchvision", "scipy.stats", "nbformat", "jupytext"]  # what the tests import and no fault is in
+IMPORTED = [
+    "pytest",
+    "torch",
+    "torchvision",
+    "scipy.stats",
+    "nbformat",
+    "jupytext",
+]  # what the tests import and no fault is in
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault that an expert might make: a piece of a file, which is there once, and what is put in its place."""
+    """A fault that an expert might make: a piece of a function, which is there once, and what is put in its place."""
 
+    module: str  #: such as "sgmc.kernels.hmc"
+    function: str  #: such as "HMC.step"
     what: str  #: a short sentence, by which the fault is known
-    text: str
+    text: str  #: as ``ast.unparse`` writes the function
     instead: str
-    file: str
     tests: str  #: which should see it: arguments of pytest with blanks between them, the cheap ones first
-    survives: str = ""  #: why no test can see it
 
     @property
     def name(self) -> str:
         """Name the fault by its place and its sentence."""
-        return f"{self.file}: {self.what}"
+        return f"{self.module}.{self.function}: {self.what}"
+
+    @property
+    def file(self) -> str:
+        """Name the file in which it is."""
+        return self.module.replace(".", "/") + ".py"
+
+    def planted_in(self, source: str) -> str:
+        """Plant it in the source of its module, whose comments go.
+
+        Raises:
+            ValueError: if there is no such function, or its text is not in it exactly once.
+            SyntaxError: if what it makes of the function is no Python.
+        """
+        tree = ast.parse(source)
+        body, places = tree.body, []
+        for name in self.function.split("."):
+            places = [(body, number) for number, node in enumerate(body) if getattr(node, "name", None) == name]
+            if not places:
+                raise ValueError(f"{self.name}: there is no such function; bring it up to date")
+            body = places[-1][0][places[-1][1]].body
+        block, number = places[-1]
+        right = ast.unparse(block[number])
+        if (count := right.count(self.text)) != 1:
+            raise ValueError(f"{self.name}: its text is there {count} times, not once; bring it up to date")
+        block[number : number + 1] = ast.parse(right.replace(self.text, self.instead)).body
+        return ast.unparse(tree)
+
+
+def read_faults(path: Path) -> list[Fault]:
+    """Read a list of faults, whose head says how it is written."""
+    found, parts, module, tests = [], {}, "", ""
+    for line in [*path.read_text().splitlines(), "@"]:
+        if line[:2] in ("- ", "+ "):
+            parts.setdefault(line[0], []).append(line[2:])
+            continue
+        if parts:
+            found.append(Fault(module, function, what, "\n".join(parts["-"]), "\n".join(parts.get("+", [])), tests))
+            parts = {}
+        if line.startswith("@ "):
+            module, tests = line[2:].split(" ", 1)
+        elif line and line[0] not in "#@":
+            function, what = line.split(": ", 1)
+    return found
 
 
 class Verdict(NamedTuple):
@@ -55,7 +105,10 @@ class NoVerdictError(RuntimeError):
 def copy_tree(source: Path, target: Path) -> None:
     """Copy what git knows of a tree, and what is new there and not ignored."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=source, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=source,
+        capture_output=True,
+        check=True,
     )
     for name in sorted(set(listed.stdout.decode().split("\0"))):
         if (source / name).is_file():
@@ -75,7 +128,9 @@ def run_tests(tree: Path, tests: str, seconds: int | None = SECONDS) -> str:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_run_pytest, args=(tree, tests.split(), seconds, sender))
+    process = context.Process(
+        target=_run_pytest, args=(tree, tests.split(), seconds, sender)
+    )
     process.start()
     sender.close()
     try:
@@ -105,11 +160,21 @@ class _Failed:
             self.name = report.nodeid.partition("[")[0]
 
 
-def _run_pytest(tree: Path, tests: list[str], seconds: int | None, sender: Connection) -> None:
-    sys.path[:] = [str(tree), *(path for path in sys.path if Path(path).resolve() != ROOT)]
+def _run_pytest(
+    tree: Path, tests: list[str], seconds: int | None, sender: Connection
+) -> None:
+    sys.path[:] = [
+        str(tree),
+        *(path for path in sys.path if Path(path).resolve() != ROOT),
+    ]
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]  # the tree has its own
-    os.environ |= {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    os.environ |= {
+        "PYTHONPATH": str(tree),
+        "OMP_NUM_THREADS": "1",
+        "TQDM_DISABLE": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     os.chdir(tree)
     if seconds is not None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10))
@@ -119,7 +184,10 @@ def _run_pytest(tree: Path, tests: list[str], seconds: int | None, sender: Conne
         for descriptor in (1, 2):
             os.dup2(output.fileno(), descriptor)
         failed = _Failed()
-        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:tools.executed", *tests], plugins=[failed])
+        status = pytest.main(
+            ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:tools.executed", *tests],
+            plugins=[failed],
+        )
         sys.stdout.flush()
         output.seek(0)
         sender.send((status, failed.name, output.read()[-2000:]))
@@ -136,7 +204,9 @@ def planted(fault: Fault, tree: Path) -> Iterator[None]:
     path = tree / fault.file
     right, times = path.read_text(), path.stat()
     if (number := right.count(fault.text)) != 1:
-        raise ValueError(f"{fault.name}: its text is there {number} times, not once; bring it up to date")
+        raise ValueError(
+            f"{fault.name}: its text is there {number} times, not once; bring it up to date"
+        )
     wrong = right.replace(fault.text, fault.instead)
     if path.suffix == ".py":
         ast.parse(wrong)  # what is no Python would be seen by any test
@@ -157,7 +227,9 @@ def try_fault(fault: Fault, tree: Path) -> Verdict:
     started = time.monotonic()
     with planted(fault, tree):
         seen_by = run_tests(tree, fault.tests)
-    if seen_by and _fails(tree, seen_by if seen_by.partition("::")[0] in fault.tests else fault.tests):
+    if seen_by and _fails(
+        tree, seen_by if seen_by.partition("::")[0] in fault.tests else fault.tests
+    ):
         raise NoVerdictError(f"{seen_by} fails without the fault too: mend that first")
     return Verdict(seen_by, time.monotonic() - started)
 

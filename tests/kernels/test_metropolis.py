@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from sgmc.checks import check_count, check_positive
+from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels.metropolis import accept
-from sgmc.kernels.momentum import draw_momentum, kinetic_energy
 from sgmc.matrices import Matrix
 from sgmc.randomness import normal_like
 from tests.checks import assert_covariance, z_bound

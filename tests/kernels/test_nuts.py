@@ -10,9 +10,8 @@ import torch
 
 from booklib.diagnostics import expectation, inverse_transform_samples
 from sgmc import sample
-from sgmc.integrators import leapfrog
+from sgmc.integrators import draw_momentum, leapfrog
 from sgmc.kernels import NUTS
-from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential

@@ -11,8 +11,8 @@ import torch
 
 from booklib.diagnostics import expectation, inverse_transform_samples
 from sgmc import sample
+from sgmc.integrators import draw_momentum
 from sgmc.kernels import NUTS, SGNUTS
-from sgmc.kernels.momentum import draw_momentum
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.posteriors import LinearRegression

@@ -12,7 +12,7 @@ from nbgrader.apps import NbGraderAPI
 from nbgrader.dbutil import ALEMBIC_DIR
 from traitlets.config import Config
 
-from tools.coursework.pairs import ROOT, assignments
+from tools.coursework.pairs import PACKAGES, ROOT, assignments
 
 
 @functools.cache
@@ -57,7 +57,8 @@ def release(target: Path, root: Path = ROOT) -> None:
             succeed(api.generate_assignment(item.name, force=True))
         shutil.copytree(Path(folder) / "release", target)
     shutil.copytree(root / "book" / "assignments" / "student", target, dirs_exist_ok=True)
-    shutil.copytree(root / "sgmc", target / "sgmc", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in PACKAGES:
+        shutil.copytree(root / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("requirements.txt", "constraints.txt", "LICENSE"):
         shutil.copy(root / name, target)
     print(f"The student edition is at {target}")

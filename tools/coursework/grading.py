@@ -23,7 +23,7 @@ from tools.coursework import confinement, judge
 from tools.coursework.blocks import visible
 from tools.coursework.edition import course, succeed
 from tools.coursework.judge import Limits, Outcome
-from tools.coursework.pairs import ROOT, assignments, task_of
+from tools.coursework.pairs import PACKAGES, ROOT, assignments, task_of
 from tools.coursework.results import export, read_remarks
 from tools.coursework.roster import enrol
 from tools.coursework.submissions import Submission, collect
@@ -56,7 +56,8 @@ def library(root: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         tools = Path(name) / "tools" / "coursework"
         tools.mkdir(parents=True)
-        shutil.copytree(root / "sgmc", Path(name) / "sgmc", ignore=shutil.ignore_patterns("__pycache__"))
+        for package in PACKAGES:
+            shutil.copytree(root / package, Path(name) / package, ignore=shutil.ignore_patterns("__pycache__"))
         (tools.parent / "__init__.py").touch()
         for file in PUPILS:
             shutil.copy(Path(__file__).with_name(file), tools)

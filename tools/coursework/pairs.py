@@ -8,6 +8,7 @@ import nbformat
 from tools.notebooks import from_source
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("sgmc", "booklib")  # what the assignments import
 
 
 class Assignment(NamedTuple):

@@ -35,7 +35,7 @@ HARMLESS_NAMES = set(
     "json logging math numbers operator pprint random re statistics string textwrap time typing warnings "
     "os.path os.cpu_count os.linesep os.makedirs os.sep sys.float_info sys.getsizeof sys.maxsize sys.version sys.version_info sys.platform "
     "sys.stdout.write sys.stdout.flush types.SimpleNamespace IPython.display "
-    "arviz checks einops matplotlib mlxtend mpl_toolkits numba numpy pandas pathlib scipy seaborn sgmc sklearn torch "
+    "arviz booklib checks einops matplotlib mlxtend mpl_toolkits numba numpy pandas pathlib scipy seaborn sgmc sklearn torch "
     "torch.utils.data torchvision tqdm".split()
 )
 SUSPICIOUS_NAMES = set(
