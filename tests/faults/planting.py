@@ -76,7 +76,7 @@ class Fault:
 
 def read_faults(path: Path) -> list[Fault]:
     """Read a list of faults, whose head says how it is written."""
-    found, parts, module, tests = [], {}, "", ""
+    found, parts, module, tests, function, what = [], {}, "", "", "", ""
     for line in [*path.read_text().splitlines(), "@"]:
         if line[:2] in ("- ", "+ "):
             parts.setdefault(line[0], []).append(line[2:])
