@@ -1,16 +1,21 @@
-"""Eleven posteriors of posteriordb, sampled and compared with their published means and standard deviations.
+"""Eleven posteriors of posteriordb, sampled and compared with their published means and
+standard deviations.
 
-usage: python -m benchmarks.posteriordb [--only NAME ...] [--chains 10] [--warm-up 500] [--draws 1000] [--seed 0]
+usage: python -m benchmarks.posteriordb [--only NAME ...] [--chains 10] [--warm-up 500]
+[--draws 1000] [--seed 0]
 
-posteriordb (Magnusson et al., 2024) holds posteriors with 10,000 reference draws each. ``posteriordb.json`` beside this file has data and
-what the reference draws say: means, standard deviations, and the Monte Carlo errors of both (ArviZ's, of the draws at the commit that the
-file names). Of a Gaussian linear regression only n, XᵀX, Xᵀy and yᵀy are kept: the density depends on nothing else, and but for the last
-digit they are exact. Simulated data are rounded to six decimals.
+posteriordb (Magnusson et al., 2024) holds posteriors with 10,000 reference draws each.
+``posteriordb.json`` beside this file has data and what the reference draws say: means,
+standard deviations, and the Monte Carlo errors of both (ArviZ's, of the draws at the
+commit that the file names). Of a Gaussian linear regression only n, XᵀX, Xᵀy and yᵀy
+are kept: the density depends on nothing else, and but for the last digit they are
+exact. Simulated data are rounded to six decimals.
 
-Each density is written here anew, from the model's description, in coordinates without constraints. Chains start from U(−2, 2) in these
-coordinates, as Stan's do, are warmed up by ``adapt`` and drawn from by ``NUTS``; one of them, ``MovingAverage``, starts from a smaller box.
-From two posteriors ``SGHMC`` draws as well. A run of all of them is written to ``book/results/posteriordb.json``.
-"""
+Each density is written here anew, from the model's description, in coordinates without
+constraints. Chains start from U(−2, 2) in these coordinates, as Stan's do, are warmed
+up by ``adapt`` and drawn from by ``NUTS``; one of them, ``MovingAverage``, starts from
+a smaller box. From two posteriors ``SGHMC`` draws as well. A run of all of them is
+written to ``book/results/posteriordb.json``."""
 
 import argparse
 import hashlib
@@ -37,7 +42,8 @@ from sgmc.tuning import adapt
 FILE = Path(__file__).with_suffix(".json")
 STORE = json.loads(FILE.read_text())
 
-# Constraints: from coordinates x, (chains, k), to a parameter, (chains, k), and log|det ∂parameter/∂x|, (chains,).
+# Constraints: from coordinates x, (chains, k), to a parameter, (chains, k), and log|det
+# ∂parameter/∂x|, (chains,).
 
 
 def real(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -56,7 +62,9 @@ def unit(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def ordered(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Map to increasing numbers: the first is free, and the logarithms of the gaps are."""
+    """Map to increasing numbers: the first is free, and the logarithms of the gaps
+    are.
+    """
     return torch.cat([x[:, :1], x[:, 1:].exp()], -1).cumsum(-1), x[:, 1:].sum(-1)
 
 
@@ -66,15 +74,21 @@ def positive_ordered(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def below_one(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Map to two positive numbers with a sum below 1: p₁ = u₁, p₂ = (1 − u₁)u₂ with u between 0 and 1."""
+    """Map to two positive numbers with a sum below 1: p₁ = u₁, p₂ = (1 − u₁)u₂ with u
+    between 0 and 1.
+    """
     u, log_jacobian = unit(x)
-    return torch.stack([u[:, 0], (1 - u[:, 0]) * u[:, 1]], -1), log_jacobian + logsigmoid(-x[:, 0])
+    return torch.stack(
+        [u[:, 0], (1 - u[:, 0]) * u[:, 1]], -1
+    ), log_jacobian + logsigmoid(-x[:, 0])
 
 
 # Log densities, each without what does not depend on the parameters.
 
 
-def normal(value: Tensor, mean: Tensor | float = 0.0, std: Tensor | float = 1.0) -> Tensor:
+def normal(
+    value: Tensor, mean: Tensor | float = 0.0, std: Tensor | float = 1.0
+) -> Tensor:
     """Compute log N(value | mean, std²), element by element."""
     return -0.5 * ((value - mean) / std) ** 2 - torch.as_tensor(std).log()
 
@@ -90,10 +104,12 @@ def gamma(value: Tensor, shape: float, rate: float) -> Tensor:
 
 
 class Model(Potential):
-    """A posterior of posteriordb: parameters under constraints, their log density, and what is published of it.
+    """A posterior of posteriordb: parameters under constraints, their log density, and
+    what is published of it.
 
-    A subclass names the parameters with their constraint and number in ``constraints``, and writes ``log_density``; where the reference
-    lists other quantities than the parameters, ``quantities`` as well. Each parameter is ``(chains, number)``.
+    A subclass names the parameters with their constraint and number in ``constraints``,
+    and writes ``log_density``; where the reference lists other quantities than the
+    parameters, ``quantities`` as well. Each parameter is ``(chains, number)``.
 
     Example:
         >>> model = EightSchools()
@@ -107,18 +123,32 @@ class Model(Potential):
 
     def __init__(self):
         content = STORE["posteriors"][self.name]
-        self.data = {key: torch.tensor(value, dtype=torch.float64) for key, value in content["data"].items()}
+        self.data = {
+            key: torch.tensor(value, dtype=torch.float64)
+            for key, value in content["data"].items()
+        }
         self.published = content["published"]
         self.dim = sum(number for _, number in self.constraints.values())
 
     def parameters(self, position: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Map coordinates ``(chains, dim)`` to the parameters by name, and the logarithm of the Jacobian determinant ``(chains,)``."""
+        """Map coordinates ``(chains, dim)`` to the parameters by name, and the
+        logarithm of the Jacobian determinant ``(chains,)``.
+        """
         pieces = position.split([number for _, number in self.constraints.values()], -1)
-        mapped = {name: constrain(x) for (name, (constrain, _)), x in zip(self.constraints.items(), pieces, strict=True)}
-        return {name: value for name, (value, _) in mapped.items()}, sum(log_jacobian for _, log_jacobian in mapped.values())
+        mapped = {
+            name: constrain(x)
+            for (name, (constrain, _)), x in zip(
+                self.constraints.items(), pieces, strict=True
+            )
+        }
+        return {name: value for name, (value, _) in mapped.items()}, sum(
+            log_jacobian for _, log_jacobian in mapped.values()
+        )
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute U(θ), the negative log density of the coordinates: that of the parameters, times the Jacobian determinant."""
+        """Compute U(θ), the negative log density of the coordinates: that of the
+        parameters, times the Jacobian determinant.
+        """
         values, log_jacobian = self.parameters(position)
         return -(self.log_density(**values) + log_jacobian)
 
@@ -131,7 +161,9 @@ class Model(Potential):
         return list(parameters.values())
 
     def named(self, position: Tensor) -> Tensor:
-        """Map coordinates ``(chains, dim)`` to the quantities of ``published["names"]``, ``(chains, quantities)``."""
+        """Map coordinates ``(chains, dim)`` to the quantities of
+        ``published["names"]``, ``(chains, quantities)``.
+        """
         return torch.cat(self.quantities(**self.parameters(position)[0]), -1)
 
 
@@ -170,14 +202,18 @@ class ElectionStudy(Regression):
 
 
 class Mesquite(Regression):
-    """Logarithm of the weight of 46 mesquite bushes on those of their volume, area, shape, height and density, and their group."""
+    """Logarithm of the weight of 46 mesquite bushes on those of their volume, area,
+    shape, height and density, and their group.
+    """
 
     name = "mesquite-logmesquite_logvas"
     constraints = {"beta": (real, 7), "sigma": (positive, 1)}
 
 
 class AutoRegression(Regression):
-    """yₜ ~ N(α + Σβₖyₜ₋ₖ, σ²) with five lags: α, βₖ ~ N(0, 10²), σ ~ Cauchy⁺(0, 2.5)."""
+    """yₜ ~ N(α + Σβₖyₜ₋ₖ, σ²) with five lags: α, βₖ ~ N(0, 10²), σ ~ Cauchy⁺(0,
+    2.5).
+    """
 
     name = "arK-arK"
     constraints = {"beta": (real, 6), "sigma": (positive, 1)}
@@ -188,7 +224,9 @@ class AutoRegression(Regression):
 
 
 class EightSchools(Model):
-    """Effects of coaching: yⱼ ~ N(θⱼ, σⱼ²), θⱼ = μ + τηⱼ, ηⱼ ~ N(0, 1), μ ~ N(0, 5²), τ ~ Cauchy⁺(0, 5)."""
+    """Effects of coaching: yⱼ ~ N(θⱼ, σⱼ²), θⱼ = μ + τηⱼ, ηⱼ ~ N(0, 1), μ ~ N(0, 5²), τ
+    ~ Cauchy⁺(0, 5).
+    """
 
     name = "eight_schools-eight_schools_noncentered"
     constraints = {"eta": (real, 8), "mu": (real, 1), "tau": (positive, 1)}
@@ -196,7 +234,12 @@ class EightSchools(Model):
     def log_density(self, eta, mu, tau):
         """Compute log p(y, η, μ, τ)."""
         likelihood = normal(self.data["y"], mu + tau * eta, self.data["sigma"]).sum(-1)
-        return likelihood + normal(eta).sum(-1) + normal(mu, 0, 5.0).sum(-1) + cauchy(tau, 5.0).sum(-1)
+        return (
+            likelihood
+            + normal(eta).sum(-1)
+            + normal(mu, 0, 5.0).sum(-1)
+            + cauchy(tau, 5.0).sum(-1)
+        )
 
     def quantities(self, eta, mu, tau):
         """List θ, μ and τ."""
@@ -204,7 +247,8 @@ class EightSchools(Model):
 
 
 def recursion(decay: Tensor, inputs: Tensor) -> Tensor:
-    """Solve hₜ = decay·hₜ₋₁ + inputsₜ from h₀ = 0, by doubling: 1/(1 − aL) = (1 + aL)(1 + a²L²)(1 + a⁴L⁴)… with the lag L.
+    """Solve hₜ = decay·hₜ₋₁ + inputsₜ from h₀ = 0, by doubling: 1/(1 − aL) = (1 + aL)(1
+    + a²L²)(1 + a⁴L⁴)… with the lag L.
 
     Args:
         decay: ``(chains, 1)``.
@@ -225,22 +269,33 @@ def recursion(decay: Tensor, inputs: Tensor) -> Tensor:
 
 
 class MovingAverage(Model):
-    """ARMA(1, 1): eₜ = yₜ − μ − φyₜ₋₁ − θeₜ₋₁ ~ N(0, σ²), with y₀ = μ, e₀ = 0; μ ~ N(0, 10²), φ, θ ~ N(0, 2²), σ ~ Cauchy⁺(0, 2.5).
+    """ARMA(1, 1): eₜ = yₜ − μ − φyₜ₋₁ − θeₜ₋₁ ~ N(0, σ²), with y₀ = μ, e₀ = 0; μ ~ N(0,
+    10²), φ, θ ~ N(0, 2²), σ ~ Cauchy⁺(0, 2.5).
 
-    Where |θ| > 1 the errors grow as |θ|ᵗ over 200 times. Of ten starts from U(−2, 2) four had an energy of 10²⁹ to 10⁷⁸, and no step size
-    suits such a chain and the others, so that chains start from U(−½, ½).
-    """
+    Where |θ| > 1 the errors grow as |θ|ᵗ over 200 times. Of ten starts from U(−2, 2)
+    four had an energy of 10²⁹ to 10⁷⁸, and no step size suits such a chain and the
+    others, so that chains start from U(−½, ½)."""
 
     name = "arma-arma11"
     half_width = 0.5
-    constraints = {"mu": (real, 1), "phi": (real, 1), "theta": (real, 1), "sigma": (positive, 1)}
+    constraints = {
+        "mu": (real, 1),
+        "phi": (real, 1),
+        "theta": (real, 1),
+        "sigma": (positive, 1),
+    }
 
     def log_density(self, mu, phi, theta, sigma):
         """Compute Σ log N(eₜ | 0, σ²) and the prior."""
         y = self.data["y"]
         before = torch.cat([mu, y[:-1].expand(len(mu), -1)], -1)
         errors = recursion(-theta, y - mu - phi * before)
-        prior = normal(mu, 0, 10.0) + normal(phi, 0, 2.0) + normal(theta, 0, 2.0) + cauchy(sigma, 2.5)
+        prior = (
+            normal(mu, 0, 10.0)
+            + normal(phi, 0, 2.0)
+            + normal(theta, 0, 2.0)
+            + cauchy(sigma, 2.5)
+        )
         return normal(errors, 0, sigma).sum(-1) + prior.sum(-1)
 
 
@@ -267,7 +322,8 @@ class Garch(Model):
 
 
 class HiddenMarkov(Model):
-    """Two hidden states: yₜ ~ N(μ_z, 1), P(z → 1) = θ_z; θ ~ U(0, 1), 0 < μ₁ < μ₂, μ₁ ~ N(3, 1), μ₂ ~ N(10, 1).
+    """Two hidden states: yₜ ~ N(μ_z, 1), P(z → 1) = θ_z; θ ~ U(0, 1), 0 < μ₁ < μ₂, μ₁ ~
+    N(3, 1), μ₂ ~ N(10, 1).
 
     The first state has weight one either way.
     """
@@ -281,7 +337,9 @@ class HiddenMarkov(Model):
         emission = normal(self.data["y"][:, None], mu[:, None])  # (chains, T, state)
         steps = log_product(transition[:, None] + emission[:, 1:, None, :])
         likelihood = (emission[:, 0, :, None] + steps).logsumexp((1, 2))
-        return likelihood + normal(mu, torch.tensor([3.0, 10.0], dtype=mu.dtype)).sum(-1)
+        return likelihood + normal(mu, torch.tensor([3.0, 10.0], dtype=mu.dtype)).sum(
+            -1
+        )
 
     def quantities(self, theta, mu):
         """List the probabilities from either state, and μ."""
@@ -289,38 +347,51 @@ class HiddenMarkov(Model):
 
 
 def log_product(matrices: Tensor) -> Tensor:
-    """Multiply a row of matrices that are given by the logarithms of their elements, ``(chains, T, K, K)`` → ``(chains, K, K)``, in pairs.
+    """Multiply a row of matrices that are given by the logarithms of their elements,
+    ``(chains, T, K, K)`` → ``(chains, K, K)``, in pairs.
 
     Example:
-        >>> log_product(torch.tensor([2.0, 3.0, 4.0]).log().reshape(1, 3, 1, 1)).exp().round()
+        >>> log_product(
+        ...     torch.tensor([2.0, 3.0, 4.0]).log().reshape(1, 3, 1, 1)
+        ... ).exp().round()
         tensor([[[24.]]])
     """
     while (length := matrices.shape[1]) > 1:
         even = length - length % 2
-        pairs = torch.logsumexp(matrices[:, :even:2, :, :, None] + matrices[:, 1:even:2, None, :, :], -2)
+        pairs = torch.logsumexp(
+            matrices[:, :even:2, :, :, None] + matrices[:, 1:even:2, None, :, :], -2
+        )
         matrices = torch.cat([pairs, matrices[:, even:]], 1)
     return matrices[:, 0]
 
 
 class Mixture(Model):
-    """yᵢ ~ wN(μ₁, σ₁²) + (1 − w)N(μ₂, σ₂²): μ ~ N(0, 2²) with μ₁ < μ₂, σ ~ N⁺(0, 2²), w ~ Beta(5, 5)."""
+    """yᵢ ~ wN(μ₁, σ₁²) + (1 − w)N(μ₂, σ₂²): μ ~ N(0, 2²) with μ₁ < μ₂, σ ~ N⁺(0, 2²), w
+    ~ Beta(5, 5).
+    """
 
     name = "low_dim_gauss_mix-low_dim_gauss_mix"
     constraints = {"mu": (ordered, 2), "sigma": (positive, 2), "weight": (unit, 1)}
 
     def log_likelihood(self, y, mu, sigma, weight):
         """Compute log p(yᵢ | μ, σ, w) of observations ``(..., n)``, for every chain."""
-        first, second = (normal(y, mu[:, k : k + 1], sigma[:, k : k + 1]) for k in range(2))
+        first, second = (
+            normal(y, mu[:, k : k + 1], sigma[:, k : k + 1]) for k in range(2)
+        )
         return torch.logaddexp(weight.log() + first, torch.log1p(-weight) + second)
 
     def log_prior(self, mu, sigma, weight):
         """Compute log p(μ, σ, w)."""
         weights = 4 * (weight.log() + torch.log1p(-weight))
-        return normal(mu, 0, 2.0).sum(-1) + normal(sigma, 0, 2.0).sum(-1) + weights.sum(-1)
+        return (
+            normal(mu, 0, 2.0).sum(-1) + normal(sigma, 0, 2.0).sum(-1) + weights.sum(-1)
+        )
 
     def log_density(self, mu, sigma, weight):
         """Compute log p(y, μ, σ, w)."""
-        return self.log_likelihood(self.data["y"], mu, sigma, weight).sum(-1) + self.log_prior(mu, sigma, weight)
+        return self.log_likelihood(self.data["y"], mu, sigma, weight).sum(
+            -1
+        ) + self.log_prior(mu, sigma, weight)
 
     def with_minibatches(self, batch_size: int) -> Posterior:
         """Make the same target, seen through minibatches."""
@@ -332,19 +403,33 @@ class Mixture(Model):
         def log_likelihood(position, y):
             return self.log_likelihood(y, **self.parameters(position)[0])
 
-        return Posterior(log_prior, log_likelihood, (self.data["y"],), batch_size=batch_size, dim=self.dim)
+        return Posterior(
+            log_prior,
+            log_likelihood,
+            (self.data["y"],),
+            batch_size=batch_size,
+            dim=self.dim,
+        )
 
 
-def cholesky(x: Tensor, alpha: Tensor, rho: Tensor, diagonal: Tensor | float) -> tuple[Tensor, Tensor]:
-    """Factorise the covariance α²exp(−½(xᵢ − xⱼ)²/ρ²) + diagonal: the factor ``(chains, n, n)``, and whether rounding let it exist."""
+def cholesky(
+    x: Tensor, alpha: Tensor, rho: Tensor, diagonal: Tensor | float
+) -> tuple[Tensor, Tensor]:
+    """Factorise the covariance α²exp(−½(xᵢ − xⱼ)²/ρ²) + diagonal: the factor ``(chains,
+    n, n)``, and whether rounding let it exist.
+    """
     squares = (x[:, None] - x) ** 2
     covariance = (alpha**2)[..., None] * torch.exp(-0.5 * squares / (rho**2)[..., None])
-    factor, failed = torch.linalg.cholesky_ex(covariance + diagonal * torch.eye(len(x), dtype=x.dtype))
+    factor, failed = torch.linalg.cholesky_ex(
+        covariance + diagonal * torch.eye(len(x), dtype=x.dtype)
+    )
     return factor, failed == 0
 
 
 class GaussianProcess(Model):
-    """y ~ N(0, K + σI), K of a squared-exponential kernel: ρ ~ Gamma(25, 4), α ~ N⁺(0, 2²), σ ~ N⁺(0, 1), a variance by its place."""
+    """y ~ N(0, K + σI), K of a squared-exponential kernel: ρ ~ Gamma(25, 4), α ~ N⁺(0,
+    2²), σ ~ N⁺(0, 1), a variance by its place.
+    """
 
     name = "gp_pois_regr-gp_regr"
     constraints = {"rho": (positive, 1), "alpha": (positive, 1), "sigma": (positive, 1)}
@@ -352,14 +437,20 @@ class GaussianProcess(Model):
     def log_density(self, rho, alpha, sigma):
         """Compute log p(y, ρ, α, σ)."""
         factor, exists = cholesky(self.data["x"], alpha, rho, sigma[..., None])
-        whitened = torch.linalg.solve_triangular(factor, self.data["y"][:, None], upper=False)[..., 0]
-        likelihood = (normal(whitened) - factor.diagonal(dim1=-2, dim2=-1).log()).sum(-1)
+        whitened = torch.linalg.solve_triangular(
+            factor, self.data["y"][:, None], upper=False
+        )[..., 0]
+        likelihood = (normal(whitened) - factor.diagonal(dim1=-2, dim2=-1).log()).sum(
+            -1
+        )
         prior = gamma(rho, 25.0, 4.0) + normal(alpha, 0, 2.0) + normal(sigma)
         return torch.where(exists, likelihood + prior.sum(-1), -torch.inf)
 
 
 class PoissonProcess(Model):
-    """kᵢ ~ Poisson(exp fᵢ), f = Lz with LLᵀ = K + 10⁻¹⁰I, z ~ N(0, 1); the same kernel and priors."""
+    """kᵢ ~ Poisson(exp fᵢ), f = Lz with LLᵀ = K + 10⁻¹⁰I, z ~ N(0, 1); the same kernel
+    and priors.
+    """
 
     name = "gp_pois_regr-gp_pois_regr"
     constraints = {"rho": (positive, 1), "alpha": (positive, 1), "z": (real, 11)}
@@ -369,12 +460,18 @@ class PoissonProcess(Model):
         factor, exists = cholesky(self.data["x"], alpha, rho, 1e-10)
         f = (factor @ z[..., None])[..., 0]
         prior = gamma(rho, 25.0, 4.0) + normal(alpha, 0, 2.0)
-        log_density = (self.data["k"] * f - f.exp()).sum(-1) + normal(z).sum(-1) + prior.sum(-1)
+        log_density = (
+            (self.data["k"] * f - f.exp()).sum(-1) + normal(z).sum(-1) + prior.sum(-1)
+        )
         return torch.where(exists, log_density, -torch.inf)
 
     def quantities(self, rho, alpha, z):
         """List ρ, α and f."""
-        return [rho, alpha, (cholesky(self.data["x"], alpha, rho, 1e-10)[0] @ z[..., None])[..., 0]]
+        return [
+            rho,
+            alpha,
+            (cholesky(self.data["x"], alpha, rho, 1e-10)[0] @ z[..., None])[..., 0],
+        ]
 
 
 MODELS = {
@@ -398,24 +495,38 @@ MODELS = {
 def starts(model: Model, chains: int, seed: int) -> Tensor:
     """Draw starting points ``(chains, dim)`` from U(−2, 2), or the box of the model."""
     generator = torch.Generator().manual_seed(seed)
-    return model.half_width * (2 * torch.rand(chains, model.dim, generator=generator, dtype=torch.float64) - 1)
+    return model.half_width * (
+        2 * torch.rand(chains, model.dim, generator=generator, dtype=torch.float64) - 1
+    )
 
 
 def compare(samples: Tensor, published: dict) -> dict:
-    """Compare draws ``(draws, chains, quantities)`` with what is published, in Monte Carlo standard errors of both.
+    """Compare draws ``(draws, chains, quantities)`` with what is published, in Monte
+    Carlo standard errors of both.
 
     Returns:
-        Means and standard deviations of the draws with their standard errors, z of each, R̂, and whether every chain moved.
+        Means and standard deviations of the draws with their standard errors, z of
+        each, R̂, and whether every chain moved.
     """
     data = arviz.from_dict(posterior={"x": samples.transpose(0, 1).numpy()})
     pooled = samples.flatten(0, 1)
     found = {"mean": pooled.mean(0), "sd": pooled.std(0)}
-    result = {"names": published["names"], "published": {key: value for key, value in published.items() if key != "names"}}
+    result = {
+        "names": published["names"],
+        "published": {key: value for key, value in published.items() if key != "names"},
+    }
     for what, value in found.items():
         error = torch.as_tensor(arviz.mcse(data, method=what)["x"].values)
-        both = (error**2 + torch.tensor(published[f"{what}_error"], dtype=torch.float64) ** 2).sqrt()
+        both = (
+            error**2
+            + torch.tensor(published[f"{what}_error"], dtype=torch.float64) ** 2
+        ).sqrt()
         z = (value - torch.tensor(published[what], dtype=torch.float64)) / both
-        result |= {what: rounded(value), f"{what}_error": rounded(error), f"{what}_z": rounded(z)}
+        result |= {
+            what: rounded(value),
+            f"{what}_error": rounded(error),
+            f"{what}_z": rounded(z),
+        }
     result["r_hat"] = rounded(torch.as_tensor(arviz.rhat(data)["x"].values))
     result["chains_moved"] = int((samples.std(0) > 0).all(-1).sum())
     return result
@@ -427,18 +538,42 @@ def rounded(values: Tensor) -> list[float]:
 
 
 def run_nuts(model: Model, arguments: argparse.Namespace) -> tuple[dict, NUTS, Tensor]:
-    """Warm up and draw; return the comparison, the tuned kernel and where the chains were after the warm-up."""
+    """Warm up and draw; return the comparison, the tuned kernel and where the chains
+    were after the warm-up.
+    """
     start = starts(model, arguments.chains, arguments.seed)
     begun = time.perf_counter()
-    kernel, position = adapt(NUTS(1.0), model, start, arguments.warm_up, seed=arguments.seed, target_acceptance=0.9, progress=False)
-    draws = sample(kernel, model, position, arguments.draws, seed=arguments.seed, collect=model.named, progress=False)
+    kernel, position = adapt(
+        NUTS(1.0),
+        model,
+        start,
+        arguments.warm_up,
+        seed=arguments.seed,
+        target_acceptance=0.9,
+        progress=False,
+    )
+    draws = sample(
+        kernel,
+        model,
+        position,
+        arguments.draws,
+        seed=arguments.seed,
+        collect=model.named,
+        progress=False,
+    )
     seconds = time.perf_counter() - begun
     costs = {
         "step_size": float(f"{kernel.step_size:.4g}"),
         "start_half_width": model.half_width,
-        "start_height": float(f"{float(model.energy(start).max() - draws.statistics['energy'].mean()):.4g}"),
+        "start_height": float(
+            f"{float(model.energy(start).max() - draws.statistics['energy'].mean()):.4g}"  # noqa: E501
+        ),
         "divergences": int(draws.statistics["diverged"].sum()),
-        "gradients_per_draw": round(float(draws.statistics["num_gradients"][-1].double().mean()) / arguments.draws, 1),
+        "gradients_per_draw": round(
+            float(draws.statistics["num_gradients"][-1].double().mean())
+            / arguments.draws,
+            1,
+        ),
         "seconds": round(seconds, 1),
     }
     return compare(draws.samples, model.published) | costs, kernel, position
@@ -448,8 +583,11 @@ BATCH_SIZE = 200  # of the 1,000 observations of the mixture
 SGHMC_STEP = 0.05  # in units of the scales that the warm-up found
 
 
-def run_sghmc(model: Model, kernel: NUTS, position: Tensor, arguments: argparse.Namespace) -> dict:
-    """Draw by SGHMC with the mass that NUTS was tuned to, friction C = M, and 20 small steps a draw; the mixture through minibatches.
+def run_sghmc(
+    model: Model, kernel: NUTS, position: Tensor, arguments: argparse.Namespace
+) -> dict:
+    """Draw by SGHMC with the mass that NUTS was tuned to, friction C = M, and 20 small
+    steps a draw; the mixture through minibatches.
 
     The gradient noise is estimated once, at the start, and that much less is injected.
     """
@@ -457,10 +595,25 @@ def run_sghmc(model: Model, kernel: NUTS, position: Tensor, arguments: argparse.
     potential, noise_estimate = model, 0.0
     if isinstance(model, Mixture):
         potential = model.with_minibatches(BATCH_SIZE)
-        variance = estimate_noise_variance(potential, position, torch.Generator().manual_seed(arguments.seed), "full", num_batches=10)
+        variance = estimate_noise_variance(
+            potential,
+            position,
+            torch.Generator().manual_seed(arguments.seed),
+            "full",
+            num_batches=10,
+        )
         noise_estimate = 0.5 * SGHMC_STEP * variance
     sghmc = SGHMC(SGHMC_STEP, kernel.mass, noise_estimate, kernel.mass, num_steps=20)
-    draws = sample(sghmc, potential, position, arguments.draws, warm_up=20, seed=arguments.seed, collect=model.named, progress=False)
+    draws = sample(
+        sghmc,
+        potential,
+        position,
+        arguments.draws,
+        warm_up=20,
+        seed=arguments.seed,
+        collect=model.named,
+        progress=False,
+    )
     costs = {
         "step_size": SGHMC_STEP,
         "batch_size": BATCH_SIZE if isinstance(model, Mixture) else None,
@@ -475,22 +628,41 @@ def line(name: str, dim: int, chains: int, result: dict) -> str:
     worst = [max(map(abs, result[key])) for key in ("mean_z", "sd_z")]
     moved = f"{result['chains_moved']}/{chains}"
     return (
-        f"{name:46} {dim:3} {worst[0]:10.2f} {worst[1]:8.2f} {max(result['r_hat']):6.3f} {moved:>6} "
-        f"{result.get('divergences', '-'):>5} {result['gradients_per_draw']:10.1f} {result['seconds']:8.1f}"
+        f"{name:46} {dim:3} {worst[0]:10.2f} {worst[1]:8.2f} "
+        f"{max(result['r_hat']):6.3f} {moved:>6} "
+        f"{result.get('divergences', '-'):>5} {result['gradients_per_draw']:10.1f} "
+        f"{result['seconds']:8.1f}"
     )
 
 
 def main():
     """Run, print the table, and store the results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=MODELS, metavar="NAME", help=f"some of {', '.join(MODELS)}")
-    for option, default in (("--chains", 10), ("--warm-up", 500), ("--draws", 1000), ("--seed", 0)):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=MODELS,
+        metavar="NAME",
+        help=f"some of {', '.join(MODELS)}",
+    )
+    for option, default in (
+        ("--chains", 10),
+        ("--warm-up", 500),
+        ("--draws", 1000),
+        ("--seed", 0),
+    ):
         parser.add_argument(option, type=int, default=default)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    warnings.simplefilter("ignore")  # divergences and trees that are cut short stand in the table
+    # divergences and trees that are cut short stand in the table
+    warnings.simplefilter("ignore")
     results = {}
-    print(f"{'posterior':46} dim |z| of mean    of sd  R-hat  moved   div  gradients  seconds")
+    print(
+        f"{'posterior':46} dim |z| of mean    of sd  R-hat  moved   div  gradients  "
+        "seconds"
+    )
     for name in arguments.only or MODELS:
         model = MODELS[name]()
         nuts, kernel, position = run_nuts(model, arguments)
@@ -498,14 +670,37 @@ def main():
         print(line(name, model.dim, arguments.chains, nuts), flush=True)
         if isinstance(model, EightSchools | Mixture):
             results[name]["SGHMC"] = run_sghmc(model, kernel, position, arguments)
-            print(line("  by SGHMC", model.dim, arguments.chains, results[name]["SGHMC"]), flush=True)
+            print(
+                line("  by SGHMC", model.dim, arguments.chains, results[name]["SGHMC"]),
+                flush=True,
+            )
     if not arguments.only:
-        options = {name: value for name, value in vars(arguments).items() if name != "only"}
-        command = "python -m benchmarks.posteriordb " + " ".join(f"--{name.replace('_', '-')} {value}" for name, value in options.items())
-        provenance = {"command": command, **circumstances("cpu"), "peak_memory_megabytes": peak_memory("cpu")}
+        options = {
+            name: value for name, value in vars(arguments).items() if name != "only"
+        }
+        command = "python -m benchmarks.posteriordb " + " ".join(
+            f"--{name.replace('_', '-')} {value}" for name, value in options.items()
+        )
+        provenance = {
+            "command": command,
+            **circumstances("cpu"),
+            "peak_memory_megabytes": peak_memory("cpu"),
+        }
         checksum = hashlib.sha256(FILE.read_bytes()).hexdigest()[:32]
-        origin = {"source": STORE["source"], "commit": STORE["commit"], "data_checksum": checksum}
-        write_result(RESULTS / "posteriordb.json", {"provenance": provenance, **origin, "settings": options, "posteriors": results})
+        origin = {
+            "source": STORE["source"],
+            "commit": STORE["commit"],
+            "data_checksum": checksum,
+        }
+        write_result(
+            RESULTS / "posteriordb.json",
+            {
+                "provenance": provenance,
+                **origin,
+                "settings": options,
+                "posteriors": results,
+            },
+        )
 
 
 if __name__ == "__main__":

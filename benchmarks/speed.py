@@ -1,9 +1,11 @@
-"""What a step costs through the package, and the floor: the same by hand, as bare as it can be written in PyTorch.
+"""What a step costs through the package, and the floor: the same by hand, as bare as it
+can be written in PyTorch.
 
-usage: python -m benchmarks.speed [--threads 1] [--compiled] [--rows double-well logistic network nuts]
+usage: python -m benchmarks.speed [--threads 1] [--compiled] [--rows double-well
+logistic network nuts]
 
-Everything of a row runs in turns in one process; the median of several turns counts. Compiling is left out of the times.
-"""
+Everything of a row runs in turns in one process; the median of several turns counts.
+Compiling is left out of the times."""
 
 import argparse
 import statistics
@@ -25,11 +27,15 @@ from sgmc.targets import DoubleWell, NoisyGradient
 from sgmc.tuning import adapt
 
 TURNS = 7
-SEEDS = count()  # minibatches are a function of the seed: a run that was seen before would find them in the cache
+# minibatches are a function of the seed: a run that was seen before would find them in
+# the cache
+SEEDS = count()
 
 
 def in_turns(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Time functions in turns; return the median of each, in seconds. The first turn warms up."""
+    """Time functions in turns; return the median of each, in seconds. The first turn
+    warms up.
+    """
     times = {name: [] for name in functions}
     for turn in range(TURNS + 1):
         for name, function in functions.items():
@@ -42,43 +48,68 @@ def in_turns(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 def run(kernel, potential, start: Tensor, num_samples: int) -> Callable[[], object]:
     """Make a call of ``sample`` to time."""
-    return lambda: sample(kernel, potential, start, num_samples, seed=next(SEEDS), progress=False)
+    return lambda: sample(
+        kernel, potential, start, num_samples, seed=next(SEEDS), progress=False
+    )
 
 
 def double_well(compiled: bool) -> None:
-    """Print millions of chain-steps a second of SGHMC on the double well with noisy gradients, 50 steps a draw."""
+    """Print millions of chain-steps a second of SGHMC on the double well with noisy
+    gradients, 50 steps a draw.
+    """
     potential = NoisyGradient(DoubleWell(), 4.0)
-    for chains, draws in ((1, 200 if not compiled else 2_000), (1_000, 100), (10_000, 20)):
+    for chains, draws in (
+        (1, 200 if not compiled else 2_000),
+        (1_000, 100),
+        (10_000, 20),
+    ):
         start = torch.zeros(chains, 1)
 
         def by_hand(start=start, steps=50 * draws):
             generator = torch.Generator().manual_seed(next(SEEDS))
-            position, momentum = start.clone(), torch.randn(start.shape, generator=generator)
+            position, momentum = (
+                start.clone(),
+                torch.randn(start.shape, generator=generator),
+            )
             noise, gradient = torch.empty_like(start), torch.empty_like(start)
-            std = (2 * 0.1 * (3.0 - 0.2) + 0.1**2 * 4) ** 0.5  # of the injected and the gradient's noise, drawn as one
+            # of the injected and the gradient's noise, drawn as one
+            std = (2 * 0.1 * (3.0 - 0.2) + 0.1**2 * 4) ** 0.5
             for _ in range(steps):
                 position.add_(momentum, alpha=0.1)
                 torch.mul(position, position, out=gradient).sub_(1).mul_(position)
-                momentum.mul_(0.7).sub_(gradient, alpha=0.4).add_(noise.normal_(generator=generator), alpha=std)
+                momentum.mul_(0.7).sub_(gradient, alpha=0.4).add_(
+                    noise.normal_(generator=generator), alpha=std
+                )
 
         kernels = {"eager": SGHMC(0.1, 3.0, 0.2, num_steps=50)}
         if compiled:
             kernels["compiled"] = SGHMC(0.1, 3.0, 0.2, num_steps=50, compiled=True)
-        functions = {name: run(kernel, potential, start, draws) for name, kernel in kernels.items()}
-        for name, seconds in in_turns(functions | {"by hand, one noise for two": by_hand}).items():
+        functions = {
+            name: run(kernel, potential, start, draws)
+            for name, kernel in kernels.items()
+        }
+        for name, seconds in in_turns(
+            functions | {"by hand, one noise for two": by_hand}
+        ).items():
             print(
-                f"double well, {chains:6,} chains, {name:27} {chains * draws * 50 / seconds / 1e6:9.3f} million steps a second", flush=True
+                f"double well, {chains:6,} chains, {name:27} "
+                f"{chains * draws * 50 / seconds / 1e6:9.3f} million steps a second",
+                flush=True,
             )
 
 
 def logistic(compiled: bool) -> None:
-    """Print thousands of steps a second of SGHMC in one chain, logistic regression with N = 10,000, d = 50, n = 500, 50 steps a draw."""
+    """Print thousands of steps a second of SGHMC in one chain, logistic regression with
+    N = 10,000, d = 50, n = 500, 50 steps a draw.
+    """
     inputs, targets, position = regression()
     kernel, draws = SGHMC(0.003, 100.0, num_steps=50), 40
     settings = dict(batch_size=500, minibatches=Fresh(replacement=True))
     user = Posterior(
         lambda position: -0.5 * position.pow(2).sum(-1),
-        lambda position, x, y: y * (z := (x @ position[:, :, None])[..., 0]) - functional.softplus(z),
+        lambda position, x, y: (
+            y * (z := (x @ position[:, :, None])[..., 0]) - functional.softplus(z)
+        ),
         (inputs, targets),
         dim=50,
         **settings,
@@ -92,55 +123,91 @@ def logistic(compiled: bool) -> None:
             indices = torch.randint(10_000, (500,), generator=generator)
             x, y = inputs[indices], targets[indices]
             gradient = theta - 20 * ((y - torch.sigmoid(x @ theta)) @ x)
-            momentum.mul_(0.7).sub_(gradient, alpha=0.003).add_(torch.randn(50, generator=generator), alpha=0.6**0.5)
+            momentum.mul_(0.7).sub_(gradient, alpha=0.003).add_(
+                torch.randn(50, generator=generator), alpha=0.6**0.5
+            )
 
     functions = {
-        "with replacement": run(kernel, LogisticRegression(inputs, targets, **settings), position, draws),
-        "without replacement": run(kernel, LogisticRegression(inputs, targets, batch_size=500), position, draws),
+        "with replacement": run(
+            kernel, LogisticRegression(inputs, targets, **settings), position, draws
+        ),
+        "without replacement": run(
+            kernel, LogisticRegression(inputs, targets, batch_size=500), position, draws
+        ),
         "a user's log density": run(kernel, user, position, draws),
         "by hand, with replacement": by_hand,
     }
     if compiled:
         fast = SGHMC(0.003, 100.0, num_steps=10, compiled=True)
-        functions["a user's log density, compiled"] = run(fast, user, position, 5 * draws)
+        functions["a user's log density, compiled"] = run(
+            fast, user, position, 5 * draws
+        )
     for name, seconds in in_turns(functions).items():
-        print(f"logistic regression, {name:32} {50 * draws / seconds / 1e3:7.1f} thousand steps a second", flush=True)
+        print(
+            f"logistic regression, {name:32} {50 * draws / seconds / 1e3:7.1f} "
+            "thousand steps a second",
+            flush=True,
+        )
 
 
 def network() -> None:
-    """Print milliseconds a step and chain of SGHMC on a 784–100–10 network with n = 500, against SGD with momentum."""
+    """Print milliseconds a step and chain of SGHMC on a 784–100–10 network with n =
+    500, against SGD with momentum.
+    """
     examples, steps = 50_000, 100
     inputs, targets = torch.rand(examples, 784), torch.randint(10, (examples,))
-    module, generator = multilayer_perceptron([784, 100, 10]), torch.Generator().manual_seed(0)
-    optimiser = torch.optim.SGD(module.parameters(), lr=1e-6, momentum=0.99, weight_decay=1 / examples)
+    module, generator = (
+        multilayer_perceptron([784, 100, 10]),
+        torch.Generator().manual_seed(0),
+    )
+    optimiser = torch.optim.SGD(
+        module.parameters(), lr=1e-6, momentum=0.99, weight_decay=1 / examples
+    )
 
     def sgd():
         for _ in range(steps):
             indices = torch.randint(examples, (500,), generator=generator)
             optimiser.zero_grad()
-            functional.cross_entropy(module(inputs[indices]), targets[indices]).backward()
+            functional.cross_entropy(
+                module(inputs[indices]), targets[indices]
+            ).backward()
             optimiser.step()
 
     posterior = NetworkPosterior(module, inputs, targets, batch_size=500)
     kernel = SGHMC.from_learning_rate(2e-6, 0.01, num_steps=steps)
-    starts = {chains: posterior.initial_position(chains, generator) for chains in (1, 8)}
+    starts = {
+        chains: posterior.initial_position(chains, generator) for chains in (1, 8)
+    }
     for precision in ("highest", "medium"):
         torch.set_float32_matmul_precision(precision)
-        functions = {f"SGHMC, {chains} chain{'s' * (chains > 1)}": run(kernel, posterior, start, 1) for chains, start in starts.items()}
+        functions = {
+            f"SGHMC, {chains} chain{'s' * (chains > 1)}": run(
+                kernel, posterior, start, 1
+            )
+            for chains, start in starts.items()
+        }
         for name, seconds in in_turns({"torch.optim.SGD": sgd} | functions).items():
             chains = 8 if "8" in name else 1
-            print(f"network, precision {precision}, {name:16} {seconds / steps / chains * 1e3:6.2f} ms a step and chain", flush=True)
+            print(
+                f"network, precision {precision}, {name:16} "
+                f"{seconds / steps / chains * 1e3:6.2f} ms a step and chain",
+                flush=True,
+            )
     torch.set_float32_matmul_precision("highest")
 
 
 def nuts() -> None:
-    """Print the seconds of 1,000 steps of warm-up and 1,000 draws of NUTS, one chain, logistic regression with N = 10,000 and d = 50."""
+    """Print the seconds of 1,000 steps of warm-up and 1,000 draws of NUTS, one chain,
+    logistic regression with N = 10,000 and d = 50.
+    """
     inputs, targets, _ = regression()
     posterior = LogisticRegression(inputs, targets)
     gradients = []
 
     def whole():
-        kernel, position = adapt(NUTS(1.0), posterior, torch.zeros(1, 50), 1_000, progress=False)
+        kernel, position = adapt(
+            NUTS(1.0), posterior, torch.zeros(1, 50), 1_000, progress=False
+        )
         draws = sample(kernel, posterior, position, 1_000, progress=False)
         gradients.append(int(draws.statistics["num_gradients"][-1]))
 
@@ -155,18 +222,41 @@ def nuts() -> None:
 
 
 def regression() -> tuple[Tensor, Tensor, Tensor]:
-    """Make inputs ``(10,000, 50)``, targets of a known regression, and its coefficients ``(1, 50)``."""
+    """Make inputs ``(10,000, 50)``, targets of a known regression, and its coefficients
+    ``(1, 50)``.
+    """
     generator = torch.Generator().manual_seed(0)
-    inputs, position = torch.randn(10_000, 50, generator=generator), 0.3 * torch.randn(1, 50, generator=generator)
-    return inputs, (torch.rand(10_000, generator=generator) < torch.sigmoid(inputs @ position[0])).float(), position
+    inputs, position = (
+        torch.randn(10_000, 50, generator=generator),
+        0.3 * torch.randn(1, 50, generator=generator),
+    )
+    return (
+        inputs,
+        (
+            torch.rand(10_000, generator=generator)
+            < torch.sigmoid(inputs @ position[0])
+        ).float(),
+        position,
+    )
 
 
 def main() -> None:
     """Print the rows asked for."""
-    rows = {"double-well": double_well, "logistic": logistic, "network": lambda compiled: network(), "nuts": lambda compiled: nuts()}
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    rows = {
+        "double-well": double_well,
+        "logistic": logistic,
+        "network": lambda compiled: network(),
+        "nuts": lambda compiled: nuts(),
+    }
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="compiled steps too, which takes minutes at first")
+    parser.add_argument(
+        "--compiled",
+        action="store_true",
+        help="compiled steps too, which takes minutes at first",
+    )
     parser.add_argument("--rows", nargs="+", choices=rows, default=list(rows))
     given = parser.parse_args()
     torch.set_num_threads(given.threads)

@@ -1,11 +1,13 @@
-"""What a step costs: the mixture job in several programs, where the time goes, the roofline, and the cost against the size of the data.
+"""What a step costs: the mixture job in several programs, where the time goes, the
+roofline, and the cost against the size of the data.
 
-usage: python -m benchmarks.step_cost [--turns 3] [--seed 0] [--only jobs own memory chains ...]
+usage: python -m benchmarks.step_cost [--turns 3] [--seed 0] [--only jobs own memory
+chains ...]
 
-Times are seconds of the processor, not of the clock: on a machine that others use too, the clock tells how busy they are. What is compared
-runs in turns in one process on one thread; the best of the turns and their median are kept. Everything but `--only` goes to
-book/results/step_cost.json.
-"""
+Times are seconds of the processor, not of the clock: on a machine that others use too,
+the clock tells how busy they are. What is compared runs in turns in one process on one
+thread; the best of the turns and their median are kept. Everything but `--only` goes to
+book/results/step_cost.json."""
 
 import argparse
 import ctypes
@@ -44,16 +46,28 @@ SIZES = [784, 100, 10]  # of the network's layers
 BATCH = 500
 EXAMPLES = (10**4, 10**5, 10**6, 10**7)
 CHAINS = (1, 10, 100, 1_000, 10_000, 50_000)
-PUBLISHED = {  # the report's Python and C++ programs: what they ran, in its notebooks, and for how long
-    "Python": {"job": Job(0.01, 1.0, 0.005, 0.0, 50, steps=4), "draws": 499, "seconds": 7.61},
-    "C++": {"job": Job(0.1, 1.0, 0.2, 4.0, None, steps=100), "draws": 3_999, "seconds": 0.316},
+# the report's Python and C++ programs: what they ran, in its notebooks, and for how
+# long
+PUBLISHED = {
+    "Python": {
+        "job": Job(0.01, 1.0, 0.005, 0.0, 50, steps=4),
+        "draws": 499,
+        "seconds": 7.61,
+    },
+    "C++": {
+        "job": Job(0.1, 1.0, 0.2, 4.0, None, steps=100),
+        "draws": 3_999,
+        "seconds": 0.316,
+    },
 }
 
 
 def mixture_counts(size: int, chains: int = 1) -> tuple[int, int]:
-    """Count operations and bytes of the mixture's gradient in float32: +, −, ×, ÷ and exp one each, every operand read and written once.
+    """Count operations and bytes of the mixture's gradient in float32: +, −, ×, ÷ and
+    exp one each, every operand read and written once.
 
-    An example takes 8: distance and product in the exponent, its sign, exp, 1 +, 1 ÷, and w, wx into their sums (+, ×, +, less the sign).
+    An example takes 8: distance and product in the exponent, its sign, exp, 1 +, 1 ÷,
+    and w, wx into their sums (+, ×, +, less the sign).
 
     Example:
         >>> mixture_counts(200, 10_000)
@@ -63,9 +77,11 @@ def mixture_counts(size: int, chains: int = 1) -> tuple[int, int]:
 
 
 def update_counts(coordinates: int) -> tuple[int, int]:
-    """Count operations and bytes of SGHMC's update in float32, without the gradient and the drawing of the noise.
+    """Count operations and bytes of SGHMC's update in float32, without the gradient and
+    the drawing of the noise.
 
-    θ + εr, (1 − εC)r, − ε∇Ũ, + σξ: seven operations; θ, r, ∇Ũ and ξ are read, θ and r written.
+    θ + εr, (1 − εC)r, − ε∇Ũ, + σξ: seven operations; θ, r, ∇Ũ and ξ are read, θ and r
+    written.
 
     Example:
         >>> update_counts(10)
@@ -75,9 +91,11 @@ def update_counts(coordinates: int) -> tuple[int, int]:
 
 
 def network_counts(sizes: list[int], batch: int) -> tuple[int, int]:
-    """Count the operations of a network's gradient that are matrix products, and the bytes of parameters and inputs read once.
+    """Count the operations of a network's gradient that are matrix products, and the
+    bytes of parameters and inputs read once.
 
-    A layer of a × b takes 2nab forwards, 2nab for its weights' gradient, and 2nab for that of its inputs, which the first does not need.
+    A layer of a × b takes 2nab forwards, 2nab for its weights' gradient, and 2nab for
+    that of its inputs, which the first does not need.
 
     Example:
         >>> network_counts([784, 100, 10], 500)
@@ -85,11 +103,14 @@ def network_counts(sizes: list[int], batch: int) -> tuple[int, int]:
     """
     products = [a * b for a, b in pairwise(sizes)]
     parameters = sum(products) + sum(sizes[1:])
-    return 2 * batch * (3 * sum(products) - products[0]), 4 * (parameters + batch * sizes[0])
+    return 2 * batch * (3 * sum(products) - products[0]), 4 * (
+        parameters + batch * sizes[0]
+    )
 
 
 def logistic_counts(examples: int, dim: int) -> tuple[int, int]:
-    """Count operations and bytes of the gradient of logistic regression in float32: two products with the inputs, five for the weights.
+    """Count operations and bytes of the gradient of logistic regression in float32: two
+    products with the inputs, five for the weights.
 
     Example:
         >>> logistic_counts(1000, 4)
@@ -98,8 +119,12 @@ def logistic_counts(examples: int, dim: int) -> tuple[int, int]:
     return examples * (4 * dim + 5), 4 * examples * (dim + 1)
 
 
-def in_turns(functions: dict[str, Callable[[], object]], turns: int) -> dict[str, dict[str, float]]:
-    """Measure functions in turns, in seconds of the processor: the best and the median turn. A turn before them warms up."""
+def in_turns(
+    functions: dict[str, Callable[[], object]], turns: int
+) -> dict[str, dict[str, float]]:
+    """Measure functions in turns, in seconds of the processor: the best and the median
+    turn. A turn before them warms up.
+    """
     times = {name: [] for name in functions}
     for turn in range(turns + 1):
         for name, function in functions.items():
@@ -107,7 +132,10 @@ def in_turns(functions: dict[str, Callable[[], object]], turns: int) -> dict[str
             function()
             if turn:
                 times[name].append(time.process_time() - start)
-    return {name: {"best": min(values), "median": statistics.median(values)} for name, values in times.items()}
+    return {
+        name: {"best": min(values), "median": statistics.median(values)}
+        for name, values in times.items()
+    }
 
 
 def per(times: dict[str, float], number: float) -> dict[str, float]:
@@ -115,32 +143,57 @@ def per(times: dict[str, float], number: float) -> dict[str, float]:
     return {name: float(f"{seconds / number:.4g}") for name, seconds in times.items()}
 
 
-def per_call(functions: dict[str, Callable[[], object]], turns: int, seconds: float = 0.05) -> dict[str, dict[str, float]]:
-    """Measure short functions, each called as often in a turn as fits into some time."""
+def per_call(
+    functions: dict[str, Callable[[], object]], turns: int, seconds: float = 0.05
+) -> dict[str, dict[str, float]]:
+    """Measure short functions, each called as often in a turn as fits into some
+    time.
+    """
     calls = {}
     for name, function in functions.items():
         function()
         start = time.process_time()
         function()
         calls[name] = max(1, int(seconds / max(time.process_time() - start, 1e-7)))
-    repeated = {name: lambda f=function, n=calls[name]: [f() for _ in range(n)] for name, function in functions.items()}
-    return {name: per(times, calls[name]) for name, times in in_turns(repeated, turns).items()}
+    repeated = {
+        name: lambda f=function, n=calls[name]: [f() for _ in range(n)]
+        for name, function in functions.items()
+    }
+    return {
+        name: per(times, calls[name])
+        for name, times in in_turns(repeated, turns).items()
+    }
 
 
 def effective(draws: np.ndarray) -> float:
-    """Give the effective sample size of draws ``(draws, chains, 2)``, pooled: the smaller of the lower and the upper mean's."""
+    """Give the effective sample size of draws ``(draws, chains, 2)``, pooled: the
+    smaller of the lower and the upper mean's.
+    """
     ordered = np.sort(draws, -1)  # the model does not say which mean is the first one
-    return min(float(arviz.ess(ordered[..., i].T.astype(float), method="mean")) for i in range(2))
+    return min(
+        float(arviz.ess(ordered[..., i].T.astype(float), method="mean"))
+        for i in range(2)
+    )
 
 
 def jobs(turns: int, seed: int) -> dict:
-    """Measure every program at both jobs: seconds a step, an example's gradient and an effective sample, and moments of the draws."""
+    """Measure every program at both jobs: seconds a step, an example's gradient and an
+    effective sample, and moments of the draws.
+    """
     found = {}
-    for title, job, many, seconds in (("printed", PRINTED, 10_000, 0.4), ("minibatches", MINIBATCH, 1_000, 0.3)):
+    for title, job, many, seconds in (
+        ("printed", PRINTED, 10_000, 0.4),
+        ("minibatches", MINIBATCH, 1_000, 0.3),
+    ):
         functions, draws, kept, chains_of = {}, {}, {}, {}
-        # One long chain tells how many steps an effective sample takes, for all programs: their law is the same, and an estimate from
-        # many short chains is another number.
-        long = mixture.cpp_chain(job, 20_000, seed, "fast") if mixture.has_compiler() else mixture.numpy_chain(job, 4_000, seed)
+        # One long chain tells how many steps an effective sample takes, for all
+        # programs: their law is the same, and an estimate from many short chains is
+        # another number.
+        long = (
+            mixture.cpp_chain(job, 20_000, seed, "fast")
+            if mixture.has_compiler()
+            else mixture.numpy_chain(job, 4_000, seed)
+        )
         share = effective(long[20:, None]) / (len(long) - 20) / job.steps  # of a step
         for name, (chains, function) in mixture.programs(job, many).items():
             function(2, seed)
@@ -149,14 +202,20 @@ def jobs(turns: int, seed: int) -> dict:
             each = (time.process_time() - start) / 20
             number = max(400 if chains == 1 else 100, int(seconds / each))
             number = min(number, 20_000)
-            seeds = iter(range(seed + 2, seed + 100))  # minibatches of a seed that was seen before would lie in a cache
-            functions[name] = lambda n=name, f=function, d=number, s=seeds, k=kept: k.update({n: f(d, next(s))})
+            # minibatches of a seed that was seen before would lie in a cache
+            seeds = iter(range(seed + 2, seed + 100))
+            functions[name] = lambda n=name, f=function, d=number, s=seeds, k=kept: (
+                k.update({n: f(d, next(s))})
+            )
             draws[name], chains_of[name] = number, chains
         times = in_turns(functions, turns)
         size = job.batch_size or len(mixture.observations())
         rows = {}
         for name, seconds_of in times.items():
-            values = np.asarray(kept[name], dtype=float).reshape(draws[name], chains_of[name], 2)[20:]  # without the way from the start
+            # without the way from the start
+            values = np.asarray(kept[name], dtype=float).reshape(
+                draws[name], chains_of[name], 2
+            )[20:]
             if not np.isfinite(values).all():
                 raise FloatingPointError(f"{name} diverged")
             own = effective(values) / (len(values) * chains_of[name] * job.steps)
@@ -173,43 +232,80 @@ def jobs(turns: int, seed: int) -> dict:
                 "sd": [round(x, 5) for x in np.sort(values, -1).std((0, 1))],
                 "switched": bool((values[..., 0] > values[..., 1]).any()),
             }
-            print(title, name, rows[name]["seconds_a_step"], rows[name]["seconds_an_effective_sample"], flush=True)
+            print(
+                title,
+                name,
+                rows[name]["seconds_a_step"],
+                rows[name]["seconds_an_effective_sample"],
+                flush=True,
+            )
         found[title] = rows
     return found
 
 
 def own(turns: int, seed: int) -> dict:
-    """Measure the two jobs that the report's programs were timed on, which are not one job."""
+    """Measure the two jobs that the report's programs were timed on, which are not one
+    job.
+    """
     found = {}
     job, draws = PUBLISHED["Python"]["job"], PUBLISHED["Python"]["draws"]
-    functions = {"NumPy": lambda: mixture.numpy_chain(job, draws, seed), "sgmc": lambda: mixture.package(job, 1)(draws, seed)}
+    functions = {
+        "NumPy": lambda: mixture.numpy_chain(job, draws, seed),
+        "sgmc": lambda: mixture.package(job, 1)(draws, seed),
+    }
     if mixture.has_compiler():
-        functions |= {f"C++ {kind}": lambda k=kind: mixture.cpp_chain(job, draws, seed, k) for kind in ("plain", "fast")}
-    found["Python"] = {name: per(times, 1) for name, times in in_turns(functions, turns).items()}
+        functions |= {
+            f"C++ {kind}": lambda k=kind: mixture.cpp_chain(job, draws, seed, k)
+            for kind in ("plain", "fast")
+        }
+    found["Python"] = {
+        name: per(times, 1) for name, times in in_turns(functions, turns).items()
+    }
     well, draws = PUBLISHED["C++"]["job"], PUBLISHED["C++"]["draws"]
     if mixture.has_compiler():
-        functions = {f"C++ {kind}": lambda k=kind: mixture.cpp_double_well(well, draws, seed, k) for kind in ("plain", "fast")}
-        found["C++"] = {name: per(times, 1) for name, times in in_turns(functions, turns).items()}
+        functions = {
+            f"C++ {kind}": lambda k=kind: mixture.cpp_double_well(well, draws, seed, k)
+            for kind in ("plain", "fast")
+        }
+        found["C++"] = {
+            name: per(times, 1) for name, times in in_turns(functions, turns).items()
+        }
     for name, published in PUBLISHED.items():
-        found[name]["published"] = {"seconds": published["seconds"], "steps": published["draws"] * published["job"].steps}
+        found[name]["published"] = {
+            "seconds": published["seconds"],
+            "steps": published["draws"] * published["job"].steps,
+        }
     print(found, flush=True)
     return found
 
 
 @torch.no_grad()
 def chains(turns: int, seed: int) -> dict:
-    """Measure a step of all chains together against their number, at the printed job."""
+    """Measure a step of all chains together against their number, at the printed
+    job.
+    """
     found = {"chains": list(CHAINS)}
     for kind in ("eager", "compiled"):
         if kind == "compiled" and not mixture.has_compiler():
             continue
         found[kind] = []
         for number in CHAINS:
-            kernel, potential = mixture.kernel(PRINTED, kind == "compiled"), mixture.posterior(PRINTED)
+            kernel, potential = (
+                mixture.kernel(PRINTED, kind == "compiled"),
+                mixture.posterior(PRINTED),
+            )
             generator = torch.Generator().manual_seed(seed)
-            state = [kernel.init(potential, torch.tensor([mixture.MEANS]).repeat(number, 1), generator)]
+            state = [
+                kernel.init(
+                    potential,
+                    torch.tensor([mixture.MEANS]).repeat(number, 1),
+                    generator,
+                )
+            ]
 
-            def step(state=state, kernel=kernel, potential=potential, generator=generator):
+            def step(
+                state=state, kernel=kernel, potential=potential, generator=generator
+            ):
                 state[0], _ = kernel.step(potential, state[0], generator)
 
             found[kind].append(per(per_call({kind: step}, turns)[kind], PRINTED.steps))
@@ -218,15 +314,26 @@ def chains(turns: int, seed: int) -> dict:
 
 
 def network(seed: int) -> tuple[NetworkPosterior, Tensor]:
-    """Make the posterior of a network on 50,000 examples without meaning, and a position."""
+    """Make the posterior of a network on 50,000 examples without meaning, and a
+    position.
+    """
     generator = torch.Generator().manual_seed(seed)
-    inputs, targets = torch.rand(50_000, SIZES[0], generator=generator), torch.randint(SIZES[-1], (50_000,), generator=generator)
-    posterior = NetworkPosterior(multilayer_perceptron(SIZES), inputs, targets, batch_size=BATCH)
+    inputs, targets = (
+        torch.rand(50_000, SIZES[0], generator=generator),
+        torch.randint(SIZES[-1], (50_000,), generator=generator),
+    )
+    posterior = NetworkPosterior(
+        multilayer_perceptron(SIZES), inputs, targets, batch_size=BATCH
+    )
     return posterior, posterior.initial_position(1, generator)
 
 
-def update_of(kernel: SGHMC, position: Tensor, momentum: Tensor, gradient: Tensor, normal: Tensor) -> Callable[[], None]:
-    """Make the update of a step, as the kernel does it, on tensors that it may overwrite."""
+def update_of(
+    kernel: SGHMC, position: Tensor, momentum: Tensor, gradient: Tensor, normal: Tensor
+) -> Callable[[], None]:
+    """Make the update of a step, as the kernel does it, on tensors that it may
+    overwrite.
+    """
     position, momentum = position.clone(), momentum.clone()
 
     def update() -> None:
@@ -239,7 +346,9 @@ def update_of(kernel: SGHMC, position: Tensor, momentum: Tensor, gradient: Tenso
 
 
 def keep_memory() -> None:
-    """Have the C library keep freed memory, where it is glibc, so that what is measured does not depend on what was freed before."""
+    """Have the C library keep freed memory, where it is glibc, so that what is measured
+    does not depend on what was freed before.
+    """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
@@ -267,61 +376,137 @@ print(min(seconds), sorted(seconds)[TURNS // 2], faults)
 
 
 def memory(turns: int, seed: int) -> dict:
-    """Measure the eager gradient of ten thousand chains in processes of its own, with and without memory being kept, and page faults."""
-    settings = {"default": {}, "kept": {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**30)}}
+    """Measure the eager gradient of ten thousand chains in processes of its own, with
+    and without memory being kept, and page faults.
+    """
+    settings = {
+        "default": {},
+        "kept": {
+            "MALLOC_MMAP_THRESHOLD_": str(2**25),
+            "MALLOC_TRIM_THRESHOLD_": str(2**30),
+        },
+    }
     found = {}
     for name, variables in settings.items():
-        command = [sys.executable, "-W", "ignore", "-c", FRESH.replace("TURNS", str(turns))]
-        run = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=True, cwd=ROOT)
+        command = [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-c",
+            FRESH.replace("TURNS", str(turns)),
+        ]
+        run = subprocess.run(
+            command,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+        )
         best, median, faults = map(float, run.stdout.split())
-        found[name] = {**per({"best": best, "median": median}, 1), "page_faults": round(faults)}
+        found[name] = {
+            **per({"best": best, "median": median}, 1),
+            "page_faults": round(faults),
+        }
     print(found, flush=True)
     return found
 
 
 @torch.no_grad()
 def parts(turns: int, seed: int) -> dict:
-    """Measure the parts of a step: random numbers, choice of examples, gather, gradient, update, and the rest, which is Python's."""
+    """Measure the parts of a step: random numbers, choice of examples, gather,
+    gradient, update, and the rest, which is Python's.
+    """
     whole_network, weights = network(seed)
     keep_memory()
     many = torch.tensor([mixture.MEANS]).repeat(10_000, 1)
     cases = {
-        "mixture, 1 chain": (mixture.posterior(PRINTED), mixture.kernel(PRINTED), torch.tensor([mixture.MEANS])),
-        "mixture, 10,000 chains": (mixture.posterior(PRINTED), mixture.kernel(PRINTED), many),
-        "mixture by minibatches, 1 chain": (mixture.posterior(MINIBATCH), mixture.kernel(MINIBATCH), torch.tensor([mixture.MEANS])),
-        "network, 1 chain": (whole_network, SGHMC.from_learning_rate(2e-6, 0.01, num_steps=10), weights),
+        "mixture, 1 chain": (
+            mixture.posterior(PRINTED),
+            mixture.kernel(PRINTED),
+            torch.tensor([mixture.MEANS]),
+        ),
+        "mixture, 10,000 chains": (
+            mixture.posterior(PRINTED),
+            mixture.kernel(PRINTED),
+            many,
+        ),
+        "mixture by minibatches, 1 chain": (
+            mixture.posterior(MINIBATCH),
+            mixture.kernel(MINIBATCH),
+            torch.tensor([mixture.MEANS]),
+        ),
+        "network, 1 chain": (
+            whole_network,
+            SGHMC.from_learning_rate(2e-6, 0.01, num_steps=10),
+            weights,
+        ),
     }
     found = {}
     for name, (potential, kernel, position) in cases.items():
-        generator, momentum = torch.Generator().manual_seed(seed), torch.zeros_like(position)
+        generator, momentum = (
+            torch.Generator().manual_seed(seed),
+            torch.zeros_like(position),
+        )
         steps = kernel.num_steps
-        normals, noise = normal_block(position, steps, generator), potential.draw_noise(position, generator, 0, steps)
+        normals, noise = (
+            normal_block(position, steps, generator),
+            potential.draw_noise(position, generator, 0, steps),
+        )
         gradient = potential.gradient_given(position, noise[0])
         state, place = [kernel.init(potential, position, generator)], [0]
 
         def step(state=state, potential=potential, kernel=kernel, generator=generator):
             state[0], _ = kernel.step(potential, state[0], generator)
 
-        def choose(potential=potential, position=position, generator=generator, place=place, steps=steps):
+        def choose(
+            potential=potential,
+            position=position,
+            generator=generator,
+            place=place,
+            steps=steps,
+        ):
             place[0] += steps
             return potential.draw_noise(position, generator, place[0] + 2**20, steps)
 
-        functions = {"whole": step, "injected noise": lambda p=position, g=generator, s=steps: normal_block(p, s, g)}
+        functions = {
+            "whole": step,
+            "injected noise": lambda p=position, g=generator, s=steps: normal_block(
+                p, s, g
+            ),
+        }
         functions |= {"minibatch or gradient noise": choose}
-        functions["update"] = update_of(kernel, position, momentum, gradient, normals[0])
-        functions["gradient"] = lambda p=potential, x=position, n=noise[0]: p.gradient_given(x, n)
+        functions["update"] = update_of(
+            kernel, position, momentum, gradient, normals[0]
+        )
+        functions["gradient"] = lambda p=potential, x=position, n=noise[0]: (
+            p.gradient_given(x, n)
+        )
         if getattr(potential, "batch_size", None) is not None:
             functions["gather"] = lambda p=potential, n=noise[0]: p.minibatch(n)
         times = per_call(functions, turns, 0.1)
         of_steps = {"whole", "injected noise", "minibatch or gradient noise"}
-        row = {part: per(value, steps if part in of_steps else 1) for part, value in times.items()}
+        row = {
+            part: per(value, steps if part in of_steps else 1)
+            for part, value in times.items()
+        }
         best = {part: value["best"] for part, value in row.items()}
         if "gather" in best:
             best["gradient"] -= best["gather"]
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        with torch.profiler.profile(
+            activities=[torch.profiler.ProfilerActivity.CPU]
+        ) as profile:
             step()
-        operators = sum(event.count for event in profile.key_averages() if event.key.startswith("aten::"))
-        best["loop and calls"] = max(0.0, best["whole"] - sum(value for part, value in best.items() if part != "whole"))
+        operators = sum(
+            event.count
+            for event in profile.key_averages()
+            if event.key.startswith("aten::")
+        )
+        best["loop and calls"] = max(
+            0.0,
+            best["whole"]
+            - sum(value for part, value in best.items() if part != "whole"),
+        )
         found[name] = {
             "seconds": {part: float(f"{value:.4g}") for part, value in best.items()},
             "operators": operators / steps,
@@ -332,7 +517,9 @@ def parts(turns: int, seed: int) -> dict:
 
 @torch.no_grad()
 def roofline(turns: int, seed: int) -> dict:
-    """Measure the two roofs of this machine, and what the gradients and updates reach, with operations and bytes as counted."""
+    """Measure the two roofs of this machine, and what the gradients and updates reach,
+    with operations and bytes as counted.
+    """
     keep_memory()
     generator = torch.Generator().manual_seed(seed)
     side, peaks = 1_024, {}
@@ -340,14 +527,19 @@ def roofline(turns: int, seed: int) -> dict:
         a, b = (torch.rand(side, side, generator=generator).to(dtype) for _ in range(2))
         peaks[str(dtype).removeprefix("torch.")] = lambda a=a, b=b: a @ b
     seconds = per_call(peaks, turns, 0.2)
-    peak = {name: float(f"{2 * side**3 / times['best']:.4g}") for name, times in seconds.items()}
-    torch.set_float32_matmul_precision("medium")  # a permission, which may also mean another library
+    peak = {
+        name: float(f"{2 * side**3 / times['best']:.4g}")
+        for name, times in seconds.items()
+    }
+    # a permission, which may also mean another library
+    torch.set_float32_matmul_precision("medium")
     seconds = per_call({"medium": peaks["float32"]}, turns, 0.2)["medium"]["best"]
     torch.set_float32_matmul_precision("highest")
     peak["float32, medium"] = float(f"{2 * side**3 / seconds:.4g}")
     bandwidth = {}
     for name, elements in (("cache", 2**15), ("memory", 2**25)):
-        a, b = (torch.rand(elements, generator=generator) for _ in range(2))  # in place: a third would be read as well
+        # in place: a third would be read as well
+        a, b = (torch.rand(elements, generator=generator) for _ in range(2))
         times = per_call({name: lambda a=a, b=b: a.add_(b, alpha=3.0)}, turns)[name]
         bandwidth[name] = float(f"{12 * elements / times['best']:.4g}")
     pair = torch.zeros(2)
@@ -356,34 +548,81 @@ def roofline(turns: int, seed: int) -> dict:
 
     def put(name: str, counts: tuple[int, int], function: Callable[[], object]) -> None:
         times = per_call({name: function}, turns)[name]
-        points[name] = {"operations": counts[0], "bytes": counts[1], "seconds": times["best"]}
+        points[name] = {
+            "operations": counts[0],
+            "bytes": counts[1],
+            "seconds": times["best"],
+        }
 
     many = torch.tensor([mixture.MEANS]).repeat(10_000, 1)
     means = mixture.MixtureMeans(torch.from_numpy(mixture.observations()).float())
-    put("mixture's gradient, eager", mixture_counts(200, 10_000), lambda: means.gradient(many))
+    put(
+        "mixture's gradient, eager",
+        mixture_counts(200, 10_000),
+        lambda: means.gradient(many),
+    )
     if mixture.has_compiler():
         from sgmc.compiling import CompiledInPlace
 
-        compiled, out = CompiledInPlace(lambda potential, x, to: to.copy_(potential.gradient(x))), torch.empty_like(many)
-        put("mixture's gradient, compiled", mixture_counts(200, 10_000), lambda: compiled(means, many, out))
+        compiled, out = (
+            CompiledInPlace(lambda potential, x, to: to.copy_(potential.gradient(x))),
+            torch.empty_like(many),
+        )
+        put(
+            "mixture's gradient, compiled",
+            mixture_counts(200, 10_000),
+            lambda: compiled(means, many, out),
+        )
     one = many[:1].clone()
     put("mixture's gradient, 1 chain", mixture_counts(200), lambda: means.gradient(one))
     posterior, weights = network(seed)
     (indices,) = posterior.draw_noise(weights, generator, 0)
-    put("network's gradient", network_counts(SIZES, BATCH), lambda: posterior.gradient_given(weights, indices))
+    put(
+        "network's gradient",
+        network_counts(SIZES, BATCH),
+        lambda: posterior.gradient_given(weights, indices),
+    )
     kernel = SGHMC.from_learning_rate(2e-6, 0.01)
-    for name, like in (("update of a network", weights), ("update of 30 million coordinates", torch.zeros(1, 30_000_000))):
-        put(name, update_counts(like.numel()), update_of(kernel, *(torch.zeros_like(like) for _ in range(4))))
-    inputs, targets = torch.randn(10**6, 4, generator=generator), torch.randint(2, (10**6,), generator=generator).float()
+    for name, like in (
+        ("update of a network", weights),
+        ("update of 30 million coordinates", torch.zeros(1, 30_000_000)),
+    ):
+        put(
+            name,
+            update_counts(like.numel()),
+            update_of(kernel, *(torch.zeros_like(like) for _ in range(4))),
+        )
+    inputs, targets = (
+        torch.randn(10**6, 4, generator=generator),
+        torch.randint(2, (10**6,), generator=generator).float(),
+    )
     full, origin = LogisticRegression(inputs, targets), torch.zeros(1, 4)
-    put("regression's gradient, a million examples", logistic_counts(10**6, 4), lambda: full.gradient(origin))
+    put(
+        "regression's gradient, a million examples",
+        logistic_counts(10**6, 4),
+        lambda: full.gradient(origin),
+    )
     for name, point in points.items():
-        print(name, {**point, "gigaflops": round(point["operations"] / point["seconds"] / 1e9, 2)}, flush=True)
-    return {"peak": peak, "bandwidth": bandwidth, "seconds_a_call": call, "points": points}
+        print(
+            name,
+            {
+                **point,
+                "gigaflops": round(point["operations"] / point["seconds"] / 1e9, 2),
+            },
+            flush=True,
+        )
+    return {
+        "peak": peak,
+        "bandwidth": bandwidth,
+        "seconds_a_call": call,
+        "points": points,
+    }
 
 
 def precision(turns: int, seed: int) -> dict:
-    """Measure what other precisions save: a step of the network, and of ten thousand chains at the mixture."""
+    """Measure what other precisions save: a step of the network, and of ten thousand
+    chains at the mixture.
+    """
     found = {}
     posterior, weights = network(seed)
     (indices,) = posterior.draw_noise(weights, torch.Generator().manual_seed(seed), 0)
@@ -406,7 +645,9 @@ def precision(turns: int, seed: int) -> dict:
 
         def gradient(module=module, batch=batch):
             module.zero_grad()
-            functional.cross_entropy(module(batch), targets[0], reduction="sum").backward()
+            functional.cross_entropy(
+                module(batch), targets[0], reduction="sum"
+            ).backward()
 
         functions[f"module in {str(dtype).removeprefix('torch.')}"] = gradient
     found["network"] = per_call(functions, turns)
@@ -415,12 +656,21 @@ def precision(turns: int, seed: int) -> dict:
         compiled = mixture.has_compiler() and dtype != torch.bfloat16
         means = mixture.MixtureMeans(torch.from_numpy(mixture.observations()).to(dtype))
         many = torch.tensor([mixture.MEANS], dtype=dtype).repeat(10_000, 1)
-        functions[f"eager, {str(dtype).removeprefix('torch.')}"] = lambda p=means, x=many: p.gradient(x)
+        functions[f"eager, {str(dtype).removeprefix('torch.')}"] = (
+            lambda p=means, x=many: p.gradient(x)
+        )
         if compiled:
             from sgmc.compiling import CompiledInPlace
 
-            made, out = CompiledInPlace(lambda potential, x, to: to.copy_(potential.gradient(x))), torch.empty_like(many)
-            functions[f"compiled, {str(dtype).removeprefix('torch.')}"] = lambda m=made, p=means, x=many, o=out: m(p, x, o)
+            made, out = (
+                CompiledInPlace(
+                    lambda potential, x, to: to.copy_(potential.gradient(x))
+                ),
+                torch.empty_like(many),
+            )
+            functions[f"compiled, {str(dtype).removeprefix('torch.')}"] = (
+                lambda m=made, p=means, x=many, o=out: m(p, x, o)
+            )
     found["mixture"] = per_call(functions, turns)
     found["products"] = products(turns, seed)
     print(found, flush=True)
@@ -428,9 +678,14 @@ def precision(turns: int, seed: int) -> dict:
 
 
 def products(turns: int, seed: int) -> dict:
-    """Measure the network's largest product of matrices in several precisions: its time, and its error relative to the exact one."""
+    """Measure the network's largest product of matrices in several precisions: its
+    time, and its error relative to the exact one.
+    """
     generator, found = torch.Generator().manual_seed(seed), {}
-    a, b = torch.randn(BATCH, SIZES[0], generator=generator), torch.randn(SIZES[0], SIZES[1], generator=generator)
+    a, b = (
+        torch.randn(BATCH, SIZES[0], generator=generator),
+        torch.randn(SIZES[0], SIZES[1], generator=generator),
+    )
     exact = a.double() @ b.double()
     for name, dtype, word in (
         ("float64", torch.float64, "highest"),
@@ -449,39 +704,67 @@ def products(turns: int, seed: int) -> dict:
 
 
 def newton(posterior: LogisticRegression) -> tuple[Tensor, Tensor]:
-    """Find the mode of a regression, ``(dim,)``, and the curvature A there, ``(dim, dim)``, in float64."""
+    """Find the mode of a regression, ``(dim,)``, and the curvature A there, ``(dim,
+    dim)``, in float64.
+    """
     inputs, _ = posterior.data
-    position, identity = torch.zeros(1, inputs.shape[1]), torch.eye(inputs.shape[1], dtype=torch.float64)
+    position, identity = (
+        torch.zeros(1, inputs.shape[1]),
+        torch.eye(inputs.shape[1], dtype=torch.float64),
+    )
     for _ in range(8):
         chance = torch.sigmoid(inputs @ position[0])
-        curvature = (inputs.T @ (inputs * (chance * (1 - chance))[:, None])).double() + identity
-        position = position - torch.linalg.solve(curvature, posterior.gradient(position)[0].double()).float()
+        curvature = (
+            inputs.T @ (inputs * (chance * (1 - chance))[:, None])
+        ).double() + identity
+        position = (
+            position
+            - torch.linalg.solve(
+                curvature, posterior.gradient(position)[0].double()
+            ).float()
+        )
     return position[0], curvature
 
 
 def squares_time(chain: LinearChain) -> float:
-    """Give the autocorrelation time of θ² of a linear chain in (θ, r): 1 + 2Σρₖ², summed by the chain of the products (θ, r) ⊗ (θ, r).
+    """Give the autocorrelation time of θ² of a linear chain in (θ, r): 1 + 2Σρₖ²,
+    summed by the chain of the products (θ, r) ⊗ (θ, r).
 
     Example:
-        >>> round(squares_time(sghmc_chain(torch.eye(1), 0.1, 10.0)), 3)  # εC = 1: θ is SGLD's chain with η = 0.01
+        >>> round(
+        ...     squares_time(sghmc_chain(torch.eye(1), 0.1, 10.0)), 3
+        ... )  # εC = 1: θ is SGLD's chain with η = 0.01
         99.503
     """
     first = chain.stationary_covariance()[:, 0]
-    pairs, start = torch.kron(chain.transition, chain.transition), torch.kron(first, first)
-    return float(2 * torch.linalg.solve(torch.eye(4, dtype=torch.float64) - pairs, start)[0] / start[0] - 1)
+    pairs, start = (
+        torch.kron(chain.transition, chain.transition),
+        torch.kron(first, first),
+    )
+    return float(
+        2
+        * torch.linalg.solve(torch.eye(4, dtype=torch.float64) - pairs, start)[0]
+        / start[0]
+        - 1
+    )
 
 
 def best_step(curvature: Tensor, noise: Tensor) -> tuple[float, float, float]:
-    """Choose ε and C of SGHMC from the exact law of the linear chain: the fewest steps an independent draw of the slowest direction.
+    """Choose ε and C of SGHMC from the exact law of the linear chain: the fewest steps
+    an independent draw of the slowest direction.
 
-    A draw of the position or of its square, whichever takes longer: chains that swing are quick with means alone.
-    The friction holds all of the gradient noise, C ≥ ½εV, which is subtracted, and no variance is more than 5 % too large.
+    A draw of the position or of its square, whichever takes longer: chains that swing
+    are quick with means alone. The friction holds all of the gradient noise, C ≥ ½εV,
+    which is subtracted, and no variance is more than 5 % too large.
 
     Returns:
         ε, C, and the steps an independent draw, τ.
     """
     values, vectors = torch.linalg.eigh(curvature)
-    rotated, largest = vectors.T @ noise @ vectors, float(torch.linalg.eigvalsh(noise)[-1])
+    rotated, largest = (
+        vectors.T @ noise @ vectors,
+        float(torch.linalg.eigvalsh(noise)[-1]),
+    )
     best = (0.0, 0.0, math.inf)
     for step in 2.0 ** torch.arange(0.0, -16.0, -0.5):
         for share in (0.25, 0.5, 1.0, 2.0):
@@ -489,22 +772,43 @@ def best_step(curvature: Tensor, noise: Tensor) -> tuple[float, float, float]:
             needed = 0.5 * step_size * largest
             friction = max(2 * share * float(values[0].sqrt()), needed)
             taus, heats = [], []
-            for value, variance in zip(values.tolist(), rotated.diagonal().tolist(), strict=True):
+            for value, variance in zip(
+                values.tolist(), rotated.diagonal().tolist(), strict=True
+            ):
                 estimate = 0.5 * step_size * variance
-                chain = sghmc_chain(torch.tensor([[value]], dtype=torch.float64), step_size, friction, variance, estimate)
+                chain = sghmc_chain(
+                    torch.tensor([[value]], dtype=torch.float64),
+                    step_size,
+                    friction,
+                    variance,
+                    estimate,
+                )
                 try:
                     heats.append(float(chain.stationary_covariance()[0, 0]) * value)
                 except ValueError:
                     heats.append(math.inf)
                     break
-                taus += [chain.autocorrelation_time(torch.tensor([1.0, 0.0], dtype=torch.float64)), squares_time(chain)]
+                taus += [
+                    chain.autocorrelation_time(
+                        torch.tensor([1.0, 0.0], dtype=torch.float64)
+                    ),
+                    squares_time(chain),
+                ]
             if max(heats) < 1.05 and max(taus) < best[2]:
                 best = (step_size, friction, max(taus))
     return best
 
 
-def seconds_a_step(kernel: SGHMC | HMC, potential: Potential, position: Tensor, generator: torch.Generator, turns: int) -> dict[str, float]:
-    """Measure a step of a kernel, calls and all, but without the look that `sample` takes at all the data before the first one."""
+def seconds_a_step(
+    kernel: SGHMC | HMC,
+    potential: Potential,
+    position: Tensor,
+    generator: torch.Generator,
+    turns: int,
+) -> dict[str, float]:
+    """Measure a step of a kernel, calls and all, but without the look that `sample`
+    takes at all the data before the first one.
+    """
     state = [kernel.init(potential, position, generator)]
 
     def step():
@@ -515,79 +819,185 @@ def seconds_a_step(kernel: SGHMC | HMC, potential: Potential, position: Tensor, 
 
 @torch.no_grad()
 def size(turns: int, seed: int) -> dict:
-    """Measure a step and an effective sample against the number of examples: minibatches, control variates and HMC."""
-    found = {"examples": [], "batch": BATCH, "dim": 4, "rows": {name: [] for name in ("SGHMC", "SGHMC, control variates", "HMC")}}
+    """Measure a step and an effective sample against the number of examples:
+    minibatches, control variates and HMC.
+    """
+    found = {
+        "examples": [],
+        "batch": BATCH,
+        "dim": 4,
+        "rows": {name: [] for name in ("SGHMC", "SGHMC, control variates", "HMC")},
+    }
     for number in EXAMPLES:
         generator = torch.Generator().manual_seed(seed)
-        inputs, coefficients = torch.randn(number, 4, generator=generator), torch.tensor([0.5, -0.5, 1.0, 0.0])
-        targets = (torch.rand(number, generator=generator) < torch.sigmoid(inputs @ coefficients)).float()
+        inputs, coefficients = (
+            torch.randn(number, 4, generator=generator),
+            torch.tensor([0.5, -0.5, 1.0, 0.0]),
+        )
+        targets = (
+            torch.rand(number, generator=generator)
+            < torch.sigmoid(inputs @ coefficients)
+        ).float()
         settings = dict(batch_size=BATCH, minibatches=Fresh(replacement=True))
-        full, plain = LogisticRegression(inputs, targets), LogisticRegression(inputs, targets, **settings)
+        full, plain = (
+            LogisticRegression(inputs, targets),
+            LogisticRegression(inputs, targets, **settings),
+        )
         mode, curvature = newton(full)
         start = time.process_time()
         calm = control_variates(plain, mode)
         set_up = time.process_time() - start
         found["examples"].append(number)
         few = LogisticRegression(inputs[: 10**5], targets[: 10**5])
-        near = mode + 0.5 * torch.linalg.cholesky(torch.linalg.inv(curvature)).float() @ torch.randn(4, generator=generator)
-        gradients = [few.per_example_gradients(x[None], few.minibatch(None))[0].double() for x in (mode, near)]
-        noises = {"SGHMC": gradients[0], "SGHMC, control variates": 2 * (gradients[1] - gradients[0])}  # at one sd from the mode
+        near = mode + 0.5 * torch.linalg.cholesky(
+            torch.linalg.inv(curvature)
+        ).float() @ torch.randn(4, generator=generator)
+        gradients = [
+            few.per_example_gradients(x[None], few.minibatch(None))[0].double()
+            for x in (mode, near)
+        ]
+        # at one sd from the mode
+        noises = {
+            "SGHMC": gradients[0],
+            "SGHMC, control variates": 2 * (gradients[1] - gradients[0]),
+        }
         potentials = {"SGHMC": plain, "SGHMC, control variates": calm}
         for name, potential in potentials.items():
             noise = number**2 / BATCH * torch.cov(noises[name].T)
             step_size, friction, tau = best_step(curvature, noise)
-            kernel, position = SGHMC(step_size, friction, num_steps=20), mode[None].clone()
+            kernel, position = (
+                SGHMC(step_size, friction, num_steps=20),
+                mode[None].clone(),
+            )
             seconds = seconds_a_step(kernel, potential, position, generator, turns)
-            row = {"seconds_a_step": seconds, "steps_an_effective_sample": round(tau, 2), "step_size": step_size, "friction": friction}
+            row = {
+                "seconds_a_step": seconds,
+                "steps_an_effective_sample": round(tau, 2),
+                "step_size": step_size,
+                "friction": friction,
+            }
             row["seconds_an_effective_sample"] = per(seconds, 1 / tau)
             if number <= 10**5:  # the same by sampling, where it is not long
                 every = max(1, int(tau / 4))
                 estimate = 0.5 * step_size * noise
-                made = SGHMC(step_size, friction, 0.999 * estimate.float(), num_steps=every)
-                draws = sample(made, potential, position, 800, warm_up=40, seed=seed + 1, progress=False).samples.double()
+                made = SGHMC(
+                    step_size, friction, 0.999 * estimate.float(), num_steps=every
+                )
+                draws = sample(
+                    made,
+                    potential,
+                    position,
+                    800,
+                    warm_up=40,
+                    seed=seed + 1,
+                    progress=False,
+                ).samples.double()
                 values = draws[:, 0].numpy() - mode.numpy()
-                row["sampled"] = round(min(float(800 * every / arviz.ess(values[None, :, i], method="mean")) for i in range(4)), 2)
-                row["sampled_worst"] = round(max(float(800 * every / arviz.ess(values[None, :, i], method="mean")) for i in range(4)), 2)
-                row["variance_ratio"] = round(float(draws[:, 0].T.cov().trace() / torch.linalg.inv(curvature).trace()), 3)
+                row["sampled"] = round(
+                    min(
+                        float(
+                            800 * every / arviz.ess(values[None, :, i], method="mean")
+                        )
+                        for i in range(4)
+                    ),
+                    2,
+                )
+                row["sampled_worst"] = round(
+                    max(
+                        float(
+                            800 * every / arviz.ess(values[None, :, i], method="mean")
+                        )
+                        for i in range(4)
+                    ),
+                    2,
+                )
+                row["variance_ratio"] = round(
+                    float(
+                        draws[:, 0].T.cov().trace()
+                        / torch.linalg.inv(curvature).trace()
+                    ),
+                    3,
+                )
             if name != "SGHMC":
                 row["set_up_seconds"] = float(f"{set_up:.4g}")
             found["rows"][name].append(row)
-        kernel = HMC(0.9 / float(torch.linalg.eigvalsh(curvature)[-1].sqrt()), num_steps=2)
+        kernel = HMC(
+            0.9 / float(torch.linalg.eigvalsh(curvature)[-1].sqrt()), num_steps=2
+        )
         times = seconds_a_step(kernel, full, mode[None].clone(), generator, turns)
         row = {"seconds_a_step": times}
         if number == EXAMPLES[0]:
-            draws = sample(kernel, full, mode[None], 2_000, seed=seed, progress=False).samples[:, 0].double().numpy()
-            values = np.concatenate([draws, (draws - draws.mean(0)) ** 2], 1)  # means alone would profit from draws that alternate
-            steps = 2 * 2_000 / min(float(arviz.ess(values[None, :, i], method="mean")) for i in range(8))
-        row["steps_an_effective_sample"] = round(steps, 2)  # by Bernstein and von Mises the same chain, in units of 1/√N
+            draws = (
+                sample(kernel, full, mode[None], 2_000, seed=seed, progress=False)
+                .samples[:, 0]
+                .double()
+                .numpy()
+            )
+            # means alone would profit from draws that alternate
+            values = np.concatenate([draws, (draws - draws.mean(0)) ** 2], 1)
+            steps = (
+                2
+                * 2_000
+                / min(
+                    float(arviz.ess(values[None, :, i], method="mean"))
+                    for i in range(8)
+                )
+            )
+        # by Bernstein and von Mises the same chain, in units of 1/√N
+        row["steps_an_effective_sample"] = round(steps, 2)
         row["seconds_an_effective_sample"] = per(times, 1 / steps)
         found["rows"]["HMC"].append(row)
-        print(number, {name: rows[-1] for name, rows in found["rows"].items()}, flush=True)
+        print(
+            number, {name: rows[-1] for name, rows in found["rows"].items()}, flush=True
+        )
     return found
 
 
-SECTIONS = {f.__name__: f for f in (jobs, own, memory, chains, parts, roofline, precision, size)}
+SECTIONS = {
+    f.__name__: f for f in (jobs, own, memory, chains, parts, roofline, precision, size)
+}
 
 
 def main() -> None:
     """Measure what is asked for, and keep it when it is everything."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     given = parser.parse_args()
     torch.set_num_threads(1)
-    load, clock, processor = [os.getloadavg()[0]], time.perf_counter(), time.process_time()
+    load, clock, processor = (
+        [os.getloadavg()[0]],
+        time.perf_counter(),
+        time.process_time(),
+    )
     found = {name: SECTIONS[name](given.turns, given.seed) for name in given.only}
     load.append(os.getloadavg()[0])
-    busy = {"load_average": [round(x, 1) for x in load], "clock_seconds": round(time.perf_counter() - clock)}
+    busy = {
+        "load_average": [round(x, 1) for x in load],
+        "clock_seconds": round(time.perf_counter() - clock),
+    }
     busy["processor_seconds"] = round(time.process_time() - processor)
     print(busy)
     if given.only == list(SECTIONS):
-        command = f"python -m benchmarks.step_cost --turns {given.turns} --seed {given.seed}"
-        provenance = {"command": command, **circumstances("cpu"), "peak_memory_megabytes": peak_memory("cpu")}
+        command = (
+            f"python -m benchmarks.step_cost --turns {given.turns} --seed {given.seed}"
+        )
+        provenance = {
+            "command": command,
+            **circumstances("cpu"),
+            "peak_memory_megabytes": peak_memory("cpu"),
+        }
         settings = {"turns": given.turns, "seed": given.seed}
-        result = {"provenance": provenance, "machine_load": busy, "settings": settings, "compiler": mixture.compiler(), **found}
+        result = {
+            "provenance": provenance,
+            "machine_load": busy,
+            "settings": settings,
+            "compiler": mixture.compiler(),
+            **found,
+        }
         write_result(RESULTS / "step_cost.json", result)
 
 

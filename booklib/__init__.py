@@ -1,1 +1,3 @@
-"""What only the pages use: checked claims, figures, tables, data sets, small statistics."""
+"""What only the pages use: checked claims, figures, tables, data sets, small
+statistics.
+"""

@@ -29,12 +29,14 @@ def claim(
     because: str,
     kind: str = "live",
 ) -> None:
-    """State an empirical sentence, check it, and show one line that is the same on every machine.
+    """State an empirical sentence, check it, and show one line that is the same on
+    every machine.
 
-    The line holds the statement, its bound and where the bound comes from, but not the measured value, whose last digits
-    differ between processors; the rendered page shows that too. With ``standard_error`` the bound is five of them: a true
-    claim fails once in 1.7 million times. Where a reader plays (:func:`booklib.play.play`), a claim that does not hold shows ✗ and what was
-    measured, and the page goes on.
+    The line holds the statement, its bound and where the bound comes from, but not the
+    measured value, whose last digits differ between processors; the rendered page shows
+    that too. With ``standard_error`` the bound is five of them: a true claim fails once
+    in 1.7 million times. Where a reader plays (:func:`booklib.play.play`), a claim that
+    does not hold shows ✗ and what was measured, and the page goes on.
 
     Args:
         statement: the sentence, without its bound.
@@ -45,31 +47,53 @@ def claim(
         within: the largest absolute difference from ``near`` allowed.
         standard_error: the Monte Carlo standard error of ``value``.
         because: where the bound comes from.
-        kind: ``"exact"`` for what has no chance in it, such as a law that is solved or an enumeration, ``"live"`` for what the page draws,
-            ``"stored"`` for what a longer run has left in a file.
+        kind: ``"exact"`` for what has no chance in it, such as a law that is solved or
+            an enumeration, ``"live"`` for what the page draws, ``"stored"`` for what a
+            longer run has left in a file.
 
     Raises:
         ClaimError: if the claim is false, or the value is not a number.
-        ValueError: if the kind is none of these, or the bound is missing, stated twice or no finite number, or the value is not one number.
+        ValueError: if the kind is none of these, or the bound is missing, stated twice
+            or no finite number, or the value is not one number.
 
     Example:
-        >>> claim("A third is near 0.33", 1 / 3, near=0.33, within=0.005, because="two digits")
+        >>> claim(
+        ...     "A third is near 0.33",
+        ...     1 / 3,
+        ...     near=0.33,
+        ...     within=0.005,
+        ...     because="two digits",
+        ... )
         ✓ A third is near 0.33: 0.33 ± 0.005 (because two digits)
     """
     check_instance("statement", statement, str, '"A third is near 0.33"')
     check_instance("because", because, str, '"two digits"')
     if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, but it is {kind!r}")
+        raise ValueError(
+            f"kind must be one of {', '.join(map(repr, KINDS))}, but it is {kind!r}"
+        )
     given = {"at_most": at_most, "at_least": at_least, "near": near, "within": within}
     for name, bound in given.items():
         if bound is not None and not math.isfinite(_number(name, bound)):
-            raise ValueError(f"{name} must be finite, but it is {bound!r}: a bound that nothing breaks claims nothing")
+            raise ValueError(
+                f"{name} must be finite, but it is {bound!r}: a bound that nothing "
+                "breaks claims nothing"
+            )
     bounds = [bound for bound in (at_most, at_least, near) if bound is not None]
-    truth = isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("torch.bool", "bool")
+    truth = isinstance(value, bool) or str(getattr(value, "dtype", "")) in (
+        "torch.bool",
+        "bool",
+    )
     if len(bounds) != (0 if truth else 1):
-        raise ValueError("give exactly one of at_most, at_least and near for a number, and none for a truth value")
+        raise ValueError(
+            "give exactly one of at_most, at_least and near for a number, and none "
+            "for a truth value"
+        )
     if (near is not None) != ((within is not None) != (standard_error is not None)):
-        raise ValueError("near needs exactly one of within and standard_error; the other bounds need neither")
+        raise ValueError(
+            "near needs exactly one of within and standard_error; the other bounds "
+            "need neither"
+        )
     value = bool(_number("value", value)) if truth else _number("value", value)
     if truth:
         holds, bound = value, "true"
@@ -78,16 +102,24 @@ def claim(
     elif at_least is not None:
         holds, bound = value >= at_least, f"at least {in_words(at_least)}"
     elif within is not None:
-        holds, bound = abs(value - near) <= within, f"{_to_the_digits_of(within, near)} ± {in_words(within)}"
+        holds, bound = (
+            abs(value - near) <= within,
+            f"{_to_the_digits_of(within, near)} ± {in_words(within)}",
+        )
     else:
         standard_error = _number("standard_error", standard_error)
-        holds = 0 < standard_error < math.inf and abs(value - near) <= STANDARD_ERRORS * standard_error
+        holds = (
+            0 < standard_error < math.inf
+            and abs(value - near) <= STANDARD_ERRORS * standard_error
+        )
         bound = f"{in_words(near)} within {STANDARD_ERRORS} standard errors"
     measured = str(value).lower() if truth else in_words(value, 4)
     if standard_error is not None:
         measured += f" ± {in_words(standard_error, 2)}"
     if not holds and not playing():
-        raise ClaimError(f"{statement}: {bound}, but measured {measured} (because {because})")
+        raise ClaimError(
+            f"{statement}: {bound}, but measured {measured} (because {because})"
+        )
     _show(holds, statement, bound, because, measured, kind)
 
 
@@ -110,13 +142,23 @@ def in_words(number: float, digits: int = 6) -> str:
     mantissa, _, power = f"{number:.{digits}g}".replace("-", "−").partition("e")
     if not power:
         return mantissa
-    ten = "10" + power[0].replace("+", "").translate(SUPERSCRIPTS) + power[1:].lstrip("0").translate(SUPERSCRIPTS)
+    ten = (
+        "10"
+        + power[0].replace("+", "").translate(SUPERSCRIPTS)
+        + power[1:].lstrip("0").translate(SUPERSCRIPTS)
+    )
     return ten if mantissa == "1" else f"{mantissa}·{ten}"
 
 
 def _to_the_digits_of(tolerance: float, number: float) -> str:
-    """Write a number with one digit more than the first one of what it may be off by."""
-    return in_words(round(float(number), 1 - math.floor(math.log10(tolerance))) if tolerance > 0 else number)
+    """Write a number with one digit more than the first one of what it may be off
+    by.
+    """
+    return in_words(
+        round(float(number), 1 - math.floor(math.log10(tolerance)))
+        if tolerance > 0
+        else number
+    )
 
 
 def anchor(line: str) -> str:
@@ -124,23 +166,38 @@ def anchor(line: str) -> str:
     return "claim-" + hashlib.sha256(line.encode()).hexdigest()[:12]
 
 
-def _show(holds: bool, statement: str, bound: str, because: str, measured: str, kind: str) -> None:
-    line = f"✓ {statement}: {bound} (because {because})" if holds else f"✗ {statement}: {bound}, but measured {measured}"
-    if "get_ipython" not in dir(builtins):  # IPython defines it; elsewhere there is no page to show the value on
+def _show(
+    holds: bool, statement: str, bound: str, because: str, measured: str, kind: str
+) -> None:
+    line = (
+        f"✓ {statement}: {bound} (because {because})"
+        if holds
+        else f"✗ {statement}: {bound}, but measured {measured}"
+    )
+    # IPython defines it; elsewhere there is no page to show the value on
+    if "get_ipython" not in dir(builtins):
         print(line)
         return
     from IPython.display import display
 
-    # Where the book's style sheet is not, as in Jupyter, VS Code and Colab, this reads as a sentence, and a broken claim in red; the sheet
-    # makes columns of the parts and hides what joins them.
+    # Where the book's style sheet is not, as in Jupyter, VS Code and Colab, this reads
+    # as a sentence, and a broken claim in red; the sheet makes columns of the parts and
+    # hides what joins them.
     red = "" if holds else ' style="color: #d32f2f; font-weight: bold"'
-    frame = "" if holds else ' style="border-left: 3px solid #d32f2f; background: rgba(211, 47, 47, 0.12); padding: .3rem .6rem"'
+    frame = (
+        ""
+        if holds
+        else ' style="border-left: 3px solid #d32f2f; background: rgba(211, 47, 47, 0.12); padding: .3rem .6rem"'  # noqa: E501
+    )
     page = (
-        f'<div class="claim{"" if holds else " broken"}" id="{anchor(line)}" data-kind="{kind}"{frame}>'
+        f'<div class="claim{"" if holds else " broken"}" id="{anchor(line)}" '
+        f'data-kind="{kind}"{frame}>'
         f'<span class="verdict"{red}>{"✓" if holds else "✗"}</span> '
         f'<span class="statement">{html.escape(statement)}</span>{_joined(": ")}'
-        f'<span class="bound">{html.escape(bound)}</span>{_joined("; " if holds else ", but ")}'
-        f'<b{red}><span class="measured">measured {html.escape(measured)}</span></b>{_joined(" (because ")}'
+        "<span "
+        f'class="bound">{html.escape(bound)}</span>{_joined("; " if holds else ", but ")}'  # noqa: E501
+        f'<b{red}><span class="measured">measured '
+        f"{html.escape(measured)}</span></b>{_joined(' (because ')}"
         f'<span class="because">{html.escape(because)}</span>{_joined(")")}</div>'
     )
     display({"text/plain": line, "text/html": page}, raw=True)

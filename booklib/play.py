@@ -10,8 +10,9 @@ _ON = False
 def play() -> None:
     """Let the rest of a notebook run where something fails.
 
-    From here on a claim that does not hold shows ✗ and what was measured, and in place of raising an error a chain that diverges
-    says so and has NaN for its further draws. Outside of notebooks both remain errors.
+    From here on a claim that does not hold shows ✗ and what was measured, and in place
+    of raising an error a chain that diverges says so and has NaN for its further draws.
+    Outside of notebooks both remain errors.
 
     Example:
         >>> play()

@@ -1,19 +1,26 @@
 """Predictions averaged over draws, and how to score them.
 
-Every function raises a ValueError if it is given no probabilities, which are at least 0 and have sum 1 over the classes, targets that are
-no class numbers, or shapes that do not match.
-"""
+Every function raises a ValueError if it is given no probabilities, which are at least 0
+and have sum 1 over the classes, targets that are no class numbers, or shapes that do
+not match."""
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from sgmc.checks import check_count, check_instance, check_probabilities, check_tensor, is_number
+from sgmc.checks import (
+    check_count,
+    check_instance,
+    check_probabilities,
+    check_tensor,
+    is_number,
+)
 
 
 def average_predictions(probabilities: Tensor) -> Tensor:
-    """Average class probabilities over draws and chains: P(y | x) ≈ mean of P(y | x, θ) (Bishop, 2006, eq. 3.57).
+    """Average class probabilities over draws and chains: P(y | x) ≈ mean of P(y | x, θ)
+    (Bishop, 2006, eq. 3.57).
 
     Args:
         probabilities: ``(num_samples, chains, n, classes)``.
@@ -25,7 +32,9 @@ def average_predictions(probabilities: Tensor) -> Tensor:
         >>> average_predictions(torch.tensor([[[[1.0, 0.0]]], [[[0.5, 0.5]]]]))
         tensor([[0.7500, 0.2500]])
     """
-    check_probabilities("probabilities", probabilities, "num_samples", "chains", "n", "classes")
+    check_probabilities(
+        "probabilities", probabilities, "num_samples", "chains", "n", "classes"
+    )
     return probabilities.mean((0, 1))
 
 
@@ -47,7 +56,8 @@ def error_rate(probabilities: Tensor, targets: Tensor) -> float:
 def log_score(probabilities: Tensor, targets: Tensor) -> float:
     """Compute the mean of −log P(yᵢ), in nats; smaller is better.
 
-    Arguments are those of :func:`error_rate`. A probability that is zero in floating point counts as the smallest positive number.
+    Arguments are those of :func:`error_rate`. A probability that is zero in floating
+    point counts as the smallest positive number.
 
     Example:
         >>> round(log_score(torch.tensor([[0.5, 0.5]]), torch.tensor([0])), 4)
@@ -55,11 +65,14 @@ def log_score(probabilities: Tensor, targets: Tensor) -> float:
     """
     _check(probabilities, targets)
     chosen = probabilities.gather(-1, targets.long()[:, None])[:, 0]
-    return float(-chosen.clamp(min=torch.finfo(chosen.dtype).tiny).double().log().mean())
+    return float(
+        -chosen.clamp(min=torch.finfo(chosen.dtype).tiny).double().log().mean()
+    )
 
 
 def brier_score(probabilities: Tensor, targets: Tensor) -> float:
-    """Compute the mean of Σₖ(P(k) − [k = yᵢ])² (Brier, 1950); between 0 and 2, smaller is better.
+    """Compute the mean of Σₖ(P(k) − [k = yᵢ])² (Brier, 1950); between 0 and 2, smaller
+    is better.
 
     Arguments are those of :func:`error_rate`.
 
@@ -72,14 +85,20 @@ def brier_score(probabilities: Tensor, targets: Tensor) -> float:
     return float((probabilities.double() - one_hot).pow(2).sum(-1).mean())
 
 
-def reliability_curve(probabilities: Tensor, targets: Tensor, num_bins: int = 10) -> tuple[Tensor, Tensor, Tensor]:
-    """Compare confidence with accuracy, in bins of equal width of the largest probability (Guo et al., 2017, eq. 2).
+def reliability_curve(
+    probabilities: Tensor, targets: Tensor, num_bins: int = 10
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compare confidence with accuracy, in bins of equal width of the largest
+    probability (Guo et al., 2017, eq. 2).
 
     Returns:
-        Mean confidence, accuracy and number of examples of each bin, each ``(num_bins,)``; NaN in the first two where a bin is empty.
+        Mean confidence, accuracy and number of examples of each bin, each
+        ``(num_bins,)``; NaN in the first two where a bin is empty.
 
     Example:
-        >>> reliability_curve(torch.tensor([[0.9, 0.1], [0.8, 0.2]]), torch.tensor([0, 1]), num_bins=1)[1]
+        >>> reliability_curve(
+        ...     torch.tensor([[0.9, 0.1], [0.8, 0.2]]), torch.tensor([0, 1]), num_bins=1
+        ... )[1]
         tensor([0.5000], dtype=torch.float64)
     """
     _check(probabilities, targets)
@@ -92,21 +111,29 @@ def reliability_curve(probabilities: Tensor, targets: Tensor, num_bins: int = 10
     return mean_confidence, accuracy, count
 
 
-def expected_calibration_error(probabilities: Tensor, targets: Tensor, num_bins: int = 10) -> float:
-    """Compute Σ (share of the bin)·abs(accuracy − confidence) (Guo et al., 2017, eq. 3).
+def expected_calibration_error(
+    probabilities: Tensor, targets: Tensor, num_bins: int = 10
+) -> float:
+    """Compute Σ (share of the bin)·abs(accuracy − confidence) (Guo et al., 2017, eq.
+    3).
 
     Arguments are those of :func:`reliability_curve`.
 
     Example:
-        >>> expected_calibration_error(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1]))
+        >>> expected_calibration_error(
+        ...     torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])
+        ... )
         0.5
     """
     confidence, accuracy, count = reliability_curve(probabilities, targets, num_bins)
-    return float((count * (accuracy - confidence).abs().nan_to_num()).sum() / count.sum())
+    return float(
+        (count * (accuracy - confidence).abs().nan_to_num()).sum() / count.sum()
+    )
 
 
 def predictive_entropy(probabilities: Tensor) -> Tensor:
-    """Compute −Σₖ P(k) log P(k) of each example, in nats: ``(..., classes)`` → ``(...,)``.
+    """Compute −Σₖ P(k) log P(k) of each example, in nats: ``(..., classes)`` →
+    ``(...,)``.
 
     Example:
         >>> predictive_entropy(torch.tensor([1.0, 0.0]))
@@ -117,7 +144,8 @@ def predictive_entropy(probabilities: Tensor) -> Tensor:
 
 
 def area_under_roc(inside: Tensor, outside: Tensor) -> float:
-    """Compute the probability that a score from ``outside`` exceeds one from ``inside``, ties counting half (Fawcett, 2006, Section 7).
+    """Compute the probability that a score from ``outside`` exceeds one from
+    ``inside``, ties counting half (Fawcett, 2006, Section 7).
 
     It is 1 where the scores separate the two perfectly, and ½ where they say nothing.
 
@@ -133,24 +161,38 @@ def area_under_roc(inside: Tensor, outside: Tensor) -> float:
     check_tensor("outside", outside, "m")
     ordered = inside.double().sort().values
     outside = outside.double()
-    below, not_above = torch.searchsorted(ordered, outside), torch.searchsorted(ordered, outside, right=True)
+    below, not_above = (
+        torch.searchsorted(ordered, outside),
+        torch.searchsorted(ordered, outside, right=True),
+    )
     return float((below + not_above).double().mean() / (2 * len(ordered)))
 
 
-def rejection_curve(probabilities: Tensor, targets: Tensor, shares: Sequence[float]) -> list[float]:
-    """Compute the error rate on what is left when the given shares of the examples, those of largest entropy, are rejected.
+def rejection_curve(
+    probabilities: Tensor, targets: Tensor, shares: Sequence[float]
+) -> list[float]:
+    """Compute the error rate on what is left when the given shares of the examples,
+    those of largest entropy, are rejected.
 
     Example:
-        >>> rejection_curve(torch.tensor([[0.9, 0.1], [0.4, 0.6]]), torch.tensor([0, 0]), [0.0, 0.5])
+        >>> rejection_curve(
+        ...     torch.tensor([[0.9, 0.1], [0.4, 0.6]]), torch.tensor([0, 0]), [0.0, 0.5]
+        ... )
         [0.5, 0.0]
     """
     _check(probabilities, targets)
     check_instance("shares", shares, Sequence, "[0.0, 0.5]")
     if not all(is_number(share) and 0 <= share < 1 for share in shares):
-        raise ValueError(f"shares must be numbers of at least 0 and less than 1, but they are {shares}")
+        raise ValueError(
+            "shares must be numbers of at least 0 and less than 1, but they are "
+            f"{shares}"
+        )
     surest_first = predictive_entropy(probabilities).argsort(stable=True)
     wrong = (probabilities.argmax(-1) != targets)[surest_first].double()
-    return [float(wrong[: max(1, round(len(wrong) * (1 - share)))].mean()) for share in shares]
+    return [
+        float(wrong[: max(1, round(len(wrong) * (1 - share)))].mean())
+        for share in shares
+    ]
 
 
 def _check(probabilities: Tensor, targets: Tensor) -> None:
@@ -158,9 +200,17 @@ def _check(probabilities: Tensor, targets: Tensor) -> None:
     check_tensor("targets", targets, "...", floating=False)
     if probabilities.ndim != 2 or targets.shape != probabilities.shape[:1]:
         raise ValueError(
-            f"probabilities must be (n, classes) and targets (n,), but they are {tuple(probabilities.shape)} and {tuple(targets.shape)}"
+            "probabilities must be (n, classes) and targets (n,), but they are "
+            f"{tuple(probabilities.shape)} and {tuple(targets.shape)}"
         )
     check_probabilities("probabilities", probabilities, "n", "classes")
     low, high, classes = int(targets.min()), int(targets.max()), probabilities.shape[1]
-    if targets.is_floating_point() or targets.dtype == torch.bool or not 0 <= low <= high < classes:
-        raise ValueError(f"targets must be class numbers from 0 to {classes - 1}, but they go from {low} to {high} as {targets.dtype}")
+    if (
+        targets.is_floating_point()
+        or targets.dtype == torch.bool
+        or not 0 <= low <= high < classes
+    ):
+        raise ValueError(
+            f"targets must be class numbers from 0 to {classes - 1}, but they go from "
+            f"{low} to {high} as {targets.dtype}"
+        )

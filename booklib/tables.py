@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Show a table: lines of text, and on a page of the book a real table, whose first column names the rows.
+    """Show a table: lines of text, and on a page of the book a real table, whose first
+    column names the rows.
 
     Args:
         heads: what stands over each column.
@@ -24,14 +25,26 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     rows = [[str(entry) for entry in row] for row in rows]
     for row in rows:
         if len(row) != len(heads):
-            raise ValueError(f"rows must have {len(heads)} entries, one for each of heads, but one is {row}")
+            raise ValueError(
+                f"rows must have {len(heads)} entries, one for each of heads, but one "
+                f"is {row}"
+            )
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = [
-        "  ".join([line[0].ljust(widths[0]), *(entry.rjust(width) for entry, width in zip(line[1:], widths[1:], strict=True))]).rstrip()
+        "  ".join(
+            [
+                line[0].ljust(widths[0]),
+                *(
+                    entry.rjust(width)
+                    for entry, width in zip(line[1:], widths[1:], strict=True)
+                ),
+            ]
+        ).rstrip()
         for line in (heads, *rows)
     ]
     text = "\n".join(lines)
-    if "get_ipython" not in dir(builtins):  # IPython defines it; elsewhere there is no page to show a table on
+    # IPython defines it; elsewhere there is no page to show a table on
+    if "get_ipython" not in dir(builtins):
         print(text)
         return
     from IPython.display import display
@@ -39,14 +52,20 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     words = [any(map(_is_words, column)) for column in zip(*rows, strict=True)]
     head = _row("th", heads, words)
     body = "".join(f"<tr>{_row('td', row, words)}</tr>" for row in rows)
-    page = f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    page = (
+        "<table "
+        f'class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
     display({"text/plain": text, "text/html": page}, raw=True)
 
 
 def _row(cell: str, entries: Sequence[str], words: Sequence[bool]) -> str:
     first, *others = map(html.escape, entries)
     marks = [' class="words"' if left else "" for left in words[1:]]
-    return f"<th>{first}</th>" + "".join(f"<{cell}{mark}>{entry}</{cell}>" for mark, entry in zip(marks, others, strict=True))
+    return f"<th>{first}</th>" + "".join(
+        f"<{cell}{mark}>{entry}</{cell}>"
+        for mark, entry in zip(marks, others, strict=True)
+    )
 
 
 def _is_words(entry: str) -> bool:

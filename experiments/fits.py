@@ -1,7 +1,9 @@
-"""What the experiments with approximations are: methods that give draws of a network's weights, each fitted and then scored alike.
+"""What the experiments with approximations are: methods that give draws of a network's
+weights, each fitted and then scored alike.
 
-A method is a function from a task and its settings to :class:`sgmc.draws.Draws`. Its settings are chosen on validation examples by shorter
-fits with one seed; then it is fitted with several seeds, and its averaged predictions are scored on the test examples.
+A method is a function from a task and its settings to :class:`sgmc.draws.Draws`. Its
+settings are chosen on validation examples by shorter fits with one seed; then it is
+fitted with several seeds, and its averaged predictions are scored on the test examples.
 """
 
 import time
@@ -54,28 +56,48 @@ class Task:
         return self.rounds * self.round_length
 
     def start(self, chains: int = 1) -> Tensor:
-        """Draw where to start, ``(chains, dim)``: weights N(0, 1/fan-in) and no biases."""
-        return self.posterior.initial_position(chains, Generator().manual_seed(self.seed))
+        """Draw where to start, ``(chains, dim)``: weights N(0, 1/fan-in) and no
+        biases.
+        """
+        return self.posterior.initial_position(
+            chains, Generator().manual_seed(self.seed)
+        )
 
     def run(self, part: str = "") -> dict:
-        """Give the arguments that every fit takes, the file being that of a part of the method."""
-        return {"seed": self.seed, "checkpoint": self.path.with_name(f"{self.path.name}{part}.pt"), "progress": self.progress}
+        """Give the arguments that every fit takes, the file being that of a part of the
+        method.
+        """
+        return {
+            "seed": self.seed,
+            "checkpoint": self.path.with_name(f"{self.path.name}{part}.pt"),
+            "progress": self.progress,
+        }
 
 
 def networks(draws: Draws, number: int) -> Tensor:
-    """Take so many networks from draws, or all if there are fewer, evenly from first to last and from all chains: ``(number, dim)``.
+    """Take so many networks from draws, or all if there are fewer, evenly from first to
+    last and from all chains: ``(number, dim)``.
 
     Example:
         >>> networks(Draws(torch.arange(10.0).view(10, 1, 1)), 3)[:, 0]
         tensor([0., 4., 9.])
     """
     positions = draws.samples.flatten(0, 1)
-    return positions[torch.linspace(0, len(positions) - 1, min(number, len(positions))).long()]
+    return positions[
+        torch.linspace(0, len(positions) - 1, min(number, len(positions))).long()
+    ]
 
 
 def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> Tensor:
-    """Compute the class probabilities of networks one by one: ``(networks, n, classes)`` float64."""
-    return torch.stack([posterior.log_predict(position[None], inputs)[0].double().exp() for position in positions])
+    """Compute the class probabilities of networks one by one: ``(networks, n,
+    classes)`` float64.
+    """
+    return torch.stack(
+        [
+            posterior.log_predict(position[None], inputs)[0].double().exp()
+            for position in positions
+        ]
+    )
 
 
 def powers(number: int) -> list[int]:
@@ -91,26 +113,37 @@ def powers(number: int) -> list[int]:
 
 def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
     """Score averaged predictions of all networks on the validation examples."""
-    probabilities = predict(task.posterior, networks(draws, task.num_networks), prepared.validation.inputs)
+    probabilities = predict(
+        task.posterior, networks(draws, task.num_networks), prepared.validation.inputs
+    )
     return score(probabilities.mean(0), prepared.validation.targets)
 
 
 def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
-    """Score averaged predictions, of all networks and of the first few in a shuffled order, and how entropy tells what is no digit."""
+    """Score averaged predictions, of all networks and of the first few in a shuffled
+    order, and how entropy tells what is no digit.
+    """
     positions, started = networks(draws, task.num_networks), time.process_time()
     probabilities = predict(task.posterior, positions, prepared.test.inputs)
     seconds = time.process_time() - started
-    shuffled = probabilities[torch.randperm(len(positions), generator=Generator().manual_seed(task.seed))]
+    shuffled = probabilities[
+        torch.randperm(len(positions), generator=Generator().manual_seed(task.seed))
+    ]
     entropy = predictive_entropy(probabilities.mean(0))
     found = {
         "networks": len(positions),
         "prediction_seconds": round(seconds, 2),
         "scores": score(probabilities.mean(0), prepared.test.targets),
-        "curve": {str(n): _short(score(shuffled[:n].mean(0), prepared.test.targets)) for n in powers(len(positions))},
+        "curve": {
+            str(n): _short(score(shuffled[:n].mean(0), prepared.test.targets))
+            for n in powers(len(positions))
+        },
         "auroc": {},
     }
     for name, other in prepared.others.items():
-        outside = predictive_entropy(predict(task.posterior, positions, other.inputs).mean(0))
+        outside = predictive_entropy(
+            predict(task.posterior, positions, other.inputs).mean(0)
+        )
         found["auroc"][name] = round(area_under_roc(entropy, outside), 6)
     return found
 
@@ -130,10 +163,14 @@ def compare(
     look: Callable[[str, Draws, Task], dict] = lambda method, draws, task: {},
     assess: Callable[[Draws, Task, Prepared], dict] = assess,
     validate: Callable[[Draws, Task, Prepared], dict] = validate,
-    prefer: Callable[[dict], object] = lambda found: (found["error"], found["log_loss"]),
+    prefer: Callable[[dict], object] = lambda found: (
+        found["error"],
+        found["log_loss"],
+    ),
     depends: Mapping[str, object] = {},
 ) -> Iterator[dict]:
-    """Fit all methods, one seed after the other, and yield the result after each fit; a method is tuned before its first.
+    """Fit all methods, one seed after the other, and yield the result after each fit; a
+    method is tuned before its first.
 
     Args:
         methods: by name, the method and the settings to choose from.
@@ -148,13 +185,24 @@ def compare(
         prefer: from these scores to what is least for the best setting.
         depends: what else a fit that is finished depends on.
     """
-    data = checksum(prepared.train, prepared.validation, prepared.test, *prepared.others.values())
+    data = checksum(
+        prepared.train, prepared.validation, prepared.test, *prepared.others.values()
+    )
     result = {"data_checksum": data, "methods": {}}
     prepared.folder.mkdir(parents=True, exist_ok=True)
     chosen = {}
 
-    def once(name: str, number: int | None, settings: dict, seed: int, rounds: int, assessment: Callable[[Task], dict]) -> dict:
-        words = ("" if number is None else f"tuning-{number}-") + f"{name.replace(',', '').replace(' ', '-')}-{seed}"
+    def once(
+        name: str,
+        number: int | None,
+        settings: dict,
+        seed: int,
+        rounds: int,
+        assessment: Callable[[Task], dict],
+    ) -> dict:
+        words = (
+            "" if number is None else f"tuning-{number}-"
+        ) + f"{name.replace(',', '').replace(' ', '-')}-{seed}"
         given = task(rounds, seed, prepared.folder / words)
         return do_once(
             given.path.with_name(f"{given.path.name}.json"),
@@ -172,50 +220,86 @@ def compare(
                         each,
                         0,
                         rounds // shorter,
-                        lambda given, each=each, method=method: _try(method, each, given, prepared, validate),
+                        lambda given, each=each, method=method: _try(
+                            method, each, given, prepared, validate
+                        ),
                     )
                     for number, each in enumerate(settings)
                     if len(settings) > 1
                 ]
                 tried = [i for i, row in enumerate(tuning) if "diverged" not in row]
                 if tuning and not tried:
-                    raise DivergedError(f"every setting of {name} left the finite numbers: lower its learning rates")
+                    raise DivergedError(
+                        f"every setting of {name} left the finite numbers: lower its "
+                        "learning rates"
+                    )
                 best = min(tried, key=lambda i: prefer(tuning[i])) if tuning else 0
                 chosen[name] = settings[best]
-                result["methods"][name] = {"settings": chosen[name], "tuning": tuning, "runs": []}
+                result["methods"][name] = {
+                    "settings": chosen[name],
+                    "tuning": tuning,
+                    "runs": [],
+                }
 
             def fit(given: Task, name=name, method=method) -> dict:
                 started = time.process_time()
                 draws = method(given, **chosen[name])
                 if not draws.complete:
                     raise KeyboardInterrupt
-                spent = {"seconds": round(draws.seconds, 1), "processor_seconds": round(time.process_time() - started, 1)}
+                spent = {
+                    "seconds": round(draws.seconds, 1),
+                    "processor_seconds": round(time.process_time() - started, 1),
+                }
                 found = assess(draws, given, prepared) | look(name, draws, given)
-                return {"seed": given.seed, "made": circumstances("cpu"), **spent, **found}
+                return {
+                    "seed": given.seed,
+                    "made": circumstances("cpu"),
+                    **spent,
+                    **found,
+                }
 
-            result["methods"][name]["runs"].append(once(name, None, chosen[name], seed, rounds, fit))
+            result["methods"][name]["runs"].append(
+                once(name, None, chosen[name], seed, rounds, fit)
+            )
             yield result
 
 
-def _try(method: Method, settings: dict, task: Task, prepared: Prepared, validate: Callable[[Draws, Task, Prepared], dict]) -> dict:
+def _try(
+    method: Method,
+    settings: dict,
+    task: Task,
+    prepared: Prepared,
+    validate: Callable[[Draws, Task, Prepared], dict],
+) -> dict:
     try:
         draws = method(task, **settings)
     except DivergenceError:
         return {"settings": settings, "rounds": task.rounds, "diverged": True}
     if not draws.complete:
         raise KeyboardInterrupt
-    return {"settings": settings, "rounds": task.rounds, **validate(draws, task, prepared)}
+    return {
+        "settings": settings,
+        "rounds": task.rounds,
+        **validate(draws, task, prepared),
+    }
 
 
 def summary(result: dict) -> list[str]:
     """Write one line for each method, averaged over the seeds."""
     width = max(map(len, result["methods"]))
-    lines = [f"{'method':{width}} {'error':>8} {'log loss':>9} {'calibration':>12} {'seconds':>8}"]
+    lines = [
+        f"{'method':{width}} {'error':>8} {'log loss':>9} {'calibration':>12} "
+        f"{'seconds':>8}"
+    ]
     for name, content in result["methods"].items():
         runs = content["runs"]
         error, loss, calibration = (
-            sum(run["scores"][key] for run in runs) / len(runs) for key in ("error", "log_loss", "calibration_error")
+            sum(run["scores"][key] for run in runs) / len(runs)
+            for key in ("error", "log_loss", "calibration_error")
         )
         seconds = sum(run["processor_seconds"] for run in runs) / len(runs)
-        lines.append(f"{name:{width}} {error:8.2%} {loss:9.4f} {calibration:12.4f} {seconds:8.1f}")
+        lines.append(
+            f"{name:{width}} {error:8.2%} {loss:9.4f} {calibration:12.4f} "
+            f"{seconds:8.1f}"
+        )
     return lines

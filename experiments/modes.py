@@ -1,11 +1,13 @@
-"""The mixture of 25 Gaussians of Zhang et al. (2020): who finds the modes, with which mass, and how wide each of them is.
+"""The mixture of 25 Gaussians of Zhang et al. (2020): who finds the modes, with which
+mass, and how wide each of them is.
 
-Every method takes 50,000 steps with gradients seen through noise N(0, 1), in one chain or in each of four, from starts U(−10, 10)². SGLD
-and cSGLD have the settings of the authors' program, github.com/ruqizhang/csgmcmc (experiments/mog25.m, sgld.m, csgld.m), whose own draws
-for four chains have the same schedules. The settings of the others, and of both once more, are chosen by tuning runs from other starts. All
-estimate the noise rightly, B̂ = ½ηV. All seeds go at once, each with five chains: its first is the setting with one chain, the others that
-with four. The small version takes 1,000 steps.
-"""
+Every method takes 50,000 steps with gradients seen through noise N(0, 1), in one chain
+or in each of four, from starts U(−10, 10)². SGLD and cSGLD have the settings of the
+authors' program, github.com/ruqizhang/csgmcmc (experiments/mog25.m, sgld.m, csgld.m),
+whose own draws for four chains have the same schedules. The settings of the others, and
+of both once more, are chosen by tuning runs from other starts. All estimate the noise
+rightly, B̂ = ½ηV. All seeds go at once, each with five chains: its first is the setting
+with one chain, the others that with four. The small version takes 1,000 steps."""
 
 import itertools
 import math
@@ -34,18 +36,24 @@ __all__ = ["prepare", "run", "summary"]
 
 STEPS, CYCLES, NOISE, RINGS = 50_000, 30, 1.0, 4
 SKIPPED = 50 / 1667  # the share of a cycle that is not kept
-CHAINS = {"one chain": slice(0, 1), "four chains": slice(1, 5)}  # of the five that a seed has
+# of the five that a seed has
+CHAINS = {"one chain": slice(0, 1), "four chains": slice(1, 5)}
 TUNING_CHAINS, TUNING_SEED = 20, 10_000
 WITHIN = 3  # standard deviations from a mean, inside of which a draw finds its mode
-SHARES = {"any": 0.0, "0.1 %": 1e-3, "1 %": 1e-2}  # of the draws, which a mode that is found has to exceed
+# of the draws, which a mode that is found has to exceed
+SHARES = {"any": 0.0, "0.1 %": 1e-3, "1 %": 1e-2}
 
 
 class Modes(GaussianMixture):
-    """The mixture, with its gradient by hand, which takes a quarter of the time: ∇U = (θ − Σₖwₖμₖ)/σ²."""
+    """The mixture, with its gradient by hand, which takes a quarter of the time: ∇U =
+    (θ − Σₖwₖμₖ)/σ².
+    """
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U: ``(chains, dim)`` → ``(chains, dim)``."""
-        weights = torch.softmax(-(position[:, None] - self.means).square().sum(-1) / (2 * self.variance), -1)
+        weights = torch.softmax(
+            -(position[:, None] - self.means).square().sum(-1) / (2 * self.variance), -1
+        )
         return (position - weights @ self.means) / self.variance
 
 
@@ -61,7 +69,9 @@ def hamiltonian(rate: float, decay: float) -> SGHMC:
 
 @dataclass(frozen=True, eq=False)
 class Falling(Kernel):
-    """SGLD with a step size that stays for a while and then falls as t^−γ, and an estimate that follows it."""
+    """SGLD with a step size that stays for a while and then falls as t^−γ, and an
+    estimate that follows it.
+    """
 
     rate: float  #: η at first
     held: int = 500  #: number of steps for which it stays
@@ -71,45 +81,78 @@ class Falling(Kernel):
         """Give η after so many steps."""
         return self.rate * max(1, step + 1 - self.held) ** -self.exponent
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGLDState:
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> SGLDState:
         """Start at a position ``(chains, dim)``."""
         return langevin(self.rate).init(potential, position, generator)
 
-    def step(self, potential: Potential, state: SGLDState, generator: Generator) -> tuple[SGLDState, SGLDInfo]:
+    def step(
+        self, potential: Potential, state: SGLDState, generator: Generator
+    ) -> tuple[SGLDState, SGLDInfo]:
         """Take one step."""
-        return langevin(self.step_size(state.num_gradients)).step(potential, state, generator)
+        return langevin(self.step_size(state.num_gradients)).step(
+            potential, state, generator
+        )
 
 
-def draw(kernel: Kernel, start: Tensor, num_samples: int, seed: int, warm_up: int = 0) -> Tensor:
+def draw(
+    kernel: Kernel, start: Tensor, num_samples: int, seed: int, warm_up: int = 0
+) -> Tensor:
     """Sample the mixture from starts ``(chains, 2)``: ``(draws, chains, 2)``."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that chains do not agree is what is studied here
-        draws = sample(kernel, NoisyGradient(Modes(), NOISE), start, num_samples, warm_up=warm_up, seed=seed, progress=False)
+        # that chains do not agree is what is studied here
+        warnings.simplefilter("ignore")
+        draws = sample(
+            kernel,
+            NoisyGradient(Modes(), NOISE),
+            start,
+            num_samples,
+            warm_up=warm_up,
+            seed=seed,
+            progress=False,
+        )
     if not draws.complete:
         raise KeyboardInterrupt
     return draws.samples
 
 
-def falling(start: Tensor, steps: int, seed: int, rate: float, held: int = 500) -> Tensor:
+def falling(
+    start: Tensor, steps: int, seed: int, rate: float, held: int = 500
+) -> Tensor:
     """Keep every step of SGLD with a falling step size."""
     return draw(Falling(rate, held), start, steps, seed)
 
 
-def constant(start: Tensor, steps: int, seed: int, rate: float, decay: float | None = None) -> Tensor:
-    """Keep all but the first hundredth of the steps of SGLD or, with a decay, of SGHMC."""
+def constant(
+    start: Tensor, steps: int, seed: int, rate: float, decay: float | None = None
+) -> Tensor:
+    """Keep all but the first hundredth of the steps of SGLD or, with a decay, of
+    SGHMC.
+    """
     kernel = langevin(rate) if decay is None else hamiltonian(rate, decay)
     return draw(kernel, start, steps - steps // 100, seed, warm_up=steps // 100)
 
 
 def cyclical(
-    start: Tensor, steps: int, seed: int, rate: float, cycles: int = CYCLES, exploration: float = SKIPPED, decay: float | None = None
+    start: Tensor,
+    steps: int,
+    seed: int,
+    rate: float,
+    cycles: int = CYCLES,
+    exploration: float = SKIPPED,
+    decay: float | None = None,
 ) -> Tensor:
-    """Keep every step of the sampling stages of SGLD or, with a decay, of SGHMC, with a step size that goes in cycles."""
+    """Keep every step of the sampling stages of SGLD or, with a decay, of SGHMC, with a
+    step size that goes in cycles.
+    """
     kernel, length = _cycle(steps, rate, cycles, exploration, decay)
     return draw(kernel, start, cycles * length, seed)
 
 
-def _cycle(steps: int, rate: float, cycles: int, exploration: float, decay: float | None = None) -> tuple[Cyclical, int]:
+def _cycle(
+    steps: int, rate: float, cycles: int, exploration: float, decay: float | None = None
+) -> tuple[Cyclical, int]:
     length = math.ceil(steps / cycles)
     sampling = length - math.ceil(round(exploration * length, 9))
     make = langevin if decay is None else partial(hamiltonian, decay=decay)
@@ -117,47 +160,104 @@ def _cycle(steps: int, rate: float, cycles: int, exploration: float, decay: floa
 
 
 def restarted(start: Tensor, steps: int, seed: int, rate: float) -> Tensor:
-    """Start SGLD with a falling step size as often as there are published cycles, and keep as much of each as of a cycle."""
+    """Start SGLD with a falling step size as often as there are published cycles, and
+    keep as much of each as of a cycle.
+    """
     length = math.ceil(steps / CYCLES)
     skipped = math.ceil(round(SKIPPED * length, 9))
-    return _again(draw(Falling(rate), _starts(start, CYCLES, seed), length - skipped, seed, warm_up=skipped), CYCLES)
+    return _again(
+        draw(
+            Falling(rate),
+            _starts(start, CYCLES, seed),
+            length - skipped,
+            seed,
+            warm_up=skipped,
+        ),
+        CYCLES,
+    )
 
 
-def fresh_cycles(start: Tensor, steps: int, seed: int, rate: float, cycles: int, exploration: float) -> Tensor:
+def fresh_cycles(
+    start: Tensor, steps: int, seed: int, rate: float, cycles: int, exploration: float
+) -> Tensor:
     """Take cycles of SGLD each of which has a start of its own."""
     kernel, length = _cycle(steps, rate, cycles, exploration)
     return _again(draw(kernel, _starts(start, cycles, seed), length, seed), cycles)
 
 
 def _starts(start: Tensor, number: int, seed: int) -> Tensor:
-    """Add starts to those given, ``(chains, 2)`` → ``(chains · number, 2)``: of each chain its own first."""
-    further = 20 * torch.rand(len(start), number - 1, 2, generator=Generator().manual_seed(derived_seed(seed, "restarts"))) - 10
+    """Add starts to those given, ``(chains, 2)`` → ``(chains · number, 2)``: of each
+    chain its own first.
+    """
+    further = (
+        20
+        * torch.rand(
+            len(start),
+            number - 1,
+            2,
+            generator=Generator().manual_seed(derived_seed(seed, "restarts")),
+        )
+        - 10
+    )
     return torch.cat([start[:, None], further], 1).flatten(0, 1)
 
 
 def _again(samples: Tensor, number: int) -> Tensor:
-    """Put the draws of a chain's restarts after one another: ``(draws, chains · number, 2)`` → ``(draws · number, chains, 2)``."""
+    """Put the draws of a chain's restarts after one another: ``(draws, chains · number,
+    2)`` → ``(draws · number, chains, 2)``.
+    """
     return samples.unflatten(1, (-1, number)).permute(2, 0, 1, 3).flatten(0, 1)
 
 
-Method = Callable[..., Tensor]  # of starts, a number of steps, a seed, and settings by name
+# of starts, a number of steps, a seed, and settings by name
+Method = Callable[..., Tensor]
 
 
 def grid(**values: tuple) -> list[dict]:
     """List all combinations of settings."""
-    return [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
+    return [
+        dict(zip(values, combination, strict=True))
+        for combination in itertools.product(*values.values())
+    ]
 
 
 METHODS: dict[str, tuple[Method, list[dict]]] = {
     "SGLD": (falling, grid(rate=(0.043,))),
     "cSGLD": (cyclical, grid(rate=(0.07,))),
     "SGLD, restarted": (restarted, grid(rate=(0.043,))),
-    "SGLD, tuned": (falling, grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000))),
-    "SGLD, constant": (constant, grid(rate=(0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058))),
-    "SGHMC": (constant, grid(rate=(0.04, 0.05, 0.06, 0.07, 0.08), decay=(0.1, 0.3, 0.9))),
-    "fresh cycles, tuned": (fresh_cycles, grid(rate=(0.03, 0.07), cycles=(30, 100, 300, 1_000), exploration=(0.5, 0.8))),
-    "cSGLD, tuned": (cyclical, grid(rate=(0.06, 0.07, 0.08), cycles=(30, 100, 300, 1_000), exploration=(0.5, 0.8))),
-    "cSGHMC, tuned": (cyclical, grid(rate=(0.07, 0.1, 0.13), cycles=(300, 1_000), exploration=(0.5, 0.8), decay=(0.1, 0.3, 0.9))),
+    "SGLD, tuned": (
+        falling,
+        grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000)),
+    ),
+    "SGLD, constant": (
+        constant,
+        grid(rate=(0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)),
+    ),
+    "SGHMC": (
+        constant,
+        grid(rate=(0.04, 0.05, 0.06, 0.07, 0.08), decay=(0.1, 0.3, 0.9)),
+    ),
+    "fresh cycles, tuned": (
+        fresh_cycles,
+        grid(rate=(0.03, 0.07), cycles=(30, 100, 300, 1_000), exploration=(0.5, 0.8)),
+    ),
+    "cSGLD, tuned": (
+        cyclical,
+        grid(
+            rate=(0.06, 0.07, 0.08),
+            cycles=(30, 100, 300, 1_000),
+            exploration=(0.5, 0.8),
+        ),
+    ),
+    "cSGHMC, tuned": (
+        cyclical,
+        grid(
+            rate=(0.07, 0.1, 0.13),
+            cycles=(300, 1_000),
+            exploration=(0.5, 0.8),
+            decay=(0.1, 0.3, 0.9),
+        ),
+    ),
 }
 
 
@@ -165,27 +265,44 @@ def measure(samples: Tensor) -> dict:
     """Say how draws ``(draws, chains, 2)``, all chains together, lie among the modes.
 
     Returns:
-        ``found``, the number of modes with a draw within three standard deviations, or with a share of the draws there; ``mass``, the share
-        of the draws that are nearest to each mean; ``modes_tv``, the total variation of these shares from 1/25; ``cells_tv``, that over a
-        hundred cells with a probability of 1/100 each, four rings about each mean; ``variance``, of the draws about their nearest means.
+        ``found``, the number of modes with a draw within three standard deviations, or
+        with a share of the draws there; ``mass``, the share of the draws that are
+        nearest to each mean; ``modes_tv``, the total variation of these shares from
+        1/25; ``cells_tv``, that over a hundred cells with a probability of 1/100 each,
+        four rings about each mean; ``variance``, of the draws about their nearest
+        means.
 
     Example:
-        >>> found = measure(GaussianMixture().exact_samples(10_000, Generator().manual_seed(0))[:, None])
+        >>> found = measure(
+        ...     GaussianMixture().exact_samples(10_000, Generator().manual_seed(0))[
+        ...         :, None
+        ...     ]
+        ... )
         >>> found["found"]["any"], found["modes_tv"] < 0.05, round(found["variance"], 3)
         (25, True, 0.03)
     """
     mixture, number = GaussianMixture(), len(samples) * samples.shape[1]
-    modes, cells, inside, squares = torch.zeros(25), torch.zeros(25 * RINGS), torch.zeros(25), 0.0
+    modes, cells, inside, squares = (
+        torch.zeros(25),
+        torch.zeros(25 * RINGS),
+        torch.zeros(25),
+        0.0,
+    )
     for part in samples.flatten(0, 1).split(100_000):
-        distance, mode = torch.cdist(part, mixture.means, compute_mode="donot_use_mm_for_euclid_dist").min(-1)
+        distance, mode = torch.cdist(
+            part, mixture.means, compute_mode="donot_use_mm_for_euclid_dist"
+        ).min(-1)
         square = distance.square() / mixture.variance
-        ring = (-torch.expm1(-square / 2) * RINGS).long().clamp(max=RINGS - 1)  # |θ − μ|²/σ² is exponential with mean 2
+        # |θ − μ|²/σ² is exponential with mean 2
+        ring = (-torch.expm1(-square / 2) * RINGS).long().clamp(max=RINGS - 1)
         modes += torch.bincount(mode, minlength=25)
         cells += torch.bincount(mode * RINGS + ring, minlength=25 * RINGS)
         inside += torch.bincount(mode[square < WITHIN**2], minlength=25)
         squares += float(distance.double().square().sum())
     return {
-        "found": {name: int((inside / number > share).sum()) for name, share in SHARES.items()},
+        "found": {
+            name: int((inside / number > share).sum()) for name, share in SHARES.items()
+        },
         "mass": [round(share, 6) for share in (modes / number).tolist()],
         "modes_tv": round(float((modes / number - 1 / 25).abs().sum() / 2), 6),
         "cells_tv": round(float((cells / number - 1 / len(cells)).abs().sum() / 2), 6),
@@ -194,8 +311,15 @@ def measure(samples: Tensor) -> dict:
 
 
 def starts(seeds: range) -> Tensor:
-    """Draw where the five chains of each seed start, ``(5 · seeds, 2)``: U(−10, 10)²."""
-    return torch.cat([20 * torch.rand(5, 2, generator=Generator().manual_seed(seed)) - 10 for seed in seeds])
+    """Draw where the five chains of each seed start, ``(5 · seeds, 2)``: U(−10,
+    10)².
+    """
+    return torch.cat(
+        [
+            20 * torch.rand(5, 2, generator=Generator().manual_seed(seed)) - 10
+            for seed in seeds
+        ]
+    )
 
 
 def prepare(options: Options) -> Path:
@@ -213,13 +337,29 @@ def run(options: Options, prepared: Path) -> Iterator[dict]:
         for number, settings in enumerate(choices[:2] if options.small else choices):
             depends = {"settings": settings, "steps": steps}
             if len(choices) > 1:
-                tuning.append(do_once(prepared / f"tuning-{number}-{words}.json", depends, partial(_try, method, settings, steps)))
+                tuning.append(
+                    do_once(
+                        prepared / f"tuning-{number}-{words}.json",
+                        depends,
+                        partial(_try, method, settings, steps),
+                    )
+                )
         tried = [row for row in tuning if "diverged" not in row]
         if tuning and not tried:
-            raise DivergedError(f"every setting of {name} left the finite numbers: lower its step sizes")
-        settings = min(tried, key=lambda row: row["cells_tv"])["settings"] if tuning else choices[0]
+            raise DivergedError(
+                f"every setting of {name} left the finite numbers: lower its step sizes"
+            )
+        settings = (
+            min(tried, key=lambda row: row["cells_tv"])["settings"]
+            if tuning
+            else choices[0]
+        )
         depends = {"settings": settings, "steps": steps, "seeds": options.seeds}
-        runs = do_once(prepared / f"{words}.json", depends, partial(_runs, method, settings, steps, options.seeds))
+        runs = do_once(
+            prepared / f"{words}.json",
+            depends,
+            partial(_runs, method, settings, steps, options.seeds),
+        )
         result["methods"][name] = {"settings": settings, "tuning": tuning, **runs}
         yield result
 
@@ -227,19 +367,35 @@ def run(options: Options, prepared: Path) -> Iterator[dict]:
 def _try(method: Method, settings: dict, steps: int) -> dict:
     """Try settings by chains each of which is one of the setting with one chain."""
     try:
-        samples = method(starts(range(TUNING_SEED, TUNING_SEED + TUNING_CHAINS // 5)), steps, TUNING_SEED, **settings)
+        samples = method(
+            starts(range(TUNING_SEED, TUNING_SEED + TUNING_CHAINS // 5)),
+            steps,
+            TUNING_SEED,
+            **settings,
+        )
     except DivergenceError:
         return {"settings": settings, "diverged": True}
     rows = [measure(samples[:, [chain]]) for chain in range(TUNING_CHAINS)]
-    found = {name: round(sum(row[name] for row in rows) / len(rows), 6) for name in ("modes_tv", "cells_tv", "variance")}
-    counts = {name: sum(row["found"][name] for row in rows) / len(rows) for name in SHARES}
+    found = {
+        name: round(sum(row[name] for row in rows) / len(rows), 6)
+        for name in ("modes_tv", "cells_tv", "variance")
+    }
+    counts = {
+        name: sum(row["found"][name] for row in rows) / len(rows) for name in SHARES
+    }
     return {"settings": settings, "found": counts, **found}
 
 
 def _runs(method: Method, settings: dict, steps: int, seeds: int) -> dict:
     samples = method(starts(range(seeds)), steps, 0, **settings)
     runs = [
-        {"seed": seed, **{name: measure(samples[:, 5 * seed : 5 * seed + 5][:, chains]) for name, chains in CHAINS.items()}}
+        {
+            "seed": seed,
+            **{
+                name: measure(samples[:, 5 * seed : 5 * seed + 5][:, chains])
+                for name, chains in CHAINS.items()
+            },
+        }
         for seed in range(seeds)
     ]
     return {"made": circumstances("cpu"), "draws": len(samples), "runs": runs}
@@ -248,11 +404,20 @@ def _runs(method: Method, settings: dict, steps: int, seeds: int) -> dict:
 def summary(result: dict) -> list[str]:
     """Write one line for each method and setting, averaged over the seeds."""
     width = max(map(len, result["methods"]))
-    lines = [f"{'method':{width}} {'chains':11} {'found':>6} {'>0.1 %':>6} {'>1 %':>6} {'TV modes':>9} {'TV cells':>9} {'variance':>9}"]
+    lines = [
+        f"{'method':{width}} {'chains':11} {'found':>6} {'>0.1 %':>6} {'>1 %':>6} "
+        f"{'TV modes':>9} {'TV cells':>9} {'variance':>9}"
+    ]
     for name, content in result["methods"].items():
         for chains in CHAINS:
             rows = [run[chains] for run in content["runs"]]
-            counts = " ".join(f"{sum(row['found'][share] for row in rows) / len(rows):6.1f}" for share in SHARES)
-            distances = " ".join(f"{sum(row[key] for row in rows) / len(rows):9.4f}" for key in ("modes_tv", "cells_tv", "variance"))
+            counts = " ".join(
+                f"{sum(row['found'][share] for row in rows) / len(rows):6.1f}"
+                for share in SHARES
+            )
+            distances = " ".join(
+                f"{sum(row[key] for row in rows) / len(rows):9.4f}"
+                for key in ("modes_tv", "cells_tv", "variance")
+            )
             lines.append(f"{name:{width}} {chains:11} {counts} {distances}")
     return lines

@@ -1,10 +1,11 @@
-"""The neighbours of SGHMC on MNIST: one network, one posterior, one budget, and each method's settings chosen on validation digits.
+"""The neighbours of SGHMC on MNIST: one network, one posterior, one budget, and each
+method's settings chosen on validation digits.
 
-The network is 784–100–10 with rectified linear units, the prior N(0, 1), a minibatch 500 digits, and every method may take as many
-gradients of minibatches as 60 rounds through the 50,000 digits do; one ensemble may take five times as many, and adversarial examples cost
-one gradient more each. All but the point estimates, the ensembles and the snapshots predict with 30 networks. The small version is on the
-5,000 digits.
-"""
+The network is 784–100–10 with rectified linear units, the prior N(0, 1), a minibatch
+500 digits, and every method may take as many gradients of minibatches as 60 rounds
+through the 50,000 digits do; one ensemble may take five times as many, and adversarial
+examples cost one gradient more each. All but the point estimates, the ensembles and the
+snapshots predict with 30 networks. The small version is on the 5,000 digits."""
 
 import math
 from collections.abc import Iterator
@@ -21,7 +22,15 @@ from experiments import mnist
 from experiments.fits import Method, Task, compare, summary
 from experiments.options import Options, Prepared
 from sgmc import sample
-from sgmc.approximations import constant_sgd, dropout, ensemble, laplace, snapshots, swag, variational
+from sgmc.approximations import (
+    constant_sgd,
+    dropout,
+    ensemble,
+    laplace,
+    snapshots,
+    swag,
+    variational,
+)
 from sgmc.approximations.descent import Settings
 from sgmc.approximations.descent import descend as go_down
 from sgmc.draws import Draws
@@ -42,8 +51,17 @@ DEPTH = 5  # a path has at most 2⁵ states, so that three paths fit into a roun
 def prepare(options: Options) -> Prepared:
     """Load the data of the experiment mnist, and what is no digit."""
     network = partial(multilayer_perceptron, mnist.LAYERS, "relu")
-    others = {"letters": letters()} if options.small else {"letters": notmnist(options.data), "clothes": fashion_mnist(options.data)[1]}
-    return mnist.prepare(options)._replace(folder=options.folder("neighbours"), network=network, others=others)
+    others = (
+        {"letters": letters()}
+        if options.small
+        else {
+            "letters": notmnist(options.data),
+            "clothes": fashion_mnist(options.data)[1],
+        }
+    )
+    return mnist.prepare(options)._replace(
+        folder=options.folder("neighbours"), network=network, others=others
+    )
 
 
 class RoundsState(NamedTuple):
@@ -58,17 +76,34 @@ class RoundsState(NamedTuple):
         return self.inner.position
 
 
-def chain(task: Task, kernel: Kernel, position: Tensor | None = None, part: str = "") -> Draws:
-    """Sample for all rounds, the first half of them burn-in, and keep a network a round."""
+def chain(
+    task: Task, kernel: Kernel, position: Tensor | None = None, part: str = ""
+) -> Draws:
+    """Sample for all rounds, the first half of them burn-in, and keep a network a
+    round.
+    """
     kept = task.rounds // 2
     start = task.start() if position is None else position
     warm_up = (task.rounds - kept) * task.round_length
-    return sample(kernel, task.posterior, start, kept, warm_up=warm_up, thinning=task.round_length, **task.run(part))
+    return sample(
+        kernel,
+        task.posterior,
+        start,
+        kept,
+        warm_up=warm_up,
+        thinning=task.round_length,
+        **task.run(part),
+    )
 
 
 def sghmc(task: Task, rate: float, decay: float, temperature: float = 1.0) -> Draws:
     """Sample by SGHMC; rates are for a mean over the data."""
-    return chain(task, SGHMC.from_learning_rate(rate / task.posterior.num_examples, decay, temperature=temperature))
+    return chain(
+        task,
+        SGHMC.from_learning_rate(
+            rate / task.posterior.num_examples, decay, temperature=temperature
+        ),
+    )
 
 
 def sgld(task: Task, rate: float, temperature: float = 1.0) -> Draws:
@@ -76,9 +111,17 @@ def sgld(task: Task, rate: float, temperature: float = 1.0) -> Draws:
     return chain(task, SGLD(rate / task.posterior.num_examples, temperature))
 
 
-def cyclical(task: Task, rate: float, decay: float | None = None, temperature: float = 1.0) -> Draws:
-    """Sample by SGHMC, or by SGLD where there is no decay, at the end of each of several cycles of the rate, the rest without noise."""
-    kernel = SGLD if decay is None else partial(SGHMC.from_learning_rate, momentum_decay=decay)
+def cyclical(
+    task: Task, rate: float, decay: float | None = None, temperature: float = 1.0
+) -> Draws:
+    """Sample by SGHMC, or by SGLD where there is no decay, at the end of each of
+    several cycles of the rate, the rest without noise.
+    """
+    kernel = (
+        SGLD
+        if decay is None
+        else partial(SGHMC.from_learning_rate, momentum_decay=decay)
+    )
     length = task.num_steps // CYCLES
     number = max(1, min(task.num_networks // CYCLES, int(length * (1 - EXPLORATION))))
     cycles = Cyclical(
@@ -94,21 +137,30 @@ def cyclical(task: Task, rate: float, decay: float | None = None, temperature: f
 
 @dataclass(frozen=True, eq=False)
 class Rounds(Kernel):
-    """Trees of SGNUTS as long as the next one cannot take more gradients than a round is due, so that all rounds together take theirs."""
+    """Trees of SGNUTS as long as the next one cannot take more gradients than a round
+    is due, so that all rounds together take theirs.
+    """
 
     kernel: SGNUTS
     num_gradients: int  #: of a round
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> RoundsState:
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> RoundsState:
         """Start at a position ``(1, dim)``."""
         return RoundsState(self.kernel.init(potential, position, generator), 0)
 
-    def step(self, potential: Potential, state: RoundsState, generator: Generator) -> tuple[RoundsState, NamedTuple]:
+    def step(
+        self, potential: Potential, state: RoundsState, generator: Generator
+    ) -> tuple[RoundsState, NamedTuple]:
         """Take the trees of a round."""
         inner, rounds = state.inner, state.rounds + 1
         while True:
             inner, info = self.kernel.step(potential, inner, generator)
-            if int(inner.num_gradients) + 2**self.kernel.max_depth > rounds * self.num_gradients:
+            if (
+                int(inner.num_gradients) + 2**self.kernel.max_depth
+                > rounds * self.num_gradients
+            ):
                 return RoundsState(inner, rounds), info
 
 
@@ -116,13 +168,30 @@ def trees(task: Task, rate: float, decay: float) -> Draws:
     """Sample by SGNUTS."""
     step_size = math.sqrt(rate / task.posterior.num_examples)
     depth = max(1, min(DEPTH, int(math.log2(task.round_length)) - 1))
-    kept, kernel = task.rounds // 2, Rounds(SGNUTS(step_size, decay / step_size, max_depth=depth), task.round_length)
-    return sample(kernel, task.posterior, task.start(), kept, warm_up=task.rounds - kept, **task.run())
+    kept, kernel = (
+        task.rounds // 2,
+        Rounds(
+            SGNUTS(step_size, decay / step_size, max_depth=depth), task.round_length
+        ),
+    )
+    return sample(
+        kernel,
+        task.posterior,
+        task.start(),
+        kept,
+        warm_up=task.rounds - kept,
+        **task.run(),
+    )
 
 
 def path(task: Task, rate: float) -> Draws:
     """Follow descent with momentum at a rate that stays, and keep its second half."""
-    return chain(task, SGHMC.from_learning_rate(rate / task.posterior.num_examples, DECAY, temperature=0.0))
+    return chain(
+        task,
+        SGHMC.from_learning_rate(
+            rate / task.posterior.num_examples, DECAY, temperature=0.0
+        ),
+    )
 
 
 def descend(task: Task, rate: float) -> Draws:
@@ -134,63 +203,123 @@ def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws
     """Descend again and again, and keep the snapshots."""
     rate, length = rate / task.posterior.num_examples, task.num_steps // number
     return snapshots(
-        task.posterior, task.start(), number, cycle_length=length, learning_rate=rate, momentum_decay=decay, **task.run(f"-{number}")
+        task.posterior,
+        task.start(),
+        number,
+        cycle_length=length,
+        learning_rate=rate,
+        momentum_decay=decay,
+        **task.run(f"-{number}"),
     )
 
 
 def constant(task: Task, rate: float, share: float) -> Draws:
-    """Descend for half of the rounds, estimate the noise there, and go on at a share of the rate that is optimal for it."""
+    """Descend for half of the rounds, estimate the noise there, and go on at a share of
+    the rate that is optimal for it.
+    """
     half = replace(task, rounds=task.rounds // 2)
     first = descend(half, rate)
     mode = first.samples[-1]
     apart = Generator().manual_seed(task.seed)
-    variances = [task.posterior.gradient_and_noise_variance(mode, apart, "scalar")[1] for _ in range(10)]
-    draws = chain(half, constant_sgd(float(torch.cat(variances).mean()) / share), mode, "-constant")
+    variances = [
+        task.posterior.gradient_and_noise_variance(mode, apart, "scalar")[1]
+        for _ in range(10)
+    ]
+    draws = chain(
+        half,
+        constant_sgd(float(torch.cat(variances).mean()) / share),
+        mode,
+        "-constant",
+    )
     return replace(draws, seconds=first.seconds + draws.seconds)
 
 
 def vary(task: Task, rate: float, initial_std: float) -> Draws:
     """Fit a Gaussian by Bayes by Backprop, its layers' outputs being drawn."""
-    fit = {"num_steps": task.num_steps, "learning_rate": rate, "initial_std": initial_std, "local": True}
-    return variational(task.posterior, task.start(), task.num_networks, **fit, **task.run())
+    fit = {
+        "num_steps": task.num_steps,
+        "learning_rate": rate,
+        "initial_std": initial_std,
+        "local": True,
+    }
+    return variational(
+        task.posterior, task.start(), task.num_networks, **fit, **task.run()
+    )
 
 
 def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
     """Train by dropout."""
     return dropout(
-        task.posterior, task.start(), task.num_networks, rate=dropped, num_steps=task.num_steps, learning_rate=rate, **task.run()
+        task.posterior,
+        task.start(),
+        task.num_networks,
+        rate=dropped,
+        num_steps=task.num_steps,
+        learning_rate=rate,
+        **task.run(),
     )
 
 
-def members(task: Task, rate: float, share: int = MEMBERS, adversarial: float = 0.0) -> Draws:
+def members(
+    task: Task, rate: float, share: int = MEMBERS, adversarial: float = 0.0
+) -> Draws:
     """Train members that share the rounds, or have them all."""
     steps = task.num_steps // share
     return ensemble(
-        task.posterior, task.start(MEMBERS), num_steps=steps, learning_rate=rate, adversarial=adversarial, **task.run(f"-{share}")
+        task.posterior,
+        task.start(MEMBERS),
+        num_steps=steps,
+        learning_rate=rate,
+        adversarial=adversarial,
+        **task.run(f"-{share}"),
     )
 
 
 def average(task: Task, rate: float) -> Draws:
     """Put a Gaussian through the path of descent."""
-    return swag(path(task, rate), task.num_networks, rank=min(20, task.rounds // 2), seed=task.seed)
+    return swag(
+        path(task, rate),
+        task.num_networks,
+        rank=min(20, task.rounds // 2),
+        seed=task.seed,
+    )
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, then to the mode of the last layer, whose posterior given the others is that of a linear model, and approximate that."""
+    """Descend, then to the mode of the last layer, whose posterior given the others is
+    that of a linear model, and approximate that.
+    """
     draws = descend(task, rate)
     mode, posterior = draws.samples[-1], task.posterior
     pieces = posterior.parameters_of(mode)
     body = posterior.module[:-1]
-    weights = {name: pieces[name].view(parameter.shape) for name, parameter in body.named_parameters()}
+    weights = {
+        name: pieces[name].view(parameter.shape)
+        for name, parameter in body.named_parameters()
+    }
     features = torch.func.functional_call(body, weights, (posterior.data[0],))
     last = NetworkPosterior(posterior.module[-1], features, posterior.data[1])
     size = last.dim
     head = mode[:, -size:].clone()
-    way = go_down(last, [head], lambda noise: [last.gradient(head)], Generator(), Settings(500, 0.003), progress=task.progress)
+    way = go_down(
+        last,
+        [head],
+        lambda noise: [last.gradient(head)],
+        Generator(),
+        Settings(500, 0.003),
+        progress=task.progress,
+    )
     about = laplace(last, head, task.num_networks, seed=task.seed)
-    samples = torch.cat([mode[:, :-size].expand(task.num_networks, 1, -1), about.samples], -1)
+    samples = torch.cat(
+        [mode[:, :-size].expand(task.num_networks, 1, -1), about.samples], -1
+    )
     seconds = draws.seconds + way.seconds + about.seconds
-    return Draws(samples, kernel=f"{about.kernel} after {draws.kernel}", seed=task.seed, seconds=seconds)
+    return Draws(
+        samples,
+        kernel=f"{about.kernel} after {draws.kernel}",
+        seed=task.seed,
+        seconds=seconds,
+    )
 
 
 def methods() -> dict[str, tuple[Method, list[dict]]]:
@@ -198,30 +327,85 @@ def methods() -> dict[str, tuple[Method, list[dict]]]:
     momentum = [{"rate": rate} for rate in (0.05, 0.15, 0.5)]
     adam = [{"rate": rate} for rate in (3e-3, 1e-2, 3e-2)]
     return {
-        "SGHMC": (sghmc, [{"rate": rate, "decay": decay} for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))]),
+        "SGHMC": (
+            sghmc,
+            [
+                {"rate": rate, "decay": decay}
+                for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))
+            ],
+        ),
         "SGLD": (sgld, [{"rate": rate} for rate in (0.25, 0.5, 1.0, 2.0)]),
         "SGHMC, cold": (
             sghmc,
-            [{"rate": rate, "decay": DECAY, "temperature": temperature} for rate in (0.15, 0.4) for temperature in (0.1, 0.01)],
+            [
+                {"rate": rate, "decay": DECAY, "temperature": temperature}
+                for rate in (0.15, 0.4)
+                for temperature in (0.1, 0.01)
+            ],
         ),
         "cSGLD": (cyclical, [{"rate": rate} for rate in (0.5, 1.0, 2.0, 4.0)]),
-        "cSGHMC": (cyclical, [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.0, 2.0)]),
+        "cSGHMC": (
+            cyclical,
+            [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.0, 2.0)],
+        ),
         "cSGHMC, cold": (
             cyclical,
-            [{"rate": rate, "decay": DECAY, "temperature": temperature} for rate in (0.15, 0.5) for temperature in (0.1, 0.01)],
+            [
+                {"rate": rate, "decay": DECAY, "temperature": temperature}
+                for rate in (0.15, 0.5)
+                for temperature in (0.1, 0.01)
+            ],
         ),
-        "SGNUTS": (trees, [{"rate": rate, "decay": decay} for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))]),
-        "SGD": (cycles, [{"rate": rate, "decay": 1.0, "number": 1} for rate in (0.3, 1.0, 3.0)]),
+        "SGNUTS": (
+            trees,
+            [
+                {"rate": rate, "decay": decay}
+                for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))
+            ],
+        ),
+        "SGD": (
+            cycles,
+            [{"rate": rate, "decay": 1.0, "number": 1} for rate in (0.3, 1.0, 3.0)],
+        ),
         "SGD with momentum": (descend, momentum),
         "path of SGD with momentum": (path, momentum),
-        "constant SGD": (constant, [{"rate": 0.15, "share": share} for share in (1.0, 0.1, 0.01, 1e-3, 1e-4)]),
-        "snapshots of SGD": (cycles, [{"rate": rate, "decay": 1.0} for rate in (0.3, 1.0, 3.0)]),
-        "snapshots with momentum": (cycles, [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.5)]),
-        "Bayes by Backprop": (vary, [{"rate": rate, "initial_std": std} for rate in (3e-3, 1e-2) for std in (0.01, 0.05)]),
-        "dropout": (drop, [{"rate": rate, "dropped": p} for rate in (3e-3, 1e-2) for p in ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])]),
+        "constant SGD": (
+            constant,
+            [{"rate": 0.15, "share": share} for share in (1.0, 0.1, 0.01, 1e-3, 1e-4)],
+        ),
+        "snapshots of SGD": (
+            cycles,
+            [{"rate": rate, "decay": 1.0} for rate in (0.3, 1.0, 3.0)],
+        ),
+        "snapshots with momentum": (
+            cycles,
+            [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.5)],
+        ),
+        "Bayes by Backprop": (
+            vary,
+            [
+                {"rate": rate, "initial_std": std}
+                for rate in (3e-3, 1e-2)
+                for std in (0.01, 0.05)
+            ],
+        ),
+        "dropout": (
+            drop,
+            [
+                {"rate": rate, "dropped": p}
+                for rate in (3e-3, 1e-2)
+                for p in ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])
+            ],
+        ),
         "ensemble": (members, adam),
-        "ensemble, adversarial": (members, [{**each, "adversarial": 0.01} for each in adam]),
-        "ensemble, five times the budget": (members, [{**each, "share": 1} for each in adam]),
+        "ensemble, adversarial": (
+            members,
+            [{**each, "adversarial": 0.01} for each in adam],
+        ),
+        "ensemble, five times the budget": (
+            members,
+            [{**each, "share": 1} for each in adam],
+        ),
         "SWAG": (average, momentum),
         "Laplace, last layer": (curve, momentum),
     }
@@ -232,7 +416,11 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     rounds, size = (12, 100) if options.small else (ROUNDS, 500)
 
     def task(rounds: int, seed: int, path) -> Task:
-        posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=size, minibatches=Passes())
-        return Task(posterior, rounds, min(NETWORKS, rounds // 2), seed, path, options.progress)
+        posterior = NetworkPosterior(
+            prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
+        )
+        return Task(
+            posterior, rounds, min(NETWORKS, rounds // 2), seed, path, options.progress
+        )
 
     return compare(methods(), task, prepared, options, rounds)

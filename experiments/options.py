@@ -8,11 +8,14 @@ from torch import nn
 
 from booklib.datasets import Data
 
-CACHE = Path("~/.cache/sgmc")  # where data and runs are, unless the command line says otherwise
+# where data and runs are, unless the command line says otherwise
+CACHE = Path("~/.cache/sgmc")
 
 
 class ExperimentError(RuntimeError):
-    """What stops an experiment and the user can mend: the message is one line that says how."""
+    """What stops an experiment and the user can mend: the message is one line that says
+    how.
+    """
 
 
 class DivergedError(ExperimentError):
@@ -28,7 +31,8 @@ class Options(NamedTuple):
     device: str = "cpu"  #: a device of torch
     seeds: int = 5  #: number of seeds, 0, 1, ...
     progress: bool = True  #: whether to show progress bars
-    part: int | None = None  #: of a worker: the seed that it runs, besides seed 0, which has been run before
+    #: of a worker: the seed that it runs, besides seed 0, which has been run before
+    part: int | None = None
 
     def each_seed(self) -> list[int]:
         """List the seeds to run.
@@ -53,5 +57,6 @@ class Prepared(NamedTuple):
     network: Callable[[], nn.Module] | None = None  #: makes the network
     folder: Path | None = None  #: where runs are saved
     validation: Data | None = None  #: what settings are chosen by
-    shape: tuple[int, int, int] | None = None  #: channels, height and width of an image, where the network needs them
+    #: channels, height and width of an image, where the network needs them
+    shape: tuple[int, int, int] | None = None
     others: Mapping[str, Data] = {}  #: what belongs to no class, by name

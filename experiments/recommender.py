@@ -1,14 +1,19 @@
-"""The recommender of Chen et al. (2014, Section 4.3): Bayesian matrix factorisation by SGD, momentum, SGLD and SGHMC.
+"""The recommender of Chen et al. (2014, Section 4.3): Bayesian matrix factorisation by
+SGD, momentum, SGLD and SGHMC.
 
-The ratings are MovieLens-1M or MovieLens-100K where the folder of the data has them; they may not be passed on and are not fetched. Without
-a copy they are made up, as many as MovieLens-1M has, from a factor model that is known, and the result says so. As in the authors' program,
-github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200 of the training ratings, 4,000 of MovieLens-1M; the model has 20 factors and biases;
-every precision has a Gamma(1, 1) law and is drawn between two stretches of the chain; and the ratings of a fifth are predicted from the
-others, five times. The seeds are these fifths. Other than theirs, all methods scale every row by what its ratings say, which they do not;
-there are fewer steps; and the noise of the minibatches is subtracted. For that samplers draw minibatches afresh at every step: in a pass
-over shuffled ratings, by which the descents go, errors nearly cancel, and what is subtracted for them would be missing. Settings are chosen
-on a tenth of the first training part, with half of the passes. The small version has 3,000 ratings.
-"""
+The ratings are MovieLens-1M or MovieLens-100K where the folder of the data has them;
+they may not be passed on and are not fetched. Without a copy they are made up, as many
+as MovieLens-1M has, from a factor model that is known, and the result says so. As in
+the authors' program, github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200 of the
+training ratings, 4,000 of MovieLens-1M; the model has 20 factors and biases; every
+precision has a Gamma(1, 1) law and is drawn between two stretches of the chain; and the
+ratings of a fifth are predicted from the others, five times. The seeds are these
+fifths. Other than theirs, all methods scale every row by what its ratings say, which
+they do not; there are fewer steps; and the noise of the minibatches is subtracted. For
+that samplers draw minibatches afresh at every step: in a pass over shuffled ratings, by
+which the descents go, errors nearly cancel, and what is subtracted for them would be
+missing. Settings are chosen on a tenth of the first training part, with half of the
+passes. The small version has 3,000 ratings."""
 
 import math
 import os
@@ -35,9 +40,19 @@ FOLDS, BATCHES, PASSES = 5, 200, 200  # minibatches of a pass, and passes of a f
 RANK, MADE_UP_RANK = 20, 5
 BURN_IN = 0.3  # share of the passes
 COLD = 5  # an item with at most so many known ratings is cold
-LEVEL = 1.6448536269514722  # standard deviations to either side hold 90 % of a normal law
-GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0) | {"user_factors": 3.0, "item_factors": 3.0}
-PUBLISHED = {"SGD": 0.8538, "SGD with momentum": 0.8539, "SGLD": 0.8412, "SGHMC": 0.8411}  # Chen et al. (2014), MovieLens-1M
+# standard deviations to either side hold 90 % of a normal law
+LEVEL = 1.6448536269514722
+GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0) | {
+    "user_factors": 3.0,
+    "item_factors": 3.0,
+}
+# Chen et al. (2014), MovieLens-1M
+PUBLISHED = {
+    "SGD": 0.8538,
+    "SGD with momentum": 0.8539,
+    "SGLD": 0.8412,
+    "SGHMC": 0.8411,
+}
 
 
 class Prepared(NamedTuple):
@@ -81,83 +96,143 @@ class Average:
 
     def add(self, position: Tensor, posterior: MatrixFactorisation) -> None:
         """Take in a draw ``(1, dim)`` of the posterior with its precisions."""
-        predicted = posterior.predict(position, self.task.users, self.task.items)[0].double()
+        predicted = posterior.predict(position, self.task.users, self.task.items)[
+            0
+        ].double()
         self.sum, self.squares = self.sum + predicted, self.squares + predicted.square()
-        self.noise, self.number = self.noise + 1 / float(posterior.noise_precision), self.number + 1
+        self.noise, self.number = (
+            self.noise + 1 / float(posterior.noise_precision),
+            self.number + 1,
+        )
 
     def prediction(self) -> Prediction:
         """Give the mean and the standard deviation of what a new rating would be."""
         means = self.sum / self.number
-        return Prediction(means, (self.squares / self.number - means.square() + self.noise / self.number).clamp(min=0).sqrt())
+        return Prediction(
+            means,
+            (self.squares / self.number - means.square() + self.noise / self.number)
+            .clamp(min=0)
+            .sqrt(),
+        )
 
 
-def scaled_kernel(posterior: MatrixFactorisation, share: float, hamiltonian: bool) -> SGHMC | SGLD:
-    """Make the sampler whose mass is the curvature to expect; minibatches bring a share of the noise, which is subtracted."""
+def scaled_kernel(
+    posterior: MatrixFactorisation, share: float, hamiltonian: bool
+) -> SGHMC | SGLD:
+    """Make the sampler whose mass is the curvature to expect; minibatches bring a share
+    of the noise, which is subtracted.
+    """
     information = posterior.information()
-    curvature, loudness = information + posterior.prior.value, posterior.num_examples / posterior.batch_size - 1
+    curvature, loudness = (
+        information + posterior.prior.value,
+        posterior.num_examples / posterior.batch_size - 1,
+    )
     noise = loudness * information
     if hamiltonian:
         step_size = 4 * share / loudness
-        estimate = matched_noise_estimate(curvature, noise, step_size, 2 * curvature, curvature)
+        estimate = matched_noise_estimate(
+            curvature, noise, step_size, 2 * curvature, curvature
+        )
         return SGHMC(step_size, 2 * curvature, estimate, curvature)
     step_size = 2 * share / loudness
     return SGLD(step_size, noise_estimate=0.5 * step_size * noise, mass=curvature)
 
 
-def descend(task: Task, rate: float, precision: float, momentum_decay: float | None = None) -> Prediction:
-    """Go down with a rate that falls to zero in half a wave of a cosine, and predict from where it ends."""
+def descend(
+    task: Task, rate: float, precision: float, momentum_decay: float | None = None
+) -> Prediction:
+    """Go down with a rate that falls to zero in half a wave of a cosine, and predict
+    from where it ends.
+    """
     position, generator = task.start()
     posterior = task.posterior.given(dict.fromkeys(GUESS, precision) | {"noise": 1.0})
-    scale, steps = task.posterior.given(GUESS), posterior.num_examples // posterior.batch_size
+    scale, steps = (
+        task.posterior.given(GUESS),
+        posterior.num_examples // posterior.batch_size,
+    )
     mass, state = scale.information() + scale.prior.value, None
     for number in range(task.passes):
         now = 0.5 * rate * (1 + math.cos(math.pi * number / task.passes))
         if momentum_decay is None:
             kernel = SGLD(now, temperature=0.0, mass=mass)
         else:  # in the learning rate's form η = ε² and α = εC, in units of the mass
-            kernel = SGHMC(math.sqrt(now), momentum_decay / math.sqrt(now) * mass, mass=mass, temperature=0.0)
+            kernel = SGHMC(
+                math.sqrt(now),
+                momentum_decay / math.sqrt(now) * mass,
+                mass=mass,
+                temperature=0.0,
+            )
         state = kernel.init(posterior, position, generator) if state is None else state
         for _ in range(steps):
             state, _ = kernel.step(posterior, state, generator)
         check_finite(state.position)
     means = posterior.predict(state.position, task.users, task.items)[0].double()
     rows, ratings = posterior.data
-    known = posterior.predict(state.position, rows[:, 0], rows[:, 1] - posterior.num_users)[0]
-    return Prediction(means, torch.full_like(means, float((ratings - known).double().square().mean().sqrt())))
+    known = posterior.predict(
+        state.position, rows[:, 0], rows[:, 1] - posterior.num_users
+    )[0]
+    return Prediction(
+        means,
+        torch.full_like(
+            means, float((ratings - known).double().square().mean().sqrt())
+        ),
+    )
 
 
 def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
-    """Sample, and draw the precisions after every pass; the kernel is made anew for them twice, the last time at the end of the burn-in.
+    """Sample, and draw the precisions after every pass; the kernel is made anew for
+    them twice, the last time at the end of the burn-in.
 
-    During its first half they are held: factors begin near zero, where precisions are so large that neither would ever leave.
-    """
+    During its first half they are held: factors begin near zero, where precisions are
+    so large that neither would ever leave."""
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
-    steps, burn_in = posterior.num_examples // posterior.batch_size, math.ceil(BURN_IN * task.passes)
+    steps, burn_in = (
+        posterior.num_examples // posterior.batch_size,
+        math.ceil(BURN_IN * task.passes),
+    )
     done = 0
     for number in range(task.passes):
         if number in (0, burn_in * 3 // 4, burn_in):
             kernel = scaled_kernel(posterior, share, hamiltonian)
-            state = kernel.init(posterior, position, generator)._replace(num_gradients=done)
+            state = kernel.init(posterior, position, generator)._replace(
+                num_gradients=done
+            )
         for _ in range(steps):
             state, _ = kernel.step(posterior, state, generator)
         done, position = done + steps, state.position
         check_finite(position)
         if number >= burn_in // 2:
-            posterior = posterior.given({name: float(x) for name, x in posterior.draw_hyperparameters(position, generator).items()})
+            posterior = posterior.given(
+                {
+                    name: float(x)
+                    for name, x in posterior.draw_hyperparameters(
+                        position, generator
+                    ).items()
+                }
+            )
         if number >= burn_in:
             average.add(position, posterior)
     return average.prediction()
 
 
 def gibbs(task: Task) -> Prediction:
-    """Draw users, items and precisions in turn from their exact laws, with all the data: as many sweeps as the others take passes."""
+    """Draw users, items and precisions in turn from their exact laws, with all the
+    data: as many sweeps as the others take passes.
+    """
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
     for number in range(task.passes):
         for side in ("users", "items"):
             position = posterior.draw_rows(position, side, generator)
-        posterior = posterior.given({name: float(x) for name, x in posterior.draw_hyperparameters(position, generator).items()})
+        posterior = posterior.given(
+            {
+                name: float(x)
+                for name, x in posterior.draw_hyperparameters(
+                    position, generator
+                ).items()
+            }
+        )
         if number >= math.ceil(BURN_IN * task.passes):
             average.add(position, posterior)
     return average.prediction()
@@ -166,10 +241,21 @@ def gibbs(task: Task) -> Prediction:
 Method = Callable[..., Prediction]  # of a task and settings by name
 PRECISIONS, SHARES = (2.0, 2.8, 4.0, 5.6, 8.0, 11.2), (0.12, 0.25, 0.5)
 METHODS: dict[str, tuple[Method, list[dict]]] = {
-    "SGD": (descend, [{"rate": rate, "precision": precision} for precision in PRECISIONS for rate in (0.005, 0.015)]),
+    "SGD": (
+        descend,
+        [
+            {"rate": rate, "precision": precision}
+            for precision in PRECISIONS
+            for rate in (0.005, 0.015)
+        ],
+    ),
     "SGD with momentum": (
         descend,
-        [{"rate": rate, "precision": precision, "momentum_decay": 0.1} for precision in PRECISIONS for rate in (0.0005, 0.0015)],
+        [
+            {"rate": rate, "precision": precision, "momentum_decay": 0.1}
+            for precision in PRECISIONS
+            for rate in (0.0005, 0.0015)
+        ],
     ),
     "SGLD": (partial(walk, hamiltonian=False), [{"share": share} for share in SHARES]),
     "SGHMC": (partial(walk, hamiltonian=True), [{"share": share} for share in SHARES]),
@@ -184,7 +270,9 @@ def check_finite(position: Tensor) -> None:
 
 
 def prepare(options: Options) -> Prepared:
-    """Load MovieLens where the folder has it, and make ratings up where nobody asked for a folder."""
+    """Load MovieLens where the folder has it, and make ratings up where nobody asked
+    for a folder.
+    """
     folder = options.folder("recommender")
     if options.small:
         return made_up(folder, 100, 80, 3_000, 2)
@@ -196,38 +284,79 @@ def prepare(options: Options) -> Prepared:
     return made_up(folder, 6_040, 3_706, 1_000_209, MADE_UP_RANK)
 
 
-def made_up(folder: Path, num_users: int, num_items: int, num_ratings: int, rank: int) -> Prepared:
-    """Make ratings up from a factor model with as many factors as the one that they are fitted by."""
+def made_up(
+    folder: Path, num_users: int, num_items: int, num_ratings: int, rank: int
+) -> Prepared:
+    """Make ratings up from a factor model with as many factors as the one that they are
+    fitted by.
+    """
     ratings, means = made_up_ratings(num_users, num_items, num_ratings, rank)
-    return Prepared(ratings, means, f"made up, from a factor model with {rank} factors and noise of 0.85; no MovieLens", rank, folder)
+    return Prepared(
+        ratings,
+        means,
+        f"made up, from a factor model with {rank} factors and noise of 0.85; no "
+        "MovieLens",
+        rank,
+        folder,
+    )
 
 
-def parts(prepared: Prepared, fold: int, validation: bool = False) -> tuple[Tensor, Tensor]:
-    """Choose which ratings to learn from and which to predict: those of a fifth, or for validation a tenth of the others."""
+def parts(
+    prepared: Prepared, fold: int, validation: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Choose which ratings to learn from and which to predict: those of a fifth, or for
+    validation a tenth of the others.
+    """
     number = len(prepared.ratings.ratings)
     order = torch.randperm(number, generator=Generator().manual_seed(0))
-    others, own = order[torch.arange(number) % FOLDS != fold], order[torch.arange(number) % FOLDS == fold]
-    return (others[len(others) // 10 :], others[: len(others) // 10]) if validation else (others, own)
+    others, own = (
+        order[torch.arange(number) % FOLDS != fold],
+        order[torch.arange(number) % FOLDS == fold],
+    )
+    return (
+        (others[len(others) // 10 :], others[: len(others) // 10])
+        if validation
+        else (others, own)
+    )
 
 
 def rule_of(method: Method) -> MinibatchRule:
-    """Choose passes for a descent, and independent minibatches for a sampler, which subtracts the noise that such have."""
+    """Choose passes for a descent, and independent minibatches for a sampler, which
+    subtracts the noise that such have.
+    """
     return Passes() if method is descend else Fresh()
 
 
-def task_of(prepared: Prepared, train: Tensor, test: Tensor, passes: int, seed: int, minibatches: MinibatchRule) -> Task:
+def task_of(
+    prepared: Prepared,
+    train: Tensor,
+    test: Tensor,
+    passes: int,
+    seed: int,
+    minibatches: MinibatchRule,
+) -> Task:
     """Make the posterior of some ratings."""
     users, items, ratings = prepared.ratings
     numbers = {"num_users": int(users.max()) + 1, "num_items": int(items.max()) + 1}
     size = math.ceil(len(train) / BATCHES)
     posterior = MatrixFactorisation(
-        users[train], items[train], ratings[train], prepared.rank, **numbers, batch_size=size, minibatches=minibatches
+        users[train],
+        items[train],
+        ratings[train],
+        prepared.rank,
+        **numbers,
+        batch_size=size,
+        minibatches=minibatches,
     )
     return Task(posterior, users[test], items[test], passes, seed)
 
 
-def measure(prediction: Prediction, prepared: Prepared, task: Task, test: Tensor) -> dict:
-    """Score predictions: root mean square error and share of ratings in 90 % intervals, of all and of items with hardly a known rating."""
+def measure(
+    prediction: Prediction, prepared: Prepared, task: Task, test: Tensor
+) -> dict:
+    """Score predictions: root mean square error and share of ratings in 90 % intervals,
+    of all and of items with hardly a known rating.
+    """
     ratings = prepared.ratings.ratings[test].double()
     error, width = ratings - prediction.means, LEVEL * prediction.stds
     cold = task.posterior.counts[task.posterior.num_users :][task.items] <= COLD
@@ -238,13 +367,19 @@ def measure(prediction: Prediction, prepared: Prepared, task: Task, test: Tensor
         if number:
             scores[name] |= {
                 "rmse": round(float(error[chosen].square().mean().sqrt()), 6),
-                "coverage": round(float((error[chosen].abs() < width[chosen]).double().mean()), 6),
+                "coverage": round(
+                    float((error[chosen].abs() < width[chosen]).double().mean()), 6
+                ),
                 "width": round(float(2 * width[chosen].mean()), 6),
             }
         if number and prepared.means is not None:
             means = prepared.means[test].double()
-            scores[name]["rmse_of_means"] = round(float((prediction.means - means)[chosen].square().mean().sqrt()), 6)
-            scores[name]["floor"] = round(float((ratings - means)[chosen].square().mean().sqrt()), 6)
+            scores[name]["rmse_of_means"] = round(
+                float((prediction.means - means)[chosen].square().mean().sqrt()), 6
+            )
+            scores[name]["floor"] = round(
+                float((ratings - means)[chosen].square().mean().sqrt()), 6
+            )
     return scores
 
 
@@ -261,7 +396,11 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         "ratings": len(ratings),
         "rank": prepared.rank,
         "passes": passes,
-        "steps": passes * (len(parts(prepared, 0)[0]) // math.ceil(len(parts(prepared, 0)[0]) / BATCHES)),
+        "steps": passes
+        * (
+            len(parts(prepared, 0)[0])
+            // math.ceil(len(parts(prepared, 0)[0]) / BATCHES)
+        ),
         "published_rmse": PUBLISHED,
         "methods": {},
     }
@@ -269,59 +408,114 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     for name, (method, choices) in METHODS.items():
         words, tuning = name.replace(",", "").replace(" ", "-"), []
         for number, settings in enumerate(choices[:2] if options.small else choices):
-            depends = {"settings": settings, "passes": passes, "checksum": result["checksum"]}
+            depends = {
+                "settings": settings,
+                "passes": passes,
+                "checksum": result["checksum"],
+            }
             if len(choices) > 1:
                 made = partial(tried, method, settings, prepared, passes)
-                tuning.append(do_once(prepared.folder / f"tuning-{number}-{words}.json", depends, made))
+                tuning.append(
+                    do_once(
+                        prepared.folder / f"tuning-{number}-{words}.json", depends, made
+                    )
+                )
         finite = [row for row in tuning if "diverged" not in row]
         if tuning and not finite:
-            raise DivergedError(f"every setting of {name} left the finite numbers: lower its step sizes")
-        best = min(finite, key=lambda row: row["rmse"]) if tuning else {"settings": choices[0], "rmse": None}
+            raise DivergedError(
+                f"every setting of {name} left the finite numbers: lower its step sizes"
+            )
+        best = (
+            min(finite, key=lambda row: row["rmse"])
+            if tuning
+            else {"settings": choices[0], "rmse": None}
+        )
         runs = []
         for fold in range(seeds):
-            depends = {"settings": best["settings"], "passes": passes, "checksum": result["checksum"], "fold": fold}
+            depends = {
+                "settings": best["settings"],
+                "passes": passes,
+                "checksum": result["checksum"],
+                "fold": fold,
+            }
             made = partial(fitted, method, best, prepared, passes, fold)
-            runs.append(do_once(prepared.folder / f"{words}-{fold}.json", depends, made))
-        result["methods"][name] = {"settings": best["settings"], "tuning": tuning, "runs": runs}
+            runs.append(
+                do_once(prepared.folder / f"{words}-{fold}.json", depends, made)
+            )
+        result["methods"][name] = {
+            "settings": best["settings"],
+            "tuning": tuning,
+            "runs": runs,
+        }
         yield result
 
 
 def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> dict:
     """Try settings on validation ratings, with half of the passes."""
     train, validation = parts(prepared, 0, validation=True)
-    task = task_of(prepared, train, validation, max(4, passes // 2), 1_000, rule_of(method))
+    task = task_of(
+        prepared, train, validation, max(4, passes // 2), 1_000, rule_of(method)
+    )
     try:
         prediction = method(task, **settings)
     except DivergedError:
         return {"settings": settings, "diverged": True}
-    return {"settings": settings, "rmse": measure(prediction, prepared, task, validation)["all"]["rmse"]}
+    return {
+        "settings": settings,
+        "rmse": measure(prediction, prepared, task, validation)["all"]["rmse"],
+    }
 
 
-def fitted(method: Method, best: dict, prepared: Prepared, passes: int, fold: int) -> dict:
-    """Fit a fold; a descent's intervals are scored with the width that validation ratings give them too."""
+def fitted(
+    method: Method, best: dict, prepared: Prepared, passes: int, fold: int
+) -> dict:
+    """Fit a fold; a descent's intervals are scored with the width that validation
+    ratings give them too.
+    """
     train, test = parts(prepared, fold)
     task = task_of(prepared, train, test, passes, fold, rule_of(method))
     before = os.times().user
     prediction = method(task, **best["settings"])
-    scores = {"made": circumstances("cpu"), "fold": fold, "seconds_of_processor": round(os.times().user - before, 1)}
+    scores = {
+        "made": circumstances("cpu"),
+        "fold": fold,
+        "seconds_of_processor": round(os.times().user - before, 1),
+    }
     scores |= {"scores": measure(prediction, prepared, task, test)}
     if method is descend:
-        validated = prediction._replace(stds=torch.full_like(prediction.stds, best["rmse"]))
+        validated = prediction._replace(
+            stds=torch.full_like(prediction.stds, best["rmse"])
+        )
         scores["scores_with_validated_width"] = measure(validated, prepared, task, test)
     return scores
 
 
 def summary(result: dict) -> list[str]:
     """Write a line for each method: mean and standard deviation over the folds."""
-    lines = [f"{result['ratings']:,} ratings by {result['users']:,} users of {result['items']:,} items: {result['data']}"]
+    lines = [
+        f"{result['ratings']:,} ratings by {result['users']:,} users of "
+        f"{result['items']:,} items: {result['data']}"
+    ]
     width = max(map(len, result["methods"]))
-    lines.append(f"{'method':{width}} {'RMSE':>17} {'90 % intervals':>15} {'of cold items':>14} {'Chen et al., MovieLens-1M':>26}")
+    lines.append(
+        f"{'method':{width}} {'RMSE':>17} {'90 % intervals':>15} "
+        f"{'of cold items':>14} {'Chen et al., MovieLens-1M':>26}"
+    )
     for name, content in result["methods"].items():
         errors = torch.tensor([row["scores"]["all"]["rmse"] for row in content["runs"]])
-        covered = sum(row["scores"]["all"]["coverage"] for row in content["runs"]) / len(errors)
-        cold = [row["scores"]["cold items"]["coverage"] for row in content["runs"] if "coverage" in row["scores"]["cold items"]]
+        covered = sum(
+            row["scores"]["all"]["coverage"] for row in content["runs"]
+        ) / len(errors)
+        cold = [
+            row["scores"]["cold items"]["coverage"]
+            for row in content["runs"]
+            if "coverage" in row["scores"]["cold items"]
+        ]
         spread = f"± {float(errors.std()):.4f}" if len(errors) > 1 else ""
         published = f"{PUBLISHED[name]:.4f}" if name in PUBLISHED else ""
         share = f"{sum(cold) / len(cold):14.1%}" if cold else " " * 14
-        lines.append(f"{name:{width}} {float(errors.mean()):.4f} {spread:>10} {covered:15.1%} {share} {published:>26}")
+        lines.append(
+            f"{name:{width}} {float(errors.mean()):.4f} {spread:>10} {covered:15.1%} "
+            f"{share} {published:>26}"
+        )
     return lines

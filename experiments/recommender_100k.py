@@ -1,4 +1,5 @@
-"""The recommender on made-up ratings, as many as MovieLens-100K has, at a tenth of the cost; its model is known, so that truth can be told.
+"""The recommender on made-up ratings, as many as MovieLens-100K has, at a tenth of the
+cost; its model is known, so that truth can be told.
 
 Everything else is as in :mod:`experiments.recommender`.
 """

@@ -1,4 +1,6 @@
-"""A run: the rounds of one plan, with the predictions for some examples averaged as they come."""
+"""A run: the rounds of one plan, with the predictions for some examples averaged as
+they come.
+"""
 
 import time
 import warnings
@@ -19,15 +21,20 @@ from experiments.walk import Walk
 from sgmc.checkpoints import Checkpoint
 from sgmc.sampling import drive
 
-DEFAULTS = {field.name: field.default for field in fields(Plan) if field.default is not MISSING}
-KIND = {"kind of file": "the run of an experiment, version 2"}  # tells it from those of `sample` and of other versions
+DEFAULTS = {
+    field.name: field.default for field in fields(Plan) if field.default is not MISSING
+}
+# tells it from those of `sample` and of other versions
+KIND = {"kind of file": "the run of an experiment, version 2"}
 
 
 class Run:
-    """One sampler, one seed: a job of :func:`sgmc.sampling.drive` whose steps are rounds.
+    """One sampler, one seed: a job of :func:`sgmc.sampling.drive` whose steps are
+    rounds.
 
-    After each round the network's class probabilities for ``examples`` are added to a sum, from the burn-in on, and forgotten; every
-    ``keep_every`` rounds the weights go into the reservoir. So memory does not grow with the number of sampled networks.
+    After each round the network's class probabilities for ``examples`` are added to a
+    sum, from the burn-in on, and forgotten; every ``keep_every`` rounds the weights go
+    into the reservoir. So memory does not grow with the number of sampled networks.
 
     Args:
         plan: the settings.
@@ -35,17 +42,20 @@ class Run:
         train: what the posterior is of.
         examples: what is predicted and scored.
         device: a device of torch.
-        path: file to save the run in, every half minute and at the end, and from which to go on if it is there; the results are those of
-            an uninterrupted run, bit for bit.
+        path: file to save the run in, every half minute and at the end, and from which
+            to go on if it is there; the results are those of an uninterrupted run, bit
+            for bit.
         watch: what to call with the run after each round.
 
     Attributes:
         done: number of rounds done.
         walk: the chain.
-        last: class probabilities ``(n, classes)`` of the network at the end of the last round, float64.
+        last: class probabilities ``(n, classes)`` of the network at the end of the last
+            round, float64.
         reservoir: the networks kept, each ``(dim,)``, on the CPU.
         curve: the learning curve.
-        made: date, versions, machine and precision of the run, or of its last part if it was resumed.
+        made: date, versions, machine and precision of the run, or of its last part if
+            it was resumed.
         walks: the class of its chain.
 
     Raises:
@@ -68,13 +78,20 @@ class Run:
         self.plan, self.watch = plan, watch
         self.checkpoint = None if path is None else Checkpoint(path, KIND)
         self.walk = self.walks(plan, network, train, device)
-        self.settings = {**asdict(plan), "network": str(network), "checksum": checksum(train, examples), "device": self.walk.device.type}
+        self.settings = {
+            **asdict(plan),
+            "network": str(network),
+            "checksum": checksum(train, examples),
+            "device": self.walk.device.type,
+        }
         self.examples, self.targets = examples.inputs.to(device), examples.targets
         self.done, self.moved, self.made = 0, True, {}
         self.seconds, self.processor_seconds, self.walking_seconds = 0.0, 0.0, 0.0
         self.last = self.predict()
         self.total = torch.zeros_like(self.last)
-        self.thinned = {every: torch.zeros_like(self.last) for every in plan.average_every or ()}
+        self.thinned = {
+            every: torch.zeros_like(self.last) for every in plan.average_every or ()
+        }
         self.reservoir: list[Tensor] = []
         self.curve: dict[str, list] = {name: [] for name in self.point()}
 
@@ -82,8 +99,16 @@ class Run:
         """Run the rounds that are left and return the results of :meth:`result`."""
         title = f"{self.plan.method}, seed {self.plan.seed}"
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "interrupted after")  # the error below says so
-            drive(self, self.plan.rounds, checkpoint=self.checkpoint, unit="round", title=title, progress=progress)
+            # the error below says so
+            warnings.filterwarnings("ignore", "interrupted after")
+            drive(
+                self,
+                self.plan.rounds,
+                checkpoint=self.checkpoint,
+                unit="round",
+                title=title,
+                progress=progress,
+            )
         if self.done < self.plan.rounds:
             raise KeyboardInterrupt
         return self.result()
@@ -107,13 +132,24 @@ class Run:
             self.watch(self)
 
     def check(self) -> None:
-        """Raise an error if the walk or its predictions left the finite numbers; logits overflow before weights do."""
+        """Raise an error if the walk or its predictions left the finite numbers; logits
+        overflow before weights do.
+        """
         if not self.walk.is_finite() or not torch.isfinite(self.last).all():
-            raise DivergedError(f"{self.plan.method} left the finite numbers in round {self.done}: lower its learning rate")
+            raise DivergedError(
+                f"{self.plan.method} left the finite numbers in round {self.done}: "
+                "lower its learning rate"
+            )
 
     def predict(self) -> Tensor:
-        """Compute the class probabilities of the present network for the examples: ``(n, classes)`` float64."""
-        return self.walk.posterior.log_predict(self.walk.state.position, self.examples)[0].double().exp()
+        """Compute the class probabilities of the present network for the examples:
+        ``(n, classes)`` float64.
+        """
+        return (
+            self.walk.posterior.log_predict(self.walk.state.position, self.examples)[0]
+            .double()
+            .exp()
+        )
 
     def observe(self) -> None:
         """Put the network at the end of a round into the averages and the reservoir."""
@@ -131,14 +167,24 @@ class Run:
 
     @property
     def average(self) -> Tensor:
-        """Mean class probabilities ``(n, classes)`` of the networks since the burn-in, weighted if steps fall; float64, on the CPU."""
-        weight = sum(self.weight(round) for round in range(self.plan.burn_in + 1, self.done + 1))
+        """Mean class probabilities ``(n, classes)`` of the networks since the burn-in,
+        weighted if steps fall; float64, on the CPU.
+        """
+        weight = sum(
+            self.weight(round) for round in range(self.plan.burn_in + 1, self.done + 1)
+        )
         return (self.total / (weight or 1.0)).cpu()
 
     def scores_by_number(self) -> list[list[float]]:
-        """List number of networks, error rate and log loss of the further averages, the smallest number first; of those that have begun."""
+        """List number of networks, error rate and log loss of the further averages, the
+        smallest number first; of those that have begun.
+        """
         since = self.done - self.plan.burn_in
-        begun = {since // every: total / total[0].sum() for every, total in self.thinned.items() if since >= every}
+        begun = {
+            since // every: total / total[0].sum()
+            for every, total in self.thinned.items()
+            if since >= every
+        }
         return [[number, *self.scores(begun[number])] for number in sorted(begun)]
 
     def record(self) -> None:
@@ -152,18 +198,28 @@ class Run:
             "round": self.done,
             "seconds": round(self.seconds, 2),
             "last": self.scores(self.last),
-            "average": self.scores(self.average) if self.done > self.plan.burn_in else None,
+            "average": self.scores(self.average)
+            if self.done > self.plan.burn_in
+            else None,
             "length": float(f"{float(self.walk.state.position.square().sum()):.5g}"),
-            "precisions": [float(f"{float(value):.4g}") for value in self.walk.posterior.prior_precision.values()],
+            "precisions": [
+                float(f"{float(value):.4g}")
+                for value in self.walk.posterior.prior_precision.values()
+            ],
         }
 
     def scores(self, probabilities: Tensor) -> list[float]:
         """Score predictions ``(n, classes)`` by error rate and log loss."""
         probabilities = probabilities.cpu()
-        return [round(error_rate(probabilities, self.targets), 6), round(log_score(probabilities, self.targets), 6)]
+        return [
+            round(error_rate(probabilities, self.targets), 6),
+            round(log_score(probabilities, self.targets), 6),
+        ]
 
     def result(self) -> dict:
-        """Return the scores, the learning curve and the costs of the run so far, ready for a result file."""
+        """Return the scores, the learning curve and the costs of the run so far, ready
+        for a result file.
+        """
         return {
             "plan": asdict(self.plan),
             "made": self.made,
@@ -198,19 +254,46 @@ class Run:
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
         path = self.checkpoint.path
-        if missing := self.content().keys() - content.keys() - {"thinned"}:  # older files have none
-            raise ExperimentError(f"{path} lacks {', '.join(sorted(missing))}: it is no run's file, delete it to start that run anew")
-        old = DEFAULTS | content["settings"]  # a run older than a setting had its default
-        if changed := [name for name in self.settings | old if old.get(name) != self.settings.get(name)]:
-            differences = ", ".join(f"{name} was {old.get(name)!r} and is {self.settings.get(name)!r}" for name in changed)
-            raise ExperimentError(f"{path} is of a run with other settings ({differences}): undo the change, or delete the file")
+        # older files have none
+        if missing := self.content().keys() - content.keys() - {"thinned"}:
+            raise ExperimentError(
+                f"{path} lacks {', '.join(sorted(missing))}: it is no run's file, "
+                "delete it to start that run anew"
+            )
+        # a run older than a setting had its default
+        old = DEFAULTS | content["settings"]
+        if changed := [
+            name
+            for name in self.settings | old
+            if old.get(name) != self.settings.get(name)
+        ]:
+            differences = ", ".join(
+                f"{name} was {old.get(name)!r} and is {self.settings.get(name)!r}"
+                for name in changed
+            )
+            raise ExperimentError(
+                f"{path} is of a run with other settings ({differences}): undo the "
+                "change, or delete the file"
+            )
         self.walk.restore(content["walk"])
-        self.done, self.made = content["done"], content["made"] if content["done"] == self.plan.rounds else {}
-        self.seconds, self.processor_seconds = content["seconds"], content["processor_seconds"]
+        self.done, self.made = (
+            content["done"],
+            content["made"] if content["done"] == self.plan.rounds else {},
+        )
+        self.seconds, self.processor_seconds = (
+            content["seconds"],
+            content["processor_seconds"],
+        )
         self.walking_seconds = content["walking_seconds"]
-        self.total, self.last = content["total"].to(self.walk.device), content["last"].to(self.walk.device)
+        self.total, self.last = (
+            content["total"].to(self.walk.device),
+            content["last"].to(self.walk.device),
+        )
         self.reservoir, self.curve = content["reservoir"], content["curve"]
-        self.thinned = {every: content["thinned"][every].to(self.walk.device) for every in self.thinned}
+        self.thinned = {
+            every: content["thinned"][every].to(self.walk.device)
+            for every in self.thinned
+        }
 
 
 def read_run(path: Path) -> dict:
@@ -222,5 +305,7 @@ def read_run(path: Path) -> dict:
     """
     content = Checkpoint(path, KIND).load("cpu")
     if content is None:
-        raise ExperimentError(f"{path} is missing: run the experiment that writes it first")
+        raise ExperimentError(
+            f"{path} is missing: run the experiment that writes it first"
+        )
     return content

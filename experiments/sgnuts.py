@@ -1,9 +1,11 @@
-"""SGNUTS on networks: repaired and as we read the report, against SGHMC at equal gradient evaluations, and the two in turn.
+"""SGNUTS on networks: repaired and as we read the report, against SGHMC at equal
+gradient evaluations, and the two in turn.
 
-The network is 784–100–10 with ReLU units and N(0, 1) priors, minibatches are drawn afresh, and every run starts at a draw from the prior
-unless its name says otherwise. A round is N/n gradient evaluations, whatever trees they are spent on; a tree that is not finished at the
-end of a round counts in the next ones. The students who proposed SGNUTS counted N/n trees instead, of up to 1,023 gradients each.
-"""
+The network is 784–100–10 with ReLU units and N(0, 1) priors, minibatches are drawn
+afresh, and every run starts at a draw from the prior unless its name says otherwise. A
+round is N/n gradient evaluations, whatever trees they are spent on; a tree that is not
+finished at the end of a round counts in the next ones. The students who proposed SGNUTS
+counted N/n trees instead, of up to 1,023 gradients each."""
 
 import itertools
 import time
@@ -38,26 +40,56 @@ def prepare(options: Options) -> dict[str, Prepared]:
     if options.small:
         return {"MNIST": Prepared(*digits(), network, folder)}
     data = {"MNIST": mnist(options.data), "Fashion-MNIST": fashion_mnist(options.data)}
-    return {name: Prepared(Data(*(x[:50_000] for x in train)), test, network, folder) for name, (train, test) in data.items()}
+    return {
+        name: Prepared(Data(*(x[:50_000] for x in train)), test, network, folder)
+        for name, (train, test) in data.items()
+    }
 
 
 def settings(small: bool) -> list[Plan]:
-    """List the plans for seed 0; the small version has 4,000 digits, and starts from small weights as well."""
-    size = {"rounds": 70, "burn_in": 20, "prior_precision": 1.0, "start": "prior", "minibatches": "fresh", "record_every": 1}
+    """List the plans for seed 0; the small version has 4,000 digits, and starts from
+    small weights as well.
+    """
+    size = {
+        "rounds": 70,
+        "burn_in": 20,
+        "prior_precision": 1.0,
+        "start": "prior",
+        "minibatches": "fresh",
+        "record_every": 1,
+    }
     if small:
-        # η is 0.1/N as on all of MNIST, and with this friction the prior's directions are overdamped, as they are there.
-        plans = methods(Plan(0.1 / 4000, 0.02, data="MNIST", **size | {"batch_size": 100, "rounds": 30, "burn_in": 5}))
-        starts = [replace(plan, start="fan-in", method=f"{plan.method}, small start") for plan in (plans[0], plans[2])]
+        # η is 0.1/N as on all of MNIST, and with this friction the prior's directions
+        # are overdamped, as they are there.
+        plans = methods(
+            Plan(
+                0.1 / 4000,
+                0.02,
+                data="MNIST",
+                **size | {"batch_size": 100, "rounds": 30, "burn_in": 5},
+            )
+        )
+        starts = [
+            replace(plan, start="fan-in", method=f"{plan.method}, small start")
+            for plan in (plans[0], plans[2])
+        ]
         return plans + starts
     # The learning rates are those of SGHMC in the report.
-    return methods(Plan(2e-6, 0.01, data="MNIST", **size)) + methods(Plan(1e-6, 0.01, data="Fashion-MNIST", **size))[:3]
+    return (
+        methods(Plan(2e-6, 0.01, data="MNIST", **size))
+        + methods(Plan(1e-6, 0.01, data="Fashion-MNIST", **size))[:3]
+    )
 
 
 def methods(plan: Plan) -> list[Plan]:
     """Make the plans of the methods from that of SGHMC."""
     kinds = {
         "SGNUTS": {"trees": "uniform"},
-        "SGNUTS, our reading": {"trees": "energy", "integrator": "drift_kick", "minibatches": "held"},
+        "SGNUTS, our reading": {
+            "trees": "energy",
+            "integrator": "drift_kick",
+            "minibatches": "held",
+        },
         "SGHMC": {},
         "SGNUTS, then SGHMC": {"trees": "uniform", "head_start": HEAD_START},
         "fresh momenta, then SGHMC": {"resample_every": 10, "head_start": HEAD_START},
@@ -66,15 +98,29 @@ def methods(plan: Plan) -> list[Plan]:
 
 
 class TreeRun(Run):
-    """A run that may be of trees: a point of the curve for each network that ends a round, and averages after several burn-ins.
+    """A run that may be of trees: a point of the curve for each network that ends a
+    round, and averages after several burn-ins.
 
     Its seconds are those of the walk, without the time for predictions.
     """
 
-    def __init__(self, plan: Plan, prepared: Prepared, device: str = "cpu", path: Path | None = None):
-        self.empty = (prepared.train.inputs == 0).all(0)  # pixels without data: their weights follow the prior exactly
-        super().__init__(plan, prepared.network(), prepared.train, prepared.test, device, path)
-        self.averages = {burn_in: torch.zeros_like(self.last) for burn_in in BURN_INS if burn_in <= plan.rounds}
+    def __init__(
+        self,
+        plan: Plan,
+        prepared: Prepared,
+        device: str = "cpu",
+        path: Path | None = None,
+    ):
+        # pixels without data: their weights follow the prior exactly
+        self.empty = (prepared.train.inputs == 0).all(0)
+        super().__init__(
+            plan, prepared.network(), prepared.train, prepared.test, device, path
+        )
+        self.averages = {
+            burn_in: torch.zeros_like(self.last)
+            for burn_in in BURN_INS
+            if burn_in <= plan.rounds
+        }
         self.entropy = 0.0  # of the networks that are averaged, summed
         self.record()  # the start
 
@@ -88,7 +134,9 @@ class TreeRun(Run):
             self.entropy += float(predictive_entropy(self.last).mean())
 
     def record(self) -> None:
-        """Add a point to the learning curve, if there is a new network; a long tree may end several rounds, all of them with the same."""
+        """Add a point to the learning curve, if there is a new network; a long tree may
+        end several rounds, all of them with the same.
+        """
         if self.moved:
             super().record()
 
@@ -96,18 +144,32 @@ class TreeRun(Run):
         """Make a point of the learning curve."""
         position = self.walk.state.position
         scores = score(self.last.cpu(), self.targets)
-        weights = self.walk.posterior.parameters_of(position)["0.weight"].view(-1, len(self.empty))[:, self.empty]
+        weights = self.walk.posterior.parameters_of(position)["0.weight"].view(
+            -1, len(self.empty)
+        )[:, self.empty]
         temperature = float(weights.square().mean()) if self.empty.any() else None
-        point = {"gradients": self.walk.num_gradients, "trees": len(self.walk.trees), "processor_seconds": self.walking_seconds}
+        point = {
+            "gradients": self.walk.num_gradients,
+            "trees": len(self.walk.trees),
+            "processor_seconds": self.walking_seconds,
+        }
         point |= {"error": scores["error"], "log_loss": scores["log_loss"]}
         point |= {"length": float(position.square().sum()), "temperature": temperature}
-        return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in point.items()}
+        return {
+            name: float(f"{value:.6g}") if isinstance(value, float) else value
+            for name, value in point.items()
+        }
 
     def result(self) -> dict:
-        """Return the scores, the learning curve, what the trees were, and the report's table."""
+        """Return the scores, the learning curve, what the trees were, and the report's
+        table.
+        """
         trees = self.walk.trees
         depths = [depth for depth, _, _ in trees]
-        entropies = (float(predictive_entropy(self.average).mean()), self.entropy / (self.done - self.plan.burn_in))
+        entropies = (
+            float(predictive_entropy(self.average).mean()),
+            self.entropy / (self.done - self.plan.burn_in),
+        )
         return {
             "plan": asdict(self.plan),
             "made": self.made,
@@ -117,19 +179,38 @@ class TreeRun(Run):
             "processor_seconds": round(self.walking_seconds, 2),
             "curve": self.curve,
             "trees": len(trees),
-            "depths": torch.bincount(torch.tensor(depths, dtype=torch.int64), minlength=11).tolist(),
+            "depths": torch.bincount(
+                torch.tensor(depths, dtype=torch.int64), minlength=11
+            ).tolist(),
             "depths_in_order": depths[:100],
             "depth_limited": sum(limited for _, limited, _ in trees),
             "diverged": sum(diverged for _, _, diverged in trees),
-            "after": [self.after(burn_in) for burn_in in self.averages if burn_in + AVERAGED <= self.done],
+            "after": [
+                self.after(burn_in)
+                for burn_in in self.averages
+                if burn_in + AVERAGED <= self.done
+            ],
         }
 
     def after(self, burn_in: int) -> dict:
-        """Write a line of the report's table: the last network after a burn-in, its costs, and the average over the rounds that follow."""
+        """Write a line of the report's table: the last network after a burn-in, its
+        costs, and the average over the rounds that follow.
+        """
         gradients = self.curve["gradients"]
-        at = next(i for i, number in enumerate(gradients) if number >= burn_in * self.walk.gradients_per_round)
-        line = {name: self.curve[name][at] for name in ("gradients", "processor_seconds", "error", "log_loss")}
-        return {"burn_in": burn_in, **line, "average": score(self.averages[burn_in].cpu(), self.targets)}
+        at = next(
+            i
+            for i, number in enumerate(gradients)
+            if number >= burn_in * self.walk.gradients_per_round
+        )
+        line = {
+            name: self.curve[name][at]
+            for name in ("gradients", "processor_seconds", "error", "log_loss")
+        }
+        return {
+            "burn_in": burn_in,
+            **line,
+            "average": score(self.averages[burn_in].cpu(), self.targets),
+        }
 
     def content(self) -> dict:
         """Give all that is needed to go on."""
@@ -138,17 +219,26 @@ class TreeRun(Run):
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
         super().restore(content)
-        self.averages = {burn_in: average.to(self.walk.device) for burn_in, average in content["averages"].items()}
+        self.averages = {
+            burn_in: average.to(self.walk.device)
+            for burn_in, average in content["averages"].items()
+        }
         self.entropy = content["entropy"]
 
 
 def costs(plans: list[Plan], prepared: Prepared, device: str, repetitions: int) -> dict:
-    """Measure what a gradient costs in each kernel, in milliseconds of the processor, in one process and in turn.
+    """Measure what a gradient costs in each kernel, in milliseconds of the processor,
+    in one process and in turn.
 
     Returns:
         A list of measurements for each kernel, and for the gradient alone.
     """
-    walks = {plan.method: Walk(replace(plan, start="fan-in"), prepared.network(), prepared.train, device) for plan in plans}
+    walks = {
+        plan.method: Walk(
+            replace(plan, start="fan-in"), prepared.network(), prepared.train, device
+        )
+        for plan in plans
+    }
     walk = next(iter(walks.values()))
     position = walk.start()
     steps = itertools.count()
@@ -179,30 +269,47 @@ def costs(plans: list[Plan], prepared: Prepared, device: str, repetitions: int) 
 
 
 def run(options: Options, prepared: dict[str, Prepared]) -> Iterator[dict]:
-    """Run all plans, one seed after the other, and yield the result after each run; at last measure what a gradient costs."""
-    torch.set_float32_matmul_precision("highest")  # energies as weights of SGNUTS compare energies of the order of 100,000
+    """Run all plans, one seed after the other, and yield the result after each run; at
+    last measure what a gradient costs.
+    """
+    # energies as weights of SGNUTS compare energies of the order of 100,000
+    torch.set_float32_matmul_precision("highest")
     plans = settings(options.small)
     result = {
-        "data_checksum": {name: checksum(each.train, each.test) for name, each in prepared.items()},
+        "data_checksum": {
+            name: checksum(each.train, each.test) for name, each in prepared.items()
+        },
         "head_start": HEAD_START,
         "averaged": AVERAGED,
-        "runs": {name: {plan.method: [] for plan in plans if plan.data == name} for name in prepared},
+        "runs": {
+            name: {plan.method: [] for plan in plans if plan.data == name}
+            for name in prepared
+        },
     }
     for seed in range(options.seeds):
         for plan in plans:
             each = prepared[plan.data]
             path = run_file(each.folder, f"{plan.data} {plan.method}", seed)
-            finished = TreeRun(replace(plan, seed=seed), each, options.device, path).go(options.progress)
+            finished = TreeRun(replace(plan, seed=seed), each, options.device, path).go(
+                options.progress
+            )
             result["runs"][plan.data][plan.method].append(finished)
             yield result
-    timed = [plan for plan in plans if plan.data == plans[0].data and plan.method in COSTS]
-    result["costs"] = costs(timed, prepared[plans[0].data], options.device, 2 if options.small else 3)
+    timed = [
+        plan for plan in plans if plan.data == plans[0].data and plan.method in COSTS
+    ]
+    result["costs"] = costs(
+        timed, prepared[plans[0].data], options.device, 2 if options.small else 3
+    )
     yield result
 
 
 def summary(result: dict) -> list[str]:
     """Write one line for each data set and method, averaged over the seeds."""
-    lines = [f"{'':44} {'accuracy, average':>18} {'log loss':>9} {'gradients':>10} {'at the limit':>13} {'seconds':>8}"]
+    lines = [
+        f"{'':44} {'accuracy, average':>18} {'log loss':>9} {'gradients':>10} "
+        f"{'at the limit':>13} {'seconds':>8}"
+    ]
     for name, methods in result["runs"].items():
         for method, runs in methods.items():
 
@@ -210,8 +317,11 @@ def summary(result: dict) -> list[str]:
                 return sum(map(value, runs)) / len(runs)
 
             lines.append(
-                f"{name + ', ' + method:44} {mean(lambda run: 1 - run['average']['error']):18.4f} "
-                f"{mean(lambda run: run['average']['log_loss']):9.4f} {mean(lambda run: run['gradients']):10.0f} "
-                f"{mean(lambda run: run['depth_limited'] / max(1, run['trees'])):13.2%} {mean(lambda run: run['processor_seconds']):8.1f}"
+                f"{name + ', ' + method:44} "
+                f"{mean(lambda run: 1 - run['average']['error']):18.4f} "
+                f"{mean(lambda run: run['average']['log_loss']):9.4f} "
+                f"{mean(lambda run: run['gradients']):10.0f} "
+                f"{mean(lambda run: run['depth_limited'] / max(1, run['trees'])):13.2%} "  # noqa: E501
+                f"{mean(lambda run: run['processor_seconds']):8.1f}"
             )
     return lines

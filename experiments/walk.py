@@ -29,16 +29,27 @@ class Walk:
         state: the kernel's.
         rounds: number of rounds begun.
         num_gradients: gradient evaluations so far.
-        trees: depth of each tree so far, and whether it was at the depth limit and whether it diverged.
+        trees: depth of each tree so far, and whether it was at the depth limit and
+            whether it diverged.
     """
 
-    def __init__(self, plan: Plan, network: nn.Module, train: Data, device: torch.device | str = "cpu"):
+    def __init__(
+        self,
+        plan: Plan,
+        network: nn.Module,
+        train: Data,
+        device: torch.device | str = "cpu",
+    ):
         self.plan, self.device = plan, torch.device(device)
         self.generator = Generator(self.device).manual_seed(plan.seed)
-        self.gradients_per_round = plan.num_steps * (len(train.targets) // plan.batch_size)
+        self.gradients_per_round = plan.num_steps * (
+            len(train.targets) // plan.batch_size
+        )
         rule = plan.rule()
         self.captured = (
-            CapturedRound(rule, self.gradients_per_round, plan.batch_size, self.device) if fits_a_graph(plan, self.device) else None
+            CapturedRound(rule, self.gradients_per_round, plan.batch_size, self.device)
+            if fits_a_graph(plan, self.device)
+            else None
         )
         posterior = NetworkPosterior(
             network,
@@ -59,15 +70,21 @@ class Walk:
         if self.plan.start == "uniform":
             return position.uniform_(-2, 2, generator=self.generator)
         if self.plan.start == "prior":
-            return self.posterior.prior.inverse.root @ normal_like(position, self.generator)
+            return self.posterior.prior.inverse.root @ normal_like(
+                position, self.generator
+            )
         return position
 
     def potential(self) -> Potential:
-        """Give what the next step sees: the posterior, or its minibatch that is held for a tree."""
+        """Give what the next step sees: the posterior, or its minibatch that is held
+        for a tree.
+        """
         if self.plan.trees is None or self.plan.minibatches != "held" or self.changed:
             return self.posterior
         examples, size = self.posterior.num_examples, self.plan.batch_size
-        indices = self.plan.rule().indices(examples, size, 1, self.plan.seed, step=len(self.trees))
+        indices = self.plan.rule().indices(
+            examples, size, 1, self.plan.seed, step=len(self.trees)
+        )
         return HeldMinibatch(self.posterior, indices.to(self.device))
 
     def step(self) -> NamedTuple:
@@ -75,10 +92,14 @@ class Walk:
         if self.plan.head_start is not None and self.head_start_is_over():
             self.change()
         before = int(self.state.num_gradients)
-        self.state, info = self.kernel.step(self.potential(), self.state, self.generator)
+        self.state, info = self.kernel.step(
+            self.potential(), self.state, self.generator
+        )
         self.num_gradients += int(self.state.num_gradients) - before
         if isinstance(self.kernel, SGNUTS):
-            self.trees.append((int(info.depth), bool(info.depth_limited), bool(info.diverged)))
+            self.trees.append(
+                (int(info.depth), bool(info.depth_limited), bool(info.diverged))
+            )
         return info
 
     def head_start_is_over(self) -> bool:
@@ -86,15 +107,24 @@ class Walk:
         return self.num_gradients >= self.plan.head_start * self.gradients_per_round
 
     def change(self) -> None:
-        """Go on with another kernel after the head start; its steps are counted on, so that no minibatch comes again."""
+        """Go on with another kernel after the head start; its steps are counted on, so
+        that no minibatch comes again.
+        """
         if self.changed:
             return
-        steps = len(self.trees) * 2**self.kernel.max_depth if self.trees else self.num_gradients
+        steps = (
+            len(self.trees) * 2**self.kernel.max_depth
+            if self.trees
+            else self.num_gradients
+        )
         self.kernel, self.changed = self.plan.after_head_start().kernel(), True
-        self.state = self.kernel.init(self.posterior, self.state.position, self.generator)._replace(num_gradients=steps)
+        self.state = self.kernel.init(
+            self.posterior, self.state.position, self.generator
+        )._replace(num_gradients=steps)
 
     def round(self) -> bool:
-        """Go on to the end of a round, and draw the prior's precisions there if the plan says so; tell whether there was a step to take.
+        """Go on to the end of a round, and draw the prior's precisions there if the
+        plan says so; tell whether there was a step to take.
 
         A tree ends where it ends, after one round or several.
         """
@@ -108,7 +138,9 @@ class Walk:
         while self.num_gradients < end:
             self.step()
         if self.plan.prior_precision is None and self.is_finite():
-            self.posterior = self.posterior.given(self.posterior.draw_hyperparameters(self.state.position, self.generator))
+            self.posterior = self.posterior.given(
+                self.posterior.draw_hyperparameters(self.state.position, self.generator)
+            )
         return moves
 
     def is_finite(self) -> bool:
@@ -116,7 +148,9 @@ class Walk:
         return bool(torch.isfinite(self.state.position).all())
 
     def content(self) -> dict:
-        """Give all that is needed to go on, and the position by its name for those who read it."""
+        """Give all that is needed to go on, and the position by its name for those who
+        read it.
+        """
         return {
             "position": self.state.position,
             "state": flatten(self.state),
@@ -135,4 +169,8 @@ class Walk:
         self.state = unflatten(content["state"], self.state)
         self.generator.set_state(content["generator"].cpu())
         self.posterior = self.posterior.given(content["precisions"])
-        self.rounds, self.num_gradients, self.trees = content["rounds"], content["num_gradients"], content["trees"]
+        self.rounds, self.num_gradients, self.trees = (
+            content["rounds"],
+            content["num_gradients"],
+            content["trees"],
+        )

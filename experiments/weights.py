@@ -1,11 +1,14 @@
-"""Bayes by Backprop on MNIST: test error against dropout and a plain network, and what is left when weights are pruned.
+"""Bayes by Backprop on MNIST: test error against dropout and a plain network, and what
+is left when weights are pruned.
 
-The networks are those of Blundell et al. (2015), two hidden layers of 400 rectified linear units on pixels from 0 to 2.02, with 50,000
-digits for training and 10,000 to choose settings by; minibatches have 250. The rates of all methods fall to zero; the rate of Bayes by
-Backprop and its first spread are the best, on the validation digits, of a dozen settings that were tried with fewer rounds. The weights of
-Bayes by Backprop are pruned by their signal-to-noise, those of the plain network and of dropout by their size; predictions are averaged
-over 30 draws. The small version is on the 5,000 digits, with layers of 50 units.
-"""
+The networks are those of Blundell et al. (2015), two hidden layers of 400 rectified
+linear units on pixels from 0 to 2.02, with 50,000 digits for training and 10,000 to
+choose settings by; minibatches have 250. The rates of all methods fall to zero; the
+rate of Bayes by Backprop and its first spread are the best, on the validation digits,
+of a dozen settings that were tried with fewer rounds. The weights of Bayes by Backprop
+are pruned by their signal-to-noise, those of the plain network and of dropout by their
+size; predictions are averaged over 30 draws. The small version is on the 5,000 digits,
+with layers of 50 units."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,14 +41,27 @@ def prepare(options: Options, units: int = 400, name: str = "weights") -> Prepar
     units = 50 if options.small else units
     network = partial(multilayer_perceptron, [784, units, units, 10], "relu")
     prepared = mnist.prepare(options)
-    brighter = {part: Data(BRIGHTEST * data.inputs, data.targets) for part, data in prepared._asdict().items() if isinstance(data, Data)}
+    brighter = {
+        part: Data(BRIGHTEST * data.inputs, data.targets)
+        for part, data in prepared._asdict().items()
+        if isinstance(data, Data)
+    }
     return prepared._replace(folder=options.folder(name), network=network, **brighter)
 
 
 def mixture(task: Task, share: float, narrow: float, **settings) -> Draws:
-    """Fit a Gaussian to the weights when the prior is a mixture πN(0, 1) + (1 − π)N(0, σ²)."""
+    """Fit a Gaussian to the weights when the prior is a mixture πN(0, 1) + (1 − π)N(0,
+    σ²).
+    """
     given = task.posterior
-    posterior = ScaleMixtureNetwork(given.module, *given.data, share, (1.0, narrow), given.batch_size, given.minibatches)
+    posterior = ScaleMixtureNetwork(
+        given.module,
+        *given.data,
+        share,
+        (1.0, narrow),
+        given.batch_size,
+        given.minibatches,
+    )
     return vary(replace(task, posterior=posterior), **settings)
 
 
@@ -53,9 +69,15 @@ def methods() -> dict[str, tuple[Method, list[dict]]]:
     """List the methods, each with the settings to choose from."""
     return {
         "SGD with momentum": (descend, [{"rate": rate} for rate in (0.02, 0.05, 0.1)]),
-        "dropout": (drop, [{"rate": rate, "dropped": [0.2, 0.5, 0.5]} for rate in (5e-4, 1e-3, 2e-3)]),
+        "dropout": (
+            drop,
+            [{"rate": rate, "dropped": [0.2, 0.5, 0.5]} for rate in (5e-4, 1e-3, 2e-3)],
+        ),
         "Bayes by Backprop": (vary, [{"rate": 5e-4, "initial_std": 0.003}]),
-        "Bayes by Backprop, scale mixture": (mixture, [{"share": 0.5, "narrow": 0.0025, "rate": 1e-3, "initial_std": 0.003}]),
+        "Bayes by Backprop, scale mixture": (
+            mixture,
+            [{"share": 0.5, "narrow": 0.0025, "rate": 1e-3, "initial_std": 0.003}],
+        ),
     }
 
 
@@ -66,10 +88,15 @@ def look(method: str, draws: Draws, task: Task, prepared: Prepared) -> dict:
         found["median_std"] = float(f"{float(draws.statistics['std'][0].median()):.4g}")
     else:  # the smallest weights go first
         weights = draws.statistics.get("weights", draws.samples)
-        draws = replace(draws, statistics={"mean": weights, "std": torch.ones_like(weights)})
+        draws = replace(
+            draws, statistics={"mean": weights, "std": torch.ones_like(weights)}
+        )
     for share in SHARES:
         positions = networks(prune(draws, share), task.num_networks)
-        scores = score(predict(task.posterior, positions, prepared.test.inputs).mean(0), prepared.test.targets)
+        scores = score(
+            predict(task.posterior, positions, prepared.test.inputs).mean(0),
+            prepared.test.targets,
+        )
         found["pruned"][str(share)] = [scores["error"], scores["log_loss"]]
     return found
 
@@ -79,7 +106,17 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     rounds, size = (12, 50) if options.small else (ROUNDS, 250)
 
     def task(rounds: int, seed: int, path) -> Task:
-        posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=size, minibatches=Passes())
+        posterior = NetworkPosterior(
+            prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
+        )
         return Task(posterior, rounds, NETWORKS, seed, path, options.progress)
 
-    return compare(methods(), task, prepared, options, rounds, shorter=5, look=partial(look, prepared=prepared))
+    return compare(
+        methods(),
+        task,
+        prepared,
+        options,
+        rounds,
+        shorter=5,
+        look=partial(look, prepared=prepared),
+    )

@@ -1,4 +1,6 @@
-"""Stochastic-gradient Markov chain Monte Carlo, written to be read beside its equations."""
+"""Stochastic-gradient Markov chain Monte Carlo, written to be read beside its
+equations.
+"""
 
 from sgmc.sampling import sample
 

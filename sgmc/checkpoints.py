@@ -1,4 +1,6 @@
-"""Saving a run and going on with it: what a run depends on, told apart by content, and files that are whole or not there."""
+"""Saving a run and going on with it: what a run depends on, told apart by content, and
+files that are whole or not there.
+"""
 
 import copyreg
 import dis
@@ -20,9 +22,26 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_instance
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, range, type(Ellipsis), type(NotImplemented), torch.Size)
-_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)  # of fields, whose values belong to the objects
-_INSTALLED = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
+_PLAIN = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    range,
+    type(Ellipsis),
+    type(NotImplemented),
+    torch.Size,
+)
+# of fields, whose values belong to the objects
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_INSTALLED = {
+    sysconfig.get_path("purelib"),
+    sysconfig.get_path("platlib"),
+    site.getusersitepackages(),
+}
 
 
 class CheckpointError(RuntimeError):
@@ -34,7 +53,8 @@ class Checkpoint:
 
     Args:
         path: the file.
-        settings: what the run depends on, by name; a change of any makes it another run.
+        settings: what the run depends on, by name; a change of any makes it another
+            run.
 
     Example:
         >>> import tempfile
@@ -49,14 +69,20 @@ class Checkpoint:
         check_instance("checkpoint", path, str | Path, '"run.pt"')
         self.path = Path(path)
         if self.path.is_dir():
-            raise ValueError(f"checkpoint {self.path} is a folder: name a file in it, such as {self.path / 'run.pt'}")
-        self.settings = {name: fingerprint(value, name) for name, value in settings.items()}
+            raise ValueError(
+                f"checkpoint {self.path} is a folder: name a file in it, such as "
+                f"{self.path / 'run.pt'}"
+            )
+        self.settings = {
+            name: fingerprint(value, name) for name, value in settings.items()
+        }
 
     def load(self, device: torch.device | str) -> dict | None:
         """Read what was saved; None if the file is not there.
 
         Raises:
-            CheckpointError: if it is corrupt, or of a run with other settings; the file is left as it is.
+            CheckpointError: if it is corrupt, or of a run with other settings; the file
+                is left as it is.
         """
         if not self.path.exists():
             return None
@@ -69,17 +95,25 @@ class Checkpoint:
             raise  # the file may be whole
         except Exception as error:
             raise CheckpointError(
-                f"checkpoint {self.path} is corrupt ({type(error).__name__} when reading it); delete it to start anew"
+                f"checkpoint {self.path} is corrupt ({type(error).__name__} when "
+                "reading it); delete it to start anew"
             ) from error
-        if changed := [name for name in self.settings | settings if settings.get(name) != self.settings.get(name)]:
+        if changed := [
+            name
+            for name in self.settings | settings
+            if settings.get(name) != self.settings.get(name)
+        ]:
             raise CheckpointError(
-                f"checkpoint {self.path} belongs to a run with another {', '.join(changed)}; "
+                f"checkpoint {self.path} belongs to a run with another "
+                f"{', '.join(changed)}; "
                 "give another file, or delete this one to start anew"
             )
         return saved
 
     def save(self, content: dict) -> None:
-        """Write tensors, numbers, words and collections of these, in one stroke; a checksum at the end tells a bit that flips later."""
+        """Write tensors, numbers, words and collections of these, in one stroke; a
+        checksum at the end tells a bit that flips later.
+        """
 
         def write(unfinished: Path) -> None:
             torch.save({"settings": self.settings, "content": content}, unfinished)
@@ -103,7 +137,8 @@ def _check_sum(file) -> None:
 
 
 def replace_file(path: Path, write) -> None:
-    """Write a file beside the old one and move it over it, so that a stop in the middle of writing loses nothing.
+    """Write a file beside the old one and move it over it, so that a stop in the middle
+    of writing loses nothing.
 
     Args:
         path: the file.
@@ -120,7 +155,8 @@ def replace_file(path: Path, write) -> None:
 
 
 def fingerprint(thing: object, name: str = "settings") -> str:
-    """Hash what a run depends on, by content: numbers, tensors, collections, functions with what they enclose, kernels and potentials.
+    """Hash what a run depends on, by content: numbers, tensors, collections, functions
+    with what they enclose, kernels and potentials.
 
     Raises:
         ValueError: if it holds something whose content cannot be told.
@@ -128,7 +164,10 @@ def fingerprint(thing: object, name: str = "settings") -> str:
     Example:
         >>> def prior(scale):
         ...     return lambda position: -position / scale
-        >>> fingerprint(prior(1.0)) == fingerprint(prior(1.0)), fingerprint(prior(1.0)) == fingerprint(prior(2.0))
+        >>> (
+        ...     fingerprint(prior(1.0)) == fingerprint(prior(1.0)),
+        ...     fingerprint(prior(1.0)) == fingerprint(prior(2.0)),
+        ... )
         (True, False)
     """
     return _Fingerprint(name).of(thing).hex()
@@ -139,19 +178,28 @@ class _Fingerprint:
 
     def __init__(self, name: str):
         self.name = name
-        self.known: dict[int, tuple[object, bytes]] = {}  # with the things, lest another one gets the identity of one that is gone
+        # with the things, lest another one gets the identity of one that is gone
+        self.known: dict[int, tuple[object, bytes]] = {}
         self.depth: dict[int, int] = {}  # of the things that are not done yet
 
     def of(self, thing: object) -> bytes:
         if type(thing) in _PLAIN:
-            return hashlib.sha256(f"<{type(thing).__qualname__}>{thing!r}".encode()).digest()
+            return hashlib.sha256(
+                f"<{type(thing).__qualname__}>{thing!r}".encode()
+            ).digest()
         key = id(thing)
-        if key in self.depth:  # a function that calls itself, or an object that knows its owner: so many levels above
-            return hashlib.sha256(b"above %d" % (len(self.depth) - self.depth[key])).digest()
+        # a function that calls itself, or an object that knows its owner: so many
+        # levels above
+        if key in self.depth:
+            return hashlib.sha256(
+                b"above %d" % (len(self.depth) - self.depth[key])
+            ).digest()
         if key not in self.known:
             self.depth[key] = len(self.depth)
             content, parts = self.content(thing)
-            digest = hashlib.sha256(f"<{type(thing).__module__}.{type(thing).__qualname__}>{len(parts)}:".encode())
+            digest = hashlib.sha256(
+                f"<{type(thing).__module__}.{type(thing).__qualname__}>{len(parts)}:".encode()
+            )
             for part in parts:
                 digest.update(self.of(part))
             digest.update(content)
@@ -165,10 +213,24 @@ class _Fingerprint:
         if isinstance(thing, (torch.dtype, torch.device, torch.layout, Path)):
             return repr(thing).encode(), ()
         if isinstance(thing, Tensor) and thing.layout is torch.strided:
-            plain = thing.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
-            return plain.cpu().numpy(), (thing.dtype, tuple(thing.shape), thing.device.type)
+            plain = (
+                thing.detach()
+                .resolve_conj()
+                .resolve_neg()
+                .contiguous()
+                .reshape(-1)
+                .view(torch.uint8)
+            )
+            return plain.cpu().numpy(), (
+                thing.dtype,
+                tuple(thing.shape),
+                thing.device.type,
+            )
         if kind is np.ndarray and not thing.dtype.hasobject:
-            return np.ascontiguousarray(thing).reshape(-1).view(np.uint8), (str(thing.dtype), thing.shape)
+            return np.ascontiguousarray(thing).reshape(-1).view(np.uint8), (
+                str(thing.dtype),
+                thing.shape,
+            )
         if kind in (list, tuple):
             return b"", thing
         if kind in (dict, OrderedDict, types.MappingProxyType):
@@ -180,9 +242,24 @@ class _Fingerprint:
         if kind is weakref.ref:
             return b"", (thing(),)
         if kind is types.CodeType:
-            names = (thing.co_names, thing.co_varnames, thing.co_freevars, thing.co_cellvars)
-            numbers = (thing.co_argcount, thing.co_posonlyargcount, thing.co_kwonlyargcount, thing.co_flags)
-            return thing.co_code, (*names, *numbers, thing.co_consts, thing.co_exceptiontable)
+            names = (
+                thing.co_names,
+                thing.co_varnames,
+                thing.co_freevars,
+                thing.co_cellvars,
+            )
+            numbers = (
+                thing.co_argcount,
+                thing.co_posonlyargcount,
+                thing.co_kwonlyargcount,
+                thing.co_flags,
+            )
+            return thing.co_code, (
+                *names,
+                *numbers,
+                thing.co_consts,
+                thing.co_exceptiontable,
+            )
         if kind is types.FunctionType:
             return b"", _parts_of_function(thing)
         if kind is types.MethodType:
@@ -190,7 +267,9 @@ class _Fingerprint:
         if isinstance(thing, types.ModuleType):
             return self.of_module(thing)
         if isinstance(thing, type):
-            return f"{thing.__module__}.{thing.__qualname__}".encode(), _parts_of_class(thing)
+            return f"{thing.__module__}.{thing.__qualname__}".encode(), _parts_of_class(
+                thing
+            )
         if isinstance(thing, functools._lru_cache_wrapper):
             return b"", (thing.__wrapped__,)
         return self.of_object(thing)
@@ -203,40 +282,64 @@ class _Fingerprint:
         return Path(thing.__file__).read_bytes(), (thing.__name__,)
 
     def of_object(self, thing: object) -> tuple[bytes, Sequence]:
-        """Give the parts from which ``pickle`` would make a thing anew, but for those that are only derived from others."""
+        """Give the parts from which ``pickle`` would make a thing anew, but for those
+        that are only derived from others.
+        """
         if hasattr(thing, "__next__"):
             raise self.cannot_tell(thing)  # it changes when it is used
         try:
-            recipe = copyreg.dispatch_table.get(type(thing), lambda thing: thing.__reduce_ex__(4))(thing)
+            recipe = copyreg.dispatch_table.get(
+                type(thing), lambda thing: thing.__reduce_ex__(4)
+            )(thing)
         except Exception as error:
             raise self.cannot_tell(thing) from error
         if isinstance(recipe, str):  # known by its name
             return f"{getattr(thing, '__module__', None)}.{recipe}".encode(), ()
         function, arguments, state, items, pairs, *_ = (*recipe, None, None, None)
         if isinstance(state, dict):
-            members = (item for each in type(thing).__mro__ for item in vars(each).items())
-            derived = {name for name, value in members if isinstance(value, functools.cached_property)}
-            state = {name: value for name, value in sorted(state.items(), key=str) if name not in derived}
+            members = (
+                item for each in type(thing).__mro__ for item in vars(each).items()
+            )
+            derived = {
+                name
+                for name, value in members
+                if isinstance(value, functools.cached_property)
+            }
+            state = {
+                name: value
+                for name, value in sorted(state.items(), key=str)
+                if name not in derived
+            }
         return b"", (function, arguments, state, list(items or ()), list(pairs or ()))
 
     def cannot_tell(self, thing: object) -> ValueError:
         return ValueError(
-            f"{self.name} holds a {type(thing).__qualname__}, of which a checkpoint cannot tell whether it is the same in another run: "
-            "put plain values, tensors and functions in its place, or sample without a checkpoint"
+            f"{self.name} holds a {type(thing).__qualname__}, of which a checkpoint "
+            "cannot tell whether it is the same in another run: "
+            "put plain values, tensors and functions in its place, or sample without "
+            "a checkpoint"
         )
 
 
 @functools.cache
 def _is_installed(module: str | None) -> bool:
-    """Tell whether the name of a module stands for its code: this package, the standard library and what pip installed."""
+    """Tell whether the name of a module stands for its code: this package, the standard
+    library and what pip installed.
+    """
     package = str(module).partition(".")[0]
     file = getattr(sys.modules.get(package), "__file__", None)
-    installed = file is not None and any(Path(file).is_relative_to(folder) for folder in _INSTALLED)
-    return package != "__main__" and (installed or package == "sgmc" or package in sys.stdlib_module_names)
+    installed = file is not None and any(
+        Path(file).is_relative_to(folder) for folder in _INSTALLED
+    )
+    return package != "__main__" and (
+        installed or package == "sgmc" or package in sys.stdlib_module_names
+    )
 
 
 def _parts_of_class(kind: type) -> Sequence:
-    """List the functions and the constants of a class, and its bases; nothing if its name stands for them."""
+    """List the functions and the constants of a class, and its bases; nothing if its
+    name stands for them.
+    """
     if _is_installed(kind.__module__):
         return ()
     members = []
@@ -249,21 +352,40 @@ def _parts_of_class(kind: type) -> Sequence:
             member = member.func
         elif isinstance(member, _DESCRIPTORS) or name == "_abc_impl":
             continue
-        if isinstance(member, types.FunctionType) or not (name.startswith("__") and name.endswith("__")):
+        if isinstance(member, types.FunctionType) or not (
+            name.startswith("__") and name.endswith("__")
+        ):
             members += [name, member]
     return *kind.__bases__, *members
 
 
 def _parts_of_function(function: types.FunctionType) -> Sequence:
-    """List a function's code, its defaults and attributes, and what it encloses or reads of the globals of its module."""
+    """List a function's code, its defaults and attributes, and what it encloses or
+    reads of the globals of its module.
+    """
     code = function.__code__
-    enclosed = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-    found = [] if _is_installed(function.__module__) else _globals_of(code, function.__globals__)
-    return code, function.__defaults__, function.__kwdefaults__, enclosed, vars(function), found
+    enclosed = [
+        cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)
+    ]
+    found = (
+        []
+        if _is_installed(function.__module__)
+        else _globals_of(code, function.__globals__)
+    )
+    return (
+        code,
+        function.__defaults__,
+        function.__kwdefaults__,
+        enclosed,
+        vars(function),
+        found,
+    )
 
 
 def _globals_of(code: types.CodeType, names: Mapping[str, object]) -> list:
-    """List the globals that code reads, each after its name; of the user's own modules, what it reads there."""
+    """List the globals that code reads, each after its name; of the user's own modules,
+    what it reads there.
+    """
     found, instructions = {}, list(dis.get_instructions(code))
     for place, instruction in enumerate(instructions):
         name = instruction.argval
@@ -271,12 +393,22 @@ def _globals_of(code: types.CodeType, names: Mapping[str, object]) -> list:
             continue
         value = names[name]
         for following in instructions[place + 1 :]:
-            own = isinstance(value, types.ModuleType) and not _is_installed(value.__name__)
+            own = isinstance(value, types.ModuleType) and not _is_installed(
+                value.__name__
+            )
             if not own or following.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
                 break
-            name, value = f"{name}.{following.argval}", getattr(value, following.argval, None)
+            name, value = (
+                f"{name}.{following.argval}",
+                getattr(value, following.argval, None),
+            )
         found[name] = value
-    inner = [part for const in code.co_consts if isinstance(const, types.CodeType) for part in _globals_of(const, names)]
+    inner = [
+        part
+        for const in code.co_consts
+        if isinstance(const, types.CodeType)
+        for part in _globals_of(const, names)
+    ]
     return [part for name in sorted(found) for part in (name, found[name])] + inner
 
 

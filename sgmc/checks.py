@@ -14,17 +14,26 @@ def is_number(value: object) -> bool:
         >>> is_number(1), is_number(True), is_number("1"), is_number(math.nan)
         (True, False, False, False)
     """
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and value == value
+    )
 
 
 def check_positive(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a positive finite number."""
     if not (is_number(value) and 0 < value < math.inf):
-        raise ValueError(f"{name} must be a positive number, but it is {_given(name, value)}")
+        raise ValueError(
+            f"{name} must be a positive number, but it is {_given(name, value)}"
+        )
 
 
-def check_step_size(name: str, value: float | Callable[[int], float], counted: str) -> None:
-    """Raise a ValueError unless ``value`` is a positive number, or a function from the number of what is counted to one.
+def check_step_size(
+    name: str, value: float | Callable[[int], float], counted: str
+) -> None:
+    """Raise a ValueError unless ``value`` is a positive number, or a function from the
+    number of what is counted to one.
 
     Example:
         >>> check_step_size("step_size", lambda t: -0.1, "steps")
@@ -34,32 +43,44 @@ def check_step_size(name: str, value: float | Callable[[int], float], counted: s
     try:
         first = value(0) if callable(value) else value
     except TypeError as error:
-        raise ValueError(f"{name} must be a number, or a function of the number of {counted} taken so far: {error}") from error
+        raise ValueError(
+            f"{name} must be a number, or a function of the number of {counted} taken "
+            f"so far: {error}"
+        ) from error
     check_positive(name, first)
 
 
 def check_non_negative(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a finite number of at least zero."""
     if not (is_number(value) and 0 <= value < math.inf):
-        raise ValueError(f"{name} must be a number of at least 0, but it is {_given(name, value)}")
+        raise ValueError(
+            f"{name} must be a number of at least 0, but it is {_given(name, value)}"
+        )
 
 
 def check_number(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a finite number."""
     if not (is_number(value) and -math.inf < value < math.inf):
-        raise ValueError(f"{name} must be a finite number, but it is {_given(name, value)}")
+        raise ValueError(
+            f"{name} must be a finite number, but it is {_given(name, value)}"
+        )
 
 
 def check_count(name: str, value: int, at_least: int = 1) -> None:
     """Raise a ValueError unless ``value`` is a whole number of at least so many."""
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be a whole number of at least {at_least}, but it is {_given(name, value)}")
+        raise ValueError(
+            f"{name} must be a whole number of at least {at_least}, but it is "
+            f"{_given(name, value)}"
+        )
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise a ValueError unless ``value`` is one of the choices."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, but it is {value!r}")
+        raise ValueError(
+            f"{name} must be one of {', '.join(choices)}, but it is {value!r}"
+        )
 
 
 def check_instance(name: str, value: object, kind: type, example: str) -> None:
@@ -71,12 +92,20 @@ def check_instance(name: str, value: object, kind: type, example: str) -> None:
         ValueError: path must be of type str, such as "run.pt", but it is 3 of type int
     """
     if isinstance(value, type) or not isinstance(value, kind):
-        given = f"the class {value.__name__}" if isinstance(value, type) else f"{_short(value)}of type {type(value).__name__}"
-        raise ValueError(f"{name} must be of type {getattr(kind, '__name__', kind)}, such as {example}, but it is {given}")
+        given = (
+            f"the class {value.__name__}"
+            if isinstance(value, type)
+            else f"{_short(value)}of type {type(value).__name__}"
+        )
+        raise ValueError(
+            f"{name} must be of type {getattr(kind, '__name__', kind)}, such as "
+            f"{example}, but it is {given}"
+        )
 
 
 def check_tensor(name: str, value: object, *axes: str, floating: bool = True) -> None:
-    """Raise a ValueError unless ``value`` is a tensor of finite numbers with as many axes as are named; ``"..."`` is any number of them.
+    """Raise a ValueError unless ``value`` is a tensor of finite numbers with as many
+    axes as are named; ``"..."`` is any number of them.
 
     Args:
         name: the argument's name.
@@ -87,47 +116,76 @@ def check_tensor(name: str, value: object, *axes: str, floating: bool = True) ->
     Example:
         >>> check_tensor("inputs", [1.0, 2.0], "n", "features")
         Traceback (most recent call last):
-        ValueError: inputs must be a floating-point tensor (n, features), but it is a list: use torch.as_tensor(inputs)
+        ValueError: inputs must be a floating-point tensor (n, features), but it is a
+            list: use torch.as_tensor(inputs)
     """
-    form = f"a {'floating-point ' * floating}tensor" + ("" if axes == ("...",) else f" ({', '.join(axes)}{',' * (len(axes) == 1)})")
+    form = f"a {'floating-point ' * floating}tensor" + (
+        "" if axes == ("...",) else f" ({', '.join(axes)}{',' * (len(axes) == 1)})"
+    )
     if not isinstance(value, Tensor):
-        raise ValueError(f"{name} must be {form}, but it is a {type(value).__name__}: use torch.as_tensor({name})")
+        raise ValueError(
+            f"{name} must be {form}, but it is a {type(value).__name__}: use "
+            f"torch.as_tensor({name})"
+        )
     any_number = axes[0] == "..."
     right = value.ndim >= len(axes) - 1 if any_number else value.ndim == len(axes)
     if not right or value.is_complex() or (floating and not value.is_floating_point()):
-        raise ValueError(f"{name} must be {form}, but it is {tuple(value.shape)} of {value.dtype}")
+        raise ValueError(
+            f"{name} must be {form}, but it is {tuple(value.shape)} of {value.dtype}"
+        )
     if value.numel() == 0:
         raise ValueError(f"{name} {tuple(value.shape)} is empty")
-    if not all(math.isfinite(extreme) for extreme in value.detach().aminmax()):  # in one pass, and with no memory of their size
+    # in one pass, and with no memory of their size
+    if not all(math.isfinite(extreme) for extreme in value.detach().aminmax()):
         place = tuple(int(index) for index in (~value.isfinite()).nonzero()[0])
-        raise ValueError(f"{name} must be finite, but it is {float(value[place])} at {place}: leave such entries out, or mend them")
+        raise ValueError(
+            f"{name} must be finite, but it is {float(value[place])} at {place}: "
+            "leave such entries out, or mend them"
+        )
 
 
 def check_probabilities(name: str, value: object, *axes: str) -> None:
-    """Raise a ValueError unless ``value`` is a tensor of probabilities with sum 1 over the last axis, up to rounding.
+    """Raise a ValueError unless ``value`` is a tensor of probabilities with sum 1 over
+    the last axis, up to rounding.
 
     Example:
-        >>> check_probabilities("probabilities", torch.tensor([[3.0, -1.0]]), "n", "classes")
+        >>> check_probabilities(
+        ...     "probabilities", torch.tensor([[3.0, -1.0]]), "n", "classes"
+        ... )
         Traceback (most recent call last):
-        ValueError: probabilities must be at least 0 with sum 1 over classes, but go down to -1 and sum to 2...2: give no logits or logs
+        ValueError: probabilities must be at least 0 with sum 1 over classes, but go
+            down to -1 and sum to 2...2: give no logits or logs
     """
     check_tensor(name, value, *axes)
     smallest, sums = float(value.min()), value.sum(-1, dtype=torch.float64)
-    if smallest < 0 or (sums - 1).abs().max() > 0.01:  # half precision, which has three digits, will do
+    # half precision, which has three digits, will do
+    if smallest < 0 or (sums - 1).abs().max() > 0.01:
         raise ValueError(
-            f"{name} must be at least 0 with sum 1 over {axes[-1]}, but go down to {smallest:.4g} and sum to "
+            f"{name} must be at least 0 with sum 1 over {axes[-1]}, but go down to "
+            f"{smallest:.4g} and sum to "
             f"{float(sums.min()):.4g}...{float(sums.max()):.4g}: give no logits or logs"
         )
 
 
 def check_dims(**given: object) -> None:
-    """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are tensors have one number of coordinates, and suit."""
+    """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are
+    tensors have one number of coordinates, and suit.
+    """
     values = {name: getattr(value, "value", value) for name, value in given.items()}
-    dims = {name: value.shape[-1] for name, value in values.items() if isinstance(value, Tensor) and value.ndim > 0}
+    dims = {
+        name: value.shape[-1]
+        for name, value in values.items()
+        if isinstance(value, Tensor) and value.ndim > 0
+    }
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
         raise ValueError(f"the numbers of coordinates do not agree: {listed}")
-    types = {name: value.dtype for name, value in values.items() if isinstance(value, Tensor) and value.ndim > 1}  # what is multiplied
+    # what is multiplied
+    types = {
+        name: value.dtype
+        for name, value in values.items()
+        if isinstance(value, Tensor) and value.ndim > 1
+    }
     if len(set(types.values())) > 1:
         listed = ", ".join(f"{name} is of {dtype}" for name, dtype in types.items())
         raise ValueError(f"the types of numbers do not agree: {listed}")
@@ -135,7 +193,9 @@ def check_dims(**given: object) -> None:
 
 def _given(name: str, value: object) -> str:
     """Show a value, and how to make a number of a tensor or an array that is one."""
-    return f"{value!r}" + (f": use {name}.item()" if getattr(value, "ndim", None) == 0 else "")
+    return f"{value!r}" + (
+        f": use {name}.item()" if getattr(value, "ndim", None) == 0 else ""
+    )
 
 
 def _short(value: object) -> str:
@@ -147,4 +207,7 @@ def check_edges(edges: Tensor) -> None:
     """Raise a ValueError unless the edges of bins increase."""
     check_tensor("edges", edges, "bins + 1", floating=False)
     if len(edges) < 2 or not (edges.diff() > 0).all():
-        raise ValueError(f"edges must be at least two numbers that increase, but they are {edges.tolist()}")
+        raise ValueError(
+            "edges must be at least two numbers that increase, but they are "
+            f"{edges.tolist()}"
+        )

@@ -11,26 +11,38 @@ _AT_MOST = 16  # forms of its arguments for which a function is compiled
 
 
 class CompiledInPlace:
-    """A function of a potential and of tensors that it overwrites, compiled by PyTorch's Inductor, whole or not at all.
+    """A function of a potential and of tensors that it overwrites, compiled by
+    PyTorch's Inductor, whole or not at all.
 
-    It is traced when it is called first. The potential, and the form of the tensors (shape, strides, type, device), are taken to stay
-    what they were; where one does not, it is traced and compiled anew. Potentials are told apart by their identity, and by that of their
-    attributes.
+    It is traced when it is called first. The potential, and the form of the tensors
+    (shape, strides, type, device), are taken to stay what they were; where one does
+    not, it is traced and compiled anew. Potentials are told apart by their identity,
+    and by that of their attributes.
 
     Args:
-        function: what to compile, of a potential, and of tensors or sequences of tensors and None; what it returns is dropped.
+        function: what to compile, of a potential, and of tensors or sequences of
+            tensors and None; what it returns is dropped.
 
     Example:
-        >>> CompiledInPlace(lambda potential, position: position.sub_(potential.gradient(position))).num_compiled
+        >>> CompiledInPlace(
+        ...     lambda potential, position: position.sub_(potential.gradient(position))
+        ... ).num_compiled
         0
     """
 
     def __init__(self, function: Callable):
-        check_instance("function", function, Callable, "lambda potential, position: position.zero_()")
+        check_instance(
+            "function",
+            function,
+            Callable,
+            "lambda potential, position: position.zero_()",
+        )
         self.function, self.num_compiled = function, 0
         self._made: dict[tuple, tuple[Callable, list]] = {}
 
-    def __call__(self, potential: object, *arguments: Tensor | Sequence[Tensor | None]) -> None:
+    def __call__(
+        self, potential: object, *arguments: Tensor | Sequence[Tensor | None]
+    ) -> None:
         """Call the compiled function.
 
         Raises:
@@ -45,42 +57,56 @@ class CompiledInPlace:
         if made is None:
             if self.num_compiled == _AT_MOST:
                 raise RuntimeError(
-                    f"compiled=True is for one potential and few shapes of its positions, but {_AT_MOST + 1} were met, as in a Gibbs "
+                    "compiled=True is for one potential and few shapes of its "
+                    f"positions, but {_AT_MOST + 1} were met, as in a Gibbs "
                     "kernel, where every step has a potential of its own: leave it out"
                 )
-            made = self._compile(potential, arguments, tensors), things  # kept, so that nothing else gets their identities
+            # kept, so that nothing else gets their identities
+            made = self._compile(potential, arguments, tensors), things
             self._made[key], self.num_compiled = made, self.num_compiled + 1
         made[0](*tensors)
 
-    def _compile(self, potential: object, arguments: tuple, tensors: list[Tensor]) -> Callable:
-        # Not by torch.compile, whose every call checks again all that it saw on its way, and takes as long as a hundred steps.
+    def _compile(
+        self, potential: object, arguments: tuple, tensors: list[Tensor]
+    ) -> Callable:
+        # Not by torch.compile, whose every call checks again all that it saw on its
+        # way, and takes as long as a hundred steps.
         from torch._inductor import compile as compile_graph
         from torch.fx.experimental.proxy_tensor import make_fx
 
         def of_tensors(*given: Tensor) -> None:
             given = iter(given)
-            self.function(potential, *[_with_tensors(argument, given) for argument in arguments])
+            self.function(
+                potential, *[_with_tensors(argument, given) for argument in arguments]
+            )
 
         with torch.no_grad():
             try:
-                graph = make_fx(of_tensors, tracing_mode="fake", _allow_non_fake_inputs=True)(*tensors)
+                graph = make_fx(
+                    of_tensors, tracing_mode="fake", _allow_non_fake_inputs=True
+                )(*tensors)
             except Exception as error:
                 raise RuntimeError(
-                    "compiled=True needs a potential whose gradient is a formula of tensor operations, without Python that depends on "
-                    f"their values: leave it out ({type(error).__name__}: {_first_line(error)})"
+                    "compiled=True needs a potential whose gradient is a formula of "
+                    "tensor operations, without Python that depends on "
+                    f"their values: leave it out ({type(error).__name__}: "
+                    f"{_first_line(error)})"
                 ) from error
             try:
                 return compile_graph(graph, tensors)
             except Exception as error:
                 raise RuntimeError(
-                    "compiled=True needs a C++ compiler that works here, such as g++ with Python's headers, and a gradient of operations "
+                    "compiled=True needs a C++ compiler that works here, such as g++ "
+                    "with Python's headers, and a gradient of operations "
                     "that it can be given: install one, or leave it out "
                     f"({type(error).__name__}: {_first_line(error)})"
                 ) from error
 
 
 def _things(potential: object) -> list:
-    """List a potential and its attributes, and the attributes of those that are potentials themselves."""
+    """List a potential and its attributes, and the attributes of those that are
+    potentials themselves.
+    """
     things = [potential]
     for value in vars(potential).values():
         if hasattr(value, "gradient_given"):
@@ -90,7 +116,9 @@ def _things(potential: object) -> list:
     return things
 
 
-def _describe(argument: Tensor | Sequence[Tensor | None] | None, key: list, tensors: list[Tensor]) -> None:
+def _describe(
+    argument: Tensor | Sequence[Tensor | None] | None, key: list, tensors: list[Tensor]
+) -> None:
     """Put into the key what a compiled function depends on, and list the tensors."""
     if isinstance(argument, Tensor):
         tensors.append(argument)
@@ -107,7 +135,11 @@ def _with_tensors(argument, tensors):
     """Put other tensors in the places of those in an argument."""
     if isinstance(argument, Tensor):
         return next(tensors)
-    return argument if argument is None else [_with_tensors(part, tensors) for part in argument]
+    return (
+        argument
+        if argument is None
+        else [_with_tensors(part, tensors) for part in argument]
+    )
 
 
 def _first_line(error: Exception) -> str:

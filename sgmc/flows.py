@@ -1,13 +1,16 @@
-"""Flows: the pieces of which integrators are made, each a move and its exact law; a list of them, one after the other, is a splitting.
+"""Flows: the pieces of which integrators are made, each a move and its exact law; a
+list of them, one after the other, is a splitting.
 
-A flow moves positions and momenta ``(chains, dim)`` in place: ``move(position, momentum, gradient, generator)``, the gradient being a
-function of the position. On U(θ) = ½θᵀAθ with gradient noise N(0, V) it is a linear map with Gaussian noise, z' = Fz + N(0, Q), where z is
-(θ, r), or θ alone in Langevin dynamics: ``linear(A, V)`` gives F and Q. So one list gives both the step of a sampler
-(:class:`sgmc.splittings.Splitting`) and the exact law of its chain (:func:`sgmc.splittings.linear_chain`).
+A flow moves positions and momenta ``(chains, dim)`` in place: ``move(position,
+momentum, gradient, generator)``, the gradient being a function of the position. On U(θ)
+= ½θᵀAθ with gradient noise N(0, V) it is a linear map with Gaussian noise, z' = Fz +
+N(0, Q), where z is (θ, r), or θ alone in Langevin dynamics: ``linear(A, V)`` gives F
+and Q. So one list gives both the step of a sampler (:class:`sgmc.splittings.Splitting`)
+and the exact law of its chain (:func:`sgmc.splittings.linear_chain`).
 
-Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the noise estimate; C, M and B̂ are numbers, diagonals
-``(dim,)`` or matrices ``(dim, dim)``. A ValueError says which of them is out of its range.
-"""
+Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the
+noise estimate; C, M and B̂ are numbers, diagonals ``(dim,)`` or matrices ``(dim,
+dim)``. A ValueError says which of them is out of its range."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +20,14 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_instance, check_non_negative, check_number, check_positive
+from sgmc.checks import (
+    check_count,
+    check_dims,
+    check_instance,
+    check_non_negative,
+    check_number,
+    check_positive,
+)
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.randomness import normal_like
 
@@ -29,26 +39,55 @@ MatrixLike = float | Tensor | Matrix
 class Flow(Protocol):
     """A piece of a splitting."""
 
-    def move(self, position: Tensor, momentum: Tensor, gradient: Gradient, generator: Generator) -> None:
+    def move(
+        self,
+        position: Tensor,
+        momentum: Tensor,
+        gradient: Gradient,
+        generator: Generator,
+    ) -> None:
         """Move positions and momenta ``(chains, dim)`` in place."""
 
-    def linear(self, precision: Tensor, noise_variance: Tensor) -> tuple[Tensor, Tensor]:
-        """Give F and Q of the move where U(θ) = ½θᵀAθ and the gradient's noise is N(0, V), from A and V; all are float64."""
+    def linear(
+        self, precision: Tensor, noise_variance: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Give F and Q of the move where U(θ) = ½θᵀAθ and the gradient's noise is N(0,
+        V), from A and V; all are float64.
+        """
 
 
 def check_flows(flows: Sequence[Flow]) -> None:
-    """Raise a ValueError unless ``flows`` is a list of flows, which can be followed again and again."""
+    """Raise a ValueError unless ``flows`` is a list of flows, which can be followed
+    again and again.
+    """
     right = isinstance(flows, Sequence) and len(flows) > 0
-    if not right or not all(isinstance(flow, Flow) and not isinstance(flow, type) for flow in flows):
-        raise ValueError(f"flows must be a list of flows, such as baoab(0.1, friction=1.0), but it is {flows!r}")
+    if not right or not all(
+        isinstance(flow, Flow) and not isinstance(flow, type) for flow in flows
+    ):
+        raise ValueError(
+            "flows must be a list of flows, such as baoab(0.1, friction=1.0), but it "
+            f"is {flows!r}"
+        )
 
 
-def advance(flows: Sequence[Flow], position: Tensor, momentum: Tensor, gradient: Gradient, generator: Generator) -> None:
+def advance(
+    flows: Sequence[Flow],
+    position: Tensor,
+    momentum: Tensor,
+    gradient: Gradient,
+    generator: Generator,
+) -> None:
     """Follow flows one after the other, in place.
 
     Example:
         >>> position, momentum = torch.zeros(1, 1), torch.ones(1, 1)
-        >>> advance(leapfrog(0.5), position, momentum, lambda position: position, Generator())
+        >>> advance(
+        ...     leapfrog(0.5),
+        ...     position,
+        ...     momentum,
+        ...     lambda position: position,
+        ...     Generator(),
+        ... )
         >>> position, momentum
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
@@ -78,7 +117,9 @@ class Drift:
     def linear(self, precision, noise_variance):
         """Give F and Q."""
         identity, zero = _identity_and_zero(precision)
-        return _blocks(identity, self._velocity.dense(len(precision)), zero, identity), _blocks(zero, zero, zero, zero)
+        return _blocks(
+            identity, self._velocity.dense(len(precision)), zero, identity
+        ), _blocks(zero, zero, zero, zero)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +138,16 @@ class Kick:
     def linear(self, precision, noise_variance):
         """Give F and Q."""
         identity, zero = _identity_and_zero(precision)
-        return _blocks(identity, zero, -self.time * precision, identity), _blocks(zero, zero, zero, self.time**2 * noise_variance)
+        return _blocks(identity, zero, -self.time * precision, identity), _blocks(
+            zero, zero, zero, self.time**2 * noise_variance
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class MomentumMap:
-    """r ← Gr + N(0, S): frictions, and the noise that belongs to them; a factor or covariance that is None is 1 or 0."""
+    """r ← Gr + N(0, S): frictions, and the noise that belongs to them; a factor or
+    covariance that is None is 1 or 0.
+    """
 
     factor: Matrix | None = None
     covariance: Matrix | None = None
@@ -118,25 +163,34 @@ class MomentumMap:
         if self.factor is not None:
             momentum.copy_(self.factor @ momentum)
         if self.covariance is not None:
-            self.covariance.root.add_product_(momentum, normal_like(momentum, generator))
+            self.covariance.root.add_product_(
+                momentum, normal_like(momentum, generator)
+            )
 
     def linear(self, precision, noise_variance):
         """Give F and Q."""
         identity, zero = _identity_and_zero(precision)
         factor = identity if self.factor is None else self.factor.dense(len(precision))
-        covariance = zero if self.covariance is None else self.covariance.dense(len(precision))
-        return _blocks(identity, zero, zero, factor), _blocks(zero, zero, zero, covariance)
+        covariance = (
+            zero if self.covariance is None else self.covariance.dense(len(precision))
+        )
+        return _blocks(identity, zero, zero, factor), _blocks(
+            zero, zero, zero, covariance
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Free:
-    """The exact flow of free Langevin dynamics, dθ = M⁻¹r dt and dr = −CM⁻¹r dt + N(0, 2TC dt) (Chandrasekhar, 1943, Section II.2).
+    """The exact flow of free Langevin dynamics, dθ = M⁻¹r dt and dr = −CM⁻¹r dt + N(0,
+    2TC dt) (Chandrasekhar, 1943, Section II.2).
 
-    With γ = C/M and u = e^−γt − 1: θ ← θ − (u/C)r + ξ and r ← (1 + u)r + ζ, where Var ζ = −TMu(2 + u), Cov(ξ, ζ) = Tu²/γ and
-    Var ξ = (T/Mγ²)(2(γt + u) − u²), of which (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known.
+    With γ = C/M and u = e^−γt − 1: θ ← θ − (u/C)r + ξ and r ← (1 + u)r + ζ, where Var ζ
+    = −TMu(2 + u), Cov(ξ, ζ) = Tu²/γ and Var ξ = (T/Mγ²)(2(γt + u) − u²), of which
+    (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known.
 
     Raises:
-        ValueError: if C or M is a full matrix or not positive, the time is not positive, or the temperature negative.
+        ValueError: if C or M is a full matrix or not positive, the time is not
+            positive, or the temperature negative.
     """
 
     time: float
@@ -150,7 +204,10 @@ class Free:
         check_dims(friction=self.friction, mass=self.mass)
         given = Matrix(self.friction), Matrix(self.mass)
         if not all(not matrix.full and min(matrix.eigenvalues) > 0 for matrix in given):
-            raise ValueError("friction and mass of a free flow must be positive numbers or diagonals: take a splitting without it")
+            raise ValueError(
+                "friction and mass of a free flow must be positive numbers or "
+                "diagonals: take a splitting without it"
+            )
 
     @cached_property
     def _coefficients(self) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix]:
@@ -162,31 +219,42 @@ class Free:
         spread = (-self.temperature * mass * u * (2 + u)).sqrt()
         shared = self.temperature * u**2 / rate / spread
         # The difference by its series where hardly a digit of it would be left.
-        difference = torch.where(x < 0.01, x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2))
+        difference = torch.where(
+            x < 0.01, x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2)
+        )
         alone = (2 * self.temperature * difference / (mass * rate**2)).sqrt()
         dtype = next((x.dtype for x in given if isinstance(x, Tensor)), torch.float64)
-        return tuple(Matrix(x.to(dtype)) for x in (-u / friction, u, spread, shared, alone))
+        return tuple(
+            Matrix(x.to(dtype)) for x in (-u / friction, u, spread, shared, alone)
+        )
 
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
         reach, shrink, spread, shared, alone = self._coefficients
         reach.add_product_(position, momentum)
         shrink.add_product_(momentum, momentum)
-        first, second = normal_like(momentum, generator), normal_like(momentum, generator)
+        first, second = (
+            normal_like(momentum, generator),
+            normal_like(momentum, generator),
+        )
         spread.add_product_(momentum, first)
         alone.add_product_(shared.add_product_(position, first), second)
 
     def linear(self, precision, noise_variance):
         """Give F and Q."""
         identity, zero = _identity_and_zero(precision)
-        reach, shrink, spread, shared, alone = (x.dense(len(precision)) for x in self._coefficients)
+        reach, shrink, spread, shared, alone = (
+            x.dense(len(precision)) for x in self._coefficients
+        )
         root = _blocks(shared, alone, spread, zero)
         return _blocks(identity, reach, zero, identity + shrink), root @ root.T
 
 
 @dataclass(frozen=True, eq=False)
 class AtOnce:
-    """Flows that all start from the same state and whose increments are added: an explicit Euler step."""
+    """Flows that all start from the same state and whose increments are added: an
+    explicit Euler step.
+    """
 
     flows: Sequence[Flow]
 
@@ -206,12 +274,16 @@ class AtOnce:
         """Give F and Q."""
         moves = [flow.linear(precision, noise_variance) for flow in self.flows]
         identity = torch.eye(len(moves[0][0]), dtype=torch.float64)
-        return identity + sum(transition - identity for transition, _ in moves), sum(noise for _, noise in moves)
+        return identity + sum(transition - identity for transition, _ in moves), sum(
+            noise for _, noise in moves
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S): the step of Langevin dynamics, which has no momentum."""
+    """θ ← θ − tM⁻¹∇Ũ(θ) + N(0, S): the step of Langevin dynamics, which has no
+    momentum.
+    """
 
     time: float
     covariance: Matrix
@@ -236,21 +308,32 @@ class Descent:
         """Give F and Q."""
         identity, _ = _identity_and_zero(precision)
         descent = self._descent.dense(len(precision))
-        return identity + descent @ precision, descent @ noise_variance @ descent + self.covariance.dense(len(precision))
+        return (
+            identity + descent @ precision,
+            descent @ noise_variance @ descent + self.covariance.dense(len(precision)),
+        )
 
 
-def friction_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0) -> MomentumMap:
+def friction_flow(
+    time: float, friction: MatrixLike, mass: MatrixLike = 1.0
+) -> MomentumMap:
     """Make friction as Euler takes it: r ← (1 − tCM⁻¹)r."""
     return MomentumMap(factor=Matrix(1.0) - _damping(time, friction, mass))
 
 
-def implicit_friction_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0) -> MomentumMap:
+def implicit_friction_flow(
+    time: float, friction: MatrixLike, mass: MatrixLike = 1.0
+) -> MomentumMap:
     """Make friction as Euler's implicit method takes it: r ← (1 + tCM⁻¹)⁻¹r."""
     return MomentumMap(factor=(Matrix(1.0) + _damping(time, friction, mass)).inverse)
 
 
-def ornstein_uhlenbeck_flow(time: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> MomentumMap:
-    """Make the exact flow of dr = −CM⁻¹r dt + N(0, 2TC dt): r ← Er + N(0, T(M − EMEᵀ)) with E = e^(−tCM⁻¹)."""
+def ornstein_uhlenbeck_flow(
+    time: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0
+) -> MomentumMap:
+    """Make the exact flow of dr = −CM⁻¹r dt + N(0, 2TC dt): r ← Er + N(0, T(M − EMEᵀ))
+    with E = e^(−tCM⁻¹).
+    """
     check_non_negative("temperature", temperature)
     factor, mass = (-1.0 * _damping(time, friction, mass)).exponential, Matrix(mass)
     return MomentumMap(factor, temperature * (mass - factor @ mass @ factor.transposed))
@@ -266,15 +349,25 @@ def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
     return MomentumMap(Matrix(0.0), as_matrix(mass, "mass", positive=True))
 
 
-def leapfrog(step_size: float, num_steps: int = 1, mass: MatrixLike = 1.0) -> list[Flow]:
-    """List a leapfrog trajectory: half a kick, drift, kick, drift, …, half a kick (Neal, 2011, eq. 5.18–5.20)."""
+def leapfrog(
+    step_size: float, num_steps: int = 1, mass: MatrixLike = 1.0
+) -> list[Flow]:
+    """List a leapfrog trajectory: half a kick, drift, kick, drift, …, half a kick
+    (Neal, 2011, eq. 5.18–5.20).
+    """
     check_count("num_steps", num_steps)
-    drift, kick, half_kick = Drift(step_size, mass), Kick(step_size), Kick(step_size / 2)
+    drift, kick, half_kick = (
+        Drift(step_size, mass),
+        Kick(step_size),
+        Kick(step_size / 2),
+    )
     return [half_kick, *[drift, kick] * (num_steps - 1), drift, half_kick]
 
 
 def naive_sghmc(step_size: float, num_steps: int, mass: MatrixLike = 1.0) -> list[Flow]:
-    """List naive SGHMC: a fresh momentum, and a leapfrog trajectory with one gradient a point (Chen et al., 2014, Section 3.1)."""
+    """List naive SGHMC: a fresh momentum, and a leapfrog trajectory with one gradient a
+    point (Chen et al., 2014, Section 3.1).
+    """
     return [refresh_flow(mass), *leapfrog(step_size, num_steps, mass)]
 
 
@@ -338,8 +431,15 @@ def baoab(
     ]
 
 
-def obabo(step_size: float, friction: MatrixLike, mass: MatrixLike = 1.0, temperature: float = 1.0) -> list[Flow]:
-    """List OBABO: half an Ornstein–Uhlenbeck flow on either side of a leapfrog step (Bussi and Parrinello, 2007)."""
+def obabo(
+    step_size: float,
+    friction: MatrixLike,
+    mass: MatrixLike = 1.0,
+    temperature: float = 1.0,
+) -> list[Flow]:
+    """List OBABO: half an Ornstein–Uhlenbeck flow on either side of a leapfrog step
+    (Bussi and Parrinello, 2007).
+    """
     half = ornstein_uhlenbeck_flow(step_size / 2, friction, mass, temperature)
     return [half, *leapfrog(step_size, mass=mass), half]
 
@@ -355,30 +455,58 @@ def ubu(
     return [half, Kick(step_size), half]
 
 
-def sgld(step_size: float, noise_estimate: MatrixLike = 0.0, temperature: float = 1.0, mass: MatrixLike = 1.0) -> list[Flow]:
-    """List the step of SGLD, θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1)."""
+def sgld(
+    step_size: float,
+    noise_estimate: MatrixLike = 0.0,
+    temperature: float = 1.0,
+    mass: MatrixLike = 1.0,
+) -> list[Flow]:
+    """List the step of SGLD, θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹)) (Welling and
+    Teh, 2011, eq. 4, with M = 1).
+    """
     inverse = as_matrix(mass, "mass", positive=True).inverse
-    return [Descent(step_size, inverse @ _injected(step_size, mass, noise_estimate, temperature) @ inverse, mass)]
+    return [
+        Descent(
+            step_size,
+            inverse @ _injected(step_size, mass, noise_estimate, temperature) @ inverse,
+            mass,
+        )
+    ]
 
 
 def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:
     check_non_negative("time", time)
     check_dims(friction=friction, mass=mass)
-    return time * (as_matrix(friction, "friction") @ as_matrix(mass, "mass", positive=True).inverse)  # tCM⁻¹
+    # tCM⁻¹
+    return time * (
+        as_matrix(friction, "friction") @ as_matrix(mass, "mass", positive=True).inverse
+    )
 
 
-def _injected(step_size: float, friction: MatrixLike, noise_estimate: MatrixLike, temperature: float = 1.0) -> Matrix:
+def _injected(
+    step_size: float,
+    friction: MatrixLike,
+    noise_estimate: MatrixLike,
+    temperature: float = 1.0,
+) -> Matrix:
     check_positive("step_size", step_size)
     check_non_negative("temperature", temperature)
     check_dims(friction=friction, noise_estimate=noise_estimate)
-    spare = temperature * as_matrix(friction, "friction") - as_matrix(noise_estimate, "noise_estimate")
-    return 2 * step_size * as_matrix(spare, "temperature * friction - noise_estimate")  # 2(TC − B̂)ε
+    spare = temperature * as_matrix(friction, "friction") - as_matrix(
+        noise_estimate, "noise_estimate"
+    )
+    # 2(TC − B̂)ε
+    return 2 * step_size * as_matrix(spare, "temperature * friction - noise_estimate")
 
 
 def _identity_and_zero(precision: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.eye(len(precision), dtype=torch.float64), torch.zeros(len(precision), len(precision), dtype=torch.float64)
+    return torch.eye(len(precision), dtype=torch.float64), torch.zeros(
+        len(precision), len(precision), dtype=torch.float64
+    )
 
 
 def _blocks(*quarters: Tensor) -> Tensor:
-    """Put a matrix together from its quarters: position from position, from momentum; momentum from position, from momentum."""
+    """Put a matrix together from its quarters: position from position, from momentum;
+    momentum from position, from momentum.
+    """
     return torch.cat([torch.cat(quarters[:2], 1), torch.cat(quarters[2:], 1)])

@@ -1,8 +1,7 @@
 """Momenta, and integrators of Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
 
-All three integrators take the gradient as a function of the position, so that an exact and a stochastic one are used alike.
-None changes its arguments.
-"""
+All three integrators take the gradient as a function of the position, so that an exact
+and a stochastic one are used alike. None changes its arguments."""
 
 import math
 from collections.abc import Callable
@@ -15,12 +14,16 @@ from sgmc.randomness import normal_like
 Gradient = Callable[[Tensor], Tensor]
 
 
-def draw_momentum(position: Tensor, mass: Matrix, generator: Generator, temperature: float = 1.0) -> Tensor:
+def draw_momentum(
+    position: Tensor, mass: Matrix, generator: Generator, temperature: float = 1.0
+) -> Tensor:
     """Draw r ~ N(0, T·M) for every chain: ``(chains, dim)`` → ``(chains, dim)``.
 
     Example:
         >>> import torch
-        >>> draw_momentum(torch.zeros(3, 2), Matrix(4.0), Generator().manual_seed(0)).shape
+        >>> draw_momentum(
+        ...     torch.zeros(3, 2), Matrix(4.0), Generator().manual_seed(0)
+        ... ).shape
         torch.Size([3, 2])
     """
     momentum = mass.root @ normal_like(position, generator)
@@ -39,9 +42,15 @@ def kinetic_energy(momentum: Tensor, mass: Matrix) -> Tensor:
 
 
 def explicit_euler(
-    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: float | Tensor | Matrix = 1.0
+    gradient: Gradient,
+    position: Tensor,
+    momentum: Tensor,
+    step_size: float,
+    num_steps: int = 1,
+    mass: float | Tensor | Matrix = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Integrate by explicit Euler steps, which gain energy: θ' = θ + εM⁻¹r, r' = r − ε∇U(θ) (Hairer et al., 2006, I.1).
+    """Integrate by explicit Euler steps, which gain energy: θ' = θ + εM⁻¹r, r' = r −
+    ε∇U(θ) (Hairer et al., 2006, I.1).
 
     Args:
         gradient: ∇U, from positions ``(chains, dim)`` to ``(chains, dim)``.
@@ -56,7 +65,9 @@ def explicit_euler(
 
     Example:
         >>> import torch
-        >>> explicit_euler(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
+        >>> explicit_euler(
+        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
+        ... )
         (tensor([[0.5000]]), tensor([[1.]]))
     """
     velocity = step_size * Matrix(mass).inverse
@@ -67,18 +78,31 @@ def explicit_euler(
 
 
 def symplectic_euler(
-    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: float | Tensor | Matrix = 1.0
+    gradient: Gradient,
+    position: Tensor,
+    momentum: Tensor,
+    step_size: float,
+    num_steps: int = 1,
+    mass: float | Tensor | Matrix = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Integrate by symplectic Euler steps, of order one: θ' = θ + εM⁻¹r, r' = r − ε∇U(θ') (Hairer et al., 2006, I.1).
+    """Integrate by symplectic Euler steps, of order one: θ' = θ + εM⁻¹r, r' = r −
+    ε∇U(θ') (Hairer et al., 2006, I.1).
 
-    Arguments and results are those of :func:`explicit_euler`; the gradient is taken at the **new** position.
+    Arguments and results are those of :func:`explicit_euler`; the gradient is taken at
+    the **new** position.
 
     Example:
         >>> import torch
-        >>> symplectic_euler(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
+        >>> symplectic_euler(
+        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
+        ... )
         (tensor([[0.5000]]), tensor([[0.7500]]))
     """
-    position, momentum, velocity = position.clone(), momentum.clone(), step_size * Matrix(mass).inverse
+    position, momentum, velocity = (
+        position.clone(),
+        momentum.clone(),
+        step_size * Matrix(mass).inverse,
+    )
     for _ in range(num_steps):
         velocity.add_product_(position, momentum)
         momentum.sub_(gradient(position), alpha=step_size)
@@ -86,16 +110,25 @@ def symplectic_euler(
 
 
 def leapfrog(
-    gradient: Gradient, position: Tensor, momentum: Tensor, step_size: float, num_steps: int = 1, mass: float | Tensor | Matrix = 1.0
+    gradient: Gradient,
+    position: Tensor,
+    momentum: Tensor,
+    step_size: float,
+    num_steps: int = 1,
+    mass: float | Tensor | Matrix = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Integrate by leapfrog (Störmer–Verlet) steps, of order two: half kick, drift, half kick (Neal, 2011, eq. 5.18–5.20).
+    """Integrate by leapfrog (Störmer–Verlet) steps, of order two: half kick, drift,
+    half kick (Neal, 2011, eq. 5.18–5.20).
 
-    Arguments and results are those of :func:`explicit_euler`. The half kicks of neighbouring steps fall at one point and
-    are one kick with one gradient, so ``num_steps`` steps take ``num_steps + 1`` gradients.
+    Arguments and results are those of :func:`explicit_euler`. The half kicks of
+    neighbouring steps fall at one point and are one kick with one gradient, so
+    ``num_steps`` steps take ``num_steps + 1`` gradients.
 
     Example:
         >>> import torch
-        >>> leapfrog(lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5)
+        >>> leapfrog(
+        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
+        ... )
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
     position, momentum = position.clone(), momentum.clone()

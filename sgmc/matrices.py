@@ -1,4 +1,6 @@
-"""Numbers, diagonals and full matrices as one type: masses, frictions and covariances come in all three forms."""
+"""Numbers, diagonals and full matrices as one type: masses, frictions and covariances
+come in all three forms.
+"""
 
 import math
 from functools import cached_property
@@ -6,17 +8,22 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-_ROUNDING = 1e-6  # share of the largest eigenvalue up to which one below zero may come from building a full matrix in floating point
+# share of the largest eigenvalue up to which one below zero may come from building a
+# full matrix in floating point
+_ROUNDING = 1e-6
 
 
 class Matrix:
-    """A symmetric or general matrix, in the simplest form that holds it; one for all chains, or one for each.
+    """A symmetric or general matrix, in the simplest form that holds it; one for all
+    chains, or one for each.
 
-    The algorithms write ``A @ x``, ``A @ B``, ``A + B``, ``A - B``, ``2 * A``, ``A.inverse`` and ``A.root``, and in their hot loops
-    ``A.add_product_(x, y)`` for x ← x + Ay. The inverse and the root are computed once.
+    The algorithms write ``A @ x``, ``A @ B``, ``A + B``, ``A - B``, ``2 * A``,
+    ``A.inverse`` and ``A.root``, and in their hot loops ``A.add_product_(x, y)`` for x
+    ← x + Ay. The inverse and the root are computed once.
 
     Args:
-        value: a number (that multiple of the identity), a tensor ``(dim,)`` (a diagonal) or a tensor ``(dim, dim)``.
+        value: a number (that multiple of the identity), a tensor ``(dim,)`` (a
+            diagonal) or a tensor ``(dim, dim)``.
 
     Raises:
         ValueError: if it is something else.
@@ -29,7 +36,8 @@ class Matrix:
 
     def __init__(self, value: "float | Tensor | Matrix"):
         if isinstance(value, Matrix):
-            self.__dict__ = value.__dict__  # the same matrix, so that what is derived from it is computed once for both
+            # the same matrix, so that what is derived from it is computed once for both
+            self.__dict__ = value.__dict__
             return
         _check_form(value, "a matrix")
         if not isinstance(value, Tensor) or value.ndim == 0:
@@ -40,7 +48,9 @@ class Matrix:
 
     @classmethod
     def of_chains(cls, value: Tensor) -> "Matrix":
-        """Make a matrix for each chain: numbers ``(chains, 1)``, diagonals ``(chains, dim)`` or full ones ``(chains, dim, dim)``."""
+        """Make a matrix for each chain: numbers ``(chains, 1)``, diagonals ``(chains,
+        dim)`` or full ones ``(chains, dim, dim)``.
+        """
         return cls._make(value, value.ndim == 3)
 
     @classmethod
@@ -53,22 +63,35 @@ class Matrix:
         return f"Matrix({self.value})"
 
     def add_product_(self, target: Tensor, vector: Tensor) -> Tensor:
-        """Add the product with every chain's vector in place: target ← target + A·vector, both ``(chains, dim)``; they may be the same.
+        """Add the product with every chain's vector in place: target ← target +
+        A·vector, both ``(chains, dim)``; they may be the same.
 
         Example:
-            >>> Matrix(torch.tensor([1.0, 2.0])).add_product_(torch.zeros(1, 2), torch.ones(1, 2))
+            >>> Matrix(torch.tensor([1.0, 2.0])).add_product_(
+            ...     torch.zeros(1, 2), torch.ones(1, 2)
+            ... )
             tensor([[1., 2.]])
         """
         if isinstance(self.value, float):
             return target.add_(vector, alpha=self.value)
-        return target.add_(self @ vector) if self.full else target.addcmul_(vector, self.value)
+        return (
+            target.add_(self @ vector)
+            if self.full
+            else target.addcmul_(vector, self.value)
+        )
 
     def __matmul__(self, other):
-        """Multiply by every chain's vector ``(chains, dim)``, or by another matrix, keeping the simplest form."""
+        """Multiply by every chain's vector ``(chains, dim)``, or by another matrix,
+        keeping the simplest form.
+        """
         if isinstance(other, Tensor):
             if not self.full:
                 return self.value * other
-            return other @ self.value.mT if self.value.ndim == 2 else (self.value @ other[..., None])[..., 0]
+            return (
+                other @ self.value.mT
+                if self.value.ndim == 2
+                else (self.value @ other[..., None])[..., 0]
+            )
         if self.full and other.full:
             return Matrix._make(self.value @ other.value, True)
         left, right = self.value, other.value
@@ -102,11 +125,14 @@ class Matrix:
         """
         if isinstance(self.value, float) and self.value == 0:
             raise ValueError("a matrix that is 0 has no inverse")
-        return Matrix._make(torch.linalg.inv(self.value) if self.full else 1 / self.value, self.full)
+        return Matrix._make(
+            torch.linalg.inv(self.value) if self.full else 1 / self.value, self.full
+        )
 
     @cached_property
     def root(self) -> "Matrix":
-        """The symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has covariance A for standard normal ξ.
+        """The symmetric root R of a non-negative matrix, R·R = A, so that R·ξ has
+        covariance A for standard normal ξ.
 
         Raises:
             ValueError: if the matrix has an eigenvalue below zero, but for rounding.
@@ -118,15 +144,23 @@ class Matrix:
             _check_non_negative(float(self.value.min()), 0.0)
             return Matrix._make(self.value.sqrt(), False)
         eigenvalues, eigenvectors = torch.linalg.eigh(self.value)
-        _check_non_negative(float(eigenvalues.min()), _ROUNDING * float(eigenvalues.abs().max()))
-        return Matrix._make((eigenvectors * eigenvalues.clamp(min=0).sqrt()[..., None, :]) @ eigenvectors.mT, True)
+        _check_non_negative(
+            float(eigenvalues.min()), _ROUNDING * float(eigenvalues.abs().max())
+        )
+        return Matrix._make(
+            (eigenvectors * eigenvalues.clamp(min=0).sqrt()[..., None, :])
+            @ eigenvectors.mT,
+            True,
+        )
 
     @cached_property
     def exponential(self) -> "Matrix":
         """The exponential e^A."""
         if isinstance(self.value, float):
             return Matrix(math.exp(self.value))
-        return Matrix._make(torch.matrix_exp(self.value) if self.full else self.value.exp(), self.full)
+        return Matrix._make(
+            torch.matrix_exp(self.value) if self.full else self.value.exp(), self.full
+        )
 
     @cached_property
     def transposed(self) -> "Matrix":
@@ -139,19 +173,34 @@ class Matrix:
         Raises:
             ValueError: if it has another number of coordinates.
         """
-        if isinstance(self.value, Tensor) and self.value.shape[-1] not in ((dim,) if self.full else (1, dim)):
-            raise ValueError(f"the numbers of coordinates do not agree: a matrix has {self.value.shape[-1]}, and another {dim}")
+        if isinstance(self.value, Tensor) and self.value.shape[-1] not in (
+            (dim,) if self.full else (1, dim)
+        ):
+            raise ValueError(
+                "the numbers of coordinates do not agree: a matrix has "
+                f"{self.value.shape[-1]}, and another {dim}"
+            )
         value = self.value.double() if isinstance(self.value, Tensor) else self.value
-        return value if self.full else Matrix._make(value, False)._filled(torch.zeros(dim, dim, dtype=torch.float64))
+        return (
+            value
+            if self.full
+            else Matrix._make(value, False)._filled(
+                torch.zeros(dim, dim, dtype=torch.float64)
+            )
+        )
 
     def _filled(self, like: Tensor) -> Tensor:
-        """Write a number or a diagonal out as a matrix of the size and type of another one."""
+        """Write a number or a diagonal out as a matrix of the size and type of another
+        one.
+        """
         diagonal = torch.as_tensor(self.value, dtype=like.dtype, device=like.device)
         return torch.diag_embed(diagonal.expand(*diagonal.shape[:-1], like.shape[-1]))
 
     @cached_property
     def eigenvalues(self) -> list[float]:
-        """The eigenvalues of a symmetric matrix, the same for all chains; the entries of a diagonal in its order."""
+        """The eigenvalues of a symmetric matrix, the same for all chains; the entries
+        of a diagonal in its order.
+        """
         if isinstance(self.value, float):
             return [self.value]
         return (torch.linalg.eigvalsh(self.value) if self.full else self.value).tolist()
@@ -159,27 +208,45 @@ class Matrix:
 
 def _check_form(value: object, name: str) -> None:
     if isinstance(value, Tensor):
-        if value.ndim > 2 or (value.ndim == 2 and value.shape[0] != value.shape[1]) or value.numel() == 0:
-            raise ValueError(f"{name} has shape {tuple(value.shape)}; give a number, a tensor (dim,) or a tensor (dim, dim)")
+        if (
+            value.ndim > 2
+            or (value.ndim == 2 and value.shape[0] != value.shape[1])
+            or value.numel() == 0
+        ):
+            raise ValueError(
+                f"{name} has shape {tuple(value.shape)}; give a number, a tensor "
+                "(dim,) or a tensor (dim, dim)"
+            )
         if value.ndim > 0 and not value.is_floating_point():
-            raise ValueError(f"{name} is a tensor of {value.dtype}, but must be one of floating-point numbers: use .float()")
+            raise ValueError(
+                f"{name} is a tensor of {value.dtype}, but must be one of "
+                "floating-point numbers: use .float()"
+            )
     elif not isinstance(value, (int, float)) or isinstance(value, bool):
         raise ValueError(
-            f"{name} must be a number, a tensor (dim,) or a tensor (dim, dim), but it is {value!r} of type {type(value).__name__}: "
+            f"{name} must be a number, a tensor (dim,) or a tensor (dim, dim), but it "
+            f"is {value!r} of type {type(value).__name__}: "
             f"use torch.as_tensor({name}) for what is no single number"
         )
 
 
 def _check_non_negative(smallest: float, rounding: float) -> None:
     if smallest < -rounding:
-        raise ValueError(f"a matrix whose smallest value or eigenvalue is {smallest:g} has no root, and is no covariance")
+        raise ValueError(
+            f"a matrix whose smallest value or eigenvalue is {smallest:g} has no "
+            "root, and is no covariance"
+        )
 
 
-def as_matrix(value: "float | Tensor | Matrix", name: str, *, positive: bool = False) -> Matrix:
-    """Check that ``value`` is a symmetric positive (semi-)definite matrix in one of the three forms.
+def as_matrix(
+    value: "float | Tensor | Matrix", name: str, *, positive: bool = False
+) -> Matrix:
+    """Check that ``value`` is a symmetric positive (semi-)definite matrix in one of the
+    three forms.
 
     Args:
-        value: a number, a tensor ``(dim,)`` or a symmetric tensor ``(dim, dim)``; or a :class:`Matrix` of these.
+        value: a number, a tensor ``(dim,)`` or a symmetric tensor ``(dim, dim)``; or a
+            :class:`Matrix` of these.
         name: the argument's name, for the error message.
         positive: whether zero eigenvalues are refused too.
 
@@ -187,7 +254,8 @@ def as_matrix(value: "float | Tensor | Matrix", name: str, *, positive: bool = F
         The matrix.
 
     Raises:
-        ValueError: if it has another form, is not symmetric, not finite, or has an eigenvalue below zero (or at zero with ``positive``).
+        ValueError: if it has another form, is not symmetric, not finite, or has an
+            eigenvalue below zero (or at zero with ``positive``).
 
     Example:
         >>> as_matrix(2, "mass", positive=True)
@@ -200,10 +268,18 @@ def as_matrix(value: "float | Tensor | Matrix", name: str, *, positive: bool = F
     if not entries.isfinite().all():
         raise ValueError(f"{name} has entries that are not finite: {matrix.value}")
     if matrix.full and not torch.allclose(matrix.value, matrix.value.mT):
-        raise ValueError(f"{name} is a matrix that is not symmetric; pass ({name} + {name}.T) / 2 if that is meant")
-    rounding = _ROUNDING * max(abs(x) for x in matrix.eigenvalues) if matrix.full else 0.0
+        raise ValueError(
+            f"{name} is a matrix that is not symmetric; pass ({name} + {name}.T) / 2 "
+            "if that is meant"
+        )
+    rounding = (
+        _ROUNDING * max(abs(x) for x in matrix.eigenvalues) if matrix.full else 0.0
+    )
     smallest = min(matrix.eigenvalues)
     if smallest < -rounding or (positive and smallest <= 0):
         needed = "positive" if positive else "non-negative"
-        raise ValueError(f"{name} must be {needed}, but its smallest value or eigenvalue is {smallest:g}")
+        raise ValueError(
+            f"{name} must be {needed}, but its smallest value or eigenvalue is "
+            f"{smallest:g}"
+        )
     return matrix

@@ -1,8 +1,9 @@
-"""Which examples a chain sees at a step: rules, each a pure function of the seed, the step and the chain.
+"""Which examples a chain sees at a step: rules, each a pure function of the seed, the
+step and the chain.
 
-A rule has no state: the same seed gives the same minibatches, wherever a run is taken up. Its numbers come from a counter-based generator,
-so that every step can be looked up by itself; for speed the minibatches of neighbouring steps are made together.
-"""
+A rule has no state: the same seed gives the same minibatches, wherever a run is taken
+up. Its numbers come from a counter-based generator, so that every step can be looked up
+by itself; for speed the minibatches of neighbouring steps are made together."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,8 @@ from torch import Tensor
 from sgmc.checks import check_count, check_instance
 from sgmc.randomness import counter_based
 
-_STEPS, _INDICES = 32, 2**14  # at most so many steps, and about so many indices, are drawn together
+# at most so many steps, and about so many indices, are drawn together
+_STEPS, _INDICES = 32, 2**14
 _FRESH, _PASSES = 1, 2  # purposes of the streams
 
 
@@ -26,28 +28,38 @@ class MinibatchRule(Protocol):
     Example:
         >>> class Next:
         ...     replacement = False
+        ...
         ...     def indices(self, num_examples, batch_size, chains, seed, step):
         ...         start = step * batch_size
-        ...         return (torch.arange(start, start + batch_size) % num_examples).expand(chains, -1)
+        ...         return (
+        ...             torch.arange(start, start + batch_size) % num_examples
+        ...         ).expand(chains, -1)
         >>> Next().indices(5, 2, 1, 0, step=2)
         tensor([[4, 0]])
     """
 
     replacement: bool  #: whether a minibatch may hold an example twice
 
-    def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
-        """Choose the examples of a step for every chain: ``(chains, n)`` int64, on the CPU, a tensor that nobody changes in place."""
+    def indices(
+        self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
+    ) -> Tensor:
+        """Choose the examples of a step for every chain: ``(chains, n)`` int64, on the
+        CPU, a tensor that nobody changes in place.
+        """
 
 
 @dataclass(frozen=True)
 class Fresh:
-    """A uniformly random subset of the data, or with replacement a random sequence of examples, at every step and for every chain its own.
+    """A uniformly random subset of the data, or with replacement a random sequence of
+    examples, at every step and for every chain its own.
 
     Args:
         replacement: whether an example may come twice.
 
     Example:
-        >>> Fresh().indices(num_examples=10, batch_size=3, chains=2, seed=0, step=5).shape
+        >>> Fresh().indices(
+        ...     num_examples=10, batch_size=3, chains=2, seed=0, step=5
+        ... ).shape
         torch.Size([2, 3])
     """
 
@@ -56,29 +68,41 @@ class Fresh:
     def __post_init__(self):
         check_instance("replacement", self.replacement, bool, "True")
 
-    def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
+    def indices(
+        self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
+    ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
         length = steps_together(chains, batch_size)
         block, place = divmod(step, length)
-        return _fresh_block(self.replacement, num_examples, batch_size, chains, seed, block, length)[place]
+        return _fresh_block(
+            self.replacement, num_examples, batch_size, chains, seed, block, length
+        )[place]
 
 
 @dataclass(frozen=True)
 class Passes:
-    """The next slice of the data, in an order shuffled anew for every pass, and for every chain its own.
+    """The next slice of the data, in an order shuffled anew for every pass, and for
+    every chain its own.
 
-    Within a pass the errors of the gradients nearly cancel, which those of independent minibatches do not. A remainder of fewer than
-    n examples is left out of its pass.
+    Within a pass the errors of the gradients nearly cancel, which those of independent
+    minibatches do not. A remainder of fewer than n examples is left out of its pass.
 
     Example:
-        >>> seen = [Passes().indices(num_examples=6, batch_size=2, chains=1, seed=0, step=step) for step in range(3)]
+        >>> seen = [
+        ...     Passes().indices(
+        ...         num_examples=6, batch_size=2, chains=1, seed=0, step=step
+        ...     )
+        ...     for step in range(3)
+        ... ]
         >>> torch.cat(seen, 1).sort().values
         tensor([[0, 1, 2, 3, 4, 5]])
     """
 
     replacement = False
 
-    def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
+    def indices(
+        self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
+    ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
         number, place = divmod(step, num_examples // batch_size)
         return _pass(num_examples, batch_size, chains, seed, number)[place]
@@ -93,7 +117,12 @@ class Held:
         rule: where the minibatches come from.
 
     Example:
-        >>> held = [Held(3).indices(num_examples=100, batch_size=2, chains=1, seed=0, step=step) for step in range(4)]
+        >>> held = [
+        ...     Held(3).indices(
+        ...         num_examples=100, batch_size=2, chains=1, seed=0, step=step
+        ...     )
+        ...     for step in range(4)
+        ... ]
         >>> torch.equal(held[0], held[2]), torch.equal(held[2], held[3])
         (True, False)
     """
@@ -110,37 +139,61 @@ class Held:
         """Whether a minibatch may hold an example twice."""
         return self.rule.replacement
 
-    def indices(self, num_examples: int, batch_size: int, chains: int, seed: int, step: int) -> Tensor:
+    def indices(
+        self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
+    ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
-        return self.rule.indices(num_examples, batch_size, chains, seed, step // self.num_steps)
+        return self.rule.indices(
+            num_examples, batch_size, chains, seed, step // self.num_steps
+        )
 
 
 def steps_together(chains: int, batch_size: int) -> int:
     """Give the number of steps whose fresh minibatches are drawn together.
 
     Example:
-        >>> steps_together(chains=1, batch_size=500), steps_together(chains=1_000, batch_size=500)
+        >>> (
+        ...     steps_together(chains=1, batch_size=500),
+        ...     steps_together(chains=1_000, batch_size=500),
+        ... )
         (32, 1)
     """
     return max(1, min(_STEPS, _INDICES // (chains * batch_size)))
 
 
 @lru_cache(maxsize=2)
-def _fresh_block(replacement: bool, num_examples: int, batch_size: int, chains: int, seed: int, block: int, length: int) -> list[Tensor]:
+def _fresh_block(
+    replacement: bool,
+    num_examples: int,
+    batch_size: int,
+    chains: int,
+    seed: int,
+    block: int,
+    length: int,
+) -> list[Tensor]:
     """Draw the minibatches of the steps of a block: for each ``(chains, n)``."""
     generator, rows = counter_based(seed, _FRESH, block), length * chains
     if replacement:
         drawn = generator.integers(num_examples, size=(rows, batch_size))
     elif 4 * batch_size > num_examples:
-        drawn = generator.permuted(np.broadcast_to(np.arange(num_examples), (rows, num_examples)), axis=1)[:, :batch_size]
+        drawn = generator.permuted(
+            np.broadcast_to(np.arange(num_examples), (rows, num_examples)), axis=1
+        )[:, :batch_size]
     else:
         drawn = _subsets(num_examples, batch_size, rows, generator)
-    return list(torch.from_numpy(np.ascontiguousarray(drawn)).view(length, chains, batch_size))
+    return list(
+        torch.from_numpy(np.ascontiguousarray(drawn)).view(length, chains, batch_size)
+    )
 
 
-def _subsets(num_examples: int, size: int, rows: int, generator: np.random.Generator) -> np.ndarray:
-    """Draw uniformly random subsets, a row each: of a long enough sequence of examples, the first n that are different."""
-    # On average size² / 2N of n are repetitions of others, or a little more; a row that has more than there is room for is drawn again.
+def _subsets(
+    num_examples: int, size: int, rows: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Draw uniformly random subsets, a row each: of a long enough sequence of examples,
+    the first n that are different.
+    """
+    # On average size² / 2N of n are repetitions of others, or a little more; a row that
+    # has more than there is room for is drawn again.
     width = size + int(size**2 / num_examples) + 12
     drawn = generator.integers(num_examples, size=(rows, width))
     keys = drawn * width + np.arange(width)
@@ -162,8 +215,16 @@ def _subsets(num_examples: int, size: int, rows: int, generator: np.random.Gener
 
 
 @lru_cache(maxsize=2)
-def _pass(num_examples: int, batch_size: int, chains: int, seed: int, number: int) -> list[Tensor]:
-    """Shuffle the data for one pass, and cut them into minibatches: for each step ``(chains, n)``."""
+def _pass(
+    num_examples: int, batch_size: int, chains: int, seed: int, number: int
+) -> list[Tensor]:
+    """Shuffle the data for one pass, and cut them into minibatches: for each step
+    ``(chains, n)``.
+    """
     orders = np.broadcast_to(np.arange(num_examples), (chains, num_examples))
-    order = torch.from_numpy(counter_based(seed, _PASSES, number).permuted(orders, axis=1))
-    return list(order[:, : num_examples // batch_size * batch_size].split(batch_size, 1))
+    order = torch.from_numpy(
+        counter_based(seed, _PASSES, number).permuted(orders, axis=1)
+    )
+    return list(
+        order[:, : num_examples // batch_size * batch_size].split(batch_size, 1)
+    )

@@ -1,8 +1,9 @@
 """Estimates of the gradient noise: its variance V̂, and with it B̂ = ½εV̂.
 
-A *variance of kind* ``"scalar"``, ``"diagonal"`` or ``"full"`` is a tensor ``(chains, 1)``, ``(chains, dim)`` or ``(chains, dim, dim)``.
-All of them are estimates of V = Cov(∇Ũ), the covariance of the **whole** minibatch gradient, N²/n and all, and never a standard deviation.
-"""
+A *variance of kind* ``"scalar"``, ``"diagonal"`` or ``"full"`` is a tensor ``(chains,
+1)``, ``(chains, dim)`` or ``(chains, dim, dim)``. All of them are estimates of V =
+Cov(∇Ũ), the covariance of the **whole** minibatch gradient, N²/n and all, and never a
+standard deviation."""
 
 import math
 from dataclasses import dataclass
@@ -11,21 +12,33 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_choice, check_count, check_instance, check_non_negative, check_positive, check_tensor, is_number
+from sgmc.checks import (
+    check_choice,
+    check_count,
+    check_instance,
+    check_non_negative,
+    check_positive,
+    check_tensor,
+    is_number,
+)
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Kind, Potential
 
 
 @dataclass(frozen=True)
 class OnlineNoise:
-    """An estimate B̂ = ½εV̂ made while sampling, from the very minibatches of the steps (Ahn, Korattikara and Welling, 2012, Section 4).
+    """An estimate B̂ = ½εV̂ made while sampling, from the very minibatches of the steps
+    (Ahn, Korattikara and Welling, 2012, Section 4).
 
-    Every ``refresh_every`` steps V̂ ← λV̂ + (1 − λ)V̂ₜ, where V̂ₜ is the unbiased estimate from the minibatch of step t.
+    Every ``refresh_every`` steps V̂ ← λV̂ + (1 − λ)V̂ₜ, where V̂ₜ is the unbiased
+    estimate from the minibatch of step t.
 
     Args:
-        kind: ``"scalar"`` (one number for all coordinates), ``"diagonal"`` or ``"full"``.
-        refresh_every: number of steps from one look at the noise to the next; the kernel's ``num_steps`` for one look a draw. For one look
-            and no more pass a fixed estimate from :func:`estimate_noise_variance` instead.
+        kind: ``"scalar"`` (one number for all coordinates), ``"diagonal"`` or
+            ``"full"``.
+        refresh_every: number of steps from one look at the noise to the next; the
+            kernel's ``num_steps`` for one look a draw. For one look and no more pass a
+            fixed estimate from :func:`estimate_noise_variance` instead.
         averaging: λ in [0, 1), the weight of the past; 0 uses the last minibatch alone.
 
     Raises:
@@ -35,9 +48,15 @@ class OnlineNoise:
         >>> from sgmc import sample
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.posteriors import LinearRegression
-        >>> posterior = LinearRegression(torch.ones(100, 1), torch.linspace(-1, 1, 100), batch_size=10)
-        >>> kernel = SGHMC(step_size=0.01, friction=20.0, noise_estimate=OnlineNoise("diagonal"))
-        >>> sample(kernel, posterior, torch.zeros(4, 1), num_samples=5).statistics["clipped"].max()
+        >>> posterior = LinearRegression(
+        ...     torch.ones(100, 1), torch.linspace(-1, 1, 100), batch_size=10
+        ... )
+        >>> kernel = SGHMC(
+        ...     step_size=0.01, friction=20.0, noise_estimate=OnlineNoise("diagonal")
+        ... )
+        >>> sample(kernel, posterior, torch.zeros(4, 1), num_samples=5).statistics[
+        ...     "clipped"
+        ... ].max()
         tensor(0.)
     """
 
@@ -49,7 +68,10 @@ class OnlineNoise:
         check_choice("kind", self.kind, ("scalar", "diagonal", "full"))
         check_count("refresh_every", self.refresh_every)
         if not (is_number(self.averaging) and 0 <= self.averaging < 1):
-            raise ValueError(f"averaging must be a number of at least 0 and less than 1, but it is {self.averaging!r}")
+            raise ValueError(
+                "averaging must be a number of at least 0 and less than 1, but it is "
+                f"{self.averaging!r}"
+            )
 
     def update(
         self,
@@ -73,14 +95,19 @@ class OnlineNoise:
         """
         if step % self.refresh_every:
             return potential.gradient_given(position, noise), variance
-        gradient, now = potential.gradient_and_variance_given(position, noise, self.kind)
+        gradient, now = potential.gradient_and_variance_given(
+            position, noise, self.kind
+        )
         if self.averaging > 0:
             now = torch.lerp(now, variance, self.averaging)
         return gradient, now
 
 
-def injected_root(room: Matrix, step_size: float, variance: Tensor) -> tuple[Matrix, Tensor | float]:
-    """Make a root of 2ε(TC − ½εV̂) for every chain, with what is negative in it set to zero.
+def injected_root(
+    room: Matrix, step_size: float, variance: Tensor
+) -> tuple[Matrix, Tensor | float]:
+    """Make a root of 2ε(TC − ½εV̂) for every chain, with what is negative in it set to
+    zero.
 
     Args:
         room: TC, the friction at the temperature of the target.
@@ -88,33 +115,44 @@ def injected_root(room: Matrix, step_size: float, variance: Tensor) -> tuple[Mat
         variance: V̂ of any kind.
 
     Returns:
-        The root, one matrix for each chain, and the share of coordinates or eigenvalues of each chain that were set to zero,
-        ``(chains,)``, or 0.0 if none was in any.
+        The root, one matrix for each chain, and the share of coordinates or eigenvalues
+        of each chain that were set to zero, ``(chains,)``, or 0.0 if none was in any.
     """
     spare = (2 * step_size * room - step_size**2 * Matrix.of_chains(variance)).value
     if variance.ndim == 2 and not room.full:
         if spare.min() >= 0:
             return Matrix.of_chains(spare.sqrt_()), 0.0
         negative = spare < 0
-        return Matrix.of_chains(spare.clamp_(min=0).sqrt_()), negative.to(spare.dtype).mean(-1)
+        return Matrix.of_chains(spare.clamp_(min=0).sqrt_()), negative.to(
+            spare.dtype
+        ).mean(-1)
     root, failed = torch.linalg.cholesky_ex(spare)
     if not failed.any():
         return Matrix.of_chains(root), 0.0
     failed = failed > 0
     eigenvalues, eigenvectors = torch.linalg.eigh(spare[failed])
     root[failed] = eigenvectors * eigenvalues.clamp(min=0).sqrt()[:, None, :]
-    clipped = spare.new_zeros(len(spare)).masked_scatter_(failed, (eigenvalues < 0).to(spare.dtype).mean(-1))
+    clipped = spare.new_zeros(len(spare)).masked_scatter_(
+        failed, (eigenvalues < 0).to(spare.dtype).mean(-1)
+    )
     return Matrix.of_chains(root), clipped
 
 
 def estimate_noise_variance(
-    potential: Potential, position: Tensor, generator: Generator, kind: Kind = "diagonal", num_batches: int = 1
+    potential: Potential,
+    position: Tensor,
+    generator: Generator,
+    kind: Kind = "diagonal",
+    num_batches: int = 1,
 ) -> float | Tensor:
-    """Estimate V at some positions once and for all, to pass B̂ = ½εV̂ as a fixed estimate.
+    """Estimate V at some positions once and for all, to pass B̂ = ½εV̂ as a fixed
+    estimate.
 
     Args:
-        potential: a potential that knows its noise: a posterior with minibatches, or a noisy gradient.
-        position: ``(chains, dim)``; the estimate is the average over chains too, so give draws from the posterior, or copies of its mode.
+        potential: a potential that knows its noise: a posterior with minibatches, or a
+            noisy gradient.
+        position: ``(chains, dim)``; the estimate is the average over chains too, so
+            give draws from the posterior, or copies of its mode.
         generator: the source of the minibatches.
         kind: ``"scalar"``, ``"diagonal"`` or ``"full"``.
         num_batches: number of minibatches of each chain to average over.
@@ -123,60 +161,97 @@ def estimate_noise_variance(
         V̂ as a number, ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if an argument is unusable, the batch has one example, or a full matrix would not fit into memory.
+        ValueError: if an argument is unusable, the batch has one example, or a full
+            matrix would not fit into memory.
 
     Example:
         >>> from sgmc.targets import DoubleWell, NoisyGradient
-        >>> estimate_noise_variance(NoisyGradient(DoubleWell(), 4.0), torch.zeros(1, 1), torch.Generator(), "scalar")
+        >>> estimate_noise_variance(
+        ...     NoisyGradient(DoubleWell(), 4.0),
+        ...     torch.zeros(1, 1),
+        ...     torch.Generator(),
+        ...     "scalar",
+        ... )
         4.0
     """
     check_instance("potential", potential, Potential, "LinearRegression(...)")
     check_tensor("position", position, "chains", "dim")
-    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+    check_instance(
+        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
+    )
     check_choice("kind", kind, ("scalar", "diagonal", "full"))
     check_count("num_batches", num_batches)
     if potential.dim not in (None, position.shape[1]):
-        raise ValueError(f"position has {position.shape[1]} coordinates, but the potential has dim = {potential.dim}")
+        raise ValueError(
+            f"position has {position.shape[1]} coordinates, but the potential has dim "
+            f"= {potential.dim}"
+        )
     with torch.no_grad():
         try:
-            total = sum(potential.gradient_and_noise_variance(position, generator, kind)[1].mean(0) for _ in range(num_batches))
-        except NotImplementedError:  # which is a RuntimeError too, and says what to write
+            total = sum(
+                potential.gradient_and_noise_variance(position, generator, kind)[
+                    1
+                ].mean(0)
+                for _ in range(num_batches)
+            )
+        # which is a RuntimeError too, and says what to write
+        except NotImplementedError:
             raise
         except RuntimeError as error:
-            raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
+            raise ValueError(
+                "the potential cannot take a position of shape "
+                f"{tuple(position.shape)}, {position.dtype}: {error}"
+            ) from error
     variance = total / num_batches
     return float(variance) if kind == "scalar" else variance
 
 
-def friction_for(noise_variance: float | Tensor, step_size: float, multiple: float = 3.0, at_least: float = 0.0) -> float | Tensor:
-    """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C ⪰ B̂ with room to spare.
+def friction_for(
+    noise_variance: float | Tensor,
+    step_size: float,
+    multiple: float = 3.0,
+    at_least: float = 0.0,
+) -> float | Tensor:
+    """Choose a friction as a multiple of the noise's own, C = k·½εV, so that C ⪰ B̂
+    with room to spare.
 
-    A diagonal V gives every coordinate a friction of its own; a full one gives one number for all, C = k·½ε·λ_max(V).
-    In learning-rate form, with η in place of ε, the result is the momentum decay α.
+    A diagonal V gives every coordinate a friction of its own; a full one gives one
+    number for all, C = k·½ε·λ_max(V). In learning-rate form, with η in place of ε, the
+    result is the momentum decay α.
 
     Args:
         noise_variance: V, a number, ``(dim,)`` or ``(dim, dim)``.
         step_size: ε.
-        multiple: k, more than 1. At k = 1 nothing would be injected, and any overestimate would be clipped.
-        at_least: the smallest friction of a coordinate; one without noise and without friction would never settle.
+        multiple: k, more than 1. At k = 1 nothing would be injected, and any
+            overestimate would be clipped.
+        at_least: the smallest friction of a coordinate; one without noise and without
+            friction would never settle.
 
     Returns:
         C, a number, or ``(dim,)`` for a diagonal V.
 
     Raises:
-        ValueError: if V is no covariance, ε is not positive, the multiple is not more than 1, or ``at_least`` is negative.
+        ValueError: if V is no covariance, ε is not positive, the multiple is not more
+            than 1, or ``at_least`` is negative.
 
     Example:
         >>> friction_for(4.0, step_size=0.1, multiple=3.0)
         0.6
-        >>> friction_for(torch.tensor([4.0, 0.0]), step_size=0.1, multiple=3.0, at_least=0.1)
+        >>> friction_for(
+        ...     torch.tensor([4.0, 0.0]), step_size=0.1, multiple=3.0, at_least=0.1
+        ... )
         tensor([0.6000, 0.1000])
     """
     check_positive("step_size", step_size)
     if not (is_number(multiple) and 1 < multiple < math.inf):
-        raise ValueError(f"multiple must be a number of more than 1, but it is {multiple!r}: at 1 the noise leaves no room to inject any")
+        raise ValueError(
+            f"multiple must be a number of more than 1, but it is {multiple!r}: at 1 "
+            "the noise leaves no room to inject any"
+        )
     check_non_negative("at_least", at_least)
     variance = as_matrix(noise_variance, "noise_variance")
     if isinstance(variance.value, Tensor) and not variance.full:
         return (multiple * 0.5 * step_size * variance.value).clamp(min=at_least)
-    return max(round(multiple * 0.5 * step_size * max(variance.eigenvalues), 12), at_least)
+    return max(
+        round(multiple * 0.5 * step_size * max(variance.eigenvalues), 12), at_least
+    )

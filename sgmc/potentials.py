@@ -1,4 +1,6 @@
-"""What a kernel knows of its target: an energy U, so that the density is proportional to exp(−U), and its gradients."""
+"""What a kernel knows of its target: an energy U, so that the density is proportional
+to exp(−U), and its gradients.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
@@ -13,30 +15,40 @@ Result = TypeVar("Result")
 MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
 
 
-def differentiate(energy: Callable[[Tensor], Tensor], position: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute energies ``(chains,)`` and their gradients ``(chains, dim)`` by automatic differentiation.
+def differentiate(
+    energy: Callable[[Tensor], Tensor], position: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute energies ``(chains,)`` and their gradients ``(chains, dim)`` by automatic
+    differentiation.
 
     Example:
-        >>> differentiate(lambda position: position.pow(2).sum(-1), torch.tensor([[3.0]]))
+        >>> differentiate(
+        ...     lambda position: position.pow(2).sum(-1), torch.tensor([[3.0]])
+        ... )
         (tensor([9.]), tensor([[6.]]))
     """
     with torch.enable_grad():
         position = position.detach().requires_grad_()
         value = energy(position)
-        # The chains do not interact, so one backward pass through the sum gives each chain its own gradient.
+        # The chains do not interact, so one backward pass through the sum gives each
+        # chain its own gradient.
         return value.detach(), torch.autograd.grad(value.sum(), position)[0]
 
 
 class Potential:
-    """An energy U(θ) and its gradients; the target density is π(θ) ∝ exp(−U(θ)). A potential has no state that a call changes.
+    """An energy U(θ) and its gradients; the target density is π(θ) ∝ exp(−U(θ)). A
+    potential has no state that a call changes.
 
-    A subclass writes ``energy``, and ``gradient`` where a formula is faster than automatic differentiation.
-    Where the gradient is only seen through noise, ∇Ũ(θ; ω), it writes ``draw_noise``, which draws ω, and ``gradient_given``, a pure
-    function of θ and ω; for minibatches, ω holds the examples' indices. All positions are ``(chains, dim)``.
+    A subclass writes ``energy``, and ``gradient`` where a formula is faster than
+    automatic differentiation. Where the gradient is only seen through noise, ∇Ũ(θ; ω),
+    it writes ``draw_noise``, which draws ω, and ``gradient_given``, a pure function of
+    θ and ω; for minibatches, ω holds the examples' indices. All positions are
+    ``(chains, dim)``.
 
     Example:
         >>> class Quartic(Potential):
         ...     dim = 1
+        ...
         ...     def energy(self, position):
         ...         return position.pow(4).sum(-1)
         >>> Quartic().gradient(torch.tensor([[1.0], [2.0]]))
@@ -49,40 +61,57 @@ class Potential:
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
         pure = {"stochastic_gradient": "gradient_given(position, noise)"}
-        pure["gradient_and_noise_variance"] = "gradient_and_variance_given(position, noise, kind)"
+        pure["gradient_and_noise_variance"] = (
+            "gradient_and_variance_given(position, noise, kind)"
+        )
         for name, instead in pure.items():
             if getattr(cls, name) is not getattr(Potential, name):
                 raise TypeError(
-                    f"{cls.__name__} defines {name}, which kernels do not call: write draw_noise(position, generator, step, num_steps) "
+                    f"{cls.__name__} defines {name}, which kernels do not call: write "
+                    "draw_noise(position, generator, step, num_steps) "
                     f"and {instead}, and it follows from them"
                 )
 
     def of_few_examples(self) -> "Potential":
-        """Give a potential of the same form on which a look at the model costs little: itself, or one of few of its data."""
+        """Give a potential of the same form on which a look at the model costs little:
+        itself, or one of few of its data.
+        """
         return self
 
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Raise a ValueError if the model is not what it should be near a position ``(chains, dim)``; a run asks once, before it starts."""
+        """Raise a ValueError if the model is not what it should be near a position
+        ``(chains, dim)``; a run asks once, before it starts.
+        """
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) for every chain: ``(chains, dim)`` → ``(chains,)``."""
-        raise NotImplementedError(f"{type(self).__name__} has no energy: write its energy(position)")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no energy: write its energy(position)"
+        )
 
     def gradient(self, position: Tensor) -> Tensor:
-        """Compute ∇U(θ) for every chain, by automatic differentiation: ``(chains, dim)`` → ``(chains, dim)``."""
+        """Compute ∇U(θ) for every chain, by automatic differentiation: ``(chains,
+        dim)`` → ``(chains, dim)``.
+        """
         return differentiate(self.energy, position)[1]
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``, together: a subclass may write it where the two share work."""
+        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``, together: a
+        subclass may write it where the two share work.
+        """
         if type(self).gradient is Potential.gradient:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
 
-    def draw_noise(self, position: Tensor, generator: Generator, step: int, num_steps: int = 1) -> Sequence[Any]:
-        """Draw what the stochastic gradients of some steps depend on besides the position: ω for each; None here, where there is no noise.
+    def draw_noise(
+        self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
+    ) -> Sequence[Any]:
+        """Draw what the stochastic gradients of some steps depend on besides the
+        position: ω for each; None here, where there is no noise.
 
         Args:
-            position: ``(chains, dim)``; tells how many chains there are, their dtype and device.
+            position: ``(chains, dim)``; tells how many chains there are, their dtype
+                and device.
             generator: the source of randomness of the run.
             step: number of stochastic gradients that the run has taken before.
             num_steps: number of steps.
@@ -90,48 +119,78 @@ class Potential:
         return (None,) * num_steps
 
     def gradient_given(self, position: Tensor, noise: Any) -> Tensor:
-        """Compute ∇Ũ(θ; ω), a pure function: ``(chains, dim)`` and one step's ω → ``(chains, dim)``."""
+        """Compute ∇Ũ(θ; ω), a pure function: ``(chains, dim)`` and one step's ω →
+        ``(chains, dim)``.
+        """
         return self.gradient(position)
 
-    def gradient_and_variance_given(self, position: Tensor, noise: Any, kind: Kind) -> tuple[Tensor, Tensor]:
-        """Compute ∇Ũ(θ; ω) as ``gradient_given`` does, and with it an estimate of its variance V(θ), for every chain.
+    def gradient_and_variance_given(
+        self, position: Tensor, noise: Any, kind: Kind
+    ) -> tuple[Tensor, Tensor]:
+        """Compute ∇Ũ(θ; ω) as ``gradient_given`` does, and with it an estimate of its
+        variance V(θ), for every chain.
 
         Args:
             position: ``(chains, dim)``.
             noise: one step's ω.
-            kind: ``"scalar"``, the mean variance of a coordinate; ``"diagonal"``, every coordinate's; ``"full"``, the covariance.
+            kind: ``"scalar"``, the mean variance of a coordinate; ``"diagonal"``, every
+                coordinate's; ``"full"``, the covariance.
 
         Returns:
-            The stochastic gradient ``(chains, dim)``, and V̂ as ``(chains, 1)``, ``(chains, dim)`` or ``(chains, dim, dim)``.
+            The stochastic gradient ``(chains, dim)``, and V̂ as ``(chains, 1)``,
+            ``(chains, dim)`` or ``(chains, dim, dim)``.
 
         Raises:
-            NotImplementedError: if the potential draws noisy gradients but does not know their variance.
+            NotImplementedError: if the potential draws noisy gradients but does not
+                know their variance.
         """
         if type(self).gradient_given is not Potential.gradient_given:
-            raise NotImplementedError(f"{type(self).__name__} does not know its gradient noise: write its gradient_and_variance_given")
+            raise NotImplementedError(
+                f"{type(self).__name__} does not know its gradient noise: write its "
+                "gradient_and_variance_given"
+            )
         return self.gradient(position), no_noise(position, kind)
 
-    def stochastic_gradient(self, position: Tensor, generator: Generator, step: int | None = None) -> Tensor:
-        """Draw an unbiased estimate ∇Ũ(θ) for every chain, outside of a run; without noise or minibatches it is the exact gradient.
+    def stochastic_gradient(
+        self, position: Tensor, generator: Generator, step: int | None = None
+    ) -> Tensor:
+        """Draw an unbiased estimate ∇Ũ(θ) for every chain, outside of a run; without
+        noise or minibatches it is the exact gradient.
 
         Args:
             position: ``(chains, dim)``.
             generator: the source of randomness.
-            step: which step of a run it is; by default a random one, so that every call draws another minibatch.
+            step: which step of a run it is; by default a random one, so that every call
+                draws another minibatch.
         """
-        return self.gradient_given(position, *self.draw_noise(position, generator, random_step(generator) if step is None else step))
+        return self.gradient_given(
+            position,
+            *self.draw_noise(
+                position, generator, random_step(generator) if step is None else step
+            ),
+        )
 
     def gradient_and_noise_variance(
-        self, position: Tensor, generator: Generator, kind: Kind, step: int | None = None
+        self,
+        position: Tensor,
+        generator: Generator,
+        kind: Kind,
+        step: int | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and estimate its variance as ``gradient_and_variance_given`` does."""
-        (noise,) = self.draw_noise(position, generator, random_step(generator) if step is None else step)
+        """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and estimate its variance as
+        ``gradient_and_variance_given`` does.
+        """
+        (noise,) = self.draw_noise(
+            position, generator, random_step(generator) if step is None else step
+        )
         return self.gradient_and_variance_given(position, noise, kind)
 
 
 def random_step(generator: Generator) -> int:
     """Draw the number of a step."""
-    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+    check_instance(
+        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
+    )
     return int(torch.randint(2**40, (), generator=generator, device=generator.device))
 
 
@@ -140,7 +199,11 @@ def no_noise(position: Tensor, kind: Kind) -> Tensor:
     chains, dim = position.shape
     if kind == "full":
         check_fits(chains, dim, position.element_size())
-    return position.new_zeros({"scalar": (chains, 1), "diagonal": (chains, dim), "full": (chains, dim, dim)}[kind])
+    return position.new_zeros(
+        {"scalar": (chains, 1), "diagonal": (chains, dim), "full": (chains, dim, dim)}[
+            kind
+        ]
+    )
 
 
 def check_fits(chains: int, dim: int, element_size: int) -> None:
@@ -148,36 +211,58 @@ def check_fits(chains: int, dim: int, element_size: int) -> None:
     size = chains * dim**2 * element_size
     if size > MEMORY:
         raise ValueError(
-            f"a full noise estimate of {dim:,} coordinates in {chains} chain{'s' * (chains > 1)} takes {size / 2**30:,.1f} GiB, "
-            f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or fewer chains"
+            f"a full noise estimate of {dim:,} coordinates in {chains} "
+            f"chain{'s' * (chains > 1)} takes {size / 2**30:,.1f} GiB, "
+            f"more than {MEMORY / 2**30:g} GiB: use kind='diagonal' or 'scalar', or "
+            "fewer chains"
         )
 
 
 def evaluate(function: Callable[[], Result], position: Tensor) -> Result:
-    """Call a function of a potential at a position; what goes wrong there is a ValueError that says so.
+    """Call a function of a potential at a position; what goes wrong there is a
+    ValueError that says so.
 
     Example:
-        >>> evaluate(lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3))  # doctest: +ELLIPSIS
+        >>> evaluate(
+        ...     lambda: torch.ones(2) + torch.ones(3), torch.zeros(1, 3)
+        ... )  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        ValueError: the potential cannot take a position of shape (1, 3), torch.float32: The size of tensor a (2) ...
+        ValueError: the potential cannot take a position of shape (1, 3), torch.float32:
+            The size of tensor a (2) ...
     """
     try:
         return function()
     except NotImplementedError:
         raise
     except (RuntimeError, TypeError, IndexError) as error:
-        raise ValueError(f"the potential cannot take a position of shape {tuple(position.shape)}, {position.dtype}: {error}") from error
+        raise ValueError(
+            f"the potential cannot take a position of shape {tuple(position.shape)}, "
+            f"{position.dtype}: {error}"
+        ) from error
 
 
 def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
-    """Tell whether two results are the same up to rounding, relative to the largest number of a chain.
+    """Tell whether two results are the same up to rounding, relative to the largest
+    number of a chain.
 
     Example:
-        >>> agree(torch.tensor([1.0]), torch.tensor([1.00001])), agree(None, torch.tensor([1.0]))
+        >>> (
+        ...     agree(torch.tensor([1.0]), torch.tensor([1.00001])),
+        ...     agree(None, torch.tensor([1.0])),
+        ... )
         (True, False)
     """
     if one is None or other is None:
         return one is other
-    scale = 1 + other.abs() if other.ndim == 1 else other.abs() + other.abs().amax(-1, keepdim=True)
+    scale = (
+        1 + other.abs()
+        if other.ndim == 1
+        else other.abs() + other.abs().amax(-1, keepdim=True)
+    )
     tolerance = torch.finfo(other.dtype).eps ** (1 / root)
-    return bool(((one - other).abs() <= tolerance * scale).logical_or(one.isnan() & other.isnan()).logical_or(one == other).all())
+    return bool(
+        ((one - other).abs() <= tolerance * scale)
+        .logical_or(one.isnan() & other.isnan())
+        .logical_or(one == other)
+        .all()
+    )

@@ -1,4 +1,6 @@
-"""Streams of random numbers: every draw comes from an explicit generator, or is a pure function of a seed and a place."""
+"""Streams of random numbers: every draw comes from an explicit generator, or is a pure
+function of a seed and a place.
+"""
 
 from collections.abc import Iterator
 
@@ -6,21 +8,29 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-_ELEMENTS = 2**16  # of a block of noise: it fits into the second-level cache of a processor
+# of a block of noise: it fits into the second-level cache of a processor
+_ELEMENTS = 2**16
 
 
 def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
     """Draw standard normal noise with the shape, type and device of ``tensor``."""
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format).normal_(generator=generator)
+    return torch.empty_like(tensor, memory_format=torch.contiguous_format).normal_(
+        generator=generator
+    )
 
 
 def normal_block(tensor: Tensor, num_steps: int, generator: Generator) -> Tensor:
-    """Draw standard normal noise for several steps at once: ``(num_steps, *tensor.shape)``."""
+    """Draw standard normal noise for several steps at once: ``(num_steps,
+    *tensor.shape)``.
+    """
     return tensor.new_empty((num_steps, *tensor.shape)).normal_(generator=generator)
 
 
-def blocks(first_step: int, num_steps: int, position: Tensor) -> Iterator[tuple[int, int]]:
-    """Cut steps into blocks whose noise fits into the processor's cache: drawing it at once spares a small model most of its calls.
+def blocks(
+    first_step: int, num_steps: int, position: Tensor
+) -> Iterator[tuple[int, int]]:
+    """Cut steps into blocks whose noise fits into the processor's cache: drawing it at
+    once spares a small model most of its calls.
 
     Yields:
         The number of the first step of a block, and how many steps it has.
@@ -35,21 +45,28 @@ def blocks(first_step: int, num_steps: int, position: Tensor) -> Iterator[tuple[
 
 
 def counter_based(seed: int, purpose: int, place: int) -> np.random.Generator:
-    """Make the generator of one place of a stream: a pure function of its arguments (Philox; Salmon et al., 2011).
+    """Make the generator of one place of a stream: a pure function of its arguments
+    (Philox; Salmon et al., 2011).
 
     Example:
         >>> bool(counter_based(0, 1, 7).random() == counter_based(0, 1, 7).random())
         True
     """
-    key = np.array([seed, purpose], dtype=np.uint64)  # a list of both would become floating-point numbers if the seed is a large one
+    # a list of both would become floating-point numbers if the seed is a large one
+    key = np.array([seed, purpose], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, place, 0, 0]))
 
 
 def derived_seed(seed: int, purpose: str) -> int:
-    """Make from a run's seed another one for a purpose, so that no two of its parts replay the same numbers.
+    """Make from a run's seed another one for a purpose, so that no two of its parts
+    replay the same numbers.
 
     Example:
-        >>> derived_seed(0, "warm-up") == derived_seed(0, "warm-up") != derived_seed(1, "warm-up")
+        >>> derived_seed(0, "warm-up") == derived_seed(0, "warm-up") != derived_seed(
+        ...     1, "warm-up"
+        ... )
         True
     """
-    return int(np.random.SeedSequence([seed % 2**64, *purpose.encode()]).generate_state(1)[0])
+    return int(
+        np.random.SeedSequence([seed % 2**64, *purpose.encode()]).generate_state(1)[0]
+    )

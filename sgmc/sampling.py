@@ -31,13 +31,17 @@ ON_DIVERGENCE = "raise"  # what sample does where it is not told
 
 
 class DivergenceError(RuntimeError):
-    """A chain's position is no longer finite, or the potential cannot be evaluated there; ``draws`` holds what was drawn before."""
+    """A chain's position is no longer finite, or the potential cannot be evaluated
+    there; ``draws`` holds what was drawn before.
+    """
 
     def __init__(self, message: str, draws: Draws | None):
         super().__init__(message)
         self.draws = draws
 
-    def __reduce__(self):  # by default an error is made anew from its message alone, which fails on the way from another process
+    # by default an error is made anew from its message alone, which fails on the way
+    # from another process
+    def __reduce__(self):
         return type(self), (str(self), self.draws)
 
 
@@ -57,43 +61,60 @@ def sample(
 ) -> Draws:
     """Run a kernel in many chains at once and keep its draws.
 
-    Ctrl-C stops the run after its present step and returns what was drawn, with a warning. With a checkpoint the run is saved every half
-    minute and when it stops, by Ctrl-C or by SIGTERM; the same call later goes on from there, to exactly the draws of an uninterrupted run.
-    With a larger ``num_samples`` it goes on beyond the end of a run that is finished.
+    Ctrl-C stops the run after its present step and returns what was drawn, with a
+    warning. With a checkpoint the run is saved every half minute and when it stops, by
+    Ctrl-C or by SIGTERM; the same call later goes on from there, to exactly the draws
+    of an uninterrupted run. With a larger ``num_samples`` it goes on beyond the end of
+    a run that is finished.
 
-    Before it starts it looks whether the potential contradicts itself (:mod:`sgmc.starting`); at the end it says in warnings what speaks
-    against the draws: what the kernel knows, chains that never moved, chains that do not agree (:mod:`sgmc.remarks`).
+    Before it starts it looks whether the potential contradicts itself
+    (:mod:`sgmc.starting`); at the end it says in warnings what speaks against the
+    draws: what the kernel knows, chains that never moved, chains that do not agree
+    (:mod:`sgmc.remarks`).
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.
         potential: the target.
-        position: where the chains start, ``(chains, dim)``; its dtype and device are those of the run.
+        position: where the chains start, ``(chains, dim)``; its dtype and device are
+            those of the run.
         num_samples: number of draws to keep of each chain.
         warm_up: number of steps to throw away first.
         thinning: number of steps from one draw to the next.
         seed: seed of the run's generator, the only source of randomness.
-        collect: what to keep of the positions ``(chains, dim)`` at each draw: a tensor ``(chains, ...)``, or several by name; the positions
-            by default.
+        collect: what to keep of the positions ``(chains, dim)`` at each draw: a tensor
+            ``(chains, ...)``, or several by name; the positions by default.
         checkpoint: file in which to save the run, or from which to go on.
-        on_divergence: ``"raise"`` an error, or say so in a warning and fill up the draws with ``"nan"``; what
-            ``sgmc.sampling.ON_DIVERGENCE`` says by default, which is ``"raise"``.
-        progress: whether to show a progress bar, in runs of over two seconds, where someone watches: on standard error in a terminal,
-            and in a notebook below the cell until the run is done.
+        on_divergence: ``"raise"`` an error, or say so in a warning and fill up the
+            draws with ``"nan"``; what ``sgmc.sampling.ON_DIVERGENCE`` says by default,
+            which is ``"raise"``.
+        progress: whether to show a progress bar, in runs of over two seconds, where
+            someone watches: on standard error in a terminal, and in a notebook below
+            the cell until the run is done.
 
     Returns:
-        The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of such tensors.
+        The draws; ``samples`` is ``(num_samples, chains, ...)``, or a dictionary of
+        such tensors.
 
     Raises:
-        ValueError: if the position, a count or the gradient at the start is unusable, or the potential contradicts itself.
-        DivergenceError: if a position stops being finite, or a step fails; the error's ``draws`` hold what was drawn. With
-            ``on_divergence="nan"`` it is a warning, and further draws are NaN.
-        CheckpointError: if the checkpoint is corrupt or belongs to a run with other settings.
+        ValueError: if the position, a count or the gradient at the start is unusable,
+            or the potential contradicts itself.
+        DivergenceError: if a position stops being finite, or a step fails; the error's
+            ``draws`` hold what was drawn. With ``on_divergence="nan"`` it is a warning,
+            and further draws are NaN.
+        CheckpointError: if the checkpoint is corrupt or belongs to a run with other
+            settings.
 
     Example:
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = SGHMC(step_size=0.1, friction=3.0, noise_estimate=0.2)
-        >>> draws = sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(10, 1), num_samples=50, warm_up=50)
+        >>> draws = sample(
+        ...     kernel,
+        ...     NoisyGradient(DoubleWell(), 4.0),
+        ...     torch.zeros(10, 1),
+        ...     num_samples=50,
+        ...     warm_up=50,
+        ... )
         >>> draws.samples.shape
         torch.Size([50, 10, 1])
     """
@@ -101,19 +122,29 @@ def sample(
     check_count("warm_up", warm_up, at_least=0)
     check_count("thinning", thinning)
     if on_divergence not in (None, "raise", "nan"):
-        raise ValueError(f'on_divergence must be "raise" or "nan", but it is {on_divergence!r}')
+        raise ValueError(
+            f'on_divergence must be "raise" or "nan", but it is {on_divergence!r}'
+        )
     if collect is not None and not callable(collect):
-        raise ValueError(f"collect must be a function of the positions, but it is {collect!r}")
+        raise ValueError(
+            f"collect must be a function of the positions, but it is {collect!r}"
+        )
     check_kernel(kernel)
     check_start(potential, position, seed)
-    run = _Sampling(kernel, potential, position, num_samples, warm_up, thinning, seed, collect)
+    run = _Sampling(
+        kernel, potential, position, num_samples, warm_up, thinning, seed, collect
+    )
     saved = None if checkpoint is None else Checkpoint(checkpoint, run.settings())
     try:
-        drive(run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress)
+        drive(
+            run, warm_up + num_samples * thinning, checkpoint=saved, progress=progress
+        )
     except DivergenceError as error:
         if (on_divergence or ON_DIVERGENCE) == "raise":
             raise
-        warnings.warn(f"{error}\nThe rest of them is NaN, as on_divergence asks", stacklevel=2)
+        warnings.warn(
+            f"{error}\nThe rest of them is NaN, as on_divergence asks", stacklevel=2
+        )
         return run.filled_up(error.draws)
     for remark in run.remarks():
         warnings.warn(remark, stacklevel=2)
@@ -132,7 +163,9 @@ class Job(Protocol):
         """Raise an error if what was done is not worth going on with."""
 
     def content(self) -> dict:
-        """Give all that is needed to go on: tensors, numbers, words and collections of these."""
+        """Give all that is needed to go on: tensors, numbers, words and collections of
+        these.
+        """
 
     def restore(self, content: dict) -> None:
         """Go back to what ``content`` gave."""
@@ -153,28 +186,45 @@ def drive(
     Args:
         job: the work.
         total: number of steps.
-        checkpoint: where to save it, every half minute and when it stops; if there is something, the job goes on from there.
+        checkpoint: where to save it, every half minute and when it stops; if there is
+            something, the job goes on from there.
         unit: what a step is called beside the progress bar.
         title: what stands before the progress bar.
         kept: what someone who stops it is told to have.
-        progress: whether to show a progress bar, if it takes over two seconds and someone watches: on standard error in a terminal, below
-            the cell in a notebook, where it goes when the job is done. In a log file there is none.
+        progress: whether to show a progress bar, if it takes over two seconds and
+            someone watches: on standard error in a terminal, below the cell in a
+            notebook, where it goes when the job is done. In a log file there is none.
     """
     if checkpoint is not None:
         job.content()  # what could not be saved is refused now
         if (content := checkpoint.load("cpu")) is not None:
             job.restore(content)
-    shown = {"file": _Cell(), "leave": False} if _in_a_notebook() else {} if sys.stderr.isatty() else {"disable": True}
+    shown = (
+        {"file": _Cell(), "leave": False}
+        if _in_a_notebook()
+        else {}
+        if sys.stderr.isatty()
+        else {"disable": True}
+    )
     quiet = shown if progress else {"disable": True}
     stop, saved, whole, begun = _Stop(), time.monotonic(), True, job.done
-    with torch.no_grad(), stop, tqdm(total=total, initial=job.done, delay=2, unit=unit, desc=title, **quiet) as bar:
+    with (
+        torch.no_grad(),
+        stop,
+        tqdm(
+            total=total, initial=job.done, delay=2, unit=unit, desc=title, **quiet
+        ) as bar,
+    ):
         try:
             while job.done < total and stop.signal is None:
                 whole = False
                 job.advance()
                 whole = True
                 bar.update()
-                if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
+                if (
+                    checkpoint is not None
+                    and time.monotonic() - saved > CHECKPOINT_SECONDS
+                ):
                     job.check()
                     _save(job, checkpoint)
                     saved = time.monotonic()
@@ -182,7 +232,10 @@ def drive(
             stop.signal = stop.signal or signal.SIGINT
         if job.done < total:
             lost = "" if whole else ", but it stopped within a step and is not saved"
-            warnings.warn(f"interrupted after {job.done} of {total} {unit}s: {kept}{lost}", stacklevel=3)
+            warnings.warn(
+                f"interrupted after {job.done} of {total} {unit}s: {kept}{lost}",
+                stacklevel=3,
+            )
         if whole:
             job.check()
         if whole and checkpoint is not None and job.done > begun:
@@ -195,7 +248,8 @@ def _in_a_notebook() -> bool:
 
 
 class _Cell:
-    """The place below a notebook's cell where a bar is shown, as a file that a bar is written to.
+    """The place below a notebook's cell where a bar is shown, as a file that a bar is
+    written to.
 
     Standard error would keep a red band there after the bar has gone.
     """
@@ -219,7 +273,8 @@ class _Cell:
 
 
 class _Stop:
-    """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its present step; a second one stops at once.
+    """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its
+    present step; a second one stops at once.
 
     At its end SIGTERM goes to whom it was meant for.
     """
@@ -228,19 +283,27 @@ class _Stop:
         self.signal: int | None = None
 
     def __enter__(self) -> "_Stop":
-        here = threading.current_thread() is threading.main_thread()  # others do not get signals
-        self.old = {number: signal.signal(number, self.note) for number in (signal.SIGINT, signal.SIGTERM) if here}
+        # others do not get signals
+        here = threading.current_thread() is threading.main_thread()
+        self.old = {
+            number: signal.signal(number, self.note)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if here
+        }
         return self
 
     def note(self, number: int, frame: object) -> None:
         again = self.signal is not None
-        self.signal = signal.SIGTERM if signal.SIGTERM in (number, self.signal) else number
+        self.signal = (
+            signal.SIGTERM if signal.SIGTERM in (number, self.signal) else number
+        )
         if again:
             raise KeyboardInterrupt
 
     def __exit__(self, *_) -> None:
         for number, handler in self.old.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not one of Python's
+            # None: not one of Python's
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
         if self.signal == signal.SIGTERM:
             signal.raise_signal(signal.SIGTERM)
 
@@ -248,35 +311,64 @@ class _Stop:
 def _save(job: Job, checkpoint: Checkpoint) -> None:
     try:
         checkpoint.save(job.content())
-    except (OSError, RuntimeError) as error:  # PyTorch says RuntimeError when a disk is full
-        warnings.warn(f"the checkpoint {checkpoint.path} could not be written ({error}): the run goes on without it", stacklevel=4)
+    # PyTorch says RuntimeError when a disk is full
+    except (OSError, RuntimeError) as error:
+        warnings.warn(
+            f"the checkpoint {checkpoint.path} could not be written ({error}): the "
+            "run goes on without it",
+            stacklevel=4,
+        )
 
 
 class _Sampling:
     """The state of one call of :func:`sample`."""
 
-    def __init__(self, kernel, potential, position, num_samples, warm_up, thinning, seed, collect):
+    def __init__(
+        self, kernel, potential, position, num_samples, warm_up, thinning, seed, collect
+    ):
         self.kernel, self.potential, self.start = kernel, potential, position
-        self.num_samples, self.warm_up, self.thinning, self.seed, self.collect = num_samples, warm_up, thinning, seed, collect
+        self.num_samples, self.warm_up, self.thinning, self.seed, self.collect = (
+            num_samples,
+            warm_up,
+            thinning,
+            seed,
+            collect,
+        )
         self.generator = Generator(position.device).manual_seed(seed)
         self.done, self.seconds, self.started = 0, 0.0, time.monotonic()
         self.state = kernel.init(potential, position, self.generator)
-        self.samples = {name: value.new_empty((num_samples, *value.shape)) for name, value in self.collected().items()}
+        self.samples = {
+            name: value.new_empty((num_samples, *value.shape))
+            for name, value in self.collected().items()
+        }
         self.statistics: dict[str, Tensor] = {}
 
     def settings(self) -> dict[str, object]:
-        names = ("kernel", "potential", "start", "warm_up", "thinning", "seed", "collect")  # without num_samples: a run may be extended
+        # without num_samples: a run may be extended
+        names = (
+            "kernel",
+            "potential",
+            "start",
+            "warm_up",
+            "thinning",
+            "seed",
+            "collect",
+        )
         return {name: getattr(self, name) for name in names}
 
     def advance(self) -> None:
         try:
-            self.state, info = self.kernel.step(self.potential, self.state, self.generator)
+            self.state, info = self.kernel.step(
+                self.potential, self.state, self.generator
+            )
         except (ArithmeticError, ValueError, RuntimeError) as error:
             if self.done == 0:  # not where a chain went, but the call itself
                 raise
             raise DivergenceError(
-                f"step {self.done + 1} failed with {type(error).__name__}: {error}\nIf it cannot be evaluated where a chain went, "
-                f"the step_size may be too large. The {self.num_drawn} draws before are in this error's attribute draws",
+                f"step {self.done + 1} failed with {type(error).__name__}: "
+                f"{error}\nIf it cannot be evaluated where a chain went, "
+                f"the step_size may be too large. The {self.num_drawn} draws before "
+                "are in this error's attribute draws",
                 self.draws(),
             ) from error
         drawn, remainder = divmod(self.done + 1 - self.warm_up, self.thinning)
@@ -287,27 +379,48 @@ class _Sampling:
             self.check()
 
     def collected(self) -> dict[str, Tensor]:
-        """Take what a draw keeps of the positions; what has no name has the empty one."""
+        """Take what a draw keeps of the positions; what has no name has the empty
+        one.
+        """
         position = self.state.position
         kept = position if self.collect is None else self.collect(position.clone())
         kept = dict(kept) if isinstance(kept, Mapping) else {"": kept}
         for name, value in kept.items():
             if not isinstance(value, Tensor) or value.shape[:1] != position.shape[:1]:
-                given = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-                what = f"collect must return (chains, ...) with chains = {len(position)}"
+                given = (
+                    tuple(value.shape)
+                    if isinstance(value, Tensor)
+                    else type(value).__name__
+                )
+                what = (
+                    f"collect must return (chains, ...) with chains = {len(position)}"
+                )
                 raise ValueError(f"{what}, not {given}{name and f' as {name!r}'}")
         return kept
 
     def keep(self, index: int, info: NamedTuple) -> None:
         collected, statistics = self.collected(), learned(info)
         if index == 0:
-            first = {name: torch.as_tensor(value, device=self.start.device) for name, value in statistics.items()}
-            self.statistics = {name: value.new_empty((self.num_samples, *value.shape)) for name, value in first.items()}
-        for what, kept, new in (("collect", self.samples, collected), ("a kernel's info", self.statistics, statistics)):
+            first = {
+                name: torch.as_tensor(value, device=self.start.device)
+                for name, value in statistics.items()
+            }
+            self.statistics = {
+                name: value.new_empty((self.num_samples, *value.shape))
+                for name, value in first.items()
+            }
+        for what, kept, new in (
+            ("collect", self.samples, collected),
+            ("a kernel's info", self.statistics, statistics),
+        ):
             if new.keys() != kept.keys():
-                raise ValueError(f"{what} must give the same names at every draw, but gave {sorted(kept)} and then {sorted(new)}")
+                raise ValueError(
+                    f"{what} must give the same names at every draw, but gave "
+                    f"{sorted(kept)} and then {sorted(new)}"
+                )
             for name, value in new.items():
-                if isinstance(value, float) and not kept[name].is_floating_point():  # a step size that was 1 first and is 0.5 now
+                # a step size that was 1 first and is 0.5 now
+                if isinstance(value, float) and not kept[name].is_floating_point():
                     kept[name] = kept[name].to(torch.get_default_dtype())
                 kept[name][index] = value
 
@@ -322,7 +435,9 @@ class _Sampling:
         return Draws(
             samples=samples.get("", samples),
             statistics={  # what all chains share is given to each
-                name: (value if value.ndim > 1 else value[:, None].expand(-1, chains))[:num_drawn]
+                name: (value if value.ndim > 1 else value[:, None].expand(-1, chains))[
+                    :num_drawn
+                ]
                 for name, value in self.statistics.items()
             },
             kernel=str(self.kernel),
@@ -338,10 +453,16 @@ class _Sampling:
 
         def fill(value: Tensor) -> Tensor:
             rest = value.new_empty(self.num_samples - len(value), *value.shape[1:])
-            return torch.cat([value, rest.fill_(math.nan if value.is_floating_point() else 0)])
+            return torch.cat(
+                [value, rest.fill_(math.nan if value.is_floating_point() else 0)]
+            )
 
         named = isinstance(drawn.samples, dict)
-        samples = {name: fill(value) for name, value in drawn.samples.items()} if named else fill(drawn.samples)
+        samples = (
+            {name: fill(value) for name, value in drawn.samples.items()}
+            if named
+            else fill(drawn.samples)
+        )
         statistics = {name: fill(value) for name, value in drawn.statistics.items()}
         return replace(drawn, samples=samples, statistics=statistics)
 
@@ -350,12 +471,17 @@ class _Sampling:
         draws = self.draws()
         if self.num_drawn == 0:
             return []
-        samples = draws.samples if isinstance(draws.samples, dict) else {"": draws.samples}
-        found = self.kernel.diagnose(draws.statistics) + remark_stuck(self.start, self.state.position, self.done)
+        samples = (
+            draws.samples if isinstance(draws.samples, dict) else {"": draws.samples}
+        )
+        found = self.kernel.diagnose(draws.statistics) + remark_stuck(
+            self.start, self.state.position, self.done
+        )
         return found or remark_disagreement(samples)  # which follows from what was said
 
     def check(self) -> None:
-        # A position that is not finite stays so, hence one look now and then finds it, and the draws tell when it began.
+        # A position that is not finite stays so, hence one look now and then finds it,
+        # and the draws tell when it began.
         finite = torch.isfinite(self.state.position).all(-1)
         if finite.all():
             return
@@ -365,8 +491,10 @@ class _Sampling:
             bad = ~torch.isfinite(value[:good].flatten(1)).all(-1)
             good = int(bad.nonzero()[0]) if bad.any() else good
         raise DivergenceError(
-            f"the position of chain {chain} stopped being finite, at or shortly before step {self.done}: the step_size of "
-            f"{self.kernel} is too large for this potential, or the potential's gradient is not finite where the chain went. "
+            f"the position of chain {chain} stopped being finite, at or shortly "
+            f"before step {self.done}: the step_size of "
+            f"{self.kernel} is too large for this potential, or the potential's "
+            "gradient is not finite where the chain went. "
             f"The {good} draws before are in this error's attribute draws",
             self.draws(good),
         )
@@ -377,8 +505,14 @@ class _Sampling:
             "seconds": self.seconds + time.monotonic() - self.started,
             "state": flatten(self.state),
             "generator": self.generator.get_state(),
-            "samples": {name: value[: self.num_drawn].clone() for name, value in self.samples.items()},
-            "statistics": {name: value[: self.num_drawn].clone() for name, value in self.statistics.items()},
+            "samples": {
+                name: value[: self.num_drawn].clone()
+                for name, value in self.samples.items()
+            },
+            "statistics": {
+                name: value[: self.num_drawn].clone()
+                for name, value in self.statistics.items()
+            },
         }
 
     def restore(self, content: dict) -> None:
@@ -388,23 +522,35 @@ class _Sampling:
         self.generator.set_state(content["generator"].cpu())
         drawn, number = self.num_drawn, self.num_samples
         if drawn > number:
-            raise CheckpointError(f"num_samples is {number}, but the checkpoint holds {drawn} draws: ask for at least {drawn}")
+            raise CheckpointError(
+                f"num_samples is {number}, but the checkpoint holds {drawn} draws: "
+                f"ask for at least {drawn}"
+            )
 
         def room(value: Tensor) -> Tensor:
-            return torch.cat([value, value.new_empty(number - drawn, *value.shape[1:])]).to(device)
+            return torch.cat(
+                [value, value.new_empty(number - drawn, *value.shape[1:])]
+            ).to(device)
 
         self.samples = {name: room(value) for name, value in content["samples"].items()}
-        self.statistics = {name: room(value) for name, value in content["statistics"].items()}
+        self.statistics = {
+            name: room(value) for name, value in content["statistics"].items()
+        }
 
 
 def learned(info: NamedTuple) -> dict[str, Tensor | float]:
-    """List what an info holds, by name, what it has from another kernel included; what is None is left out."""
+    """List what an info holds, by name, what it has from another kernel included; what
+    is None is left out.
+    """
     pairs = list(_pairs(info))
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"{type(info).__name__} has {twice} of its own and from another kernel: give one another name")
+        raise ValueError(
+            f"{type(info).__name__} has {twice} of its own and from another kernel: "
+            "give one another name"
+        )
     return found
 
 
@@ -420,13 +566,24 @@ def flatten(state: NamedTuple) -> list:
     """List the tensors and numbers of a state, however nested, for a checkpoint."""
     leaves = tree_flatten(state)[0]
     for leaf in leaves:
-        if not isinstance(leaf, Tensor) and type(leaf) not in (type(None), bool, int, float, str):
-            raise ValueError(f"{type(state).__name__} holds a {type(leaf).__name__}, which a checkpoint cannot: use tensors and numbers")
+        if not isinstance(leaf, Tensor) and type(leaf) not in (
+            type(None),
+            bool,
+            int,
+            float,
+            str,
+        ):
+            raise ValueError(
+                f"{type(state).__name__} holds a {type(leaf).__name__}, which a "
+                "checkpoint cannot: use tensors and numbers"
+            )
     return leaves
 
 
 def unflatten(leaves: list, like: NamedTuple) -> NamedTuple:
-    """Put a state together from what :func:`flatten` listed, in the form of another state and on its device."""
+    """Put a state together from what :func:`flatten` listed, in the form of another
+    state and on its device.
+    """
     device = like.position.device
     leaves = [leaf.to(device) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     return tree_unflatten(leaves, tree_flatten(like)[1])

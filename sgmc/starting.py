@@ -1,4 +1,6 @@
-"""What is checked once, before a run starts: that its parts are what they should be, and that a model means what it says."""
+"""What is checked once, before a run starts: that its parts are what they should be,
+and that a model means what it says.
+"""
 
 import torch
 from torch import Generator, Tensor
@@ -13,58 +15,105 @@ def check_kernel(kernel: Kernel) -> None:
     """Raise a ValueError unless it is a kernel."""
     if not isinstance(kernel, Kernel) or isinstance(kernel, type):
         given = kernel.__name__ if isinstance(kernel, type) else type(kernel).__name__
-        raise ValueError(f"kernel must be an object with init, step and diagnose, such as SGHMC(...), but it is {given}")
+        raise ValueError(
+            "kernel must be an object with init, step and diagnose, such as "
+            f"SGHMC(...), but it is {given}"
+        )
 
 
 def check_start(potential: Potential, position: Tensor, seed: int) -> None:
-    """Raise a ValueError if chains cannot start at the position, or the potential is not what it should be there.
+    """Raise a ValueError if chains cannot start at the position, or the potential is
+    not what it should be there.
 
-    With a generator of its own it looks at the stochastic gradient at the start, and, by :func:`check_model`, at the energy beside it.
-    """
+    With a generator of its own it looks at the stochastic gradient at the start, and,
+    by :func:`check_model`, at the energy beside it."""
     if not isinstance(potential, Potential):
-        raise ValueError(f"potential must be a Potential, such as one of sgmc.targets, but it is {type(potential).__name__}")
+        raise ValueError(
+            "potential must be a Potential, such as one of sgmc.targets, but it is "
+            f"{type(potential).__name__}"
+        )
     check_count("seed", seed, at_least=-(2**63))
     if seed >= 2**64:
         raise ValueError(f"seed must be less than 2**64, but it is {seed}")
-    if not isinstance(position, Tensor) or position.ndim != 2 or not position.is_floating_point():
-        given = f"{tuple(position.shape)} {position.dtype}" if isinstance(position, Tensor) else type(position).__name__
-        raise ValueError(f"position must be a floating-point tensor (chains, dim), but it is {given}; one chain is (1, dim)")
+    if (
+        not isinstance(position, Tensor)
+        or position.ndim != 2
+        or not position.is_floating_point()
+    ):
+        given = (
+            f"{tuple(position.shape)} {position.dtype}"
+            if isinstance(position, Tensor)
+            else type(position).__name__
+        )
+        raise ValueError(
+            "position must be a floating-point tensor (chains, dim), but it is "
+            f"{given}; one chain is (1, dim)"
+        )
     check_tensor("position", position, "chains", "dim")
     if potential.dim is not None and position.shape[1] != potential.dim:
-        raise ValueError(f"position has {position.shape[1]} coordinates, but the potential has dim = {potential.dim}")
+        raise ValueError(
+            f"position has {position.shape[1]} coordinates, but the potential has dim "
+            f"= {potential.dim}"
+        )
     # A generator of its own: a look at the gradient must not change the draws.
     generator = Generator(position.device).manual_seed(seed)
-    gradient = evaluate(lambda: potential.stochastic_gradient(position, generator, step=0), position)
-    if not isinstance(gradient, Tensor) or gradient.shape != position.shape or gradient.dtype != position.dtype:
-        given = f"{tuple(gradient.shape)} {gradient.dtype}" if isinstance(gradient, Tensor) else f"a {type(gradient).__name__}"
+    gradient = evaluate(
+        lambda: potential.stochastic_gradient(position, generator, step=0), position
+    )
+    if (
+        not isinstance(gradient, Tensor)
+        or gradient.shape != position.shape
+        or gradient.dtype != position.dtype
+    ):
+        given = (
+            f"{tuple(gradient.shape)} {gradient.dtype}"
+            if isinstance(gradient, Tensor)
+            else f"a {type(gradient).__name__}"
+        )
         raise ValueError(
-            f"the potential's gradient is {given}, but the position is {tuple(position.shape)} {position.dtype}; they must agree"
+            f"the potential's gradient is {given}, but the position is "
+            f"{tuple(position.shape)} {position.dtype}; they must agree"
         )
     if not torch.isfinite(gradient).all():
         chain = int((~torch.isfinite(gradient).all(-1)).nonzero()[0])
-        raise ValueError(f"the gradient at the start is not finite in chain {chain}; start elsewhere, or mend the potential")
+        raise ValueError(
+            f"the gradient at the start is not finite in chain {chain}; start "
+            "elsewhere, or mend the potential"
+        )
     check_model(potential.of_few_examples(), position, generator)
     potential.check(position, generator)
 
 
 def check_model(potential: Potential, position: Tensor, generator: Generator) -> None:
-    """Raise a ValueError if a potential contradicts itself near a position ``(chains, dim)``.
+    """Raise a ValueError if a potential contradicts itself near a position ``(chains,
+    dim)``.
 
-    Its energy must be one number a chain, the same when it is computed twice, and not depend on where the other chains are; its gradient
-    must be what differentiation of the energy gives. Energies are compared up to the square root of the precision, gradients up to its
-    third root, near the position and not at it, where a symmetry may hide a difference. A potential without an energy is left alone, and
-    so is the gradient where the energy cannot be differentiated.
-    """
+    Its energy must be one number a chain, the same when it is computed twice, and not
+    depend on where the other chains are; its gradient must be what differentiation of
+    the energy gives. Energies are compared up to the square root of the precision,
+    gradients up to its third root, near the position and not at it, where a symmetry
+    may hide a difference. A potential without an energy is left alone, and so is the
+    gradient where the energy cannot be differentiated."""
     with torch.no_grad():
         try:
             energy = evaluate(lambda: potential.energy(position), position)
         except NotImplementedError:
             return
         chains = len(position)
-        if not isinstance(energy, Tensor) or energy.shape != (chains,) or not energy.is_floating_point():
-            given = f"{tuple(energy.shape)} {energy.dtype}" if isinstance(energy, Tensor) else f"a {type(energy).__name__}"
+        if (
+            not isinstance(energy, Tensor)
+            or energy.shape != (chains,)
+            or not energy.is_floating_point()
+        ):
+            given = (
+                f"{tuple(energy.shape)} {energy.dtype}"
+                if isinstance(energy, Tensor)
+                else f"a {type(energy).__name__}"
+            )
             raise ValueError(
-                f"the potential's energy is {given} for {chains} chain{'s' * (chains > 1)} of {position.shape[1]} coordinates, but must be "
+                f"the potential's energy is {given} for {chains} "
+                f"chain{'s' * (chains > 1)} of {position.shape[1]} coordinates, but "
+                "must be "
                 f"one number a chain, ({chains},): add up the coordinates by .sum(-1)"
             )
         direction = (1 + position.abs()) * normal_like(position, generator)
@@ -77,56 +126,87 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
             return
         if not agree(_energy_or_none(potential, near.clone()), energy):
             raise ValueError(
-                "the potential's energy is not the same when it is computed twice at one position: something in it is drawn at random or "
-                "changes, such as dropout in training mode (module.eval() ends that); write it as a function of the position alone"
+                "the potential's energy is not the same when it is computed twice at "
+                "one position: something in it is drawn at random or "
+                "changes, such as dropout in training mode (module.eval() ends that); "
+                "write it as a function of the position alone"
             )
         for kept in (0, 1):
             others = near.clone()
             others[1 - kept :: 2] = position[1 - kept :: 2]
-            if chains > 1 and not agree(_energy_or_none(potential, others)[kept::2], energy[kept::2]):
+            if chains > 1 and not agree(
+                _energy_or_none(potential, others)[kept::2], energy[kept::2]
+            ):
                 raise ValueError(
-                    "the potential's energy of one chain depends on where the other chains are: sum and average over the last axis "
+                    "the potential's energy of one chain depends on where the other "
+                    "chains are: sum and average over the last axis "
                     "alone, never over the first, which runs over chains"
                 )
         gradient = potential.gradient(near)
         together = potential.energy_and_gradient(near)
         if not (agree(together[0], energy) and agree(together[1], gradient)):
             raise ValueError(
-                "the potential's energy_and_gradient does not give what its energy and its gradient give: mend it, or leave it out"
+                "the potential's energy_and_gradient does not give what its energy "
+                "and its gradient give: mend it, or leave it out"
             )
     try:
         expected = differentiate(potential.energy, near)[1]
     except RuntimeError:  # it cannot be differentiated
         return
-    if expected.isfinite().all() and gradient.isfinite().all() and not agree(gradient, expected, root=3):
+    if (
+        expected.isfinite().all()
+        and gradient.isfinite().all()
+        and not agree(gradient, expected, root=3)
+    ):
         chain = int((gradient - expected).abs().amax(-1).argmax())
         place = int((gradient - expected).abs()[chain].argmax())
         raise ValueError(
-            f"the potential's gradient is {float(gradient[chain, place]):.6g} in coordinate {place} of chain {chain}, but differentiation "
-            f"of its energy gives {float(expected[chain, place]):.6g}: look at the formula's sign, factors and shapes, or leave it out"
+            f"the potential's gradient is {float(gradient[chain, place]):.6g} in "
+            f"coordinate {place} of chain {chain}, but differentiation "
+            f"of its energy gives {float(expected[chain, place]):.6g}: look at the "
+            "formula's sign, factors and shapes, or leave it out"
         )
-    if expected.isfinite().all() and _cut_off(potential, near, direction, energy, expected):
+    if expected.isfinite().all() and _cut_off(
+        potential, near, direction, energy, expected
+    ):
         raise ValueError(
-            "the potential's energy does not change as its differentiation says: part of it is cut off from the position, by .detach(), "
+            "the potential's energy does not change as its differentiation says: part "
+            "of it is cut off from the position, by .detach(), "
             ".data, .item() or torch.no_grad()"
         )
 
 
-def _cut_off(potential: Potential, position: Tensor, direction: Tensor, energy: Tensor, gradient: Tensor) -> bool:
-    """Tell whether in most chains the energy changes along the direction otherwise than by half of what the gradient says.
+def _cut_off(
+    potential: Potential,
+    position: Tensor,
+    direction: Tensor,
+    energy: Tensor,
+    gradient: Tensor,
+) -> bool:
+    """Tell whether in most chains the energy changes along the direction otherwise than
+    by half of what the gradient says.
 
-    Coarse, so that rounding and kinks do not count; what differentiation does not see changes the gradient wholly.
-    """
+    Coarse, so that rounding and kinks do not count; what differentiation does not see
+    changes the gradient wholly."""
     precision = torch.finfo(position.dtype).eps
-    step = direction * (precision ** (1 / 3) / direction.square().mean(-1, keepdim=True).sqrt() / position.shape[1] ** 0.5)
+    step = direction * (
+        precision ** (1 / 3)
+        / direction.square().mean(-1, keepdim=True).sqrt()
+        / position.shape[1] ** 0.5
+    )
     step = step * (1 + position.square().mean(-1, keepdim=True).sqrt())
     with torch.no_grad():
-        above, below = _energy_or_none(potential, position + step), _energy_or_none(potential, position - step)
+        above, below = (
+            _energy_or_none(potential, position + step),
+            _energy_or_none(potential, position - step),
+        )
     if above is None or below is None:
         return False
     found, said = (above - below) / 2, (gradient * step).sum(-1)
     usual = gradient.norm(dim=-1) * step.norm(dim=-1) / position.shape[1] ** 0.5
-    odd = (found - said).abs() > 0.5 * torch.maximum(usual, said.abs()) + 100 * precision * (1 + energy.abs())
+    odd = (found - said).abs() > 0.5 * torch.maximum(
+        usual, said.abs()
+    ) + 100 * precision * (1 + energy.abs())
     return bool((odd & found.isfinite()).double().mean() > 0.5)
 
 

@@ -1,11 +1,20 @@
-"""What to sample, with a formula: targets whose law is known, and gradients seen through noise."""
+"""What to sample, with a formula: targets whose law is known, and gradients seen
+through noise.
+"""
 
 import math
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_instance, check_number, check_positive, check_tensor
+from sgmc.checks import (
+    check_count,
+    check_dims,
+    check_instance,
+    check_number,
+    check_positive,
+    check_tensor,
+)
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Kind, Potential
 from sgmc.randomness import normal_block
@@ -19,7 +28,8 @@ class Gaussian(Potential):
         mean: μ, a tensor ``(dim,)``; zero by default.
 
     Raises:
-        ValueError: if the covariance is not a symmetric positive matrix, or the mean does not suit it.
+        ValueError: if the covariance is not a symmetric positive matrix, or the mean
+            does not suit it.
 
     Example:
         >>> Gaussian.standard(2).energy(torch.tensor([[1.0, 1.0]]))
@@ -27,14 +37,27 @@ class Gaussian(Potential):
     """
 
     def __init__(self, covariance: Tensor, mean: Tensor | None = None):
-        self.covariance, self._covariance = covariance, as_matrix(covariance, "covariance", positive=True)
+        self.covariance, self._covariance = (
+            covariance,
+            as_matrix(covariance, "covariance", positive=True),
+        )
         if not self._covariance.full:
-            raise ValueError("covariance must be a tensor (dim, dim); for a diagonal one pass torch.diag(variances)")
+            raise ValueError(
+                "covariance must be a tensor (dim, dim); for a diagonal one pass "
+                "torch.diag(variances)"
+            )
         self.dim = len(self.covariance)
-        self.mean = torch.zeros(self.dim, dtype=covariance.dtype, device=covariance.device) if mean is None else mean
+        self.mean = (
+            torch.zeros(self.dim, dtype=covariance.dtype, device=covariance.device)
+            if mean is None
+            else mean
+        )
         check_tensor("mean", self.mean, "...")
         if self.mean.shape != (self.dim,):
-            raise ValueError(f"mean has shape {tuple(self.mean.shape)}, but the covariance needs ({self.dim},)")
+            raise ValueError(
+                f"mean has shape {tuple(self.mean.shape)}, but the covariance needs "
+                f"({self.dim},)"
+            )
         check_dims(covariance=covariance, mean=self.mean[None])
         self.precision = self._covariance.inverse.value
 
@@ -46,8 +69,12 @@ class Gaussian(Potential):
         return cls(torch.eye(dim, dtype=dtype))
 
     @classmethod
-    def correlated(cls, correlation: float, dtype: torch.dtype = torch.float32) -> "Gaussian":
-        """Make the bivariate normal distribution with unit variances and the given correlation."""
+    def correlated(
+        cls, correlation: float, dtype: torch.dtype = torch.float32
+    ) -> "Gaussian":
+        """Make the bivariate normal distribution with unit variances and the given
+        correlation.
+        """
         check_number("correlation", correlation)
         return cls(torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=dtype))
 
@@ -68,12 +95,19 @@ class Gaussian(Potential):
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
         _check_draws(num_samples, generator)
-        noise = torch.randn(num_samples, self.dim, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
+        noise = torch.randn(
+            num_samples,
+            self.dim,
+            generator=generator,
+            dtype=self.mean.dtype,
+            device=self.mean.device,
+        )
         return self.mean + self._covariance.root @ noise
 
 
 class DoubleWell(Potential):
-    """The double well of Chen et al. (2014), Figure 1, in each coordinate: U(θ) = −2θ² + θ⁴, with minima at ±1.
+    """The double well of Chen et al. (2014), Figure 1, in each coordinate: U(θ) = −2θ²
+    + θ⁴, with minima at ±1.
 
     Example:
         >>> DoubleWell().energy(torch.tensor([[0.0], [1.0]]))
@@ -95,7 +129,8 @@ class DoubleWell(Potential):
 
 
 class Banana(Potential):
-    """A bent Gaussian (Haario, Saksman and Tamminen, 1999): θ₁ ~ N(0, σ²), θ₂ | θ₁ ~ N(b(θ₁² − σ²), 1).
+    """A bent Gaussian (Haario, Saksman and Tamminen, 1999): θ₁ ~ N(0, σ²), θ₂ | θ₁ ~
+    N(b(θ₁² − σ²), 1).
 
     Args:
         variance: σ², the variance of the first coordinate.
@@ -116,20 +151,27 @@ class Banana(Potential):
     def energy(self, position: Tensor) -> Tensor:
         """Compute θ₁²/2σ² + ½(θ₂ − b(θ₁² − σ²))²: ``(chains, 2)`` → ``(chains,)``."""
         first, second = position.unbind(-1)
-        return first**2 / (2 * self.variance) + 0.5 * (second - self.bend * (first**2 - self.variance)) ** 2
+        return (
+            first**2 / (2 * self.variance)
+            + 0.5 * (second - self.bend * (first**2 - self.variance)) ** 2
+        )
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, 2)``."""
         _check_draws(num_samples, generator)
-        first, second = torch.randn(2, num_samples, generator=generator, device=generator.device)
+        first, second = torch.randn(
+            2, num_samples, generator=generator, device=generator.device
+        )
         first = first * math.sqrt(self.variance)
         return torch.stack([first, second + self.bend * (first**2 - self.variance)], -1)
 
 
 class GaussianMixture(Potential):
-    """A mixture of Gaussians with equal weights and one variance: π(θ) ∝ Σₖ exp(−|θ − μₖ|²/2σ²).
+    """A mixture of Gaussians with equal weights and one variance: π(θ) ∝ Σₖ exp(−|θ −
+    μₖ|²/2σ²).
 
-    Without arguments, the 25 modes of Zhang et al. (2020): means on the grid {−4, −2, 0, 2, 4}², variance 0.03.
+    Without arguments, the 25 modes of Zhang et al. (2020): means on the grid {−4, −2,
+    0, 2, 4}², variance 0.03.
 
     Args:
         means: μ, a tensor ``(modes, dim)``.
@@ -150,21 +192,39 @@ class GaussianMixture(Potential):
         self.dim = means.shape[-1]
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute −log of the mixture's normalised density: ``(chains, dim)`` → ``(chains,)``."""
+        """Compute −log of the mixture's normalised density: ``(chains, dim)`` →
+        ``(chains,)``.
+        """
         square_distance = (position[:, None] - self.means).pow(2).sum(-1)
-        log_normaliser = math.log(len(self.means)) + 0.5 * self.dim * math.log(2 * math.pi * self.variance)
-        return log_normaliser - torch.logsumexp(-square_distance / (2 * self.variance), -1)
+        log_normaliser = math.log(len(self.means)) + 0.5 * self.dim * math.log(
+            2 * math.pi * self.variance
+        )
+        return log_normaliser - torch.logsumexp(
+            -square_distance / (2 * self.variance), -1
+        )
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
         _check_draws(num_samples, generator)
-        modes = torch.randint(len(self.means), (num_samples,), generator=generator, device=self.means.device)
-        noise = torch.randn(num_samples, self.dim, generator=generator, dtype=self.means.dtype, device=self.means.device)
+        modes = torch.randint(
+            len(self.means),
+            (num_samples,),
+            generator=generator,
+            device=self.means.device,
+        )
+        noise = torch.randn(
+            num_samples,
+            self.dim,
+            generator=generator,
+            dtype=self.means.dtype,
+            device=self.means.device,
+        )
         return self.means[modes] + math.sqrt(self.variance) * noise
 
 
 class Funnel(Potential):
-    """The funnel of Neal (2003): θ₁ ~ N(0, 9) and θᵢ | θ₁ ~ N(0, exp θ₁) for the other coordinates.
+    """The funnel of Neal (2003): θ₁ ~ N(0, 9) and θᵢ | θ₁ ~ N(0, exp θ₁) for the other
+    coordinates.
 
     Args:
         dim: number of coordinates, at least 2.
@@ -179,42 +239,63 @@ class Funnel(Potential):
         self.dim = dim
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute θ₁²/18 + ½(dim − 1)θ₁ + ½e^{−θ₁}Σθᵢ²: ``(chains, dim)`` → ``(chains,)``."""
+        """Compute θ₁²/18 + ½(dim − 1)θ₁ + ½e^{−θ₁}Σθᵢ²: ``(chains, dim)`` →
+        ``(chains,)``.
+        """
         neck, others = position[:, 0], position[:, 1:]
-        return neck**2 / 18 + 0.5 * (self.dim - 1) * neck + 0.5 * torch.exp(-neck) * others.pow(2).sum(-1)
+        return (
+            neck**2 / 18
+            + 0.5 * (self.dim - 1) * neck
+            + 0.5 * torch.exp(-neck) * others.pow(2).sum(-1)
+        )
 
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
         _check_draws(num_samples, generator)
-        samples = torch.randn(num_samples, self.dim, generator=generator, device=generator.device)
+        samples = torch.randn(
+            num_samples, self.dim, generator=generator, device=generator.device
+        )
         samples[:, 0] *= 3
         samples[:, 1:] *= torch.exp(0.5 * samples[:, :1])
         return samples
 
 
 class NoisyGradient(Potential):
-    """A potential whose gradient is seen through Gaussian noise: ∇Ũ(θ) = ∇U(θ) + N(0, V), Chen et al. (2014), eq. (6).
+    """A potential whose gradient is seen through Gaussian noise: ∇Ũ(θ) = ∇U(θ) + N(0,
+    V), Chen et al. (2014), eq. (6).
 
     Args:
         potential: the exact potential.
-        noise_variance: V, a **variance** (never a standard deviation): a number, a tensor ``(dim,)`` or ``(dim, dim)``.
+        noise_variance: V, a **variance** (never a standard deviation): a number, a
+            tensor ``(dim,)`` or ``(dim, dim)``.
 
     Raises:
-        ValueError: if the potential is a noisy one, or the variance is no covariance or has another number of coordinates.
+        ValueError: if the potential is a noisy one, or the variance is no covariance or
+            has another number of coordinates.
 
     Example:
         >>> noisy = NoisyGradient(DoubleWell(), noise_variance=4.0)
-        >>> noisy.stochastic_gradient(torch.zeros(3, 1), torch.Generator().manual_seed(0)).shape
+        >>> noisy.stochastic_gradient(
+        ...     torch.zeros(3, 1), torch.Generator().manual_seed(0)
+        ... ).shape
         torch.Size([3, 1])
     """
 
     def __init__(self, potential: Potential, noise_variance: float | Tensor):
         check_instance("potential", potential, Potential, "DoubleWell()")
-        if isinstance(potential, NoisyGradient) or getattr(potential, "batch_size", None) is not None:
+        if (
+            isinstance(potential, NoisyGradient)
+            or getattr(potential, "batch_size", None) is not None
+        ):
             raise ValueError(
-                "potential must be an exact one, but its gradient is noisy already, and this noise would take that one's place"
+                "potential must be an exact one, but its gradient is noisy already, "
+                "and this noise would take that one's place"
             )
-        self.potential, self.dim, self.noise_variance = potential, potential.dim, noise_variance
+        self.potential, self.dim, self.noise_variance = (
+            potential,
+            potential.dim,
+            noise_variance,
+        )
         self.noise_root = as_matrix(noise_variance, "noise_variance").root
         if self.dim is not None:
             check_dims(potential=torch.empty(self.dim), noise_variance=noise_variance)
@@ -231,21 +312,35 @@ class NoisyGradient(Potential):
         """Compute the exact energy and gradient."""
         return self.potential.energy_and_gradient(position)
 
-    def draw_noise(self, position: Tensor, generator: Generator, step: int, num_steps: int = 1) -> Tensor:
-        """Draw ω ~ N(0, I) for every chain in so many steps: ``(num_steps, chains, dim)``."""
+    def draw_noise(
+        self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
+    ) -> Tensor:
+        """Draw ω ~ N(0, I) for every chain in so many steps: ``(num_steps, chains,
+        dim)``.
+        """
         return normal_block(position, num_steps, generator)
 
     def gradient_given(self, position: Tensor, noise: Tensor) -> Tensor:
         """Compute ∇U(θ) + V^½ω, both ``(chains, dim)``."""
         return self.noise_root.add_product_(self.potential.gradient(position), noise)
 
-    def gradient_and_variance_given(self, position: Tensor, noise: Tensor, kind: Kind) -> tuple[Tensor, Tensor]:
+    def gradient_and_variance_given(
+        self, position: Tensor, noise: Tensor, kind: Kind
+    ) -> tuple[Tensor, Tensor]:
         """Compute ∇U(θ) + V^½ω, and V, which is known, in the shape of the kind."""
         full = Matrix(self.noise_variance).dense(position.shape[1]).to(position)
-        variance = {"scalar": full.diagonal().mean(0, keepdim=True), "diagonal": full.diagonal(), "full": full}[kind]
-        return self.gradient_given(position, noise), variance.expand(len(position), *variance.shape)
+        variance = {
+            "scalar": full.diagonal().mean(0, keepdim=True),
+            "diagonal": full.diagonal(),
+            "full": full,
+        }[kind]
+        return self.gradient_given(position, noise), variance.expand(
+            len(position), *variance.shape
+        )
 
 
 def _check_draws(num_samples: int, generator: Generator) -> None:
     check_count("num_samples", num_samples, at_least=0)
-    check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+    check_instance(
+        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
+    )

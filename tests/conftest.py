@@ -23,7 +23,16 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Where WITHOUT_SKIPS is set, a test that is skipped for want of Chromium or confinement fails."""
+    """Where WITHOUT_SKIPS is set, a test that is skipped for want of Chromium or
+    confinement fails.
+    """
     report = (yield).get_result()
-    if report.skipped and os.environ.get("WITHOUT_SKIPS") and any(word in str(report.longrepr) for word in ("Chromium", "confined")):
-        report.outcome, report.longrepr = "failed", f"skipped, with WITHOUT_SKIPS set: {report.longrepr}"
+    if (
+        report.skipped
+        and os.environ.get("WITHOUT_SKIPS")
+        and any(word in str(report.longrepr) for word in ("Chromium", "confined"))
+    ):
+        report.outcome, report.longrepr = (
+            "failed",
+            f"skipped, with WITHOUT_SKIPS set: {report.longrepr}",
+        )

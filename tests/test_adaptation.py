@@ -21,7 +21,13 @@ from sgmc.randomness import derived_seed
 from sgmc.splittings import Splitting
 from sgmc.targets import Gaussian
 from sgmc.tuning import adapt
-from sgmc.tuning.adaptation import DualAveraging, Moments, one_step_acceptance, reasonable_step_size, window_ends
+from sgmc.tuning.adaptation import (
+    DualAveraging,
+    Moments,
+    one_step_acceptance,
+    reasonable_step_size,
+    window_ends,
+)
 
 SCALES = torch.tensor([0.1, 1.0, 5.0], dtype=torch.float64)
 TARGET = Gaussian(torch.diag(SCALES**2), mean=SCALES)
@@ -31,29 +37,51 @@ TARGET = Gaussian(torch.diag(SCALES**2), mean=SCALES)
 @pytest.mark.parametrize("target_acceptance", [0.8, 0.9])
 def test_the_acceptance_and_the_scales_are_found(kernel, target_acceptance):
     start = torch.zeros(200, 3, dtype=torch.float64)
-    tuned, position = adapt(kernel, TARGET, start, num_steps=200, seed=1, target_acceptance=target_acceptance)
+    tuned, position = adapt(
+        kernel,
+        TARGET,
+        start,
+        num_steps=200,
+        seed=1,
+        target_acceptance=target_acceptance,
+    )
     assert type(tuned) is type(kernel) and position.shape == start.shape
-    # 200 chains over a window of 100 steps: the standard deviations are known to a few per cent.
+    # 200 chains over a window of 100 steps: the standard deviations are known to a few
+    # per cent.
     assert (tuned.mass.rsqrt() / SCALES - 1).abs().max() < 0.1
-    acceptance = sample(tuned, TARGET, position, num_samples=20, seed=2).statistics["acceptance"].mean()
+    acceptance = (
+        sample(tuned, TARGET, position, num_samples=20, seed=2)
+        .statistics["acceptance"]
+        .mean()
+    )
     assert abs(acceptance - target_acceptance) < 0.06
 
 
 def test_the_same_seed_gives_the_same_kernel():
     start = torch.zeros(3, 3, dtype=torch.float64)
-    first, second, other = (adapt(NUTS(1.0), TARGET, start, num_steps=40, seed=seed) for seed in (1, 1, 2))
-    assert first[0].step_size == second[0].step_size and torch.equal(first[0].mass, second[0].mass) and torch.equal(first[1], second[1])
+    first, second, other = (
+        adapt(NUTS(1.0), TARGET, start, num_steps=40, seed=seed) for seed in (1, 1, 2)
+    )
+    assert (
+        first[0].step_size == second[0].step_size
+        and torch.equal(first[0].mass, second[0].mass)
+        and torch.equal(first[1], second[1])
+    )
     assert first[0].step_size != other[0].step_size and (start == 0).all()
 
 
 def test_three_updates_of_dual_averaging_by_hand():
     """With t₀ = 10, γ = 0.05 and κ = 0.75 (Hoffman and Gelman, 2014, Section 3.2.1).
 
-    h̄ is (0.8 − 0.3)/11 = 1/22, then (11/22 + 0.8 − 0.9)/12 = 1/30, then (12/30 + 0.8 − 0.55)/13 = 1/20; ε is 5 exp(−20√t h̄).
-    """
+    h̄ is (0.8 − 0.3)/11 = 1/22, then (11/22 + 0.8 − 0.9)/12 = 1/30, then (12/30 + 0.8 −
+    0.55)/13 = 1/20; ε is 5 exp(−20√t h̄)."""
     averaging = DualAveraging(step_size=0.5, target=0.8)
     assert averaging.step_size == 0.5
-    logs = [math.log(5) - 10 / 11, math.log(5) - 2 * math.sqrt(2) / 3, math.log(5) - math.sqrt(3)]
+    logs = [
+        math.log(5) - 10 / 11,
+        math.log(5) - 2 * math.sqrt(2) / 3,
+        math.log(5) - math.sqrt(3),
+    ]
     averages = [logs[0]]  # the first step size is forgotten at once
     averages.append(2**-0.75 * logs[1] + (1 - 2**-0.75) * averages[0])
     averages.append(3**-0.75 * logs[2] + (1 - 3**-0.75) * averages[1])
@@ -67,13 +95,24 @@ def test_dual_averaging_finds_the_step_of_a_noisy_acceptance():
     generator = torch.Generator().manual_seed(0)
     averaging = DualAveraging(step_size=20.0, target=0.7)
     for _ in range(3_000):
-        averaging.update(min(1.0, max(0.0, math.exp(-averaging.step_size) + 0.1 * float(torch.randn((), generator=generator)))))
+        averaging.update(
+            min(
+                1.0,
+                max(
+                    0.0,
+                    math.exp(-averaging.step_size)
+                    + 0.1 * float(torch.randn((), generator=generator)),
+                ),
+            )
+        )
     assert averaging.average == pytest.approx(-math.log(0.7), rel=0.05)
 
 
 def searched(potential, position, mass, generator, start=1.0, over_chains=torch.mean):
     acceptance = one_step_acceptance(potential, position, mass, generator)
-    return reasonable_step_size(lambda step_size: over_chains(acceptance(step_size)), start)
+    return reasonable_step_size(
+        lambda step_size: over_chains(acceptance(step_size)), start
+    )
 
 
 def shrunk_variance(draws):
@@ -82,14 +121,19 @@ def shrunk_variance(draws):
 
 
 def test_moments_are_those_of_all_draws_of_the_chains_that_moved(generator):
-    draws = torch.randn(4, 7, 3, generator=generator, dtype=torch.float64) + 1000 * torch.arange(4.0)[:, None, None]
+    draws = (
+        torch.randn(4, 7, 3, generator=generator, dtype=torch.float64)
+        + 1000 * torch.arange(4.0)[:, None, None]
+    )
     draws[:, 2] = -1e6
     moments = Moments(draws[0])
     for draw in draws:
         moments.update(draw)
     moved = [0, 1, 3, 4, 5, 6]
     assert moments.moved().nonzero()[:, 0].tolist() == moved
-    torch.testing.assert_close(moments.variance(), shrunk_variance(draws[:, moved].flatten(0, 1)))
+    torch.testing.assert_close(
+        moments.variance(), shrunk_variance(draws[:, moved].flatten(0, 1))
+    )
 
 
 def test_where_no_chain_moved_all_of_them_count():
@@ -110,7 +154,9 @@ def test_windows_double_and_fill_the_middle(num_steps):
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_the_first_step_size_is_of_the_scale_of_the_target(scale, generator):
     target = Gaussian(torch.tensor([[scale**2]], dtype=torch.float64))
-    step_size = searched(target, target.exact_samples(100, generator), Matrix(1.0), generator)
+    step_size = searched(
+        target, target.exact_samples(100, generator), Matrix(1.0), generator
+    )
     assert 0.5 < step_size / scale < 4
 
 
@@ -125,7 +171,9 @@ class Info(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scripted(Kernel):
-    """A kernel that goes where a script tells it, accepts what a script tells it, and takes note of how it was tuned."""
+    """A kernel that goes where a script tells it, accepts what a script tells it, and
+    takes note of how it was tuned.
+    """
 
     step_size: float
     mass: float | Tensor
@@ -138,43 +186,76 @@ class Scripted(Kernel):
 
     def step(self, potential, state, generator):
         self.seen.append((self.step_size, Matrix(self.mass).value))
-        return State(self.script[state.time].clone(), state.time + 1), Info(self.acceptances[state.time])
+        return State(self.script[state.time].clone(), state.time + 1), Info(
+            self.acceptances[state.time]
+        )
 
 
 def script(num_steps, chains=4):
-    """Start far away, and come to where the variances are 1 and 9 in the course of the first tenth."""
+    """Start far away, and come to where the variances are 1 and 9 in the course of the
+    first tenth.
+    """
     generator = torch.Generator().manual_seed(5)
-    places = torch.randn(num_steps, chains, 2, generator=generator, dtype=torch.float64) * torch.tensor([1.0, 3.0], dtype=torch.float64)
+    places = torch.randn(
+        num_steps, chains, 2, generator=generator, dtype=torch.float64
+    ) * torch.tensor([1.0, 3.0], dtype=torch.float64)
     places[: num_steps // 10] += 1e6
-    places[num_steps - num_steps // 5 :] *= 100  # in the last fifth the mass is not looked at
-    return places, torch.rand(num_steps, chains, generator=generator, dtype=torch.float64)
+    # in the last fifth the mass is not looked at
+    places[num_steps - num_steps // 5 :] *= 100
+    return places, torch.rand(
+        num_steps, chains, generator=generator, dtype=torch.float64
+    )
 
 
 @pytest.mark.parametrize("num_steps", [100, 403])
 def test_every_step_of_a_warm_up_by_hand(num_steps):
     """The step size and the mass of each step, written out beside the schedule.
 
-    Draws of the first tenth, and those of earlier windows, do not enter the mass; the search for the step size starts anew with each mass,
-    and after the first half, from the average of the one before; what is returned is the average of the last search. Chain 2 accepts
-    nothing in the first steps, nor again in the second half: it leads as long as its averaged acceptance is less than an eighth, but
-    not in the second half.
-    """
+    Draws of the first tenth, and those of earlier windows, do not enter the mass; the
+    search for the step size starts anew with each mass, and after the first half, from
+    the average of the one before; what is returned is the average of the last search.
+    Chain 2 accepts nothing in the first steps, nor again in the second half: it leads
+    as long as its averaged acceptance is less than an eighth, but not in the second
+    half."""
     places, acceptances = script(num_steps)
-    acceptances[: num_steps // 20, 1] = acceptances[: num_steps // 5, 2] = acceptances[num_steps // 2 :, 2] = 0
-    potential, start, seed, seen = Gaussian.standard(2, torch.float64), torch.zeros(4, 2, dtype=torch.float64), 3, []
-    tuned, position = adapt(Scripted(7.0, 2.0, places, acceptances, seen), potential, start, num_steps, seed=seed, target_acceptance=0.5)
+    acceptances[: num_steps // 20, 1] = acceptances[: num_steps // 5, 2] = acceptances[
+        num_steps // 2 :, 2
+    ] = 0
+    potential, start, seed, seen = (
+        Gaussian.standard(2, torch.float64),
+        torch.zeros(4, 2, dtype=torch.float64),
+        3,
+        [],
+    )
+    tuned, position = adapt(
+        Scripted(7.0, 2.0, places, acceptances, seen),
+        potential,
+        start,
+        num_steps,
+        seed=seed,
+        target_acceptance=0.5,
+    )
     assert torch.equal(position, places[-1]) and len(seen) == num_steps
 
     generator = torch.Generator().manual_seed(derived_seed(seed, "warm-up"))
     mass, first = 2.0, num_steps // 10
-    one_step_acceptance(potential, start, Matrix(mass), generator)  # tells which chains are beyond help
-    averaging = DualAveraging(searched(potential, start, Matrix(mass), generator, over_chains=torch.amin), 0.5)
+    # tells which chains are beyond help
+    one_step_acceptance(potential, start, Matrix(mass), generator)
+    averaging = DualAveraging(
+        searched(potential, start, Matrix(mass), generator, over_chains=torch.amin), 0.5
+    )
     ends, recent, led = window_ends(num_steps), torch.zeros(4, dtype=torch.float64), []
     assert len(ends) > 1
     for step in range(1, num_steps + 1):
         step_size, used = seen[step - 1]
         assert step_size == pytest.approx(averaging.step_size, rel=1e-12)
-        torch.testing.assert_close(torch.as_tensor(used), torch.as_tensor(mass), check_dtype=False, rtol=1e-9, atol=0)
+        torch.testing.assert_close(
+            torch.as_tensor(used),
+            torch.as_tensor(mass),
+            check_dtype=False,
+            rtol=1e-9,
+            atol=0,
+        )
         recent = 0.9 * recent + 0.1 * acceptances[step - 1]
         if step <= num_steps // 2 and recent.min() < 0.5 / 4:
             led.append(int(recent.argmin()))
@@ -182,11 +263,22 @@ def test_every_step_of_a_warm_up_by_hand(num_steps):
         else:
             averaging.update(float(acceptances[step - 1].mean()))
         if step in ends:
-            mass, first = 1 / shrunk_variance(places[first:step].flatten(0, 1)), step  # steps first + 1 to this one
+            # steps first + 1 to this one
+            mass, first = 1 / shrunk_variance(places[first:step].flatten(0, 1)), step
         if step in (*ends, num_steps // 2):
-            averaging = DualAveraging(searched(potential, places[step - 1], Matrix(mass), generator, averaging.average), 0.5)
+            averaging = DualAveraging(
+                searched(
+                    potential,
+                    places[step - 1],
+                    Matrix(mass),
+                    generator,
+                    averaging.average,
+                ),
+                0.5,
+            )
     assert tuned.step_size == pytest.approx(averaging.average, rel=1e-12)
-    assert abs(averaging.average / averaging.step_size - 1) > 0.01  # the last step size is another number
+    # the last step size is another number
+    assert abs(averaging.average / averaging.step_size - 1) > 0.01
     assert len(set(led)) > 1 and num_steps // 10 < led.count(2) < num_steps // 2
     torch.testing.assert_close(tuned.mass, mass, rtol=1e-9, atol=0)
     assert (tuned.mass * torch.tensor([1.0, 9.0]) - 1).abs().max() < 0.5
@@ -194,11 +286,19 @@ def test_every_step_of_a_warm_up_by_hand(num_steps):
 
 def test_the_step_size_is_searched_from_the_average_of_the_search_before():
     """It is the start times a power of two."""
-    potential, generator = Gaussian.standard(1, torch.float64), torch.Generator().manual_seed(0)
+    potential, generator = (
+        Gaussian.standard(1, torch.float64),
+        torch.Generator().manual_seed(0),
+    )
     position = potential.exact_samples(100, generator)
     starts = (1.3, 1.3e-5, 1.3e5)
-    found = [searched(potential, position, Matrix(1.0), generator, start) for start in starts]
-    doublings = [math.log2(step_size / start) for step_size, start in zip(found, starts, strict=True)]
+    found = [
+        searched(potential, position, Matrix(1.0), generator, start) for start in starts
+    ]
+    doublings = [
+        math.log2(step_size / start)
+        for step_size, start in zip(found, starts, strict=True)
+    ]
     assert doublings == pytest.approx([round(each) for each in doublings], abs=1e-9)
     assert all(0.5 < step_size < 4 for step_size in found)
 
@@ -207,7 +307,9 @@ class Listening(Scripted):
     """What numbers the generator gives first, and which minibatches it stands for."""
 
     def init(self, potential, position, generator):
-        self.seen.append((generator.initial_seed(), torch.rand(3, generator=generator).tolist()))
+        self.seen.append(
+            (generator.initial_seed(), torch.rand(3, generator=generator).tolist())
+        )
         return State(position.clone(), 0)
 
 
@@ -219,19 +321,36 @@ def test_a_warm_up_does_not_replay_the_numbers_of_a_run_with_its_seed():
         adapt(kernel, Gaussian.standard(2, torch.float64), start, 20, seed=seed)
         sample(kernel, Gaussian.standard(2, torch.float64), start, 2, seed=seed)
     firsts = [each for each in heard if isinstance(each[1], list)]
-    assert len(firsts) == 6 and len({seed for seed, _ in firsts}) == 6 and len({tuple(numbers) for _, numbers in firsts}) == 6
+    assert (
+        len(firsts) == 6
+        and len({seed for seed, _ in firsts}) == 6
+        and len({tuple(numbers) for _, numbers in firsts}) == 6
+    )
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 2**64 - 1])
 def test_any_seed_will_do(seed):
     start = torch.zeros(2, 3, dtype=torch.float64)
-    tuned = [adapt(NUTS(1.0), TARGET, start, 20, seed=each)[0].step_size for each in (seed, seed, seed - 1)]
+    tuned = [
+        adapt(NUTS(1.0), TARGET, start, 20, seed=each)[0].step_size
+        for each in (seed, seed, seed - 1)
+    ]
     assert tuned[0] == tuned[1] != tuned[2]
 
 
-@pytest.mark.parametrize("mass", [2.0, torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64), torch.eye(3, dtype=torch.float64), Matrix(3.0)])
+@pytest.mark.parametrize(
+    "mass",
+    [
+        2.0,
+        torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64),
+        torch.eye(3, dtype=torch.float64),
+        Matrix(3.0),
+    ],
+)
 def test_the_mass_at_the_start_may_have_any_form_and_a_diagonal_comes_out(mass):
-    tuned, _ = adapt(HMC(1.0, 2, mass=mass), TARGET, torch.zeros(50, 3, dtype=torch.float64), 40)
+    tuned, _ = adapt(
+        HMC(1.0, 2, mass=mass), TARGET, torch.zeros(50, 3, dtype=torch.float64), 40
+    )
     assert tuned.mass.shape == (3,)
 
 
@@ -248,11 +367,23 @@ def stop_at(monkeypatch, kernel, step):
 
 
 @pytest.mark.parametrize(
-    "kernel", [NUTS(1.0), HMC(1.0, 3, jitter=0.5, mass=torch.full((3,), 2.0, dtype=torch.float64))], ids=["NUTS", "HMC"]
+    "kernel",
+    [
+        NUTS(1.0),
+        HMC(1.0, 3, jitter=0.5, mass=torch.full((3,), 2.0, dtype=torch.float64)),
+    ],
+    ids=["NUTS", "HMC"],
 )
-def test_a_warm_up_resumed_from_its_checkpoint_tunes_what_an_uninterrupted_one_tunes(kernel, tmp_path, monkeypatch):
-    """Bit for bit, whether stopped at first, within a window, at its end, or in the last fifth."""
-    file, settings = tmp_path / "warm_up.pt", dict(num_steps=60, seed=1, target_acceptance=0.7)
+def test_a_warm_up_resumed_from_its_checkpoint_tunes_what_an_uninterrupted_one_tunes(
+    kernel, tmp_path, monkeypatch
+):
+    """Bit for bit, whether stopped at first, within a window, at its end, or in the
+    last fifth.
+    """
+    file, settings = (
+        tmp_path / "warm_up.pt",
+        dict(num_steps=60, seed=1, target_acceptance=0.7),
+    )
     start = torch.zeros(5, 3, dtype=torch.float64)
     assert window_ends(60)[0] == 11
     whole, position = adapt(kernel, TARGET, start, **settings)
@@ -261,11 +392,17 @@ def test_a_warm_up_resumed_from_its_checkpoint_tunes_what_an_uninterrupted_one_t
         done += left
         with monkeypatch.context() as patch:
             stop_at(patch, kernel, left)
-            with pytest.warns(UserWarning, match=f"interrupted after {done} of 60 steps"):
+            with pytest.warns(
+                UserWarning, match=f"interrupted after {done} of 60 steps"
+            ):
                 part, _ = adapt(kernel, TARGET, start, checkpoint=file, **settings)
         assert part.step_size != whole.step_size
     tuned, end = adapt(kernel, TARGET, start, checkpoint=file, **settings)
-    assert tuned.step_size == whole.step_size and torch.equal(tuned.mass, whole.mass) and torch.equal(end, position)
+    assert (
+        tuned.step_size == whole.step_size
+        and torch.equal(tuned.mass, whole.mass)
+        and torch.equal(end, position)
+    )
     again, end = adapt(kernel, TARGET, start, checkpoint=file, **settings)
     assert again.step_size == whole.step_size and torch.equal(end, position)
 
@@ -274,34 +411,61 @@ def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
     file, start = tmp_path / "warm_up.pt", torch.zeros(5, 3, dtype=torch.float64)
     adapt(NUTS(1.0), TARGET, start, 20, checkpoint=file)
     others = {
-        "kernel": lambda: adapt(NUTS(1.0, max_depth=5), TARGET, start, 20, checkpoint=file),
-        "potential": lambda: adapt(NUTS(1.0), Gaussian.standard(3, torch.float64), start, 20, checkpoint=file),
+        "kernel": lambda: adapt(
+            NUTS(1.0, max_depth=5), TARGET, start, 20, checkpoint=file
+        ),
+        "potential": lambda: adapt(
+            NUTS(1.0), Gaussian.standard(3, torch.float64), start, 20, checkpoint=file
+        ),
         "start": lambda: adapt(NUTS(1.0), TARGET, start + 1, 20, checkpoint=file),
         "num_steps": lambda: adapt(NUTS(1.0), TARGET, start, 21, checkpoint=file),
         "seed": lambda: adapt(NUTS(1.0), TARGET, start, 20, seed=1, checkpoint=file),
-        "target": lambda: adapt(NUTS(1.0), TARGET, start, 20, target_acceptance=0.9, checkpoint=file),
+        "target": lambda: adapt(
+            NUTS(1.0), TARGET, start, 20, target_acceptance=0.9, checkpoint=file
+        ),
         "warm_up, .*": lambda: sample(NUTS(1.0), TARGET, start, 20, checkpoint=file),
     }
     for name, other in others.items():
-        with pytest.raises(CheckpointError, match=f"belongs to a run with another {name}"):
+        with pytest.raises(
+            CheckpointError, match=f"belongs to a run with another {name}"
+        ):
             other()
 
 
 def test_kernels_without_acceptance_and_bad_arguments_are_refused():
     start = torch.zeros(2, 3, dtype=torch.float64)
-    with pytest.raises(ValueError, match=r"SGHMC has no acceptance to adapt by: give a kernel like NUTS or HMC"):
+    with pytest.raises(
+        ValueError,
+        match=r"SGHMC has no acceptance to adapt by: give a kernel like NUTS or HMC",
+    ):
         adapt(SGHMC(0.1, 1.0), TARGET, start, num_steps=100)
-    with pytest.raises(ValueError, match=r"Splitting has no step_size and mass to adapt: give a kernel like NUTS or HMC"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"Splitting has no step_size and mass to adapt: give a kernel like NUTS "
+            r"or HMC"
+        ),
+    ):
         adapt(Splitting(baoab(0.1, 1.0)), TARGET, start, num_steps=100)
-    with pytest.raises(ValueError, match=r"num_steps must be a whole number of at least 20, but it is 10"):
+    with pytest.raises(
+        ValueError,
+        match=r"num_steps must be a whole number of at least 20, but it is 10",
+    ):
         adapt(NUTS(0.1), TARGET, start, num_steps=10)
-    with pytest.raises(ValueError, match=r"target_acceptance must lie between 0 and 1, but it is 1.0"):
+    with pytest.raises(
+        ValueError, match=r"target_acceptance must lie between 0 and 1, but it is 1.0"
+    ):
         adapt(NUTS(0.1), TARGET, start, num_steps=100, target_acceptance=1.0)
     with pytest.raises(ValueError, match=r"position must be a floating-point tensor"):
         adapt(NUTS(0.1), TARGET, torch.zeros(3), num_steps=100)
-    with pytest.raises(ValueError, match=r"position has 2 coordinates, but the potential has dim = 3"):
+    with pytest.raises(
+        ValueError, match=r"position has 2 coordinates, but the potential has dim = 3"
+    ):
         adapt(NUTS(0.1), TARGET, torch.zeros(2, 2), num_steps=100)
-    with pytest.raises(ValueError, match=r"kernel must be an object with init, step and diagnose, .* but it is NUTS"):
+    with pytest.raises(
+        ValueError,
+        match=r"kernel must be an object with init, step and diagnose, .* but it is NUTS",
+    ):
         adapt(NUTS, TARGET, start, num_steps=100)
 
 
@@ -309,31 +473,47 @@ def test_kernels_without_acceptance_and_bad_arguments_are_refused():
 
 
 class Regression(Potential):
-    """y ~ N(β₁ + β₂x, σ²) by its sufficient statistics, with flat priors of β and log σ: far from the mode it is steep."""
+    """y ~ N(β₁ + β₂x, σ²) by its sufficient statistics, with flat priors of β and log
+    σ: far from the mode it is steep.
+    """
 
     dim = 3
 
     def __init__(self):
         x = torch.linspace(70, 140, 434, dtype=torch.float64)
-        y = 26 + 0.6 * x + 18 * torch.randn(434, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        y = (
+            26
+            + 0.6 * x
+            + 18
+            * torch.randn(
+                434, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+            )
+        )
         rows = torch.stack([torch.ones_like(x), x], 1)
         self.squares, self.products, self.total = rows.T @ rows, rows.T @ y, y @ y
 
     def energy(self, position):
         slopes, log_scale = position[:, :2], position[:, 2]
-        residuals = self.total - 2 * slopes @ self.products + ((slopes @ self.squares) * slopes).sum(-1)
+        residuals = (
+            self.total
+            - 2 * slopes @ self.products
+            + ((slopes @ self.squares) * slopes).sum(-1)
+        )
         return 434 * log_scale + 0.5 * residuals * (-2 * log_scale).exp()
 
 
 @pytest.mark.slow
 def test_a_chain_that_needs_smaller_steps_at_first_is_not_left_behind():
-    """Eight chains near the mode would outvote one at σ = e⁻², where the energy is 10⁸ and the steps that suit are a thousandth of theirs.
+    """Eight chains near the mode would outvote one at σ = e⁻², where the energy is 10⁸
+    and the steps that suit are a thousandth of theirs.
 
-    It must come to where the others are: their energies are χ² with 3 degrees of freedom above the least, over 40 once in 10⁸.
-    """
+    It must come to where the others are: their energies are χ² with 3 degrees of
+    freedom above the least, over 40 once in 10⁸."""
     potential = Regression()
     mode = torch.linalg.solve(potential.squares, potential.products)
-    start = torch.cat([mode, torch.tensor([math.log(18.0)], dtype=torch.float64)]).repeat(9, 1)
+    start = torch.cat(
+        [mode, torch.tensor([math.log(18.0)], dtype=torch.float64)]
+    ).repeat(9, 1)
     start[4] = torch.tensor([1.0, -1.0, -2.0], dtype=torch.float64)
     assert potential.energy(start)[4] > 1e8
     _, position = adapt(NUTS(1.0), potential, start, num_steps=100, seed=1)
@@ -341,32 +521,62 @@ def test_a_chain_that_needs_smaller_steps_at_first_is_not_left_behind():
 
 
 class Pit(Potential):
-    """A Gaussian, with a point far away in which a chain is caught: anywhere near the energy is infinite."""
+    """A Gaussian, with a point far away in which a chain is caught: anywhere near the
+    energy is infinite.
+    """
 
     dim = 3
 
     def energy(self, position):
         caught = torch.where((position == 2_000).all(-1), 0.0, math.inf)
-        return torch.where(position.abs().amax(-1) < 1_000, TARGET.energy(position), caught)
+        return torch.where(
+            position.abs().amax(-1) < 1_000, TARGET.energy(position), caught
+        )
 
 
 def test_a_chain_for_which_no_step_is_small_enough_is_named_and_does_not_spoil_the_others():
     potential = Pit()
     start = torch.zeros(200, 3, dtype=torch.float64)
     start[7] = 2_000
-    with pytest.warns(UserWarning, match="^chain 7 did not move in the last 40 steps of the warm-up.*start elsewhere") as caught:
+    with pytest.warns(
+        UserWarning,
+        match=(
+            "^chain 7 did not move in the last 40 steps of the warm-up.*start elsewhere"
+        ),
+    ) as caught:
         tuned, position = adapt(NUTS(1.0), potential, start, num_steps=200, seed=1)
     assert [each.filename for each in caught] == [__file__]
     assert (position[7] == 2_000).all() and position[:7].abs().max() < 100
     assert (tuned.mass.rsqrt() / SCALES - 1).abs().max() < 0.1
     others = torch.arange(200) != 7
-    assert abs(sample(tuned, TARGET, position[others], num_samples=20, seed=2).statistics["acceptance"].mean() - 0.8) < 0.06
+    assert (
+        abs(
+            sample(tuned, TARGET, position[others], num_samples=20, seed=2)
+            .statistics["acceptance"]
+            .mean()
+            - 0.8
+        )
+        < 0.06
+    )
 
 
 def test_a_kernel_that_accepts_everything_is_refused_when_its_step_is_out_of_all_bounds():
-    kernel = Scripted(1.0, 1.0, torch.rand(200, 4, 2, dtype=torch.float64), torch.ones(200, 4), [])
-    with pytest.raises(ValueError, match=r"the step_size has grown to 1e12, and the acceptance is still above target_acceptance = 0\.8"):
-        adapt(kernel, Gaussian.standard(2, torch.float64), torch.zeros(4, 2, dtype=torch.float64), 200)
+    kernel = Scripted(
+        1.0, 1.0, torch.rand(200, 4, 2, dtype=torch.float64), torch.ones(200, 4), []
+    )
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"the step_size has grown to 1e12, and the acceptance is still above "
+            r"target_acceptance = 0\.8"
+        ),
+    ):
+        adapt(
+            kernel,
+            Gaussian.standard(2, torch.float64),
+            torch.zeros(4, 2, dtype=torch.float64),
+            200,
+        )
 
 
 def test_no_step_is_smaller_than_can_be_used():
@@ -379,7 +589,11 @@ def test_no_step_is_smaller_than_can_be_used():
 # Stops
 
 
-@pytest.mark.parametrize("stop", [lambda: signal.raise_signal(signal.SIGINT), None], ids=["after a step", "within a step"])
+@pytest.mark.parametrize(
+    "stop",
+    [lambda: signal.raise_signal(signal.SIGINT), None],
+    ids=["after a step", "within a step"],
+)
 def test_ctrl_c_keeps_what_was_tuned(stop):
     class Stopped(Gaussian):
         left = 200
@@ -393,12 +607,16 @@ def test_ctrl_c_keeps_what_was_tuned(stop):
             return super().gradient(position)
 
     with pytest.warns(UserWarning, match=r"interrupted after \d+ of 100 steps"):
-        kernel, position = adapt(NUTS(1.0), Stopped(torch.eye(2)), torch.zeros(2, 2), num_steps=100)
+        kernel, position = adapt(
+            NUTS(1.0), Stopped(torch.eye(2)), torch.zeros(2, 2), num_steps=100
+        )
     assert 0.01 < kernel.step_size < 10 and position.shape == (2, 2)
 
 
 class Hole(Potential):
-    """An energy of zero at the origin and high everywhere else, which the gradient does not know: no step is small enough."""
+    """An energy of zero at the origin and high everywhere else, which the gradient does
+    not know: no step is small enough.
+    """
 
     dim = 1
 
@@ -419,14 +637,18 @@ class Plain(Hole):
         return torch.zeros_like(position)
 
 
-@pytest.mark.parametrize("potential", [Hole(), Plain()], ids=lambda potential: type(potential).__name__)
+@pytest.mark.parametrize(
+    "potential", [Hole(), Plain()], ids=lambda potential: type(potential).__name__
+)
 def test_a_gradient_that_contradicts_the_energy_is_told(potential):
     with pytest.raises(ValueError, match=r"no step size between .* its gradient"):
         adapt(NUTS(1.0), potential, torch.zeros(5, 1), num_steps=20)
 
 
 def test_the_first_step_size_crosses_one_half_of_the_mean_acceptance(generator):
-    """The mean over chains, with the mass given, the leapfrog step being written out."""
+    """The mean over chains, with the mass given, the leapfrog step being written
+    out.
+    """
     potential = Gaussian.standard(1, torch.float64)
     position = potential.exact_samples(200, generator)
     state = generator.get_state()

@@ -1,4 +1,6 @@
-"""Checkpoints: what is told apart by its content and what is not, and files that are whole or refused."""
+"""Checkpoints: what is told apart by its content and what is not, and files that are
+whole or refused.
+"""
 
 import cmath
 import collections
@@ -198,14 +200,26 @@ def large(change=None):
 
 def with_global(value):
     """Make a function that reads a global of its module, which has the given value."""
-    names = {"LIMIT": value, "__name__": "a_module_of_the_users", "__builtins__": __builtins__}
+    names = {
+        "LIMIT": value,
+        "__name__": "a_module_of_the_users",
+        "__builtins__": __builtins__,
+    }
     exec("def function(position):\n    return position * LIMIT", names)
     return names["function"]
 
 
 def with_inner_global(value):
-    names = {"LIMIT": value, "__name__": "a_module_of_the_users", "__builtins__": __builtins__}
-    exec("def function(position):\n    return [(lambda x: x * LIMIT)(part) for part in position]", names)
+    names = {
+        "LIMIT": value,
+        "__name__": "a_module_of_the_users",
+        "__builtins__": __builtins__,
+    }
+    exec(
+        "def function(position):\n    return [(lambda x: x * LIMIT)(part) for part in "
+        "position]",
+        names,
+    )
     return names["function"]
 
 
@@ -213,7 +227,11 @@ def user_module(value):
     """Make a module of the user's, and a function that calls what is in it."""
     module = types.ModuleType("models_of_the_user")
     exec(f"SCALE = {value}\ndef density(x):\n    return x * SCALE", vars(module))
-    names = {"models": module, "__name__": "another_module_of_the_user", "__builtins__": __builtins__}
+    names = {
+        "models": module,
+        "__name__": "another_module_of_the_user",
+        "__builtins__": __builtins__,
+    }
     exec("def function(position):\n    return models.density(position)", names)
     return names["function"]
 
@@ -236,11 +254,17 @@ PAIRS = {
     "nothing and no list": (None, []),
     "dictionaries in dictionaries": ({"a": {"b": 2}}, {"a": {}, "b": 2}),
     "keys": ({"a": 1}, {"b": 1}),
-    "the order of keys, which for layers is that of their use": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    "the order of keys, which for layers is that of their use": (
+        {"a": 1, "b": 2},
+        {"b": 2, "a": 1},
+    ),
     "sets": ({1, 2}, {1, 3}),
     "slices": (slice(1), slice(2)),
     "paths": (Path("a"), Path("b")),
-    "default dictionaries": (collections.defaultdict(int, a=1), collections.defaultdict(int, a=2)),
+    "default dictionaries": (
+        collections.defaultdict(int, a=1),
+        collections.defaultdict(int, a=2),
+    ),
     "deques": (collections.deque([1]), collections.deque([2])),
     "named tuples": (Point(1.0), Point(2.0)),
     "the names of named tuples": (Point(1.0), Colour(1.0)),
@@ -250,7 +274,10 @@ PAIRS = {
     "shapes": (torch.zeros(2, 3), torch.zeros(3, 2)),
     "dtypes": (torch.zeros(2), torch.zeros(2, dtype=torch.int32)),
     "signs of zero": (torch.tensor(0.0), torch.tensor(-0.0)),
-    "arrays": (np.arange(6_000), np.where(np.arange(6_000) == 4_000, 1, np.arange(6_000))),
+    "arrays": (
+        np.arange(6_000),
+        np.where(np.arange(6_000) == 4_000, 1, np.arange(6_000)),
+    ),
     "arrays of objects": (np.array([1, None]), np.array([2, None])),
     "numbers of numpy": (np.float64(1.0), np.float32(1.0)),
     "generators": (torch.Generator().manual_seed(0), torch.Generator().manual_seed(1)),
@@ -262,19 +289,37 @@ PAIRS = {
     "constants of lambdas": (lambda x: 1.0 * x, lambda x: 2.0 * x),
     "operations": (lambda x: x.sum(), lambda x: x.mean()),
     "places of a tensor": (lambda x: x[..., 0], lambda x: x[..., 1]),
-    "orders of arguments": (compiled_code("lambda x, y: x - y"), compiled_code("lambda y, x: x - y")),
-    "names of arguments": (compiled_code("lambda x, y: x - y"), compiled_code("lambda y, x: y - x")),
+    "orders of arguments": (
+        compiled_code("lambda x, y: x - y"),
+        compiled_code("lambda y, x: x - y"),
+    ),
+    "names of arguments": (
+        compiled_code("lambda x, y: x - y"),
+        compiled_code("lambda y, x: y - x"),
+    ),
     "defaults": (with_default(1.0), with_default(2.0)),
     "defaults by keyword": (with_keyword(1.0), with_keyword(2.0)),
     "attributes of functions": (with_attribute(1.0), with_attribute(2.0)),
     "globals": (with_global(1.0), with_global(2.0)),
-    "globals that an inner function reads": (with_inner_global(1.0), with_inner_global(2.0)),
+    "globals that an inner function reads": (
+        with_inner_global(1.0),
+        with_inner_global(2.0),
+    ),
     "globals that are tensors": (with_global(large()), with_global(large(5))),
     "globals that are functions": (with_global(scaled(1.0)), with_global(scaled(2.0))),
     "modules of the user's own": (user_module(1.0), user_module(2.0)),
-    "arguments of partials": (functools.partial(math.pow, 1.0), functools.partial(math.pow, 2.0)),
-    "keywords of partials": (functools.partial(scaled, scale=1.0), functools.partial(scaled, scale=2.0)),
-    "functions of partials": (functools.partial(scaled(1.0), 1), functools.partial(scaled(2.0), 1)),
+    "arguments of partials": (
+        functools.partial(math.pow, 1.0),
+        functools.partial(math.pow, 2.0),
+    ),
+    "keywords of partials": (
+        functools.partial(scaled, scale=1.0),
+        functools.partial(scaled, scale=2.0),
+    ),
+    "functions of partials": (
+        functools.partial(scaled(1.0), 1),
+        functools.partial(scaled(2.0), 1),
+    ),
     "functions that are kept": (cached(1.0), cached(2.0)),
     "functions that are wrapped": (wrapped(1.0), wrapped(2.0)),
     "functions of PyTorch": (torch.abs, torch.sin),
@@ -285,19 +330,37 @@ PAIRS = {
     "methods of lists": ([1].index, [2].index),
     # objects
     "state": (Scaled(1.0), Scaled(2.0)),
-    "bound methods of objects with other state": (Scaled(1.0).method, Scaled(2.0).method),
+    "bound methods of objects with other state": (
+        Scaled(1.0).method,
+        Scaled(2.0).method,
+    ),
     "slots": (WithSlots(1.0), WithSlots(2.0)),
     "slots below": (BelowSlots(1.0), BelowSlots(2.0)),
     "data classes": (Setting(1.0), Setting(2.0)),
     "parts that know their owner": (Owner(1.0), Owner(2.0)),
     "code of methods": (made_class(1.0)(), made_class(2.0)()),
-    "code of methods that nothing seems to call": (made_class(1.0)(), made_class(1.0, other=2)()),
+    "code of methods that nothing seems to call": (
+        made_class(1.0)(),
+        made_class(1.0, other=2)(),
+    ),
     "classes": (made_class(1.0), made_class(2.0)),
-    "objects that a function makes": (with_global(made_class(1.0)), with_global(made_class(2.0))),
+    "objects that a function makes": (
+        with_global(made_class(1.0)),
+        with_global(made_class(2.0)),
+    ),
     "constants of classes": (class_with(scale=1.0)(), class_with(scale=2.0)()),
-    "properties": (class_with(scale=property(scaled(1.0)))(), class_with(scale=property(scaled(2.0)))()),
-    "static methods": (class_with(scale=staticmethod(scaled(1.0)))(), class_with(scale=staticmethod(scaled(2.0)))()),
-    "class methods": (class_with(scale=classmethod(scaled(1.0)))(), class_with(scale=classmethod(scaled(2.0)))()),
+    "properties": (
+        class_with(scale=property(scaled(1.0)))(),
+        class_with(scale=property(scaled(2.0)))(),
+    ),
+    "static methods": (
+        class_with(scale=staticmethod(scaled(1.0)))(),
+        class_with(scale=staticmethod(scaled(2.0)))(),
+    ),
+    "class methods": (
+        class_with(scale=classmethod(scaled(1.0)))(),
+        class_with(scale=classmethod(scaled(2.0)))(),
+    ),
     "derived values": (
         class_with(scale=functools.cached_property(scaled(1.0)))(),
         class_with(scale=functools.cached_property(scaled(2.0)))(),
@@ -309,10 +372,16 @@ PAIRS = {
     # networks
     "parameters": (Module(), Module(weight=1.0)),
     "buffers": (Module(), Module(buffer=1.0)),
-    "buffers that are not persistent": (Module(persistent=False), Module(buffer=1.0, persistent=False)),
+    "buffers that are not persistent": (
+        Module(persistent=False),
+        Module(buffer=1.0, persistent=False),
+    ),
     "attributes of networks": (Module(), Module(scale=2.0)),
     "training and evaluation": (Module(), Module().eval()),
-    "training of a layer": (nn.Sequential(nn.Dropout(), nn.Dropout()), nn.Sequential(nn.Dropout().eval(), nn.Dropout())),
+    "training of a layer": (
+        nn.Sequential(nn.Dropout(), nn.Dropout()),
+        nn.Sequential(nn.Dropout().eval(), nn.Dropout()),
+    ),
     "layers": (nn.Sequential(nn.Tanh()), nn.Sequential(nn.ReLU())),
     "orders of layers": (
         nn.Sequential(collections.OrderedDict(a=nn.Tanh(), b=nn.ReLU())),
@@ -322,12 +391,24 @@ PAIRS = {
     "step sizes": (SGHMC(0.1, 1.0), SGHMC(0.1000001, 1.0)),
     "kernels": (HMC(0.1, 3), NUTS(0.1)),
     "masses": (HMC(0.1, 3, mass=large() + 1), HMC(0.1, 3, mass=large(5_999) + 1)),
-    "the constant of a schedule": (SGLD(lambda t: 0.1 / (1 + t)), SGLD(lambda t: 0.1 / (2 + t))),
-    "schedules of SGHMC": (SGHMC(lambda t: 0.1 / (1 + t), 1.0), SGHMC(lambda t: 0.1 / (2 + t), 1.0)),
+    "the constant of a schedule": (
+        SGLD(lambda t: 0.1 / (1 + t)),
+        SGLD(lambda t: 0.1 / (2 + t)),
+    ),
+    "schedules of SGHMC": (
+        SGHMC(lambda t: 0.1 / (1 + t), 1.0),
+        SGHMC(lambda t: 0.1 / (2 + t), 1.0),
+    ),
     "the closure of a schedule": (SGLD(falling(0.1)), SGLD(falling(0.2))),
-    "online estimates": (SGHMC(0.1, 1.0, OnlineNoise()), SGHMC(0.1, 1.0, OnlineNoise(averaging=0.5))),
+    "online estimates": (
+        SGHMC(0.1, 1.0, OnlineNoise()),
+        SGHMC(0.1, 1.0, OnlineNoise(averaging=0.5)),
+    ),
     "inner kernels": (Gibbs(SGHMC(0.1, 1.0)), Gibbs(SGHMC(0.2, 1.0))),
-    "what makes inner kernels": (Cyclical(lambda rate: SGLD(rate), 0.1, 9), Cyclical(lambda rate: SGLD(rate / 2), 0.1, 9)),
+    "what makes inner kernels": (
+        Cyclical(lambda rate: SGLD(rate), 0.1, 9),
+        Cyclical(lambda rate: SGLD(rate / 2), 0.1, 9),
+    ),
     "flows": (Splitting(baoab(0.1, 1.0)), Splitting(baoab(0.1, 2.0))),
     "compiled or not": (SGHMC(0.1, 1.0), SGHMC(0.1, 1.0, compiled=True)),
     "noise": (NoisyGradient(DoubleWell(), 4.0), NoisyGradient(DoubleWell(), 4.1)),
@@ -342,7 +423,9 @@ PAIRS = {
 def test_what_differs_is_told_apart(name):
     first, second = PAIRS[name]
     assert fingerprint(first) != fingerprint(second)
-    assert fingerprint(first) == fingerprint(first) and fingerprint(second) == fingerprint(second)
+    assert fingerprint(first) == fingerprint(first) and fingerprint(
+        second
+    ) == fingerprint(second)
     within = [fingerprint({"settings": [1, (thing, 2)]}) for thing in (first, second)]
     assert within[0] != within[1]
 
@@ -366,7 +449,13 @@ def test_posteriors_are_told_apart_by_all_that_they_depend_on():
 
     def network(seed=0, targets=0, variance=1.0, **settings):
         torch.manual_seed(seed)
-        return NetworkPosterior(nn.Sequential(nn.Linear(2, 3)), torch.ones(7, 2), torch.arange(7) % (3 - targets), variance, **settings)
+        return NetworkPosterior(
+            nn.Sequential(nn.Linear(2, 3)),
+            torch.ones(7, 2),
+            torch.arange(7) % (3 - targets),
+            variance,
+            **settings,
+        )
 
     with torch.random.fork_rng():
         different = [
@@ -389,8 +478,16 @@ def test_posteriors_are_told_apart_by_all_that_they_depend_on():
         ]
         seen = [fingerprint(each) for each in different]
         assert len(set(seen)) == len(different)
-        assert fingerprint(network(seed=1)) == fingerprint(network())  # what the module happened to hold is not used
-        again = [fingerprint(each) for each in (posterior(), network(), control_variates(posterior(), torch.ones(1)))]
+        # what the module happened to hold is not used
+        assert fingerprint(network(seed=1)) == fingerprint(network())
+        again = [
+            fingerprint(each)
+            for each in (
+                posterior(),
+                network(),
+                control_variates(posterior(), torch.ones(1)),
+            )
+        ]
     assert again == [seen[0], seen[8], seen[7]]
 
 
@@ -437,15 +534,24 @@ def zero(module):
 def test_equal_content_is_the_same_whoever_holds_it(name):
     first, second = same()[name], same()[name]
     assert fingerprint(first) == fingerprint(second)
-    assert fingerprint([first, first]) == fingerprint([first, second])  # whether once or twice in memory
+    # whether once or twice in memory
+    assert fingerprint([first, first]) == fingerprint([first, second])
     assert fingerprint((first, 1, [second])) == fingerprint((second, 1, [second]))
 
 
 def test_equal_content_is_the_same_in_another_process():
     """With another seed of the hashes of words."""
-    root, seed = Path(__file__).parents[1], "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    root, seed = (
+        Path(__file__).parents[1],
+        "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
+    )
     said = subprocess.run(
-        [sys.executable, "-c", "from tests import test_checkpoints as here; print(here.all_fingerprints())"],
+        [
+            sys.executable,
+            "-c",
+            "from tests import test_checkpoints as here; "
+            "print(here.all_fingerprints())",
+        ],
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
         cwd=root,
         stdout=subprocess.PIPE,
@@ -469,7 +575,9 @@ def test_what_is_only_derived_does_not_count():
         lambda: Cyclical(SGLD, 0.01, 9),
     ):
         used, fresh = make(), make()
-        state = used.init(DoubleWell(2), torch.zeros(1, 2), torch.Generator().manual_seed(0))
+        state = used.init(
+            DoubleWell(2), torch.zeros(1, 2), torch.Generator().manual_seed(0)
+        )
         used.step(DoubleWell(2), state, torch.Generator().manual_seed(0))
         assert fingerprint(used) == fingerprint(fresh), type(used).__name__
 
@@ -491,19 +599,30 @@ def test_a_run_does_not_change_what_it_depends_on():
 
 
 def test_globals_count_that_are_read_and_no_others():
-    """A global that shares its name with an attribute, or with a variable of the function's own, is not read."""
-    source = "def function(position):\n    limit = position.scale\n    return limit * position"
-    names = [{"scale": value, "limit": value, "__name__": "a_module"} for value in (1.0, 2.0)]
+    """A global that shares its name with an attribute, or with a variable of the
+    function's own, is not read.
+    """
+    source = (
+        "def function(position):\n    limit = position.scale\n    return limit * "
+        "position"
+    )
+    names = [
+        {"scale": value, "limit": value, "__name__": "a_module"} for value in (1.0, 2.0)
+    ]
     for each in names:
         exec(source, each)
     assert fingerprint(names[0]["function"]) == fingerprint(names[1]["function"])
 
 
 def test_what_many_functions_share_is_hashed_once():
-    """Forty functions, each of which calls the two before: by their paths there would be a hundred million of them."""
+    """Forty functions, each of which calls the two before: by their paths there would
+    be a hundred million of them.
+    """
     names = {"__name__": "a_module", "f0": scaled(1.0), "f1": scaled(2.0)}
     for number in range(2, 42):
-        exec(f"def f{number}(x):\n    return f{number - 1}(x) + f{number - 2}(x)", names)
+        exec(
+            f"def f{number}(x):\n    return f{number - 1}(x) + f{number - 2}(x)", names
+        )
     first = fingerprint(names["f41"])
     names["f0"] = scaled(3.0)
     assert fingerprint(names["f41"]) != first
@@ -532,8 +651,18 @@ UNTELLABLE = {
 @pytest.mark.parametrize("kind", UNTELLABLE)
 def test_what_cannot_be_told_is_refused_with_its_name(kind):
     thing = UNTELLABLE[kind]()
-    message = f"potential holds a {kind}, of which a checkpoint cannot tell whether it is the same in another run: put plain values"
-    for holder in (thing, {"a": [thing]}, Scaled(thing), scaled(thing), functools.partial(scaled, thing), with_global(thing)):
+    message = (
+        f"potential holds a {kind}, of which a checkpoint cannot tell whether it is "
+        "the same in another run: put plain values"
+    )
+    for holder in (
+        thing,
+        {"a": [thing]},
+        Scaled(thing),
+        scaled(thing),
+        functools.partial(scaled, thing),
+        with_global(thing),
+    ):
         with pytest.raises(ValueError, match=message):
             fingerprint(holder, "potential")
 
@@ -544,7 +673,9 @@ def test_a_module_of_the_users_own_is_its_file(tmp_path, monkeypatch):
     import density_of_the_user as module
 
     first = fingerprint(scaled(module))
-    (tmp_path / "density_of_the_user.py").write_text("def density(x):\n    return 2 * x\n")
+    (tmp_path / "density_of_the_user.py").write_text(
+        "def density(x):\n    return 2 * x\n"
+    )
     assert fingerprint(scaled(module)) != first
     assert fingerprint(scaled(torch)) != fingerprint(scaled(np))
 
@@ -552,7 +683,12 @@ def test_a_module_of_the_users_own_is_its_file(tmp_path, monkeypatch):
 # Files
 
 
-CONTENT = {"done": 3, "seconds": 0.5, "state": [torch.arange(50.0), None, 7], "samples": {"": torch.ones(4, 2)}}
+CONTENT = {
+    "done": 3,
+    "seconds": 0.5,
+    "state": [torch.arange(50.0), None, 7],
+    "samples": {"": torch.ones(4, 2)},
+}
 
 
 def saved(path, **settings):
@@ -563,20 +699,39 @@ def saved(path, **settings):
 def test_what_was_saved_is_loaded(tmp_path):
     path = saved(tmp_path / "new" / "folder" / "run.pt")
     content = Checkpoint(path, {"seed": 0}).load("cpu")
-    assert content["done"] == 3 and content["seconds"] == 0.5 and content["state"][1:] == [None, 7]
-    assert torch.equal(content["state"][0], torch.arange(50.0)) and list(path.parent.iterdir()) == [path]
+    assert (
+        content["done"] == 3
+        and content["seconds"] == 0.5
+        and content["state"][1:] == [None, 7]
+    )
+    assert torch.equal(content["state"][0], torch.arange(50.0)) and list(
+        path.parent.iterdir()
+    ) == [path]
     assert Checkpoint(tmp_path / "none.pt", {"seed": 0}).load("cpu") is None
 
 
 def test_a_bit_that_flipped_anywhere_is_noticed(tmp_path):
     path = saved(tmp_path / "run.pt")
     whole, chance = path.read_bytes(), random.Random(0)
-    places = [0, 1, len(whole) - 1, len(whole) - 32, len(whole) - 33, *(chance.randrange(len(whole)) for _ in range(60))]
+    places = [
+        0,
+        1,
+        len(whole) - 1,
+        len(whole) - 32,
+        len(whole) - 33,
+        *(chance.randrange(len(whole)) for _ in range(60)),
+    ]
     for place in places:
         changed = bytearray(whole)
         changed[place] ^= 1 << chance.randrange(8)
         path.write_bytes(changed)
-        with pytest.raises(CheckpointError, match=r"run\.pt is corrupt \(ValueError when reading it\); delete it to start anew"):
+        with pytest.raises(
+            CheckpointError,
+            match=(
+                r"run\.pt is corrupt \(ValueError when reading it\); delete it to "
+                r"start anew"
+            ),
+        ):
             Checkpoint(path, {"seed": 0}).load("cpu")
         assert path.read_bytes() == changed  # left as it is
     path.write_bytes(whole)
@@ -600,10 +755,20 @@ def test_a_file_with_a_checksum_but_of_something_else_is_refused(tmp_path):
 
 def test_settings_that_differ_are_named(tmp_path):
     path = saved(tmp_path / "run.pt", kernel=SGHMC(0.1, 1.0), thinning=1)
-    with pytest.raises(CheckpointError, match=r"run\.pt belongs to a run with another seed, kernel; give another file, or delete this one"):
-        Checkpoint(path, {"seed": 1, "kernel": SGHMC(0.2, 1.0), "thinning": 1}).load("cpu")
+    with pytest.raises(
+        CheckpointError,
+        match=(
+            r"run\.pt belongs to a run with another seed, kernel; give another file, "
+            r"or delete this one"
+        ),
+    ):
+        Checkpoint(path, {"seed": 1, "kernel": SGHMC(0.2, 1.0), "thinning": 1}).load(
+            "cpu"
+        )
     with pytest.raises(CheckpointError, match="with another burn_in;"):
-        Checkpoint(path, {"seed": 0, "kernel": SGHMC(0.1, 1.0), "thinning": 1, "burn_in": 2}).load("cpu")
+        Checkpoint(
+            path, {"seed": 0, "kernel": SGHMC(0.1, 1.0), "thinning": 1, "burn_in": 2}
+        ).load("cpu")
     with pytest.raises(CheckpointError, match="with another thinning;"):
         Checkpoint(path, {"seed": 0, "kernel": SGHMC(0.1, 1.0)}).load("cpu")
 
@@ -622,9 +787,16 @@ def test_a_file_that_may_not_be_read_is_not_called_corrupt(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        (5, r'checkpoint must be of type str \| pathlib.Path, such as "run.pt", but it is 5 of type int'),
+        (
+            5,
+            r'checkpoint must be of type str \| pathlib.Path, such as "run.pt", but '
+            r"it is 5 of type int",
+        ),
         ("", r"checkpoint \. is a folder: name a file in it, such as run.pt"),
-        (Path(__file__).parent, "checkpoint .*tests is a folder: name a file in it, such as .*run.pt"),
+        (
+            Path(__file__).parent,
+            "checkpoint .*tests is a folder: name a file in it, such as .*run.pt",
+        ),
     ],
     ids=["number", "empty", "folder"],
 )
@@ -633,7 +805,11 @@ def test_what_is_no_file_is_refused(path, message):
         Checkpoint(path, {})
 
 
-@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "error",
+    [OSError("disk full"), KeyboardInterrupt()],
+    ids=lambda error: type(error).__name__,
+)
 def test_a_stop_in_the_middle_of_writing_leaves_the_old_file(error, tmp_path):
     path = tmp_path / "run.pt"
     path.write_text("old")

@@ -15,10 +15,30 @@ INT = torch.int64
 @pytest.mark.parametrize(
     ("check", "good", "bad", "message"),
     [
-        ("positive", [1, 1e-9, np.float64(2)], [0, -1.0, math.nan, math.inf, True, "1", None, [1.0]], "must be a positive number"),
-        ("non_negative", [0, 1.5], [-1e-9, math.nan, math.inf, False, "0"], "must be a number of at least 0"),
-        ("number", [-3, 0.5], [math.nan, -math.inf, True, "1", 1j], "must be a finite number"),
-        ("count", [1, 5], [0, 1.0, True, "1", None], "must be a whole number of at least 1"),
+        (
+            "positive",
+            [1, 1e-9, np.float64(2)],
+            [0, -1.0, math.nan, math.inf, True, "1", None, [1.0]],
+            "must be a positive number",
+        ),
+        (
+            "non_negative",
+            [0, 1.5],
+            [-1e-9, math.nan, math.inf, False, "0"],
+            "must be a number of at least 0",
+        ),
+        (
+            "number",
+            [-3, 0.5],
+            [math.nan, -math.inf, True, "1", 1j],
+            "must be a finite number",
+        ),
+        (
+            "count",
+            [1, 5],
+            [0, 1.0, True, "1", None],
+            "must be a whole number of at least 1",
+        ),
     ],
 )
 def test_numbers(check, good, bad, message):
@@ -26,27 +46,80 @@ def test_numbers(check, good, bad, message):
     for value in good:
         check("size", value)
     for value in bad:
-        with pytest.raises(ValueError, match=f"^size {message}, but it is {re.escape(repr(value))}$"):
+        with pytest.raises(
+            ValueError, match=f"^size {message}, but it is {re.escape(repr(value))}$"
+        ):
             check("size", value)
-    for value in (torch.tensor(1.0), np.float32(1), np.int64(1)):  # numbers in disguise, with what makes plain ones of them
-        with pytest.raises(ValueError, match=rf"^size {message}, but it is {re.escape(repr(value))}: use size.item\(\)$"):
+    # numbers in disguise, with what makes plain ones of them
+    for value in (torch.tensor(1.0), np.float32(1), np.int64(1)):
+        with pytest.raises(
+            ValueError,
+            match=(
+                rf"^size {message}, but it is {re.escape(repr(value))}: use "
+                r"size.item\(\)$"
+            ),
+        ):
             check("size", value)
 
 
 @pytest.mark.parametrize(
     ("value", "axes", "message"),
     [
-        ([1.0], ("n",), r"must be a floating-point tensor (n,), but it is a list: use torch.as_tensor(x)"),
-        (np.ones(3), ("...",), "must be a floating-point tensor, but it is a ndarray: use torch.as_tensor(x)"),
-        (None, ("n", "classes"), "must be a floating-point tensor (n, classes), but it is a NoneType: use"),
-        (torch.ones(3), ("n", "classes"), "must be a floating-point tensor (n, classes), but it is (3,) of torch.float32"),
-        (torch.ones(3, 1, 1), ("n", "classes"), "must be a floating-point tensor (n, classes), but it is (3, 1, 1) of"),
-        (torch.tensor(1.0), ("...", "classes"), "must be a floating-point tensor (..., classes), but it is () of torch.float32"),
-        (torch.ones(3, dtype=INT), ("n",), "must be a floating-point tensor (n,), but it is (3,) of torch.int64"),
-        (torch.ones(3, dtype=torch.complex64), ("n",), "must be a floating-point tensor (n,), but it is (3,) of torch.complex64"),
+        (
+            [1.0],
+            ("n",),
+            r"must be a floating-point tensor (n,), but it is a list: use "
+            r"torch.as_tensor(x)",
+        ),
+        (
+            np.ones(3),
+            ("...",),
+            "must be a floating-point tensor, but it is a ndarray: use "
+            "torch.as_tensor(x)",
+        ),
+        (
+            None,
+            ("n", "classes"),
+            "must be a floating-point tensor (n, classes), but it is a NoneType: use",
+        ),
+        (
+            torch.ones(3),
+            ("n", "classes"),
+            "must be a floating-point tensor (n, classes), but it is (3,) of "
+            "torch.float32",
+        ),
+        (
+            torch.ones(3, 1, 1),
+            ("n", "classes"),
+            "must be a floating-point tensor (n, classes), but it is (3, 1, 1) of",
+        ),
+        (
+            torch.tensor(1.0),
+            ("...", "classes"),
+            "must be a floating-point tensor (..., classes), but it is () of "
+            "torch.float32",
+        ),
+        (
+            torch.ones(3, dtype=INT),
+            ("n",),
+            "must be a floating-point tensor (n,), but it is (3,) of torch.int64",
+        ),
+        (
+            torch.ones(3, dtype=torch.complex64),
+            ("n",),
+            "must be a floating-point tensor (n,), but it is (3,) of torch.complex64",
+        ),
         (torch.ones(0, 2), ("n", "dim"), "(0, 2) is empty"),
-        (torch.tensor([[0.0, 1.0], [math.nan, 2.0]]), ("n", "dim"), "must be finite, but it is nan at (1, 0): leave such entries out"),
-        (torch.tensor([1.0, -math.inf]), ("n",), "must be finite, but it is -inf at (1,)"),
+        (
+            torch.tensor([[0.0, 1.0], [math.nan, 2.0]]),
+            ("n", "dim"),
+            "must be finite, but it is nan at (1, 0): leave such entries out",
+        ),
+        (
+            torch.tensor([1.0, -math.inf]),
+            ("n",),
+            "must be finite, but it is -inf at (1,)",
+        ),
     ],
 )
 def test_what_is_no_such_tensor_is_refused(value, axes, message):
@@ -62,19 +135,43 @@ def test_good_tensors_pass():
         checks.check_tensor("x", torch.ones(3, dtype=dtype), "n", floating=False)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+)
 def test_probabilities_pass_in_any_precision(dtype, generator):
     logits = torch.randn(50, 1_000, generator=generator)
     checks.check_probabilities("p", logits.softmax(-1).to(dtype), "n", "classes")
-    for bad in (logits, logits.log_softmax(-1), 1.02 * logits.softmax(-1), -logits.softmax(-1)):
-        with pytest.raises(ValueError, match=r"p must be at least 0 with sum 1 over classes, but go down to .* give no logits or logs"):
+    for bad in (
+        logits,
+        logits.log_softmax(-1),
+        1.02 * logits.softmax(-1),
+        -logits.softmax(-1),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=(
+                r"p must be at least 0 with sum 1 over classes, but go down to .* "
+                r"give no logits or logs"
+            ),
+        ):
             checks.check_probabilities("p", bad.to(dtype), "n", "classes")
 
 
 def test_instances():
     checks.check_instance("flag", True, bool, "True")
-    for value, given in ((1, "1 of type int"), ("yes", "'yes' of type str"), ([], "of type list"), (bool, "the class bool")):
-        with pytest.raises(ValueError, match=f"^flag must be of type bool, such as True, but it is {re.escape(given)}$"):
+    for value, given in (
+        (1, "1 of type int"),
+        ("yes", "'yes' of type str"),
+        ([], "of type list"),
+        (bool, "the class bool"),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=(
+                "^flag must be of type bool, such as True, but it is "
+                f"{re.escape(given)}$"
+            ),
+        ):
             checks.check_instance("flag", value, bool, "True")
 
 
@@ -82,7 +179,13 @@ def test_matrices_that_are_multiplied_are_of_one_type():
     """A diagonal only scales, and may be of another one."""
     position, double = torch.zeros(3, 2), torch.ones(2, dtype=torch.float64)
     checks.check_dims(position=position, mass=double, friction=1.0)
-    with pytest.raises(ValueError, match=r"do not agree: position is of torch.float32, mass is of torch.float64"):
+    with pytest.raises(
+        ValueError,
+        match=r"do not agree: position is of torch.float32, mass is of torch.float64",
+    ):
         checks.check_dims(position=position, mass=torch.diag(double))
-    with pytest.raises(ValueError, match="the numbers of coordinates do not agree: position has 2, mass has 3"):
+    with pytest.raises(
+        ValueError,
+        match="the numbers of coordinates do not agree: position has 2, mass has 3",
+    ):
         checks.check_dims(position=position, mass=torch.ones(3))

@@ -1,4 +1,6 @@
-"""Claims: what holds prints one line, what does not raises, and bad bounds are refused."""
+"""Claims: what holds prints one line, what does not raises, and bad bounds are
+refused.
+"""
 
 import math
 
@@ -10,7 +12,10 @@ from booklib.claims import ClaimError, claim
 
 def test_a_true_claim_prints_one_line_without_the_measured_value(capsys):
     claim("The distance", 0.0112, at_most=0.015, because="exact draws show 0.010")
-    assert capsys.readouterr().out == "✓ The distance: at most 0.015 (because exact draws show 0.010)\n"
+    assert (
+        capsys.readouterr().out
+        == "✓ The distance: at most 0.015 (because exact draws show 0.010)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -21,7 +26,11 @@ def test_a_true_claim_prints_one_line_without_the_measured_value(capsys):
         (48.0, {"near": 48.913, "within": 1}, "48.9 ± 1"),
         (-7.0, {"near": -7, "within": 1e-9}, "−7 ± 10⁻⁹"),
         (0.0, {"at_most": 2.5e-7}, "at most 2.5·10⁻⁷"),
-        (torch.tensor(2.0), {"near": 2.3, "standard_error": torch.tensor(0.1)}, "2.3 within 5 standard errors"),
+        (
+            torch.tensor(2.0),
+            {"near": 2.3, "standard_error": torch.tensor(0.1)},
+            "2.3 within 5 standard errors",
+        ),
         (True, {}, "true"),
         (torch.tensor(True), {}, "true"),
     ],
@@ -53,7 +62,14 @@ def test_a_false_claim_raises_with_the_measured_value(value, bound):
 
 
 @pytest.mark.parametrize(
-    "bound", [{}, {"at_most": 1, "at_least": 0}, {"near": 1}, {"near": 1, "within": 1, "standard_error": 1}, {"at_most": 1, "within": 1}]
+    "bound",
+    [
+        {},
+        {"at_most": 1, "at_least": 0},
+        {"near": 1},
+        {"near": 1, "within": 1, "standard_error": 1},
+        {"at_most": 1, "within": 1},
+    ],
 )
 def test_a_bound_that_is_missing_or_stated_twice_is_refused(bound):
     with pytest.raises(ValueError, match="exactly one"):
@@ -65,18 +81,42 @@ def test_a_bound_that_is_missing_or_stated_twice_is_refused(bound):
     [
         ({"value": None}, "value must be one number, but it is None"),
         ({"value": "1"}, "value must be one number, but it is '1'"),
-        ({"value": torch.ones(2)}, r"value must be one number, but it is tensor\(\[1., 1.\]\)"),
-        ({"value": torch.tensor([True, False]), "at_most": None}, "value must be one number, but it is tensor"),
+        (
+            {"value": torch.ones(2)},
+            r"value must be one number, but it is tensor\(\[1., 1.\]\)",
+        ),
+        (
+            {"value": torch.tensor([True, False]), "at_most": None},
+            "value must be one number, but it is tensor",
+        ),
         ({"at_most": "2"}, "at_most must be one number, but it is '2'"),
-        ({"at_most": math.inf}, "at_most must be finite, but it is inf: a bound that nothing breaks claims nothing"),
-        ({"at_most": None, "near": 1.0, "within": math.inf}, "within must be finite, but it is inf"),
-        ({"at_most": None, "near": 1.0, "standard_error": torch.ones(2)}, "standard_error must be one number"),
+        (
+            {"at_most": math.inf},
+            "at_most must be finite, but it is inf: a bound that nothing breaks "
+            "claims nothing",
+        ),
+        (
+            {"at_most": None, "near": 1.0, "within": math.inf},
+            "within must be finite, but it is inf",
+        ),
+        (
+            {"at_most": None, "near": 1.0, "standard_error": torch.ones(2)},
+            "standard_error must be one number",
+        ),
         ({"statement": None}, "statement must be of type str"),
-        ({"kind": "sure"}, "kind must be one of .exact., .live., .stored., but it is .sure."),
+        (
+            {"kind": "sure"},
+            "kind must be one of .exact., .live., .stored., but it is .sure.",
+        ),
         ({"because": 3}, "because must be of type str, .* but it is 3 of type int"),
     ],
     ids=lambda value: "" if isinstance(value, str) else ", ".join(value),
 )
 def test_what_is_no_claim_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        claim(**({"statement": "It", "value": 1.0, "at_most": 2.0, "because": "of this"} | change))
+        claim(
+            **(
+                {"statement": "It", "value": 1.0, "at_most": 2.0, "because": "of this"}
+                | change
+            )
+        )

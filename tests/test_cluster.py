@@ -1,4 +1,6 @@
-"""Pieces on many workers: the same numbers whoever computes them, also when a worker is killed, and nothing twice that was finished."""
+"""Pieces on many workers: the same numbers whoever computes them, also when a worker is
+killed, and nothing twice that was finished.
+"""
 
 import os
 import signal
@@ -14,7 +16,13 @@ import torch
 from sgmc import sample, sampling
 from sgmc.kernels import HMC, SGHMC
 from sgmc.machines import cluster, shards
-from sgmc.machines.cluster import as_they_come, run_all, sample_all, serialized_size, workers
+from sgmc.machines.cluster import (
+    as_they_come,
+    run_all,
+    sample_all,
+    serialized_size,
+    workers,
+)
 from sgmc.posteriors import LogisticRegression
 from sgmc.randomness import derived_seed
 from sgmc.sampling import DivergenceError
@@ -38,8 +46,12 @@ def parts():
     return shards(posterior, PIECES)
 
 
-def work(part, piece: int, folder: Path | None = None, kill: bool = False, save: bool = False):
-    """Sample a part and leave traces: a file for each start and end. The first that may kill its worker does so, in its middle."""
+def work(
+    part, piece: int, folder: Path | None = None, kill: bool = False, save: bool = False
+):
+    """Sample a part and leave traces: a file for each start and end. The first that may
+    kill its worker does so, in its middle.
+    """
     draws = 0
 
     def trace(word: str) -> None:
@@ -49,8 +61,14 @@ def work(part, piece: int, folder: Path | None = None, kill: bool = False, save:
     def watch(position):
         nonlocal draws
         draws += 1
-        if kill and draws == DRAWS // 2 and len(finished := pieces_of(folder, "end")) >= 2 and begin_to_kill(folder):
-            while not finished <= pieces_of(folder, "received"):  # at home, where alone they are safe
+        if (
+            kill
+            and draws == DRAWS // 2
+            and len(finished := pieces_of(folder, "end")) >= 2
+            and begin_to_kill(folder)
+        ):
+            # at home, where alone they are safe
+            while not finished <= pieces_of(folder, "received"):
                 time.sleep(0.05)
             (folder / "killed").write_text(" ".join(map(str, [os.getpid(), *finished])))
             os.kill(os.getpid(), signal.SIGKILL)
@@ -63,7 +81,16 @@ def work(part, piece: int, folder: Path | None = None, kill: bool = False, save:
         checkpoint = folder / f"piece-{piece}.pt"
         watch = Watch(folder)
     kernel = SGHMC(0.05, 2.0)
-    found = sample(kernel, part, torch.zeros(2, 3), DRAWS, seed=piece, collect=watch, checkpoint=checkpoint, progress=False)
+    found = sample(
+        kernel,
+        part,
+        torch.zeros(2, 3),
+        DRAWS,
+        seed=piece,
+        collect=watch,
+        checkpoint=checkpoint,
+        progress=False,
+    )
     trace("end")
     return found.samples
 
@@ -83,7 +110,9 @@ def begin_to_kill(folder: Path) -> bool:
 
 
 class Watch:
-    """What a checkpoint can tell apart: nothing but the folder. The first attempt dies in the middle."""
+    """What a checkpoint can tell apart: nothing but the folder. The first attempt dies
+    in the middle.
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -97,28 +126,40 @@ class Watch:
 
 @contextmanager
 def quietly():
-    """Do not mind that pieces are said to be sent to another worker: Dask does so itself where another one has the data as well."""
+    """Do not mind that pieces are said to be sent to another worker: Dask does so
+    itself where another one has the data as well.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "piece . lost the worker that had it")
         yield
 
 
 @pytest.mark.slow
-def test_a_killed_worker_loses_its_unfinished_piece_and_nothing_else(processes, parts, tmp_path):
-    """SIGKILL in the middle of a piece: all results are those of a run that nothing disturbed, and nothing that was finished began again.
+def test_a_killed_worker_loses_its_unfinished_piece_and_nothing_else(
+    processes, parts, tmp_path
+):
+    """SIGKILL in the middle of a piece: all results are those of a run that nothing
+    disturbed, and nothing that was finished began again.
 
-    Nothing is said of who does what, or when: a busy machine may start the next worker late.
-    """
+    Nothing is said of who does what, or when: a busy machine may start the next worker
+    late."""
     expected = [work(part, piece) for piece, part in enumerate(parts)]
     found = {}
     with quietly():
-        for piece, samples in as_they_come(processes, work, parts, range(PIECES), [tmp_path] * PIECES, [True] * PIECES):
+        for piece, samples in as_they_come(
+            processes, work, parts, range(PIECES), [tmp_path] * PIECES, [True] * PIECES
+        ):
             found[piece] = samples
             (tmp_path / f"received-{piece}-at-home").touch()
     assert all(torch.equal(found[piece], expected[piece]) for piece in range(PIECES))
     dead, *safe = map(int, (tmp_path / "killed").read_text().split())
-    starts, ends = ([path.name.split("-")[1:3] for path in tmp_path.glob(f"{word}-*")] for word in ("start", "end"))
-    assert len(safe) >= 2 and all([start[0] for start in starts].count(str(piece)) == 1 for piece in safe)
+    starts, ends = (
+        [path.name.split("-")[1:3] for path in tmp_path.glob(f"{word}-*")]
+        for word in ("start", "end")
+    )
+    assert len(safe) >= 2 and all(
+        [start[0] for start in starts].count(str(piece)) == 1 for piece in safe
+    )
     assert sorted(int(piece) for piece, _ in ends) == list(range(PIECES))
     lost = [process for piece, process in starts if [piece, process] not in ends]
     assert str(dead) in lost and not any(is_alive(int(process)) for process in lost)
@@ -132,12 +173,15 @@ def is_alive(process: int) -> bool:
     return True
 
 
-def test_with_a_checkpoint_a_killed_piece_goes_on_where_it_was_saved(processes, parts, tmp_path):
+def test_with_a_checkpoint_a_killed_piece_goes_on_where_it_was_saved(
+    processes, parts, tmp_path
+):
     (expected,) = (work(part, 0) for part in parts[:1])
     with quietly():
         (found,) = run_all(processes, work, parts[:1], [0], [tmp_path], [False], [True])
     assert torch.equal(found, expected)
-    # Two attempts, each with a first look; the draw in which the worker died is made again, and those before it are not.
+    # Two attempts, each with a first look; the draw in which the worker died is made
+    # again, and those before it are not.
     assert len(list(tmp_path.glob("step-*"))) == DRAWS + 2 + 1
 
 
@@ -158,9 +202,17 @@ def test_a_cluster_without_workers_is_told_apart_from_a_slow_one(monkeypatch):
 
     monkeypatch.setattr(cluster, "PATIENCE", 0.1)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=":0", processes=False) as empty,
+        distributed.LocalCluster(
+            n_workers=0, dashboard_address=":0", processes=False
+        ) as empty,
         distributed.Client(empty) as client,
-        pytest.raises(RuntimeError, match=r"has had no worker for 0\.1 seconds: start some, by dask worker \S+://"),
+        pytest.raises(
+            RuntimeError,
+            match=(
+                r"has had no worker for 0\.1 seconds: start some, by dask worker "
+                r"\S+://"
+            ),
+        ),
     ):
         run_all(client, abs, [1])
 
@@ -177,7 +229,9 @@ def remark(part):
 
 @pytest.mark.slow
 def test_errors_and_remarks_come_home_from_another_process(processes):
-    """An error with its draws; a warning as one of ours, with the number of the piece. Workers have one thread."""
+    """An error with its draws; a warning as one of ours, with the number of the piece.
+    Workers have one thread.
+    """
     with pytest.raises(DivergenceError, match="stopped being finite") as caught:
         run_all(processes, explode, ["one"], [0])
     assert caught.value.draws.samples.shape == (5, 2, 1)
@@ -186,7 +240,9 @@ def test_errors_and_remarks_come_home_from_another_process(processes):
 
 
 def test_data_that_are_made_anew_when_asked_for_are_not_taken_for_each_other(processes):
-    """Data are known by their identity; the numbers of a range and the rows of a tensor live for a moment only, and share one address."""
+    """Data are known by their identity; the numbers of a range and the rows of a tensor
+    live for a moment only, and share one address.
+    """
     assert run_all(processes, abs, range(-1008, -1000)) == list(range(1008, 1000, -1))
     assert run_all(processes, float, torch.arange(8.0)) == list(range(8))
 
@@ -197,10 +253,24 @@ def test_the_numbers_do_not_depend_on_the_workers(parts):
     found = []
     for number in (1, 3):
         with workers(number, processes=False) as client:
-            found.append(sample_all(client, kernel, parts, start, 30, warm_up=5, thinning=2, seed=7))
+            found.append(
+                sample_all(
+                    client, kernel, parts, start, 30, warm_up=5, thinning=2, seed=7
+                )
+            )
     for piece, part in enumerate(parts):
-        by_hand = sample(kernel, part, start[piece], 30, warm_up=5, thinning=2, seed=derived_seed(7, f"piece {piece}"))
-        assert all(torch.equal(draws[piece].samples, by_hand.samples) for draws in found)
+        by_hand = sample(
+            kernel,
+            part,
+            start[piece],
+            30,
+            warm_up=5,
+            thinning=2,
+            seed=derived_seed(7, f"piece {piece}"),
+        )
+        assert all(
+            torch.equal(draws[piece].samples, by_hand.samples) for draws in found
+        )
     assert not torch.equal(found[0][0].samples, found[0][1].samples)
 
 
@@ -216,22 +286,40 @@ def test_parallel_chains_share_a_potential_that_is_sent_once(monkeypatch):
         monkeypatch.setattr(client, "scatter", counted)
         kernels = [HMC(0.5, steps) for steps in (1, 2, 3)]
         draws = sample_all(client, kernels, [target] * 3, [torch.zeros(4, 2)] * 3, 10)
-    assert sent == [target] and [each.kernel for each in draws] == [str(kernel) for kernel in kernels]
+    assert sent == [target] and [each.kernel for each in draws] == [
+        str(kernel) for kernel in kernels
+    ]
     assert len({each.seed for each in draws}) == 3
 
 
 def test_finished_pieces_are_read_from_their_checkpoints(tmp_path):
     with workers(2, processes=False) as client:
-        given = (client, HMC(0.5, 3), [Gaussian.standard(2)] * 2, [torch.zeros(4, 2)] * 2, 10)
+        given = (
+            client,
+            HMC(0.5, 3),
+            [Gaussian.standard(2)] * 2,
+            [torch.zeros(4, 2)] * 2,
+            10,
+        )
         first = sample_all(*given, checkpoints=tmp_path)
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["piece-0.pt", "piece-1.pt"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "piece-0.pt",
+            "piece-1.pt",
+        ]
         again = sample_all(*given, checkpoints=tmp_path)
-    assert all(torch.equal(one.samples, other.samples) for one, other in zip(first, again, strict=True))
+    assert all(
+        torch.equal(one.samples, other.samples)
+        for one, other in zip(first, again, strict=True)
+    )
 
 
 def test_the_bytes_of_a_shard_are_those_of_its_examples(parts):
-    """400 examples of 3 inputs and a target in single precision, in eight shards, and what describes them."""
-    assert 400 * 4 * 4 / PIECES < serialized_size(parts[0]) < 400 * 4 * 4 / PIECES + 8_000
+    """400 examples of 3 inputs and a target in single precision, in eight shards, and
+    what describes them.
+    """
+    assert (
+        400 * 4 * 4 / PIECES < serialized_size(parts[0]) < 400 * 4 * 4 / PIECES + 8_000
+    )
 
 
 def test_without_dask_one_sentence_says_what_to_install(monkeypatch):
@@ -246,12 +334,19 @@ def test_refusals():
     with pytest.raises(ValueError, match="number must be a whole number"), workers(0):
         pass
     with workers(1, processes=False) as client:
-        with pytest.raises(ValueError, match="one for each of 2 pieces, but those at 0 are 1"):
+        with pytest.raises(
+            ValueError, match="one for each of 2 pieces, but those at 0 are 1"
+        ):
             run_all(client, pow, [1, 2], [3])
         target, start = Gaussian.standard(1), torch.zeros(2, 1)
-        with pytest.raises(ValueError, match="kernel must have one for each of 2 potentials, but has 1"):
+        with pytest.raises(
+            ValueError, match="kernel must have one for each of 2 potentials, but has 1"
+        ):
             sample_all(client, [HMC(0.5, 3)], [target] * 2, [start] * 2, 5)
-        with pytest.raises(ValueError, match="positions must have one for each of 2 potentials, but has 3"):
+        with pytest.raises(
+            ValueError,
+            match="positions must have one for each of 2 potentials, but has 3",
+        ):
             sample_all(client, HMC(0.5, 3), [target] * 2, [start] * 3, 5)
         with pytest.raises(ZeroDivisionError):
             run_all(client, divmod, [1, 2], [1, 0])

@@ -41,15 +41,21 @@ def test_digits_are_whole_and_their_split_is_fixed():
         assert data.inputs.min() == 0 and data.inputs.max() == 1
         assert (data.targets.bincount() == number).all()
     together = torch.cat([train.inputs, test.inputs])
-    assert len(together.unique(dim=0)) == 5_000  # nothing for testing is also for training
+    # nothing for testing is also for training
+    assert len(together.unique(dim=0)) == 5_000
 
 
 def test_letters_are_ten_letters_in_twelve_fonts_at_nine_places():
     data = letters()
     assert data.inputs.shape == (1_080, 784) and data.inputs.dtype == torch.float32
-    assert (data.targets.bincount() == 108).all() and 0 <= data.inputs.min() and data.inputs.max() == 1
+    assert (
+        (data.targets.bincount() == 108).all()
+        and 0 <= data.inputs.min()
+        and data.inputs.max() == 1
+    )
     assert (data.inputs.sum(-1) > 20).all()  # none is blank
-    middle = data.inputs[4].reshape(28, 28)  # A in the first font, in the middle; the one before is two pixels higher
+    # A in the first font, in the middle; the one before is two pixels higher
+    middle = data.inputs[4].reshape(28, 28)
     assert torch.equal(data.inputs[3].reshape(28, 28)[3:20], middle[5:22])
 
 
@@ -62,14 +68,22 @@ def test_an_idx_file_is_read(tensor, tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"file\.gz is missing, or no file: put the file there"):
+    with pytest.raises(
+        FileNotFoundError, match=r"file\.gz is missing, or no file: put the file there"
+    ):
         read_idx(tmp_path / "file.gz")
 
 
 def test_another_checksum_is_refused(tmp_path):
     file = tmp_path / "file.gz"
     file.write_bytes(gzip.compress(idx(IMAGES)))
-    with pytest.raises(ValueError, match=r"file\.gz has another checksum than 0123: it is corrupt, delete it and fetch it again"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"file\.gz has another checksum than 0123: it is corrupt, delete it and "
+            r"fetch it again"
+        ),
+    ):
         read_idx(file, "0123")
 
 
@@ -77,7 +91,9 @@ CORRUPT = {
     "empty": b"",
     "not gzipped": idx(IMAGES),
     "cut short": gzip.compress(idx(IMAGES))[:-12],
-    "damaged in the middle": gzip.compress(idx(IMAGES), 0)[:12] + b"\xff\xff" + gzip.compress(idx(IMAGES), 0)[14:],
+    "damaged in the middle": gzip.compress(idx(IMAGES), 0)[:12]
+    + b"\xff\xff"
+    + gzip.compress(idx(IMAGES), 0)[14:],
     "nothing inside": gzip.compress(b""),
     "wrong magic": gzip.compress(b"\1" + idx(IMAGES)[1:]),
     "not of bytes": gzip.compress(idx(IMAGES, kind=13)),
@@ -91,19 +107,37 @@ CORRUPT = {
 def test_a_corrupt_file_is_refused(content, tmp_path):
     file = tmp_path / "file.gz"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"file\.gz is no gzipped IDX file of bytes \(.+\): it is corrupt, delete it and fetch it again"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"file\.gz is no gzipped IDX file of bytes \(.+\): it is corrupt, delete "
+            r"it and fetch it again"
+        ),
+    ):
         read_idx(file)
 
 
 @pytest.fixture(params=["MNIST", "FashionMNIST"])
 def source(request, tmp_path, monkeypatch):
-    """Make a small set of the kind, its files in ``elsewhere``, and let torchvision know their checksums."""
+    """Make a small set of the kind, its files in ``elsewhere``, and let torchvision
+    know their checksums.
+    """
     load = {"MNIST": mnist, "FashionMNIST": fashion_mnist}[request.param]
     contents = {
-        f"{name}.gz": gzip.compress(idx(x)) for name, x in (("a", IMAGES), ("b", LABELS), ("c", IMAGES[:2]), ("d", LABELS.flip(0)[:2]))
+        f"{name}.gz": gzip.compress(idx(x))
+        for name, x in (
+            ("a", IMAGES),
+            ("b", LABELS),
+            ("c", IMAGES[:2]),
+            ("d", LABELS.flip(0)[:2]),
+        )
     }
-    resources = [(name, hashlib.md5(content).hexdigest()) for name, content in contents.items()]
-    monkeypatch.setattr(getattr(torchvision.datasets, request.param), "resources", resources)
+    resources = [
+        (name, hashlib.md5(content).hexdigest()) for name, content in contents.items()
+    ]
+    monkeypatch.setattr(
+        getattr(torchvision.datasets, request.param), "resources", resources
+    )
     fetched = []
 
     def download_url(url, folder, file, md5):
@@ -121,8 +155,12 @@ def test_idx_sets_are_fetched_once_and_then_read_where_they_lie(source):
     name, load, _, fetched, root = source
     for _ in range(2):
         train, test = load(root)
-        assert torch.equal(train.inputs, IMAGES.flatten(1).float() / 255) and torch.equal(train.targets, LABELS.long())
-        assert torch.equal(test.inputs, train.inputs[:2]) and torch.equal(test.targets, LABELS.flip(0)[:2].long())
+        assert torch.equal(
+            train.inputs, IMAGES.flatten(1).float() / 255
+        ) and torch.equal(train.targets, LABELS.long())
+        assert torch.equal(test.inputs, train.inputs[:2]) and torch.equal(
+            test.targets, LABELS.flip(0)[:2].long()
+        )
     assert len(fetched) == 4 and (root / name / "raw" / "d.gz").exists()
 
 
@@ -130,7 +168,11 @@ def test_a_set_that_is_not_to_be_had_says_where_to_put_it(source):
     name, load, contents, _, root = source
     del contents["c.gz"]
     with pytest.raises(
-        FileNotFoundError, match=rf"{name}/raw/c\.gz is not in .*, whole, and cannot be downloaded \(no network\): put it there"
+        FileNotFoundError,
+        match=(
+            rf"{name}/raw/c\.gz is not in .*, whole, and cannot be downloaded \(no "
+            r"network\): put it there"
+        ),
     ):
         load(root)
 
@@ -139,12 +181,20 @@ def test_a_set_with_a_wrong_checksum_is_refused(source):
     name, load, _, _, root = source
     load(root)
     (root / name / "raw" / "b.gz").write_bytes(gzip.compress(idx(LABELS.flip(0))))
-    with pytest.raises(ValueError, match=r"b\.gz has another checksum than [0-9a-f]{32}: it is corrupt, delete it and fetch it again"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"b\.gz has another checksum than [0-9a-f]{32}: it is corrupt, delete it "
+            r"and fetch it again"
+        ),
+    ):
         load(root)
 
 
 class FakeCIFAR10:
-    """What torchvision's class does with a folder: ``there`` tells whether the files are, ``network`` whether they could be fetched."""
+    """What torchvision's class does with a folder: ``there`` tells whether the files
+    are, ``network`` whether they could be fetched.
+    """
 
     there, network = True, True
 
@@ -153,7 +203,11 @@ class FakeCIFAR10:
             raise RuntimeError("Dataset not found or corrupted.")
         if not (self.there or self.network):
             raise OSError("no network")
-        self.data = np.arange(2 * 32 * 32 * 3, dtype=np.int64).reshape(2, 32, 32, 3).astype(np.uint8)
+        self.data = (
+            np.arange(2 * 32 * 32 * 3, dtype=np.int64)
+            .reshape(2, 32, 32, 3)
+            .astype(np.uint8)
+        )
         self.targets = [3, 9] if train else [1, 2]
 
 
@@ -163,8 +217,14 @@ def test_cifar10_has_its_channels_first(there, tmp_path, monkeypatch):
     monkeypatch.setattr(FakeCIFAR10, "there", there)
     train, test = cifar10(tmp_path)
     images = train.inputs.reshape(2, 3, 32, 32)
-    assert images[1, 2, 5, 7] == FakeCIFAR10(None, True, True).data[1, 5, 7, 2] / np.float32(255)
-    assert train.targets.tolist() == [3, 9] and test.targets.tolist() == [1, 2] and test.targets.dtype == torch.int64
+    assert images[1, 2, 5, 7] == FakeCIFAR10(None, True, True).data[
+        1, 5, 7, 2
+    ] / np.float32(255)
+    assert (
+        train.targets.tolist() == [3, 9]
+        and test.targets.tolist() == [1, 2]
+        and test.targets.dtype == torch.int64
+    )
 
 
 def test_cifar10_that_is_not_to_be_had_says_where_to_put_it(tmp_path, monkeypatch):
@@ -172,7 +232,11 @@ def test_cifar10_that_is_not_to_be_had_says_where_to_put_it(tmp_path, monkeypatc
     monkeypatch.setattr(FakeCIFAR10, "there", False)
     monkeypatch.setattr(FakeCIFAR10, "network", False)
     with pytest.raises(
-        FileNotFoundError, match=r"cifar-10-batches-py is not in .*, whole, and cannot be downloaded \(no network\): put it there"
+        FileNotFoundError,
+        match=(
+            r"cifar-10-batches-py is not in .*, whole, and cannot be downloaded \(no "
+            r"network\): put it there"
+        ),
     ):
         cifar10(tmp_path)
 
@@ -187,19 +251,30 @@ def write_notmnist(root, images, labels):
 def test_notmnist(tmp_path):
     write_notmnist(tmp_path, IMAGES, LABELS)
     data = notmnist(str(tmp_path))
-    assert torch.equal(data.inputs, IMAGES.flatten(1).float() / 255) and torch.equal(data.targets, LABELS.long())
+    assert torch.equal(data.inputs, IMAGES.flatten(1).float() / 255) and torch.equal(
+        data.targets, LABELS.long()
+    )
 
 
 def test_notmnist_whose_files_do_not_fit_or_are_missing_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte\.gz is missing"):
+    with pytest.raises(
+        FileNotFoundError, match=r"t10k-images-idx3-ubyte\.gz is missing"
+    ):
         notmnist(tmp_path)
     write_notmnist(tmp_path, IMAGES, LABELS[:2])
-    with pytest.raises(ValueError, match=r"notMNIST/raw holds 3 images but 2 labels; fetch both files again"):
+    with pytest.raises(
+        ValueError,
+        match=r"notMNIST/raw holds 3 images but 2 labels; fetch both files again",
+    ):
         notmnist(tmp_path)
 
 
 def test_every_set_of_the_module_has_a_test_here():
-    public = {name for name, thing in vars(datasets).items() if getattr(thing, "__module__", "") == "booklib.datasets" and name[0] != "_"}
+    public = {
+        name
+        for name, thing in vars(datasets).items()
+        if getattr(thing, "__module__", "") == "booklib.datasets" and name[0] != "_"
+    }
     assert public == {
         "Data",
         "digits",
@@ -220,17 +295,23 @@ def test_every_set_of_the_module_has_a_test_here():
 @pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])
 @pytest.mark.parametrize("place", [None, 5])
 def test_what_is_no_place_is_refused(load, place):
-    with pytest.raises(ValueError, match=r"(root|path) must be of type str \| pathlib.Path, such as "):
+    with pytest.raises(
+        ValueError, match=r"(root|path) must be of type str \| pathlib.Path, such as "
+    ):
         load(place)
 
 
 def test_a_folder_is_no_idx_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is missing, or no file: put the file there"):
+    with pytest.raises(
+        FileNotFoundError, match="is missing, or no file: put the file there"
+    ):
         read_idx(str(tmp_path))
 
 
 def mushroom(first, *changes):
-    """Write a line of a table in which all attributes are a, but those that are given as pairs of a place and a letter."""
+    """Write a line of a table in which all attributes are a, but those that are given
+    as pairs of a place and a letter.
+    """
     letters = [first] + ["a"] * 22
     for place, letter in changes:
         letters[place] = letter
@@ -244,23 +325,54 @@ def write_mushrooms(folder, *lines):
 
 
 def test_mushrooms_become_columns_of_the_values_in_the_file(tmp_path):
-    """The fifth attribute has the values ?, a and b here, in this order; all others one, and the last two."""
-    file = write_mushrooms(tmp_path, mushroom("p"), mushroom("e", (5, "b")), mushroom("e", (5, "?"), (22, "c")))
+    """The fifth attribute has the values ?, a and b here, in this order; all others
+    one, and the last two.
+    """
+    file = write_mushrooms(
+        tmp_path,
+        mushroom("p"),
+        mushroom("e", (5, "b")),
+        mushroom("e", (5, "?"), (22, "c")),
+    )
     data = mushrooms(file)
-    assert data.targets.tolist() == [1, 0, 0] and data.targets.dtype == torch.int64 and data.inputs.dtype == torch.float32
+    assert (
+        data.targets.tolist() == [1, 0, 0]
+        and data.targets.dtype == torch.int64
+        and data.inputs.dtype == torch.float32
+    )
     assert data.inputs.shape == (3, 20 + 3 + 2) and (data.inputs.sum(-1) == 22).all()
     assert data.inputs[:, 4:7].tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     assert data.inputs[:, -2:].tolist() == [[1, 0], [1, 0], [0, 1]]
-    other = mushrooms(str(write_mushrooms(tmp_path, mushroom("e", (5, "?"), (22, "c")), mushroom("e", (5, "b")), "", mushroom("p"))))
-    assert torch.equal(other.inputs, data.inputs.flip(0))  # the order of the columns is not that of the lines; empty lines are none
+    other = mushrooms(
+        str(
+            write_mushrooms(
+                tmp_path,
+                mushroom("e", (5, "?"), (22, "c")),
+                mushroom("e", (5, "b")),
+                "",
+                mushroom("p"),
+            )
+        )
+    )
+    # the order of the columns is not that of the lines; empty lines are none
+    assert torch.equal(other.inputs, data.inputs.flip(0))
 
 
 FAULTY = {
     "no line": ((), "is empty: fetch it again"),
-    "a short line": ((mushroom("e"), "e,a,a"), "must have 23 columns, but line 2 has 3"),
+    "a short line": (
+        (mushroom("e"), "e,a,a"),
+        "must have 23 columns, but line 2 has 3",
+    ),
     "a long line": ((mushroom("e") + ",a",), "must have 23 columns, but line 1 has 24"),
-    "a header": ((mushroom("class"), mushroom("e")), "line 1 begins with 'class', which looks like a header: delete that line"),
-    "no class": ((mushroom("e"), mushroom("p"), mushroom("x")), "line 3 begins with 'x': is the class the first"),
+    "a header": (
+        (mushroom("class"), mushroom("e")),
+        "line 1 begins with 'class', which looks like a header: delete that line",
+    ),
+    "no class": (
+        (mushroom("e"), mushroom("p"), mushroom("x")),
+        "line 3 begins with 'x': is the class the first",
+    ),
 }
 
 
@@ -271,20 +383,49 @@ def test_what_is_no_table_of_mushrooms_is_refused(lines, message, tmp_path):
 
 
 def test_a_missing_table_says_where_it_is_from(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere is missing.*agaricus-lepiota\.data of the data set Mushroom of the UCI"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=(
+            r"nowhere is missing.*agaricus-lepiota\.data of the data set Mushroom of "
+            r"the UCI"
+        ),
+    ):
         mushrooms(tmp_path / "nowhere")
 
 
 def test_made_up_mushrooms_have_the_shape_of_the_real_ones_and_the_law_that_they_say():
     data = synthetic_mushrooms()
-    assert data.inputs.shape == (8_124, 117) and data.inputs.dtype == torch.float32 and data.targets.dtype == torch.int64
-    attributes = [columns.argmax(-1) for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)]
-    assert all((columns.sum(-1) == 1).all() for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)) and len(attributes) == 22
-    poisonous, smells, spores = data.targets == 1, attributes[4] >= 3, attributes[19] == 0
+    assert (
+        data.inputs.shape == (8_124, 117)
+        and data.inputs.dtype == torch.float32
+        and data.targets.dtype == torch.int64
+    )
+    attributes = [
+        columns.argmax(-1)
+        for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)
+    ]
+    assert (
+        all(
+            (columns.sum(-1) == 1).all()
+            for columns in data.inputs.split(datasets.MUSHROOM_VALUES, -1)
+        )
+        and len(attributes) == 22
+    )
+    poisonous, smells, spores = (
+        data.targets == 1,
+        attributes[4] >= 3,
+        attributes[19] == 0,
+    )
     assert not (smells & ~poisonous).any() and torch.equal(smells | spores, poisonous)
     deceiving = (spores & poisonous).sum() / poisonous.sum()
-    for share, expected, number in ((poisonous.double().mean(), 11 / 23, 8_124), (deceiving, 0.03, int(poisonous.sum()))):
-        assert abs(share - expected) < z_bound(2) * (expected * (1 - expected) / number) ** 0.5
+    for share, expected, number in (
+        (poisonous.double().mean(), 11 / 23, 8_124),
+        (deceiving, 0.03, int(poisonous.sum())),
+    ):
+        assert (
+            abs(share - expected)
+            < z_bound(2) * (expected * (1 - expected) / number) ** 0.5
+        )
 
 
 def test_made_up_mushrooms_depend_on_the_seed_alone():
@@ -292,11 +433,16 @@ def test_made_up_mushrooms_depend_on_the_seed_alone():
     first = synthetic_mushrooms(50, seed=3)
     torch.manual_seed(2)
     again, other = synthetic_mushrooms(50, seed=3), synthetic_mushrooms(50, seed=4)
-    assert torch.equal(first.inputs, again.inputs) and torch.equal(first.targets, again.targets)
+    assert torch.equal(first.inputs, again.inputs) and torch.equal(
+        first.targets, again.targets
+    )
     assert not torch.equal(first.inputs, other.inputs)
 
 
-@pytest.mark.parametrize("arguments, name", [((0,), "num_examples"), ((5, -1), "seed"), ((2.0,), "num_examples")])
+@pytest.mark.parametrize(
+    "arguments, name",
+    [((0,), "num_examples"), ((5, -1), "seed"), ((2.0,), "num_examples")],
+)
 def test_made_up_mushrooms_refuse_what_is_no_count(arguments, name):
     with pytest.raises(ValueError, match=f"{name} must be a whole number of at least"):
         synthetic_mushrooms(*arguments)
@@ -304,7 +450,12 @@ def test_made_up_mushrooms_refuse_what_is_no_count(arguments, name):
 
 # Ratings: nothing here is from MovieLens, whose licence forbids to pass it on.
 
-LINES = [(3, 70, 5, 978_300_760), (1, 70, 1, 978_302_109), (3, 9, 4, 978_301_968), (12, 1_000, 2, 978_300_275)]
+LINES = [
+    (3, 70, 5, 978_300_760),
+    (1, 70, 1, 978_302_109),
+    (3, 9, 4, 978_301_968),
+    (12, 1_000, 2, 978_300_275),
+]
 
 
 def write_ratings(path, separator, lines=LINES):
@@ -312,14 +463,27 @@ def write_ratings(path, separator, lines=LINES):
     path.write_text("".join(separator.join(map(str, line)) + "\n" for line in lines))
 
 
-@pytest.mark.parametrize(("name", "separator", "inner"), [("ratings.dat", "::", "ml-1m"), ("u.data", "\t", "ml-100k")])
-def test_own_copies_of_movielens_are_read_in_both_formats(name, separator, inner, tmp_path):
-    """Users 1, 3, 12 become 0, 1, 2 and items 9, 70, 1000 too; order and ratings are those of the file."""
+@pytest.mark.parametrize(
+    ("name", "separator", "inner"),
+    [("ratings.dat", "::", "ml-1m"), ("u.data", "\t", "ml-100k")],
+)
+def test_own_copies_of_movielens_are_read_in_both_formats(
+    name, separator, inner, tmp_path
+):
+    """Users 1, 3, 12 become 0, 1, 2 and items 9, 70, 1000 too; order and ratings are
+    those of the file.
+    """
     write_ratings(tmp_path / inner / name, separator)
     for folder in (tmp_path, tmp_path / inner, str(tmp_path)):
         users, items, ratings = movielens(folder)
-        assert users.tolist() == [1, 0, 1, 2] and items.tolist() == [1, 1, 0, 2] and ratings.tolist() == [5.0, 1.0, 4.0, 2.0]
-        assert users.dtype == items.dtype == torch.int64 and ratings.dtype == torch.float32
+        assert (
+            users.tolist() == [1, 0, 1, 2]
+            and items.tolist() == [1, 1, 0, 2]
+            and ratings.tolist() == [5.0, 1.0, 4.0, 2.0]
+        )
+        assert (
+            users.dtype == items.dtype == torch.int64 and ratings.dtype == torch.float32
+        )
 
 
 def test_of_both_sets_the_larger_is_read(tmp_path):
@@ -329,18 +493,36 @@ def test_of_both_sets_the_larger_is_read(tmp_path):
 
 
 def test_without_a_copy_of_movielens_an_error_says_where_one_gets_it(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"holds neither ratings.dat .* nor u.data .*: get ml-1m.zip from https://grouplens.org"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=(
+            r"holds neither ratings.dat .* nor u.data .*: get ml-1m.zip from "
+            r"https://grouplens.org"
+        ),
+    ):
         movielens(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("message", "lines"),
     [
-        (r"four whole numbers in a line with '::' .* line 2 is '1::70::1'", [LINES[0], (1, 70, 1), LINES[2]]),
-        (r"four whole numbers .* line 1 is 'userId::movieId::rating::timestamp'", [("userId", "movieId", "rating", "timestamp")]),
+        (
+            r"four whole numbers in a line with '::' .* line 2 is '1::70::1'",
+            [LINES[0], (1, 70, 1), LINES[2]],
+        ),
+        (
+            r"four whole numbers .* line 1 is 'userId::movieId::rating::timestamp'",
+            [("userId", "movieId", "rating", "timestamp")],
+        ),
         (r"line 1 is '3::70::4.5::978300760'", [(3, 70, 4.5, 978_300_760)]),
-        ("must have ratings from 1 to 5, but they go from 0 to 5", [LINES[0], (1, 70, 0, 1)]),
-        ("must have ratings from 1 to 5, but they go from 1 to 6", [LINES[1], (1, 71, 6, 1)]),
+        (
+            "must have ratings from 1 to 5, but they go from 0 to 5",
+            [LINES[0], (1, 70, 0, 1)],
+        ),
+        (
+            "must have ratings from 1 to 5, but they go from 1 to 6",
+            [LINES[1], (1, 71, 6, 1)],
+        ),
         ("must have ratings from 1 to 5, but it is empty", []),
         ("has 1 ratings of what their users rated before", [*LINES, (3, 9, 1, 1)]),
     ],
@@ -353,26 +535,46 @@ def test_a_corrupt_copy_of_movielens_is_refused(message, lines, tmp_path):
 
 def test_made_up_ratings_are_of_their_model_and_popular_items_have_many():
     users, items, ratings = (data := made_up_ratings(300, 200, 12_000, seed=1))[0]
-    assert users.shape == items.shape == ratings.shape == (12_000,) and ratings.dtype == torch.float32
+    assert (
+        users.shape == items.shape == ratings.shape == (12_000,)
+        and ratings.dtype == torch.float32
+    )
     assert len((users * 200 + items).unique()) == 12_000  # nobody rates anything twice
-    assert 0 <= users.min() and users.max() < 300 and 0 <= items.min() and items.max() < 200
+    assert (
+        0 <= users.min()
+        and users.max() < 300
+        and 0 <= items.min()
+        and items.max() < 200
+    )
     noise = ratings - data[1]
-    assert abs(float(noise.square().mean()) / 0.85**2 - 1) < z_bound(2) * (2 / 12_000) ** 0.5
+    assert (
+        abs(float(noise.square().mean()) / 0.85**2 - 1)
+        < z_bound(2) * (2 / 12_000) ** 0.5
+    )
     assert abs(float(noise.mean())) < z_bound(2) * 0.85 / 12_000**0.5
     counts = items.bincount(minlength=200).sort(descending=True).values
     assert counts[:40].sum() > 0.45 * 12_000 and counts[-40:].sum() < 0.05 * 12_000
-    # Of all pairs: means have the variance 0.4² + 0.5² + ¼, but for the few users and items that it is estimated from.
+    # Of all pairs: means have the variance 0.4² + 0.5² + ¼, but for the few users and
+    # items that it is estimated from.
     _, means = made_up_ratings(600, 600, 360_000)
     assert float(means.var()) == pytest.approx(0.66, abs=0.1)
 
 
 def test_made_up_ratings_hang_on_the_seed_alone():
-    one, again, other = (made_up_ratings(30, 20, 100, seed=seed)[0] for seed in (0, 0, 1))
-    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True)) and not torch.equal(one.ratings, other.ratings)
+    one, again, other = (
+        made_up_ratings(30, 20, 100, seed=seed)[0] for seed in (0, 0, 1)
+    )
+    assert all(
+        torch.equal(a, b) for a, b in zip(one, again, strict=True)
+    ) and not torch.equal(one.ratings, other.ratings)
     for message, settings in {
-        "num_ratings is 601, but 30 users and 20 items have 600 pairs": {"num_ratings": 601},
+        "num_ratings is 601, but 30 users and 20 items have 600 pairs": {
+            "num_ratings": 601
+        },
         "noise_std must be a number of at least 0": {"noise_std": -1.0},
         "rank must be a whole number": {"rank": 0},
     }.items():
         with pytest.raises(ValueError, match=message):
-            made_up_ratings(**{"num_users": 30, "num_items": 20, "num_ratings": 100} | settings)
+            made_up_ratings(
+                **{"num_users": 30, "num_items": 20, "num_ratings": 100} | settings
+            )

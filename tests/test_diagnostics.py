@@ -1,4 +1,6 @@
-"""Diagnostics against scipy's quadrature and tests, and distances worked out by hand."""
+"""Diagnostics against scipy's quadrature and tests, and distances worked out by
+hand.
+"""
 
 import itertools
 import math
@@ -9,11 +11,19 @@ import scipy.integrate
 import scipy.stats
 import torch
 
-from booklib.diagnostics import bin_probabilities, expectation, inverse_transform_samples, stein_discrepancy, total_variation
+from booklib.diagnostics import (
+    bin_probabilities,
+    expectation,
+    inverse_transform_samples,
+    stein_discrepancy,
+    total_variation,
+)
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.checks import z_bound
 
-NORMAL = Gaussian(torch.tensor([[4.0]], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64))
+NORMAL = Gaussian(
+    torch.tensor([[4.0]], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64)
+)
 EDGES = torch.tensor([-15.0, -3.0, 0.0, 0.5, 4.0, 17.0])
 
 
@@ -30,16 +40,30 @@ def test_bins_of_the_normal_distribution_have_its_probabilities():
 
 def test_bins_and_expectations_of_the_double_well_are_those_of_scipys_quadrature():
     edges = [-3.0, -1.0, 0.2, 3.0]
-    masses = torch.tensor([scipy.integrate.quad(density, *pair)[0] for pair in itertools.pairwise(edges)], dtype=torch.float64)
-    torch.testing.assert_close(bin_probabilities(DoubleWell(), torch.tensor(edges)), masses / masses.sum(), rtol=1e-7, atol=0)
+    masses = torch.tensor(
+        [scipy.integrate.quad(density, *pair)[0] for pair in itertools.pairwise(edges)],
+        dtype=torch.float64,
+    )
+    torch.testing.assert_close(
+        bin_probabilities(DoubleWell(), torch.tensor(edges)),
+        masses / masses.sum(),
+        rtol=1e-7,
+        atol=0,
+    )
     for function in (lambda x: x**2, lambda x: abs(x), lambda x: (x + 1) ** 3):
-        exact = scipy.integrate.quad(lambda x: function(x) * density(x), -3, 3, points=[0])[0] / float(masses.sum())
-        assert expectation(DoubleWell(), function, -3, 3) == pytest.approx(exact, rel=1e-9)
+        exact = scipy.integrate.quad(
+            lambda x: function(x) * density(x), -3, 3, points=[0]
+        )[0] / float(masses.sum())
+        assert expectation(DoubleWell(), function, -3, 3) == pytest.approx(
+            exact, rel=1e-9
+        )
 
 
 def test_expectations_of_the_normal_distribution():
     assert expectation(NORMAL, lambda x: x, -20, 22) == pytest.approx(1, rel=1e-12)
-    assert expectation(NORMAL, lambda x: (x - 1) ** 4, -20, 22) == pytest.approx(3 * 2**4, rel=1e-12)
+    assert expectation(NORMAL, lambda x: (x - 1) ** 4, -20, 22) == pytest.approx(
+        3 * 2**4, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,29 +77,56 @@ def test_expectations_of_the_normal_distribution():
     ],
 )
 def test_total_variation_by_hand(samples, distance):
-    probabilities, edges = torch.tensor([0.25, 0.5, 0.25]), torch.tensor([0.0, 1.0, 2.0, 3.0])
-    assert total_variation(torch.tensor(samples), probabilities, edges) == pytest.approx(distance, abs=1e-12)
-    assert total_variation(torch.tensor(samples).reshape(2, 2, 1), probabilities, edges) == pytest.approx(distance, abs=1e-12)
+    probabilities, edges = (
+        torch.tensor([0.25, 0.5, 0.25]),
+        torch.tensor([0.0, 1.0, 2.0, 3.0]),
+    )
+    assert total_variation(
+        torch.tensor(samples), probabilities, edges
+    ) == pytest.approx(distance, abs=1e-12)
+    assert total_variation(
+        torch.tensor(samples).reshape(2, 2, 1), probabilities, edges
+    ) == pytest.approx(distance, abs=1e-12)
 
 
 def test_total_variation_needs_edges_that_fit():
-    with pytest.raises(ValueError, match="edges must be one more than probabilities, but they are 3 and 3"):
-        total_variation(torch.zeros(4), torch.ones(3) / 3, torch.tensor([0.0, 1.0, 2.0]))
+    with pytest.raises(
+        ValueError,
+        match="edges must be one more than probabilities, but they are 3 and 3",
+    ):
+        total_variation(
+            torch.zeros(4), torch.ones(3) / 3, torch.tensor([0.0, 1.0, 2.0])
+        )
 
 
 def test_exact_draws_have_the_distribution_function(generator):
     """False alarms: 1 in 10,000 for each test of Kolmogorov and Smirnov."""
     values = inverse_transform_samples(NORMAL, 20_000, -15, 17, generator)
-    assert values.dtype == torch.float64 and scipy.stats.kstest(values, scipy.stats.norm(1, 2).cdf).pvalue > 1e-4
+    assert (
+        values.dtype == torch.float64
+        and scipy.stats.kstest(values, scipy.stats.norm(1, 2).cdf).pvalue > 1e-4
+    )
     values = inverse_transform_samples(DoubleWell(), 20_000, -3, 3, generator)
     grid = torch.linspace(-3, 3, 4_001, dtype=torch.float64)
-    distribution = scipy.integrate.cumulative_simpson(torch.exp(2 * grid**2 - grid**4), x=grid, initial=0)
+    distribution = scipy.integrate.cumulative_simpson(
+        torch.exp(2 * grid**2 - grid**4), x=grid, initial=0
+    )
     distribution = torch.from_numpy(distribution / distribution[-1])
-    assert scipy.stats.kstest(values, scipy.interpolate.interp1d(grid, distribution)).pvalue > 1e-4
+    assert (
+        scipy.stats.kstest(
+            values, scipy.interpolate.interp1d(grid, distribution)
+        ).pvalue
+        > 1e-4
+    )
 
 
 def test_exact_draws_are_those_of_their_generator():
-    first, second = (inverse_transform_samples(DoubleWell(), 5, -3, 3, torch.Generator().manual_seed(2)) for _ in range(2))
+    first, second = (
+        inverse_transform_samples(
+            DoubleWell(), 5, -3, 3, torch.Generator().manual_seed(2)
+        )
+        for _ in range(2)
+    )
     assert torch.equal(first, second) and (first.abs() <= 3).all()
 
 
@@ -87,30 +138,102 @@ BOUNDS = torch.tensor([0.0, 1.0, 2.0])
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: bin_probabilities(PLANE, EDGES), "potential must have 1 coordinate, but its dim is 2"),
-        (lambda: bin_probabilities(DoubleWell, EDGES), r"potential must be of type Potential, such as DoubleWell\(\), but it is the class"),
-        (lambda: bin_probabilities(NORMAL, [0.0, 1.0]), r"edges must be a tensor \(bins \+ 1,\), but it is a list"),
-        (lambda: bin_probabilities(NORMAL, EDGES.flip(0)), r"edges must be at least two numbers that increase, but they are \[17.0,"),
-        (lambda: bin_probabilities(NORMAL, EDGES[:1]), "edges must be at least two numbers that increase"),
-        (lambda: bin_probabilities(NORMAL, torch.tensor([0.0, math.inf])), r"edges must be finite, but it is inf at \(1,\)"),
-        (lambda: bin_probabilities(NORMAL, EDGES, 0), "points_per_bin must be a whole number of at least 1"),
-        (lambda: bin_probabilities(DoubleWell(), 500 + BOUNDS), "integrates to 0.0: choose bounds between which the density is"),
-        (lambda: expectation(PLANE, lambda x: x, -3, 3), "potential must have 1 coordinate"),
-        (lambda: expectation(NORMAL, lambda x: x, 3, -3), "low and high must be numbers, the first less than the second, .* 3 and -3"),
-        (lambda: expectation(NORMAL, lambda x: x, -math.inf, 3), "low and high must be numbers"),
-        (lambda: expectation(NORMAL, lambda x: x, -3, 3, num_bins=0), "num_bins must be a whole number of at least 1"),
+        (
+            lambda: bin_probabilities(PLANE, EDGES),
+            "potential must have 1 coordinate, but its dim is 2",
+        ),
+        (
+            lambda: bin_probabilities(DoubleWell, EDGES),
+            r"potential must be of type Potential, such as DoubleWell\(\), but it is "
+            r"the class",
+        ),
+        (
+            lambda: bin_probabilities(NORMAL, [0.0, 1.0]),
+            r"edges must be a tensor \(bins \+ 1,\), but it is a list",
+        ),
+        (
+            lambda: bin_probabilities(NORMAL, EDGES.flip(0)),
+            r"edges must be at least two numbers that increase, but they are \[17.0,",
+        ),
+        (
+            lambda: bin_probabilities(NORMAL, EDGES[:1]),
+            "edges must be at least two numbers that increase",
+        ),
+        (
+            lambda: bin_probabilities(NORMAL, torch.tensor([0.0, math.inf])),
+            r"edges must be finite, but it is inf at \(1,\)",
+        ),
+        (
+            lambda: bin_probabilities(NORMAL, EDGES, 0),
+            "points_per_bin must be a whole number of at least 1",
+        ),
+        (
+            lambda: bin_probabilities(DoubleWell(), 500 + BOUNDS),
+            "integrates to 0.0: choose bounds between which the density is",
+        ),
+        (
+            lambda: expectation(PLANE, lambda x: x, -3, 3),
+            "potential must have 1 coordinate",
+        ),
+        (
+            lambda: expectation(NORMAL, lambda x: x, 3, -3),
+            "low and high must be numbers, the first less than the second, .* 3 and -3",
+        ),
+        (
+            lambda: expectation(NORMAL, lambda x: x, -math.inf, 3),
+            "low and high must be numbers",
+        ),
+        (
+            lambda: expectation(NORMAL, lambda x: x, -3, 3, num_bins=0),
+            "num_bins must be a whole number of at least 1",
+        ),
         (lambda: expectation(NORMAL, None, -3, 3), "function must be of type Callable"),
-        (lambda: expectation(NORMAL, lambda x: x[:, 0], -3, 3), r"function must keep the shape .* \(200, 16\), but gives \(200,\)"),
-        (lambda: total_variation([0.5], HALVES, BOUNDS), "samples must be a tensor, but it is a list"),
-        (lambda: total_variation(torch.tensor([math.nan]), HALVES, BOUNDS), "samples must be finite"),
-        (lambda: total_variation(torch.ones(0), HALVES, BOUNDS), r"samples \(0,\) is empty"),
-        (lambda: total_variation(HALVES, 2 * HALVES, BOUNDS), "probabilities must be at least 0 with sum 1 over bins"),
-        (lambda: total_variation(HALVES, HALVES, BOUNDS.flip(0)), "edges must be at least two numbers that increase"),
-        (lambda: inverse_transform_samples(PLANE, 3, -3, 3, torch.Generator()), "potential must have 1 coordinate"),
-        (lambda: inverse_transform_samples(NORMAL, 3, 3, -3, torch.Generator()), "low and high must be numbers"),
-        (lambda: inverse_transform_samples(NORMAL, 3, -3, 3, None), "generator must be of type Generator, .* but it is of type NoneType"),
-        (lambda: inverse_transform_samples(NORMAL, 3.0, -3, 3, torch.Generator()), "num_samples must be a whole number of at least 0"),
-        (lambda: inverse_transform_samples(DoubleWell(), 3, 500, 600, torch.Generator()), "integrates to 0.0: choose bounds"),
+        (
+            lambda: expectation(NORMAL, lambda x: x[:, 0], -3, 3),
+            r"function must keep the shape .* \(200, 16\), but gives \(200,\)",
+        ),
+        (
+            lambda: total_variation([0.5], HALVES, BOUNDS),
+            "samples must be a tensor, but it is a list",
+        ),
+        (
+            lambda: total_variation(torch.tensor([math.nan]), HALVES, BOUNDS),
+            "samples must be finite",
+        ),
+        (
+            lambda: total_variation(torch.ones(0), HALVES, BOUNDS),
+            r"samples \(0,\) is empty",
+        ),
+        (
+            lambda: total_variation(HALVES, 2 * HALVES, BOUNDS),
+            "probabilities must be at least 0 with sum 1 over bins",
+        ),
+        (
+            lambda: total_variation(HALVES, HALVES, BOUNDS.flip(0)),
+            "edges must be at least two numbers that increase",
+        ),
+        (
+            lambda: inverse_transform_samples(PLANE, 3, -3, 3, torch.Generator()),
+            "potential must have 1 coordinate",
+        ),
+        (
+            lambda: inverse_transform_samples(NORMAL, 3, 3, -3, torch.Generator()),
+            "low and high must be numbers",
+        ),
+        (
+            lambda: inverse_transform_samples(NORMAL, 3, -3, 3, None),
+            "generator must be of type Generator, .* but it is of type NoneType",
+        ),
+        (
+            lambda: inverse_transform_samples(NORMAL, 3.0, -3, 3, torch.Generator()),
+            "num_samples must be a whole number of at least 0",
+        ),
+        (
+            lambda: inverse_transform_samples(
+                DoubleWell(), 3, 500, 600, torch.Generator()
+            ),
+            "integrates to 0.0: choose bounds",
+        ),
     ],
 )
 def test_bad_input_is_refused(make, message):
@@ -121,44 +244,86 @@ def test_bad_input_is_refused(make, message):
 def stein_kernel(potential, x, y, scale=1.0):
     """h(x, y) of two draws: with two, the mean over all pairs is that of one pair."""
     draws = torch.tensor([[x], [y]], dtype=torch.float64)
-    return stein_discrepancy(potential, draws, torch.Generator(), torch.tensor([scale], dtype=torch.float64))[0]
+    return stein_discrepancy(
+        potential, draws, torch.Generator(), torch.tensor([scale], dtype=torch.float64)
+    )[0]
 
 
-@pytest.mark.parametrize(("potential", "low", "high"), [(NORMAL, -17, 19), (DoubleWell(), -4, 4)])
+@pytest.mark.parametrize(
+    ("potential", "low", "high"), [(NORMAL, -17, 19), (DoubleWell(), -4, 4)]
+)
 @pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_the_stein_kernel_has_mean_zero_under_the_target_whatever_the_other_draw(potential, low, high, scale):
-    """By quadrature over y: a wrong sign, factor or power in any of its four terms leaves a mean that is not zero."""
-    points, weights = (torch.from_numpy(x) for x in numpy.polynomial.legendre.leggauss(500))
+def test_the_stein_kernel_has_mean_zero_under_the_target_whatever_the_other_draw(
+    potential, low, high, scale
+):
+    """By quadrature over y: a wrong sign, factor or power in any of its four terms
+    leaves a mean that is not zero.
+    """
+    points, weights = (
+        torch.from_numpy(x) for x in numpy.polynomial.legendre.leggauss(500)
+    )
     points = (high - low) / 2 * points + (high + low) / 2
     weights = weights * torch.exp(-potential.energy(points[:, None]))
     for x in (-1.3, 0.4, 2.5):
-        values = torch.tensor([stein_kernel(potential, x, float(y), scale) for y in points], dtype=torch.float64)
-        assert abs(float((weights * values).sum() / weights.sum())) < 1e-8 * float((weights * values.abs()).sum() / weights.sum())
+        values = torch.tensor(
+            [stein_kernel(potential, x, float(y), scale) for y in points],
+            dtype=torch.float64,
+        )
+        assert abs(float((weights * values).sum() / weights.sum())) < 1e-8 * float(
+            (weights * values.abs()).sum() / weights.sum()
+        )
 
 
 def test_the_stein_kernel_of_several_coordinates_has_mean_zero_too(generator):
-    """By a z-test over independent pairs; the factors of the dimension are those of a mean of zero only if all agree."""
-    target = Gaussian(torch.tensor([[1.0, 0.5, 0.0], [0.5, 2.0, 0.3], [0.0, 0.3, 0.5]], dtype=torch.float64))
+    """By a z-test over independent pairs; the factors of the dimension are those of a
+    mean of zero only if all agree.
+    """
+    target = Gaussian(
+        torch.tensor(
+            [[1.0, 0.5, 0.0], [0.5, 2.0, 0.3], [0.0, 0.3, 0.5]], dtype=torch.float64
+        )
+    )
     exact = target.exact_samples(1_600, generator).view(400, 4, 3)
-    values = torch.tensor([stein_discrepancy(target, four, generator, torch.ones(3, dtype=torch.float64))[0] for four in exact])
+    values = torch.tensor(
+        [
+            stein_discrepancy(
+                target, four, generator, torch.ones(3, dtype=torch.float64)
+            )[0]
+            for four in exact
+        ]
+    )
     assert values.mean().abs() / (values.std() / 20) < z_bound(1)
 
 
 def test_noise_in_the_gradient_leaves_the_stein_discrepancy_in_the_mean(generator):
-    """A pair of a draw with itself, left in, would add the noise's variance: 30 here."""
-    target, draws = Gaussian.standard(2, torch.float64), torch.tensor([[1.0, -0.5], [0.3, 2.0], [-1.0, 0.1]], dtype=torch.float64)
+    """A pair of a draw with itself, left in, would add the noise's variance: 30
+    here.
+    """
+    target, draws = (
+        Gaussian.standard(2, torch.float64),
+        torch.tensor([[1.0, -0.5], [0.3, 2.0], [-1.0, 0.1]], dtype=torch.float64),
+    )
     scale = torch.tensor([0.7, 1.2], dtype=torch.float64)
     exact, _ = stein_discrepancy(target, draws, generator, scale)
     noisy = NoisyGradient(target, 30.0)
-    values = torch.tensor([stein_discrepancy(noisy, draws, generator, scale)[0] for _ in range(600)])
+    values = torch.tensor(
+        [stein_discrepancy(noisy, draws, generator, scale)[0] for _ in range(600)]
+    )
     assert (values.mean() - exact).abs() / (values.std() / 600**0.5) < z_bound(1)
 
 
-def test_the_standard_error_of_the_stein_discrepancy_is_its_own_under_the_target(generator):
+def test_the_standard_error_of_the_stein_discrepancy_is_its_own_under_the_target(
+    generator,
+):
     """E[value²] = E[error²], by a z-test over 2,000 replicas."""
     target = NoisyGradient(Gaussian.correlated(0.8), 4.0)
     replicas = target.potential.exact_samples(2_000 * 20, generator).view(2_000, 20, 2)
-    values, errors = torch.tensor([stein_discrepancy(target, draws, generator, torch.ones(2)) for draws in replicas]).T
+    values, errors = torch.tensor(
+        [
+            stein_discrepancy(target, draws, generator, torch.ones(2))
+            for draws in replicas
+        ]
+    ).T
     difference = values**2 - errors**2
     assert difference.mean().abs() / (difference.std() / 2_000**0.5) < z_bound(1)
 

@@ -17,7 +17,10 @@ from tests.checks import z_bound
 
 @pytest.fixture
 def draws(generator):
-    statistics = {"step_size": torch.rand(6, 4, generator=generator) + 0.1, "num_gradients": torch.arange(24).reshape(6, 4)}
+    statistics = {
+        "step_size": torch.rand(6, 4, generator=generator) + 0.1,
+        "num_gradients": torch.arange(24).reshape(6, 4),
+    }
     return Draws(torch.randn(6, 4, 3, generator=generator), statistics)
 
 
@@ -47,28 +50,50 @@ def test_standard_error_covers_the_truth_as_often_as_it_should(generator):
 
 
 def test_one_chain_has_no_spread():
-    with pytest.raises(ValueError, match=r"one chain has no spread between chains: use arviz.mcse\(draws.to_arviz\(\)\), or more chains"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"one chain has no spread between chains: use "
+            r"arviz.mcse\(draws.to_arviz\(\)\), or more chains"
+        ),
+    ):
         Draws(torch.zeros(5, 1, 2)).mean_and_standard_error()
 
 
 def test_weighted_mean_is_that_of_numpy(draws):
     for chain in range(4):
-        expected = np.average(draws.samples[:, chain], axis=0, weights=draws.statistics["step_size"][:, chain])
+        expected = np.average(
+            draws.samples[:, chain],
+            axis=0,
+            weights=draws.statistics["step_size"][:, chain],
+        )
         np.testing.assert_allclose(draws.weighted_mean()[chain], expected, rtol=1e-5)
     assert not torch.allclose(draws.weighted_mean(), draws.samples.mean(0))
 
 
 def test_weights_may_be_another_statistic_and_draws_of_any_shape(draws):
-    collected = Draws(draws.samples[..., 0], draws.statistics).weighted_mean("num_gradients")
-    expected = np.average(draws.samples[..., 0], axis=0, weights=draws.statistics["num_gradients"])
+    collected = Draws(draws.samples[..., 0], draws.statistics).weighted_mean(
+        "num_gradients"
+    )
+    expected = np.average(
+        draws.samples[..., 0], axis=0, weights=draws.statistics["num_gradients"]
+    )
     np.testing.assert_allclose(collected, expected, rtol=1e-5)
 
 
 def test_falling_steps_weigh_their_draws():
-    run = sample(SGLD(lambda step: 0.1 / (1 + step)), Gaussian.standard(2), torch.ones(3, 2), num_samples=5, warm_up=2)
+    run = sample(
+        SGLD(lambda step: 0.1 / (1 + step)),
+        Gaussian.standard(2),
+        torch.ones(3, 2),
+        num_samples=5,
+        warm_up=2,
+    )
     steps = 0.1 / (3 + torch.arange(5.0))
     torch.testing.assert_close(run.statistics["step_size"], steps[:, None].expand(5, 3))
-    torch.testing.assert_close(run.weighted_mean(), (steps[:, None, None] * run.samples).sum(0) / steps.sum())
+    torch.testing.assert_close(
+        run.weighted_mean(), (steps[:, None, None] * run.samples).sum(0) / steps.sum()
+    )
 
 
 def test_to_arviz_and_back():
@@ -76,9 +101,18 @@ def test_to_arviz_and_back():
 
     draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(4, 2), num_samples=50)
     data = draws.to_arviz("weights")
-    assert data.posterior["weights"].dims[:2] == ("chain", "draw") and data.posterior["weights"].shape == (4, 50, 2)
-    assert torch.equal(torch.from_numpy(data.posterior["weights"].values).transpose(0, 1), draws.samples)
-    assert set(data.sample_stats) == set(draws.statistics) == {"energy", "acceptance", "num_gradients"}
+    assert data.posterior["weights"].dims[:2] == ("chain", "draw") and data.posterior[
+        "weights"
+    ].shape == (4, 50, 2)
+    assert torch.equal(
+        torch.from_numpy(data.posterior["weights"].values).transpose(0, 1),
+        draws.samples,
+    )
+    assert (
+        set(data.sample_stats)
+        == set(draws.statistics)
+        == {"energy", "acceptance", "num_gradients"}
+    )
     for name, values in draws.statistics.items():
         assert torch.equal(torch.from_numpy(data.sample_stats[name].values).T, values)
     assert list(draws.to_arviz().posterior) == ["position"]
@@ -89,17 +123,35 @@ def test_to_arviz_and_back():
 
 @pytest.fixture
 def named():
-    collect = lambda position: {"position": position, "radius": position.norm(dim=-1), "inside": position.norm(dim=-1) < 1}  # noqa: E731
-    return sample(SGLD(lambda step: 0.1 / (1 + step)), Gaussian.standard(2), torch.ones(3, 2), num_samples=6, collect=collect)
+    collect = lambda position: {
+        "position": position,
+        "radius": position.norm(dim=-1),
+        "inside": position.norm(dim=-1) < 1,
+    }
+    return sample(
+        SGLD(lambda step: 0.1 / (1 + step)),
+        Gaussian.standard(2),
+        torch.ones(3, 2),
+        num_samples=6,
+        collect=collect,
+    )
 
 
 def test_to_arviz_takes_every_tensor_that_was_collected_by_its_name(named):
     data = named.to_arviz()
     assert set(data.posterior) == {"position", "radius", "inside"}
-    assert data.posterior["position"].dims[:2] == ("chain", "draw") and data.posterior["position"].shape == (3, 6, 2)
+    assert data.posterior["position"].dims[:2] == ("chain", "draw") and data.posterior[
+        "position"
+    ].shape == (3, 6, 2)
     for name, values in named.samples.items():
-        assert torch.equal(torch.from_numpy(data.posterior[name].values).transpose(0, 1), values)
-    assert set(data.sample_stats) == set(named.statistics) == {"step_size", "num_gradients"}
+        assert torch.equal(
+            torch.from_numpy(data.posterior[name].values).transpose(0, 1), values
+        )
+    assert (
+        set(data.sample_stats)
+        == set(named.statistics)
+        == {"step_size", "num_gradients"}
+    )
     for name, values in named.statistics.items():
         assert torch.equal(torch.from_numpy(data.sample_stats[name].values).T, values)
 
@@ -107,49 +159,109 @@ def test_to_arviz_takes_every_tensor_that_was_collected_by_its_name(named):
 def test_averages_of_several_tensors_want_a_choice(named):
     mean, error = named.mean_and_standard_error(lambda samples: samples["inside"])
     averages = named.samples["inside"].double().numpy().mean(0)
-    assert float(mean) == pytest.approx(averages.mean()) and float(error) == pytest.approx(scipy.stats.sem(averages))
+    assert float(mean) == pytest.approx(averages.mean()) and float(
+        error
+    ) == pytest.approx(scipy.stats.sem(averages))
     weights = named.statistics["step_size"].numpy()
     for name in named.samples:
-        weighted = named.weighted_mean(function=lambda samples, name=name: samples[name])
+        weighted = named.weighted_mean(
+            function=lambda samples, name=name: samples[name]
+        )
         for chain in range(3):
-            expected = np.average(named.samples[name][:, chain].double(), axis=0, weights=weights[:, chain])
+            expected = np.average(
+                named.samples[name][:, chain].double(),
+                axis=0,
+                weights=weights[:, chain],
+            )
             np.testing.assert_allclose(weighted[chain], expected, rtol=1e-5)
     for average in (named.mean_and_standard_error, named.weighted_mean):
-        with pytest.raises(ValueError, match=r"samples hold \['inside', 'position', 'radius'\]: choose one by a function, such as lambda"):
+        with pytest.raises(
+            ValueError,
+            match=(
+                r"samples hold \['inside', 'position', 'radius'\]: choose one by a "
+                r"function, such as lambda"
+            ),
+        ):
             average()
 
 
 def test_statistics_may_have_further_axes():
     statistics = {"hyperparameters": torch.arange(48.0).reshape(6, 4, 2)}
     data = Draws(torch.zeros(6, 4, 3), statistics).to_arviz()
-    assert torch.equal(torch.from_numpy(data.sample_stats["hyperparameters"].values).transpose(0, 1), statistics["hyperparameters"])
+    assert torch.equal(
+        torch.from_numpy(data.sample_stats["hyperparameters"].values).transpose(0, 1),
+        statistics["hyperparameters"],
+    )
 
 
 def test_draws_know_their_run_and_do_not_change():
-    draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(4, 2), num_samples=5, warm_up=3, thinning=2, seed=9)
-    assert (draws.seed, draws.warm_up, draws.thinning, draws.complete) == (9, 3, 2, True)
-    assert draws.kernel.startswith("HMC(step_size=0.5, num_steps=3") and draws.seconds > 0
+    draws = sample(
+        HMC(0.5, 3),
+        Gaussian.standard(2),
+        torch.zeros(4, 2),
+        num_samples=5,
+        warm_up=3,
+        thinning=2,
+        seed=9,
+    )
+    assert (draws.seed, draws.warm_up, draws.thinning, draws.complete) == (
+        9,
+        3,
+        2,
+        True,
+    )
+    assert (
+        draws.kernel.startswith("HMC(step_size=0.5, num_steps=3") and draws.seconds > 0
+    )
     with pytest.raises(dataclasses.FrozenInstanceError):
         draws.seed = 1
 
 
 def test_weights_that_the_run_does_not_have_are_refused():
     draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(2, 2), num_samples=3)
-    with pytest.raises(ValueError, match=r"weights must be one of the run's statistics \['acceptance', .*but it is 'step_size'"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"weights must be one of the run's statistics \['acceptance', .*but it is "
+            r"'step_size'"
+        ),
+    ):
         draws.weighted_mean()
 
 
-@pytest.mark.parametrize("samples", [[1.0], np.zeros((2, 3)), torch.zeros(3), {"first": torch.zeros(2, 3), "second": 1.0}], ids=repr)
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [1.0],
+        np.zeros((2, 3)),
+        torch.zeros(3),
+        {"first": torch.zeros(2, 3), "second": 1.0},
+    ],
+    ids=repr,
+)
 def test_what_are_no_draws_is_refused(samples):
-    with pytest.raises(ValueError, match=r"(samples|second) must be a tensor \(num_samples, chains, ...\), but it is"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"(samples|second) must be a tensor \(num_samples, chains, ...\), but it "
+            r"is"
+        ),
+    ):
         Draws(samples)
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("position", r"function must be of type .*Callable.* but it is 'position' of type str"),
-        (lambda samples: samples.numpy(), r"function must give a tensor \(num_samples, chains, ...\) = \(5, 4, ...\), not a ndarray"),
+        (
+            "position",
+            r"function must be of type .*Callable.* but it is 'position' of type str",
+        ),
+        (
+            lambda samples: samples.numpy(),
+            r"function must give a tensor \(num_samples, chains, ...\) = \(5, 4, "
+            r"...\), not a ndarray",
+        ),
         (lambda samples: samples.mean(0), r"\(5, 4, ...\), not \(4, 2\)"),
         (lambda samples: samples.transpose(0, 1), r"\(5, 4, ...\), not \(4, 5, 2\)"),
         (lambda samples: 1.0, "not a float"),
@@ -158,16 +270,28 @@ def test_what_are_no_draws_is_refused(samples):
 def test_a_function_of_the_draws_keeps_their_axes(function, message):
     """Otherwise it would be averaged over what are no chains."""
     draws = Draws(torch.zeros(5, 4, 2), {"weight": torch.ones(5, 4)})
-    for average in (draws.mean_and_standard_error, lambda function: draws.weighted_mean("weight", function)):
+    for average in (
+        draws.mean_and_standard_error,
+        lambda function: draws.weighted_mean("weight", function),
+    ):
         with pytest.raises(ValueError, match=message):
             average(function)
 
 
 def test_other_draws_that_cannot_be_averaged():
     draws = Draws(torch.zeros(5, 4, 2), {"hyperparameters": torch.ones(5, 4, 2)})
-    with pytest.raises(ValueError, match=r"weights must be one number for each draw of a chain, but 'hyperparameters' is \(5, 4, 2\)"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"weights must be one number for each draw of a chain, but "
+            r"'hyperparameters' is \(5, 4, 2\)"
+        ),
+    ):
         draws.weighted_mean("hyperparameters")
     with pytest.raises(ValueError, match="there are no draws to average"):
         Draws(torch.zeros(0, 4, 2)).mean_and_standard_error()
-    with pytest.raises(ValueError, match='name must be of type str, such as "position", but it is of type list'):
+    with pytest.raises(
+        ValueError,
+        match='name must be of type str, such as "position", but it is of type list',
+    ):
         draws.to_arviz(["position"])

@@ -1,4 +1,6 @@
-"""Matrix factorisation: its gradient, the noise of its minibatches, and the exact laws from which rows and precisions are drawn."""
+"""Matrix factorisation: its gradient, the noise of its minibatches, and the exact laws
+from which rows and precisions are drawn.
+"""
 
 import itertools
 import math
@@ -19,8 +21,17 @@ from tests.checks import z_bound
 
 DOUBLE = torch.float64
 USERS, ITEMS, RANK = 4, 3, 2
-PRECISIONS = {"user_factors": 2.0, "item_factors": 1.5, "user_biases": 3.0, "item_biases": 4.0, "noise": 2.5}
-OF_CHAINS = {name: value * torch.tensor([1.0, 0.4], dtype=DOUBLE) for name, value in PRECISIONS.items()}
+PRECISIONS = {
+    "user_factors": 2.0,
+    "item_factors": 1.5,
+    "user_biases": 3.0,
+    "item_biases": 4.0,
+    "noise": 2.5,
+}
+OF_CHAINS = {
+    name: value * torch.tensor([1.0, 0.4], dtype=DOUBLE)
+    for name, value in PRECISIONS.items()
+}
 
 
 def posterior(number=9, seed=0, **settings):
@@ -29,23 +40,39 @@ def posterior(number=9, seed=0, **settings):
     places = torch.cartesian_prod(torch.arange(USERS), torch.arange(ITEMS))[:number]
     users, items = places[torch.randperm(number, generator=generator)].T
     ratings = 3 + torch.randn(number, generator=generator, dtype=DOUBLE)
-    given = {"rank": RANK, "precisions": PRECISIONS, "num_users": USERS, "num_items": ITEMS} | settings
+    given = {
+        "rank": RANK,
+        "precisions": PRECISIONS,
+        "num_users": USERS,
+        "num_items": ITEMS,
+    } | settings
     return MatrixFactorisation(users, items, ratings, **given)
 
 
 def somewhere(target, chains=2, seed=1):
-    return torch.randn(chains, target.dim, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
+    return torch.randn(
+        chains, target.dim, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE
+    )
 
 
 def energy_by_loops(target, position, precisions):
     """U of one chain, summand by summand."""
     pieces = {name: piece[0] for name, piece in target.named(position[None]).items()}
-    energy = sum(0.5 * precisions[name] * piece.square().sum() for name, piece in pieces.items())
+    energy = sum(
+        0.5 * precisions[name] * piece.square().sum() for name, piece in pieces.items()
+    )
     for (row, other), rating in zip(*target.data, strict=True):
         i, j = int(row), int(other) - USERS
         mean = target.mean + pieces["user_biases"][i] + pieces["item_biases"][j]
-        mean = mean + sum(pieces["user_factors"][i, k] * pieces["item_factors"][j, k] for k in range(target.rank))
-        energy = energy + 0.5 * precisions["noise"] * (rating - mean) ** 2 - 0.5 * math.log(precisions["noise"] / (2 * math.pi))
+        mean = mean + sum(
+            pieces["user_factors"][i, k] * pieces["item_factors"][j, k]
+            for k in range(target.rank)
+        )
+        energy = (
+            energy
+            + 0.5 * precisions["noise"] * (rating - mean) ** 2
+            - 0.5 * math.log(precisions["noise"] / (2 * math.pi))
+        )
     return energy
 
 
@@ -54,95 +81,159 @@ def test_the_energy_is_the_sum_that_the_model_says(precisions):
     target = posterior(precisions=precisions)
     position = somewhere(target)
     for chain, energy in enumerate(target.energy(position)):
-        own = {name: float(torch.as_tensor(value).expand(2)[chain]) for name, value in precisions.items()}
-        assert float(energy) == pytest.approx(float(energy_by_loops(target, position[chain], own)), rel=1e-12)
+        own = {
+            name: float(torch.as_tensor(value).expand(2)[chain])
+            for name, value in precisions.items()
+        }
+        assert float(energy) == pytest.approx(
+            float(energy_by_loops(target, position[chain], own)), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("together", [2**16, 4])
 @pytest.mark.parametrize("precisions", [PRECISIONS, OF_CHAINS])
 def test_the_gradient_is_that_of_the_energy(precisions, together, monkeypatch):
-    """The differentiation of the energy is independent of the formula; with pieces of two ratings nothing is lost between them."""
+    """The differentiation of the energy is independent of the formula; with pieces of
+    two ratings nothing is lost between them.
+    """
     monkeypatch.setattr(factorisation, "_TOGETHER", together)
     target = posterior(precisions=precisions)
     position = somewhere(target)
-    assert (target.gradient(position) - differentiate(target.energy, position)[1]).abs().max() < 1e-10
+    assert (
+        target.gradient(position) - differentiate(target.energy, position)[1]
+    ).abs().max() < 1e-10
     indices = torch.tensor([[0, 5, 7], [2, 5, 8]])
     expected = differentiate(lambda x: target.energy_given(x, indices), position)[1]
     assert (target.gradient_given(position, indices) - expected).abs().max() < 1e-10
 
 
 def all_minibatches(target, size, chains=1):
-    return [torch.tensor(chosen).expand(chains, -1) for chosen in itertools.combinations(range(target.num_examples), size)]
+    return [
+        torch.tensor(chosen).expand(chains, -1)
+        for chosen in itertools.combinations(range(target.num_examples), size)
+    ]
 
 
 def test_the_mean_over_all_minibatches_is_the_gradient():
     target = posterior(precisions=OF_CHAINS, batch_size=2)
     position = somewhere(target)
-    gradients = torch.stack([target.gradient_given(position, batch) for batch in all_minibatches(target, 2, 2)])
+    gradients = torch.stack(
+        [
+            target.gradient_given(position, batch)
+            for batch in all_minibatches(target, 2, 2)
+        ]
+    )
     assert (gradients.mean(0) - target.gradient(position)).abs().max() < 1e-10
-    assert torch.equal(posterior(batch_size=9).gradient_given(position, None), target.given(PRECISIONS).gradient(position))
+    assert torch.equal(
+        posterior(batch_size=9).gradient_given(position, None),
+        target.given(PRECISIONS).gradient(position),
+    )
 
 
 @pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
 def test_the_mean_estimate_of_the_noise_is_the_covariance_of_all_minibatches(kind):
     target = posterior(precisions=OF_CHAINS, batch_size=3)
     position = somewhere(target)
-    found = [target.gradient_and_variance_given(position, batch, kind) for batch in all_minibatches(target, 3, 2)]
-    gradients, estimate = torch.stack([each for each, _ in found]), torch.stack([each for _, each in found]).mean(0)
+    found = [
+        target.gradient_and_variance_given(position, batch, kind)
+        for batch in all_minibatches(target, 3, 2)
+    ]
+    gradients, estimate = (
+        torch.stack([each for each, _ in found]),
+        torch.stack([each for _, each in found]).mean(0),
+    )
     errors = gradients - gradients.mean(0)
     covariance = torch.einsum("bci,bcj->cij", errors, errors) / len(found)
     diagonal = covariance.diagonal(dim1=1, dim2=2)
-    expected = {"full": covariance, "diagonal": diagonal, "scalar": diagonal.mean(-1, keepdim=True)}[kind]
+    expected = {
+        "full": covariance,
+        "diagonal": diagonal,
+        "scalar": diagonal.mean(-1, keepdim=True),
+    }[kind]
     torch.testing.assert_close(estimate, expected, rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(found[7][0], target.gradient_given(position, all_minibatches(target, 3, 2)[7]))
+    torch.testing.assert_close(
+        found[7][0], target.gradient_given(position, all_minibatches(target, 3, 2)[7])
+    )
 
 
 def test_the_gradients_of_single_ratings_are_those_of_differentiation():
     target = posterior()
-    position, batch = somewhere(target), target.minibatch(torch.tensor([[0, 3, 4], [8, 8, 1]]))
+    position, batch = (
+        somewhere(target),
+        target.minibatch(torch.tensor([[0, 3, 4], [8, 8, 1]])),
+    )
     expected = DataPotential.per_example_gradients(target, position, batch)
-    assert (target.per_example_gradients(position, batch) - expected).abs().max() < 1e-10
+    assert (
+        target.per_example_gradients(position, batch) - expected
+    ).abs().max() < 1e-10
 
 
 def test_predictions_and_energies_do_not_see_a_rotation_of_all_factors():
     target = posterior()
     position = somewhere(target)
     turned, angle = position.clone(), torch.tensor(0.7, dtype=DOUBLE)
-    rotation = torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])])
+    rotation = torch.stack(
+        [
+            torch.stack([angle.cos(), -angle.sin()]),
+            torch.stack([angle.sin(), angle.cos()]),
+        ]
+    )
     for name, piece in target.named(turned).items():
         if name.endswith("factors"):
             piece.copy_(piece @ rotation)  # in place: the pieces are views
     users, items = torch.tensor([0, 3, 2]), torch.tensor([2, 1, 0])
     assert (turned - position).abs().max() > 0.1
-    torch.testing.assert_close(target.predict(turned, users, items), target.predict(position, users, items))
+    torch.testing.assert_close(
+        target.predict(turned, users, items), target.predict(position, users, items)
+    )
     torch.testing.assert_close(target.energy(turned), target.energy(position))
 
 
 def test_starts_have_no_biases_and_factors_of_the_size_asked_for(generator):
     target = posterior()
     pieces = target.named(target.initial_position(4_000, generator, scale=0.3))
-    assert pieces["user_factors"].shape == (4_000, USERS, RANK) and pieces["item_biases"].shape == (4_000, ITEMS)
+    assert pieces["user_factors"].shape == (4_000, USERS, RANK) and pieces[
+        "item_biases"
+    ].shape == (4_000, ITEMS)
     assert not pieces["user_biases"].any() and not pieces["item_biases"].any()
     for name in ("user_factors", "item_factors"):
         number = pieces[name].numel()
-        assert abs(float(pieces[name].square().mean()) / 0.09 - 1) < z_bound(2) * (2 / number) ** 0.5, name
+        assert (
+            abs(float(pieces[name].square().mean()) / 0.09 - 1)
+            < z_bound(2) * (2 / number) ** 0.5
+        ), name
 
 
 # The exact laws
 
 
 def conditional(target, position, side, precisions):
-    """Mean and covariance of every row of one chain given the other side, from a dense regression of its ratings, in loops."""
+    """Mean and covariance of every row of one chain given the other side, from a dense
+    regression of its ratings, in loops.
+    """
     pieces = {name: piece[0] for name, piece in target.named(position[None]).items()}
-    one, other, number = ("user", "item", USERS) if side == "users" else ("item", "user", ITEMS)
+    one, other, number = (
+        ("user", "item", USERS) if side == "users" else ("item", "user", ITEMS)
+    )
     rows, ratings = target.data[0] - torch.tensor([0, USERS]), target.data[1]
     laws = []
     for index in range(number):
         own = rows[:, 0 if side == "users" else 1] == index
         partners = rows[own][:, 1 if side == "users" else 0]
-        z = torch.cat([pieces[f"{other}_factors"][partners], torch.ones(len(partners), 1, dtype=DOUBLE)], 1)
+        z = torch.cat(
+            [
+                pieces[f"{other}_factors"][partners],
+                torch.ones(len(partners), 1, dtype=DOUBLE),
+            ],
+            1,
+        )
         y = ratings[own] - target.mean - pieces[f"{other}_biases"][partners]
-        prior = torch.diag(torch.tensor([precisions[f"{one}_factors"]] * RANK + [precisions[f"{one}_biases"]], dtype=DOUBLE))
+        prior = torch.diag(
+            torch.tensor(
+                [precisions[f"{one}_factors"]] * RANK + [precisions[f"{one}_biases"]],
+                dtype=DOUBLE,
+            )
+        )
         covariance = torch.linalg.inv(prior + precisions["noise"] * z.T @ z)
         laws.append((covariance @ z.T @ y * precisions["noise"], covariance))
     return laws
@@ -155,18 +246,27 @@ def rows_of(target, position, side):
 
 @pytest.mark.parametrize("side", ["users", "items"])
 def test_rows_are_drawn_from_their_conditional_law(side, generator):
-    """z-tests of all first and second moments of all rows; the user without ratings and the other side too."""
+    """z-tests of all first and second moments of all rows; the user without ratings and
+    the other side too.
+    """
     target, chains = posterior(), 20_000
     position = somewhere(target, 1)
     drawn = target.draw_rows(position.expand(chains, -1), side, generator)
     other = "items" if side == "users" else "users"
-    assert torch.equal(rows_of(target, drawn, other), rows_of(target, position, other).expand(chains, -1, -1))
+    assert torch.equal(
+        rows_of(target, drawn, other),
+        rows_of(target, position, other).expand(chains, -1, -1),
+    )
     z = []
-    for row, (mean, covariance) in enumerate(conditional(target, position[0], side, PRECISIONS)):
+    for row, (mean, covariance) in enumerate(
+        conditional(target, position[0], side, PRECISIONS)
+    ):
         errors = rows_of(target, drawn, side)[:, row] - mean
         z.append(errors.mean(0) / (covariance.diagonal() / chains) ** 0.5)
         products = torch.einsum("ci,cj->cij", errors, errors).flatten(1)
-        z.append((products.mean(0) - covariance.flatten()) / (products.std(0) / chains**0.5))
+        z.append(
+            (products.mean(0) - covariance.flatten()) / (products.std(0) / chains**0.5)
+        )
     # Rows are independent: the products of two of them have mean zero.
     first, second = (rows_of(target, drawn, side)[:, row] for row in (0, 1))
     products = (first - first.mean(0)) * (second - second.mean(0))
@@ -177,15 +277,21 @@ def test_rows_are_drawn_from_their_conditional_law(side, generator):
 
 @pytest.mark.parametrize("side", ["users", "items"])
 @pytest.mark.parametrize("together", [2**16, 6])
-def test_every_chain_has_the_law_of_its_own_precisions_and_position(side, together, monkeypatch, generator):
+def test_every_chain_has_the_law_of_its_own_precisions_and_position(
+    side, together, monkeypatch, generator
+):
     monkeypatch.setattr(factorisation, "_TOGETHER", together)
-    monkeypatch.setattr(factorisation, "normal_like", lambda tensor, generator: torch.zeros_like(tensor))
+    monkeypatch.setattr(
+        factorisation, "normal_like", lambda tensor, generator: torch.zeros_like(tensor)
+    )
     target = posterior(precisions=OF_CHAINS)
     position = somewhere(target)
     drawn = target.draw_rows(position, side, generator)
     for chain in (0, 1):
         own = {name: float(value[chain]) for name, value in OF_CHAINS.items()}
-        for row, (mean, _) in enumerate(conditional(target, position[chain], side, own)):
+        for row, (mean, _) in enumerate(
+            conditional(target, position[chain], side, own)
+        ):
             torch.testing.assert_close(rows_of(target, drawn, side)[chain, row], mean)
 
 
@@ -197,9 +303,13 @@ def test_precisions_are_drawn_from_their_conditional_law(generator):
     blocks = {name: piece[0] for name, piece in target.named(position).items()}
     users, items = (target.data[0] - torch.tensor([0, USERS])).T
     blocks["noise"] = target.data[1] - target.predict(position, users, items)[0]
-    assert list(drawn) == list(blocks) and {len(each.flatten()) for each in blocks.values()} == {8, 6, 4, 3, 9}
+    assert list(drawn) == list(blocks) and {
+        len(each.flatten()) for each in blocks.values()
+    } == {8, 6, 4, 3, 9}
     for name, block in blocks.items():
-        law = stats.gamma(2.0 + block.numel() / 2, scale=1 / (0.5 + float(block.square().sum()) / 2))
+        law = stats.gamma(
+            2.0 + block.numel() / 2, scale=1 / (0.5 + float(block.square().sum()) / 2)
+        )
         assert stats.kstest(drawn[name], law.cdf).pvalue > 1e-4 / 5, name
 
 
@@ -223,52 +333,89 @@ class Rows(Kernel):
 
 
 def moments(draws, target):
-    """Predictions of all pairs, their squares, and the logarithms of the precisions: mean and variance of its error, from the chains."""
-    values = torch.cat([draws.samples, draws.samples**2, draws.statistics["hyperparameters"].log()], -1).mean(0)
+    """Predictions of all pairs, their squares, and the logarithms of the precisions:
+    mean and variance of its error, from the chains.
+    """
+    values = torch.cat(
+        [draws.samples, draws.samples**2, draws.statistics["hyperparameters"].log()], -1
+    ).mean(0)
     return values.mean(0), values.var(0) / len(values)
 
 
 @pytest.mark.filterwarnings("ignore:.*do not agree")
-def test_another_exact_sampler_agrees_with_the_gibbs_sampler_on_predictions_and_precisions(generator):
-    """HMC in turn with the precisions, and rows in turn with them, have one joint law: z-tests, 300 independent chains each."""
+def test_another_exact_sampler_agrees_with_the_gibbs_sampler_on_predictions_and_precisions(
+    generator,
+):
+    """HMC in turn with the precisions, and rows in turn with them, have one joint law:
+    z-tests, 300 independent chains each.
+    """
     target, chains = posterior(hyperprior=(4.0, 4.0)), 300
     users, items = torch.cartesian_prod(torch.arange(USERS), torch.arange(ITEMS)).T
     start = target.initial_position(chains, generator, scale=0.7)
-    kept = {"collect": lambda position: target.predict(position, users, items), "progress": False}
-    exact = moments(sample(Gibbs(Rows()), target, start, 60, warm_up=60, seed=1, **kept), target)
-    other = moments(sample(Gibbs(HMC(0.15, 8)), target, start, 60, warm_up=60, seed=2, **kept), target)
+    kept = {
+        "collect": lambda position: target.predict(position, users, items),
+        "progress": False,
+    }
+    exact = moments(
+        sample(Gibbs(Rows()), target, start, 60, warm_up=60, seed=1, **kept), target
+    )
+    other = moments(
+        sample(Gibbs(HMC(0.15, 8)), target, start, 60, warm_up=60, seed=2, **kept),
+        target,
+    )
     z = (exact[0] - other[0]) / (exact[1] + other[1]).sqrt()
     assert z.abs().max() < z_bound(len(z)), z
 
 
 @pytest.mark.filterwarnings("ignore:.*do not agree")
 def test_sghmc_with_minibatches_has_the_predictions_of_the_exact_sampler(generator):
-    """With the loudness of minibatches of 6 of 9 subtracted and a short step, what is left of the error is below that of chance."""
+    """With the loudness of minibatches of 6 of 9 subtracted and a short step, what is
+    left of the error is below that of chance.
+    """
     target, chains = posterior(batch_size=6), 400
     users, items = torch.cartesian_prod(torch.arange(USERS), torch.arange(ITEMS)).T
     start = target.initial_position(chains, generator, scale=0.7)
-    collect = lambda position: target.predict(position, users, items)  # noqa: E731
-    exact = sample(Rows(), target, start, 40, warm_up=40, seed=1, collect=collect, progress=False)
+    collect = lambda position: target.predict(position, users, items)
+    exact = sample(
+        Rows(), target, start, 40, warm_up=40, seed=1, collect=collect, progress=False
+    )
     step, noise = 0.03, (9 / 6 - 1) * target.information()
     kernel = SGHMC(step, 2.0, 0.5 * step * noise, num_steps=50)
-    ours = sample(kernel, target, start, 40, warm_up=20, seed=2, collect=collect, progress=False)
-    (one, its), (two, error) = (each.mean_and_standard_error(lambda x: torch.cat([x, x**2], -1)) for each in (exact, ours))
+    ours = sample(
+        kernel, target, start, 40, warm_up=20, seed=2, collect=collect, progress=False
+    )
+    (one, its), (two, error) = (
+        each.mean_and_standard_error(lambda x: torch.cat([x, x**2], -1))
+        for each in (exact, ours)
+    )
     z = (one - two) / (its**2 + error**2).sqrt()
     assert z.abs().max() < z_bound(len(z)), z
 
 
-def test_the_information_is_the_mean_curvature_and_the_noise_in_proportion_to_it(generator):
-    """Over partners and residuals from the model: the curvature that the data give to a row, and the variance of its minibatch gradient."""
+def test_the_information_is_the_mean_curvature_and_the_noise_in_proportion_to_it(
+    generator,
+):
+    """Over partners and residuals from the model: the curvature that the data give to a
+    row, and the variance of its minibatch gradient.
+    """
     target, chains = posterior(batch_size=3), 20_000
     blocks = [
-        torch.randn(chains, *shape, generator=generator, dtype=DOUBLE) * PRECISIONS[name] ** -0.5
-        for name, shape in (("user_factors", (USERS, RANK)), ("item_factors", (ITEMS, RANK)))
+        torch.randn(chains, *shape, generator=generator, dtype=DOUBLE)
+        * PRECISIONS[name] ** -0.5
+        for name, shape in (
+            ("user_factors", (USERS, RANK)),
+            ("item_factors", (ITEMS, RANK)),
+        )
     ]
     rows = target.data[0] - torch.tensor([0, USERS])
     curvature = torch.zeros(chains, USERS + ITEMS, RANK + 1, dtype=DOUBLE)
     for i, j in rows:
-        curvature[:, i] += torch.cat([blocks[1][:, j].square(), torch.ones(chains, 1, dtype=DOUBLE)], -1)
-        curvature[:, USERS + j] += torch.cat([blocks[0][:, i].square(), torch.ones(chains, 1, dtype=DOUBLE)], -1)
+        curvature[:, i] += torch.cat(
+            [blocks[1][:, j].square(), torch.ones(chains, 1, dtype=DOUBLE)], -1
+        )
+        curvature[:, USERS + j] += torch.cat(
+            [blocks[0][:, i].square(), torch.ones(chains, 1, dtype=DOUBLE)], -1
+        )
     curvature = PRECISIONS["noise"] * curvature.flatten(1)
     information, spread = target.information(), curvature.std(0)
     moving = spread > 1e-12
@@ -287,9 +434,14 @@ def test_the_information_is_the_mean_curvature_and_the_noise_in_proportion_to_it
 def test_what_is_no_rating_is_refused():
     zero, one = torch.tensor([0]), torch.tensor([1.0])
     for message, arguments in {
-        "users must be int64 numbers from 0, one for each of the 1 ratings, but they are .* from -1": (zero - 1, zero, one),
+        "users must be int64 numbers from 0, one for each of the 1 ratings, but they "
+        "are .* from -1": (zero - 1, zero, one),
         "items must be int64 numbers from 0.*torch.int32": (zero, zero.int(), one),
-        r"items must be int64 .* but they are \(2,\)": (zero, torch.tensor([0, 1]), one),
+        r"items must be int64 .* but they are \(2,\)": (
+            zero,
+            torch.tensor([0, 1]),
+            one,
+        ),
         "ratings must be a floating-point tensor": (zero, zero, zero),
         "ratings must be finite": (zero, zero, one * math.nan),
     }.items():
@@ -301,13 +453,25 @@ def test_what_is_no_rating_is_refused():
     ("message", "settings"),
     [
         ("rank must be a whole number of at least 1", {"rank": 0}),
-        ("num_users must be a whole number of at least 3, but it is 2", {"num_users": 2}),
-        ("num_items must be a whole number of at least 3, but it is 1", {"num_items": 1}),
+        (
+            "num_users must be a whole number of at least 3, but it is 2",
+            {"num_users": 2},
+        ),
+        (
+            "num_items must be a whole number of at least 3, but it is 1",
+            {"num_items": 1},
+        ),
         ("mean must be a finite number", {"mean": math.inf}),
         ("hyperprior must be two positive numbers", {"hyperprior": 1.0}),
         ("hyperprior's rate must be a positive number", {"hyperprior": (1.0, 0.0)}),
-        ("precisions must hold a positive number for each of", {"precisions": {"noise": 1.0}}),
-        ("precisions must hold a positive number for each of", {"precisions": PRECISIONS | {"noise": 0.0}}),
+        (
+            "precisions must hold a positive number for each of",
+            {"precisions": {"noise": 1.0}},
+        ),
+        (
+            "precisions must hold a positive number for each of",
+            {"precisions": PRECISIONS | {"noise": 0.0}},
+        ),
     ],
 )
 def test_numbers_out_of_range_are_refused(message, settings):
@@ -320,5 +484,9 @@ def test_numbers_out_of_range_are_refused(message, settings):
     }.items():
         with pytest.raises(ValueError, match=message):
             posterior().predict(torch.zeros(2, 21, dtype=DOUBLE), *pair)
-    with pytest.raises(ValueError, match="side must be one of users, items, but it is 'rows'"):
-        posterior().draw_rows(torch.zeros(1, 21, dtype=DOUBLE), "rows", torch.Generator())
+    with pytest.raises(
+        ValueError, match="side must be one of users, items, but it is 'rows'"
+    ):
+        posterior().draw_rows(
+            torch.zeros(1, 21, dtype=DOUBLE), "rows", torch.Generator()
+        )

@@ -1,4 +1,6 @@
-"""How close predictions are: against sums over all events, quadrature, ArviZ, and the law of a difference of averages."""
+"""How close predictions are: against sums over all events, quadrature, ArviZ, and the
+law of a difference of averages.
+"""
 
 import itertools
 import math
@@ -23,61 +25,101 @@ from tests.checks import z_bound
 
 @pytest.fixture
 def pair(generator):
-    return [torch.randn(40, 5, generator=generator, dtype=torch.float64).softmax(-1) for _ in range(2)]
+    return [
+        torch.randn(40, 5, generator=generator, dtype=torch.float64).softmax(-1)
+        for _ in range(2)
+    ]
 
 
 def test_the_distance_is_the_largest_difference_of_any_event(pair):
     """Total variation by its definition, over all 32 sets of classes."""
     first, second = pair
-    events = torch.tensor(list(itertools.product([0.0, 1.0], repeat=5)), dtype=torch.float64)
+    events = torch.tensor(
+        list(itertools.product([0.0, 1.0], repeat=5)), dtype=torch.float64
+    )
     largest = ((first - second) @ events.T).abs().max(-1).values
-    assert predictive_distance(first, second) == pytest.approx(float(largest.mean()), rel=1e-12)
+    assert predictive_distance(first, second) == pytest.approx(
+        float(largest.mean()), rel=1e-12
+    )
 
 
 def test_distance_and_agreement_are_symmetric_and_know_their_bounds(pair):
     first, second = pair
     apart = torch.eye(5, dtype=torch.float64)
-    for measure, same, different in ((predictive_distance, 0.0, 1.0), (agreement, 1.0, 0.0)):
-        assert measure(first, second) == pytest.approx(measure(second, first), rel=1e-12)
-        assert measure(first, first) == same and measure(apart, apart.roll(1, 0)) == different
+    for measure, same, different in (
+        (predictive_distance, 0.0, 1.0),
+        (agreement, 1.0, 0.0),
+    ):
+        assert measure(first, second) == pytest.approx(
+            measure(second, first), rel=1e-12
+        )
+        assert (
+            measure(first, first) == same
+            and measure(apart, apart.roll(1, 0)) == different
+        )
 
 
 def test_agreement_counts_classes(pair):
     first, second = pair
     by_hand = sum(
-        max(range(5), key=p.__getitem__) == max(range(5), key=q.__getitem__) for p, q in zip(first.tolist(), second.tolist(), strict=True)
+        max(range(5), key=p.__getitem__) == max(range(5), key=q.__getitem__)
+        for p, q in zip(first.tolist(), second.tolist(), strict=True)
     )
     assert agreement(first, second) == by_hand / 40
 
 
 def test_binned_mixtures_have_the_distance_of_the_densities(generator):
-    """Against adaptive quadrature of ½∫|p − q|; coarse bins can only lose some of it."""
-    variance, outputs = 0.3, [torch.randn(7, 3, generator=generator), 0.5 + 2 * torch.randn(4, 3, generator=generator)]
+    """Against adaptive quadrature of ½∫|p − q|; coarse bins can only lose some of
+    it.
+    """
+    variance, outputs = (
+        0.3,
+        [
+            torch.randn(7, 3, generator=generator),
+            0.5 + 2 * torch.randn(4, 3, generator=generator),
+        ],
+    )
 
     def density(y, means):
-        return sum(math.exp(-0.5 * (y - m) ** 2 / variance) for m in means) / (len(means) * math.sqrt(2 * math.pi * variance))
+        return sum(math.exp(-0.5 * (y - m) ** 2 / variance) for m in means) / (
+            len(means) * math.sqrt(2 * math.pi * variance)
+        )
 
     exact = []
     for column in range(3):
         means = [values[:, column].tolist() for values in outputs]
-        difference = lambda y, means=means: abs(density(y, means[0]) - density(y, means[1]))  # noqa: E731
-        exact.append(0.5 * scipy.integrate.quad(difference, -12, 12, limit=2_000, epsabs=1e-9)[0])
+        difference = lambda y, means=means: abs(
+            density(y, means[0]) - density(y, means[1])
+        )
+        exact.append(
+            0.5 * scipy.integrate.quad(difference, -12, 12, limit=2_000, epsabs=1e-9)[0]
+        )
     exact = sum(exact) / 3
     found = {
-        number: predictive_distance(*(bin_mixtures(values, variance, torch.linspace(-12, 12, number)) for values in outputs))
+        number: predictive_distance(
+            *(
+                bin_mixtures(values, variance, torch.linspace(-12, 12, number))
+                for values in outputs
+            )
+        )
         for number in (7, 25, 4_801)
     }
     assert found[7] < found[25] < found[4_801] <= exact + 1e-9
-    assert found[4_801] == pytest.approx(exact, rel=1e-4)  # bins of 0.005, of which only those with a crossing lose anything
+    # bins of 0.005, of which only those with a crossing lose anything
+    assert found[4_801] == pytest.approx(exact, rel=1e-4)
 
 
 def test_bins_without_an_end_hold_what_is_far_out():
-    binned = bin_mixtures(torch.tensor([[-50.0], [50.0]]), 1.0, torch.linspace(-1, 1, 3))
+    binned = bin_mixtures(
+        torch.tensor([[-50.0], [50.0]]), 1.0, torch.linspace(-1, 1, 3)
+    )
     assert binned.tolist() == [[0.5, 0.0, 0.0, 0.5]]
     many = torch.linspace(-2, 2, 250)[:, None]  # in several pieces
     torch.testing.assert_close(
         bin_mixtures(many, 1.0, torch.tensor([0.0, 1.0])),
-        torch.stack([bin_mixtures(one[None], 1.0, torch.tensor([0.0, 1.0])) for one in many]).mean(0),
+        torch.stack(
+            [bin_mixtures(one[None], 1.0, torch.tensor([0.0, 1.0])) for one in many]
+        ).mean(0),
     )
 
 
@@ -92,12 +134,22 @@ def test_rhat_is_that_of_arviz_for_each_prediction(generator):
 
 
 def test_chains_that_differ_only_by_names_of_units_have_mixed(generator):
-    """One chain has its two hidden units the other way round: weights do not agree, functions do."""
-    weights = torch.randn(200, 4, 2, generator=generator) * 0.1 + torch.tensor([1.0, 3.0])
+    """One chain has its two hidden units the other way round: weights do not agree,
+    functions do.
+    """
+    weights = torch.randn(200, 4, 2, generator=generator) * 0.1 + torch.tensor(
+        [1.0, 3.0]
+    )
     weights[:, 0] = weights[:, 0].flip(-1)
     inputs = torch.linspace(-1, 1, 5)
     functions = torch.tanh(weights[..., None] * inputs).sum(-2)
-    with pytest.raises(NotMixedError, match=r"R̂ of the prediction \(\d,\) is \d.*at most 1.05: draw more of each chain"):
+    with pytest.raises(
+        NotMixedError,
+        match=(
+            r"R̂ of the prediction \(\d,\) is \d.*at most 1.05: draw more of each "
+            r"chain"
+        ),
+    ):
         check_mixed(weights, at_most=1.05)
     assert check_mixed(functions[..., [0, 1, 3, 4]], at_most=1.05).max() < 1.05
 
@@ -113,20 +165,38 @@ def test_the_floor_is_of_every_way_to_halve(generator):
     predictions = torch.randn(8, 6, 3, generator=generator).softmax(-1)
     distances, agreements = error_floor(predictions)
     assert len(distances) == len(agreements) == 35
-    halves = {frozenset([frozenset(half), frozenset(range(8)) - frozenset(half)]) for half in itertools.combinations(range(8), 4)}
-    expected = sorted(predictive_distance(*(predictions[list(half)].mean(0) for half in pair)) for pair in halves)
+    halves = {
+        frozenset([frozenset(half), frozenset(range(8)) - frozenset(half)])
+        for half in itertools.combinations(range(8), 4)
+    }
+    expected = sorted(
+        predictive_distance(*(predictions[list(half)].mean(0) for half in pair))
+        for pair in halves
+    )
     assert sorted(distances.tolist()) == pytest.approx(expected, rel=1e-6)
-    assert float(distances[0]) == predictive_distance(predictions[:4].mean(0), predictions[4:].mean(0))
-    assert float(agreements[0]) == agreement(predictions[:4].mean(0), predictions[4:].mean(0))
+    assert float(distances[0]) == predictive_distance(
+        predictions[:4].mean(0), predictions[4:].mean(0)
+    )
+    assert float(agreements[0]) == agreement(
+        predictions[:4].mean(0), predictions[4:].mean(0)
+    )
 
 
 def test_the_expected_distance_is_that_of_normal_averages(generator):
-    """Draws ½ ± x with x normal, whose averages are so too: a z-test on 20,000 pairs of averages of 5 and of 20 draws."""
+    """Draws ½ ± x with x normal, whose averages are so too: a z-test on 20,000 pairs of
+    averages of 5 and of 20 draws.
+    """
     deviation, pairs = 0.03, 20_000
-    averages = [deviation * torch.randn(pairs, number, generator=generator, dtype=torch.float64).mean(-1) for number in (5, 20)]
+    averages = [
+        deviation
+        * torch.randn(pairs, number, generator=generator, dtype=torch.float64).mean(-1)
+        for number in (5, 20)
+    ]
     distance = (averages[0] - averages[1]).abs()  # two classes, each off by this much
     deviations = torch.full((1, 2), deviation)
-    z = (distance.mean() - expected_distance(deviations, 5, 20)) / (distance.std() / pairs**0.5)
+    z = (distance.mean() - expected_distance(deviations, 5, 20)) / (
+        distance.std() / pairs**0.5
+    )
     assert abs(float(z)) < z_bound(1)
     one = averages[0].abs()
     z = (one.mean() - expected_distance(deviations, 5)) / (one.std() / pairs**0.5)
@@ -134,26 +204,60 @@ def test_the_expected_distance_is_that_of_normal_averages(generator):
 
 
 def test_exact_draws_come_no_closer_than_the_proposition_says():
-    """n exact draws against S of the reference, in units of two halves of it: ½√(1 + S/n)."""
+    """n exact draws against S of the reference, in units of two halves of it: ½√(1 +
+    S/n).
+    """
     deviations = torch.rand(4, 3, generator=torch.Generator().manual_seed(0))
     for n, total in ((5, 1_000), (1_000, 1_000), (10**9, 1_000)):
-        ratio = expected_distance(deviations, n, total) / expected_distance(deviations, total / 2, total / 2)
+        ratio = expected_distance(deviations, n, total) / expected_distance(
+            deviations, total / 2, total / 2
+        )
         assert ratio == pytest.approx(0.5 * math.sqrt(1 + total / n), rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: agreement(torch.ones(2, 2) / 2, torch.ones(3, 2) / 2), r"same inputs and classes, not \(2, 2\) and \(3, 2\)"),
-        (lambda: predictive_distance(torch.ones(2, 2), torch.ones(2, 2)), "first must be at least 0 with sum 1"),
-        (lambda: predictive_distance(torch.ones(2, 2) / 2, torch.ones(2, 2)), "second must be at least 0 with sum 1"),
-        (lambda: bin_mixtures(torch.zeros(2, 1), 0.0, torch.zeros(2)), "noise_variance must be"),
-        (lambda: bin_mixtures(torch.zeros(2, 1), 1.0, torch.zeros(2)), "edges must be at least two numbers that increase"),
-        (lambda: bin_mixtures(torch.zeros(2), 1.0, torch.arange(2.0)), r"outputs must be a floating-point tensor \(draws, n\)"),
-        (lambda: function_space_rhat(torch.zeros(3, 2, 1)), "at least 4 draws of at least 2 chains"),
-        (lambda: function_space_rhat(torch.zeros(4, 1, 1)), "at least 4 draws of at least 2 chains"),
-        (lambda: error_floor(torch.ones(3, 1, 2) / 2), "even number of chains, which can be halved, but there are 3"),
-        (lambda: expected_distance(-torch.ones(1, 2), 3), "deviations must be at least 0, but one is -1"),
+        (
+            lambda: agreement(torch.ones(2, 2) / 2, torch.ones(3, 2) / 2),
+            r"same inputs and classes, not \(2, 2\) and \(3, 2\)",
+        ),
+        (
+            lambda: predictive_distance(torch.ones(2, 2), torch.ones(2, 2)),
+            "first must be at least 0 with sum 1",
+        ),
+        (
+            lambda: predictive_distance(torch.ones(2, 2) / 2, torch.ones(2, 2)),
+            "second must be at least 0 with sum 1",
+        ),
+        (
+            lambda: bin_mixtures(torch.zeros(2, 1), 0.0, torch.zeros(2)),
+            "noise_variance must be",
+        ),
+        (
+            lambda: bin_mixtures(torch.zeros(2, 1), 1.0, torch.zeros(2)),
+            "edges must be at least two numbers that increase",
+        ),
+        (
+            lambda: bin_mixtures(torch.zeros(2), 1.0, torch.arange(2.0)),
+            r"outputs must be a floating-point tensor \(draws, n\)",
+        ),
+        (
+            lambda: function_space_rhat(torch.zeros(3, 2, 1)),
+            "at least 4 draws of at least 2 chains",
+        ),
+        (
+            lambda: function_space_rhat(torch.zeros(4, 1, 1)),
+            "at least 4 draws of at least 2 chains",
+        ),
+        (
+            lambda: error_floor(torch.ones(3, 1, 2) / 2),
+            "even number of chains, which can be halved, but there are 3",
+        ),
+        (
+            lambda: expected_distance(-torch.ones(1, 2), 3),
+            "deviations must be at least 0, but one is -1",
+        ),
         (lambda: expected_distance(torch.ones(1, 2), 0), "numbers must be"),
     ],
 )

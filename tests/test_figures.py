@@ -11,7 +11,15 @@ import torch
 from matplotlib.colors import is_color_like, to_hex, to_rgba
 from matplotlib.figure import Figure
 
-from booklib.figures import COLOURS, TRUTH, plot_contours, plot_density, plot_histogram, show_frames, use_style
+from booklib.figures import (
+    COLOURS,
+    TRUTH,
+    plot_contours,
+    plot_density,
+    plot_histogram,
+    show_frames,
+    use_style,
+)
 from sgmc.targets import DoubleWell, Gaussian
 
 
@@ -24,13 +32,28 @@ def test_the_style_is_set():
     with plt.rc_context():
         plt.rcdefaults()
         use_style()
-        assert plt.rcParams["figure.facecolor"] == "white" and plt.rcParams["savefig.facecolor"] in ("white", "auto")
+        assert plt.rcParams["figure.facecolor"] == "white" and plt.rcParams[
+            "savefig.facecolor"
+        ] in ("white", "auto")
 
 
 def test_colours_are_those_of_okabe_and_ito():
-    palette = {"#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#000000", "#999999", "#882255"}
+    palette = {
+        "#E69F00",
+        "#56B4E9",
+        "#009E73",
+        "#F0E442",
+        "#0072B2",
+        "#D55E00",
+        "#CC79A7",
+        "#000000",
+        "#999999",
+        "#882255",
+    }
     assert set(COLOURS.values()) <= palette and is_color_like(TRUTH)
-    samplers = [COLOURS[name] for name in ("random walk", "HMC", "naive SGHMC", "SGLD", "SGHMC")]
+    samplers = [
+        COLOURS[name] for name in ("random walk", "HMC", "naive SGHMC", "SGLD", "SGHMC")
+    ]
     assert len(set(samplers)) == len(samplers)
 
 
@@ -39,18 +62,29 @@ def test_a_density_is_normalised_and_grey(axes):
     (area,) = axes.collections
     corners = area.get_paths()[0].vertices
     x, y = corners.T
-    assert 0.5 * abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) == pytest.approx(1, abs=1e-6)  # the shoelace formula
-    assert to_hex(area.get_facecolor()[0]) == to_hex(TRUTH) and area.get_label() == "true density"
+    # the shoelace formula
+    assert 0.5 * abs(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1])) == pytest.approx(
+        1, abs=1e-6
+    )
+    assert (
+        to_hex(area.get_facecolor()[0]) == to_hex(TRUTH)
+        and area.get_label() == "true density"
+    )
     plot_density(axes, DoubleWell(), -3, 3, label="posterior")
     assert axes.collections[1].get_label() == "posterior"
 
 
 def test_a_histogram_is_a_density(axes):
     samples = torch.tensor([0.1, 0.2, 0.7, 1.4, 9.0])
-    plot_histogram(axes, samples.reshape(5, 1, 1), torch.tensor([0.0, 0.5, 1.5]), color="red")
+    plot_histogram(
+        axes, samples.reshape(5, 1, 1), torch.tensor([0.0, 0.5, 1.5]), color="red"
+    )
     (line,) = axes.lines
-    assert line.get_xdata().tolist() == [0.25, 1.0] and to_rgba(line.get_color()) == to_rgba("red")
-    assert line.get_ydata().tolist() == pytest.approx([2 / 5 / 0.5, 2 / 5 / 1.0])  # one of five lies outside
+    assert line.get_xdata().tolist() == [0.25, 1.0] and to_rgba(
+        line.get_color()
+    ) == to_rgba("red")
+    # one of five lies outside
+    assert line.get_ydata().tolist() == pytest.approx([2 / 5 / 0.5, 2 / 5 / 1.0])
 
 
 def test_contours_lie_at_multiples_of_half_a_standard_deviation(axes):
@@ -60,8 +94,12 @@ def test_contours_lie_at_multiples_of_half_a_standard_deviation(axes):
     assert contours.levels.tolist() == pytest.approx([0.125, 0.5, 1.125, 2.0])
     for level, path in zip(contours.levels, contours.get_paths(), strict=True):
         energy = potential.energy(torch.from_numpy(path.vertices).float())
-        assert energy.min() == pytest.approx(level, rel=0.02) and energy.max() == pytest.approx(level, rel=0.02)
-    assert axes.get_aspect() == 1 and np.allclose(contours.get_edgecolor(), to_rgba(TRUTH))
+        assert energy.min() == pytest.approx(
+            level, rel=0.02
+        ) and energy.max() == pytest.approx(level, rel=0.02)
+    assert axes.get_aspect() == 1 and np.allclose(
+        contours.get_edgecolor(), to_rgba(TRUTH)
+    )
 
 
 def test_contours_are_not_transposed(axes):
@@ -80,13 +118,34 @@ EDGES = torch.tensor([0.0, 1.0, 2.0])
             lambda axes: plot_density(plt, DoubleWell(), -3, 3),
             r"axes must be of type Axes, such as plt.subplots\(\)\[1\], but .* module",
         ),
-        (lambda axes: plot_density(axes, Gaussian.standard(2), -3, 3), "potential must have 1 coordinate, but its dim is 2"),
-        (lambda axes: plot_density(axes, DoubleWell(), 3, -3), "low and high must be numbers, the first less than the second"),
-        (lambda axes: plot_histogram(axes, [0.5], EDGES), "samples must be a tensor, but it is a list"),
-        (lambda axes: plot_histogram(axes, torch.ones(0), EDGES), r"samples \(0,\) is empty"),
-        (lambda axes: plot_histogram(axes, torch.ones(3), EDGES.flip(0)), "edges must be at least two numbers that increase"),
-        (lambda axes: plot_contours(axes, DoubleWell(), -3, 3), "potential must have 2 coordinates, but its dim is 1"),
-        (lambda axes: plot_contours(axes, Gaussian.standard(2), -3, 3, levels=0), "levels must be a whole number of at least 1"),
+        (
+            lambda axes: plot_density(axes, Gaussian.standard(2), -3, 3),
+            "potential must have 1 coordinate, but its dim is 2",
+        ),
+        (
+            lambda axes: plot_density(axes, DoubleWell(), 3, -3),
+            "low and high must be numbers, the first less than the second",
+        ),
+        (
+            lambda axes: plot_histogram(axes, [0.5], EDGES),
+            "samples must be a tensor, but it is a list",
+        ),
+        (
+            lambda axes: plot_histogram(axes, torch.ones(0), EDGES),
+            r"samples \(0,\) is empty",
+        ),
+        (
+            lambda axes: plot_histogram(axes, torch.ones(3), EDGES.flip(0)),
+            "edges must be at least two numbers that increase",
+        ),
+        (
+            lambda axes: plot_contours(axes, DoubleWell(), -3, 3),
+            "potential must have 2 coordinates, but its dim is 1",
+        ),
+        (
+            lambda axes: plot_contours(axes, Gaussian.standard(2), -3, 3, levels=0),
+            "levels must be a whole number of at least 1",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, message, axes):
@@ -95,26 +154,46 @@ def test_what_cannot_be_drawn_is_refused(draw, message, axes):
 
 
 def test_a_film_is_one_page_with_all_frames_and_a_still_for_print(monkeypatch):
-    """Only the last frame is seen before a script runs; no frame is read from anywhere else, and every one is described."""
+    """Only the last frame is seen before a script runs; no frame is read from anywhere
+    else, and every one is described.
+    """
     shown = []
     monkeypatch.setattr(builtins, "get_ipython", None, raising=False)
     monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
     open_before = plt.get_fignums()
-    show_frames((plt.figure(figsize=(2, 1 + number)) for number in range(3)), 'a ball & a "bowl"', seconds=0.5)
+    show_frames(
+        (plt.figure(figsize=(2, 1 + number)) for number in range(3)),
+        'a ball & a "bowl"',
+        seconds=0.5,
+    )
     (data,) = shown
-    pictures = re.findall(r'<img src="data:image/png;base64,([^"]+)" alt="a ball &amp; a &quot;bowl&quot;"( hidden)?>', data["text/html"])
+    pictures = re.findall(
+        r'<img src="data:image/png;base64,([^"]+)" alt="a ball &amp; a '
+        r'&quot;bowl&quot;"( hidden)?>',
+        data["text/html"],
+    )
     assert [hidden for _, hidden in pictures] == [" hidden", " hidden", ""]
-    assert len({picture for picture, _ in pictures}) == 3 and pictures[-1][0] == data["image/png"]
-    assert "setInterval(advance, 500)" in data["text/html"] and "http" not in data["text/html"]
+    assert (
+        len({picture for picture, _ in pictures}) == 3
+        and pictures[-1][0] == data["image/png"]
+    )
+    assert (
+        "setInterval(advance, 500)" in data["text/html"]
+        and "http" not in data["text/html"]
+    )
     assert plt.get_fignums() == open_before
     with pytest.raises(ValueError, match="frames must have at least one figure"):
         show_frames([], "nothing")
 
 
 def test_the_site_knows_how_large_letters_are():
-    """On a phone it shows figures so wide that letters of eight points are eight pixels high."""
+    """On a phone it shows figures so wide that letters of eight points are eight pixels
+    high.
+    """
     root = Path(__file__).resolve().parents[1]
-    (dots,) = re.findall(r"const DPI = (\d+);", (root / "book" / "_static" / "site.js").read_text())
+    (dots,) = re.findall(
+        r"const DPI = (\d+);", (root / "book" / "_static" / "site.js").read_text()
+    )
     with plt.rc_context():
         use_style()
         assert plt.rcParams["figure.dpi"] == float(dots)

@@ -1,4 +1,6 @@
-"""Flows: what each one does to a basis is its own linear law, and what splittings make is what was written by hand, to rounding."""
+"""Flows: what each one does to a basis is its own linear law, and what splittings make
+is what was written by hand, to rounding.
+"""
 
 import inspect
 import math
@@ -19,9 +21,14 @@ PRECISION = torch.linalg.inv(torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE
 NOISE = torch.tensor([[4.0, 1.0], [1.0, 2.0]], dtype=DOUBLE)
 DIAGONAL = torch.tensor([0.5, 2.0], dtype=DOUBLE)
 FULL_MASS = torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=DOUBLE)
-FULL_FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)  # does not commute with the mass
+# does not commute with the mass
+FULL_FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)
 MASSES = {"number": 1.7, "diagonal": DIAGONAL, "full": FULL_MASS}
-FRICTIONS = {"number": 1.3, "diagonal": torch.tensor([1.1, 0.4], dtype=DOUBLE), "full": FULL_FRICTION}
+FRICTIONS = {
+    "number": 1.3,
+    "diagonal": torch.tensor([1.1, 0.4], dtype=DOUBLE),
+    "full": FULL_FRICTION,
+}
 TEMPERATURES = [1.0, 0.5]
 CLOSE = dict(rtol=1e-12, atol=1e-12)
 
@@ -38,7 +45,9 @@ def blocks(*quarters):
 
 
 def exponential(matrix):
-    """Take the exponential by SciPy's scaling and squaring, which the package does not use."""
+    """Take the exponential by SciPy's scaling and squaring, which the package does not
+    use.
+    """
     return torch.from_numpy(expm(matrix.numpy()))
 
 
@@ -46,41 +55,66 @@ def exponential(matrix):
 
 
 class Numbers:
-    """In place of random numbers, given ones: a stream of inputs, each of one draw, for the injected noise and the gradients' alike."""
+    """In place of random numbers, given ones: a stream of inputs, each of one draw, for
+    the injected noise and the gradients' alike.
+    """
 
     def __init__(self, like, inputs=None):
         self.like, self.inputs, self.taken = like, inputs, 0
 
     def take(self):
         self.taken += 1
-        return torch.zeros_like(self.like) if self.inputs is None else self.inputs[self.taken - 1]
+        return (
+            torch.zeros_like(self.like)
+            if self.inputs is None
+            else self.inputs[self.taken - 1]
+        )
 
 
 def moved(splitting, start, inputs=None):
-    """Follow the flows from (θ, r) in the columns of ``start``, on given inputs: the columns of the ends, and the number of inputs."""
+    """Follow the flows from (θ, r) in the columns of ``start``, on given inputs: the
+    columns of the ends, and the number of inputs.
+    """
     position, momentum = start[:2].T.clone(), start[2:].T.clone()
     numbers, root = Numbers(position, inputs), Matrix(NOISE).root.value
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flows, "normal_like", lambda tensor, generator: numbers.take())
-        advance(splitting, position, momentum, lambda position: position @ PRECISION + numbers.take() @ root, None)
+        advance(
+            splitting,
+            position,
+            momentum,
+            lambda position: position @ PRECISION + numbers.take() @ root,
+            None,
+        )
     return torch.cat([position.T, momentum.T]), numbers.taken
 
 
 def law_of_moves(splitting):
-    """Read F off the images of a basis, and Q = RRᵀ off those of unit inputs, all from the moves themselves."""
+    """Read F off the images of a basis, and Q = RRᵀ off those of unit inputs, all from
+    the moves themselves.
+    """
     transition, number = moved(splitting, torch.eye(4, dtype=DOUBLE))
     if number == 0:
         return transition, torch.zeros(4, 4, dtype=DOUBLE)
-    units = torch.eye(2 * number, dtype=DOUBLE).reshape(2 * number, number, 2).transpose(0, 1)
+    units = (
+        torch.eye(2 * number, dtype=DOUBLE)
+        .reshape(2 * number, number, 2)
+        .transpose(0, 1)
+    )
     root, _ = moved(splitting, torch.zeros(4, 2 * number, dtype=DOUBLE), units)
     return transition, root @ root.T
 
 
 def with_momentum(chain):
-    """Write the law of a flow without momenta as one that leaves them where they are."""
+    """Write the law of a flow without momenta as one that leaves them where they
+    are.
+    """
     if len(chain.transition) == 4:
         return chain
-    return LinearChain(torch.block_diag(chain.transition, EYE), torch.block_diag(chain.noise_covariance, ZERO))
+    return LinearChain(
+        torch.block_diag(chain.transition, EYE),
+        torch.block_diag(chain.noise_covariance, ZERO),
+    )
 
 
 PIECES = {
@@ -96,19 +130,39 @@ PIECES = {
     "free, diagonal friction": [Free(0.3, FRICTIONS["diagonal"], 1.7)],
     "free, diagonal mass": [Free(0.3, 1.3, DIAGONAL)],
     "descent": [Descent(0.3, Matrix(FULL_MASS))],
-    **{f"descent, {name} mass": [Descent(0.3, Matrix(DIAGONAL), mass)] for name, mass in MASSES.items()},
-    "at once": [AtOnce([Drift(0.3, FULL_MASS), Kick(0.2), flows.friction_flow(0.1, 2.0), flows.noise_flow(Matrix(DIAGONAL))])],
+    **{
+        f"descent, {name} mass": [Descent(0.3, Matrix(DIAGONAL), mass)]
+        for name, mass in MASSES.items()
+    },
+    "at once": [
+        AtOnce(
+            [
+                Drift(0.3, FULL_MASS),
+                Kick(0.2),
+                flows.friction_flow(0.1, 2.0),
+                flows.noise_flow(Matrix(DIAGONAL)),
+            ]
+        )
+    ],
     "at once, twice a kick": [AtOnce([Kick(0.2), Kick(0.3), Drift(0.1)])],
     **{
-        f"{maker.__name__}, {friction} friction, {mass} mass": [maker(0.3, FRICTIONS[friction], MASSES[mass])]
-        for maker in (flows.friction_flow, flows.implicit_friction_flow, flows.ornstein_uhlenbeck_flow)
+        f"{maker.__name__}, {friction} friction, {mass} mass": [
+            maker(0.3, FRICTIONS[friction], MASSES[mass])
+        ]
+        for maker in (
+            flows.friction_flow,
+            flows.implicit_friction_flow,
+            flows.ornstein_uhlenbeck_flow,
+        )
         for friction in FRICTIONS
         for mass in MASSES
     },
     "leapfrog": flows.leapfrog(0.3, 3, FULL_MASS),
     "naive SGHMC": flows.naive_sghmc(0.3, 3, FULL_MASS),
     "SGHMC": flows.sghmc(0.2, FULL_FRICTION, 0.1 * FULL_MASS, FULL_MASS, 0.9),
-    "explicit Euler": flows.explicit_euler_sghmc(0.2, FULL_FRICTION, 0.1 * FULL_MASS, FULL_MASS, 0.9),
+    "explicit Euler": flows.explicit_euler_sghmc(
+        0.2, FULL_FRICTION, 0.1 * FULL_MASS, FULL_MASS, 0.9
+    ),
     "palindromic": flows.palindromic(0.2, FULL_FRICTION, 0.1 * FULL_MASS, FULL_MASS),
     "BAOAB": flows.baoab(0.2, FULL_FRICTION, FULL_MASS, 0.9),
     "OBABO": flows.obabo(0.2, FULL_FRICTION, FULL_MASS, 0.9),
@@ -128,9 +182,17 @@ def test_the_law_of_a_flow_is_what_its_move_does(name):
 def test_every_flow_and_every_splitting_is_among_those_tested():
     """Who adds one finds out here that it wants an entry above."""
     met = {type(flow) for splitting in PIECES.values() for flow in splitting}
-    classes = {thing for _, thing in inspect.getmembers(flows, inspect.isclass) if thing.__module__ == flows.__name__}
+    classes = {
+        thing
+        for _, thing in inspect.getmembers(flows, inspect.isclass)
+        if thing.__module__ == flows.__name__
+    }
     assert classes - met == {flows.Flow}
-    makers = {name for name, thing in inspect.getmembers(flows, inspect.isfunction) if thing.__module__ == flows.__name__}
+    makers = {
+        name
+        for name, thing in inspect.getmembers(flows, inspect.isfunction)
+        if thing.__module__ == flows.__name__
+    }
     assert {name for name in makers if name[0] != "_"} == {
         "advance", "baoab", "check_flows",
         "explicit_euler_sghmc", "friction_flow", "implicit_friction_flow", "leapfrog", "naive_sghmc", "noise_flow",
@@ -139,14 +201,25 @@ def test_every_flow_and_every_splitting_is_among_those_tested():
 
 
 def test_moves_are_in_place_and_draw_from_the_generator_alone(generator):
-    """Where the given numbers above are real ones: the same generator, the same ends, and what is moved is what was given."""
+    """Where the given numbers above are real ones: the same generator, the same ends,
+    and what is moved is what was given.
+    """
     for splitting in PIECES.values():
         ends = []
         for _ in range(2):
             torch.manual_seed(len(ends))  # of no consequence
-            position, momentum = torch.ones(3, 2, dtype=DOUBLE), torch.ones(3, 2, dtype=DOUBLE)
+            position, momentum = (
+                torch.ones(3, 2, dtype=DOUBLE),
+                torch.ones(3, 2, dtype=DOUBLE),
+            )
             kept = position, momentum
-            advance(splitting, position, momentum, lambda position: position @ PRECISION, generator.manual_seed(1))
+            advance(
+                splitting,
+                position,
+                momentum,
+                lambda position: position @ PRECISION,
+                generator.manual_seed(1),
+            )
             ends.append(torch.cat(kept))
         assert torch.equal(*ends)
     assert not torch.equal(ends[0][:3], torch.ones(3, 2, dtype=DOUBLE))
@@ -159,11 +232,19 @@ def test_moves_are_in_place_and_draw_from_the_generator_alone(generator):
 def test_drift_and_kick_are_the_equations(mass):
     """θ ← θ + tM⁻¹r and r ← r − t∇Ũ(θ), with noise of variance t²V."""
     drift = Drift(0.3, MASSES[mass]).linear(PRECISION, NOISE)
-    torch.testing.assert_close(drift[0], blocks(EYE, 0.3 * torch.linalg.inv(full(MASSES[mass])), ZERO, EYE), **CLOSE)
+    torch.testing.assert_close(
+        drift[0],
+        blocks(EYE, 0.3 * torch.linalg.inv(full(MASSES[mass])), ZERO, EYE),
+        **CLOSE,
+    )
     assert not drift[1].any()
     transition, covariance = Kick(0.3).linear(PRECISION, NOISE)
-    torch.testing.assert_close(transition, blocks(EYE, ZERO, -0.3 * PRECISION, EYE), **CLOSE)
-    torch.testing.assert_close(covariance, blocks(ZERO, ZERO, ZERO, 0.09 * NOISE), **CLOSE)
+    torch.testing.assert_close(
+        transition, blocks(EYE, ZERO, -0.3 * PRECISION, EYE), **CLOSE
+    )
+    torch.testing.assert_close(
+        covariance, blocks(ZERO, ZERO, ZERO, 0.09 * NOISE), **CLOSE
+    )
 
 
 @pytest.mark.parametrize("mass", MASSES)
@@ -173,7 +254,10 @@ def test_frictions_are_the_equations(friction, mass):
     damping = 0.3 * full(friction) @ torch.linalg.inv(full(mass))
     for flow, factor in (
         (flows.friction_flow(0.3, friction, mass), EYE - damping),
-        (flows.implicit_friction_flow(0.3, friction, mass), torch.linalg.inv(EYE + damping)),
+        (
+            flows.implicit_friction_flow(0.3, friction, mass),
+            torch.linalg.inv(EYE + damping),
+        ),
     ):
         transition, covariance = flow.linear(PRECISION, NOISE)
         torch.testing.assert_close(transition, torch.block_diag(EYE, factor), **CLOSE)
@@ -181,9 +265,13 @@ def test_frictions_are_the_equations(friction, mass):
 
 
 def van_loan(drift, diffusion, time):
-    """Solve dz = Gz dt + N(0, D dt) by Van Loan's (1978) matrix exponential: F = e^(tG) and Q."""
+    """Solve dz = Gz dt + N(0, D dt) by Van Loan's (1978) matrix exponential: F = e^(tG)
+    and Q.
+    """
     size = len(drift)
-    whole = exponential(time * blocks(-drift, diffusion, torch.zeros(size, size, dtype=DOUBLE), drift.T))
+    whole = exponential(
+        time * blocks(-drift, diffusion, torch.zeros(size, size, dtype=DOUBLE), drift.T)
+    )
     transition = whole[size:, size:].T
     return transition, transition @ whole[:size, size:]
 
@@ -193,19 +281,31 @@ def van_loan(drift, diffusion, time):
 @pytest.mark.parametrize("friction", FRICTIONS)
 def test_the_ornstein_uhlenbeck_flow_is_exact(friction, mass, temperature):
     friction, mass = FRICTIONS[friction], MASSES[mass]
-    transition, covariance = flows.ornstein_uhlenbeck_flow(0.7, friction, mass, temperature).linear(PRECISION, NOISE)
-    expected = van_loan(-full(friction) @ torch.linalg.inv(full(mass)), 2 * temperature * full(friction), 0.7)
+    transition, covariance = flows.ornstein_uhlenbeck_flow(
+        0.7, friction, mass, temperature
+    ).linear(PRECISION, NOISE)
+    expected = van_loan(
+        -full(friction) @ torch.linalg.inv(full(mass)),
+        2 * temperature * full(friction),
+        0.7,
+    )
     torch.testing.assert_close(transition, torch.block_diag(EYE, expected[0]), **CLOSE)
     torch.testing.assert_close(covariance, torch.block_diag(ZERO, expected[1]), **CLOSE)
     kept = temperature * full(mass)  # N(0, TM) stays
-    torch.testing.assert_close(expected[0] @ kept @ expected[0].T + covariance[2:, 2:], kept, **CLOSE)
+    torch.testing.assert_close(
+        expected[0] @ kept @ expected[0].T + covariance[2:, 2:], kept, **CLOSE
+    )
 
 
 def test_the_ornstein_uhlenbeck_flow_of_numbers_in_closed_form():
-    """r ← e^−γt r + N(0, TM(1 − e^−2γt)) with γ = C/M, which forgets everything in a long time."""
+    """r ← e^−γt r + N(0, TM(1 − e^−2γt)) with γ = C/M, which forgets everything in a
+    long time.
+    """
     flow = flows.ornstein_uhlenbeck_flow(0.7, 1.3, 1.7, 0.5)
     assert flow.factor.value == pytest.approx(math.exp(-0.7 * 1.3 / 1.7), rel=1e-14)
-    assert flow.covariance.value == pytest.approx(0.5 * 1.7 * (1 - math.exp(-1.4 * 1.3 / 1.7)), rel=1e-14)
+    assert flow.covariance.value == pytest.approx(
+        0.5 * 1.7 * (1 - math.exp(-1.4 * 1.3 / 1.7)), rel=1e-14
+    )
     for long, fresh in zip(
         flows.ornstein_uhlenbeck_flow(100.0, 2.0, FULL_MASS).linear(PRECISION, NOISE),
         flows.refresh_flow(FULL_MASS).linear(PRECISION, NOISE),
@@ -216,12 +316,16 @@ def test_the_ornstein_uhlenbeck_flow_of_numbers_in_closed_form():
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
 @pytest.mark.parametrize("mass", [1.7, DIAGONAL], ids=["number", "diagonal"])
-@pytest.mark.parametrize("friction", [1.3, 1e-2, FRICTIONS["diagonal"]], ids=["number", "small", "diagonal"])
+@pytest.mark.parametrize(
+    "friction", [1.3, 1e-2, FRICTIONS["diagonal"]], ids=["number", "small", "diagonal"]
+)
 def test_the_free_flow_is_exact(friction, mass, temperature):
     inverse = torch.linalg.inv(full(mass))
     law = Free(0.7, friction, mass, temperature).linear(PRECISION, NOISE)
     expected = van_loan(
-        blocks(ZERO, inverse, ZERO, -full(friction) @ inverse), torch.block_diag(ZERO, 2 * temperature * full(friction)), 0.7
+        blocks(ZERO, inverse, ZERO, -full(friction) @ inverse),
+        torch.block_diag(ZERO, 2 * temperature * full(friction)),
+        0.7,
     )
     for one, other in zip(law, expected, strict=True):
         torch.testing.assert_close(one, other, **CLOSE)
@@ -229,70 +333,141 @@ def test_the_free_flow_is_exact(friction, mass, temperature):
 
 @pytest.mark.parametrize("friction", [1e-1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10])
 def test_the_free_flow_keeps_its_digits_at_small_friction(friction):
-    """As γt → 0 the noise tends to that of a free particle, 2TCt(1, t/2M; t/2M, t²/3M²), entry by entry to relative rounding."""
+    """As γt → 0 the noise tends to that of a free particle, 2TCt(1, t/2M; t/2M,
+    t²/3M²), entry by entry to relative rounding.
+    """
     time, mass, temperature = 0.1, 1.7, 0.5
-    _, covariance = Free(time, friction, mass, temperature).linear(torch.ones(1, 1, dtype=DOUBLE), torch.zeros(1, 1, dtype=DOUBLE))
+    _, covariance = Free(time, friction, mass, temperature).linear(
+        torch.ones(1, 1, dtype=DOUBLE), torch.zeros(1, 1, dtype=DOUBLE)
+    )
     drift = torch.tensor([[0.0, 1 / mass], [0.0, -friction / mass]], dtype=DOUBLE)
-    _, expected = van_loan(drift, torch.tensor([[0.0, 0.0], [0.0, 2 * temperature * friction]], dtype=DOUBLE), time)
+    _, expected = van_loan(
+        drift,
+        torch.tensor([[0.0, 0.0], [0.0, 2 * temperature * friction]], dtype=DOUBLE),
+        time,
+    )
     torch.testing.assert_close(covariance, expected, rtol=1e-9, atol=0)
-    # What is left of the position's noise given the momentum's is the same in truth: a quarter of it.
+    # What is left of the position's noise given the momentum's is the same in truth: a
+    # quarter of it.
     left = covariance[0, 0] - covariance[0, 1] ** 2 / covariance[1, 1]
-    torch.testing.assert_close(left / covariance[0, 0], torch.tensor(0.25, dtype=DOUBLE), rtol=friction + 1e-9, atol=0)
+    torch.testing.assert_close(
+        left / covariance[0, 0],
+        torch.tensor(0.25, dtype=DOUBLE),
+        rtol=friction + 1e-9,
+        atol=0,
+    )
 
 
 @pytest.mark.parametrize(
     "settings",
-    [dict(friction=FULL_FRICTION), dict(friction=1.0, mass=FULL_MASS), dict(friction=0.0), dict(friction=-DIAGONAL)],
+    [
+        dict(friction=FULL_FRICTION),
+        dict(friction=1.0, mass=FULL_MASS),
+        dict(friction=0.0),
+        dict(friction=-DIAGONAL),
+    ],
     ids=["full friction", "full mass", "no friction", "negative friction"],
 )
 def test_the_free_flow_refuses_what_it_has_no_formula_for(settings):
-    with pytest.raises(ValueError, match="of a free flow must be positive numbers or diagonals: take a splitting without it"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            "of a free flow must be positive numbers or diagonals: take a splitting "
+            "without it"
+        ),
+    ):
         Free(0.1, **settings)
-    with pytest.raises(ValueError, match="of a free flow must be positive numbers or diagonals"):
+    with pytest.raises(
+        ValueError, match="of a free flow must be positive numbers or diagonals"
+    ):
         flows.ubu(0.1, **settings)
 
 
 def test_flows_at_once_all_read_the_old_state():
-    """The increments add: a drift and a kick by themselves, and two noises whose variances add."""
-    pieces = [Drift(0.3, FULL_MASS), Kick(0.2), flows.noise_flow(Matrix(0.5)), flows.noise_flow(Matrix(DIAGONAL))]
+    """The increments add: a drift and a kick by themselves, and two noises whose
+    variances add.
+    """
+    pieces = [
+        Drift(0.3, FULL_MASS),
+        Kick(0.2),
+        flows.noise_flow(Matrix(0.5)),
+        flows.noise_flow(Matrix(DIAGONAL)),
+    ]
     transition, covariance = AtOnce(pieces).linear(PRECISION, NOISE)
-    torch.testing.assert_close(transition, blocks(EYE, 0.3 * torch.linalg.inv(FULL_MASS), -0.2 * PRECISION, EYE), **CLOSE)
-    torch.testing.assert_close(covariance, torch.block_diag(ZERO, 0.04 * NOISE + 0.5 * EYE + torch.diag(DIAGONAL)), **CLOSE)
+    torch.testing.assert_close(
+        transition,
+        blocks(EYE, 0.3 * torch.linalg.inv(FULL_MASS), -0.2 * PRECISION, EYE),
+        **CLOSE,
+    )
+    torch.testing.assert_close(
+        covariance,
+        torch.block_diag(ZERO, 0.04 * NOISE + 0.5 * EYE + torch.diag(DIAGONAL)),
+        **CLOSE,
+    )
 
 
-# Splittings by hand; the references were the builders of the exact laws before there were flows
+# Splittings by hand; the references were the builders of the exact laws before there
+# were flows
 
 
-def sghmc_by_hand(step_size, friction, noise_estimate, mass, temperature, explicit=False):
-    """θ' = θ + εM⁻¹r; then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC − B̂)); explicit Euler adds the increments of both."""
+def sghmc_by_hand(
+    step_size, friction, noise_estimate, mass, temperature, explicit=False
+):
+    """θ' = θ + εM⁻¹r; then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC − B̂)); explicit
+    Euler adds the increments of both.
+    """
     friction, velocity = full(friction), step_size * torch.linalg.inv(full(mass))
-    drift, kick = blocks(EYE, velocity, ZERO, EYE), blocks(EYE, ZERO, -step_size * PRECISION, EYE - friction @ velocity)
-    covariance = step_size**2 * NOISE + 2 * step_size * (temperature * friction - full(noise_estimate))
-    return drift + kick - torch.eye(4, dtype=DOUBLE) if explicit else kick @ drift, torch.block_diag(ZERO, covariance)
+    drift, kick = (
+        blocks(EYE, velocity, ZERO, EYE),
+        blocks(EYE, ZERO, -step_size * PRECISION, EYE - friction @ velocity),
+    )
+    covariance = step_size**2 * NOISE + 2 * step_size * (
+        temperature * friction - full(noise_estimate)
+    )
+    return drift + kick - torch.eye(
+        4, dtype=DOUBLE
+    ) if explicit else kick @ drift, torch.block_diag(ZERO, covariance)
 
 
 def naive_by_hand(step_size, num_steps, mass):
-    """A fresh momentum, and half a kick, drift, kick, …, drift, half a kick, with noise of its own in every kick."""
+    """A fresh momentum, and half a kick, drift, kick, …, drift, half a kick, with noise
+    of its own in every kick.
+    """
     velocity = step_size * torch.linalg.inv(full(mass))
-    transition, covariance = torch.block_diag(EYE, ZERO), torch.block_diag(ZERO, full(mass))
+    transition, covariance = (
+        torch.block_diag(EYE, ZERO),
+        torch.block_diag(ZERO, full(mass)),
+    )
     drift = blocks(EYE, velocity, ZERO, EYE)
     for index in range(num_steps + 1):
         length = step_size / 2 if index in (0, num_steps) else step_size
         kick = blocks(EYE, ZERO, -length * PRECISION, EYE)
-        transition, covariance = kick @ transition, kick @ covariance @ kick.T + torch.block_diag(ZERO, length**2 * NOISE)
+        transition, covariance = (
+            kick @ transition,
+            kick @ covariance @ kick.T + torch.block_diag(ZERO, length**2 * NOISE),
+        )
         if index < num_steps:
             transition, covariance = drift @ transition, drift @ covariance @ drift.T
     return transition, covariance
 
 
 def palindromic_by_hand(step_size, friction, noise_estimate, mass):
-    """r' = r − εAθ½ − ½εCM⁻¹(r + r') + N(0, ε²V + 2(C − B̂)ε), solved for r', at the middle of the drift."""
+    """r' = r − εAθ½ − ½εCM⁻¹(r + r') + N(0, ε²V + 2(C − B̂)ε), solved for r', at the
+    middle of the drift.
+    """
     inverse = torch.linalg.inv(full(mass))
     half = 0.5 * step_size * full(friction) @ inverse
     solve = torch.linalg.inv(EYE + half)
     drift = blocks(EYE, 0.5 * step_size * inverse, ZERO, EYE)
     kick = blocks(EYE, ZERO, -step_size * solve @ PRECISION, solve @ (EYE - half))
-    covariance = solve @ (step_size**2 * NOISE + 2 * step_size * (full(friction) - full(noise_estimate))) @ solve.T
+    covariance = (
+        solve
+        @ (
+            step_size**2 * NOISE
+            + 2 * step_size * (full(friction) - full(noise_estimate))
+        )
+        @ solve.T
+    )
     return drift @ kick @ drift, drift @ torch.block_diag(ZERO, covariance) @ drift.T
 
 
@@ -305,25 +480,45 @@ def composed(*moves):
 
 
 def pieces_by_hand(step_size, friction, mass, temperature):
-    """Write down kick (B), drift (A), thermostat (O) and the free flow (U), each for half a step and the first three for a whole one."""
+    """Write down kick (B), drift (A), thermostat (O) and the free flow (U), each for
+    half a step and the first three for a whole one.
+    """
     inverse, friction = torch.linalg.inv(full(mass)), full(friction)
-    free, heat = blocks(ZERO, inverse, ZERO, -friction @ inverse), torch.block_diag(ZERO, 2 * temperature * friction)
+    free, heat = (
+        blocks(ZERO, inverse, ZERO, -friction @ inverse),
+        torch.block_diag(ZERO, 2 * temperature * friction),
+    )
     made = {}
     for name, time in (("½", step_size / 2), ("", step_size)):
-        made["B" + name] = blocks(EYE, ZERO, -time * PRECISION, EYE), torch.block_diag(ZERO, time**2 * NOISE)
-        made["A" + name] = blocks(EYE, time * inverse, ZERO, EYE), torch.zeros(4, 4, dtype=DOUBLE)
+        made["B" + name] = (
+            blocks(EYE, ZERO, -time * PRECISION, EYE),
+            torch.block_diag(ZERO, time**2 * NOISE),
+        )
+        made["A" + name] = (
+            blocks(EYE, time * inverse, ZERO, EYE),
+            torch.zeros(4, 4, dtype=DOUBLE),
+        )
         momentum = van_loan(-friction @ inverse, 2 * temperature * friction, time)
-        made["O" + name] = torch.block_diag(EYE, momentum[0]), torch.block_diag(ZERO, momentum[1])
+        made["O" + name] = (
+            torch.block_diag(EYE, momentum[0]),
+            torch.block_diag(ZERO, momentum[1]),
+        )
         made["U" + name] = van_loan(free, heat, time)
     return made
 
 
 def assert_law(splitting, expected):
-    for one, other in zip(linear_chain(splitting, PRECISION, NOISE), expected, strict=True):
+    for one, other in zip(
+        linear_chain(splitting, PRECISION, NOISE), expected, strict=True
+    ):
         torch.testing.assert_close(one, other, **CLOSE)
 
 
-@pytest.mark.parametrize("estimate", [0.1, 0.1 * DIAGONAL, 0.1 * FULL_MASS], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "estimate",
+    [0.1, 0.1 * DIAGONAL, 0.1 * FULL_MASS],
+    ids=["number", "diagonal", "full"],
+)
 @pytest.mark.parametrize("mass", MASSES)
 @pytest.mark.parametrize("friction", FRICTIONS)
 def test_splittings_with_a_noise_estimate_by_hand(friction, mass, estimate):
@@ -331,38 +526,73 @@ def test_splittings_with_a_noise_estimate_by_hand(friction, mass, estimate):
     for temperature in TEMPERATURES:
         arguments = (0.2, friction, estimate, mass, temperature)
         assert_law(flows.sghmc(*arguments), sghmc_by_hand(*arguments))
-        assert_law(flows.explicit_euler_sghmc(*arguments), sghmc_by_hand(*arguments, explicit=True))
-    assert_law(flows.palindromic(0.2, friction, estimate, mass), palindromic_by_hand(0.2, friction, estimate, mass))
+        assert_law(
+            flows.explicit_euler_sghmc(*arguments),
+            sghmc_by_hand(*arguments, explicit=True),
+        )
+    assert_law(
+        flows.palindromic(0.2, friction, estimate, mass),
+        palindromic_by_hand(0.2, friction, estimate, mass),
+    )
 
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
-@pytest.mark.parametrize("estimate", [0.1, 0.1 * DIAGONAL, 0.1 * FULL_MASS], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "estimate",
+    [0.1, 0.1 * DIAGONAL, 0.1 * FULL_MASS],
+    ids=["number", "diagonal", "full"],
+)
 @pytest.mark.parametrize("mass", {"one": 1.0} | MASSES)
 def test_sgld_by_hand(mass, estimate, temperature):
     mass = MASSES.get(mass, 1.0)
     inverse = torch.linalg.inv(full(mass))
-    noise = 0.04 * inverse @ NOISE @ inverse + 0.4 * (temperature * inverse - inverse @ full(estimate) @ inverse)
-    assert_law(flows.sgld(0.2, estimate, temperature, mass), (EYE - 0.2 * inverse @ PRECISION, noise))
+    noise = 0.04 * inverse @ NOISE @ inverse + 0.4 * (
+        temperature * inverse - inverse @ full(estimate) @ inverse
+    )
+    assert_law(
+        flows.sgld(0.2, estimate, temperature, mass),
+        (EYE - 0.2 * inverse @ PRECISION, noise),
+    )
 
 
 @pytest.mark.parametrize("mass", MASSES)
 def test_a_mass_and_the_right_estimate_leave_the_error_of_the_step_alone(mass):
-    """With B̂ = ½ηV the law solves (M − ½ηA)ΣA + AΣ(M − ½ηA) = 2M, whatever V is; and B̂ = ½η(V + A) makes it A⁻¹ at any stable step."""
+    """With B̂ = ½ηV the law solves (M − ½ηA)ΣA + AΣ(M − ½ηA) = 2M, whatever V is; and
+    B̂ = ½η(V + A) makes it A⁻¹ at any stable step.
+    """
     mass, step_size = MASSES[mass], 0.2
-    law = [linear_chain(flows.sgld(step_size, step_size / 2 * noise, 1.0, mass), PRECISION, noise) for noise in (NOISE, 0.1 * NOISE)]
-    torch.testing.assert_close(law[0].stationary_covariance(), law[1].stationary_covariance(), **CLOSE)
+    law = [
+        linear_chain(
+            flows.sgld(step_size, step_size / 2 * noise, 1.0, mass), PRECISION, noise
+        )
+        for noise in (NOISE, 0.1 * NOISE)
+    ]
+    torch.testing.assert_close(
+        law[0].stationary_covariance(), law[1].stationary_covariance(), **CLOSE
+    )
     both = flows.sgld(step_size, step_size / 2 * (0.1 * NOISE + PRECISION), 1.0, mass)
     covariance = linear_chain(both, PRECISION, 0.1 * NOISE).stationary_covariance()
-    torch.testing.assert_close(covariance, torch.linalg.inv(PRECISION), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        covariance, torch.linalg.inv(PRECISION), rtol=1e-10, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("num_steps", [1, 2, 5])
 @pytest.mark.parametrize("mass", MASSES)
 def test_leapfrog_trajectories_by_hand(mass, num_steps):
     mass = MASSES[mass]
-    assert_law(flows.naive_sghmc(0.3, num_steps, mass), naive_by_hand(0.3, num_steps, mass))
+    assert_law(
+        flows.naive_sghmc(0.3, num_steps, mass), naive_by_hand(0.3, num_steps, mass)
+    )
     start = torch.eye(4, dtype=DOUBLE)
-    ends = leapfrog(lambda position: position @ PRECISION, start[:, :2], start[:, 2:], 0.3, num_steps, mass)
+    ends = leapfrog(
+        lambda position: position @ PRECISION,
+        start[:, :2],
+        start[:, 2:],
+        0.3,
+        num_steps,
+        mass,
+    )
     chain = linear_chain(flows.leapfrog(0.3, num_steps, mass), PRECISION)
     torch.testing.assert_close(chain.transition, torch.cat(ends, -1).T, **CLOSE)
     assert not chain.noise_covariance.any()
@@ -372,8 +602,18 @@ def test_leapfrog_trajectories_by_hand(mass, num_steps):
 def test_the_integrators_are_lists_of_flows(mass):
     mass, start = MASSES[mass], torch.eye(4, dtype=DOUBLE)
     pieces = [Drift(0.3, mass), Kick(0.3)]
-    for integrator, splitting in ((symplectic_euler, pieces), (explicit_euler, [AtOnce(pieces)])):
-        ends = integrator(lambda position: position @ PRECISION, start[:, :2], start[:, 2:], 0.3, 4, mass)
+    for integrator, splitting in (
+        (symplectic_euler, pieces),
+        (explicit_euler, [AtOnce(pieces)]),
+    ):
+        ends = integrator(
+            lambda position: position @ PRECISION,
+            start[:, :2],
+            start[:, 2:],
+            0.3,
+            4,
+            mass,
+        )
         transition = linear_chain(splitting, PRECISION).power(4).transition
         torch.testing.assert_close(transition, torch.cat(ends, -1).T, **CLOSE)
 
@@ -388,7 +628,10 @@ def test_splittings_with_a_thermostat_by_hand(friction, mass, temperature):
     if full(friction) is not friction and full(mass) is not mass:
         splittings[flows.ubu] = "U½ B U½"
     for maker, letters in splittings.items():
-        assert_law(maker(0.4, friction, mass, temperature), composed(*(piece[letter] for letter in letters.split())))
+        assert_law(
+            maker(0.4, friction, mass, temperature),
+            composed(*(piece[letter] for letter in letters.split())),
+        )
 
 
 # What their laws are
@@ -398,68 +641,153 @@ def test_splittings_with_a_thermostat_by_hand(friction, mass, temperature):
 @pytest.mark.parametrize("mass", MASSES)
 @pytest.mark.parametrize("friction", FRICTIONS)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
-def test_baoab_and_obabo_have_known_laws_at_any_stable_step(share, friction, mass, temperature):
-    """On a Gaussian the law of BAOAB is N(0, TA⁻¹) × N(0, T(M − ¼ε²A)): its positions are exact, for matrices that do not commute too.
+def test_baoab_and_obabo_have_known_laws_at_any_stable_step(
+    share, friction, mass, temperature
+):
+    """On a Gaussian the law of BAOAB is N(0, TA⁻¹) × N(0, T(M − ¼ε²A)): its positions
+    are exact, for matrices that do not commute too.
 
-    Half a kick and half a drift make of it a law in which the momentum N(0, TM) is independent of the position, which the thermostat
-    keeps, and the way back is the mirror image. OBABO's is N(0, T(A − ¼ε²AM⁻¹A)⁻¹) × N(0, TM), which leapfrog keeps. Steps are given as
-    a share of 2/ω, where leapfrog becomes unstable.
-    """
+    Half a kick and half a drift make of it a law in which the momentum N(0, TM) is
+    independent of the position, which the thermostat keeps, and the way back is the
+    mirror image. OBABO's is N(0, T(A − ¼ε²AM⁻¹A)⁻¹) × N(0, TM), which leapfrog keeps.
+    Steps are given as a share of 2/ω, where leapfrog becomes unstable."""
     friction, mass = FRICTIONS[friction], MASSES[mass]
-    largest = torch.linalg.eigvals(torch.linalg.inv(full(mass)) @ PRECISION).real.max().sqrt()
+    largest = (
+        torch.linalg.eigvals(torch.linalg.inv(full(mass)) @ PRECISION).real.max().sqrt()
+    )
     step_size = float(share * 2 / largest)
     quarter = step_size**2 / 4
-    baoab = torch.block_diag(torch.linalg.inv(PRECISION), full(mass) - quarter * PRECISION)
+    baoab = torch.block_diag(
+        torch.linalg.inv(PRECISION), full(mass) - quarter * PRECISION
+    )
     shadow = PRECISION - quarter * PRECISION @ torch.linalg.inv(full(mass)) @ PRECISION
     obabo = torch.block_diag(torch.linalg.inv(shadow), full(mass))
     for maker, law in ((flows.baoab, baoab), (flows.obabo, obabo)):
         chain = linear_chain(maker(step_size, friction, mass, temperature), PRECISION)
-        # Solving for the law loses digits as the step nears its bound, where 1 − |eigenvalue| is small.
-        torch.testing.assert_close(chain.stationary_covariance(), temperature * law, rtol=1e-10, atol=1e-10)
-        kept = chain.transition @ (temperature * law) @ chain.transition.T + chain.noise_covariance
+        # Solving for the law loses digits as the step nears its bound, where 1 −
+        # |eigenvalue| is small.
+        torch.testing.assert_close(
+            chain.stationary_covariance(), temperature * law, rtol=1e-10, atol=1e-10
+        )
+        kept = (
+            chain.transition @ (temperature * law) @ chain.transition.T
+            + chain.noise_covariance
+        )
         torch.testing.assert_close(kept, temperature * law, **CLOSE)
         with pytest.raises(ValueError, match="no stationary law"):
-            linear_chain(maker(step_size / share * 1.01, friction, mass, temperature), PRECISION).stationary_covariance()
+            linear_chain(
+                maker(step_size / share * 1.01, friction, mass, temperature), PRECISION
+            ).stationary_covariance()
 
 
 @pytest.mark.parametrize("mass", MASSES)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])
-def test_the_palindromic_step_with_the_right_estimate_has_a_known_law_at_any_stable_step(share, mass):
-    """With B̂ = ½εV it is N(0, A⁻¹) × N(0, (M⁻¹ − ¼ε²M⁻¹AM⁻¹)⁻¹), gradient noise and all: exact in the positions, on a Gaussian."""
+def test_the_palindromic_step_with_the_right_estimate_has_a_known_law_at_any_stable_step(
+    share, mass
+):
+    """With B̂ = ½εV it is N(0, A⁻¹) × N(0, (M⁻¹ − ¼ε²M⁻¹AM⁻¹)⁻¹), gradient noise and
+    all: exact in the positions, on a Gaussian.
+    """
     mass, inverse = MASSES[mass], torch.linalg.inv(full(MASSES[mass]))
-    step_size = float(share * 2 / torch.linalg.eigvals(inverse @ PRECISION).real.max().sqrt())
+    step_size = float(
+        share * 2 / torch.linalg.eigvals(inverse @ PRECISION).real.max().sqrt()
+    )
     estimate = 0.5 * step_size * NOISE
-    law = torch.block_diag(torch.linalg.inv(PRECISION), torch.linalg.inv(inverse - step_size**2 / 4 * inverse @ PRECISION @ inverse))
-    chain = linear_chain(flows.palindromic(step_size, FULL_FRICTION + estimate, estimate, mass), PRECISION, NOISE)
-    torch.testing.assert_close(chain.transition @ law @ chain.transition.T + chain.noise_covariance, law, **CLOSE)
-    torch.testing.assert_close(chain.stationary_covariance(), law, rtol=1e-10, atol=1e-10)
+    law = torch.block_diag(
+        torch.linalg.inv(PRECISION),
+        torch.linalg.inv(inverse - step_size**2 / 4 * inverse @ PRECISION @ inverse),
+    )
+    chain = linear_chain(
+        flows.palindromic(step_size, FULL_FRICTION + estimate, estimate, mass),
+        PRECISION,
+        NOISE,
+    )
+    torch.testing.assert_close(
+        chain.transition @ law @ chain.transition.T + chain.noise_covariance,
+        law,
+        **CLOSE,
+    )
+    torch.testing.assert_close(
+        chain.stationary_covariance(), law, rtol=1e-10, atol=1e-10
+    )
 
 
 def error(splitting, temperature=1.0, noise=0.0):
     """Compare the positions' law with that of the target exp(−U/T)."""
     exact = temperature * torch.linalg.inv(PRECISION)
-    return (linear_chain(splitting, PRECISION, noise).stationary_covariance()[:2, :2] - exact).norm()
+    return (
+        linear_chain(splitting, PRECISION, noise).stationary_covariance()[:2, :2]
+        - exact
+    ).norm()
 
 
 ORDERS = {
-    "UBU": (lambda step: flows.ubu(step, FRICTIONS["diagonal"], DIAGONAL, 0.5), 2, 0.5, 0.0),
+    "UBU": (
+        lambda step: flows.ubu(step, FRICTIONS["diagonal"], DIAGONAL, 0.5),
+        2,
+        0.5,
+        0.0,
+    ),
     "UBU, numbers": (lambda step: flows.ubu(step, 1.3, 1.7), 2, 1.0, 0.0),
-    "OBABO": (lambda step: flows.obabo(step, FULL_FRICTION, FULL_MASS, 0.5), 2, 0.5, 0.0),
-    "palindromic, no estimate": (lambda step: flows.palindromic(step, FULL_FRICTION, 0.0, FULL_MASS), 1, 1.0, NOISE),
-    "SGHMC": (lambda step: flows.sghmc(step, FULL_FRICTION, 0.5 * step * NOISE, FULL_MASS, 0.5), 2, 0.5, NOISE),
-    "SGHMC, no estimate": (lambda step: flows.sghmc(step, FULL_FRICTION, 0.0, FULL_MASS), 1, 1.0, NOISE),
-    "explicit Euler": (lambda step: flows.explicit_euler_sghmc(step, FULL_FRICTION, 0.5 * step * NOISE, FULL_MASS), 1, 1.0, NOISE),
+    "OBABO": (
+        lambda step: flows.obabo(step, FULL_FRICTION, FULL_MASS, 0.5),
+        2,
+        0.5,
+        0.0,
+    ),
+    "palindromic, no estimate": (
+        lambda step: flows.palindromic(step, FULL_FRICTION, 0.0, FULL_MASS),
+        1,
+        1.0,
+        NOISE,
+    ),
+    "SGHMC": (
+        lambda step: flows.sghmc(
+            step, FULL_FRICTION, 0.5 * step * NOISE, FULL_MASS, 0.5
+        ),
+        2,
+        0.5,
+        NOISE,
+    ),
+    "SGHMC, no estimate": (
+        lambda step: flows.sghmc(step, FULL_FRICTION, 0.0, FULL_MASS),
+        1,
+        1.0,
+        NOISE,
+    ),
+    "explicit Euler": (
+        lambda step: flows.explicit_euler_sghmc(
+            step, FULL_FRICTION, 0.5 * step * NOISE, FULL_MASS
+        ),
+        1,
+        1.0,
+        NOISE,
+    ),
     "SGLD": (lambda step: flows.sgld(step, 0.5 * step * NOISE), 1, 1.0, NOISE),
-    "SGLD with a mass": (lambda step: flows.sgld(step, 0.5 * step * NOISE, 0.5, FULL_MASS), 1, 0.5, NOISE),
-    "BAOAB, noise not accounted for": (lambda step: flows.baoab(step, FULL_FRICTION, FULL_MASS), 1, 1.0, NOISE),
+    "SGLD with a mass": (
+        lambda step: flows.sgld(step, 0.5 * step * NOISE, 0.5, FULL_MASS),
+        1,
+        0.5,
+        NOISE,
+    ),
+    "BAOAB, noise not accounted for": (
+        lambda step: flows.baoab(step, FULL_FRICTION, FULL_MASS),
+        1,
+        1.0,
+        NOISE,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_order_of_the_error_of_the_law(name):
-    """Half the step divides the error by 2^order: log₂ of the ratio is the order up to O(ε), which half the step halves too."""
+    """Half the step divides the error by 2^order: log₂ of the ratio is the order up to
+    O(ε), which half the step halves too.
+    """
     maker, order, temperature, noise = ORDERS[name]
-    errors = torch.stack([error(maker(step), temperature, noise) for step in (1 / 64, 1 / 128, 1 / 256)])
+    errors = torch.stack(
+        [error(maker(step), temperature, noise) for step in (1 / 64, 1 / 128, 1 / 256)]
+    )
     assert errors.min() > 1e-8  # far above rounding
     away = ((errors[:-1] / errors[1:]).log2() - order).abs()
     assert away[1] < 4 / 128 and away[1] < 0.7 * away[0]
@@ -468,7 +796,9 @@ def test_order_of_the_error_of_the_law(name):
 # What is refused
 
 
-@pytest.mark.parametrize("maker", [flows.sghmc, flows.palindromic, flows.baoab, flows.obabo, flows.ubu])
+@pytest.mark.parametrize(
+    "maker", [flows.sghmc, flows.palindromic, flows.baoab, flows.obabo, flows.ubu]
+)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -491,31 +821,78 @@ def test_bad_frictions_and_masses_are_refused(maker, settings):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: flows.sghmc(-0.1, 1.0), "time must be a number of at least 0, but it is -0.1"),
-        (lambda: flows.sghmc(0.0, 1.0), "step_size must be a positive number, but it is 0.0"),
-        (lambda: flows.sghmc(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0, but it is -1.0"),
-        (lambda: flows.sghmc(0.1, 1.0, noise_estimate=-1.0), "noise_estimate must be non-negative"),
-        (lambda: flows.sgld(0.1, noise_estimate=2.0), r"temperature \* friction - noise_estimate must be non-negative, .* is -1"),
-        (lambda: flows.sgld(math.nan), "step_size must be a positive number, but it is nan"),
+        (
+            lambda: flows.sghmc(-0.1, 1.0),
+            "time must be a number of at least 0, but it is -0.1",
+        ),
+        (
+            lambda: flows.sghmc(0.0, 1.0),
+            "step_size must be a positive number, but it is 0.0",
+        ),
+        (
+            lambda: flows.sghmc(0.1, 1.0, temperature=-1.0),
+            "temperature must be a number of at least 0, but it is -1.0",
+        ),
+        (
+            lambda: flows.sghmc(0.1, 1.0, noise_estimate=-1.0),
+            "noise_estimate must be non-negative",
+        ),
+        (
+            lambda: flows.sgld(0.1, noise_estimate=2.0),
+            r"temperature \* friction - noise_estimate must be non-negative, .* is -1",
+        ),
+        (
+            lambda: flows.sgld(math.nan),
+            "step_size must be a positive number, but it is nan",
+        ),
         (lambda: flows.sgld(0.1, mass=0.0), "mass must be positive"),
         (lambda: flows.Descent(0.1, Matrix(1.0), -1.0), "mass must be positive"),
-        (lambda: flows.baoab(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0"),
-        (lambda: flows.ubu(0.1, 1.0, temperature=-1.0), "temperature must be a number of at least 0"),
-        (lambda: flows.ubu(-0.1, 1.0), "time must be a positive number, but it is -0.05"),
-        (lambda: flows.leapfrog(math.nan), "time must be a finite number, but it is nan"),
-        (lambda: flows.leapfrog(torch.tensor([0.1, 0.2])), "time must be a finite number, but it is tensor"),
-        (lambda: flows.leapfrog(0.1, 0), "num_steps must be a whole number of at least 1, but it is 0"),
+        (
+            lambda: flows.baoab(0.1, 1.0, temperature=-1.0),
+            "temperature must be a number of at least 0",
+        ),
+        (
+            lambda: flows.ubu(0.1, 1.0, temperature=-1.0),
+            "temperature must be a number of at least 0",
+        ),
+        (
+            lambda: flows.ubu(-0.1, 1.0),
+            "time must be a positive number, but it is -0.05",
+        ),
+        (
+            lambda: flows.leapfrog(math.nan),
+            "time must be a finite number, but it is nan",
+        ),
+        (
+            lambda: flows.leapfrog(torch.tensor([0.1, 0.2])),
+            "time must be a finite number, but it is tensor",
+        ),
+        (
+            lambda: flows.leapfrog(0.1, 0),
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
         (lambda: flows.naive_sghmc(0.1, 1, mass=-1.0), "mass must be positive"),
         (lambda: flows.friction_flow(0.1, -1.0), "friction must be non-negative"),
         (lambda: flows.friction_flow(-0.1, 1.0), "time must be a number of at least 0"),
         (lambda: flows.refresh_flow(-1.0), "mass must be positive"),
-        (lambda: flows.noise_flow(1.0), r"covariance must be of type .*Matrix.*, such as Matrix\(0.5\), but it is 1.0 of type float"),
+        (
+            lambda: flows.noise_flow(1.0),
+            r"covariance must be of type .*Matrix.*, such as Matrix\(0.5\), but it is "
+            r"1.0 of type float",
+        ),
         (lambda: flows.noise_flow(Matrix(-1.0)), "covariance must be non-negative"),
         (lambda: flows.Descent(0.1, Matrix(-1.0)), "covariance must be non-negative"),
-        (lambda: flows.MomentumMap(factor=0.5), r"factor must be of type .*Matrix.*, but it is 0.5 of type float"),
+        (
+            lambda: flows.MomentumMap(factor=0.5),
+            r"factor must be of type .*Matrix.*, but it is 0.5 of type float",
+        ),
         (lambda: Drift("0.1"), "time must be a finite number, but it is '0.1'"),
         (lambda: Kick(None), "time must be a finite number, but it is None"),
-        (lambda: AtOnce(Drift(0.1)), r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but it is Drift"),
+        (
+            lambda: AtOnce(Drift(0.1)),
+            r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but "
+            r"it is Drift",
+        ),
         (lambda: AtOnce([]), r"flows must be a list of flows, .* but it is \[\]"),
         (lambda: AtOnce([Drift]), "flows must be a list of flows"),
     ],

@@ -1,4 +1,6 @@
-"""Data that stay in files: written from a stream, read by number, and never in memory as a whole."""
+"""Data that stay in files: written from a stream, read by number, and never in memory
+as a whole.
+"""
 
 import contextlib
 import gc
@@ -29,18 +31,28 @@ from sgmc.sampling import DivergenceError
 
 def loader(source, total=23, **settings):
     inputs = torch.randn(total, 3, 2, generator=source)
-    targets, number = torch.arange(total), torch.arange(total, dtype=torch.uint8)[:, None]
-    return (inputs, targets, number), DataLoader(TensorDataset(inputs, targets, number), batch_size=5, **settings)
+    targets, number = (
+        torch.arange(total),
+        torch.arange(total, dtype=torch.uint8)[:, None],
+    )
+    return (inputs, targets, number), DataLoader(
+        TensorDataset(inputs, targets, number), batch_size=5, **settings
+    )
 
 
 def test_what_was_written_is_what_was_given(generator, tmp_path):
     given, stream = loader(generator)
-    for found in (to_disk(stream, tmp_path / "new" / "folder"), from_disk(str(tmp_path / "new" / "folder"))):
+    for found in (
+        to_disk(stream, tmp_path / "new" / "folder"),
+        from_disk(str(tmp_path / "new" / "folder")),
+    ):
         assert len(found) == 3
         for one, other in zip(found, given, strict=True):
             assert one.dtype == other.dtype and torch.equal(one, other)
     for place, other in enumerate(given):  # plain NumPy files
-        np.testing.assert_array_equal(np.load(tmp_path / "new" / "folder" / f"{place}.npy"), other.numpy())
+        np.testing.assert_array_equal(
+            np.load(tmp_path / "new" / "folder" / f"{place}.npy"), other.numpy()
+        )
 
 
 def test_eleven_tensors_come_back_in_their_order(tmp_path):
@@ -55,38 +67,59 @@ def test_one_tensor_needs_no_tuple(tmp_path):
 
 
 def test_the_head_has_room_for_any_number(generator, tmp_path):
-    """The head is written before N is known, and again after: it must not grow into the data."""
+    """The head is written before N is known, and again after: it must not grow into the
+    data.
+    """
     inputs = torch.arange(100_003.0)
-    assert torch.equal(to_disk(([piece] for piece in inputs.split(1)), tmp_path)[0], inputs)
+    assert torch.equal(
+        to_disk(([piece] for piece in inputs.split(1)), tmp_path)[0], inputs
+    )
 
 
 def test_a_shuffled_stream_is_the_same_examples(generator, tmp_path):
     (inputs, targets, _), stream = loader(generator, shuffle=True, generator=generator)
     found = to_disk(stream, tmp_path)
-    assert not torch.equal(found[1], targets) and torch.equal(found[0], inputs[found[1]])
+    assert not torch.equal(found[1], targets) and torch.equal(
+        found[0], inputs[found[1]]
+    )
 
 
 def test_files_larger_than_the_memory(tmp_path):
-    """One file of twice the machine's memory, with holes, of which a few examples are looked at; no warning comes of it."""
+    """One file of twice the machine's memory, with holes, of which a few examples are
+    looked at; no warning comes of it.
+    """
     rows = 2 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4_096
-    stored = np.lib.format.open_memmap(tmp_path / "0.npy", mode="w+", dtype=np.float32, shape=(rows, 1_024))
+    stored = np.lib.format.open_memmap(
+        tmp_path / "0.npy", mode="w+", dtype=np.float32, shape=(rows, 1_024)
+    )
     stored[rows - 1] = 1.0
     with warnings.catch_warnings(action="error"):
         (inputs,) = from_disk(tmp_path)
     posterior = NamedPosterior(
-        {"mean": ()}, lambda p: 0 * p["mean"], lambda p, x: -0.5 * (x.mean(-1) - p["mean"]).square(), (inputs,), batch_size=2
+        {"mean": ()},
+        lambda p: 0 * p["mean"],
+        lambda p, x: -0.5 * (x.mean(-1) - p["mean"]).square(),
+        (inputs,),
+        batch_size=2,
     )
-    gradient = posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, rows - 1]]))
+    gradient = posterior.gradient_given(
+        torch.zeros(1, 1), torch.tensor([[0, rows - 1]])
+    )
     torch.testing.assert_close(gradient, torch.tensor([[-rows / 2]]))
 
 
 def test_a_run_from_disk_is_the_run_from_memory(generator, tmp_path):
-    """The same minibatches, bit for bit the same draws, and for a checkpoint the same data."""
+    """The same minibatches, bit for bit the same draws, and for a checkpoint the same
+    data.
+    """
     data = torch.randn(30, 3, generator=generator), torch.randn(30, generator=generator)
     stored = to_disk(DataLoader(TensorDataset(*data), batch_size=7), tmp_path)
     posteriors = [LinearRegression(*x, batch_size=4) for x in (data, stored)]
     assert fingerprint(posteriors[0]) == fingerprint(posteriors[1])
-    draws = [sample(SGHMC(0.01, friction=1.0), posterior, torch.zeros(3, 3), 20).samples for posterior in posteriors]
+    draws = [
+        sample(SGHMC(0.01, friction=1.0), posterior, torch.zeros(3, 3), 20).samples
+        for posterior in posteriors
+    ]
     assert torch.equal(*draws)
 
 
@@ -116,12 +149,15 @@ def test_nothing_is_overwritten_or_made_up(generator, tmp_path):
         from_disk(tmp_path / "elsewhere")
 
 
-FEATURES, TOTAL, BATCH = 8_192, 10_000, 1_500  # 328 MB, of which a minibatch has 49 MB: more than malloc keeps for itself
+# 328 MB, of which a minibatch has 49 MB: more than malloc keeps for itself
+FEATURES, TOTAL, BATCH = 8_192, 10_000, 1_500
 
 
 def module(inputs, targets):
     network = nn.Sequential(nn.Linear(FEATURES, 10), nn.Tanh(), nn.Linear(10, 1))
-    return NetworkPosterior(network, inputs, targets, batch_size=BATCH, likelihood=Gaussian())
+    return NetworkPosterior(
+        network, inputs, targets, batch_size=BATCH, likelihood=Gaussian()
+    )
 
 
 def function(inputs, targets):
@@ -136,20 +172,30 @@ def function(inputs, targets):
 
 def program(inputs, targets):
     def run(inputs, targets):
-        slope = pyro.sample("slope", pyro.distributions.Normal(0.0, 1.0).expand([FEATURES]).to_event(1))
+        slope = pyro.sample(
+            "slope", pyro.distributions.Normal(0.0, 1.0).expand([FEATURES]).to_event(1)
+        )
         with pyro.plate("data", TOTAL, subsample_size=BATCH) as i:
-            pyro.sample("target", pyro.distributions.Normal(inputs[i] @ slope, 1.0), obs=targets[i])
+            pyro.sample(
+                "target",
+                pyro.distributions.Normal(inputs[i] @ slope, 1.0),
+                obs=targets[i],
+            )
 
     return PyroPosterior(run, inputs, targets)
 
 
 @contextlib.contextmanager
 def memory(extra):
-    """Let the kernel refuse to give the process more than so many bytes beyond what it has."""
+    """Let the kernel refuse to give the process more than so many bytes beyond what it
+    has.
+    """
     import resource
 
     gc.collect()
-    has = 1024 * int(re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text())[1])
+    has = 1024 * int(
+        re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text())[1]
+    )
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (int(has + extra), hard))
     try:
@@ -160,18 +206,31 @@ def memory(extra):
 
 @pytest.fixture(scope="module")
 def fresh_process():
-    """A process of its own: in this one malloc may have kept memory of other tests, for which a limit is none."""
+    """A process of its own: in this one malloc may have kept memory of other tests, for
+    which a limit is none.
+    """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         yield pool
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts mapped memory in RLIMIT_DATA and says in /proc how much there is")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason=(
+        "only Linux counts mapped memory in RLIMIT_DATA and says in /proc how much "
+        "there is"
+    ),
+)
 @pytest.mark.parametrize("chains", [1, 2])
 @pytest.mark.parametrize("make", [module, function, program])
 def test_sampling_takes_the_memory_of_a_batch(make, chains, tmp_path, fresh_process):
-    """At most 1.5 times a minibatch of every chain and the network; the data are seven times the batch, and do not fit."""
-    for place, shape in enumerate(((TOTAL, FEATURES), (TOTAL,))):  # files with holes, of zeros
-        np.lib.format.open_memmap(tmp_path / f"{place}.npy", mode="w+", dtype=np.float32, shape=shape)
+    """At most 1.5 times a minibatch of every chain and the network; the data are seven
+    times the batch, and do not fit.
+    """
+    # files with holes, of zeros
+    for place, shape in enumerate(((TOTAL, FEATURES), (TOTAL,))):
+        np.lib.format.open_memmap(
+            tmp_path / f"{place}.npy", mode="w+", dtype=np.float32, shape=shape
+        )
     fresh_process.submit(sample_under_limits, make, chains, tmp_path).result()
 
 
@@ -181,11 +240,16 @@ def sample_under_limits(make, chains, folder):
     posterior = make(*data)
     posterior.batch_size = BATCH // chains
     position = torch.zeros(chains, posterior.dim)
-    sample(SGHMC(1e-4, friction=1.0), posterior, position, 1)  # what libraries set up for good at their first use
+    # what libraries set up for good at their first use
+    sample(SGHMC(1e-4, friction=1.0), posterior, position, 1)
     batch = chains * posterior.batch_size * FEATURES * 4
     with memory(1.5 * (batch + 4 * position.numel())):
         sample(SGHMC(1e-4, friction=1.0), posterior, position, 3)
         with pytest.raises(RuntimeError, match="can't allocate memory"):
             data[0].clone()
-    with memory(0.5 * batch), pytest.raises((ValueError, DivergenceError), match="can't allocate memory"):  # the limit is one
+    # the limit is one
+    with (
+        memory(0.5 * batch),
+        pytest.raises((ValueError, DivergenceError), match="can't allocate memory"),
+    ):
         sample(SGHMC(1e-4, friction=1.0), posterior, position, 3)

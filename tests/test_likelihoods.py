@@ -1,4 +1,6 @@
-"""Likelihoods against torch.distributions, and networks and linear models under each, one of the user's own among them."""
+"""Likelihoods against torch.distributions, and networks and linear models under each,
+one of the user's own among them.
+"""
 
 import itertools
 import math
@@ -11,7 +13,16 @@ from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.models import control_variates
 from sgmc.noise import OnlineNoise
-from sgmc.posteriors import Bernoulli, Gaussian, Likelihood, LinearModel, LinearRegression, LogisticRegression, NetworkPosterior, Softmax
+from sgmc.posteriors import (
+    Bernoulli,
+    Gaussian,
+    Likelihood,
+    LinearModel,
+    LinearRegression,
+    LogisticRegression,
+    NetworkPosterior,
+    Softmax,
+)
 from sgmc.potentials import Potential, differentiate
 
 DOUBLE = torch.float64
@@ -52,13 +63,38 @@ def bernoulli(z, y):
     return distributions.Bernoulli(logits=z).log_prob(y)
 
 
-# A likelihood, its targets for N examples, the number of outputs, and log p(y | z) by torch.distributions up to a constant
+# A likelihood, its targets for N examples, the number of outputs, and log p(y | z) by
+# torch.distributions up to a constant
 CASES = {
-    "softmax": (Softmax(), classes, (), 3, lambda z, y: distributions.Categorical(logits=z).log_prob(y)),
-    "Gaussian": (Gaussian(0.3), numbers, (), 1, lambda z, y: distributions.Normal(z, math.sqrt(0.3)).log_prob(y)),
-    "Gaussian of two outputs": (Gaussian(0.3), numbers, (2,), 2, lambda z, y: distributions.Normal(z, math.sqrt(0.3)).log_prob(y).sum(-1)),
+    "softmax": (
+        Softmax(),
+        classes,
+        (),
+        3,
+        lambda z, y: distributions.Categorical(logits=z).log_prob(y),
+    ),
+    "Gaussian": (
+        Gaussian(0.3),
+        numbers,
+        (),
+        1,
+        lambda z, y: distributions.Normal(z, math.sqrt(0.3)).log_prob(y),
+    ),
+    "Gaussian of two outputs": (
+        Gaussian(0.3),
+        numbers,
+        (2,),
+        2,
+        lambda z, y: distributions.Normal(z, math.sqrt(0.3)).log_prob(y).sum(-1),
+    ),
     "Bernoulli": (Bernoulli(), binary, (), 1, lambda z, y: bernoulli(z, y)),
-    "Bernoulli of two outputs": (Bernoulli(), binary, (2,), 2, lambda z, y: bernoulli(z, y).sum(-1)),
+    "Bernoulli of two outputs": (
+        Bernoulli(),
+        binary,
+        (2,),
+        2,
+        lambda z, y: bernoulli(z, y).sum(-1),
+    ),
     "Bernoulli of one output with an axis": (
         Bernoulli(),
         binary,
@@ -66,32 +102,61 @@ CASES = {
         1,
         lambda z, y: bernoulli(z, y).sum(-1),
     ),
-    "Poisson, the user's own": (Poisson(), counts, (), 1, lambda z, y: distributions.Poisson(z.exp()).log_prob(y) + torch.lgamma(y + 1)),
+    "Poisson, the user's own": (
+        Poisson(),
+        counts,
+        (),
+        1,
+        lambda z, y: distributions.Poisson(z.exp()).log_prob(y) + torch.lgamma(y + 1),
+    ),
     "two outputs for one target, the user's own": (
         Heteroscedastic(),
         numbers,
         (),
         2,
-        lambda z, y: distributions.Normal(z[..., 0], (0.5 * z[..., 1]).exp()).log_prob(y),
+        lambda z, y: distributions.Normal(z[..., 0], (0.5 * z[..., 1]).exp()).log_prob(
+            y
+        ),
     ),
 }
-OF_A_NUMBER = [name for name, (_, _, shape, outputs, _) in CASES.items() if shape == () and outputs == 1]
+OF_A_NUMBER = [
+    name
+    for name, (_, _, shape, outputs, _) in CASES.items()
+    if shape == () and outputs == 1
+]
 
 
 def posterior_of(name, simple=True, total=6, **settings):
-    """Make a network under a likelihood; one that is not simple has a layer whose per-example gradients need differentiation."""
+    """Make a network under a likelihood; one that is not simple has a layer whose
+    per-example gradients need differentiation.
+    """
     likelihood, draw, shape, outputs, _ = CASES[name]
     generator = torch.Generator().manual_seed(3)
     inputs, targets = numbers(generator, total, 2), draw(generator, total, *shape)
-    layers = [nn.Linear(2, 3), nn.Tanh() if simple else nn.LayerNorm(3), nn.Linear(3, outputs)]
-    return NetworkPosterior(nn.Sequential(*layers).double(), inputs, targets, prior_variance=2.0, likelihood=likelihood, **settings)
+    layers = [
+        nn.Linear(2, 3),
+        nn.Tanh() if simple else nn.LayerNorm(3),
+        nn.Linear(3, outputs),
+    ]
+    return NetworkPosterior(
+        nn.Sequential(*layers).double(),
+        inputs,
+        targets,
+        prior_variance=2.0,
+        likelihood=likelihood,
+        **settings,
+    )
 
 
 def outputs_by_hand(posterior, position):
     """Evaluate the network with one chain's weights, example by example."""
     torch.nn.utils.vector_to_parameters(position, posterior.module.parameters())
     outputs = posterior.module(posterior.data[0]).detach()
-    return outputs[:, 0] if outputs.shape[1] == 1 and posterior.data[1].ndim == 1 else outputs
+    return (
+        outputs[:, 0]
+        if outputs.shape[1] == 1 and posterior.data[1].ndim == 1
+        else outputs
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -100,11 +165,14 @@ def test_the_energy_of_a_network_is_that_of_torch_distributions(name, generator)
     position = numbers(generator, 3, posterior.dim)
     expected = []
     for chain in range(3):
-        density = reference(outputs_by_hand(posterior, position[chain]), posterior.data[1])
+        density = reference(
+            outputs_by_hand(posterior, position[chain]), posterior.data[1]
+        )
         assert density.shape == (6,)
         expected.append(position[chain].pow(2).sum() / 4 - density.sum())
     energy, expected = posterior.energy(position), torch.stack(expected)
-    torch.testing.assert_close(energy - energy[0], expected - expected[0])  # up to a constant
+    # up to a constant
+    torch.testing.assert_close(energy - energy[0], expected - expected[0])
     densities = posterior.log_likelihood(position, *(x[None] for x in posterior.data))
     assert densities.shape == (3, 6)
     torch.testing.assert_close(-densities.sum(-1) + position.pow(2).sum(-1) / 4, energy)
@@ -113,9 +181,16 @@ def test_the_energy_of_a_network_is_that_of_torch_distributions(name, generator)
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_those_of_the_energy(name, generator):
     posterior = posterior_of(name, batch_size=3)
-    position, indices = numbers(generator, 3, posterior.dim), torch.tensor([[0, 1, 2], [3, 3, 5], [5, 4, 0]])
-    torch.testing.assert_close(posterior.gradient(position), Potential.gradient(posterior, position))
-    expected = differentiate(lambda position: posterior.energy_given(position, indices), position)[1]
+    position, indices = (
+        numbers(generator, 3, posterior.dim),
+        torch.tensor([[0, 1, 2], [3, 3, 5], [5, 4, 0]]),
+    )
+    torch.testing.assert_close(
+        posterior.gradient(position), Potential.gradient(posterior, position)
+    )
+    expected = differentiate(
+        lambda position: posterior.energy_given(position, indices), position
+    )[1]
     torch.testing.assert_close(posterior.gradient_given(position, indices), expected)
     energy, gradient = posterior.energy_and_gradient(position)
     torch.testing.assert_close(energy, posterior.energy(position))
@@ -124,20 +199,37 @@ def test_gradients_are_those_of_the_energy(name, generator):
 
 @pytest.mark.parametrize("simple", [True, False], ids=["simple layers", "any layer"])
 @pytest.mark.parametrize("name", CASES)
-def test_over_all_minibatches_the_gradient_is_right_on_average_and_so_is_its_variance(name, simple, generator):
-    """What enumeration of C(6, 3) minibatches gives is the covariance that the estimate has on average."""
+def test_over_all_minibatches_the_gradient_is_right_on_average_and_so_is_its_variance(
+    name, simple, generator
+):
+    """What enumeration of C(6, 3) minibatches gives is the covariance that the estimate
+    has on average.
+    """
     posterior = posterior_of(name, simple, batch_size=3)
     assert (posterior._layers is not None) == simple
     indices = torch.tensor(list(itertools.combinations(range(6), 3)))
-    position = numbers(generator, 1, posterior.dim).expand(len(indices), -1).contiguous()
+    position = (
+        numbers(generator, 1, posterior.dim).expand(len(indices), -1).contiguous()
+    )
     gradients = posterior.gradient_given(position, indices)
-    torch.testing.assert_close(gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
     covariance = gradients.T.cov(correction=0)
-    expected = {"scalar": covariance.diagonal().mean()[None], "diagonal": covariance.diagonal(), "full": covariance}
+    expected = {
+        "scalar": covariance.diagonal().mean()[None],
+        "diagonal": covariance.diagonal(),
+        "full": covariance,
+    }
     for kind, variance in expected.items():
         same, estimate = posterior.gradient_and_variance_given(position, indices, kind)
         torch.testing.assert_close(same, gradients, rtol=1e-10, atol=1e-10)
-        torch.testing.assert_close(estimate.mean(0), variance, rtol=1e-10, atol=1e-10 * float(covariance.abs().max()))
+        torch.testing.assert_close(
+            estimate.mean(0),
+            variance,
+            rtol=1e-10,
+            atol=1e-10 * float(covariance.abs().max()),
+        )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -145,7 +237,9 @@ def test_squares_are_those_of_every_examples_gradient(name, generator):
     posterior = posterior_of(name, batch_size=4)
     for chains in (1, 3):
         position = numbers(generator, chains, posterior.dim)
-        batch = posterior.minibatch(*posterior.draw_noise(position, generator, step=chains))
+        batch = posterior.minibatch(
+            *posterior.draw_noise(position, generator, step=chains)
+        )
         total, squares = posterior._moments(position, batch, "diagonal")
         each = posterior.per_example_gradients(position, batch)
         torch.testing.assert_close(total, each.sum(1))
@@ -160,7 +254,8 @@ def test_the_loss_is_the_sum_of_the_densities(name, generator):
     density = likelihood.log_density(z, targets)
     assert density.shape == (2, 5)
     torch.testing.assert_close(likelihood.loss(z, targets), -density.sum())
-    shared = likelihood.log_density(z, targets[:1])  # all the data have one axis for all chains
+    # all the data have one axis for all chains
+    shared = likelihood.log_density(z, targets[:1])
     torch.testing.assert_close(shared[1], likelihood.log_density(z[1:], targets[:1])[0])
     torch.testing.assert_close(likelihood.loss(z, targets[:1]), -shared.sum())
 
@@ -181,14 +276,25 @@ def test_linear_models_take_any_likelihood_of_a_number(name, generator):
     inputs, targets = numbers(generator, 6, 2), draw(generator, 6)
     model = LinearModel(inputs, targets, likelihood, prior_variance=2.0, batch_size=3)
     position = numbers(generator, 4, 2)
-    energy = position.pow(2).sum(-1) / 4 - reference(position @ inputs.T, targets).sum(-1)
-    torch.testing.assert_close(model.energy(position) - model.energy(position)[0], energy - energy[0])
-    torch.testing.assert_close(model.gradient(position), Potential.gradient(model, position))
+    energy = position.pow(2).sum(-1) / 4 - reference(position @ inputs.T, targets).sum(
+        -1
+    )
+    torch.testing.assert_close(
+        model.energy(position) - model.energy(position)[0], energy - energy[0]
+    )
+    torch.testing.assert_close(
+        model.gradient(position), Potential.gradient(model, position)
+    )
     indices = torch.tensor(list(itertools.combinations(range(6), 3)))
     at = position[:1].expand(len(indices), -1).contiguous()
     gradients = model.gradient_given(at, indices)
     covariance = gradients.T.cov(correction=0)
-    torch.testing.assert_close(model.gradient_and_variance_given(at, indices, "full")[1].mean(0), covariance, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        model.gradient_and_variance_given(at, indices, "full")[1].mean(0),
+        covariance,
+        rtol=1e-10,
+        atol=1e-10,
+    )
     calm = control_variates(model, position[0])
     torch.testing.assert_close(calm.gradient(position), model.gradient(position))
 
@@ -197,7 +303,10 @@ def test_the_linear_models_with_names_are_those_with_their_likelihood(generator)
     inputs, position = numbers(generator, 6, 2), numbers(generator, 3, 2)
     signs = inputs[:, 0].gt(0).to(DOUBLE)
     for named, plain in (
-        (LinearRegression(inputs, inputs[:, 0], 0.3, 2.0), LinearModel(inputs, inputs[:, 0], Gaussian(0.3), 2.0)),
+        (
+            LinearRegression(inputs, inputs[:, 0], 0.3, 2.0),
+            LinearModel(inputs, inputs[:, 0], Gaussian(0.3), 2.0),
+        ),
         (
             LogisticRegression(inputs, signs, 2.0),
             LinearModel(inputs, signs, Bernoulli(), 2.0),
@@ -205,21 +314,41 @@ def test_the_linear_models_with_names_are_those_with_their_likelihood(generator)
     ):
         torch.testing.assert_close(named.energy(position), plain.energy(position))
         torch.testing.assert_close(named.gradient(position), plain.gradient(position))
-        for one, other in zip(named.energy_and_gradient(position), plain.energy_and_gradient(position), strict=True):
+        for one, other in zip(
+            named.energy_and_gradient(position),
+            plain.energy_and_gradient(position),
+            strict=True,
+        ):
             torch.testing.assert_close(one, other)
 
 
 def test_a_network_without_hidden_layers_is_a_linear_model(generator):
-    """Two ways to the same posterior: by differentiation of a module, and by formulas."""
+    """Two ways to the same posterior: by differentiation of a module, and by
+    formulas.
+    """
     inputs, targets = numbers(generator, 6, 2), binary(generator, 6)
-    network = NetworkPosterior(nn.Linear(2, 1, bias=False).double(), inputs, targets, 2.0, batch_size=3, likelihood=Bernoulli())
+    network = NetworkPosterior(
+        nn.Linear(2, 1, bias=False).double(),
+        inputs,
+        targets,
+        2.0,
+        batch_size=3,
+        likelihood=Bernoulli(),
+    )
     linear = LogisticRegression(inputs, targets, 2.0, batch_size=3)
-    position, indices = numbers(generator, 3, 2), torch.tensor([[0, 1, 2], [3, 4, 5], [5, 4, 0]])
+    position, indices = (
+        numbers(generator, 3, 2),
+        torch.tensor([[0, 1, 2], [3, 4, 5], [5, 4, 0]]),
+    )
     torch.testing.assert_close(network.energy(position), linear.energy(position))
-    torch.testing.assert_close(network.gradient_given(position, indices), linear.gradient_given(position, indices))
+    torch.testing.assert_close(
+        network.gradient_given(position, indices),
+        linear.gradient_given(position, indices),
+    )
     for kind in ("scalar", "diagonal", "full"):
         torch.testing.assert_close(
-            network.gradient_and_variance_given(position, indices, kind)[1], linear.gradient_and_variance_given(position, indices, kind)[1]
+            network.gradient_and_variance_given(position, indices, kind)[1],
+            linear.gradient_and_variance_given(position, indices, kind)[1],
         )
 
 
@@ -227,12 +356,25 @@ def test_predictions(generator):
     z = numbers(generator, 2, 5, 3) * 10
     torch.testing.assert_close(Softmax().predict(z), z.softmax(-1))
     torch.testing.assert_close(Softmax().log_predict(z), z.log_softmax(-1))
-    torch.testing.assert_close(Bernoulli().predict(z), distributions.Bernoulli(logits=z).probs)
-    torch.testing.assert_close(Bernoulli().log_predict(z), distributions.Bernoulli(logits=z).log_prob(torch.ones_like(z)))
-    assert torch.equal(Gaussian().predict(z), z) and torch.equal(Poisson().predict(z), z)
-    assert Bernoulli().log_predict(torch.tensor(-2000.0)) == -2000 and Softmax().log_predict(torch.tensor([0.0, -2000.0]))[1] == -2000
+    torch.testing.assert_close(
+        Bernoulli().predict(z), distributions.Bernoulli(logits=z).probs
+    )
+    torch.testing.assert_close(
+        Bernoulli().log_predict(z),
+        distributions.Bernoulli(logits=z).log_prob(torch.ones_like(z)),
+    )
+    assert torch.equal(Gaussian().predict(z), z) and torch.equal(
+        Poisson().predict(z), z
+    )
+    assert (
+        Bernoulli().log_predict(torch.tensor(-2000.0)) == -2000
+        and Softmax().log_predict(torch.tensor([0.0, -2000.0]))[1] == -2000
+    )
     for likelihood in (Gaussian(), Poisson()):
-        with pytest.raises(NotImplementedError, match=f"{type(likelihood).__name__} predicts no probabilities: use predict"):
+        with pytest.raises(
+            NotImplementedError,
+            match=f"{type(likelihood).__name__} predicts no probabilities: use predict",
+        ):
             likelihood.log_predict(z)
 
 
@@ -242,7 +384,9 @@ def test_networks_predict_what_their_likelihood_says(name, generator):
     position = numbers(generator, 2, posterior.dim)
     predicted = posterior.predict(position, posterior.data[0])
     for chain in range(2):
-        expected = posterior.likelihood.predict(outputs_by_hand(posterior, position[chain]))
+        expected = posterior.likelihood.predict(
+            outputs_by_hand(posterior, position[chain])
+        )
         torch.testing.assert_close(predicted[chain], expected)
 
 
@@ -250,34 +394,76 @@ def test_networks_predict_what_their_likelihood_says(name, generator):
 def test_sghmc_runs_under_every_likelihood(name):
     """With an estimate of the noise from the examples, and many chains."""
     posterior = posterior_of(name, batch_size=3)
-    draws = sample(SGHMC(0.01, 20.0, OnlineNoise()), posterior, torch.zeros(4, posterior.dim, dtype=DOUBLE), num_samples=5)
+    draws = sample(
+        SGHMC(0.01, 20.0, OnlineNoise()),
+        posterior,
+        torch.zeros(4, posterior.dim, dtype=DOUBLE),
+        num_samples=5,
+    )
     assert draws.samples.shape == (5, 4, posterior.dim) and draws.complete
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Gaussian(0.0), "noise_variance must be positive, but it is 0.0; it is a variance, not a standard deviation"),
+        (
+            lambda: Gaussian(0.0),
+            "noise_variance must be positive, but it is 0.0; it is a variance, not a "
+            "standard deviation",
+        ),
         (lambda: Gaussian(math.nan), "noise_variance must be positive"),
         (
             lambda: network(Gaussian(), torch.zeros(4).long(), 1),
             "numbers of the inputs' dtype torch.float32, not torch.int64",
         ),
-        (lambda: network(Gaussian(), torch.zeros(4, dtype=DOUBLE), 1), "not torch.float64"),
-        (lambda: network(Bernoulli(), torch.tensor([0.0, 1.0, 2.0, 0.0]), 1), "targets must be zeros and ones of the inputs' dtype"),
-        (lambda: network(Bernoulli(), torch.zeros(4).bool(), 1), "targets must be zeros and ones of the inputs' dtype"),
-        (lambda: network(Softmax(), torch.zeros(4), 2), r"targets must be class numbers, int64 of shape \(N,\), not torch.float32 \(4,\)"),
-        (lambda: network(Softmax(), torch.zeros(4, 1).long(), 2), r"int64 of shape \(N,\), not torch.int64 \(4, 1\)"),
-        (lambda: network(Softmax(), torch.tensor([0, 1, 2, 3]), 3), r"an output for each class, but gives \(3,\) .* are from 0 to 3"),
-        (lambda: network(Softmax(), torch.tensor([0, -1, 2, 1]), 3), r"an output for each class, but gives \(3,\) .* are from -1 to 2"),
-        (lambda: network(Softmax(), torch.tensor([0, 1, 0, 1]), 1), r"an output for each class, but gives \(\) "),
-        # As many outputs as examples would be compared with them crosswise, and nobody would notice.
+        (
+            lambda: network(Gaussian(), torch.zeros(4, dtype=DOUBLE), 1),
+            "not torch.float64",
+        ),
+        (
+            lambda: network(Bernoulli(), torch.tensor([0.0, 1.0, 2.0, 0.0]), 1),
+            "targets must be zeros and ones of the inputs' dtype",
+        ),
+        (
+            lambda: network(Bernoulli(), torch.zeros(4).bool(), 1),
+            "targets must be zeros and ones of the inputs' dtype",
+        ),
+        (
+            lambda: network(Softmax(), torch.zeros(4), 2),
+            r"targets must be class numbers, int64 of shape \(N,\), not torch.float32 "
+            r"\(4,\)",
+        ),
+        (
+            lambda: network(Softmax(), torch.zeros(4, 1).long(), 2),
+            r"int64 of shape \(N,\), not torch.int64 \(4, 1\)",
+        ),
+        (
+            lambda: network(Softmax(), torch.tensor([0, 1, 2, 3]), 3),
+            r"an output for each class, but gives \(3,\) .* are from 0 to 3",
+        ),
+        (
+            lambda: network(Softmax(), torch.tensor([0, -1, 2, 1]), 3),
+            r"an output for each class, but gives \(3,\) .* are from -1 to 2",
+        ),
+        (
+            lambda: network(Softmax(), torch.tensor([0, 1, 0, 1]), 1),
+            r"an output for each class, but gives \(\) ",
+        ),
+        # As many outputs as examples would be compared with them crosswise, and nobody
+        # would notice.
         (
             lambda: network(Gaussian(), torch.zeros(4), 4),
-            r"output for each target, but gives \(4,\) of an example whose targets are \(\)",
+            r"output for each target, but gives \(4,\) of an example whose targets "
+            r"are \(\)",
         ),
-        (lambda: network(Bernoulli(), torch.zeros(4), 4), r"but gives \(4,\) of an example whose targets are \(\)"),
-        (lambda: network(Gaussian(), torch.zeros(4, 2), 1), r"but gives \(1,\) of an example whose targets are \(2,\)"),
+        (
+            lambda: network(Bernoulli(), torch.zeros(4), 4),
+            r"but gives \(4,\) of an example whose targets are \(\)",
+        ),
+        (
+            lambda: network(Gaussian(), torch.zeros(4, 2), 1),
+            r"but gives \(1,\) of an example whose targets are \(2,\)",
+        ),
     ],
 )
 def test_targets_and_outputs_that_do_not_suit_are_refused(make, message):
@@ -286,4 +472,6 @@ def test_targets_and_outputs_that_do_not_suit_are_refused(make, message):
 
 
 def network(likelihood, targets, outputs):
-    return NetworkPosterior(nn.Linear(2, outputs), torch.zeros(4, 2), targets, likelihood=likelihood)
+    return NetworkPosterior(
+        nn.Linear(2, outputs), torch.zeros(4, 2), targets, likelihood=likelihood
+    )

@@ -6,7 +6,14 @@ import pytest
 import torch
 
 from sgmc.models import control_variates
-from sgmc.posteriors import Bernoulli, Likelihood, LinearModel, LinearRegression, LogisticRegression, Softmax
+from sgmc.posteriors import (
+    Bernoulli,
+    Likelihood,
+    LinearModel,
+    LinearRegression,
+    LogisticRegression,
+    Softmax,
+)
 from sgmc.targets import DoubleWell
 
 INPUTS = torch.linspace(-1, 1, 8).reshape(4, 2)
@@ -14,7 +21,9 @@ TARGETS = torch.tensor([0.0, 1.0, 1.0, 0.0])
 MODELS = {
     "linear": LinearRegression,
     "logistic": LogisticRegression,
-    "generalised": lambda inputs, targets, **settings: LinearModel(inputs, targets, Bernoulli(), **settings),
+    "generalised": lambda inputs, targets, **settings: LinearModel(
+        inputs, targets, Bernoulli(), **settings
+    ),
 }
 
 
@@ -28,20 +37,58 @@ def with_nan(tensor, place):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"inputs": INPUTS.tolist()}, r"inputs must be a floating-point tensor, but it is a list: use torch.as_tensor\(inputs\)"),
-        ({"inputs": INPUTS.numpy()}, "inputs must be a floating-point tensor, but it is a ndarray"),
-        ({"inputs": INPUTS.long()}, r"inputs must be a floating-point tensor, but it is \(4, 2\) of torch.int64"),
+        (
+            {"inputs": INPUTS.tolist()},
+            r"inputs must be a floating-point tensor, but it is a list: use "
+            r"torch.as_tensor\(inputs\)",
+        ),
+        (
+            {"inputs": INPUTS.numpy()},
+            "inputs must be a floating-point tensor, but it is a ndarray",
+        ),
+        (
+            {"inputs": INPUTS.long()},
+            r"inputs must be a floating-point tensor, but it is \(4, 2\) of "
+            r"torch.int64",
+        ),
         ({"inputs": INPUTS[:0], "targets": TARGETS[:0]}, r"inputs \(0, 2\) is empty"),
-        ({"inputs": with_nan(INPUTS, (2, 1))}, r"inputs must be finite, but it is nan at \(2, 1\): leave such entries out, or mend them"),
+        (
+            {"inputs": with_nan(INPUTS, (2, 1))},
+            r"inputs must be finite, but it is nan at \(2, 1\): leave such entries "
+            r"out, or mend them",
+        ),
         ({"inputs": INPUTS / 0}, r"inputs must be finite, but it is -inf at \(0, 0\)"),
-        ({"targets": TARGETS.tolist()}, r"targets must be a tensor, but it is a list: use torch.as_tensor\(targets\)"),
+        (
+            {"targets": TARGETS.tolist()},
+            r"targets must be a tensor, but it is a list: use "
+            r"torch.as_tensor\(targets\)",
+        ),
         ({"targets": TARGETS.numpy()}, "targets must be a tensor, but it is a ndarray"),
-        ({"targets": with_nan(TARGETS, 3)}, r"targets must be finite, but it is nan at \(3,\)"),
-        ({"targets": TARGETS.double()}, "targets must be .* of the inputs' dtype torch.float32"),
-        ({"targets": TARGETS[:, None]}, r"inputs must be \(examples, features\) and targets \(examples,\), but they are"),
-        ({"prior_variance": "1"}, "prior_variance must be a positive number, but it is '1'; it is a variance"),
-        ({"prior_variance": torch.ones(2)}, "prior_variance must be a positive number, but it is tensor"),
-        ({"prior_variance": math.nan}, "prior_variance must be a positive number, but it is nan"),
+        (
+            {"targets": with_nan(TARGETS, 3)},
+            r"targets must be finite, but it is nan at \(3,\)",
+        ),
+        (
+            {"targets": TARGETS.double()},
+            "targets must be .* of the inputs' dtype torch.float32",
+        ),
+        (
+            {"targets": TARGETS[:, None]},
+            r"inputs must be \(examples, features\) and targets \(examples,\), but "
+            r"they are",
+        ),
+        (
+            {"prior_variance": "1"},
+            "prior_variance must be a positive number, but it is '1'; it is a variance",
+        ),
+        (
+            {"prior_variance": torch.ones(2)},
+            "prior_variance must be a positive number, but it is tensor",
+        ),
+        (
+            {"prior_variance": math.nan},
+            "prior_variance must be a positive number, but it is nan",
+        ),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
@@ -52,7 +99,10 @@ def test_bad_input_is_refused(model, change, message):
 
 @pytest.mark.parametrize("likelihood", [None, "Bernoulli", Bernoulli], ids=str)
 def test_what_is_no_likelihood_is_refused(likelihood):
-    with pytest.raises(ValueError, match=r"likelihood must be of type Likelihood, such as Bernoulli\(\), but it is"):
+    with pytest.raises(
+        ValueError,
+        match=r"likelihood must be of type Likelihood, such as Bernoulli\(\), but it is",
+    ):
         LinearModel(INPUTS, TARGETS, likelihood)
 
 
@@ -67,22 +117,54 @@ def test_whole_numbers_are_good_targets_of_a_likelihood_of_counts():
         def log_density(self, outputs, targets):
             return targets * outputs - outputs.exp()
 
-    gradient = LinearModel(INPUTS, TARGETS.long(), Poisson()).gradient(torch.zeros(1, 2))
+    gradient = LinearModel(INPUTS, TARGETS.long(), Poisson()).gradient(
+        torch.zeros(1, 2)
+    )
     torch.testing.assert_close(gradient, -((TARGETS - 1) @ INPUTS)[None])
 
 
 @pytest.mark.parametrize(
     ("posterior", "reference", "message"),
     [
-        (DoubleWell(), torch.zeros(1), r"posterior must be of type DataPotential, such as LinearRegression\(...\), .* type DoubleWell"),
-        (None, [0.0, 0.0], "reference must be a floating-point tensor, but it is a list"),
-        (None, torch.zeros(2, dtype=torch.int64), r"reference must be a floating-point tensor, but it is \(2,\) of torch.int64"),
-        (None, torch.tensor([0.0, math.nan]), r"reference must be finite, but it is nan at \(1,\)"),
-        (None, torch.zeros(3), r"reference must have shape \(dim,\) = \(2,\), but it is \(3,\)"),
-        (None, torch.zeros(2).double(), r"reference must be of the data's type: use reference.to\(torch.float32\)"),
+        (
+            DoubleWell(),
+            torch.zeros(1),
+            r"posterior must be of type DataPotential, such as "
+            r"LinearRegression\(...\), .* type DoubleWell",
+        ),
+        (
+            None,
+            [0.0, 0.0],
+            "reference must be a floating-point tensor, but it is a list",
+        ),
+        (
+            None,
+            torch.zeros(2, dtype=torch.int64),
+            r"reference must be a floating-point tensor, but it is \(2,\) of "
+            r"torch.int64",
+        ),
+        (
+            None,
+            torch.tensor([0.0, math.nan]),
+            r"reference must be finite, but it is nan at \(1,\)",
+        ),
+        (
+            None,
+            torch.zeros(3),
+            r"reference must have shape \(dim,\) = \(2,\), but it is \(3,\)",
+        ),
+        (
+            None,
+            torch.zeros(2).double(),
+            r"reference must be of the data's type: use reference.to\(torch.float32\)",
+        ),
     ],
 )
 def test_bad_references_of_control_variates_are_refused(posterior, reference, message):
-    posterior = LinearRegression(INPUTS, TARGETS, batch_size=2) if posterior is None else posterior
+    posterior = (
+        LinearRegression(INPUTS, TARGETS, batch_size=2)
+        if posterior is None
+        else posterior
+    )
     with pytest.raises(ValueError, match=message):
         control_variates(posterior, reference)

@@ -1,4 +1,6 @@
-"""Linear chains against the samplers' own steps, formulas in one dimension, and series summed by brute force."""
+"""Linear chains against the samplers' own steps, formulas in one dimension, and series
+summed by brute force.
+"""
 
 import math
 
@@ -10,7 +12,13 @@ from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.kernels.hmc import HMCState
 from sgmc.kernels.langevin import SGLDState
 from sgmc.kernels.sghmc import SGHMCState
-from sgmc.splittings import LinearChain, langevin_chain, linear_chain, naive_sghmc_chain, sghmc_chain
+from sgmc.splittings import (
+    LinearChain,
+    langevin_chain,
+    linear_chain,
+    naive_sghmc_chain,
+    sghmc_chain,
+)
 from sgmc.targets import Gaussian
 
 DOUBLE = torch.float64
@@ -30,44 +38,85 @@ def columns(state):
     return torch.cat([state.position, state.momentum], -1).T
 
 
-@pytest.mark.parametrize("mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"]
+)
 def test_transition_of_sgld_is_its_step_without_noise(mass):
-    state, _ = SGLD(0.1, temperature=0.0, mass=mass).step(TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0), GENERATOR)
-    torch.testing.assert_close(langevin_chain(TARGET.precision, 0.1, mass=mass).transition, state.position.T)
+    state, _ = SGLD(0.1, temperature=0.0, mass=mass).step(
+        TARGET, SGLDState(torch.eye(2, dtype=DOUBLE), 0), GENERATOR
+    )
+    torch.testing.assert_close(
+        langevin_chain(TARGET.precision, 0.1, mass=mass).transition, state.position.T
+    )
 
 
-@pytest.mark.parametrize("mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
-@pytest.mark.parametrize("friction", [2.0, 2 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"]
+)
+@pytest.mark.parametrize(
+    "friction", [2.0, 2 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"]
+)
 def test_transition_of_sghmc_is_its_step_without_noise(friction, mass):
     kernel = SGHMC(0.2, friction, mass=mass, temperature=0.0)
-    state, _ = kernel.step(TARGET, SGHMCState(AXES[:, :2].clone(), AXES[:, 2:].clone(), 0), GENERATOR)
-    torch.testing.assert_close(sghmc_chain(TARGET.precision, 0.2, friction, mass=mass).transition, columns(state))
+    state, _ = kernel.step(
+        TARGET, SGHMCState(AXES[:, :2].clone(), AXES[:, 2:].clone(), 0), GENERATOR
+    )
+    torch.testing.assert_close(
+        sghmc_chain(TARGET.precision, 0.2, friction, mass=mass).transition,
+        columns(state),
+    )
 
 
-@pytest.mark.parametrize("mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
-def test_transition_of_naive_sghmc_is_a_leapfrog_trajectory_that_forgets_its_momentum(mass):
-    kernel = HMC(0.3, 4, mass=mass, metropolis=False, refreshment=1e-12)  # keeps the momentum, but for rounding
+@pytest.mark.parametrize(
+    "mass", [1.0, DIAGONAL, FULL], ids=["number", "diagonal", "full"]
+)
+def test_transition_of_naive_sghmc_is_a_leapfrog_trajectory_that_forgets_its_momentum(
+    mass,
+):
+    # keeps the momentum, but for rounding
+    kernel = HMC(0.3, 4, mass=mass, metropolis=False, refreshment=1e-12)
     nothing = torch.zeros(4, dtype=DOUBLE)
-    state, _ = kernel.step(TARGET, HMCState(AXES[:, :2], AXES[:, 2:], nothing, 0), GENERATOR)
+    state, _ = kernel.step(
+        TARGET, HMCState(AXES[:, :2], AXES[:, 2:], nothing, 0), GENERATOR
+    )
     chain = naive_sghmc_chain(TARGET.precision, 0.3, 4, mass=mass)
-    torch.testing.assert_close(chain.transition[:, :2], columns(state)[:, :2], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(
+        chain.transition[:, :2], columns(state)[:, :2], rtol=1e-9, atol=1e-9
+    )
     assert torch.equal(chain.transition[:, 2:], torch.zeros(4, 2, dtype=DOUBLE))
     # Its noise, without that of the gradients, is the momentum N(0, M) carried along.
     carried = columns(state)[:, 2:]
-    full_mass = mass * torch.eye(2, dtype=DOUBLE) if isinstance(mass, float) else torch.diag(mass) if mass.ndim == 1 else mass
-    torch.testing.assert_close(chain.noise_covariance, carried @ full_mass @ carried.T, rtol=1e-9, atol=1e-9)
+    full_mass = (
+        mass * torch.eye(2, dtype=DOUBLE)
+        if isinstance(mass, float)
+        else torch.diag(mass)
+        if mass.ndim == 1
+        else mass
+    )
+    torch.testing.assert_close(
+        chain.noise_covariance, carried @ full_mass @ carried.T, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_explicit_euler_reads_the_old_state_in_both_updates():
     chain = sghmc_chain(one_dimensional(3.0), 0.1, 2.0, mass=0.5, explicit_euler=True)
-    torch.testing.assert_close(chain.transition, torch.tensor([[1.0, 0.2], [-0.3, 1 - 0.4]], dtype=DOUBLE))
+    torch.testing.assert_close(
+        chain.transition, torch.tensor([[1.0, 0.2], [-0.3, 1 - 0.4]], dtype=DOUBLE)
+    )
 
 
 @pytest.mark.parametrize("explicit_euler", [False, True])
 def test_noise_of_sghmc(explicit_euler):
     """ε²V + 2ε(TC − B̂), in the momentum only."""
-    settings = dict(friction=2 * FULL, noise_variance=FULL, noise_estimate=0.1 * DIAGONAL, temperature=0.5)
-    covariance = sghmc_chain(TARGET.precision, 0.2, explicit_euler=explicit_euler, **settings).noise_covariance
+    settings = dict(
+        friction=2 * FULL,
+        noise_variance=FULL,
+        noise_estimate=0.1 * DIAGONAL,
+        temperature=0.5,
+    )
+    covariance = sghmc_chain(
+        TARGET.precision, 0.2, explicit_euler=explicit_euler, **settings
+    ).noise_covariance
     expected = torch.zeros(4, 4, dtype=DOUBLE)
     expected[2:, 2:] = 0.04 * FULL + 0.4 * (FULL - torch.diag(0.1 * DIAGONAL))
     torch.testing.assert_close(covariance, expected)
@@ -76,37 +125,60 @@ def test_noise_of_sghmc(explicit_euler):
 def test_variance_of_sgld_in_one_dimension():
     """Σ = (η²V + 2η(T − B̂)) / (1 − (1 − ηa)²)."""
     precision, step_size, noise, estimate, temperature = 3.0, 0.2, 1.5, 0.05, 0.7
-    expected = (step_size**2 * noise + 2 * step_size * (temperature - estimate)) / (1 - (1 - step_size * precision) ** 2)
-    covariance = langevin_chain(one_dimensional(precision), step_size, noise, estimate, temperature).stationary_covariance()
+    expected = (step_size**2 * noise + 2 * step_size * (temperature - estimate)) / (
+        1 - (1 - step_size * precision) ** 2
+    )
+    covariance = langevin_chain(
+        one_dimensional(precision), step_size, noise, estimate, temperature
+    ).stationary_covariance()
     assert float(covariance) == pytest.approx(expected, rel=1e-12)
 
 
 def test_hmc_without_correction_in_one_dimension():
-    """Leapfrog conserves ½r² + ½a(1 − ¼aε²)q² exactly for U = ½aq², so that it samples with the precision a(1 − ¼aε²)."""
+    """Leapfrog conserves ½r² + ½a(1 − ¼aε²)q² exactly for U = ½aq², so that it samples
+    with the precision a(1 − ¼aε²).
+    """
     precision, step_size = 3.0, 0.5
-    covariance = naive_sghmc_chain(one_dimensional(precision), step_size, 3).stationary_covariance()
-    assert float(covariance[0, 0]) == pytest.approx(1 / (precision * (1 - precision * step_size**2 / 4)), rel=1e-12)
+    covariance = naive_sghmc_chain(
+        one_dimensional(precision), step_size, 3
+    ).stationary_covariance()
+    assert float(covariance[0, 0]) == pytest.approx(
+        1 / (precision * (1 - precision * step_size**2 / 4)), rel=1e-12
+    )
 
 
 def test_noise_of_a_naive_trajectory_of_one_step():
-    """Half kicks of variance ¼ε²V at both ends, the first carried along by the drift."""
+    """Half kicks of variance ¼ε²V at both ends, the first carried along by the
+    drift.
+    """
     chain = naive_sghmc_chain(one_dimensional(0.0), 0.4, 1, noise_variance=5.0)
     start, kick = torch.tensor([[0.0], [1.0]], dtype=DOUBLE), 0.25 * 0.16 * 5.0
     carried = torch.tensor([[1.0, 0.4], [0.0, 1.0]], dtype=DOUBLE) @ start
-    torch.testing.assert_close(chain.noise_covariance, (1 + kick) * carried @ carried.T + kick * start @ start.T)
+    torch.testing.assert_close(
+        chain.noise_covariance,
+        (1 + kick) * carried @ carried.T + kick * start @ start.T,
+    )
 
 
 def test_stationary_covariance_is_left_where_it_is():
     chain = sghmc_chain(TARGET.precision, 0.2, 2 * FULL, FULL, 0.1 * FULL, DIAGONAL)
     covariance = chain.stationary_covariance()
-    torch.testing.assert_close(chain.transition @ covariance @ chain.transition.T + chain.noise_covariance, covariance)
-    torch.testing.assert_close(chain.power(2_000).noise_covariance, covariance)  # from any start
+    torch.testing.assert_close(
+        chain.transition @ covariance @ chain.transition.T + chain.noise_covariance,
+        covariance,
+    )
+    # from any start
+    torch.testing.assert_close(chain.power(2_000).noise_covariance, covariance)
 
 
 def test_with_the_right_estimate_and_small_steps_the_target_is_left():
-    covariance = sghmc_chain(TARGET.precision, 1e-4, 2.0, FULL, 0.5e-4 * FULL, DIAGONAL).stationary_covariance()
+    covariance = sghmc_chain(
+        TARGET.precision, 1e-4, 2.0, FULL, 0.5e-4 * FULL, DIAGONAL
+    ).stationary_covariance()
     torch.testing.assert_close(covariance[:2, :2], TARGET.covariance, rtol=1e-3, atol=0)
-    torch.testing.assert_close(covariance[2:, 2:], torch.diag(DIAGONAL), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(
+        covariance[2:, 2:], torch.diag(DIAGONAL), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_moves_compose():
@@ -120,58 +192,117 @@ def test_moves_compose():
     assert first.power(1) is first
 
 
-@pytest.mark.parametrize("noise_variance", [1.5, DIAGONAL, FULL], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "noise_variance", [1.5, DIAGONAL, FULL], ids=["number", "diagonal", "full"]
+)
 def test_flows_compose_in_the_order_in_which_they_move(noise_variance):
     drift, kick = Drift(0.3, FULL), Kick(0.2)
     identity, zero = torch.eye(2, dtype=DOUBLE), torch.zeros(2, 2, dtype=DOUBLE)
-    covariance = noise_variance * identity if isinstance(noise_variance, float) else noise_variance
+    covariance = (
+        noise_variance * identity
+        if isinstance(noise_variance, float)
+        else noise_variance
+    )
     covariance = torch.diag(covariance) if covariance.ndim == 1 else covariance
-    drifted = LinearChain(torch.cat([torch.cat([identity, 0.3 * FULL.inverse()], 1), torch.cat([zero, identity], 1)]), torch.zeros(4, 4))
+    drifted = LinearChain(
+        torch.cat(
+            [
+                torch.cat([identity, 0.3 * FULL.inverse()], 1),
+                torch.cat([zero, identity], 1),
+            ]
+        ),
+        torch.zeros(4, 4),
+    )
     kicked = LinearChain(
-        torch.cat([torch.cat([identity, zero], 1), torch.cat([-0.2 * TARGET.precision, identity], 1)]),
+        torch.cat(
+            [
+                torch.cat([identity, zero], 1),
+                torch.cat([-0.2 * TARGET.precision, identity], 1),
+            ]
+        ),
         torch.block_diag(zero, 0.04 * covariance),
     )
-    for flows, chains in (([drift], drifted), ([drift, kick], drifted.then(kicked)), ([kick, drift], kicked.then(drifted))):
-        for one, other in zip(linear_chain(flows, TARGET.precision, noise_variance), chains, strict=True):
+    for flows, chains in (
+        ([drift], drifted),
+        ([drift, kick], drifted.then(kicked)),
+        ([kick, drift], kicked.then(drifted)),
+    ):
+        for one, other in zip(
+            linear_chain(flows, TARGET.precision, noise_variance), chains, strict=True
+        ):
             torch.testing.assert_close(one, other.double(), rtol=1e-12, atol=1e-12)
 
 
 def test_autocorrelation_of_an_autoregression():
     chain = LinearChain(one_dimensional(0.8), one_dimensional(1.0))
     direction = torch.ones(1)
-    torch.testing.assert_close(chain.autocorrelation(direction, 5), 0.8 ** torch.arange(5, dtype=DOUBLE))
+    torch.testing.assert_close(
+        chain.autocorrelation(direction, 5), 0.8 ** torch.arange(5, dtype=DOUBLE)
+    )
     assert chain.autocorrelation_time(direction) == pytest.approx(1.8 / 0.2, rel=1e-12)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 50])
 def test_covariance_of_an_average_by_writing_out_all_its_states(length):
-    """The states z₁, …, z_K are linear in z₁ and the noises, so that their mean's covariance is read off without any series."""
-    chain = sghmc_chain(TARGET.precision, 0.2, 2 * FULL, FULL, 0.1 * FULL, DIAGONAL)  # F is not symmetric, nor is FΣ
-    weight, covariance = torch.zeros(4, 4, dtype=DOUBLE), torch.zeros(4, 4, dtype=DOUBLE)
-    for state in reversed(range(length)):  # what enters at a state is in all the later ones
+    """The states z₁, …, z_K are linear in z₁ and the noises, so that their mean's
+    covariance is read off without any series.
+    """
+    # F is not symmetric, nor is FΣ
+    chain = sghmc_chain(TARGET.precision, 0.2, 2 * FULL, FULL, 0.1 * FULL, DIAGONAL)
+    weight, covariance = (
+        torch.zeros(4, 4, dtype=DOUBLE),
+        torch.zeros(4, 4, dtype=DOUBLE),
+    )
+    # what enters at a state is in all the later ones
+    for state in reversed(range(length)):
         weight = torch.eye(4, dtype=DOUBLE) + weight @ chain.transition
-        entering = chain.stationary_covariance() if state == 0 else chain.noise_covariance
+        entering = (
+            chain.stationary_covariance() if state == 0 else chain.noise_covariance
+        )
         covariance = covariance + weight @ entering @ weight.T / length**2
-    torch.testing.assert_close(chain.average_covariance(length), covariance, rtol=1e-11, atol=1e-13)
+    torch.testing.assert_close(
+        chain.average_covariance(length), covariance, rtol=1e-11, atol=1e-13
+    )
 
 
 def test_a_long_average_has_the_autocorrelation_time_in_its_variance():
-    """K·Var tends to τ times the variance, and for gradient descent to A⁻¹VA⁻¹, whatever the step size; the rest falls as 1/K."""
-    chain, inverse = langevin_chain(TARGET.precision, 0.3, FULL, temperature=0.0), torch.linalg.inv(TARGET.precision)
-    torch.testing.assert_close(chain.average_covariance(1), chain.stationary_covariance())
-    errors = [(length * chain.average_covariance(length) - inverse @ FULL @ inverse).norm() for length in (500, 1_000)]
+    """K·Var tends to τ times the variance, and for gradient descent to A⁻¹VA⁻¹,
+    whatever the step size; the rest falls as 1/K.
+    """
+    chain, inverse = (
+        langevin_chain(TARGET.precision, 0.3, FULL, temperature=0.0),
+        torch.linalg.inv(TARGET.precision),
+    )
+    torch.testing.assert_close(
+        chain.average_covariance(1), chain.stationary_covariance()
+    )
+    errors = [
+        (length * chain.average_covariance(length) - inverse @ FULL @ inverse).norm()
+        for length in (500, 1_000)
+    ]
     assert errors[1] / errors[0] == pytest.approx(0.5, abs=1e-6)
     direction = torch.tensor([1.0, -2.0], dtype=DOUBLE)
-    limit = chain.autocorrelation_time(direction) * (direction @ chain.stationary_covariance() @ direction)
-    assert float(direction @ inverse @ FULL @ inverse @ direction) == pytest.approx(float(limit), rel=1e-10)
+    limit = chain.autocorrelation_time(direction) * (
+        direction @ chain.stationary_covariance() @ direction
+    )
+    assert float(direction @ inverse @ FULL @ inverse @ direction) == pytest.approx(
+        float(limit), rel=1e-10
+    )
 
 
-@pytest.mark.parametrize("precision, step_size, size", [(1.0, 2.5, "1.5"), (0.0, 0.1, "1")])
+@pytest.mark.parametrize(
+    "precision, step_size, size", [(1.0, 2.5, "1.5"), (0.0, 0.1, "1")]
+)
 def test_a_chain_without_stationary_law_is_refused(precision, step_size, size):
-    message = f"the chain has no stationary law: F has an eigenvalue of size {size}; take a smaller step_size"
+    message = (
+        f"the chain has no stationary law: F has an eigenvalue of size {size}; take a "
+        "smaller step_size"
+    )
     with pytest.raises(ValueError, match=message):
         langevin_chain(one_dimensional(precision), step_size).stationary_covariance()
-    assert math.isfinite(langevin_chain(one_dimensional(1.0), 0.1).stationary_covariance())
+    assert math.isfinite(
+        langevin_chain(one_dimensional(1.0), 0.1).stationary_covariance()
+    )
 
 
 CHAIN = LinearChain(0.5 * torch.eye(2), torch.eye(2))
@@ -181,27 +312,92 @@ PIECES = [Drift(0.3, DIAGONAL), Kick(0.2)]
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: linear_chain(PIECES, [[1.0]]), r"precision must be a floating-point tensor \(dim, dim\), but it is a list"),
-        (lambda: linear_chain(PIECES, torch.ones(2)), r"precision must be .* but it is \(2,\)"),
-        (lambda: linear_chain(PIECES, torch.ones(2, 3)), r"precision must be a symmetric tensor \(dim, dim\)"),
-        (lambda: linear_chain(PIECES, torch.tensor([[1.0, 2.0], [0.0, 1.0]])), "precision must be a symmetric tensor"),
-        (lambda: linear_chain(PIECES, math.nan * torch.eye(2)), "precision must be finite"),
-        (lambda: linear_chain(PIECES, torch.eye(3)), "the numbers of coordinates do not agree: a matrix has 2, and another 3"),
-        (lambda: linear_chain(PIECES, torch.eye(2), -1.0), "noise_variance must be non-negative"),
-        (lambda: linear_chain(PIECES, torch.eye(2), torch.ones(3)), "the numbers of coordinates do not agree"),
-        (lambda: linear_chain([], torch.eye(2)), r"flows must be a list of flows, .* but it is \[\]"),
-        (lambda: linear_chain(iter(PIECES), torch.eye(2)), "flows must be a list of flows"),
-        (lambda: sghmc_chain(torch.eye(1), 0.1, 1.0, noise_estimate=2.0), "friction - noise_estimate must be non-negative, .* is -1"),
-        (lambda: langevin_chain(torch.eye(1), 0.1, noise_estimate=3.0), "friction - noise_estimate must be non-negative, .* is -2"),
-        (lambda: naive_sghmc_chain(torch.eye(1), 0.1, 0), "num_steps must be a whole number of at least 1"),
-        (lambda: LinearChain([[0.5]], [[1.0]]).stationary_covariance(), "transition must be a floating-point tensor"),
-        (lambda: LinearChain(0.5 * torch.eye(2), torch.eye(3)).stationary_covariance(), r"of one shape .* \(2, 2\) and \(3, 3\)"),
-        (lambda: CHAIN.power(0), "num_steps must be a whole number of at least 1, but it is 0"),
-        (lambda: CHAIN.average_covariance(0), "num_steps must be a whole number of at least 1, but it is 0"),
-        (lambda: CHAIN.autocorrelation(torch.ones(2), 0), "num_lags must be a whole number of at least 1"),
-        (lambda: CHAIN.autocorrelation([1.0, 0.0], 3), r"direction must be a tensor \(dim,\), but it is a list"),
-        (lambda: CHAIN.autocorrelation(torch.ones(1), 3), "direction must have 2 entries, not all of them zero, but it is"),
-        (lambda: CHAIN.autocorrelation_time(torch.zeros(2)), "direction must have 2 entries, not all of them zero"),
+        (
+            lambda: linear_chain(PIECES, [[1.0]]),
+            r"precision must be a floating-point tensor \(dim, dim\), but it is a list",
+        ),
+        (
+            lambda: linear_chain(PIECES, torch.ones(2)),
+            r"precision must be .* but it is \(2,\)",
+        ),
+        (
+            lambda: linear_chain(PIECES, torch.ones(2, 3)),
+            r"precision must be a symmetric tensor \(dim, dim\)",
+        ),
+        (
+            lambda: linear_chain(PIECES, torch.tensor([[1.0, 2.0], [0.0, 1.0]])),
+            "precision must be a symmetric tensor",
+        ),
+        (
+            lambda: linear_chain(PIECES, math.nan * torch.eye(2)),
+            "precision must be finite",
+        ),
+        (
+            lambda: linear_chain(PIECES, torch.eye(3)),
+            "the numbers of coordinates do not agree: a matrix has 2, and another 3",
+        ),
+        (
+            lambda: linear_chain(PIECES, torch.eye(2), -1.0),
+            "noise_variance must be non-negative",
+        ),
+        (
+            lambda: linear_chain(PIECES, torch.eye(2), torch.ones(3)),
+            "the numbers of coordinates do not agree",
+        ),
+        (
+            lambda: linear_chain([], torch.eye(2)),
+            r"flows must be a list of flows, .* but it is \[\]",
+        ),
+        (
+            lambda: linear_chain(iter(PIECES), torch.eye(2)),
+            "flows must be a list of flows",
+        ),
+        (
+            lambda: sghmc_chain(torch.eye(1), 0.1, 1.0, noise_estimate=2.0),
+            "friction - noise_estimate must be non-negative, .* is -1",
+        ),
+        (
+            lambda: langevin_chain(torch.eye(1), 0.1, noise_estimate=3.0),
+            "friction - noise_estimate must be non-negative, .* is -2",
+        ),
+        (
+            lambda: naive_sghmc_chain(torch.eye(1), 0.1, 0),
+            "num_steps must be a whole number of at least 1",
+        ),
+        (
+            lambda: LinearChain([[0.5]], [[1.0]]).stationary_covariance(),
+            "transition must be a floating-point tensor",
+        ),
+        (
+            lambda: LinearChain(
+                0.5 * torch.eye(2), torch.eye(3)
+            ).stationary_covariance(),
+            r"of one shape .* \(2, 2\) and \(3, 3\)",
+        ),
+        (
+            lambda: CHAIN.power(0),
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            lambda: CHAIN.average_covariance(0),
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            lambda: CHAIN.autocorrelation(torch.ones(2), 0),
+            "num_lags must be a whole number of at least 1",
+        ),
+        (
+            lambda: CHAIN.autocorrelation([1.0, 0.0], 3),
+            r"direction must be a tensor \(dim,\), but it is a list",
+        ),
+        (
+            lambda: CHAIN.autocorrelation(torch.ones(1), 3),
+            "direction must have 2 entries, not all of them zero, but it is",
+        ),
+        (
+            lambda: CHAIN.autocorrelation_time(torch.zeros(2)),
+            "direction must have 2 entries, not all of them zero",
+        ),
     ],
 )
 def test_bad_input_is_refused(make, message):

@@ -1,4 +1,6 @@
-"""Matrices in three forms, for all chains or for each: every operation agrees with the one on full matrices, and bad ones are refused."""
+"""Matrices in three forms, for all chains or for each: every operation agrees with the
+one on full matrices, and bad ones are refused.
+"""
 
 import copy
 import itertools
@@ -19,26 +21,34 @@ EYE = torch.eye(3, dtype=DOUBLE)
 FULL = torch.tensor([[2.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 4.0]], dtype=DOUBLE)
 CHAINS = 4
 SCALES = torch.tensor([1.0, 0.3, 2.0, 5.0], dtype=DOUBLE)
-TURNED = torch.linalg.qr(torch.randn(CHAINS, 3, 3, generator=torch.Generator().manual_seed(2), dtype=DOUBLE)).Q
+TURNED = torch.linalg.qr(
+    torch.randn(CHAINS, 3, 3, generator=torch.Generator().manual_seed(2), dtype=DOUBLE)
+).Q
 FORMS = {
     "number": Matrix(2.5),
     "diagonal": Matrix(torch.tensor([0.5, 2.0, 3.0], dtype=DOUBLE)),
     "full": Matrix(FULL),
     "numbers of chains": Matrix.of_chains(SCALES[:, None]),
-    "diagonals of chains": Matrix.of_chains(SCALES[:, None] * torch.tensor([0.5, 2.0, 3.0], dtype=DOUBLE) + 0.1),
+    "diagonals of chains": Matrix.of_chains(
+        SCALES[:, None] * torch.tensor([0.5, 2.0, 3.0], dtype=DOUBLE) + 0.1
+    ),
     "full ones of chains": Matrix.of_chains(TURNED @ FULL @ TURNED.mT),
 }
 OF_ALL = ("number", "diagonal", "full")
 
 
 def written_out(matrix):
-    """Write a matrix of any form out by its own means: one of ``(3, 3)`` for each chain."""
+    """Write a matrix of any form out by its own means: one of ``(3, 3)`` for each
+    chain.
+    """
     value = matrix.value
     if isinstance(value, float):
         return (value * EYE).expand(CHAINS, 3, 3)
     if matrix.full:
         return value.expand(CHAINS, 3, 3)
-    return torch.stack([torch.diag(row.expand(3)) for row in value.expand(CHAINS, value.shape[-1])])
+    return torch.stack(
+        [torch.diag(row.expand(3)) for row in value.expand(CHAINS, value.shape[-1])]
+    )
 
 
 def assert_close(given, expected):
@@ -54,9 +64,12 @@ def test_products_sums_and_differences(left, right):
     assert_close(left @ right, written_out(left) @ written_out(right))
     assert_close(left + right, written_out(left) + written_out(right))
     assert_close(left - right, written_out(left) - written_out(right))
-    for result in (left @ right, left + right, left - right):  # the simplest form that holds it
+    # the simplest form that holds it
+    for result in (left @ right, left + right, left - right):
         assert result.full == (left.full or right.full)
-        assert isinstance(result.value, float) == (isinstance(left.value, float) and isinstance(right.value, float))
+        assert isinstance(result.value, float) == (
+            isinstance(left.value, float) and isinstance(right.value, float)
+        )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -64,21 +77,44 @@ def test_what_is_derived_from_one_matrix(form, generator):
     matrix = FORMS[form]
     out = written_out(matrix)
     assert_close(-0.3 * matrix, -0.3 * out)
-    assert_close(matrix.inverse, torch.stack([torch.linalg.solve(one, EYE) for one in out]))
+    assert_close(
+        matrix.inverse, torch.stack([torch.linalg.solve(one, EYE) for one in out])
+    )
     assert_close(matrix.root @ matrix.root, out)
     assert (torch.linalg.eigvalsh(written_out(matrix.root)) > 0).all()
     assert_close(matrix.root.transposed, written_out(matrix.root))  # the symmetric root
-    assert_close(matrix.exponential, torch.stack([torch.linalg.matrix_exp(one) for one in out]))
-    slanted = matrix @ Matrix(torch.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 3.0]], dtype=DOUBLE))
+    assert_close(
+        matrix.exponential, torch.stack([torch.linalg.matrix_exp(one) for one in out])
+    )
+    slanted = matrix @ Matrix(
+        torch.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 3.0]], dtype=DOUBLE)
+    )
     assert_close(slanted.transposed, written_out(slanted).mT)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_products_with_vectors(form, generator):
-    matrix, (target, vectors) = FORMS[form], torch.randn(2, CHAINS, 3, generator=generator, dtype=DOUBLE)
-    # A matrix that is not symmetric tells a product from the left from one from the right.
-    for given in (matrix, matrix @ Matrix(torch.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 3.0]], dtype=DOUBLE))):
-        product = torch.stack([one @ vector for one, vector in zip(written_out(given), vectors, strict=True)])
+    matrix, (target, vectors) = (
+        FORMS[form],
+        torch.randn(2, CHAINS, 3, generator=generator, dtype=DOUBLE),
+    )
+    # A matrix that is not symmetric tells a product from the left from one from the
+    # right.
+    for given in (
+        matrix,
+        matrix
+        @ Matrix(
+            torch.tensor(
+                [[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 3.0]], dtype=DOUBLE
+            )
+        ),
+    ):
+        product = torch.stack(
+            [
+                one @ vector
+                for one, vector in zip(written_out(given), vectors, strict=True)
+            ]
+        )
         torch.testing.assert_close(given @ vectors, product, rtol=1e-12, atol=1e-12)
         place = target.clone()
         assert given.add_product_(place, vectors) is place
@@ -91,24 +127,47 @@ def test_products_with_vectors(form, generator):
 @pytest.mark.parametrize("form", FORMS)
 def test_written_out_in_float64(form):
     matrix = FORMS[form]
-    single = matrix if isinstance(matrix.value, float) else Matrix._make(matrix.value.float(), matrix.full)
+    single = (
+        matrix
+        if isinstance(matrix.value, float)
+        else Matrix._make(matrix.value.float(), matrix.full)
+    )
     for given, tolerance in ((matrix, 0.0), (single, 1e-6)):
         dense = given.dense(3)
-        assert dense.dtype == DOUBLE and dense.shape == ((3, 3) if form in OF_ALL else (CHAINS, 3, 3))
-        torch.testing.assert_close(dense.expand(CHAINS, 3, 3), written_out(matrix), rtol=tolerance, atol=tolerance)
+        assert dense.dtype == DOUBLE and dense.shape == (
+            (3, 3) if form in OF_ALL else (CHAINS, 3, 3)
+        )
+        torch.testing.assert_close(
+            dense.expand(CHAINS, 3, 3),
+            written_out(matrix),
+            rtol=tolerance,
+            atol=tolerance,
+        )
 
 
 @pytest.mark.parametrize("form", OF_ALL)
 def test_eigenvalues(form):
     """Of a number there is one, whatever the number of coordinates."""
     expected = torch.linalg.eigvalsh(written_out(FORMS[form])[0]).tolist()
-    assert sorted(FORMS[form].eigenvalues) == pytest.approx(expected[:1] if form == "number" else expected, rel=1e-12)
+    assert sorted(FORMS[form].eigenvalues) == pytest.approx(
+        expected[:1] if form == "number" else expected, rel=1e-12
+    )
 
 
 def test_operations_leave_their_matrices_as_they_are():
     before = {name: copy.deepcopy(matrix.value) for name, matrix in FORMS.items()}
     for left, right in itertools.product(FORMS.values(), FORMS.values()):
-        left @ right, left + right, left - right, 3.0 * left, left.inverse, left.root, left.exponential, left.transposed, left.dense(3)
+        (
+            left @ right,
+            left + right,
+            left - right,
+            3.0 * left,
+            left.inverse,
+            left.root,
+            left.exponential,
+            left.transposed,
+            left.dense(3),
+        )
     for name, matrix in FORMS.items():
         assert torch.equal(torch.as_tensor(matrix.value), torch.as_tensor(before[name]))
 
@@ -116,7 +175,9 @@ def test_operations_leave_their_matrices_as_they_are():
 def test_whole_numbers_and_tensors_of_no_dimension_are_numbers():
     for value in (2, 2.0, torch.tensor(2), torch.tensor(2.0)):
         matrix = Matrix(value)
-        assert matrix.value == 2.0 and isinstance(matrix.value, float) and not matrix.full
+        assert (
+            matrix.value == 2.0 and isinstance(matrix.value, float) and not matrix.full
+        )
     assert repr(Matrix(2)) == "Matrix(2.0)"
 
 
@@ -127,11 +188,15 @@ def test_root_of_a_singular_matrix():
 
 
 @pytest.mark.parametrize(
-    "value", [-0.5, torch.tensor([1.0, -0.5]), torch.tensor([[0.5, 1.0], [1.0, 0.5]])], ids=["number", "diagonal", "full"]
+    "value",
+    [-0.5, torch.tensor([1.0, -0.5]), torch.tensor([[0.5, 1.0], [1.0, 0.5]])],
+    ids=["number", "diagonal", "full"],
 )
 def test_what_has_a_negative_eigenvalue_has_no_root(value):
     """Nothing is clipped without a word."""
-    with pytest.raises(ValueError, match=r"eigenvalue is -0.5 has no root, and is no covariance"):
+    with pytest.raises(
+        ValueError, match=r"eigenvalue is -0.5 has no root, and is no covariance"
+    ):
         Matrix(value).root
 
 
@@ -147,7 +212,8 @@ def test_what_is_derived_is_computed_once(form):
     for name in DERIVED if form in OF_ALL else DERIVED[:-1]:
         first = getattr(matrix, name)
         assert getattr(matrix, name) is first
-        assert getattr(Matrix(matrix), name) is first  # a matrix of a matrix is the same one
+        # a matrix of a matrix is the same one
+        assert getattr(Matrix(matrix), name) is first
 
 
 @pytest.mark.parametrize("form", OF_ALL)
@@ -155,7 +221,9 @@ def test_a_matrix_of_a_matrix_is_the_same_one_whichever_is_asked_first(form):
     matrix = Matrix._make(FORMS[form].value, FORMS[form].full)
     again = Matrix(matrix)
     assert again.value is matrix.value and again.full == matrix.full
-    assert again.root is matrix.root and as_matrix(again, "mass").inverse is matrix.inverse
+    assert (
+        again.root is matrix.root and as_matrix(again, "mass").inverse is matrix.inverse
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -169,7 +237,9 @@ def test_matrices_can_be_copied_and_stored(form):
 @pytest.fixture
 def calls(monkeypatch):
     """Count factorisations."""
-    counts = dict.fromkeys(("eigh", "eigvalsh", "inv", "cholesky_ex", "solve", "matrix_exp"), 0)
+    counts = dict.fromkeys(
+        ("eigh", "eigvalsh", "inv", "cholesky_ex", "solve", "matrix_exp"), 0
+    )
 
     def counted(name, function):
         def count(*arguments, **settings):
@@ -179,12 +249,22 @@ def calls(monkeypatch):
         return count
 
     for name in counts:
-        monkeypatch.setattr(torch.linalg, name, counted(name, getattr(torch.linalg, name)))
+        monkeypatch.setattr(
+            torch.linalg, name, counted(name, getattr(torch.linalg, name))
+        )
     return counts
 
 
 TARGET = Gaussian(FULL)
-ONCE = {"eigh": 1, "eigvalsh": 1, "inv": 1, "cholesky_ex": 0, "solve": 0, "matrix_exp": 0}  # the check, the root, the inverse
+# the check, the root, the inverse
+ONCE = {
+    "eigh": 1,
+    "eigvalsh": 1,
+    "inv": 1,
+    "cholesky_ex": 0,
+    "solve": 0,
+    "matrix_exp": 0,
+}
 
 
 @pytest.mark.parametrize("form", [torch.clone, Matrix], ids=["tensor", "matrix"])
@@ -198,12 +278,19 @@ def test_hmc_factorises_its_mass_once(form, calls, generator):
 
 @pytest.mark.parametrize("form", [torch.clone, Matrix], ids=["tensor", "matrix"])
 def test_a_warm_up_factorises_the_mass_once(form, calls):
-    """The kernel is replaced at every step, its mass is not, until that becomes a diagonal."""
+    """The kernel is replaced at every step, its mass is not, until that becomes a
+    diagonal.
+    """
     kernel = HMC(0.3, 3, mass=form(FULL))
-    adapt(kernel, TARGET, torch.zeros(50, 3, dtype=DOUBLE), num_steps=40, progress=False)
+    adapt(
+        kernel, TARGET, torch.zeros(50, 3, dtype=DOUBLE), num_steps=40, progress=False
+    )
     checks = calls.pop("eigvalsh")
-    assert checks == (1 if form is Matrix else 2)  # of the tensor, and of the matrix made of it
-    assert calls == {name: number for name, number in ONCE.items() if name != "eigvalsh"}
+    # of the tensor, and of the matrix made of it
+    assert checks == (1 if form is Matrix else 2)
+    assert calls == {
+        name: number for name, number in ONCE.items() if name != "eigvalsh"
+    }
 
 
 # What is refused
@@ -221,14 +308,32 @@ def test_a_warm_up_factorises_the_mass_once(form, calls):
         (torch.ones(2, 3), r"mass has shape \(2, 3\); give a number"),
         (torch.ones(2, 2, 2), r"mass has shape \(2, 2, 2\); give a number"),
         (torch.ones(0), r"mass has shape \(0,\); give a number"),
-        ([1.0, 2.0], r"mass must be a number, .* but it is \[1.0, 2.0\] of type list: use torch.as_tensor\(mass\)"),
-        (np.ones(2), r"mass must be a number, .* of type ndarray: use torch.as_tensor\(mass\)"),
-        (np.float32(1), "mass must be a number, .* of type float32: use torch.as_tensor"),
+        (
+            [1.0, 2.0],
+            r"mass must be a number, .* but it is \[1.0, 2.0\] of type list: use "
+            r"torch.as_tensor\(mass\)",
+        ),
+        (
+            np.ones(2),
+            r"mass must be a number, .* of type ndarray: use torch.as_tensor\(mass\)",
+        ),
+        (
+            np.float32(1),
+            "mass must be a number, .* of type float32: use torch.as_tensor",
+        ),
         (None, "mass must be a number, .* but it is None of type NoneType"),
         ("1", "mass must be a number, .* but it is '1' of type str"),
         (True, "mass must be a number, .* but it is True of type bool"),
-        (torch.tensor([1, 2]), r"mass is a tensor of torch.int64, but must be one of floating-point numbers: use .float\(\)"),
-        (torch.eye(2, dtype=torch.complex64), "mass is a tensor of torch.complex64, but must be one of floating-point numbers"),
+        (
+            torch.tensor([1, 2]),
+            r"mass is a tensor of torch.int64, but must be one of floating-point "
+            r"numbers: use .float\(\)",
+        ),
+        (
+            torch.eye(2, dtype=torch.complex64),
+            "mass is a tensor of torch.complex64, but must be one of floating-point "
+            "numbers",
+        ),
         (Matrix(torch.tensor([1.0, -2.0])), "smallest value or eigenvalue is -2"),
     ],
 )
@@ -237,7 +342,11 @@ def test_bad_matrices_are_refused(value, message):
         as_matrix(value, "mass", positive=True)
 
 
-@pytest.mark.parametrize("value", [[1.0], np.ones(2), None, "1", torch.ones(2, 3), torch.tensor([1, 2])], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [[1.0], np.ones(2), None, "1", torch.ones(2, 3), torch.tensor([1, 2])],
+    ids=repr,
+)
 def test_what_has_no_form_of_a_matrix_is_none(value):
     with pytest.raises(ValueError, match=r"^a matrix (must be|is|has) "):
         Matrix(value)
@@ -248,9 +357,14 @@ def test_zero_has_no_inverse():
         Matrix(0.0).inverse
 
 
-@pytest.mark.parametrize("form", [torch.ones(2), torch.eye(2)], ids=["diagonal", "full"])
+@pytest.mark.parametrize(
+    "form", [torch.ones(2), torch.eye(2)], ids=["diagonal", "full"]
+)
 def test_a_matrix_is_written_out_in_its_own_number_of_coordinates(form):
-    with pytest.raises(ValueError, match="the numbers of coordinates do not agree: a matrix has 2, and another 3"):
+    with pytest.raises(
+        ValueError,
+        match="the numbers of coordinates do not agree: a matrix has 2, and another 3",
+    ):
         Matrix(form).dense(3)
 
 
@@ -258,7 +372,9 @@ def test_zero_is_non_negative():
     assert as_matrix(0, "friction").value == 0.0
 
 
-def test_a_covariance_of_fewer_draws_than_coordinates_is_one_in_spite_of_its_rounding(generator):
+def test_a_covariance_of_fewer_draws_than_coordinates_is_one_in_spite_of_its_rounding(
+    generator,
+):
     draws = torch.randn(1, 5, generator=generator)
     covariance = draws.T @ draws
     assert torch.linalg.eigvalsh(covariance).min() < 0

@@ -1,4 +1,6 @@
-"""Minibatch rules: uniform, independent of one another, and pure functions of seed, step and chain."""
+"""Minibatch rules: uniform, independent of one another, and pure functions of seed,
+step and chain.
+"""
 
 import itertools
 import math
@@ -26,7 +28,8 @@ RULES = {
     "held passes": (Held(2, Passes()), 8, 3),
     "held sequences": (Held(2, Fresh(replacement=True)), 8, 3),
 }
-CHAINS, STEPS = 200, 500  # 40 steps of the cases in DRAWN are drawn together, so that these are many blocks
+# 40 steps of the cases in DRAWN are drawn together, so that these are many blocks
+CHAINS, STEPS = 200, 500
 
 
 def forget():
@@ -37,24 +40,35 @@ def forget():
 def drawn(name, seed=0, chains=CHAINS, steps=STEPS):
     """Draw minibatches ``(steps, chains, n)``."""
     rule, total, size = RULES[name]
-    return torch.stack([rule.indices(total, size, chains, seed, step) for step in range(steps)])
+    return torch.stack(
+        [rule.indices(total, size, chains, seed, step) for step in range(steps)]
+    )
 
 
 def codes_of(indices, name):
-    """Number the sets, or with replacement the sequences, from zero: ``(steps, chains)``, and how many there are."""
+    """Number the sets, or with replacement the sequences, from zero: ``(steps,
+    chains)``, and how many there are.
+    """
     rule, total, size = RULES[name]
     if not rule.replacement:
         indices = indices.sort(-1).values
-    choose = itertools.product(range(total), repeat=size) if rule.replacement else itertools.combinations(range(total), size)
+    choose = (
+        itertools.product(range(total), repeat=size)
+        if rule.replacement
+        else itertools.combinations(range(total), size)
+    )
     numbers = {chosen: number for number, chosen in enumerate(choose)}
     flat = [numbers[tuple(row)] for row in indices.flatten(0, 1).tolist()]
     return torch.tensor(flat).view(indices.shape[:2]), len(numbers)
 
 
 def assert_uniform(codes, number, tests=1):
-    """Compare counts with equal ones by Pearson's test; false alarm 1e-4 for all ``tests`` together."""
+    """Compare counts with equal ones by Pearson's test; false alarm 1e-4 for all
+    ``tests`` together.
+    """
     counts = codes.flatten().bincount(minlength=number)
-    assert len(counts) == number and counts.double().mean() > 50  # so that the statistic has its law
+    # so that the statistic has its law
+    assert len(counts) == number and counts.double().mean() > 50
     assert scipy.stats.chisquare(counts).pvalue > 1e-4 / tests, counts.tolist()
 
 
@@ -76,7 +90,8 @@ def test_minibatches_of_chains_steps_blocks_and_seeds_are_independent(name):
     other, _ = codes_of(drawn(name, seed=1), name)
     block = minibatches.steps_together(CHAINS, DRAWN[name][2])
     assert 1 < block < STEPS // 2
-    far = torch.arange(STEPS - block)[torch.arange(STEPS - block) // block % 2 == 0]  # disjoint pairs
+    # disjoint pairs
+    far = torch.arange(STEPS - block)[torch.arange(STEPS - block) // block % 2 == 0]
     pairs = {
         "chains": (codes[:, ::2], codes[:, 1::2]),
         "steps": (codes[::2], codes[1::2]),
@@ -88,7 +103,9 @@ def test_minibatches_of_chains_steps_blocks_and_seeds_are_independent(name):
 
 
 def test_subsets_that_came_out_short_are_drawn_again(generator):
-    """A generator that repeats one example at first, which happens by chance in less than one of a million rows."""
+    """A generator that repeats one example at first, which happens by chance in less
+    than one of a million rows.
+    """
 
     class Repeating:
         calls, rows = 0, np.random.default_rng(0)
@@ -101,14 +118,18 @@ def test_subsets_that_came_out_short_are_drawn_again(generator):
             return values
 
     source, number = Repeating(), 60_000
-    rows = torch.from_numpy(minibatches._subsets(8, 2, number, source)).view(1, number, 2)
+    rows = torch.from_numpy(minibatches._subsets(8, 2, number, source)).view(
+        1, number, 2
+    )
     assert source.calls == 2
     codes, subsets = codes_of(rows, "the first that are different")
     assert_uniform(codes[:, ::2], subsets, tests=2)  # those that came out short
     assert_uniform(codes[:, 1::2], subsets, tests=2)
 
 
-@pytest.mark.parametrize(("total", "size"), [(100, 1), (100, 25), (100, 26), (60_000, 500), (7, 7), (1, 1)])
+@pytest.mark.parametrize(
+    ("total", "size"), [(100, 1), (100, 25), (100, 26), (60_000, 500), (7, 7), (1, 1)]
+)
 def test_subsets_of_any_size_are_subsets(total, size):
     indices = Fresh().indices(total, size, 3, 0, 5)
     assert indices.shape == (3, size) and indices.min() >= 0 and indices.max() < total
@@ -120,13 +141,19 @@ def test_subsets_of_any_size_are_subsets(total, size):
 def test_any_step_can_be_looked_up_by_itself_and_in_any_order(name, chains):
     rule, total, size = RULES[name]
     block = minibatches.steps_together(chains, size)
-    steps = [*range(10), *(k * block + i for k in (1, 2, 3) for i in (-1, 0, 1)), 10**6, 2**40]
+    steps = [
+        *range(10),
+        *(k * block + i for k in (1, 2, 3) for i in (-1, 0, 1)),
+        10**6,
+        2**40,
+    ]
     in_order = {step: rule.indices(total, size, chains, 3, step) for step in steps}
     random.Random(0).shuffle(steps)
     for step in steps:
         if step % 4 == 0:
             forget()
-        rule.indices(total, size, chains + 1, 3, step)  # what is asked in between does not matter
+        # what is asked in between does not matter
+        rule.indices(total, size, chains + 1, 3, step)
         rule.indices(total, size, chains, 4, step)
         assert torch.equal(rule.indices(total, size, chains, 3, step), in_order[step])
 
@@ -143,7 +170,9 @@ def test_another_seed_or_step_gives_other_minibatches(name):
 
 @pytest.mark.parametrize("rule", [Fresh(), Passes()])
 def test_neighbouring_seeds_are_told_apart_however_large(rule):
-    """Seeds of 2⁵³ and more are no longer exact as floating-point numbers; a negative seed becomes a large one."""
+    """Seeds of 2⁵³ and more are no longer exact as floating-point numbers; a negative
+    seed becomes a large one.
+    """
     seeds = [0, 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]
     seen = {tuple(rule.indices(1_000, 10, 1, seed, 0)[0].tolist()) for seed in seeds}
     assert len(seen) == len(seeds)
@@ -152,7 +181,13 @@ def test_neighbouring_seeds_are_told_apart_however_large(rule):
 def test_a_pass_sees_every_example_once_but_for_the_remainder():
     total, size, chains = 11, 3, 40
     for number in range(4):
-        seen = torch.cat([Passes().indices(total, size, chains, 0, 3 * number + place) for place in range(3)], 1)
+        seen = torch.cat(
+            [
+                Passes().indices(total, size, chains, 0, 3 * number + place)
+                for place in range(3)
+            ],
+            1,
+        )
         assert seen.shape == (chains, 9)
         assert all(len(set(row)) == 9 for row in seen.tolist())
     left_out = [set(range(total)) - set(row) for row in seen.tolist()]
@@ -161,13 +196,25 @@ def test_a_pass_sees_every_example_once_but_for_the_remainder():
 
 def test_the_orders_of_passes_are_uniform_and_independent_between_chains_and_passes():
     total, chains, passes = 4, 100, 200
-    numbers = {order: number for number, order in enumerate(itertools.permutations(range(total)))}
+    numbers = {
+        order: number
+        for number, order in enumerate(itertools.permutations(range(total)))
+    }
     codes = torch.empty(passes, chains, dtype=torch.int64)
     for number in range(passes):
-        orders = torch.cat([Passes().indices(total, 2, chains, 0, 2 * number + place) for place in range(2)], 1)
-        codes[number] = torch.tensor([numbers[tuple(order)] for order in orders.tolist()])
+        orders = torch.cat(
+            [
+                Passes().indices(total, 2, chains, 0, 2 * number + place)
+                for place in range(2)
+            ],
+            1,
+        )
+        codes[number] = torch.tensor(
+            [numbers[tuple(order)] for order in orders.tolist()]
+        )
     assert_uniform(codes, 24, tests=3)
-    codes = codes % 6  # of the last three, given the first, lest there be too many pairs for their number
+    # of the last three, given the first, lest there be too many pairs for their number
+    codes = codes % 6
     assert_uniform(codes[:, ::2] * 6 + codes[:, 1::2], 36, tests=3)
     assert_uniform(codes[::2] * 6 + codes[1::2], 36, tests=3)
 
@@ -196,7 +243,11 @@ def posterior_of(name, **settings):
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_posterior_draws_the_same_steps_one_by_one_and_in_blocks(name):
-    posterior, position, generator = posterior_of(name), torch.zeros(3, 1), torch.Generator().manual_seed(5)
+    posterior, position, generator = (
+        posterior_of(name),
+        torch.zeros(3, 1),
+        torch.Generator().manual_seed(5),
+    )
     together = posterior.draw_noise(position, generator, step=17, num_steps=50)
     assert len(together) == 50
     for number, indices in enumerate(together):
@@ -207,12 +258,22 @@ def test_a_posterior_draws_the_same_steps_one_by_one_and_in_blocks(name):
 @pytest.mark.parametrize("name", RULES)
 def test_minibatches_depend_on_the_seed_and_not_on_the_use_of_a_generator(name):
     posterior, position = posterior_of(name), torch.zeros(3, 1)
-    fresh, used, resumed, other = (torch.Generator().manual_seed(seed) for seed in (5, 5, 5, 6))
+    fresh, used, resumed, other = (
+        torch.Generator().manual_seed(seed) for seed in (5, 5, 5, 6)
+    )
     torch.rand(1_000, generator=used)
     resumed.set_state(used.get_state())
-    at_40 = [posterior.draw_noise(position, generator, step=40)[0] for generator in (fresh, used, resumed, other)]
-    assert torch.equal(at_40[0], at_40[1]) and torch.equal(at_40[0], at_40[2]) and not torch.equal(at_40[0], at_40[3])
-    assert torch.equal(torch.rand(1, generator=used), torch.rand(1, generator=resumed))  # which choosing has not moved
+    at_40 = [
+        posterior.draw_noise(position, generator, step=40)[0]
+        for generator in (fresh, used, resumed, other)
+    ]
+    assert (
+        torch.equal(at_40[0], at_40[1])
+        and torch.equal(at_40[0], at_40[2])
+        and not torch.equal(at_40[0], at_40[3])
+    )
+    # which choosing has not moved
+    assert torch.equal(torch.rand(1, generator=used), torch.rand(1, generator=resumed))
 
 
 def test_a_rule_of_the_users_own_is_a_class_with_one_method():
@@ -221,34 +282,65 @@ def test_a_rule_of_the_users_own_is_a_class_with_one_method():
 
         def indices(self, num_examples, batch_size, chains, seed, step):
             start = step * batch_size
-            return (torch.arange(start, start + batch_size) % num_examples).expand(chains, -1)
+            return (torch.arange(start, start + batch_size) % num_examples).expand(
+                chains, -1
+            )
 
     data = torch.arange(6.0)
-    posterior = Posterior(lambda p: 0 * p.sum(-1), lambda p, x: x * p, (data,), dim=1, batch_size=2, minibatches=Next())
+    posterior = Posterior(
+        lambda p: 0 * p.sum(-1),
+        lambda p, x: x * p,
+        (data,),
+        dim=1,
+        batch_size=2,
+        minibatches=Next(),
+    )
     generator, position = torch.Generator().manual_seed(0), torch.ones(2, 1)
-    sums = [posterior.stochastic_gradient(position, generator, step=step)[:, 0].tolist() for step in range(4)]
+    sums = [
+        posterior.stochastic_gradient(position, generator, step=step)[:, 0].tolist()
+        for step in range(4)
+    ]
     assert sums == [[-3 * 1.0] * 2, [-3 * 5.0] * 2, [-3 * 9.0] * 2, [-3 * 1.0] * 2]
 
 
 @pytest.mark.parametrize("num_steps", [0, -1, 2.5])
 def test_a_minibatch_is_held_for_a_number_of_steps(num_steps):
-    with pytest.raises(ValueError, match=f"num_steps must be a whole number of at least 1, but it is {num_steps}"):
+    with pytest.raises(
+        ValueError,
+        match=f"num_steps must be a whole number of at least 1, but it is {num_steps}",
+    ):
         Held(num_steps)
 
 
 def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minibatches():
-    """Over one pass each chain's mean stochastic gradient is the gradient; over as many fresh minibatches it has a known variance."""
+    """Over one pass each chain's mean stochastic gradient is the gradient; over as many
+    fresh minibatches it has a known variance.
+    """
     total, size, chains = 12, 3, 4_000
     x = torch.linspace(-1, 2, total, dtype=torch.float64)
-    make = lambda rule: Posterior(lambda p: 0 * p.sum(-1), lambda p, x: x * p, (x,), 1, size, rule)  # noqa: E731
-    position, generator = torch.zeros(chains, 1, dtype=torch.float64), torch.Generator().manual_seed(0)
+    make = lambda rule: Posterior(
+        lambda p: 0 * p.sum(-1), lambda p, x: x * p, (x,), 1, size, rule
+    )
+    position, generator = (
+        torch.zeros(chains, 1, dtype=torch.float64),
+        torch.Generator().manual_seed(0),
+    )
     errors = {}
     for rule in (Passes(), Fresh()):
         posterior = make(rule)
-        mean = sum(posterior.stochastic_gradient(position, generator, step=step) for step in range(4)) / 4
+        mean = (
+            sum(
+                posterior.stochastic_gradient(position, generator, step=step)
+                for step in range(4)
+            )
+            / 4
+        )
         errors[type(rule)] = (mean - posterior.gradient(position))[:, 0]
-    torch.testing.assert_close(errors[Passes], torch.zeros(chains, dtype=torch.float64), rtol=0, atol=1e-12)
-    variance = total**2 / size * (1 - size / total) * x.var() / 4  # Cochran (1977), Theorem 2.2
+    torch.testing.assert_close(
+        errors[Passes], torch.zeros(chains, dtype=torch.float64), rtol=0, atol=1e-12
+    )
+    # Cochran (1977), Theorem 2.2
+    variance = total**2 / size * (1 - size / total) * x.var() / 4
     fourth = (errors[Fresh].pow(2) - variance).std() / math.sqrt(chains)
     assert abs(errors[Fresh].pow(2).mean() - variance) < 4 * fourth  # false alarm 6e-5
 
@@ -256,9 +348,20 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Fresh(replacement="no"), "replacement must be of type bool, such as True, but it is 'no' of type str"),
-        (lambda: Held(2, Passes), r"rule must be of type MinibatchRule, such as Passes\(\), but it is the class Passes"),
-        (lambda: Held(2, "passes"), "rule must be of type MinibatchRule, .* but it is 'passes' of type str"),
+        (
+            lambda: Fresh(replacement="no"),
+            "replacement must be of type bool, such as True, but it is 'no' of type "
+            "str",
+        ),
+        (
+            lambda: Held(2, Passes),
+            r"rule must be of type MinibatchRule, such as Passes\(\), but it is the "
+            r"class Passes",
+        ),
+        (
+            lambda: Held(2, "passes"),
+            "rule must be of type MinibatchRule, .* but it is 'passes' of type str",
+        ),
     ],
 )
 def test_what_is_no_rule_is_refused(make, message):

@@ -1,4 +1,6 @@
-"""Models as plain functions of named parameters: maps and Jacobians against differentiation, gradients against enumeration and by hand."""
+"""Models as plain functions of named parameters: maps and Jacobians against
+differentiation, gradients against enumeration and by hand.
+"""
 
 import itertools
 
@@ -6,7 +8,15 @@ import arviz
 import pytest
 import torch
 from torch import nn
-from torch.distributions import Dirichlet, HalfNormal, LKJCholesky, Normal, Uniform, biject_to, constraints
+from torch.distributions import (
+    Dirichlet,
+    HalfNormal,
+    LKJCholesky,
+    Normal,
+    Uniform,
+    biject_to,
+    constraints,
+)
 
 from sgmc import sample
 from sgmc.checkpoints import fingerprint
@@ -32,7 +42,10 @@ SUPPORTS = {
     "half_open_interval": (constraints.half_open_interval(0.0, 2.0), (2,)),
     "simplex": (constraints.simplex, (2, 3)),
     "corr_cholesky": (constraints.corr_cholesky, (3, 3)),
-    "cat": (constraints.cat([constraints.positive, constraints.real], -1, [1, 2]), (3,)),
+    "cat": (
+        constraints.cat([constraints.positive, constraints.real], -1, [1, 2]),
+        (3,),
+    ),
     "stack": (constraints.stack([constraints.positive, constraints.real], -1), (2,)),
 }
 
@@ -65,14 +78,19 @@ def test_the_jacobian_is_that_of_differentiation(name, generator):
     found = parameters.constrain(position)[1]
     for chain in range(3):
         jacobian = torch.autograd.functional.jacobian(
-            lambda x: free_part(name, parameters.constrain(x[None])[0]["this"][0]), position[chain]
+            lambda x: free_part(name, parameters.constrain(x[None])[0]["this"][0]),
+            position[chain],
         )
         torch.testing.assert_close(found[chain], torch.linalg.slogdet(jacobian)[1])
 
 
 def test_every_map_of_pytorch_is_tried():
-    kinds = {type(support) for support, _ in SUPPORTS.values()} | {type(constraints.positive)}
-    known = {kind for kind in biject_to._registry if kind.__module__.startswith("torch.")}
+    kinds = {type(support) for support, _ in SUPPORTS.values()} | {
+        type(constraints.positive)
+    }
+    known = {
+        kind for kind in biject_to._registry if kind.__module__.startswith("torch.")
+    }
     assert known <= kinds, known - kinds
 
 
@@ -82,7 +100,9 @@ def regression(generator, **settings):
     targets = torch.randn(7, generator=generator, dtype=DOUBLE)
 
     def log_prior(p):
-        prior = Normal(0.0, 2.0).log_prob(p["slope"]).sum() + HalfNormal(1.0).log_prob(p["scale"])
+        prior = Normal(0.0, 2.0).log_prob(p["slope"]).sum() + HalfNormal(1.0).log_prob(
+            p["scale"]
+        )
         return prior + Dirichlet(torch.ones(3, dtype=DOUBLE)).log_prob(p["shares"])
 
     def log_likelihood(p, x, y):
@@ -90,24 +110,37 @@ def regression(generator, **settings):
 
     shapes = {"slope": (3,), "scale": (), "shares": (3,)}
     supports = {"scale": constraints.positive, "shares": constraints.simplex}
-    return NamedPosterior(shapes, log_prior, log_likelihood, (inputs, targets), supports, **settings)
+    return NamedPosterior(
+        shapes, log_prior, log_likelihood, (inputs, targets), supports, **settings
+    )
 
 
 def test_the_mean_over_all_minibatches_is_the_gradient(generator):
     posterior = regression(generator, batch_size=3)
     subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
-    position = posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    position = (
+        posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    )
     gradients = posterior.gradient_given(position, subsets)
     assert gradients.std(0).min() > 1e-4  # they are noisy
-    torch.testing.assert_close(gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
     energies = posterior.energy_given(position, subsets)
-    torch.testing.assert_close(energies.mean(), posterior.energy(position[:1])[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        energies.mean(), posterior.energy(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
 
 
 def test_the_energy_is_the_one_by_hand(generator):
-    """The prior and the Jacobian count once, the likelihood N/n times, for many chains as for one."""
+    """The prior and the Jacobian count once, the likelihood N/n times, for many chains
+    as for one.
+    """
     posterior = regression(generator, batch_size=2)
-    position, indices = posterior.initial_position(4, generator), torch.tensor([[0, 1], [2, 2], [5, 6], [3, 0]])
+    position, indices = (
+        posterior.initial_position(4, generator),
+        torch.tensor([[0, 1], [2, 2], [5, 6], [3, 0]]),
+    )
 
     def by_hand(position):
         totals = []
@@ -115,16 +148,28 @@ def test_the_energy_is_the_one_by_hand(generator):
             slope, log_scale, sticks = x.split([3, 1, 2])
             onto = biject_to(constraints.simplex)
             shares, scale = onto(sticks), log_scale.exp()[0]
-            total = Normal(0.0, 2.0).log_prob(slope).sum() + HalfNormal(1.0).log_prob(scale) + torch.tensor(2.0, dtype=DOUBLE).log()
+            total = (
+                Normal(0.0, 2.0).log_prob(slope).sum()
+                + HalfNormal(1.0).log_prob(scale)
+                + torch.tensor(2.0, dtype=DOUBLE).log()
+            )
             total = total + log_scale[0] + onto.log_abs_det_jacobian(sticks, shares)
             inputs, targets = (tensor[rows] for tensor in posterior.data)
-            totals.append(-total - 7 / 2 * Normal(inputs @ (slope * shares), scale).log_prob(targets).sum())
+            totals.append(
+                -total
+                - 7
+                / 2
+                * Normal(inputs @ (slope * shares), scale).log_prob(targets).sum()
+            )
         return torch.stack(totals)
 
     energy, gradient = differentiate(by_hand, position)
     torch.testing.assert_close(posterior.energy_given(position, indices), energy)
     torch.testing.assert_close(posterior.gradient_given(position, indices), gradient)
-    alone = [posterior.gradient_given(position[c : c + 1], indices[c : c + 1]) for c in range(4)]
+    alone = [
+        posterior.gradient_given(position[c : c + 1], indices[c : c + 1])
+        for c in range(4)
+    ]
     torch.testing.assert_close(torch.cat(alone), gradient)
 
 
@@ -132,16 +177,27 @@ def test_the_energy_is_the_one_by_hand(generator):
 def test_the_noise_estimate_is_the_covariance_on_average(kind, generator):
     posterior = regression(generator, batch_size=3)
     subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
-    position = posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    position = (
+        posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    )
     gradients, variance = posterior.gradient_and_variance_given(position, subsets, kind)
     covariance = gradients.T.cov(correction=0)
-    expected = {"scalar": covariance.diagonal().mean()[None], "diagonal": covariance.diagonal(), "full": covariance}[kind]
+    expected = {
+        "scalar": covariance.diagonal().mean()[None],
+        "diagonal": covariance.diagonal(),
+        "full": covariance,
+    }[kind]
     torch.testing.assert_close(variance.mean(0), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_a_model_as_functions_is_the_model_as_a_class(generator):
-    inputs, targets = (torch.randn(*shape, generator=generator, dtype=DOUBLE) for shape in ((20, 3), (20,)))
-    built = LinearRegression(inputs, targets, noise_variance=0.25, prior_variance=4.0, batch_size=5)
+    inputs, targets = (
+        torch.randn(*shape, generator=generator, dtype=DOUBLE)
+        for shape in ((20, 3), (20,))
+    )
+    built = LinearRegression(
+        inputs, targets, noise_variance=0.25, prior_variance=4.0, batch_size=5
+    )
     named = NamedPosterior(
         {"slope": (3,)},
         lambda p: Normal(0.0, 2.0).log_prob(p["slope"]).sum(),
@@ -150,39 +206,83 @@ def test_a_model_as_functions_is_the_model_as_a_class(generator):
         batch_size=5,
     )
     draws = [
-        sample(SGHMC(0.01, friction=1.0), posterior, torch.zeros(6, 3, dtype=DOUBLE), 50, seed=3).samples for posterior in (built, named)
+        sample(
+            SGHMC(0.01, friction=1.0),
+            posterior,
+            torch.zeros(6, 3, dtype=DOUBLE),
+            50,
+            seed=3,
+        ).samples
+        for posterior in (built, named)
     ]
     torch.testing.assert_close(*draws)
 
 
-KERNELS = {"SGLD": SGLD(0.01), "SGHMC": SGHMC(0.05, friction=2.0), "HMC": HMC(0.3, 4), "NUTS": NUTS(0.4)}
+KERNELS = {
+    "SGLD": SGLD(0.01),
+    "SGHMC": SGHMC(0.05, friction=2.0),
+    "HMC": HMC(0.3, 4),
+    "NUTS": NUTS(0.4),
+}
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_three_lines_and_names_in_arviz(name, generator):
     posterior = regression(generator)
-    draws = sample(KERNELS[name], posterior, posterior.initial_position(4, generator, 0.5), 20, collect=posterior.named)
+    draws = sample(
+        KERNELS[name],
+        posterior,
+        posterior.initial_position(4, generator, 0.5),
+        20,
+        collect=posterior.named,
+    )
     data = draws.to_arviz()
-    assert {key: data.posterior[key].shape for key in data.posterior} == {"slope": (4, 20, 3), "scale": (4, 20), "shares": (4, 20, 3)}
-    assert (data.posterior["scale"] > 0).all() and {*arviz.summary(data).index} >= {"scale", "slope[0]", "shares[2]"}
+    assert {key: data.posterior[key].shape for key in data.posterior} == {
+        "slope": (4, 20, 3),
+        "scale": (4, 20),
+        "shares": (4, 20, 3),
+    }
+    assert (data.posterior["scale"] > 0).all() and {*arviz.summary(data).index} >= {
+        "scale",
+        "slope[0]",
+        "shares[2]",
+    }
 
 
 @pytest.mark.slow
 def test_nuts_without_data_worth_the_name_draws_the_prior(generator):
-    """One example without influence: what is drawn is the prior, so that a wrong Jacobian shows (256 chains, independent)."""
+    """One example without influence: what is drawn is the prior, so that a wrong
+    Jacobian shows (256 chains, independent).
+    """
     posterior = NamedPosterior(
         {"scale": (), "share": (), "matrix": (2, 2)},
-        lambda p: HalfNormal(2.0).log_prob(p["scale"]) + Uniform(0.0, 1.0).log_prob(p["share"]) + LKJCholesky(2, 1.0).log_prob(p["matrix"]),
+        lambda p: (
+            HalfNormal(2.0).log_prob(p["scale"])
+            + Uniform(0.0, 1.0).log_prob(p["share"])
+            + LKJCholesky(2, 1.0).log_prob(p["matrix"])
+        ),
         lambda p, x: 0 * x,
         (torch.zeros(1, dtype=DOUBLE),),
-        {"scale": constraints.positive, "share": constraints.unit_interval, "matrix": constraints.corr_cholesky},
+        {
+            "scale": constraints.positive,
+            "share": constraints.unit_interval,
+            "matrix": constraints.corr_cholesky,
+        },
     )
-    draws = sample(NUTS(0.7), posterior, posterior.initial_position(256, generator), 30, warm_up=20, collect=posterior.named)
+    draws = sample(
+        NUTS(0.7),
+        posterior,
+        posterior.initial_position(256, generator),
+        30,
+        warm_up=20,
+        collect=posterior.named,
+    )
     found = draws.samples
     moments = {
         "scale": (found["scale"].square(), 4.0),
         "share": (found["share"].square(), 1 / 3),
-        "matrix": (found["matrix"][..., 1, 0].square(), 1 / 3),  # a correlation uniform on (−1, 1)
+        # a correlation uniform on (−1, 1)
+        "matrix": (found["matrix"][..., 1, 0].square(), 1 / 3),
     }
     for values, expected in moments.values():
         averages = values.mean(0)
@@ -191,10 +291,15 @@ def test_nuts_without_data_worth_the_name_draws_the_prior(generator):
 
 
 def test_names_of_a_network(generator):
-    posterior = NetworkPosterior(nn.Linear(3, 2), torch.randn(5, 3), torch.tensor([0, 1, 0, 1, 1]))
+    posterior = NetworkPosterior(
+        nn.Linear(3, 2), torch.randn(5, 3), torch.tensor([0, 1, 0, 1, 1])
+    )
     position = torch.randn(4, posterior.dim, generator=generator)
     named = posterior.named(position)
-    assert {name: value.shape for name, value in named.items()} == {"weight": (4, 2, 3), "bias": (4, 2)}
+    assert {name: value.shape for name, value in named.items()} == {
+        "weight": (4, 2, 3),
+        "bias": (4, 2),
+    }
     torch.testing.assert_close(named["weight"][1].flatten(), position[1, :6])
 
 
@@ -209,7 +314,12 @@ def test_told_apart_by_content(generator):
     """A checkpoint must not take another model's run for its own."""
 
     def make(std):
-        return NamedPosterior({"m": ()}, lambda p: Normal(0.0, std).log_prob(p["m"]), lambda p, x: -((x - p["m"]) ** 2), (torch.ones(3),))
+        return NamedPosterior(
+            {"m": ()},
+            lambda p: Normal(0.0, std).log_prob(p["m"]),
+            lambda p, x: -((x - p["m"]) ** 2),
+            (torch.ones(3),),
+        )
 
     assert fingerprint(make(1.0)) == fingerprint(make(1.0)) != fingerprint(make(2.0))
 
@@ -232,14 +342,32 @@ def fine(**changes):
         ({"shapes": {"m": (0,)}}, "tuple of positive whole numbers"),
         ({"supports": {"s": constraints.positive}}, r"supports has \['s'\]"),
         ({"supports": {"m": constraints.nonnegative_integer}}, "'m' is discrete"),
-        ({"shapes": {"m": (2, 2)}, "supports": {"m": constraints.positive_definite}}, "no one-to-one map"),
+        (
+            {"shapes": {"m": (2, 2)}, "supports": {"m": constraints.positive_definite}},
+            "no one-to-one map",
+        ),
         ({"supports": {"m": 3}}, "support of 'm' must be of type Constraint"),
         ({"shapes": {"m": (2,)}}, "log_prior must return a number"),
-        ({"log_likelihood": lambda p, x: -((x - p["m"]) ** 2).sum()}, "one number for each example"),
-        ({"log_likelihood": lambda p: p["m"]}, "log_likelihood cannot be called with the parameters and a batch"),
-        ({"log_prior": lambda p: p["mean"]}, "log_prior cannot be called with the parameters: KeyError: 'mean'"),
-        ({"log_prior": lambda p: p["m"] if p["m"] > 0 else -p["m"]}, "all chains run a model together.*torch.where in place of `if`"),
-        ({"log_prior": lambda p: p["m"] * torch.rand(())}, "all chains run a model together.*drawn at random"),
+        (
+            {"log_likelihood": lambda p, x: -((x - p["m"]) ** 2).sum()},
+            "one number for each example",
+        ),
+        (
+            {"log_likelihood": lambda p: p["m"]},
+            "log_likelihood cannot be called with the parameters and a batch",
+        ),
+        (
+            {"log_prior": lambda p: p["mean"]},
+            "log_prior cannot be called with the parameters: KeyError: 'mean'",
+        ),
+        (
+            {"log_prior": lambda p: p["m"] if p["m"] > 0 else -p["m"]},
+            "all chains run a model together.*torch.where in place of `if`",
+        ),
+        (
+            {"log_prior": lambda p: p["m"] * torch.rand(())},
+            "all chains run a model together.*drawn at random",
+        ),
         ({"log_prior": None}, "log_prior must be of type"),
         ({"batch_size": 4}, "only 3 examples"),
     ],

@@ -7,50 +7,110 @@ from torch import nn
 from booklib.networks import ACTIVATIONS, convolutional_network, multilayer_perceptron
 
 
-@pytest.mark.parametrize(("activation", "function"), [("relu", torch.relu), ("sigmoid", torch.sigmoid), ("tanh", torch.tanh)])
+@pytest.mark.parametrize(
+    ("activation", "function"),
+    [("relu", torch.relu), ("sigmoid", torch.sigmoid), ("tanh", torch.tanh)],
+)
 def test_a_network_is_its_layers_written_out(activation, function, generator):
     network = multilayer_perceptron([4, 5, 6, 3], activation)
     first, second, last = (layer for layer in network if isinstance(layer, nn.Linear))
-    assert [tuple(layer.weight.shape) for layer in (first, second, last)] == [(5, 4), (6, 5), (3, 6)]
+    assert [tuple(layer.weight.shape) for layer in (first, second, last)] == [
+        (5, 4),
+        (6, 5),
+        (3, 6),
+    ]
     inputs = torch.randn(7, 4, generator=generator)
-    expected = function(function(inputs @ first.weight.T + first.bias) @ second.weight.T + second.bias) @ last.weight.T + last.bias
+    expected = (
+        function(
+            function(inputs @ first.weight.T + first.bias) @ second.weight.T
+            + second.bias
+        )
+        @ last.weight.T
+        + last.bias
+    )
     torch.testing.assert_close(network(inputs), expected)
 
 
 def test_without_hidden_layers_it_is_a_linear_map_and_the_default_is_relu():
     assert [type(layer) for layer in multilayer_perceptron([4, 3])] == [nn.Linear]
-    assert [type(layer) for layer in multilayer_perceptron([4, 5, 3])] == [nn.Linear, nn.ReLU, nn.Linear]
+    assert [type(layer) for layer in multilayer_perceptron([4, 5, 3])] == [
+        nn.Linear,
+        nn.ReLU,
+        nn.Linear,
+    ]
     assert set(ACTIVATIONS) == {"relu", "sigmoid", "tanh"}
 
 
-@pytest.mark.parametrize("sizes", [[], [4], [4, 0, 3], [4, -1], [4, 2.5, 3], [4, True], ["4", "3"], 4, None, torch.tensor([4, 3])], ids=str)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [],
+        [4],
+        [4, 0, 3],
+        [4, -1],
+        [4, 2.5, 3],
+        [4, True],
+        ["4", "3"],
+        4,
+        None,
+        torch.tensor([4, 3]),
+    ],
+    ids=str,
+)
 def test_bad_sizes_are_refused(sizes):
-    with pytest.raises(ValueError, match="sizes must be at least two positive whole numbers, inputs to classes, but they are "):
+    with pytest.raises(
+        ValueError,
+        match=(
+            "sizes must be at least two positive whole numbers, inputs to classes, "
+            "but they are "
+        ),
+    ):
         multilayer_perceptron(sizes)
 
 
 def test_an_unknown_activation_is_refused():
-    with pytest.raises(ValueError, match=r"activation must be one of relu, sigmoid, tanh, but it is 'gelu'"):
+    with pytest.raises(
+        ValueError,
+        match=r"activation must be one of relu, sigmoid, tanh, but it is 'gelu'",
+    ):
         multilayer_perceptron([4, 3], "gelu")
 
 
 @pytest.mark.parametrize("normalisation", [None, "group", "batch"])
 def test_a_convolutional_network_is_its_layers_written_out(normalisation, generator):
-    network = convolutional_network((2, 8, 12), (5, 4), hidden=7, kernel_size=5, normalisation=normalisation, classes=3)
-    (first, second), (third, last) = ([layer for layer in network if isinstance(layer, kind)] for kind in (nn.Conv2d, nn.Linear))
+    network = convolutional_network(
+        (2, 8, 12),
+        (5, 4),
+        hidden=7,
+        kernel_size=5,
+        normalisation=normalisation,
+        classes=3,
+    )
+    (first, second), (third, last) = (
+        [layer for layer in network if isinstance(layer, kind)]
+        for kind in (nn.Conv2d, nn.Linear)
+    )
     images = torch.randn(6, 2, 8, 12, generator=generator)
 
     def normalise(features):
         if normalisation is None:
             return features
         axes = (0, 2, 3) if normalisation == "batch" else (1, 2, 3)
-        mean, variance = features.mean(axes, keepdim=True), features.var(axes, correction=0, keepdim=True)
+        mean, variance = (
+            features.mean(axes, keepdim=True),
+            features.var(axes, correction=0, keepdim=True),
+        )
         return (features - mean) / (variance + 1e-5).sqrt()
 
     features = images
     for layer in (first, second):
-        features = torch.tanh(normalise(nn.functional.conv2d(features, layer.weight, layer.bias, padding=2)))
-        features = nn.functional.max_pool2d(features, 2)  # after the activation, as in the report
+        features = torch.tanh(
+            normalise(
+                nn.functional.conv2d(features, layer.weight, layer.bias, padding=2)
+            )
+        )
+        # after the activation, as in the report
+        features = nn.functional.max_pool2d(features, 2)
     expected = last(torch.tanh(third(features.flatten(1))))
     torch.testing.assert_close(network(images.flatten(1)), expected)
 
@@ -60,17 +120,37 @@ def test_a_convolutional_network_is_its_layers_written_out(normalisation, genera
     [
         (
             {"shape": (3, 30, 32)},
-            r"shape must be \(channels, height, width\) with height and width multiples of 4, but it is \(3, 30, 32\)",
+            r"shape must be \(channels, height, width\) with height and width "
+            r"multiples of 4, but it is \(3, 30, 32\)",
         ),
-        ({"shape": 32}, r"shape must be \(channels, height, width\) with height and width multiples of 4, but it is 32"),
-        ({"channels": (32, 16, 8)}, r"channels must be two positive whole numbers, but they are \(32, 16, 8\)"),
-        ({"channels": 16}, "channels must be two positive whole numbers, but they are 16"),
+        (
+            {"shape": 32},
+            r"shape must be \(channels, height, width\) with height and width "
+            r"multiples of 4, but it is 32",
+        ),
+        (
+            {"channels": (32, 16, 8)},
+            r"channels must be two positive whole numbers, but they are \(32, 16, 8\)",
+        ),
+        (
+            {"channels": 16},
+            "channels must be two positive whole numbers, but they are 16",
+        ),
         ({"hidden": 0}, "hidden must be a whole number of at least 1, but it is 0"),
-        ({"classes": 2.5}, "classes must be a whole number of at least 1, but it is 2.5"),
+        (
+            {"classes": 2.5},
+            "classes must be a whole number of at least 1, but it is 2.5",
+        ),
         ({"kernel_size": 4}, "kernel_size must be odd, but it is 4"),
-        ({"kernel_size": -1}, "kernel_size must be a whole number of at least 1, but it is -1"),
+        (
+            {"kernel_size": -1},
+            "kernel_size must be a whole number of at least 1, but it is -1",
+        ),
         ({"activation": "gelu"}, "activation must be one of"),
-        ({"normalisation": "layer"}, "normalisation must be None, 'batch' or 'group', but it is 'layer'"),
+        (
+            {"normalisation": "layer"},
+            "normalisation must be None, 'batch' or 'group', but it is 'layer'",
+        ),
     ],
     ids=str,
 )

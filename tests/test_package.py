@@ -16,7 +16,8 @@ from pybtex.database import parse_file
 import sgmc
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_FILES, MOST_MODULES = 32, 24  # of the core; executed by an import of SGHMC and sample
+# of the core; executed by an import of SGHMC and sample
+MOST_FILES, MOST_MODULES = 32, 24
 WORK = """
 import sys
 import torch
@@ -35,13 +36,35 @@ assert not {"arviz", "matplotlib", "mlxtend", "pyro", "torchvision"} & set(sys.m
 @pytest.mark.slow
 def test_an_installed_package_works_outside_of_the_repository(tmp_path):
     source = tmp_path / "source"  # a copy, for a build leaves its traces
-    shutil.copytree(ROOT / "sgmc", source / "sgmc", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "sgmc", source / "sgmc", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    build = ["-m", "pip", "install", "--no-deps", "--no-build-isolation", "--quiet", "--target", str(tmp_path / "site"), str(source)]
-    subprocess.run([sys.executable, *build], check=True, cwd=tmp_path, env={"HOME": str(tmp_path)})
-    work = f"import sys; FOLDER = {str(tmp_path / 'site')!r}; sys.path.insert(0, FOLDER)\n{WORK}"
-    subprocess.run([sys.executable, "-c", work], check=True, cwd=tmp_path, env={"HOME": str(tmp_path)})
+    build = [
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--no-build-isolation",
+        "--quiet",
+        "--target",
+        str(tmp_path / "site"),
+        str(source),
+    ]
+    subprocess.run(
+        [sys.executable, *build], check=True, cwd=tmp_path, env={"HOME": str(tmp_path)}
+    )
+    work = (
+        f"import sys; FOLDER = {str(tmp_path / 'site')!r}; sys.path.insert(0, "
+        f"FOLDER)\n{WORK}"
+    )
+    subprocess.run(
+        [sys.executable, "-c", work],
+        check=True,
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path)},
+    )
 
 
 # The core. Whatever stands in a row may import from its own row and the rows before it.
@@ -55,11 +78,21 @@ CORE = [
     ["sampling"],
 ]
 # Rooms beside it, which import the core and none of the others.
-ROOMS = ["approximations", "fidelity", "machines", "models", "other_kernels", "splittings", "tuning"]
+ROOMS = [
+    "approximations",
+    "fidelity",
+    "machines",
+    "models",
+    "other_kernels",
+    "splittings",
+    "tuning",
+]
 
 
 def imported(path):
-    """List the modules that a file imports, at its head or within a function, as their dotted names."""
+    """List the modules that a file imports, at its head or within a function, as their
+    dotted names.
+    """
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -69,73 +102,150 @@ def imported(path):
 
 def test_imports_point_one_way():
     row = {name: number for number, names in enumerate(CORE) for name in names}
-    assert {path.stem for path in (ROOT / "sgmc").iterdir() if not path.name.startswith("_")} == {*row, *ROOMS}
+    assert {
+        path.stem for path in (ROOT / "sgmc").iterdir() if not path.name.startswith("_")
+    } == {*row, *ROOMS}
     for path in sorted((ROOT / "sgmc").rglob("*.py")):
         place = path.relative_to(ROOT / "sgmc").parts[0].removesuffix(".py")
         for module in imported(path):
             parts = module.split(".")
-            assert parts[0] not in ("booklib", "experiments", "book", "tests", "tools", "benchmarks"), f"{path} imports {module}"
+            assert parts[0] not in (
+                "booklib",
+                "experiments",
+                "book",
+                "tests",
+                "tools",
+                "benchmarks",
+            ), f"{path} imports {module}"
             if parts[0] == "sgmc" and place != "__init__" and parts[1] != place:
-                right = parts[1] in row if place in ROOMS else row.get(parts[1], len(row)) <= row[place]
-                assert right or module == "sgmc.sample", f"{path.relative_to(ROOT)} imports {module}"
+                right = (
+                    parts[1] in row
+                    if place in ROOMS
+                    else row.get(parts[1], len(row)) <= row[place]
+                )
+                assert right or module == "sgmc.sample", (
+                    f"{path.relative_to(ROOT)} imports {module}"
+                )
     for path in sorted((ROOT / "booklib").glob("*.py")):
-        others = {module.split(".")[0] for module in imported(path)} & {"experiments", "book", "tests", "tools", "benchmarks"}
+        others = {module.split(".")[0] for module in imported(path)} & {
+            "experiments",
+            "book",
+            "tests",
+            "tools",
+            "benchmarks",
+        }
         assert not others, f"{path} imports {others}"
 
 
 def test_the_core_is_small_and_imports_itself_alone():
-    core = [path for path in (ROOT / "sgmc").rglob("*.py") if path.relative_to(ROOT / "sgmc").parts[0] not in ROOMS]
+    core = [
+        path
+        for path in (ROOT / "sgmc").rglob("*.py")
+        if path.relative_to(ROOT / "sgmc").parts[0] not in ROOMS
+    ]
     assert len(core) <= MOST_FILES
-    code = "import sys; from sgmc import sample; from sgmc.kernels import SGHMC; print(*(m for m in sys.modules if m.startswith('sgmc')))"
-    run = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True)
+    code = (
+        "import sys; from sgmc import sample; from sgmc.kernels import SGHMC; "
+        "print(*(m for m in sys.modules if m.startswith('sgmc')))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     executed = run.stdout.split()
     assert len(executed) <= MOST_MODULES
-    assert not [module for module in executed if module.split(".")[1:2] and module.split(".")[1] in ROOMS]
+    assert not [
+        module
+        for module in executed
+        if module.split(".")[1:2] and module.split(".")[1] in ROOMS
+    ]
 
 
 def test_kernels_know_potentials_only():
     for path in sorted((ROOT / "sgmc" / "kernels").glob("*.py")):
-        assert not {module.rpartition(".")[0] for module in imported(path)} & {"sgmc.posteriors", "sgmc.sampling", "sgmc.draws"}, path
+        assert not {module.rpartition(".")[0] for module in imported(path)} & {
+            "sgmc.posteriors",
+            "sgmc.sampling",
+            "sgmc.draws",
+        }, path
 
 
 def public_names(module):
     """List the functions and classes that a module defines and does not hide."""
-    found = {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
+    found = {
+        name: thing for name, thing in vars(module).items() if not name.startswith("_")
+    }
     return {
         name: thing
         for name, thing in found.items()
-        if (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__ == module.__name__
+        if (inspect.isclass(thing) or inspect.isfunction(thing))
+        and thing.__module__ == module.__name__
     }
 
 
 def test_every_public_name_is_on_a_page_of_the_reference():
     shown = []
     for path in sorted((ROOT / "book" / "appendix" / "api").glob("*.md")):
-        for name, members in re.findall(r"automodule:: (sgmc\S*)\n   :members:(.*)", path.read_text()):
+        for name, members in re.findall(
+            r"automodule:: (sgmc\S*)\n   :members:(.*)", path.read_text()
+        ):
             module = importlib.import_module(name)
-            names = members.replace(",", " ").split() or getattr(module, "__all__", public_names(module))
+            names = members.replace(",", " ").split() or getattr(
+                module, "__all__", public_names(module)
+            )
             shown += [getattr(module, name) for name in names]
-    modules = [importlib.import_module(info.name) for info in pkgutil.walk_packages(sgmc.__path__, "sgmc.")]
-    missing = [f"{module.__name__}.{name}" for module in modules for name, thing in public_names(module).items() if thing not in shown]
+    modules = [
+        importlib.import_module(info.name)
+        for info in pkgutil.walk_packages(sgmc.__path__, "sgmc.")
+    ]
+    missing = [
+        f"{module.__name__}.{name}"
+        for module in modules
+        for name, thing in public_names(module).items()
+        if thing not in shown
+    ]
     assert missing == []
 
 
-SOURCE = re.compile(r"((?:[A-Z][\w-]+, )*[A-Z][\w-]+)(?:,? and ([A-Z][\w-]+)|( et al\.))?,? \(?((?:18|19|20)\d\d)\b")  # A, B and C (2000)
+# A, B and C (2000)
+SOURCE = re.compile(
+    r"((?:[A-Z][\w-]+, )*[A-Z][\w-]+)(?:,? and ([A-Z][\w-]+)|( et al\.))?,? "
+    r"\(?((?:18|19|20)\d\d)\b"
+)
 
 
 def test_every_source_that_is_named_is_in_the_references_and_a_page_cites_it():
-    pages = [path for path in (ROOT / "book").rglob("*") if path.suffix in (".py", ".md")]
-    cited = " ".join(found for path in pages for found in re.findall(r"\{cite:\w+\}`([^`]+)`", path.read_text()))
+    pages = [
+        path for path in (ROOT / "book").rglob("*") if path.suffix in (".py", ".md")
+    ]
+    cited = " ".join(
+        found
+        for path in pages
+        for found in re.findall(r"\{cite:\w+\}`([^`]+)`", path.read_text())
+    )
     known = []
     for key, entry in parse_file(ROOT / "book" / "references.bib").entries.items():
-        authors = ["".join(map(str, person.rich_last_names)).split()[-1] for person in entry.persons["author"]]
+        authors = [
+            "".join(map(str, person.rich_last_names)).split()[-1]
+            for person in entry.persons["author"]
+        ]
         if re.search(rf"\b{key}\b", cited):
             known.append((authors, entry.fields["year"]))
     missing = []
-    for path in sorted(path for folder in ("sgmc", "experiments", "benchmarks") for path in (ROOT / folder).rglob("*.py")):
+    for path in sorted(
+        path
+        for folder in ("sgmc", "experiments", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+    ):
         for found in SOURCE.finditer(" ".join(path.read_text().split())):
             first, last, others, year = found.groups()
             names = [*first.split(", "), *([last] if last else [])]
-            if not any(year == when and names == (authors[: len(names)] if others else authors) for authors, when in known):
+            if not any(
+                year == when and names == (authors[: len(names)] if others else authors)
+                for authors, when in known
+            ):
                 missing.append(f"{path.relative_to(ROOT)}: {found[0]}")
     assert missing == []

@@ -1,4 +1,6 @@
-"""The densities of the benchmark of reference posteriors: against plain formulas, and a sample of the benchmark itself."""
+"""The densities of the benchmark of reference posteriors: against plain formulas, and a
+sample of the benchmark itself.
+"""
 
 import itertools
 import json
@@ -25,35 +27,59 @@ def test_the_jacobian_is_that_of_the_map_to_the_parameters(name):
     position = starts(model, 3, seed=1)
     _, log_jacobian = model.parameters(position)
     for chain in range(3):
-        jacobian = torch.autograd.functional.jacobian(lambda x: torch.cat([*model.parameters(x[None])[0].values()], -1)[0], position[chain])
-        torch.testing.assert_close(log_jacobian[chain], torch.linalg.slogdet(jacobian).logabsdet)
+        jacobian = torch.autograd.functional.jacobian(
+            lambda x: torch.cat([*model.parameters(x[None])[0].values()], -1)[0],
+            position[chain],
+        )
+        torch.testing.assert_close(
+            log_jacobian[chain], torch.linalg.slogdet(jacobian).logabsdet
+        )
 
 
 @every_model
 def test_chains_can_start_anywhere_in_the_box(name):
     model = MODELS[name]()
     energy, gradient = model.energy_and_gradient(starts(model, 50, seed=2))
-    assert energy.dtype == torch.float64 and torch.isfinite(energy).all() and torch.isfinite(gradient).all()
+    assert (
+        energy.dtype == torch.float64
+        and torch.isfinite(energy).all()
+        and torch.isfinite(gradient).all()
+    )
 
 
 def regression(model, beta, sigma):
-    """Give the model data of which we know more than the sums, and look at the examples one by one."""
+    """Give the model data of which we know more than the sums, and look at the examples
+    one by one.
+    """
     generator = torch.Generator().manual_seed(3)
     inputs = torch.randn(12, len(beta), generator=generator, dtype=torch.float64)
     targets = torch.randn(12, generator=generator, dtype=torch.float64)
-    sums = {"xx": inputs.T @ inputs, "xy": inputs.T @ targets, "yy": targets @ targets, "n": torch.tensor(12.0)}
+    sums = {
+        "xx": inputs.T @ inputs,
+        "xy": inputs.T @ targets,
+        "yy": targets @ targets,
+        "n": torch.tensor(12.0),
+    }
     model.data = {key: value.double() for key, value in sums.items()}
     return Normal(inputs @ beta, sigma).log_prob(targets).sum()
 
 
 def eight_schools(data, eta, mu, tau):
     schools = zip(data["y"], data["sigma"], eta, strict=True)
-    likelihood = sum(Normal(mu + tau * e, sigma).log_prob(y) + Normal(0, 1).log_prob(e) for y, sigma, e in schools)
+    likelihood = sum(
+        Normal(mu + tau * e, sigma).log_prob(y) + Normal(0, 1).log_prob(e)
+        for y, sigma, e in schools
+    )
     return likelihood + Normal(0, 5).log_prob(mu) + Cauchy(0, 5).log_prob(tau)
 
 
 def moving_average(data, mu, phi, theta, sigma):
-    total = Normal(0, 10).log_prob(mu) + Normal(0, 2).log_prob(phi) + Normal(0, 2).log_prob(theta) + Cauchy(0, 2.5).log_prob(sigma)
+    total = (
+        Normal(0, 10).log_prob(mu)
+        + Normal(0, 2).log_prob(phi)
+        + Normal(0, 2).log_prob(theta)
+        + Cauchy(0, 2.5).log_prob(sigma)
+    )
     before, error = mu, 0.0
     for y in data["y"]:
         error = y - (mu + phi * before + theta * error)
@@ -73,44 +99,77 @@ def hidden_markov(data, theta, mu):
     transition = torch.stack([theta, 1 - theta], -1)
     paths = []
     for states in itertools.product((0, 1), repeat=len(data["y"])):
-        path = sum(Normal(mu[state], 1).log_prob(y) for state, y in zip(states, data["y"], strict=True))
-        paths.append(path + sum(transition[pair].log() for pair in itertools.pairwise(states)))
-    return torch.stack(paths).logsumexp(0) + Normal(3, 1).log_prob(mu[0]) + Normal(10, 1).log_prob(mu[1])
+        path = sum(
+            Normal(mu[state], 1).log_prob(y)
+            for state, y in zip(states, data["y"], strict=True)
+        )
+        paths.append(
+            path + sum(transition[pair].log() for pair in itertools.pairwise(states))
+        )
+    return (
+        torch.stack(paths).logsumexp(0)
+        + Normal(3, 1).log_prob(mu[0])
+        + Normal(10, 1).log_prob(mu[1])
+    )
 
 
 def mixture(data, mu, sigma, weight):
-    density = weight * Normal(mu[0], sigma[0]).log_prob(data["y"]).exp() + (1 - weight) * Normal(mu[1], sigma[1]).log_prob(data["y"]).exp()
-    prior = Normal(0, 2).log_prob(mu).sum() + Normal(0, 2).log_prob(sigma).sum() + 4 * (weight * (1 - weight)).log()
+    density = (
+        weight * Normal(mu[0], sigma[0]).log_prob(data["y"]).exp()
+        + (1 - weight) * Normal(mu[1], sigma[1]).log_prob(data["y"]).exp()
+    )
+    prior = (
+        Normal(0, 2).log_prob(mu).sum()
+        + Normal(0, 2).log_prob(sigma).sum()
+        + 4 * (weight * (1 - weight)).log()
+    )
     return density.log().sum() + prior
 
 
 def kernel_matrix(data, rho, alpha):
     x = data["x"].tolist()
-    rows = [[alpha**2 * torch.exp(-((a - b) ** 2) / (2 * rho**2)) for b in x] for a in x]
-    shape, rate = torch.tensor([25.0, 4.0], dtype=torch.float64)  # Gamma rounds its argument to the precision of these
-    return torch.stack([torch.cat(row) for row in rows]), Gamma(shape, rate).log_prob(rho) + Normal(0, 2).log_prob(alpha)
+    rows = [
+        [alpha**2 * torch.exp(-((a - b) ** 2) / (2 * rho**2)) for b in x] for a in x
+    ]
+    # Gamma rounds its argument to the precision of these
+    shape, rate = torch.tensor([25.0, 4.0], dtype=torch.float64)
+    return torch.stack([torch.cat(row) for row in rows]), Gamma(shape, rate).log_prob(
+        rho
+    ) + Normal(0, 2).log_prob(alpha)
 
 
 def gaussian_process(data, rho, alpha, sigma):
     covariance, prior = kernel_matrix(data, rho, alpha)
     y = data["y"]
     return (
-        MultivariateNormal(torch.zeros_like(y), covariance + sigma * torch.eye(len(y))).log_prob(y) + prior + Normal(0, 1).log_prob(sigma)
+        MultivariateNormal(
+            torch.zeros_like(y), covariance + sigma * torch.eye(len(y))
+        ).log_prob(y)
+        + prior
+        + Normal(0, 1).log_prob(sigma)
     )
 
 
 def poisson_process(data, rho, alpha, z):
     covariance, prior = kernel_matrix(data, rho, alpha)
     f = torch.linalg.cholesky(covariance + 1e-10 * torch.eye(len(z))) @ z
-    return Poisson(f.exp()).log_prob(data["k"]).sum() + Normal(0, 1).log_prob(z).sum() + prior
+    return (
+        Poisson(f.exp()).log_prob(data["k"]).sum()
+        + Normal(0, 1).log_prob(z).sum()
+        + prior
+    )
 
 
 FORMULAS = {
-    "KidScore": lambda model, beta, sigma: regression(model, beta, sigma) + Cauchy(0, 2.5).log_prob(sigma),
+    "KidScore": lambda model, beta, sigma: (
+        regression(model, beta, sigma) + Cauchy(0, 2.5).log_prob(sigma)
+    ),
     "ElectionStudy": regression,
     "Mesquite": regression,
     "AutoRegression": lambda model, beta, sigma: (
-        regression(model, beta, sigma) + Normal(0, 10).log_prob(beta).sum() + Cauchy(0, 2.5).log_prob(sigma)
+        regression(model, beta, sigma)
+        + Normal(0, 10).log_prob(beta).sum()
+        + Cauchy(0, 2.5).log_prob(sigma)
     ),
     "EightSchools": eight_schools,
     "MovingAverage": moving_average,
@@ -131,7 +190,10 @@ def test_the_density_is_that_of_the_model_written_out(name):
     values, _ = model.parameters(position)
     given = model if isinstance(model, posteriordb.Regression) else model.data
     formula = FORMULAS[type(model).__name__]
-    one, other = (formula(given, **{key: value[chain] for key, value in values.items()}) for chain in range(2))
+    one, other = (
+        formula(given, **{key: value[chain] for key, value in values.items()})
+        for chain in range(2)
+    )
     density = model.log_density(**values)  # known up to a constant
     torch.testing.assert_close(density[0] - density[1], (one - other).reshape(()))
 
@@ -151,7 +213,9 @@ def test_minibatches_of_all_the_data_are_the_mixture():
 def position_of(model, quantities):
     """Find the coordinates whose quantities are the given ones."""
     position = torch.zeros(1, model.dim, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([position], max_iter=500, line_search_fn="strong_wolfe")
+    optimiser = torch.optim.LBFGS(
+        [position], max_iter=500, line_search_fn="strong_wolfe"
+    )
     scale = torch.tensor(model.published["sd"], dtype=torch.float64)
 
     def misfit():
@@ -168,12 +232,18 @@ def position_of(model, quantities):
 @every_model
 def test_the_published_means_lie_where_the_mass_is(name):
     model = MODELS[name]()
-    published = {key: torch.tensor(model.published[key], dtype=torch.float64) for key in ("mean", "sd")}
+    published = {
+        key: torch.tensor(model.published[key], dtype=torch.float64)
+        for key in ("mean", "sd")
+    }
     middle = position_of(model, published["mean"])
     centre, gradient = model.energy_and_gradient(middle)
     assert (centre < model.energy(starts(model, 50, seed=7))).all()
-    # From the mean to the mode it is no farther than a few standard deviations: a Newton step there is short.
-    hessian = torch.autograd.functional.hessian(lambda x: model.energy(x[None])[0], middle[0])
+    # From the mean to the mode it is no farther than a few standard deviations: a
+    # Newton step there is short.
+    hessian = torch.autograd.functional.hessian(
+        lambda x: model.energy(x[None])[0], middle[0]
+    )
     if torch.linalg.eigvalsh(hessian)[0] > 0:
         step = torch.linalg.solve(hessian, gradient[0])
         assert step @ hessian @ step < model.dim
@@ -183,19 +253,31 @@ def test_the_published_means_lie_where_the_mass_is(name):
 def test_the_stored_facts_fit_together(name):
     model = MODELS[name]()
     sizes = {key: len(value) for key, value in model.published.items()}
-    assert set(sizes) == {"names", "mean", "mean_error", "sd", "sd_error"} and set(sizes.values()) == {len(model.published["names"])}
+    assert set(sizes) == {"names", "mean", "mean_error", "sd", "sd_error"} and set(
+        sizes.values()
+    ) == {len(model.published["names"])}
     assert model.named(starts(model, 2, seed=0)).shape == (2, sizes["names"])
-    # The reference has nearly 10,000 independent draws: the errors are a hundredth and a hundred-and-fortieth of the deviation.
-    sd, error = torch.tensor(model.published["sd"]), torch.tensor(model.published["mean_error"])
+    # The reference has nearly 10,000 independent draws: the errors are a hundredth and
+    # a hundred-and-fortieth of the deviation.
+    sd, error = (
+        torch.tensor(model.published["sd"]),
+        torch.tensor(model.published["mean_error"]),
+    )
     assert ((error / sd - 0.01).abs() < 0.001).all()
     if isinstance(model, posteriordb.Regression):
         n, xx, xy, yy = (model.data[key] for key in ("n", "xx", "xy", "yy"))
-        assert torch.equal(xx, xx.T) and torch.linalg.eigvalsh(xx)[0] > 0 and yy > xy @ torch.linalg.solve(xx, xy)
+        assert (
+            torch.equal(xx, xx.T)
+            and torch.linalg.eigvalsh(xx)[0] > 0
+            and yy > xy @ torch.linalg.solve(xx, xy)
+        )
         assert name == "arK-arK" or xx[0, 0] == n
 
 
 SHORT = Namespace(chains=10, warm_up=200, draws=300, seed=0)
-pytestmark = pytest.mark.filterwarnings("ignore:.*trees .* diverged", "ignore:the chains do not agree")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*trees .* diverged", "ignore:the chains do not agree"
+)
 
 
 def worst(result):
@@ -203,10 +285,14 @@ def worst(result):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gp_pois_regr-gp_regr", "eight_schools-eight_schools_noncentered"])
+@pytest.mark.parametrize(
+    "name", ["gp_pois_regr-gp_regr", "eight_schools-eight_schools_noncentered"]
+)
 def test_a_short_run_agrees_with_the_published_values(name):
     result, _, _ = run_nuts(MODELS[name](), SHORT)
-    assert result["chains_moved"] == SHORT.chains and worst(result) < z_bound(2 * len(result["names"])), result
+    assert result["chains_moved"] == SHORT.chains and worst(result) < z_bound(
+        2 * len(result["names"])
+    ), result
 
 
 @pytest.mark.slow
@@ -221,13 +307,34 @@ def test_a_forgotten_jacobian_is_seen():
 
 
 def test_the_comparison_counts_standard_errors_and_chains_that_moved():
-    draws = torch.randn(1000, 10, 2, generator=torch.Generator().manual_seed(8), dtype=torch.float64) * 3 + 1
-    published = {"names": ["a", "b"], "mean": [1, 1], "sd": [3, 3], "mean_error": [0.03, 0.03], "sd_error": [0.021, 0.021]}
+    draws = (
+        torch.randn(
+            1000, 10, 2, generator=torch.Generator().manual_seed(8), dtype=torch.float64
+        )
+        * 3
+        + 1
+    )
+    published = {
+        "names": ["a", "b"],
+        "mean": [1, 1],
+        "sd": [3, 3],
+        "mean_error": [0.03, 0.03],
+        "sd_error": [0.021, 0.021],
+    }
     right = compare(draws, published)
-    assert worst(right) < z_bound(4) and right["chains_moved"] == 10 and max(right["r_hat"]) < 1.01
-    for what, shift in (("mean", 10 * 0.03), ("sd", 10 * 0.021)):  # ten errors of the reference, and so 10/√2 of both
-        shifted = compare(draws, published | {what: [value + shift for value in published[what]]})
-        difference = torch.tensor(right[f"{what}_z"]) - torch.tensor(shifted[f"{what}_z"])
+    assert (
+        worst(right) < z_bound(4)
+        and right["chains_moved"] == 10
+        and max(right["r_hat"]) < 1.01
+    )
+    # ten errors of the reference, and so 10/√2 of both
+    for what, shift in (("mean", 10 * 0.03), ("sd", 10 * 0.021)):
+        shifted = compare(
+            draws, published | {what: [value + shift for value in published[what]]}
+        )
+        difference = torch.tensor(right[f"{what}_z"]) - torch.tensor(
+            shifted[f"{what}_z"]
+        )
         assert ((difference - 10 / 2**0.5).abs() < 0.5).all()
     draws[:, 3] = draws[0, 3]
     stuck = compare(draws, published)
@@ -236,20 +343,35 @@ def test_the_comparison_counts_standard_errors_and_chains_that_moved():
 
 def test_sghmc_draws_from_the_model_as_from_any_potential():
     model = posteriordb.EightSchools()
-    draws = sample(SGHMC(0.05, 1.0), model, starts(model, 3, seed=9), 4, collect=model.named)
+    draws = sample(
+        SGHMC(0.05, 1.0), model, starts(model, 3, seed=9), 4, collect=model.named
+    )
     assert draws.samples.shape == (4, 3, 10)
 
 
 @pytest.mark.parametrize("only", [["--only", "gp_pois_regr-gp_regr"], []])
-def test_the_command_prints_a_table_and_stores_a_whole_run(only, monkeypatch, tmp_path, capsys):
+def test_the_command_prints_a_table_and_stores_a_whole_run(
+    only, monkeypatch, tmp_path, capsys
+):
     monkeypatch.setattr(posteriordb, "RESULTS", tmp_path)
-    monkeypatch.setattr(posteriordb, "MODELS", {"gp_pois_regr-gp_regr": posteriordb.GaussianProcess})
-    monkeypatch.setattr(sys, "argv", ["posteriordb", *only, "--chains", "4", "--warm-up", "20", "--draws", "10"])
+    monkeypatch.setattr(
+        posteriordb, "MODELS", {"gp_pois_regr-gp_regr": posteriordb.GaussianProcess}
+    )
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["posteriordb", *only, "--chains", "4", "--warm-up", "20", "--draws", "10"],
+    )
     posteriordb.main()
     assert "gp_pois_regr-gp_regr" in capsys.readouterr().out
-    assert [path.name for path in tmp_path.iterdir()] == ([] if only else ["posteriordb.json"])
+    assert [path.name for path in tmp_path.iterdir()] == (
+        [] if only else ["posteriordb.json"]
+    )
     if not only:
         result = read_result(tmp_path / "posteriordb.json")
-        assert result["provenance"]["command"] == "python -m benchmarks.posteriordb --chains 4 --warm-up 20 --draws 10 --seed 0"
+        assert (
+            result["provenance"]["command"]
+            == "python -m benchmarks.posteriordb --chains 4 --warm-up 20 --draws 10 --seed 0"
+        )
         assert result["commit"] == json.loads(posteriordb.FILE.read_text())["commit"]
         assert len(result["posteriors"]["gp_pois_regr-gp_regr"]["NUTS"]["mean"]) == 3

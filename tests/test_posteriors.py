@@ -1,4 +1,6 @@
-"""Posteriors, level 1 of the ladder: enumeration of all minibatches, given gradients against automatic ones."""
+"""Posteriors, level 1 of the ladder: enumeration of all minibatches, given gradients
+against automatic ones.
+"""
 
 import itertools
 import math
@@ -12,7 +14,14 @@ from booklib.networks import convolutional_network
 from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import control_variates
-from sgmc.posteriors import DataPotential, HeldMinibatch, LinearRegression, LogisticRegression, NetworkPosterior, Posterior
+from sgmc.posteriors import (
+    DataPotential,
+    HeldMinibatch,
+    LinearRegression,
+    LogisticRegression,
+    NetworkPosterior,
+    Posterior,
+)
 from sgmc.potentials import Potential, differentiate
 from tests.checks import z_bound
 
@@ -32,9 +41,15 @@ def network(generator, **settings):
 
 
 MAKERS = {
-    "linear": lambda data, **settings: LinearRegression(*data, noise_variance=0.5, prior_variance=2.0, **settings),
-    "logistic": lambda data, **settings: LogisticRegression(*data, prior_variance=2.0, **settings),
-    "network": lambda data, **settings: network(torch.Generator().manual_seed(1), prior_variance=2.0, **settings),
+    "linear": lambda data, **settings: LinearRegression(
+        *data, noise_variance=0.5, prior_variance=2.0, **settings
+    ),
+    "logistic": lambda data, **settings: LogisticRegression(
+        *data, prior_variance=2.0, **settings
+    ),
+    "network": lambda data, **settings: network(
+        torch.Generator().manual_seed(1), prior_variance=2.0, **settings
+    ),
 }
 
 
@@ -46,13 +61,18 @@ def start(posterior, generator, chains=3):
 def test_gradient_is_that_of_the_energy(name, data, generator):
     posterior = MAKERS[name](data)
     position = start(posterior, generator)
-    torch.testing.assert_close(posterior.gradient(position), Potential.gradient(posterior, position))
+    torch.testing.assert_close(
+        posterior.gradient(position), Potential.gradient(posterior, position)
+    )
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_energy_and_gradient_together_are_those_apart(name, data, generator):
     posterior = MAKERS[name](data)
-    position = torch.cat([start(posterior, generator), 300 * start(posterior, generator)])  # far out too, where logits are large
+    # far out too, where logits are large
+    position = torch.cat(
+        [start(posterior, generator), 300 * start(posterior, generator)]
+    )
     energy, gradient = posterior.energy_and_gradient(position)
     torch.testing.assert_close(energy, posterior.energy(position))
     torch.testing.assert_close(gradient, posterior.gradient(position))
@@ -61,17 +81,34 @@ def test_energy_and_gradient_together_are_those_apart(name, data, generator):
 
 @pytest.mark.parametrize("rule", [Fresh(), Passes(), Held(3)], ids=str)
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_batch_of_all_the_data_is_the_gradient_bit_for_bit(name, rule, data, generator):
+def test_a_batch_of_all_the_data_is_the_gradient_bit_for_bit(
+    name, rule, data, generator
+):
     position = start(MAKERS[name](data), generator)
-    whole, default = MAKERS[name](data, batch_size=7, minibatches=rule), MAKERS[name](data)
-    assert torch.equal(whole.stochastic_gradient(position, generator), default.gradient(position))
-    assert torch.equal(default.stochastic_gradient(position, generator), default.gradient(position))
-    assert whole.draw_noise(position, generator, 0, 2) == default.draw_noise(position, generator, 0, 2) == (None, None)
+    whole, default = (
+        MAKERS[name](data, batch_size=7, minibatches=rule),
+        MAKERS[name](data),
+    )
+    assert torch.equal(
+        whole.stochastic_gradient(position, generator), default.gradient(position)
+    )
+    assert torch.equal(
+        default.stochastic_gradient(position, generator), default.gradient(position)
+    )
+    assert (
+        whole.draw_noise(position, generator, 0, 2)
+        == default.draw_noise(position, generator, 0, 2)
+        == (None, None)
+    )
 
 
 def enumerated(total, size, replacement):
     """List all minibatches."""
-    choose = itertools.product(range(total), repeat=size) if replacement else itertools.combinations(range(total), size)
+    choose = (
+        itertools.product(range(total), repeat=size)
+        if replacement
+        else itertools.combinations(range(total), size)
+    )
     return torch.tensor(list(choose))
 
 
@@ -88,106 +125,188 @@ class Enumeration:
 
 @pytest.mark.parametrize("replacement", [False, True])
 @pytest.mark.parametrize("name", MAKERS)
-def test_the_mean_over_all_minibatches_is_the_gradient(name, replacement, data, generator):
+def test_the_mean_over_all_minibatches_is_the_gradient(
+    name, replacement, data, generator
+):
     rule = Enumeration(7, 3, replacement)
     posterior = MAKERS[name](data, batch_size=3, minibatches=rule)
     position = start(posterior, generator, 1).expand(len(rule.all), -1).contiguous()
     mean = posterior.stochastic_gradient(position, generator).mean(0)
-    torch.testing.assert_close(mean, posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        mean, posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
     energies = posterior.energy_given(position, rule.all)
-    torch.testing.assert_close(energies.mean(), posterior.energy(position[:1])[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        energies.mean(), posterior.energy(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
 @pytest.mark.parametrize("name", MAKERS)
-def test_as_many_draws_as_there_are_data_are_noisy_with_replacement(name, kind, data, generator):
-    """A sequence of n = N examples seldom holds each once: taking all the data in its place would lose the noise in silence."""
+def test_as_many_draws_as_there_are_data_are_noisy_with_replacement(
+    name, kind, data, generator
+):
+    """A sequence of n = N examples seldom holds each once: taking all the data in its
+    place would lose the noise in silence.
+    """
     rule = Enumeration(3, 3, True)
     few = [x[:3] for x in data]
     posterior = MAKERS[name](few, batch_size=3, minibatches=rule)
     if name == "network":
-        posterior = NetworkPosterior(posterior.module, few[0], torch.tensor([0, 1, 1]), batch_size=3, minibatches=rule)
+        posterior = NetworkPosterior(
+            posterior.module,
+            few[0],
+            torch.tensor([0, 1, 1]),
+            batch_size=3,
+            minibatches=rule,
+        )
     position = start(posterior, generator, 1).expand(27, -1).contiguous()
-    gradients, variance = posterior.gradient_and_noise_variance(position, generator, kind)
-    torch.testing.assert_close(gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
+    gradients, variance = posterior.gradient_and_noise_variance(
+        position, generator, kind
+    )
+    torch.testing.assert_close(
+        gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
     covariance = gradients.T.cov(correction=0)
     assert covariance.diagonal().max() > 0.01
-    expected = {"scalar": covariance.diagonal().mean()[None], "diagonal": covariance.diagonal(), "full": covariance}[kind]
+    expected = {
+        "scalar": covariance.diagonal().mean()[None],
+        "diagonal": covariance.diagonal(),
+        "full": covariance,
+    }[kind]
     torch.testing.assert_close(variance.mean(0), expected, rtol=1e-10, atol=1e-10)
     drawn = MAKERS[name](data, batch_size=7, minibatches=Fresh(replacement=True))
-    assert drawn.draw_noise(torch.zeros(2, drawn.dim, dtype=DOUBLE), generator, 0)[0].shape == (2, 7)
+    assert drawn.draw_noise(torch.zeros(2, drawn.dim, dtype=DOUBLE), generator, 0)[
+        0
+    ].shape == (2, 7)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_gradient_and_the_energy_on_given_indices(name, data, generator):
-    """Every chain has its own examples, which may come twice; the prior counts once and the likelihood N/n times."""
+    """Every chain has its own examples, which may come twice; the prior counts once and
+    the likelihood N/n times.
+    """
     posterior = MAKERS[name](data, batch_size=2)
-    position, indices = start(posterior, generator), torch.tensor([[0, 1, 2], [6, 6, 3], [5, 4, 0]])
-    gradient, energy = posterior.gradient_given(position, indices), posterior.energy_given(position, indices)
+    position, indices = (
+        start(posterior, generator),
+        torch.tensor([[0, 1, 2], [6, 6, 3], [5, 4, 0]]),
+    )
+    gradient, energy = (
+        posterior.gradient_given(position, indices),
+        posterior.energy_given(position, indices),
+    )
     for chain in range(3):
         few = [x[indices[chain]] for x in posterior.data]
 
         def by_hand(position, few=few):
-            likelihood = sum(posterior.log_likelihood(position, *(x[None, i : i + 1] for x in few))[:, 0] for i in range(3))
+            likelihood = sum(
+                posterior.log_likelihood(position, *(x[None, i : i + 1] for x in few))[
+                    :, 0
+                ]
+                for i in range(3)
+            )
             return -posterior.log_prior(position) - 7 / 3 * likelihood
 
         expected, slope = differentiate(by_hand, position[chain : chain + 1])
         torch.testing.assert_close(energy[chain], expected[0])
         torch.testing.assert_close(gradient[chain], slope[0])
-        torch.testing.assert_close(posterior.gradient_and_variance_given(position, indices, "diagonal")[0], gradient)
-    assert torch.equal(posterior.gradient_given(position, None), posterior.gradient(position))
-    assert torch.equal(posterior.energy_given(position, None), posterior.energy(position))
+        torch.testing.assert_close(
+            posterior.gradient_and_variance_given(position, indices, "diagonal")[0],
+            gradient,
+        )
+    assert torch.equal(
+        posterior.gradient_given(position, None), posterior.gradient(position)
+    )
+    assert torch.equal(
+        posterior.energy_given(position, None), posterior.energy(position)
+    )
     assert [len(x) for x in posterior.minibatch(indices)] == [3, 3]
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_stochastic_gradients_are_those_of_the_indices_that_were_drawn(name, data, generator):
+def test_stochastic_gradients_are_those_of_the_indices_that_were_drawn(
+    name, data, generator
+):
     posterior = MAKERS[name](data, batch_size=3, minibatches=Passes())
     position = start(posterior, generator)
     for step in (0, 1, 5):
         (indices,) = posterior.draw_noise(position, generator, step)
-        assert torch.equal(indices, Passes().indices(7, 3, 3, generator.initial_seed(), step))
-        assert torch.equal(posterior.stochastic_gradient(position, generator, step), posterior.gradient_given(position, indices))
+        assert torch.equal(
+            indices, Passes().indices(7, 3, 3, generator.initial_seed(), step)
+        )
+        assert torch.equal(
+            posterior.stochastic_gradient(position, generator, step),
+            posterior.gradient_given(position, indices),
+        )
         for kind in ("scalar", "diagonal", "full"):
             one = posterior.gradient_and_noise_variance(position, generator, kind, step)
             other = posterior.gradient_and_variance_given(position, indices, kind)
             assert torch.equal(one[0], other[0]) and torch.equal(one[1], other[1])
     unnumbered = [posterior.stochastic_gradient(position, generator) for _ in range(3)]
-    assert not torch.equal(unnumbered[0], unnumbered[1]), "without a number every call draws another minibatch"
+    assert not torch.equal(unnumbered[0], unnumbered[1]), (
+        "without a number every call draws another minibatch"
+    )
 
 
-@pytest.mark.parametrize("rule", [Fresh(), Fresh(replacement=True), Passes(), Held(5), Held(2, Passes())], ids=str)
+@pytest.mark.parametrize(
+    "rule",
+    [Fresh(), Fresh(replacement=True), Passes(), Held(5), Held(2, Passes())],
+    ids=str,
+)
 @pytest.mark.parametrize("name", MAKERS)
 def test_chains_at_one_place_have_minibatches_of_their_own(name, rule, data, generator):
-    """Otherwise they would move together; with three of seven examples, two of 50 chains may well share theirs, but not most."""
+    """Otherwise they would move together; with three of seven examples, two of 50
+    chains may well share theirs, but not most.
+    """
     posterior = MAKERS[name](data, batch_size=3, minibatches=rule)
     position = start(posterior, generator, 1).expand(50, -1).contiguous()
     for gradient in (
         posterior.stochastic_gradient(position, generator, step=4),
-        posterior.gradient_and_noise_variance(position, generator, "diagonal", step=4)[0],
+        posterior.gradient_and_noise_variance(position, generator, "diagonal", step=4)[
+            0
+        ],
     ):
-        # Of C(7, 3) = 35 subsets or 84 multisets 50 chains see 27 or more on average; fewer than 15 with probability below 1e-6.
+        # Of C(7, 3) = 35 subsets or 84 multisets 50 chains see 27 or more on average;
+        # fewer than 15 with probability below 1e-6.
         assert len(gradient.round(decimals=9).unique(dim=0)) >= 15
-    variances = posterior.gradient_and_noise_variance(position, generator, "scalar", step=4)[1]
+    variances = posterior.gradient_and_noise_variance(
+        position, generator, "scalar", step=4
+    )[1]
     assert len(variances.round(decimals=9).unique(dim=0)) >= 15
 
 
-@pytest.mark.parametrize("settings", [{}, {"batch_size": 3}, {"batch_size": 3, "minibatches": Fresh(replacement=True)}], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"batch_size": 3}, {"batch_size": 3, "minibatches": Fresh(replacement=True)}],
+    ids=str,
+)
 @pytest.mark.parametrize("kind", [LinearRegression, LogisticRegression])
 def test_automatic_gradients_are_those_of_the_formulas(kind, settings, generator):
     """The prior counts once and the likelihood N/n times."""
-    data = torch.randn(9, 2, generator=generator, dtype=DOUBLE), (torch.arange(9) % 2).double()
-    formulas, automatic = (kind(*data, prior_variance=0.2, **settings) for _ in range(2))
+    data = (
+        torch.randn(9, 2, generator=generator, dtype=DOUBLE),
+        (torch.arange(9) % 2).double(),
+    )
+    formulas, automatic = (
+        kind(*data, prior_variance=0.2, **settings) for _ in range(2)
+    )
     automatic.grad_log_prior = automatic.grad_log_likelihood = None
     position = torch.randn(4, 2, generator=generator, dtype=DOUBLE)
-    gradients = [x.stochastic_gradient(position, torch.Generator().manual_seed(1), step=3) for x in (formulas, automatic)]
+    gradients = [
+        x.stochastic_gradient(position, torch.Generator().manual_seed(1), step=3)
+        for x in (formulas, automatic)
+    ]
     torch.testing.assert_close(*gradients)
-    torch.testing.assert_close(formulas.gradient(position), automatic.gradient(position))
+    torch.testing.assert_close(
+        formulas.gradient(position), automatic.gradient(position)
+    )
 
 
 FORMULAS = {
     "grad_log_prior": lambda position: -4 * position**3,
-    "grad_log_likelihood": lambda position, x, y: -((x @ position[..., None])[..., 0] - y)[:, None].pow(3).matmul(x)[:, 0],
+    "grad_log_likelihood": lambda position, x, y: (
+        -((x @ position[..., None])[..., 0] - y)[:, None].pow(3).matmul(x)[:, 0]
+    ),
 }
 
 
@@ -205,35 +324,49 @@ def quartic(data, names=(), **settings):
 
 @pytest.mark.parametrize("size", [None, 3])
 @pytest.mark.parametrize(
-    "names", [(), ("grad_log_prior",), ("grad_log_likelihood",), tuple(FORMULAS)], ids=["none", "prior", "data", "both"]
+    "names",
+    [(), ("grad_log_prior",), ("grad_log_likelihood",), tuple(FORMULAS)],
+    ids=["none", "prior", "data", "both"],
 )
 def test_the_users_formulas_may_be_given_one_by_one(names, size, data, generator):
     plain, posterior = quartic(data), quartic(data, names, batch_size=size)
     position = start(posterior, generator)
-    torch.testing.assert_close(posterior.gradient(position), differentiate(plain.energy, position)[1])
+    torch.testing.assert_close(
+        posterior.gradient(position), differentiate(plain.energy, position)[1]
+    )
     energy, gradient = posterior.energy_and_gradient(position)
     torch.testing.assert_close(energy, plain.energy(position))
     torch.testing.assert_close(gradient, plain.gradient(position))
     indices = torch.tensor([[0, 1, 2], [6, 5, 3], [5, 4, 0]])
-    expected = differentiate(lambda position: plain.energy_given(position, indices), position)[1]
+    expected = differentiate(
+        lambda position: plain.energy_given(position, indices), position
+    )[1]
     torch.testing.assert_close(posterior.gradient_given(position, indices), expected)
     for kind in ("scalar", "diagonal", "full"):
-        gradient, variance = posterior.gradient_and_variance_given(position, indices, kind)
+        gradient, variance = posterior.gradient_and_variance_given(
+            position, indices, kind
+        )
         torch.testing.assert_close(gradient, expected)
-        torch.testing.assert_close(variance, plain.gradient_and_variance_given(position, indices, kind)[1])
+        torch.testing.assert_close(
+            variance, plain.gradient_and_variance_given(position, indices, kind)[1]
+        )
     calm = control_variates(posterior, torch.ones(3, dtype=DOUBLE))
     torch.testing.assert_close(calm.gradient(position), plain.gradient(position))
 
 
 def test_the_users_formulas_are_used_each_in_its_place(data, generator):
-    """Where they are wrong the gradient is wrong by as much: the prior's once, the data's N/n times."""
+    """Where they are wrong the gradient is wrong by as much: the prior's once, the
+    data's N/n times.
+    """
     position, indices = start(quartic(data), generator, 1), torch.tensor([[0, 1, 2]])
     right = quartic(data).gradient_given(position, indices)
-    wrong = lambda name: lambda *arguments: FORMULAS[name](*arguments) + 1000  # noqa: E731
+    wrong = lambda name: lambda *arguments: FORMULAS[name](*arguments) + 1000
     for name, weight in (("grad_log_prior", 1.0), ("grad_log_likelihood", 7 / 3)):
         posterior = quartic(data, FORMULAS, batch_size=3)
         setattr(posterior, name, wrong(name))
-        torch.testing.assert_close(posterior.gradient_given(position, indices), right - 1000 * weight)
+        torch.testing.assert_close(
+            posterior.gradient_given(position, indices), right - 1000 * weight
+        )
 
 
 def test_a_forgotten_scale_is_caught_by_enumeration(data, generator):
@@ -251,8 +384,15 @@ def test_a_forgotten_scale_is_caught_by_enumeration(data, generator):
 
 def test_linear_regression_knows_its_posterior(data):
     posterior = MAKERS["linear"](data)
-    torch.testing.assert_close(posterior.gradient(posterior.mean[None]), torch.zeros(1, 3, dtype=DOUBLE), rtol=0, atol=1e-10)
-    hessian = torch.autograd.functional.hessian(lambda p: posterior.energy(p[None])[0], posterior.mean)
+    torch.testing.assert_close(
+        posterior.gradient(posterior.mean[None]),
+        torch.zeros(1, 3, dtype=DOUBLE),
+        rtol=0,
+        atol=1e-10,
+    )
+    hessian = torch.autograd.functional.hessian(
+        lambda p: posterior.energy(p[None])[0], posterior.mean
+    )
     torch.testing.assert_close(torch.linalg.inv(hessian), posterior.covariance)
     torch.testing.assert_close(posterior.precision, hessian)
 
@@ -261,9 +401,15 @@ def test_logistic_likelihood_is_that_of_bernoulli_trials(data, generator):
     posterior = MAKERS["logistic"](data)
     position = start(posterior, generator)
     prior = torch.distributions.Normal(0, math.sqrt(2.0)).log_prob(position).sum(-1)
-    likelihood = torch.distributions.Bernoulli(logits=position @ data[0].T).log_prob(data[1]).sum(-1)
+    likelihood = (
+        torch.distributions.Bernoulli(logits=position @ data[0].T)
+        .log_prob(data[1])
+        .sum(-1)
+    )
     energy = -(prior + likelihood)
-    torch.testing.assert_close(posterior.energy(position) - posterior.energy(position)[0], energy - energy[0])
+    torch.testing.assert_close(
+        posterior.energy(position) - posterior.energy(position)[0], energy - energy[0]
+    )
 
 
 PRECISIONS = {"0.weight": 1.0, "0.bias": 0.25, "2.weight": 2.0, "2.bias": 1.0}
@@ -271,15 +417,28 @@ PRECISIONS = {"0.weight": 1.0, "0.bias": 0.25, "2.weight": 2.0, "2.bias": 1.0}
 
 def test_network_energy_is_that_of_the_module(generator):
     module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
-    inputs, targets = torch.randn(7, 3, generator=generator, dtype=DOUBLE), torch.arange(7) % 2
-    posterior = NetworkPosterior(module, inputs, targets, prior_variance={name: 1 / value for name, value in PRECISIONS.items()})
+    inputs, targets = (
+        torch.randn(7, 3, generator=generator, dtype=DOUBLE),
+        torch.arange(7) % 2,
+    )
+    posterior = NetworkPosterior(
+        module,
+        inputs,
+        targets,
+        prior_variance={name: 1 / value for name, value in PRECISIONS.items()},
+    )
     position = torch.nn.utils.parameters_to_vector(module.parameters()).detach()[None]
     prior = sum(
-        0.5 * precision * parameter.pow(2).sum() for parameter, precision in zip(module.parameters(), PRECISIONS.values(), strict=True)
+        0.5 * precision * parameter.pow(2).sum()
+        for parameter, precision in zip(
+            module.parameters(), PRECISIONS.values(), strict=True
+        )
     )
     energy = prior + functional.cross_entropy(module(inputs), targets, reduction="sum")
     torch.testing.assert_close(posterior.energy(position)[0], energy.detach())
-    torch.testing.assert_close(posterior.predict(position, inputs)[0], module(inputs).softmax(-1).detach())
+    torch.testing.assert_close(
+        posterior.predict(position, inputs)[0], module(inputs).softmax(-1).detach()
+    )
 
 
 @pytest.mark.parametrize("batch_size", [None, 3])
@@ -288,39 +447,64 @@ def test_many_networks_at_once_are_the_single_ones(batch_size, generator):
     position = start(posterior, generator)
     (indices,) = posterior.draw_noise(position, generator, step=0)
     together = posterior.gradient_given(position, indices)
-    assert torch.equal(together, posterior.stochastic_gradient(position, generator, step=0))
+    assert torch.equal(
+        together, posterior.stochastic_gradient(position, generator, step=0)
+    )
     for chain in range(3):
         few = None if indices is None else indices[chain : chain + 1]
-        torch.testing.assert_close(together[chain], posterior.gradient_given(position[chain : chain + 1], few)[0])
-    torch.testing.assert_close(posterior.energy(position)[1], posterior.energy(position[1:2])[0])
+        torch.testing.assert_close(
+            together[chain],
+            posterior.gradient_given(position[chain : chain + 1], few)[0],
+        )
+    torch.testing.assert_close(
+        posterior.energy(position)[1], posterior.energy(position[1:2])[0]
+    )
 
 
 def convolutional(generator, normalisation=None, **settings):
     inputs = torch.randn(5, 32, generator=generator, dtype=DOUBLE)
-    module = convolutional_network((2, 4, 4), (3, 2), hidden=3, normalisation=normalisation, classes=2).double()
+    module = convolutional_network(
+        (2, 4, 4), (3, 2), hidden=3, normalisation=normalisation, classes=2
+    ).double()
     return NetworkPosterior(module, inputs, torch.arange(5) % 2, **settings)
 
 
 @pytest.mark.parametrize("normalisation", [None, "group"])
-def test_the_mean_over_all_minibatches_of_convolutions_is_the_gradient(normalisation, generator):
-    """Many chains of convolutions at once, and each example by itself: what normalisation by the batch would break."""
+def test_the_mean_over_all_minibatches_of_convolutions_is_the_gradient(
+    normalisation, generator
+):
+    """Many chains of convolutions at once, and each example by itself: what
+    normalisation by the batch would break.
+    """
     posterior = convolutional(generator, normalisation, batch_size=3)
     position = start(posterior, generator, 1).expand(10, -1).contiguous()
     mean = posterior.gradient_given(position, enumerated(5, 3, False)).mean(0)
-    torch.testing.assert_close(mean, posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        mean, posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
 
 
 def test_normalisation_by_the_batch_is_refused_while_it_mixes_examples(generator):
     with pytest.raises(
-        ValueError, match=r"module has batch normalisation in \['2', '6'\], .* there is no posterior. Normalise by nn.GroupNorm"
+        ValueError,
+        match=(
+            r"module has batch normalisation in \['2', '6'\], .* there is no "
+            r"posterior. Normalise by nn.GroupNorm"
+        ),
     ):
         convolutional(generator, "batch")
     inputs, targets = torch.randn(5, 32, generator=generator), torch.arange(5) % 2
-    module = convolutional_network((2, 4, 4), (3, 2), normalisation="batch", classes=2).eval()
+    module = convolutional_network(
+        (2, 4, 4), (3, 2), normalisation="batch", classes=2
+    ).eval()
     posterior = NetworkPosterior(module, inputs, targets)
     position = posterior.initial_position(1, generator)
-    torch.testing.assert_close(posterior.predict(position, inputs)[:, 1:2], posterior.predict(position, inputs[1:2]))
-    module[2].running_mean = module[2].running_var = None  # without fixed statistics, evaluation mixes too
+    torch.testing.assert_close(
+        posterior.predict(position, inputs)[:, 1:2],
+        posterior.predict(position, inputs[1:2]),
+    )
+    # without fixed statistics, evaluation mixes too
+    module[2].running_mean = module[2].running_var = None
     with pytest.raises(ValueError, match=r"batch normalisation in \['2'\]"):
         NetworkPosterior(module, inputs, targets)
 
@@ -331,7 +515,13 @@ def test_predictions_for_many_inputs_are_those_one_by_one(generator):
     position = start(posterior, generator, 2)
     together = posterior.predict(position, inputs)
     assert together.shape == (2, 2_003, 2)
-    apart = torch.stack([posterior.predict(position, inputs[i : i + 1])[:, 0] for i in (0, 999, 1000, 2_002)], 1)
+    apart = torch.stack(
+        [
+            posterior.predict(position, inputs[i : i + 1])[:, 0]
+            for i in (0, 999, 1000, 2_002)
+        ],
+        1,
+    )
     torch.testing.assert_close(together[:, [0, 999, 1000, 2_002]], apart)
     torch.testing.assert_close(posterior.log_predict(position, inputs), together.log())
 
@@ -339,21 +529,29 @@ def test_predictions_for_many_inputs_are_those_one_by_one(generator):
 def test_a_network_posterior_leaves_its_module_alone(generator):
     module = nn.Linear(3, 2).double()
     before = [parameter.clone() for parameter in module.parameters()]
-    posterior = NetworkPosterior(module, torch.ones(4, 3, dtype=DOUBLE), torch.arange(4) % 2)
+    posterior = NetworkPosterior(
+        module, torch.ones(4, 3, dtype=DOUBLE), torch.arange(4) % 2
+    )
     posterior.gradient(start(posterior, generator))
     for parameter, old in zip(module.parameters(), before, strict=True):
         assert torch.equal(parameter, old) and parameter.grad is None and old.any()
 
 
 def test_what_a_module_happens_to_hold_makes_no_other_posterior(generator):
-    """A script that is run again makes its network anew, and its checkpoint is still its own."""
+    """A script that is run again makes its network anew, and its checkpoint is still
+    its own.
+    """
     one, other = (network(torch.Generator().manual_seed(1)) for _ in range(2))
     assert fingerprint(one) == fingerprint(other)
-    assert fingerprint(one) != fingerprint(network(torch.Generator().manual_seed(1), prior_variance=2.0))
+    assert fingerprint(one) != fingerprint(
+        network(torch.Generator().manual_seed(1), prior_variance=2.0)
+    )
 
 
 def test_initial_positions_have_the_scale_of_the_fan_in(generator):
-    posterior = NetworkPosterior(nn.Linear(100, 3), torch.zeros(2, 100), torch.tensor([0, 1]))
+    posterior = NetworkPosterior(
+        nn.Linear(100, 3), torch.zeros(2, 100), torch.tensor([0, 1])
+    )
     position = posterior.initial_position(2_000, generator, scale=2.0)
     weights, biases = position[:, :300], position[:, 300:]
     assert torch.equal(biases, torch.zeros(2_000, 3))
@@ -369,33 +567,67 @@ def variance_of(precisions):
 
 
 def test_given_precisions_make_the_posterior_that_would_be_made_with_them(generator):
-    changed, new = network(generator).given(PRECISIONS), network(torch.Generator().manual_seed(0), prior_variance=variance_of(PRECISIONS))
+    changed, new = (
+        network(generator).given(PRECISIONS),
+        network(
+            torch.Generator().manual_seed(0), prior_variance=variance_of(PRECISIONS)
+        ),
+    )
     position = start(new, generator)
     assert torch.equal(changed.gradient(position), new.gradient(position))
     assert torch.equal(changed.energy(position), new.energy(position))
     assert torch.equal(changed.grad_log_prior(position), new.grad_log_prior(position))
     assert changed.prior_precision == changed.hyperparameters == PRECISIONS
     likelihood = new.log_likelihood(position, *(x[None] for x in new.data)).sum(-1)
-    torch.testing.assert_close(changed.log_prior(position), -new.energy(position) - likelihood)
+    torch.testing.assert_close(
+        changed.log_prior(position), -new.energy(position) - likelihood
+    )
 
 
 def test_precisions_go_by_their_names_in_whatever_order_they_are_given(generator):
-    posterior = NetworkPosterior(torch.nn.Linear(2, 3), torch.randn(5, 2, generator=generator), torch.arange(5) % 3)
+    posterior = NetworkPosterior(
+        torch.nn.Linear(2, 3),
+        torch.randn(5, 2, generator=generator),
+        torch.arange(5) % 3,
+    )
     position = torch.randn(2, posterior.dim, generator=generator)
-    expected = -0.5 * (9 * position[:, :6].square().sum(-1) + 4 * position[:, 6:].square().sum(-1))
+    expected = -0.5 * (
+        9 * position[:, :6].square().sum(-1) + 4 * position[:, 6:].square().sum(-1)
+    )
     for precisions in ({"weight": 9.0, "bias": 4.0}, {"bias": 4.0, "weight": 9.0}):
-        torch.testing.assert_close(posterior.given(precisions).log_prior(position), expected)
+        torch.testing.assert_close(
+            posterior.given(precisions).log_prior(position), expected
+        )
 
 
 def test_given_precisions_leave_the_posterior_as_it_was(generator):
-    posterior = network(generator, prior_variance=2.0, batch_size=3, minibatches=Passes(), hyperprior=(2.0, 3.0))
+    posterior = network(
+        generator,
+        prior_variance=2.0,
+        batch_size=3,
+        minibatches=Passes(),
+        hyperprior=(2.0, 3.0),
+    )
     position = start(posterior, generator)
-    before = posterior.energy(position), posterior.gradient(position), dict(posterior.prior_precision), posterior.prior.value
-    changed = posterior.given({name: torch.rand(3, generator=generator) + 0.5 for name in PRECISIONS})
+    before = (
+        posterior.energy(position),
+        posterior.gradient(position),
+        dict(posterior.prior_precision),
+        posterior.prior.value,
+    )
+    changed = posterior.given(
+        {name: torch.rand(3, generator=generator) + 0.5 for name in PRECISIONS}
+    )
     assert not torch.equal(changed.energy(position), before[0])
-    assert torch.equal(posterior.energy(position), before[0]) and torch.equal(posterior.gradient(position), before[1])
+    assert torch.equal(posterior.energy(position), before[0]) and torch.equal(
+        posterior.gradient(position), before[1]
+    )
     assert posterior.prior_precision == before[2] and posterior.prior.value == before[3]
-    assert changed.batch_size == 3 and changed.minibatches == Passes() and changed.hyperprior == (2.0, 3.0)
+    assert (
+        changed.batch_size == 3
+        and changed.minibatches == Passes()
+        and changed.hyperprior == (2.0, 3.0)
+    )
     assert changed.data is posterior.data and changed.module is posterior.module
 
 
@@ -403,15 +635,26 @@ def test_given_precisions_leave_the_posterior_as_it_was(generator):
 def test_every_chain_may_have_precisions_of_its_own(batch_size, generator):
     posterior = network(generator, batch_size=batch_size)
     position = start(posterior, generator)
-    values = {name: torch.rand(3, generator=generator, dtype=DOUBLE) * 4 + 0.1 for name in PRECISIONS}
+    values = {
+        name: torch.rand(3, generator=generator, dtype=DOUBLE) * 4 + 0.1
+        for name in PRECISIONS
+    }
     values["2.bias"] = 1.5  # a number is that of all chains
     many = posterior.given(values)
     (indices,) = many.draw_noise(position, generator, step=2)
     energy, gradient = many.energy(position), many.gradient_given(position, indices)
     both = many.energy_and_gradient(position)
     for chain in range(3):
-        one = posterior.given({name: float(value[chain]) if isinstance(value, torch.Tensor) else value for name, value in values.items()})
-        place, few = position[chain : chain + 1], None if indices is None else indices[chain : chain + 1]
+        one = posterior.given(
+            {
+                name: float(value[chain]) if isinstance(value, torch.Tensor) else value
+                for name, value in values.items()
+            }
+        )
+        place, few = (
+            position[chain : chain + 1],
+            None if indices is None else indices[chain : chain + 1],
+        )
         torch.testing.assert_close(energy[chain], one.energy(place)[0])
         torch.testing.assert_close(gradient[chain], one.gradient_given(place, few)[0])
         torch.testing.assert_close(both[0][chain], one.energy(place)[0])
@@ -436,7 +679,10 @@ def test_every_chain_may_have_precisions_of_its_own(batch_size, generator):
     ids=["missing", "zero", "negative", "infinite", "not a number", "too many"],
 )
 def test_bad_precisions_are_refused(precisions, generator):
-    with pytest.raises(ValueError, match=r"prior_precision must hold a positive number for each of \['0.weight'"):
+    with pytest.raises(
+        ValueError,
+        match=r"prior_precision must hold a positive number for each of \['0.weight'",
+    ):
         network(generator).given(precisions)
 
 
@@ -444,39 +690,105 @@ def test_bad_precisions_are_refused(precisions, generator):
 
 
 def simple(**settings):
-    return Posterior(lambda p: -0.5 * p.pow(2).sum(-1), lambda p, x: -0.5 * (x - p) ** 2, (torch.arange(4.0),), 1, **settings)
+    return Posterior(
+        lambda p: -0.5 * p.pow(2).sum(-1),
+        lambda p, x: -0.5 * (x - p) ** 2,
+        (torch.arange(4.0),),
+        1,
+        **settings,
+    )
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: simple(batch_size=5), "batch_size is 5, but there are only 4 examples: take a smaller batch"),
-        (lambda: simple(batch_size=5, minibatches=Held(2, Passes())), "batch_size is 5, but there are only 4 examples"),
-        (lambda: simple(batch_size=0), "batch_size must be a whole number of at least 1, but it is 0"),
-        (lambda: simple(batch_size=2.0), "batch_size must be a whole number"),
-        (lambda: Posterior(None, None, (torch.zeros(3), torch.zeros(4)), 1), r"same number of examples on their first axis, not \[3, 4\]"),
-        (lambda: Posterior(None, None, (), 1), "data must be tensors"),
-        (lambda: LinearRegression(torch.zeros(3, 2), torch.zeros(4)), r"inputs must be \(examples, features\) and targets"),
-        (lambda: LinearRegression(torch.zeros(3, 2), torch.zeros(3), noise_variance=-1.0), "noise_variance must be positive, but it is -1"),
-        (lambda: LogisticRegression(torch.zeros(3, 2), torch.tensor([0.0, 1.0, 2.0])), "targets must be zeros and ones"),
-        (lambda: LogisticRegression(torch.zeros(3, 2), torch.zeros(3, dtype=DOUBLE)), "of the inputs' dtype torch.float32"),
-        (lambda: LogisticRegression(torch.zeros(3, 2), torch.zeros(3), prior_variance=0.0), "it is a variance, not a standard deviation"),
-        (lambda: NetworkPosterior(nn.ReLU(), torch.zeros(3, 2), torch.zeros(3).long()), "module has no parameters"),
-        (lambda: NetworkPosterior(nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3)), "targets must be class numbers, int64"),
         (
-            lambda: NetworkPosterior(nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3).long(), 0.0),
+            lambda: simple(batch_size=5),
+            "batch_size is 5, but there are only 4 examples: take a smaller batch",
+        ),
+        (
+            lambda: simple(batch_size=5, minibatches=Held(2, Passes())),
+            "batch_size is 5, but there are only 4 examples",
+        ),
+        (
+            lambda: simple(batch_size=0),
+            "batch_size must be a whole number of at least 1, but it is 0",
+        ),
+        (lambda: simple(batch_size=2.0), "batch_size must be a whole number"),
+        (
+            lambda: Posterior(None, None, (torch.zeros(3), torch.zeros(4)), 1),
+            r"same number of examples on their first axis, not \[3, 4\]",
+        ),
+        (lambda: Posterior(None, None, (), 1), "data must be tensors"),
+        (
+            lambda: LinearRegression(torch.zeros(3, 2), torch.zeros(4)),
+            r"inputs must be \(examples, features\) and targets",
+        ),
+        (
+            lambda: LinearRegression(
+                torch.zeros(3, 2), torch.zeros(3), noise_variance=-1.0
+            ),
+            "noise_variance must be positive, but it is -1",
+        ),
+        (
+            lambda: LogisticRegression(
+                torch.zeros(3, 2), torch.tensor([0.0, 1.0, 2.0])
+            ),
+            "targets must be zeros and ones",
+        ),
+        (
+            lambda: LogisticRegression(torch.zeros(3, 2), torch.zeros(3, dtype=DOUBLE)),
+            "of the inputs' dtype torch.float32",
+        ),
+        (
+            lambda: LogisticRegression(
+                torch.zeros(3, 2), torch.zeros(3), prior_variance=0.0
+            ),
+            "it is a variance, not a standard deviation",
+        ),
+        (
+            lambda: NetworkPosterior(
+                nn.ReLU(), torch.zeros(3, 2), torch.zeros(3).long()
+            ),
+            "module has no parameters",
+        ),
+        (
+            lambda: NetworkPosterior(
+                nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3)
+            ),
+            "targets must be class numbers, int64",
+        ),
+        (
+            lambda: NetworkPosterior(
+                nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3).long(), 0.0
+            ),
             "prior_variance must be a positive number",
         ),
         (
-            lambda: NetworkPosterior(nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3).long(), {"weight": 1.0}),
+            lambda: NetworkPosterior(
+                nn.Linear(2, 2),
+                torch.zeros(3, 2),
+                torch.zeros(3).long(),
+                {"weight": 1.0},
+            ),
             r"one for each of \['weight', 'bias'\]",
         ),
         (
-            lambda: NetworkPosterior(nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3).long(), hyperprior=(0.0, 1.0)),
+            lambda: NetworkPosterior(
+                nn.Linear(2, 2),
+                torch.zeros(3, 2),
+                torch.zeros(3).long(),
+                hyperprior=(0.0, 1.0),
+            ),
             "hyperprior's shape must be a positive number, but it is 0.0",
         ),
         (
-            lambda: NetworkPosterior(nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3).long(), hyperprior=(1.0, 0.0)),
+            lambda: NetworkPosterior(
+                nn.Linear(2, 2),
+                torch.zeros(3, 2),
+                torch.zeros(3).long(),
+                hyperprior=(1.0, 0.0),
+            ),
             "hyperprior's rate must be a positive number, but it is 0.0",
         ),
     ],
@@ -492,19 +804,36 @@ def test_a_batch_may_be_larger_than_the_data_only_with_replacement(generator):
 
 
 def test_a_likelihood_of_the_wrong_shape_is_refused():
-    posterior = Posterior(lambda p: p.sum(-1), lambda p, x: (x - p).sum(-1), (torch.zeros(4),), 1)
-    with pytest.raises(ValueError, match=r"one value per chain and example, \(2, 4\), but it returned \(2,\)"):
+    posterior = Posterior(
+        lambda p: p.sum(-1), lambda p, x: (x - p).sum(-1), (torch.zeros(4),), 1
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"one value per chain and example, \(2, 4\), but it returned \(2,\)",
+    ):
         posterior.gradient(torch.zeros(2, 1))
 
 
-CALLED_BY_HAND = {"stochastic_gradient": "gradient_given", "gradient_and_noise_variance": "gradient_and_variance_given"}
+CALLED_BY_HAND = {
+    "stochastic_gradient": "gradient_given",
+    "gradient_and_noise_variance": "gradient_and_variance_given",
+}
 
 
-@pytest.mark.parametrize(("name", "instead"), CALLED_BY_HAND.items(), ids=list(CALLED_BY_HAND))
-def test_a_class_that_writes_what_kernels_do_not_call_is_refused_when_it_is_made(name, instead):
-    """Its noise would be lost in silence, whether the method is its own or that of another parent."""
-    message = rf"Noisy defines {name}, which kernels do not call: write draw_noise\(position, generator, step, num_steps\) and {instead}"
-    method = lambda self, position, generator, *_: position  # noqa: E731
+@pytest.mark.parametrize(
+    ("name", "instead"), CALLED_BY_HAND.items(), ids=list(CALLED_BY_HAND)
+)
+def test_a_class_that_writes_what_kernels_do_not_call_is_refused_when_it_is_made(
+    name, instead
+):
+    """Its noise would be lost in silence, whether the method is its own or that of
+    another parent.
+    """
+    message = (
+        rf"Noisy defines {name}, which kernels do not call: write "
+        rf"draw_noise\(position, generator, step, num_steps\) and {instead}"
+    )
+    method = lambda self, position, generator, *_: position
     with pytest.raises(TypeError, match=message):
         type("Noisy", (LogisticRegression,), {name: method})
     with pytest.raises(TypeError, match=message):
@@ -517,21 +846,36 @@ def test_a_class_that_writes_what_kernels_do_not_call_is_refused_when_it_is_made
 def test_a_held_minibatch_is_an_energy_with_its_gradient(data, generator):
     posterior = LogisticRegression(*data, batch_size=4)
     position = torch.randn(3, 3, generator=generator, dtype=DOUBLE)
-    first, second = (posterior.draw_noise(position, generator, step)[0] for step in (0, 1))
+    first, second = (
+        posterior.draw_noise(position, generator, step)[0] for step in (0, 1)
+    )
     held = HeldMinibatch(posterior, first)
-    torch.testing.assert_close(held.gradient(position), differentiate(held.energy, position)[1])
-    assert torch.equal(held.gradient(position), held.stochastic_gradient(position, generator))  # every time the same
-    assert torch.equal(held.gradient(position), posterior.gradient_given(position, first))
+    torch.testing.assert_close(
+        held.gradient(position), differentiate(held.energy, position)[1]
+    )
+    # every time the same
+    assert torch.equal(
+        held.gradient(position), held.stochastic_gradient(position, generator)
+    )
+    assert torch.equal(
+        held.gradient(position), posterior.gradient_given(position, first)
+    )
     assert torch.equal(held.energy(position), posterior.energy_given(position, first))
-    assert not torch.equal(held.gradient(position), HeldMinibatch(posterior, second).gradient(position))
+    assert not torch.equal(
+        held.gradient(position), HeldMinibatch(posterior, second).gradient(position)
+    )
 
 
 def test_the_mean_over_held_minibatches_is_the_posterior(data, generator):
     posterior = LogisticRegression(*data, batch_size=2)
     position = torch.randn(1, 3, generator=generator, dtype=DOUBLE)
     seen = [HeldMinibatch(posterior, pair[None]) for pair in enumerated(7, 2, False)]
-    torch.testing.assert_close(sum(held.energy(position) for held in seen) / 21, posterior.energy(position))
-    torch.testing.assert_close(sum(held.gradient(position) for held in seen) / 21, posterior.gradient(position))
+    torch.testing.assert_close(
+        sum(held.energy(position) for held in seen) / 21, posterior.energy(position)
+    )
+    torch.testing.assert_close(
+        sum(held.gradient(position) for held in seen) / 21, posterior.gradient(position)
+    )
 
 
 def test_the_minibatches_that_are_held_are_each_chains_own(data):
@@ -540,12 +884,19 @@ def test_the_minibatches_that_are_held_are_each_chains_own(data):
     together = HeldMinibatch(posterior, indices)
     for chain in range(2):
         alone = HeldMinibatch(posterior, indices[chain : chain + 1])
-        torch.testing.assert_close(together.energy(position)[chain], alone.energy(position[:1])[0])
-        torch.testing.assert_close(together.gradient(position)[chain], alone.gradient(position[:1])[0])
+        torch.testing.assert_close(
+            together.energy(position)[chain], alone.energy(position[:1])[0]
+        )
+        torch.testing.assert_close(
+            together.gradient(position)[chain], alone.gradient(position[:1])[0]
+        )
     assert not torch.equal(*together.gradient(position))
 
 
 def test_a_minibatch_that_is_not_there_cannot_be_held(data, generator):
     posterior = LogisticRegression(*data)
-    with pytest.raises(ValueError, match="a posterior without a batch_size has no minibatch to hold, give it one"):
+    with pytest.raises(
+        ValueError,
+        match="a posterior without a batch_size has no minibatch to hold, give it one",
+    ):
         HeldMinibatch(posterior, *posterior.draw_noise(torch.zeros(1, 3), generator, 0))

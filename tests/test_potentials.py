@@ -1,4 +1,6 @@
-"""The potential's protocol: what a subclass writes, what follows from it, and what is refused."""
+"""The potential's protocol: what a subclass writes, what follows from it, and what is
+refused.
+"""
 
 import pytest
 import torch
@@ -27,10 +29,15 @@ class Written(Quartic):
 
 
 class Noisy(Quartic):
-    """A gradient seen through noise that depends on the step, and takes one number of the generator."""
+    """A gradient seen through noise that depends on the step, and takes one number of
+    the generator.
+    """
 
     def draw_noise(self, position, generator, step, num_steps=1):
-        return [step + torch.rand((), generator=generator) for step in range(step, step + num_steps)]
+        return [
+            step + torch.rand((), generator=generator)
+            for step in range(step, step + num_steps)
+        ]
 
     def gradient_given(self, position, noise):
         return self.gradient(position) + noise
@@ -51,7 +58,9 @@ def test_an_energy_is_enough():
     energy, gradient = target.energy_and_gradient(START)
     torch.testing.assert_close(energy, START.pow(4).sum(-1))
     torch.testing.assert_close(gradient, 4 * START**3)
-    assert target.dim is None and not energy.requires_grad and not gradient.requires_grad
+    assert (
+        target.dim is None and not energy.requires_grad and not gradient.requires_grad
+    )
     assert torch.equal(target.gradient_given(START, None), gradient)
     assert sample(HMC(0.1, 3), target, START, num_samples=3).samples.shape == (3, 3, 2)
 
@@ -72,7 +81,9 @@ def test_automatic_differentiation_leaves_no_trace():
     with torch.no_grad():
         value, gradient = differentiate(lambda x: x.pow(2).sum(-1), position)
         assert not torch.is_grad_enabled()
-    assert position.grad is None and not value.requires_grad and not gradient.requires_grad
+    assert (
+        position.grad is None and not value.requires_grad and not gradient.requires_grad
+    )
     torch.testing.assert_close(gradient, 2 * START)
 
 
@@ -80,30 +91,52 @@ def test_automatic_differentiation_leaves_no_trace():
 def test_without_noise_there_is_none_and_nothing_is_drawn(kind):
     generator = generator_of()
     before = generator.get_state()
-    assert tuple(Quartic().draw_noise(START, generator, step=5, num_steps=3)) == (None, None, None)
+    assert tuple(Quartic().draw_noise(START, generator, step=5, num_steps=3)) == (
+        None,
+        None,
+        None,
+    )
     gradient, variance = Quartic().gradient_and_variance_given(START, None, kind)
     assert torch.equal(gradient, Quartic().gradient(START)) and not variance.any()
-    assert variance.shape == {"scalar": (3, 1), "diagonal": (3, 2), "full": (3, 2, 2)}[kind]
+    assert (
+        variance.shape
+        == {"scalar": (3, 1), "diagonal": (3, 2), "full": (3, 2, 2)}[kind]
+    )
     assert torch.equal(generator.get_state(), before)
 
 
 def test_the_stochastic_gradient_follows_from_noise_and_gradient():
     target = Noisy()
     (noise,) = target.draw_noise(START, generator_of(3), step=7)
-    assert torch.equal(target.stochastic_gradient(START, generator_of(3), step=7), target.gradient(START) + noise)
+    assert torch.equal(
+        target.stochastic_gradient(START, generator_of(3), step=7),
+        target.gradient(START) + noise,
+    )
     by_hand, generator = [], generator_of(3)
     for _ in range(2):  # without a step's number a random one is taken
-        by_hand.append(target.stochastic_gradient(START, generator) - target.gradient(START))
+        by_hand.append(
+            target.stochastic_gradient(START, generator) - target.gradient(START)
+        )
     assert by_hand[0].mean() > 1e6 and (by_hand[0] - by_hand[1]).abs().min() > 1e6
     again = target.stochastic_gradient(START, generator_of(3)) - target.gradient(START)
     assert torch.equal(again, by_hand[0])
 
 
 def test_the_variance_follows_the_gradient_of_the_same_noise():
-    gradient, variance = Knowing().gradient_and_noise_variance(START, generator_of(3), "diagonal", step=7)
-    assert torch.equal(gradient, Knowing().stochastic_gradient(START, generator_of(3), step=7))
+    gradient, variance = Knowing().gradient_and_noise_variance(
+        START, generator_of(3), "diagonal", step=7
+    )
+    assert torch.equal(
+        gradient, Knowing().stochastic_gradient(START, generator_of(3), step=7)
+    )
     assert torch.equal(variance, torch.full((3, 2), 1 / 12))
-    with pytest.raises(NotImplementedError, match="Noisy does not know its gradient noise: write its gradient_and_variance_given"):
+    with pytest.raises(
+        NotImplementedError,
+        match=(
+            "Noisy does not know its gradient noise: write its "
+            "gradient_and_variance_given"
+        ),
+    ):
         Noisy().gradient_and_noise_variance(START, generator_of(3), "diagonal")
 
 
@@ -129,7 +162,9 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_number_their_gradients_from_zero(name):
-    """So that a minibatch rule sees each step once, in order; one more look may lie far beyond all of them."""
+    """So that a minibatch rule sees each step once, in order; one more look may lie far
+    beyond all of them.
+    """
     kernel, each = KERNELS[name]
     target = Listening()
     state = kernel.init(target, START, generator_of())
@@ -140,17 +175,34 @@ def test_kernels_number_their_gradients_from_zero(name):
     assert target.asked == list(range(5 * each)) and info.num_gradients == 5 * each
 
 
-BY_HAND = {"stochastic_gradient": "gradient_given", "gradient_and_noise_variance": "gradient_and_variance_given"}
+BY_HAND = {
+    "stochastic_gradient": "gradient_given",
+    "gradient_and_noise_variance": "gradient_and_variance_given",
+}
 
 
 @pytest.mark.parametrize(("name", "instead"), BY_HAND.items(), ids=list(BY_HAND))
 def test_what_kernels_do_not_call_cannot_be_written(name, instead):
-    """A class that writes it would be sampled without its noise, and nobody would know."""
-    with pytest.raises(TypeError, match=rf"^Mine defines {name}, which kernels do not call: write draw_noise\(.*\) and {instead}\("):
+    """A class that writes it would be sampled without its noise, and nobody would
+    know.
+    """
+    with pytest.raises(
+        TypeError,
+        match=(
+            rf"^Mine defines {name}, which kernels do not call: write "
+            rf"draw_noise\(.*\) and {instead}\("
+        ),
+    ):
         type("Mine", (DoubleWell,), {name: lambda self, position, generator: position})
 
 
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size():
-    with pytest.raises(ValueError, match=r"a full noise estimate of 79,510 coordinates in 2 chains takes 47\.1 GiB, more than 4 GiB: use"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"a full noise estimate of 79,510 coordinates in 2 chains takes 47\.1 "
+            r"GiB, more than 4 GiB: use"
+        ),
+    ):
         no_noise(torch.empty(2, 79_510, device="meta"), "full")
     check_fits(1, 10_000, 4)

@@ -1,4 +1,6 @@
-"""Predictions and scores, against values worked out by hand, PyTorch's losses and scipy's entropy."""
+"""Predictions and scores, against values worked out by hand, PyTorch's losses and
+scipy's entropy.
+"""
 
 import math
 
@@ -19,61 +21,102 @@ from booklib.prediction import (
     reliability_curve,
 )
 
-PROBABILITIES = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]])
+PROBABILITIES = torch.tensor(
+    [[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]]
+)
 TARGETS = torch.tensor([0, 1, 1, 2])
 
 
 @pytest.fixture
 def random(generator):
-    return torch.randn(50, 4, generator=generator).softmax(-1), torch.randint(4, (50,), generator=generator)
+    return torch.randn(50, 4, generator=generator).softmax(-1), torch.randint(
+        4, (50,), generator=generator
+    )
 
 
 def test_average_runs_over_draws_and_chains(generator):
     probabilities = torch.randn(5, 3, 7, 4, generator=generator).softmax(-1)
     average = average_predictions(probabilities)
-    torch.testing.assert_close(average, torch.stack([probabilities[t, c] for t in range(5) for c in range(3)]).mean(0))
+    torch.testing.assert_close(
+        average,
+        torch.stack([probabilities[t, c] for t in range(5) for c in range(3)]).mean(0),
+    )
     torch.testing.assert_close(average.sum(-1), torch.ones(7))
 
 
 def test_scores_by_hand():
     assert error_rate(PROBABILITIES, TARGETS) == 0.25
-    assert log_score(PROBABILITIES, TARGETS) == pytest.approx(-(math.log(0.7) + math.log(0.3) + math.log(0.5)) / 4)
-    brier = (0.3**2 + 0.2**2 + 0.1**2) + (0.1**2 + 0.7**2 + 0.6**2) + (0.25**2 + 0.5**2 + 0.25**2) + 0
+    assert log_score(PROBABILITIES, TARGETS) == pytest.approx(
+        -(math.log(0.7) + math.log(0.3) + math.log(0.5)) / 4
+    )
+    brier = (
+        (0.3**2 + 0.2**2 + 0.1**2)
+        + (0.1**2 + 0.7**2 + 0.6**2)
+        + (0.25**2 + 0.5**2 + 0.25**2)
+        + 0
+    )
     assert brier_score(PROBABILITIES, TARGETS) == pytest.approx(brier / 4)
 
 
 def test_scores_are_those_of_pytorch(random):
     probabilities, targets = random
-    assert log_score(*random) == pytest.approx(float(functional.nll_loss(probabilities.log(), targets)), rel=1e-6)
-    squares = functional.mse_loss(probabilities, functional.one_hot(targets, 4).float(), reduction="sum") / 50
+    assert log_score(*random) == pytest.approx(
+        float(functional.nll_loss(probabilities.log(), targets)), rel=1e-6
+    )
+    squares = (
+        functional.mse_loss(
+            probabilities, functional.one_hot(targets, 4).float(), reduction="sum"
+        )
+        / 50
+    )
     assert brier_score(*random) == pytest.approx(float(squares), rel=1e-6)
 
 
 def test_the_best_and_the_worst_prediction():
     certain = torch.eye(3)
     right, wrong = torch.arange(3), torch.tensor([1, 2, 0])
-    assert error_rate(certain, right) == log_score(certain, right) == brier_score(certain, right) == 0
+    assert (
+        error_rate(certain, right)
+        == log_score(certain, right)
+        == brier_score(certain, right)
+        == 0
+    )
     assert error_rate(certain, wrong) == 1 and brier_score(certain, wrong) == 2
-    assert log_score(certain, wrong) == pytest.approx(-math.log(torch.finfo(torch.float32).tiny))  # finite, as zero is a rounded number
+    # finite, as zero is a rounded number
+    assert log_score(certain, wrong) == pytest.approx(
+        -math.log(torch.finfo(torch.float32).tiny)
+    )
 
 
 def test_the_truth_has_the_best_expected_score(generator):
-    """Both scores are proper: no other prediction does better on average under the truth."""
+    """Both scores are proper: no other prediction does better on average under the
+    truth.
+    """
     truth = torch.tensor([0.5, 0.3, 0.2])
     for score in (log_score, brier_score):
-        expected = lambda p, score=score: sum(q * score(p[None], torch.tensor([k])) for k, q in enumerate(truth.tolist()))  # noqa: E731
+        expected = lambda p, score=score: sum(
+            q * score(p[None], torch.tensor([k])) for k, q in enumerate(truth.tolist())
+        )
         others = torch.randn(20, 3, generator=generator).softmax(-1)
         assert all(expected(other) > expected(truth) for other in others)
 
 
 def test_reliability_by_hand():
-    """Confidences 0.7, 0.6, 0.5 and 1.0, of which the second is wrong, in bins of width ¼."""
+    """Confidences 0.7, 0.6, 0.5 and 1.0, of which the second is wrong, in bins of width
+    ¼.
+    """
     confidence, accuracy, count = reliability_curve(PROBABILITIES, TARGETS, num_bins=4)
     assert count.tolist() == [0, 0, 3, 1]
-    torch.testing.assert_close(confidence[2:], torch.tensor([0.6, 1.0], dtype=torch.float64), rtol=1e-6, atol=0)
-    torch.testing.assert_close(accuracy[2:], torch.tensor([2 / 3, 1.0], dtype=torch.float64))
+    torch.testing.assert_close(
+        confidence[2:], torch.tensor([0.6, 1.0], dtype=torch.float64), rtol=1e-6, atol=0
+    )
+    torch.testing.assert_close(
+        accuracy[2:], torch.tensor([2 / 3, 1.0], dtype=torch.float64)
+    )
     assert confidence[:2].isnan().all() and accuracy[:2].isnan().all()
-    assert expected_calibration_error(PROBABILITIES, TARGETS, num_bins=4) == pytest.approx(3 / 4 * (2 / 3 - 0.6), rel=1e-6)
+    assert expected_calibration_error(
+        PROBABILITIES, TARGETS, num_bins=4
+    ) == pytest.approx(3 / 4 * (2 / 3 - 0.6), rel=1e-6)
 
 
 def test_calibration_error_is_the_sum_over_bins(random):
@@ -82,24 +125,42 @@ def test_calibration_error_is_the_sum_over_bins(random):
     for low in torch.arange(10) / 10:
         inside = (confidence >= low) & (confidence < low + 0.1)
         if inside.any():
-            total += float(inside.double().mean() * abs((predicted == random[1])[inside].double().mean() - confidence[inside].mean()))
+            total += float(
+                inside.double().mean()
+                * abs(
+                    (predicted == random[1])[inside].double().mean()
+                    - confidence[inside].mean()
+                )
+            )
     assert expected_calibration_error(*random) == pytest.approx(total, rel=1e-9)
     assert [len(x) for x in reliability_curve(*random)] == [10, 10, 10]
 
 
 def test_too_little_confidence_does_not_make_up_for_too_much():
     """One is right at a confidence of 0.6, and one wrong at 0.9: (0.4 + 0.9)/2."""
-    error = expected_calibration_error(torch.tensor([[0.6, 0.4], [0.9, 0.1]]), torch.tensor([0, 1]))
+    error = expected_calibration_error(
+        torch.tensor([[0.6, 0.4], [0.9, 0.1]]), torch.tensor([0, 1])
+    )
     assert error == pytest.approx(0.65)
 
 
 def test_entropy_is_that_of_scipy(random):
-    torch.testing.assert_close(predictive_entropy(random[0]), torch.from_numpy(scipy.stats.entropy(random[0], axis=-1)), check_dtype=False)
-    assert predictive_entropy(torch.full((2, 3, 4), 0.25)).tolist() == [[pytest.approx(math.log(4))] * 3] * 2
+    torch.testing.assert_close(
+        predictive_entropy(random[0]),
+        torch.from_numpy(scipy.stats.entropy(random[0], axis=-1)),
+        check_dtype=False,
+    )
+    assert (
+        predictive_entropy(torch.full((2, 3, 4), 0.25)).tolist()
+        == [[pytest.approx(math.log(4))] * 3] * 2
+    )
     assert predictive_entropy(torch.tensor([0.0, 1.0])) == 0
 
 
-@pytest.mark.parametrize("score", [error_rate, log_score, brier_score, reliability_curve, expected_calibration_error])
+@pytest.mark.parametrize(
+    "score",
+    [error_rate, log_score, brier_score, reliability_curve, expected_calibration_error],
+)
 @pytest.mark.parametrize(
     ("shape", "number", "message"),
     [
@@ -109,32 +170,87 @@ def test_entropy_is_that_of_scipy(random):
     ],
 )
 def test_wrong_shapes_are_refused(score, shape, number, message):
-    with pytest.raises(ValueError, match=r"probabilities must be \(n, classes\) and targets \(n,\).*" + message):
+    with pytest.raises(
+        ValueError,
+        match=r"probabilities must be \(n, classes\) and targets \(n,\).*" + message,
+    ):
         score(torch.ones(shape) / 3, torch.zeros(number, dtype=torch.int64))
 
 
-LOGITS = torch.tensor([[2.0, -1.0, 0.5], [0.1, 3.0, -0.4], [0.0, 1.0, 1.0], [2.0, 2.0, -3.0]])
+LOGITS = torch.tensor(
+    [[2.0, -1.0, 0.5], [0.1, 3.0, -0.4], [0.0, 1.0, 1.0], [2.0, 2.0, -3.0]]
+)
 
 
 @pytest.mark.parametrize(
-    "score", [error_rate, log_score, brier_score, reliability_curve, expected_calibration_error, lambda p, y: rejection_curve(p, y, [0.0])]
+    "score",
+    [
+        error_rate,
+        log_score,
+        brier_score,
+        reliability_curve,
+        expected_calibration_error,
+        lambda p, y: rejection_curve(p, y, [0.0]),
+    ],
 )
 @pytest.mark.parametrize(
     ("probabilities", "targets", "message"),
     [
-        (PROBABILITIES.tolist(), TARGETS, "probabilities must be a floating-point tensor, but it is a list"),
-        (PROBABILITIES.numpy(), TARGETS, "probabilities must be a floating-point tensor, but it is a ndarray"),
-        (PROBABILITIES, TARGETS.numpy(), "targets must be a tensor, but it is a ndarray"),
+        (
+            PROBABILITIES.tolist(),
+            TARGETS,
+            "probabilities must be a floating-point tensor, but it is a list",
+        ),
+        (
+            PROBABILITIES.numpy(),
+            TARGETS,
+            "probabilities must be a floating-point tensor, but it is a ndarray",
+        ),
+        (
+            PROBABILITIES,
+            TARGETS.numpy(),
+            "targets must be a tensor, but it is a ndarray",
+        ),
         (PROBABILITIES * math.nan, TARGETS, "probabilities must be finite"),
         (PROBABILITIES[:0], TARGETS[:0], r"probabilities \(0, 3\) is empty"),
-        (LOGITS, TARGETS, "probabilities must be at least 0 with sum 1 over classes, but go down to -3 .* give no logits or logs"),
+        (
+            LOGITS,
+            TARGETS,
+            "probabilities must be at least 0 with sum 1 over classes, but go down to "
+            "-3 .* give no logits or logs",
+        ),
         (LOGITS.log_softmax(-1), TARGETS, "give no logits or logs"),
         (LOGITS.abs(), TARGETS, "give no logits or logs"),
-        (PROBABILITIES, TARGETS + 1, "targets must be class numbers from 0 to 2, but they go from 1 to 3 as torch.int64"),
-        (PROBABILITIES, TARGETS - 100, "targets must be class numbers from 0 to 2, but they go from -100 to -98"),
-        (PROBABILITIES, TARGETS.float(), "targets must be class numbers from 0 to 2, .* as torch.float32"),
+        (
+            PROBABILITIES,
+            TARGETS + 1,
+            "targets must be class numbers from 0 to 2, but they go from 1 to 3 as "
+            "torch.int64",
+        ),
+        (
+            PROBABILITIES,
+            TARGETS - 100,
+            "targets must be class numbers from 0 to 2, but they go from -100 to -98",
+        ),
+        (
+            PROBABILITIES,
+            TARGETS.float(),
+            "targets must be class numbers from 0 to 2, .* as torch.float32",
+        ),
     ],
-    ids=["list", "NumPy", "NumPy targets", "NaN", "empty", "logits", "logarithms", "sums", "large", "negative", "float targets"],
+    ids=[
+        "list",
+        "NumPy",
+        "NumPy targets",
+        "NaN",
+        "empty",
+        "logits",
+        "logarithms",
+        "sums",
+        "large",
+        "negative",
+        "float targets",
+    ],
 )
 def test_what_is_no_prediction_is_refused(score, probabilities, targets, message):
     with pytest.raises(ValueError, match=message):
@@ -143,24 +259,60 @@ def test_what_is_no_prediction_is_refused(score, probabilities, targets, message
 
 def test_class_numbers_may_be_of_any_whole_type():
     for score in (error_rate, log_score, brier_score):
-        assert score(PROBABILITIES, TARGETS.to(torch.uint8)) == score(PROBABILITIES, TARGETS)
+        assert score(PROBABILITIES, TARGETS.to(torch.uint8)) == score(
+            PROBABILITIES, TARGETS
+        )
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: average_predictions(PROBABILITIES), r"\(num_samples, chains, n, classes\), but it is \(4, 3\) of torch.float32"),
-        (lambda: average_predictions(PROBABILITIES.expand(5, 4, 3)), r"\(num_samples, chains, n, classes\), but it is \(5, 4, 3\)"),
-        (lambda: average_predictions(LOGITS.expand(5, 2, 4, 3)), "give no logits or logs"),
+        (
+            lambda: average_predictions(PROBABILITIES),
+            r"\(num_samples, chains, n, classes\), but it is \(4, 3\) of torch.float32",
+        ),
+        (
+            lambda: average_predictions(PROBABILITIES.expand(5, 4, 3)),
+            r"\(num_samples, chains, n, classes\), but it is \(5, 4, 3\)",
+        ),
+        (
+            lambda: average_predictions(LOGITS.expand(5, 2, 4, 3)),
+            "give no logits or logs",
+        ),
         (lambda: predictive_entropy(LOGITS), "give no logits or logs"),
-        (lambda: predictive_entropy(torch.tensor(1.0)), r"probabilities must be a floating-point tensor \(..., classes\), but it is \(\)"),
-        (lambda: reliability_curve(PROBABILITIES, TARGETS, 0), "num_bins must be a whole number of at least 1, but it is 0"),
-        (lambda: area_under_roc(torch.ones(2, 3), torch.ones(2)), r"inside must be a floating-point tensor \(n,\), but it is \(2, 3\)"),
-        (lambda: area_under_roc(torch.ones(2), torch.tensor([1.0, math.nan])), r"outside must be finite, but it is nan at \(1,\)"),
-        (lambda: area_under_roc(torch.ones(0), torch.ones(2)), r"inside \(0,\) is empty"),
-        (lambda: rejection_curve(PROBABILITIES, TARGETS, 0.5), r"shares must be of type Sequence, such as \[0.0, 0.5\], but it is 0.5"),
-        (lambda: rejection_curve(PROBABILITIES, TARGETS, [1.5]), r"shares must be numbers of at least 0 and less than 1, .* \[1.5\]"),
-        (lambda: rejection_curve(PROBABILITIES, TARGETS, [-0.5]), "shares must be numbers of at least 0 and less than 1"),
+        (
+            lambda: predictive_entropy(torch.tensor(1.0)),
+            r"probabilities must be a floating-point tensor \(..., classes\), but it "
+            r"is \(\)",
+        ),
+        (
+            lambda: reliability_curve(PROBABILITIES, TARGETS, 0),
+            "num_bins must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            lambda: area_under_roc(torch.ones(2, 3), torch.ones(2)),
+            r"inside must be a floating-point tensor \(n,\), but it is \(2, 3\)",
+        ),
+        (
+            lambda: area_under_roc(torch.ones(2), torch.tensor([1.0, math.nan])),
+            r"outside must be finite, but it is nan at \(1,\)",
+        ),
+        (
+            lambda: area_under_roc(torch.ones(0), torch.ones(2)),
+            r"inside \(0,\) is empty",
+        ),
+        (
+            lambda: rejection_curve(PROBABILITIES, TARGETS, 0.5),
+            r"shares must be of type Sequence, such as \[0.0, 0.5\], but it is 0.5",
+        ),
+        (
+            lambda: rejection_curve(PROBABILITIES, TARGETS, [1.5]),
+            r"shares must be numbers of at least 0 and less than 1, .* \[1.5\]",
+        ),
+        (
+            lambda: rejection_curve(PROBABILITIES, TARGETS, [-0.5]),
+            "shares must be numbers of at least 0 and less than 1",
+        ),
     ],
 )
 def test_bad_input_is_refused(make, message):

@@ -1,4 +1,6 @@
-"""Pyro programs as potentials: against Pyro's own density, against enumeration, against the same model without Pyro."""
+"""Pyro programs as potentials: against Pyro's own density, against enumeration, against
+the same model without Pyro.
+"""
 
 import copy
 import importlib
@@ -40,20 +42,31 @@ def double():
 @pytest.fixture
 def data(generator):
     inputs = torch.randn(7, 2, generator=generator, dtype=DOUBLE)
-    return inputs, torch.tensor([0, 1, 2, 0, 1, 2, 0]), torch.randn(7, generator=generator, dtype=DOUBLE)
+    return (
+        inputs,
+        torch.tensor([0, 1, 2, 0, 1, 2, 0]),
+        torch.randn(7, generator=generator, dtype=DOUBLE),
+    )
 
 
 def hierarchy(inputs, group, targets, n=3):
     """A regression with an intercept for each of three groups; every kind of site."""
     slope = pyro.sample("slope", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
-    mean, spread = pyro.sample("mean", dist.Normal(0.0, 5.0)), pyro.sample("spread", dist.HalfCauchy(5.0))
+    mean, spread = (
+        pyro.sample("mean", dist.Normal(0.0, 5.0)),
+        pyro.sample("spread", dist.HalfCauchy(5.0)),
+    )
     with pyro.plate("groups", 3):
         intercept = pyro.sample("intercept", dist.Normal(mean, spread))
     pyro.deterministic("highest", intercept.max())
     shares = pyro.sample("shares", dist.Dirichlet(torch.ones(2)))
     pyro.factor("soft", -(slope.sum() ** 2))
     with pyro.plate("data", len(targets), subsample_size=n) as i:
-        pyro.sample("target", dist.Normal(inputs[i] @ (slope * shares) + intercept[group[i]], 1.0), obs=targets[i])
+        pyro.sample(
+            "target",
+            dist.Normal(inputs[i] @ (slope * shares) + intercept[group[i]], 1.0),
+            obs=targets[i],
+        )
 
 
 def free_of(posterior, position):
@@ -65,57 +78,101 @@ def test_the_energy_is_that_of_pyro(data, generator):
     _, potential, _, _ = initialize_model(hierarchy, (*data, None))
     position = posterior.initial_position(4, generator)
     for chain in range(4):
-        free = {name: value[0] for name, value in free_of(posterior, position[chain : chain + 1]).items()}
-        torch.testing.assert_close(posterior.energy(position)[chain], potential(free), rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(PyroPosterior(hierarchy, *data).full().energy(position), posterior.energy(position))
+        free = {
+            name: value[0]
+            for name, value in free_of(posterior, position[chain : chain + 1]).items()
+        }
+        torch.testing.assert_close(
+            posterior.energy(position)[chain], potential(free), rtol=1e-10, atol=1e-10
+        )
+    torch.testing.assert_close(
+        PyroPosterior(hierarchy, *data).full().energy(position),
+        posterior.energy(position),
+    )
 
 
 def test_a_minibatch_is_that_of_pyro(data, generator):
-    """Pyro with the very minibatch: a plate of N that shows these examples scales them by N/n."""
+    """Pyro with the very minibatch: a plate of N that shows these examples scales them
+    by N/n.
+    """
     posterior = PyroPosterior(hierarchy, *data)
-    position, indices = posterior.initial_position(3, generator), torch.tensor([[0, 1, 2], [6, 3, 5], [1, 4, 0]])
+    position, indices = (
+        posterior.initial_position(3, generator),
+        torch.tensor([[0, 1, 2], [6, 3, 5], [1, 4, 0]]),
+    )
     values = posterior.named(position)
     for chain in range(3):
-        sites = {name: value[chain] for name, value in values.items() if name != "highest"} | {"data": indices[chain]}
-        log_density = pyro.poutine.trace(pyro.poutine.condition(hierarchy, data=sites)).get_trace(*data).log_prob_sum()
+        sites = {
+            name: value[chain] for name, value in values.items() if name != "highest"
+        } | {"data": indices[chain]}
+        log_density = (
+            pyro.poutine.trace(pyro.poutine.condition(hierarchy, data=sites))
+            .get_trace(*data)
+            .log_prob_sum()
+        )
         sticks = posterior.parameters.cut(position)["shares"][chain]
         onto = biject_to(constraints.simplex)
-        log_jacobian = values["spread"][chain].log() + onto.log_abs_det_jacobian(sticks, onto(sticks))
-        torch.testing.assert_close(posterior.energy_given(position, indices)[chain], -log_density - log_jacobian, rtol=1e-10, atol=1e-10)
+        log_jacobian = values["spread"][chain].log() + onto.log_abs_det_jacobian(
+            sticks, onto(sticks)
+        )
+        torch.testing.assert_close(
+            posterior.energy_given(position, indices)[chain],
+            -log_density - log_jacobian,
+            rtol=1e-10,
+            atol=1e-10,
+        )
 
 
 def test_the_mean_over_all_minibatches_is_the_gradient(data, generator):
     posterior = PyroPosterior(hierarchy, *data)
     assert (posterior.num_examples, posterior.batch_size) == (7, 3)
     subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
-    position = posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    position = (
+        posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    )
     gradients = posterior.gradient_given(position, subsets)
     assert gradients.std(0).max() > 0.01  # they are noisy
-    torch.testing.assert_close(gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(posterior.gradient(position[:1]), posterior.full().gradient(position[:1]))
+    torch.testing.assert_close(
+        gradients.mean(0), posterior.gradient(position[:1])[0], rtol=1e-10, atol=1e-10
+    )
+    torch.testing.assert_close(
+        posterior.gradient(position[:1]), posterior.full().gradient(position[:1])
+    )
 
 
 @pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
 def test_the_noise_estimate_is_the_covariance_on_average(kind, data, generator):
     posterior = PyroPosterior(hierarchy, *data)
     subsets = torch.tensor(list(itertools.combinations(range(7), 3)))
-    position = posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    position = (
+        posterior.initial_position(1, generator).expand(len(subsets), -1).contiguous()
+    )
     gradients, variance = posterior.gradient_and_variance_given(position, subsets, kind)
     torch.testing.assert_close(gradients, posterior.gradient_given(position, subsets))
     covariance = gradients.T.cov(correction=0)
-    expected = {"scalar": covariance.diagonal().mean()[None], "diagonal": covariance.diagonal(), "full": covariance}[kind]
+    expected = {
+        "scalar": covariance.diagonal().mean()[None],
+        "diagonal": covariance.diagonal(),
+        "full": covariance,
+    }[kind]
     torch.testing.assert_close(variance.mean(0), expected, rtol=1e-10, atol=1e-10)
 
 
-def test_chains_together_are_chains_alone_and_see_their_own_minibatches(data, generator):
+def test_chains_together_are_chains_alone_and_see_their_own_minibatches(
+    data, generator
+):
     posterior = PyroPosterior(hierarchy, *data, minibatches=Passes())
     position = posterior.initial_position(4, generator)
     (indices,) = posterior.draw_noise(position, generator, 1)
     assert torch.equal(indices, Passes().indices(7, 3, 4, generator.initial_seed(), 1))
     together = posterior.gradient_given(position, indices)
-    alone = [posterior.gradient_given(position[c : c + 1], indices[c : c + 1]) for c in range(4)]
+    alone = [
+        posterior.gradient_given(position[c : c + 1], indices[c : c + 1])
+        for c in range(4)
+    ]
     torch.testing.assert_close(together, torch.cat(alone))
-    assert torch.equal(together, posterior.gradient_given(position, indices))  # nothing in it is random
+    # nothing in it is random
+    assert torch.equal(together, posterior.gradient_given(position, indices))
 
 
 def test_names_there_and_back(data, generator):
@@ -136,18 +193,34 @@ def test_names_there_and_back(data, generator):
 
 
 def test_a_support_that_depends_on_another_site(generator):
-    """A uniform number below another: the map has to be made anew at every position, or half of the Jacobian is lost."""
+    """A uniform number below another: the map has to be made anew at every position, or
+    half of the Jacobian is lost.
+    """
 
     def program():
         high = pyro.sample("high", dist.LogNormal(0.0, 0.5))
         pyro.sample("low", dist.Uniform(0.0, high))
 
     posterior = PyroPosterior(program)
-    draws = sample(NUTS(0.8), posterior, posterior.initial_position(256, generator, 0.5), 20, warm_up=20, collect=posterior.named)
-    share = draws.samples["low"] / draws.samples["high"]  # uniform on (0, 1), and independent of the other
-    for values, expected in ((share, 1 / 2), (share.square(), 1 / 3), (draws.samples["high"].log(), 0.0)):
+    draws = sample(
+        NUTS(0.8),
+        posterior,
+        posterior.initial_position(256, generator, 0.5),
+        20,
+        warm_up=20,
+        collect=posterior.named,
+    )
+    # uniform on (0, 1), and independent of the other
+    share = draws.samples["low"] / draws.samples["high"]
+    for values, expected in (
+        (share, 1 / 2),
+        (share.square(), 1 / 3),
+        (draws.samples["high"].log(), 0.0),
+    ):
         averages = values.mean(0)
-        assert abs(float((averages.mean() - expected) / (averages.std() / 16))) < z_bound(3)
+        assert abs(
+            float((averages.mean() - expected) / (averages.std() / 16))
+        ) < z_bound(3)
 
 
 LAWS = {
@@ -159,8 +232,13 @@ LAWS = {
     "pareto": dist.Pareto(1.0, 3.0),
     "dirichlet": dist.Dirichlet(torch.ones(3, dtype=DOUBLE)),
     "correlations": dist.LKJCholesky(3, 2.0),
-    "vector": dist.MultivariateNormal(torch.zeros(2, dtype=DOUBLE), torch.eye(2, dtype=DOUBLE)),
-    "ordered": dist.TransformedDistribution(dist.Normal(0.0, 1.0).expand([3]).to_event(1), [dist.transforms.OrderedTransform()]),
+    "vector": dist.MultivariateNormal(
+        torch.zeros(2, dtype=DOUBLE), torch.eye(2, dtype=DOUBLE)
+    ),
+    "ordered": dist.TransformedDistribution(
+        dist.Normal(0.0, 1.0).expand([3]).to_event(1),
+        [dist.transforms.OrderedTransform()],
+    ),
     "truncated": dist.TruncatedPolyaGamma(torch.tensor(1.0, dtype=DOUBLE)),
 }
 
@@ -175,7 +253,12 @@ def test_laws_have_pyros_density(name, generator):
     with pyro.validation_enabled(False):
         _, potential, _, _ = initialize_model(program)
         expected = [potential({"x": x}) for x in free_of(posterior, position)["x"]]
-    torch.testing.assert_close(posterior.energy(position), torch.stack(expected).reshape(3), rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(
+        posterior.energy(position),
+        torch.stack(expected).reshape(3),
+        rtol=1e-8,
+        atol=1e-8,
+    )
 
 
 MODULE = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
@@ -183,21 +266,40 @@ MODULE = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
 
 def network(inputs, classes, n):
     """N(0, 2) on all weights of a module."""
-    laws = {name: dist.Normal(torch.zeros(value.shape), 2**0.5).to_event(value.ndim) for name, value in MODULE.named_parameters()}
+    laws = {
+        name: dist.Normal(torch.zeros(value.shape), 2**0.5).to_event(value.ndim)
+        for name, value in MODULE.named_parameters()
+    }
     weights = {name: pyro.sample(name, law) for name, law in laws.items()}
     with pyro.plate("data", len(classes), subsample_size=n) as i:
-        pyro.sample("class", dist.Categorical(logits=functional_call(MODULE, weights, (inputs[i],))), obs=classes[i])
+        pyro.sample(
+            "class",
+            dist.Categorical(logits=functional_call(MODULE, weights, (inputs[i],))),
+            obs=classes[i],
+        )
 
 
 class Network(PyroModule):
-    """The same by Pyro's own means; its weights are drawn where they are first asked for, which must not be in the plate."""
+    """The same by Pyro's own means; its weights are drawn where they are first asked
+    for, which must not be in the plate.
+    """
 
     def __init__(self):
         super().__init__()
-        self.layers = PyroModule[nn.Sequential](PyroModule[nn.Linear](3, 4), nn.Tanh(), PyroModule[nn.Linear](4, 2))
+        self.layers = PyroModule[nn.Sequential](
+            PyroModule[nn.Linear](3, 4), nn.Tanh(), PyroModule[nn.Linear](4, 2)
+        )
         for layer in (self.layers[0], self.layers[2]):
             for name, value in list(layer.named_parameters()):
-                setattr(layer, name, PyroSample(dist.Normal(0.0, 2**0.5).expand(value.shape).to_event(value.ndim)))
+                setattr(
+                    layer,
+                    name,
+                    PyroSample(
+                        dist.Normal(0.0, 2**0.5)
+                        .expand(value.shape)
+                        .to_event(value.ndim)
+                    ),
+                )
 
     def forward(self, inputs, classes, n):
         plate = pyro.plate("data", len(classes), subsample_size=n)
@@ -207,25 +309,47 @@ class Network(PyroModule):
 
 
 @pytest.mark.parametrize("n", [3, None])
-@pytest.mark.parametrize("make", [lambda: network, Network], ids=["function", "PyroModule"])
+@pytest.mark.parametrize(
+    "make", [lambda: network, Network], ids=["function", "PyroModule"]
+)
 def test_a_network_is_the_network_without_pyro(make, n, generator):
     """The same minibatches of the same seed, and so the same draws but for rounding."""
-    inputs, classes = torch.randn(9, 3, generator=generator, dtype=DOUBLE), torch.arange(9) % 2
+    inputs, classes = (
+        torch.randn(9, 3, generator=generator, dtype=DOUBLE),
+        torch.arange(9) % 2,
+    )
     own = PyroPosterior(make(), inputs, classes, n)
     plain = NetworkPosterior(MODULE, inputs, classes, prior_variance=2.0, batch_size=n)
-    assert [name.removeprefix("layers.") for name in own.shapes] == [name for name, _ in MODULE.named_parameters()]
+    assert [name.removeprefix("layers.") for name in own.shapes] == [
+        name for name, _ in MODULE.named_parameters()
+    ]
     start = plain.initial_position(4, generator)
     for kernel in (SGHMC(0.01, friction=1.0), SGLD(0.001)):
-        torch.testing.assert_close(*(sample(kernel, p, start, 20, seed=1).samples for p in (own, plain)), rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(
+            *(sample(kernel, p, start, 20, seed=1).samples for p in (own, plain)),
+            rtol=1e-8,
+            atol=1e-8,
+        )
 
 
-KERNELS = {"SGLD": SGLD(0.01), "SGHMC": SGHMC(0.05, friction=2.0), "HMC": HMC(0.1, 4), "NUTS": NUTS(0.1)}
+KERNELS = {
+    "SGLD": SGLD(0.01),
+    "SGHMC": SGHMC(0.05, friction=2.0),
+    "HMC": HMC(0.1, 4),
+    "NUTS": NUTS(0.1),
+}
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_three_lines_and_names_in_arviz(name, data, generator):
     posterior = PyroPosterior(hierarchy, *data, 3 if name.startswith("SG") else None)
-    draws = sample(KERNELS[name], posterior, posterior.initial_position(4, generator, 0.5), 10, collect=posterior.named)
+    draws = sample(
+        KERNELS[name],
+        posterior,
+        posterior.initial_position(4, generator, 0.5),
+        10,
+        collect=posterior.named,
+    )
     assert draws.to_arviz().posterior["intercept"].shape == (4, 10, 3)
 
 
@@ -233,34 +357,57 @@ def test_three_lines_and_names_in_arviz(name, data, generator):
 def test_an_energy_of_minibatches_decides_nothing(kernel, data, generator):
     posterior = PyroPosterior(hierarchy, *data)
     position = posterior.initial_position(2, generator, 0.5)
-    for run in (lambda: sample(kernel, posterior, position, 5), lambda: adapt(kernel, posterior, position, 20)):
-        with pytest.raises(ValueError, match=r"'data' shows 3 of 7 examples.*posterior.full\(\)"):
+    for run in (
+        lambda: sample(kernel, posterior, position, 5),
+        lambda: adapt(kernel, posterior, position, 20),
+    ):
+        with pytest.raises(
+            ValueError, match=r"'data' shows 3 of 7 examples.*posterior.full\(\)"
+        ):
             run()
     sample(kernel, posterior.full(), position, 2)
 
 
 def test_a_factor_in_the_plate_is_likelihood_and_scales_are_kept(generator):
-    """A mixture summed out by hand, half of its examples left out by a mask, and a scale of the program's own beside N/n."""
+    """A mixture summed out by hand, half of its examples left out by a mask, and a
+    scale of the program's own beside N/n.
+    """
     seen = torch.tensor([0.5, -1.0, 2.0, 0.0])
     kept = torch.tensor([True, True, False, True])
 
     def program(n=2):
         mean = pyro.sample("mean", dist.Normal(0.0, 1.0))
-        with pyro.plate("data", 4, subsample_size=n) as i, pyro.poutine.mask(mask=kept[i]), pyro.poutine.scale(scale=0.5):
-            both = torch.stack([dist.Normal(mean, 1.0).log_prob(seen[i]), dist.Normal(mean + 3, 1.0).log_prob(seen[i])])
+        with (
+            pyro.plate("data", 4, subsample_size=n) as i,
+            pyro.poutine.mask(mask=kept[i]),
+            pyro.poutine.scale(scale=0.5),
+        ):
+            both = torch.stack(
+                [
+                    dist.Normal(mean, 1.0).log_prob(seen[i]),
+                    dist.Normal(mean + 3, 1.0).log_prob(seen[i]),
+                ]
+            )
             pyro.factor("either", both.logsumexp(0))
 
     posterior, position = PyroPosterior(program), torch.tensor([[0.3], [-1.2]])
     both = [dist.Normal(position + shift, 1.0).log_prob(seen) for shift in (0, 3)]
     likelihood = 0.5 * torch.where(kept, torch.logaddexp(*both), 0.0)
     prior = dist.Normal(0.0, 1.0).log_prob(position[:, 0])
-    torch.testing.assert_close(posterior.full().energy(position), -prior - likelihood.sum(-1))
+    torch.testing.assert_close(
+        posterior.full().energy(position), -prior - likelihood.sum(-1)
+    )
     indices = torch.tensor([[0, 2], [3, 1]])
-    torch.testing.assert_close(posterior.energy_given(position, indices), -prior - 2 * likelihood.gather(1, indices).sum(-1))
+    torch.testing.assert_close(
+        posterior.energy_given(position, indices),
+        -prior - 2 * likelihood.gather(1, indices).sum(-1),
+    )
 
 
 def test_nested_plates_and_pyro_subsample(generator):
-    """Several observations of an example, in a plate of their own, belong to it; pyro.subsample takes the same examples."""
+    """Several observations of an example, in a plate of their own, belong to it;
+    pyro.subsample takes the same examples.
+    """
     seen = torch.randn(3, 5, generator=generator)
 
     def program(data, n=2):
@@ -272,9 +419,13 @@ def test_nested_plates_and_pyro_subsample(generator):
 
     posterior, position = PyroPosterior(program, seen), torch.tensor([[0.3], [-1.2]])
     log_likelihood = dist.Normal(position[..., None], 1.0).log_prob(seen).sum(1)
-    torch.testing.assert_close(posterior.log_likelihood(position, torch.arange(5)[None]), log_likelihood)
+    torch.testing.assert_close(
+        posterior.log_likelihood(position, torch.arange(5)[None]), log_likelihood
+    )
     indices = torch.tensor([[0, 2], [3, 1]])
-    torch.testing.assert_close(posterior.log_likelihood(position, indices), log_likelihood.gather(1, indices))
+    torch.testing.assert_close(
+        posterior.log_likelihood(position, indices), log_likelihood.gather(1, indices)
+    )
 
 
 def test_control_variates(data, generator):
@@ -283,14 +434,19 @@ def test_control_variates(data, generator):
     calm = control_variates(posterior, position[0])
     torch.testing.assert_close(calm.gradient(position), posterior.gradient(position))
     indices = torch.tensor([[0, 1, 2]])
-    torch.testing.assert_close(calm.gradient_given(position[:1], indices), posterior.gradient(position[:1]))  # no noise here
+    # no noise here
+    torch.testing.assert_close(
+        calm.gradient_given(position[:1], indices), posterior.gradient(position[:1])
+    )
 
 
 def test_global_randomness_and_settings_are_left_alone(data, generator):
     torch.manual_seed(3)
     before = torch.get_rng_state()
     posterior = PyroPosterior(hierarchy, *data)
-    posterior.gradient_given(posterior.initial_position(2, generator), torch.tensor([[0, 1], [2, 3]]))
+    posterior.gradient_given(
+        posterior.initial_position(2, generator), torch.tensor([[0, 1], [2, 3]])
+    )
     assert torch.equal(before, torch.get_rng_state())
     with pytest.raises(ValueError, match="scale"):
         dist.Normal(0.0, -1.0)
@@ -305,23 +461,40 @@ def test_programs_of_two_threads_do_not_mix_their_minibatches(data, generator):
     shown = torch.tensor([[[0, 1]], [[2, 3]]])
     alone = [posterior.gradient_given(position, indices) for indices in shown]
     with ThreadPoolExecutor(2) as threads:
-        found = [threads.submit(posterior.gradient_given, position, shown[k % 2]) for k in range(100)]
-        assert all(torch.equal(each.result(), alone[k % 2]) for k, each in enumerate(found))
-    assert SubsampleMessenger._subsample is ask and torch.distributions.Distribution._validate_args is not False
+        found = [
+            threads.submit(posterior.gradient_given, position, shown[k % 2])
+            for k in range(100)
+        ]
+        assert all(
+            torch.equal(each.result(), alone[k % 2]) for k, each in enumerate(found)
+        )
+    assert (
+        SubsampleMessenger._subsample is ask
+        and torch.distributions.Distribution._validate_args is not False
+    )
 
 
 def test_without_pyro_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyro", None)
     monkeypatch.delitem(sys.modules, "sgmc.models.pyro_model")
-    with pytest.raises(ModuleNotFoundError, match="needs Pyro, which is not installed: pip install pyro-ppl"):
+    with pytest.raises(
+        ModuleNotFoundError,
+        match="needs Pyro, which is not installed: pip install pyro-ppl",
+    ):
         importlib.import_module("sgmc.models.pyro_model")
 
 
 def test_told_apart_by_content(data):
     other = (*data[:2], data[2] + 1)
-    assert fingerprint(PyroPosterior(hierarchy, *data)) == fingerprint(PyroPosterior(hierarchy, *data))
-    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(PyroPosterior(hierarchy, *other))
-    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(PyroPosterior(hierarchy, *data).full())
+    assert fingerprint(PyroPosterior(hierarchy, *data)) == fingerprint(
+        PyroPosterior(hierarchy, *data)
+    )
+    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(
+        PyroPosterior(hierarchy, *other)
+    )
+    assert fingerprint(PyroPosterior(hierarchy, *data)) != fingerprint(
+        PyroPosterior(hierarchy, *data).full()
+    )
     copy.copy(PyroPosterior(hierarchy, *data))
 
 
@@ -392,15 +565,28 @@ def no_map():
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (local, "'own' lies in the plate 'data'.*a force on those of its own examples alone"),
+        (
+            local,
+            "'own' lies in the plate 'data'.*a force on those of its own examples "
+            "alone",
+        ),
         (discrete, "the site 'which' is discrete, and gradients do not move it"),
         (nothing, "no sites to sample"),
         (parameter, "pyro.param, 'mean', which has no prior"),
-        (its_own_minibatch, r"given its minibatch by subsample=.*subsample_size=2\) as i"),
+        (
+            its_own_minibatch,
+            r"given its minibatch by subsample=.*subsample_size=2\) as i",
+        ),
         (its_own_minibatch_and_size, "given its minibatch by subsample="),
         (loop, "a loop over its examples"),
-        (two_plates, r"several plates that show a part of their examples, \['one', 'two'\]"),
-        (plate_of_another_time, r"'data' was made outside of the program.*the same 2 of 5 examples"),
+        (
+            two_plates,
+            r"several plates that show a part of their examples, \['one', 'two'\]",
+        ),
+        (
+            plate_of_another_time,
+            r"'data' was made outside of the program.*the same 2 of 5 examples",
+        ),
         (empty_plate, "nothing is observed in the plate 'data'"),
         (no_map, "no one-to-one map onto the support of the site 'matrix'"),
         (3, "program must be of type"),
@@ -424,7 +610,9 @@ def test_sites_that_come_and_go():
     with pytest.raises(ValueError, match=r"did not come to its sites \['y'\]"):
         posterior.energy(torch.zeros(1, 2))
     seen.update("yz")
-    with pytest.raises(ValueError, match="came to a site 'z' that it did not have at first"):
+    with pytest.raises(
+        ValueError, match="came to a site 'z' that it did not have at first"
+    ):
         posterior.energy(torch.zeros(1, 2))
 
 
@@ -438,7 +626,10 @@ def test_chains_do_not_part_ways():
         pyro.factor("cut off", torch.tensor(x.item()))
 
     for each in (program, item):
-        with pytest.raises(ValueError, match=r"all chains run a model together.*torch.where in place of `if`"):
+        with pytest.raises(
+            ValueError,
+            match=r"all chains run a model together.*torch.where in place of `if`",
+        ):
             PyroPosterior(each)
 
 
@@ -459,21 +650,37 @@ def test_observations_that_broadcast_or_cannot_be_are_refused(data):
     def event():
         b = pyro.sample("b", dist.Normal(0.0, 1.0))
         with pyro.plate("data", 7, subsample_size=3) as i:
-            pyro.sample("y", dist.Normal(b * inputs[i, 0], 1.0).to_event(1), obs=targets[i])
+            pyro.sample(
+                "y", dist.Normal(b * inputs[i, 0], 1.0).to_event(1), obs=targets[i]
+            )
 
     for n in (None, 3):
-        with pytest.raises(ValueError, match=r"'y' has observations of shape \(\d, 1\), but its law draws \(\d,\)"):
+        with pytest.raises(
+            ValueError,
+            match=r"'y' has observations of shape \(\d, 1\), but its law draws \(\d,\)",
+        ):
             PyroPosterior(flat, inputs, targets[:, None], n)
-    with pytest.raises(ValueError, match=r"'y' has observations of shape .* no .to_event for a plate's axis"):
+    with pytest.raises(
+        ValueError,
+        match=r"'y' has observations of shape .* no .to_event for a plate's axis",
+    ):
         PyroPosterior(event)
-    with pytest.raises(ValueError, match="'y' has observations that are not in the support of its law"):
+    with pytest.raises(
+        ValueError, match="'y' has observations that are not in the support of its law"
+    ):
         PyroPosterior(poisson, torch.tensor([1.0, -1.0]))
     PyroPosterior(poisson, torch.tensor([1.0, 3.0]))
 
 
 def test_data_of_another_type_and_a_plate_that_shows_too_much(data):
     inputs, _, targets = data
-    with pytest.raises(ValueError, match=r"program cannot be run.*torch.get_default_dtype\(\), torch.float64"):
+    with pytest.raises(
+        ValueError,
+        match=r"program cannot be run.*torch.get_default_dtype\(\), torch.float64",
+    ):
         PyroPosterior(flat, inputs.float(), targets.float())
-    with pytest.raises(ValueError, match="the plate 'data' has 7 examples, but its subsample_size is 70"):
+    with pytest.raises(
+        ValueError,
+        match="the plate 'data' has 7 examples, but its subsample_size is 70",
+    ):
         PyroPosterior(flat, inputs, targets, 70)

@@ -1,4 +1,6 @@
-"""The loop: what it keeps, what it refuses, and that stopping and resuming change nothing."""
+"""The loop: what it keeps, what it refuses, and that stopping and resuming change
+nothing.
+"""
 
 import dataclasses
 import math
@@ -41,15 +43,26 @@ START = torch.tensor([[0.0], [1.0], [-1.0]])
 
 def regression(minibatches=None, batch_size=3):
     generator = torch.Generator().manual_seed(0)
-    inputs, targets = torch.randn(10, 1, generator=generator), torch.randn(10, generator=generator)
-    return LinearRegression(inputs, targets, batch_size=batch_size, minibatches=minibatches)
+    inputs, targets = (
+        torch.randn(10, 1, generator=generator),
+        torch.randn(10, generator=generator),
+    )
+    return LinearRegression(
+        inputs, targets, batch_size=batch_size, minibatches=minibatches
+    )
 
 
 def network():
     inputs = torch.linspace(-1, 1, 8)[:, None]
     with torch.random.fork_rng():
         torch.manual_seed(0)  # which nothing but a checkpoint sees
-        return NetworkPosterior(nn.Linear(1, 2), inputs, (inputs[:, 0] > 0).long(), batch_size=3, hyperprior=(2.0, 1.0))
+        return NetworkPosterior(
+            nn.Linear(1, 2),
+            inputs,
+            (inputs[:, 0] > 0).long(),
+            batch_size=3,
+            hyperprior=(2.0, 1.0),
+        )
 
 
 cyclical_sghmc = partial(SGHMC.from_learning_rate, momentum_decay=0.3)
@@ -60,16 +73,43 @@ RUNS = {  # a kernel, its target, and where its chains start
     "naive SGHMC": (NaiveSGHMC(0.1, 4, metropolis=True), NOISY, START),
     "SGLD": (SGLD(lambda step: 0.1 / (1 + step)), NOISY, START),
     "SGHMC": (SGHMC_KERNEL, NOISY, START),
-    "SGHMC on minibatches": (SGHMC(0.05, 3.0, num_steps=3), regression(Passes()), START),
-    "SGHMC with an online estimate": (SGHMC(0.05, 3.0, OnlineNoise(refresh_every=3, averaging=0.5), num_steps=2), regression(), START),
-    "SGHMC with a full online estimate": (SGHMC(0.05, 3.0, OnlineNoise("full")), NOISY, START),
+    "SGHMC on minibatches": (
+        SGHMC(0.05, 3.0, num_steps=3),
+        regression(Passes()),
+        START,
+    ),
+    "SGHMC with an online estimate": (
+        SGHMC(0.05, 3.0, OnlineNoise(refresh_every=3, averaging=0.5), num_steps=2),
+        regression(),
+        START,
+    ),
+    "SGHMC with a full online estimate": (
+        SGHMC(0.05, 3.0, OnlineNoise("full")),
+        NOISY,
+        START,
+    ),
     "NUTS": (NUTS(0.2), NOISY, START),
     "SGNUTS": (SGNUTS(0.1, 3.0, max_depth=4), regression(Held(2**4)), START),
     "a splitting": (Splitting(baoab(0.1, 1.0), num_steps=2), NOISY, START),
-    "a splitting on minibatches": (Splitting(ubu(0.1, 1.0)), regression(Fresh(replacement=True)), START),
-    "cyclical SGLD": (Cyclical(SGLD, 0.1, cycle_length=7, num_draws=2, exploration=0.3), NOISY, START),
+    "a splitting on minibatches": (
+        Splitting(ubu(0.1, 1.0)),
+        regression(Fresh(replacement=True)),
+        START,
+    ),
+    "cyclical SGLD": (
+        Cyclical(SGLD, 0.1, cycle_length=7, num_draws=2, exploration=0.3),
+        NOISY,
+        START,
+    ),
     "cyclical SGHMC on minibatches": (
-        Cyclical(cyclical_sghmc, 0.01, 7, num_draws=2, exploration=0.3, explorer=partial(cyclical_sghmc, temperature=0.0)),
+        Cyclical(
+            cyclical_sghmc,
+            0.01,
+            7,
+            num_draws=2,
+            exploration=0.3,
+            explorer=partial(cyclical_sghmc, temperature=0.0),
+        ),
         regression(Passes()),
         START,
     ),
@@ -84,7 +124,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:½εV̂ exceeded the friction")
 
 
 def call_in_steps(monkeypatch, kernel, actions):
-    """Do something within steps of a kernel's class, which a checkpoint knows by its name: ``actions[n]`` in the n-th from now on.
+    """Do something within steps of a kernel's class, which a checkpoint knows by its
+    name: ``actions[n]`` in the n-th from now on.
 
     Returns:
         A list to which each step adds an entry.
@@ -112,21 +153,31 @@ def fail(error=MemoryError):
 
 
 def assert_same_draws(first, second):
-    assert torch.equal(first.samples, second.samples) and first.statistics.keys() == second.statistics.keys()
-    assert all(torch.equal(value, second.statistics[name]) for name, value in first.statistics.items())
+    assert (
+        torch.equal(first.samples, second.samples)
+        and first.statistics.keys() == second.statistics.keys()
+    )
+    assert all(
+        torch.equal(value, second.statistics[name])
+        for name, value in first.statistics.items()
+    )
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_same_seed_gives_the_same_draws_and_another_one_does_not(name):
-    draw = lambda seed: sample(*RUNS[name], num_samples=12, seed=seed)  # noqa: E731
+    draw = lambda seed: sample(*RUNS[name], num_samples=12, seed=seed)
     first = draw(3)
     assert_same_draws(first, draw(3))
     assert not torch.equal(first.samples, draw(4).samples)
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_ctrl_c_ends_the_run_after_its_step_and_resumed_it_draws_what_an_uninterrupted_one_draws(name, tmp_path, monkeypatch):
-    """By a real signal within a step, before a draw, in warm-up and in the middle, once within a pass over the data."""
+def test_ctrl_c_ends_the_run_after_its_step_and_resumed_it_draws_what_an_uninterrupted_one_draws(
+    name, tmp_path, monkeypatch
+):
+    """By a real signal within a step, before a draw, in warm-up and in the middle, once
+    within a pass over the data.
+    """
     kernel = RUNS[name][0]
     whole = sample(*RUNS[name], **SETTINGS)
     file, done = tmp_path / "new" / "run.pt", 0
@@ -134,12 +185,21 @@ def test_ctrl_c_ends_the_run_after_its_step_and_resumed_it_draws_what_an_uninter
         done += left
         with monkeypatch.context() as patch:
             steps = call_in_steps(patch, kernel, {left - 1: ctrl_c})
-            with pytest.warns(UserWarning, match=f"^interrupted after {done} of {TOTAL} steps: the draws so far are kept$"):
+            with pytest.warns(
+                UserWarning,
+                match=(
+                    f"^interrupted after {done} of {TOTAL} steps: the draws so far "
+                    "are kept$"
+                ),
+            ):
                 part = sample(*RUNS[name], checkpoint=file, **SETTINGS)
         number = max(0, done - 5) // 2
         assert len(steps) == left and not part.complete and len(part.samples) == number
         assert torch.equal(part.samples, whole.samples[:number])
-        assert all(torch.equal(value, whole.statistics[key][:number]) for key, value in part.statistics.items())
+        assert all(
+            torch.equal(value, whole.statistics[key][:number])
+            for key, value in part.statistics.items()
+        )
     resumed = sample(*RUNS[name], checkpoint=file, **SETTINGS)
     assert resumed.complete
     assert_same_draws(resumed, whole)
@@ -166,23 +226,36 @@ class Interrupted(DoubleWell):
 def test_ctrl_c_in_the_middle_of_a_trajectory_lets_it_come_to_its_end():
     kernel = SGHMC(0.1, 1.0, num_steps=10)
     with pytest.warns(UserWarning, match="interrupted after 4 of 50 steps"):
-        draws = sample(kernel, Interrupted(at=1 + 35), START, num_samples=50)  # the first looks at the start
-    assert torch.equal(draws.samples, sample(kernel, DoubleWell(), START, num_samples=4).samples)
+        # the first looks at the start
+        draws = sample(kernel, Interrupted(at=1 + 35), START, num_samples=50)
+    assert torch.equal(
+        draws.samples, sample(kernel, DoubleWell(), START, num_samples=4).samples
+    )
 
 
 def test_ctrl_c_keeps_what_was_drawn(monkeypatch):
     call_in_steps(monkeypatch, SGHMC_KERNEL, {8: ctrl_c})
-    with pytest.warns(UserWarning, match="interrupted after 9 of 40 steps: the draws so far are kept") as caught:
+    with pytest.warns(
+        UserWarning, match="interrupted after 9 of 40 steps: the draws so far are kept"
+    ) as caught:
         draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=20, thinning=2)
-    assert [each.filename for each in caught] == [__file__]  # it points at the line of the user
+    # it points at the line of the user
+    assert [each.filename for each in caught] == [__file__]
     assert draws.samples.shape == (4, 3, 1) and not draws.complete
     monkeypatch.undo()
-    assert torch.equal(draws.samples, sample(SGHMC_KERNEL, NOISY, START, num_samples=20, thinning=2).samples[:4])
+    assert torch.equal(
+        draws.samples,
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=20, thinning=2).samples[:4],
+    )
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(name, tmp_path, monkeypatch):
-    """The chains' tensors may be overwritten by then: the draws come back, and the file stays as the last whole state left it."""
+def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(
+    name, tmp_path, monkeypatch
+):
+    """The chains' tensors may be overwritten by then: the draws come back, and the file
+    stays as the last whole state left it.
+    """
     kernel, file = RUNS[name][0], tmp_path / "run.pt"
     monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", math.inf)
     whole = sample(*RUNS[name], **SETTINGS)
@@ -193,7 +266,13 @@ def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(name, tmp_path
     before = file.read_bytes()
     with monkeypatch.context() as patch:
         call_in_steps(patch, kernel, {5: lambda: (ctrl_c(), ctrl_c())})
-        with pytest.warns(UserWarning, match="interrupted after 15 of 45 .* kept, but it stopped within a step and is not saved"):
+        with pytest.warns(
+            UserWarning,
+            match=(
+                "interrupted after 15 of 45 .* kept, but it stopped within a step and "
+                "is not saved"
+            ),
+        ):
             part = sample(*RUNS[name], checkpoint=file, **SETTINGS)
     assert file.read_bytes() == before
     assert torch.equal(part.samples, whole.samples[:5])
@@ -201,7 +280,9 @@ def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(name, tmp_path
 
 
 def test_a_second_ctrl_c_in_the_middle_of_a_draw_leaves_that_draw_out(tmp_path):
-    """What ``collect`` was about to give is not there, and what the memory held before must not stand in its place."""
+    """What ``collect`` was about to give is not there, and what the memory held before
+    must not stand in its place.
+    """
     calls = []
 
     def collect(position):
@@ -212,7 +293,9 @@ def test_a_second_ctrl_c_in_the_middle_of_a_draw_leaves_that_draw_out(tmp_path):
 
     with pytest.warns(UserWarning, match="interrupted after 3 of 10"):
         draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
-    assert torch.equal(draws.samples, sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples)
+    assert torch.equal(
+        draws.samples, sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples
+    )
     assert all(len(value) == 3 for value in draws.statistics.values())
 
 
@@ -222,31 +305,52 @@ def test_the_handlers_of_signals_are_put_back(monkeypatch):
     call_in_steps(monkeypatch, SGHMC_KERNEL, {1: fail})
     with pytest.raises(MemoryError):
         sample(SGHMC_KERNEL, NOISY, START, num_samples=2)
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [
+        signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
+    ] == before
 
 
 def test_a_run_in_a_thread_does_without_signals():
     found = []
-    thread = threading.Thread(target=lambda: found.append(sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples))
+    thread = threading.Thread(
+        target=lambda: found.append(
+            sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples
+        )
+    )
     thread.start()
     thread.join()
-    assert torch.equal(found[0], sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples)
+    assert torch.equal(
+        found[0], sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples
+    )
 
 
 @pytest.mark.parametrize("then", ["goes on", "diverges", "is stopped again"])
-def test_sigterm_goes_to_its_own_handler_after_the_run_is_saved(then, tmp_path, monkeypatch):
-    """Whatever else happens in that step: a supervisor that asks a run to end must not be forgotten."""
+def test_sigterm_goes_to_its_own_handler_after_the_run_is_saved(
+    then, tmp_path, monkeypatch
+):
+    """Whatever else happens in that step: a supervisor that asks a run to end must not
+    be forgotten.
+    """
     file, seen = tmp_path / "run.pt", []
-    terminate = lambda: signal.raise_signal(signal.SIGTERM)  # noqa: E731
-    old = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(file.exists()))
-    actions = {"goes on": terminate, "diverges": lambda: (terminate(), fail()), "is stopped again": lambda: (terminate(), ctrl_c())}
+    terminate = lambda: signal.raise_signal(signal.SIGTERM)
+    old = signal.signal(
+        signal.SIGTERM, lambda number, frame: seen.append(file.exists())
+    )
+    actions = {
+        "goes on": terminate,
+        "diverges": lambda: (terminate(), fail()),
+        "is stopped again": lambda: (terminate(), ctrl_c()),
+    }
     call_in_steps(monkeypatch, SGHMC_KERNEL, {6: actions[then]})
     try:
         if then == "diverges":
             with pytest.raises(MemoryError):
                 sample(SGHMC_KERNEL, NOISY, START, num_samples=20, checkpoint=file)
         else:
-            with pytest.warns(UserWarning, match=f"interrupted after {7 if then == 'goes on' else 6} of 20"):
+            with pytest.warns(
+                UserWarning,
+                match=f"interrupted after {7 if then == 'goes on' else 6} of 20",
+            ):
                 sample(SGHMC_KERNEL, NOISY, START, num_samples=20, checkpoint=file)
     finally:
         signal.signal(signal.SIGTERM, old)
@@ -273,7 +377,12 @@ print("the process went on")
 def test_sigterm_saves_the_run_and_the_process_dies_of_it(tmp_path):
     file = tmp_path / "run.pt"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    ended = subprocess.run([sys.executable, "-c", SCRIPT, str(file)], env=environment, capture_output=True, text=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(file)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode == -signal.SIGTERM and ended.stdout == "", ended.stderr
     assert "interrupted after 7 of 20 steps" in ended.stderr
     kernel = SGHMC(0.1, 3.0, noise_estimate=0.2)
@@ -283,16 +392,25 @@ def test_sigterm_saves_the_run_and_the_process_dies_of_it(tmp_path):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_finished_run_is_extended_by_asking_for_more(name, tmp_path, monkeypatch):
-    """To the draws that a longer run would have had from the start; fewer than there are cannot be asked for."""
+    """To the draws that a longer run would have had from the start; fewer than there
+    are cannot be asked for.
+    """
     file, short = tmp_path / "run.pt", {**SETTINGS, "num_samples": 7}
     first = sample(*RUNS[name], checkpoint=file, **short)
     with monkeypatch.context() as patch:
         steps = call_in_steps(patch, RUNS[name][0], {})
         longer = sample(*RUNS[name], checkpoint=file, **SETTINGS)
-    assert len(steps) == 13 * 2 and longer.complete and torch.equal(longer.samples[:7], first.samples)
+    assert (
+        len(steps) == 13 * 2
+        and longer.complete
+        and torch.equal(longer.samples[:7], first.samples)
+    )
     assert_same_draws(longer, sample(*RUNS[name], **SETTINGS))
     before = file.read_bytes()
-    with pytest.raises(CheckpointError, match="num_samples is 7, but the checkpoint holds 20 draws: ask for at least 20"):
+    with pytest.raises(
+        CheckpointError,
+        match="num_samples is 7, but the checkpoint holds 20 draws: ask for at least 20",
+    ):
         sample(*RUNS[name], checkpoint=file, **short)
     assert_same_draws(sample(*RUNS[name], checkpoint=file, **SETTINGS), longer)
     assert file.read_bytes() == before
@@ -302,9 +420,19 @@ def test_a_run_stopped_within_its_warm_up_may_be_made_shorter(tmp_path, monkeypa
     with monkeypatch.context() as patch:
         call_in_steps(patch, SGHMC_KERNEL, {3: ctrl_c})
         with pytest.warns(UserWarning, match="interrupted after 4"):
-            sample(SGHMC_KERNEL, NOISY, START, checkpoint=tmp_path / "run.pt", **SETTINGS)
-    draws = sample(SGHMC_KERNEL, NOISY, START, checkpoint=tmp_path / "run.pt", **{**SETTINGS, "num_samples": 2})
-    assert_same_draws(draws, sample(SGHMC_KERNEL, NOISY, START, **{**SETTINGS, "num_samples": 2}))
+            sample(
+                SGHMC_KERNEL, NOISY, START, checkpoint=tmp_path / "run.pt", **SETTINGS
+            )
+    draws = sample(
+        SGHMC_KERNEL,
+        NOISY,
+        START,
+        checkpoint=tmp_path / "run.pt",
+        **{**SETTINGS, "num_samples": 2},
+    )
+    assert_same_draws(
+        draws, sample(SGHMC_KERNEL, NOISY, START, **{**SETTINGS, "num_samples": 2})
+    )
 
 
 def test_checkpoints_are_written_while_the_run_goes_on(tmp_path, monkeypatch):
@@ -314,7 +442,9 @@ def test_checkpoints_are_written_while_the_run_goes_on(tmp_path, monkeypatch):
         call_in_steps(patch, SGHMC_KERNEL, {7: fail})
         with pytest.raises(MemoryError):
             sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
-    assert torch.load(file)["content"]["done"] == 7 and list(tmp_path.iterdir()) == [file]
+    assert torch.load(file)["content"]["done"] == 7 and list(tmp_path.iterdir()) == [
+        file
+    ]
     steps = call_in_steps(monkeypatch, SGHMC_KERNEL, {})
     resumed = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
     assert len(steps) == 3
@@ -323,32 +453,56 @@ def test_checkpoints_are_written_while_the_run_goes_on(tmp_path, monkeypatch):
 
 def test_checkpoints_are_not_written_at_every_step(tmp_path, monkeypatch):
     writes = []
-    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", math.inf)  # even if 50 steps should take half a minute
-    monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda self, content: writes.append(content["done"]))
+    # even if 50 steps should take half a minute
+    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", math.inf)
+    monkeypatch.setattr(
+        checkpoints.Checkpoint,
+        "save",
+        lambda self, content: writes.append(content["done"]),
+    )
     sample(SGHMC_KERNEL, NOISY, START, num_samples=50, checkpoint=tmp_path / "run.pt")
     assert writes == [50]
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left"), RuntimeError("PytorchStreamWriter failed")], ids=["OS", "PyTorch"])
-def test_an_error_when_writing_the_checkpoint_warns_and_the_draws_come_back(error, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [OSError(28, "No space left"), RuntimeError("PytorchStreamWriter failed")],
+    ids=["OS", "PyTorch"],
+)
+def test_an_error_when_writing_the_checkpoint_warns_and_the_draws_come_back(
+    error, tmp_path, monkeypatch
+):
     file = tmp_path / "run.pt"
     sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
     old = file.read_bytes()
     file.rename(tmp_path / "old.pt")
     monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(torch, "save", lambda *_: fail(error))
-    message = r"checkpoint .*run\.pt could not be written \(.*(No space|Stream).*\): the run goes on without it"
+    message = (
+        r"checkpoint .*run\.pt could not be written \(.*(No space|Stream).*\): the "
+        r"run goes on without it"
+    )
     with pytest.warns(UserWarning, match=message) as caught:
         draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
     assert len(caught) == 11 and {each.filename for each in caught} == {__file__}
-    assert draws.complete and list(tmp_path.iterdir()) == [tmp_path / "old.pt"] and (tmp_path / "old.pt").read_bytes() == old
+    assert (
+        draws.complete
+        and list(tmp_path.iterdir()) == [tmp_path / "old.pt"]
+        and (tmp_path / "old.pt").read_bytes() == old
+    )
     assert_same_draws(draws, sample(SGHMC_KERNEL, NOISY, START, num_samples=10))
 
 
 def test_a_folder_that_cannot_be_made_warns_too(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.warns(UserWarning, match="could not be written"):
-        draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=3, checkpoint=tmp_path / "file" / "run.pt")
+        draws = sample(
+            SGHMC_KERNEL,
+            NOISY,
+            START,
+            num_samples=3,
+            checkpoint=tmp_path / "file" / "run.pt",
+        )
     assert draws.complete
 
 
@@ -356,14 +510,25 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     file = tmp_path / "run.pt"
     settings = dict(num_samples=5, checkpoint=file)
     sample(SGHMC_KERNEL, NOISY, START, **settings)
-    sample(dataclasses.replace(SGHMC_KERNEL), NoisyGradient(DoubleWell(), 4.0), START.clone(), **settings)
+    sample(
+        dataclasses.replace(SGHMC_KERNEL),
+        NoisyGradient(DoubleWell(), 4.0),
+        START.clone(),
+        **settings,
+    )
     others = {
         "kernel": [
             (RUNS["HMC"][0], NOISY, START, {}),
             (dataclasses.replace(SGHMC_KERNEL, friction=3.1), NOISY, START, {}),
         ],
-        "potential": [(SGHMC_KERNEL, NoisyGradient(DoubleWell(), 4.1), START, {}), (SGHMC_KERNEL, DoubleWell(), START, {})],
-        "start": [(SGHMC_KERNEL, NOISY, START + 1, {}), (SGHMC_KERNEL, NOISY, START.double(), {})],
+        "potential": [
+            (SGHMC_KERNEL, NoisyGradient(DoubleWell(), 4.1), START, {}),
+            (SGHMC_KERNEL, DoubleWell(), START, {}),
+        ],
+        "start": [
+            (SGHMC_KERNEL, NOISY, START + 1, {}),
+            (SGHMC_KERNEL, NOISY, START.double(), {}),
+        ],
         "seed": [(SGHMC_KERNEL, NOISY, START, {"seed": 1})],
         "warm_up": [(SGHMC_KERNEL, NOISY, START, {"warm_up": 1})],
         "thinning": [(SGHMC_KERNEL, NOISY, START, {"thinning": 2})],
@@ -373,15 +538,20 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     before = file.read_bytes()
     for name, runs in others.items():
         for *arguments, changed in runs:
-            with pytest.raises(CheckpointError, match=rf"run\.pt belongs to a run with another {name}; give another file"):
+            with pytest.raises(
+                CheckpointError,
+                match=rf"run\.pt belongs to a run with another {name}; give another file",
+            ):
                 sample(*arguments, **(settings | changed))
     assert file.read_bytes() == before
 
 
 def test_schedules_and_networks_with_other_content_are_other_runs(tmp_path):
-    """Functions by their content, not their names; a network with its running statistics."""
+    """Functions by their content, not their names; a network with its running
+    statistics.
+    """
     settings = dict(num_samples=3, checkpoint=tmp_path / "schedule.pt")
-    falling = lambda scale: SGLD(lambda step: scale / (1 + step))  # noqa: E731
+    falling = lambda scale: SGLD(lambda step: scale / (1 + step))
     sample(falling(0.1), NOISY, START, **settings)
     sample(falling(0.1), NOISY, START, **settings)
     with pytest.raises(CheckpointError, match="another kernel"):
@@ -394,19 +564,26 @@ def test_schedules_and_networks_with_other_content_are_other_runs(tmp_path):
             nn.init.zeros_(parameter)
         return NetworkPosterior(module, torch.ones(4, 1), torch.arange(4) % 2)
 
-    settings, start = dict(num_samples=3, checkpoint=tmp_path / "network.pt"), torch.zeros(2, 4)
+    settings, start = (
+        dict(num_samples=3, checkpoint=tmp_path / "network.pt"),
+        torch.zeros(2, 4),
+    )
     sample(SGLD(0.1), normalised(0.5), start, **settings)
     sample(SGLD(0.1), normalised(0.5), start, **settings)
     with pytest.raises(CheckpointError, match="another potential"):
         sample(SGLD(0.1), normalised(0.6), start, **settings)
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint", None], ids=["empty", "text", "cut short"])
+@pytest.mark.parametrize(
+    "content", [b"", b"not a checkpoint", None], ids=["empty", "text", "cut short"]
+)
 def test_a_corrupt_checkpoint_is_refused(content, tmp_path):
     file = tmp_path / "run.pt"
     sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
     file.write_bytes(file.read_bytes()[:200] if content is None else content)
-    with pytest.raises(CheckpointError, match=r"run\.pt is corrupt .*delete it to start anew"):
+    with pytest.raises(
+        CheckpointError, match=r"run\.pt is corrupt .*delete it to start anew"
+    ):
         sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
 
 
@@ -426,10 +603,23 @@ def test_what_cannot_be_told_apart_is_refused_before_any_step(tmp_path, monkeypa
     steps = call_in_steps(monkeypatch, SGHMC_KERNEL, {})
     with open(os.devnull) as file:
         collect = partial(lambda file, position: position, file)
-        with pytest.raises(ValueError, match="collect holds a TextIOWrapper, of which a checkpoint cannot tell"):
-            sample(SGHMC_KERNEL, NOISY, START, num_samples=3, collect=collect, checkpoint=tmp_path / "run.pt")
+        with pytest.raises(
+            ValueError,
+            match="collect holds a TextIOWrapper, of which a checkpoint cannot tell",
+        ):
+            sample(
+                SGHMC_KERNEL,
+                NOISY,
+                START,
+                num_samples=3,
+                collect=collect,
+                checkpoint=tmp_path / "run.pt",
+            )
         assert steps == []
-        assert sample(SGHMC_KERNEL, NOISY, START, num_samples=3, collect=collect).complete  # without a checkpoint
+        # without a checkpoint
+        assert sample(
+            SGHMC_KERNEL, NOISY, START, num_samples=3, collect=collect
+        ).complete
 
 
 def test_seconds_are_those_of_all_the_parts_of_a_run(tmp_path, monkeypatch):
@@ -438,17 +628,28 @@ def test_seconds_are_those_of_all_the_parts_of_a_run(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             call_in_steps(patch, SGHMC_KERNEL, {0: lambda: time.sleep(0.2), 1: ctrl_c})
             with pytest.warns(UserWarning, match=f"interrupted after {2 * part} of 10"):
-                seconds = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds
+                seconds = sample(
+                    SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file
+                ).seconds
         assert seconds >= 0.2 * part  # what a busy machine adds cannot make it fail
-    assert sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds >= 0.6
+    assert (
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file).seconds
+        >= 0.6
+    )
 
 
 def test_warm_up_and_thinning_keep_the_steps_they_should():
     every = sample(SGHMC_KERNEL, NOISY, START, num_samples=17, seed=2)
-    kept = sample(SGHMC_KERNEL, NOISY, START, num_samples=4, warm_up=5, thinning=3, seed=2)
+    kept = sample(
+        SGHMC_KERNEL, NOISY, START, num_samples=4, warm_up=5, thinning=3, seed=2
+    )
     assert torch.equal(kept.samples, every.samples[[7, 10, 13, 16]])
-    assert torch.equal(kept.statistics["num_gradients"], every.statistics["num_gradients"][[7, 10, 13, 16]])
-    assert kept.statistics["num_gradients"][:, 0].tolist() == [16, 22, 28, 34]  # two a step
+    assert torch.equal(
+        kept.statistics["num_gradients"],
+        every.statistics["num_gradients"][[7, 10, 13, 16]],
+    )
+    # two a step
+    assert kept.statistics["num_gradients"][:, 0].tolist() == [16, 22, 28, 34]
 
 
 # Potentials and minibatches
@@ -456,60 +657,117 @@ def test_warm_up_and_thinning_keep_the_steps_they_should():
 MINIBATCHES = {
     "fresh": Fresh(),
     "with replacement": Fresh(replacement=True),
-    "passes": Passes(),  # 3 of 10: a pass has three steps, and 45 steps are not a whole number of blocks of theirs
+    # 3 of 10: a pass has three steps, and 45 steps are not a whole number of blocks of
+    # theirs
+    "passes": Passes(),
     "held": Held(4),
     "held passes": Held(2, Passes()),
 }
 
 
-@pytest.mark.parametrize("kernel", [SGHMC(0.05, 3.0, num_steps=2), SGLD(0.01), Splitting(baoab(0.05, 1.0))], ids=lambda k: type(k).__name__)
+@pytest.mark.parametrize(
+    "kernel",
+    [SGHMC(0.05, 3.0, num_steps=2), SGLD(0.01), Splitting(baoab(0.05, 1.0))],
+    ids=lambda k: type(k).__name__,
+)
 @pytest.mark.parametrize("name", MINIBATCHES)
-def test_a_posterior_has_no_state_so_that_the_same_call_gives_the_same_draws(name, kernel, tmp_path, monkeypatch):
+def test_a_posterior_has_no_state_so_that_the_same_call_gives_the_same_draws(
+    name, kernel, tmp_path, monkeypatch
+):
     posterior = regression(MINIBATCHES[name])
     whole = sample(kernel, posterior, START, **SETTINGS)
     posterior.stochastic_gradient(START, torch.Generator().manual_seed(3))
     assert_same_draws(sample(kernel, posterior, START, **SETTINGS), whole)
-    assert_same_draws(sample(kernel, regression(MINIBATCHES[name]), START, **SETTINGS), whole)
+    assert_same_draws(
+        sample(kernel, regression(MINIBATCHES[name]), START, **SETTINGS), whole
+    )
     file = tmp_path / "run.pt"
-    for left in (4, 7):  # neither is the end of a pass, nor the last step of a minibatch that is held
+    # neither is the end of a pass, nor the last step of a minibatch that is held
+    for left in (4, 7):
         with monkeypatch.context() as patch:
             call_in_steps(patch, kernel, {left - 1: ctrl_c})
             with pytest.warns(UserWarning, match="interrupted"):
                 sample(kernel, posterior, START, checkpoint=file, **SETTINGS)
-    assert_same_draws(sample(kernel, regression(MINIBATCHES[name]), START, checkpoint=file, **SETTINGS), whole)
+    assert_same_draws(
+        sample(
+            kernel, regression(MINIBATCHES[name]), START, checkpoint=file, **SETTINGS
+        ),
+        whole,
+    )
 
 
 def test_passes_are_not_the_draws_of_fresh_minibatches():
-    draw = lambda rule: sample(SGLD(0.01), regression(rule), START, num_samples=5).samples  # noqa: E731
+    draw = lambda rule: (
+        sample(SGLD(0.01), regression(rule), START, num_samples=5).samples
+    )
     seen = [draw(rule) for rule in MINIBATCHES.values()]
-    assert all(not torch.equal(one, other) for i, one in enumerate(seen) for other in seen[:i])
+    assert all(
+        not torch.equal(one, other) for i, one in enumerate(seen) for other in seen[:i]
+    )
 
 
 # What is kept
 
 
 def test_collect_keeps_a_function_of_the_positions():
-    squares = sample(SGHMC_KERNEL, NOISY, START, num_samples=4, collect=lambda position: position[:, 0] ** 2).samples
-    assert torch.equal(squares, sample(SGHMC_KERNEL, NOISY, START, num_samples=4).samples[..., 0] ** 2)
-    with pytest.raises(ValueError, match=r"collect must return \(chains, ...\) with chains = 3, not \(2, 1\)"):
-        sample(SGHMC_KERNEL, NOISY, START, num_samples=4, collect=lambda position: position.sum(0)[None].expand(2, 1))
+    squares = sample(
+        SGHMC_KERNEL,
+        NOISY,
+        START,
+        num_samples=4,
+        collect=lambda position: position[:, 0] ** 2,
+    ).samples
+    assert torch.equal(
+        squares, sample(SGHMC_KERNEL, NOISY, START, num_samples=4).samples[..., 0] ** 2
+    )
+    with pytest.raises(
+        ValueError,
+        match=r"collect must return \(chains, ...\) with chains = 3, not \(2, 1\)",
+    ):
+        sample(
+            SGHMC_KERNEL,
+            NOISY,
+            START,
+            num_samples=4,
+            collect=lambda position: position.sum(0)[None].expand(2, 1),
+        )
 
 
 def test_collect_keeps_several_tensors_by_name(tmp_path, monkeypatch):
     positions = sample(SGHMC_KERNEL, NOISY, START, **SETTINGS).samples
-    collect = lambda position: {"weights": position, "square": position.pow(2).sum(-1), "sign": position > 0}  # noqa: E731
+    collect = lambda position: {
+        "weights": position,
+        "square": position.pow(2).sum(-1),
+        "sign": position > 0,
+    }
     draws = sample(SGHMC_KERNEL, NOISY, START, collect=collect, **SETTINGS)
     assert list(draws.samples) == ["weights", "square", "sign"]
-    assert torch.equal(draws.samples["weights"], positions) and torch.equal(draws.samples["square"], positions[..., 0] ** 2)
-    assert torch.equal(draws.samples["sign"], positions > 0) and draws.samples["sign"].dtype == torch.bool
+    assert torch.equal(draws.samples["weights"], positions) and torch.equal(
+        draws.samples["square"], positions[..., 0] ** 2
+    )
+    assert (
+        torch.equal(draws.samples["sign"], positions > 0)
+        and draws.samples["sign"].dtype == torch.bool
+    )
     file = tmp_path / "run.pt"
     with monkeypatch.context() as patch:
         call_in_steps(patch, SGHMC_KERNEL, {11: ctrl_c})
         with pytest.warns(UserWarning, match="interrupted after 12"):
-            part = sample(SGHMC_KERNEL, NOISY, START, collect=collect, checkpoint=file, **SETTINGS)
-    assert {name: len(value) for name, value in part.samples.items()} == {"weights": 3, "square": 3, "sign": 3}
-    resumed = sample(SGHMC_KERNEL, NOISY, START, collect=collect, checkpoint=file, **SETTINGS)
-    assert all(torch.equal(value, draws.samples[name]) for name, value in resumed.samples.items())
+            part = sample(
+                SGHMC_KERNEL, NOISY, START, collect=collect, checkpoint=file, **SETTINGS
+            )
+    assert {name: len(value) for name, value in part.samples.items()} == {
+        "weights": 3,
+        "square": 3,
+        "sign": 3,
+    }
+    resumed = sample(
+        SGHMC_KERNEL, NOISY, START, collect=collect, checkpoint=file, **SETTINGS
+    )
+    assert all(
+        torch.equal(value, draws.samples[name])
+        for name, value in resumed.samples.items()
+    )
     mean, _ = draws.mean_and_standard_error(lambda samples: samples["square"])
     torch.testing.assert_close(mean, positions.double().pow(2).mean())
 
@@ -517,14 +775,20 @@ def test_collect_keeps_several_tensors_by_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("collect", "message"),
     [
-        (lambda position: {"good": position, "bad": position.sum()}, r"not \(\) as 'bad'"),
+        (
+            lambda position: {"good": position, "bad": position.sum()},
+            r"not \(\) as 'bad'",
+        ),
         (lambda position: {"bad": 1.0}, "not float as 'bad'"),
         (lambda position: 1.0, "not float$"),
         (lambda position: None, "not NoneType$"),
     ],
 )
 def test_what_collect_may_not_return(collect, message):
-    with pytest.raises(ValueError, match=r"collect must return \(chains, ...\) with chains = 3, " + message):
+    with pytest.raises(
+        ValueError,
+        match=r"collect must return \(chains, ...\) with chains = 3, " + message,
+    ):
         sample(SGHMC_KERNEL, NOISY, START, num_samples=4, collect=collect)
 
 
@@ -535,7 +799,13 @@ def test_collect_must_give_the_same_names_at_every_draw():
         calls.append(None)
         return {"first": position} | ({"second": position} if len(calls) > 3 else {})
 
-    with pytest.raises(ValueError, match=r"collect must give the same names at every draw, but gave \['first'\] and then \['first', 's"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"collect must give the same names at every draw, but gave \['first'\] "
+            r"and then \['first', 's"
+        ),
+    ):
         sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
 
 
@@ -563,13 +833,17 @@ class Preconditioned(Kernel):
     """A sampler of a user's own, whose state has more than its steps learn."""
 
     def init(self, potential, position, generator):
-        return State(position.clone(), torch.ones_like(position), torch.zeros_like(position), 0)
+        return State(
+            position.clone(), torch.ones_like(position), torch.zeros_like(position), 0
+        )
 
     def step(self, potential, state, generator):
         gradient = potential.gradient(state.position)
         average = 0.9 * state.square_average + 0.1 * gradient**2
         position = state.position - 0.01 * gradient / average.sqrt()
-        return State(position, average, state.momentum, state.time + 1), Info(gradient.norm(dim=-1), 0.5**state.time, gradient)
+        return State(position, average, state.momentum, state.time + 1), Info(
+            gradient.norm(dim=-1), 0.5**state.time, gradient
+        )
 
 
 class Wrapping(Preconditioned):
@@ -579,31 +853,60 @@ class Wrapping(Preconditioned):
 
 
 def test_the_statistics_are_what_a_step_declares_to_have_learned():
-    """A field of the state is none of them, whatever its name and shape; a number holds for all chains, and None is left out."""
-    draws = sample(Preconditioned(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=4, thinning=2)
+    """A field of the state is none of them, whatever its name and shape; a number holds
+    for all chains, and None is left out.
+    """
+    draws = sample(
+        Preconditioned(),
+        DoubleWell(2),
+        torch.full((3, 2), 0.5),
+        num_samples=4,
+        thinning=2,
+    )
     assert list(draws.statistics) == ["length", "rate", "per_coordinate"]
     assert {name: tuple(value.shape) for name, value in draws.statistics.items()} == {
         "length": (4, 3),
         "rate": (4, 3),
         "per_coordinate": (4, 3, 2),
     }
-    assert torch.equal(draws.statistics["rate"], 0.5 ** torch.tensor([1.0, 3.0, 5.0, 7.0])[:, None].expand(4, 3))
-    torch.testing.assert_close(draws.statistics["length"], draws.statistics["per_coordinate"].norm(dim=-1))
+    assert torch.equal(
+        draws.statistics["rate"],
+        0.5 ** torch.tensor([1.0, 3.0, 5.0, 7.0])[:, None].expand(4, 3),
+    )
+    torch.testing.assert_close(
+        draws.statistics["length"], draws.statistics["per_coordinate"].norm(dim=-1)
+    )
 
 
 def test_the_info_of_an_inner_kernel_is_laid_open():
     draws = sample(Wrapping(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=4)
-    assert list(draws.statistics) == ["temperature", "length", "rate", "per_coordinate", "among"]
-    assert draws.statistics["among"].shape == (4, 3, 2) and draws.statistics["among"].dtype == torch.bool
+    assert list(draws.statistics) == [
+        "temperature",
+        "length",
+        "rate",
+        "per_coordinate",
+        "among",
+    ]
+    assert (
+        draws.statistics["among"].shape == (4, 3, 2)
+        and draws.statistics["among"].dtype == torch.bool
+    )
     assert draws.statistics["temperature"].eq(2.0).all()
-    plain = sample(Preconditioned(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=4)
-    assert all(torch.equal(draws.statistics[name], value) for name, value in plain.statistics.items())
+    plain = sample(
+        Preconditioned(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=4
+    )
+    assert all(
+        torch.equal(draws.statistics[name], value)
+        for name, value in plain.statistics.items()
+    )
 
 
 def test_gibbs_lays_open_what_its_kernel_learned():
     draws = sample(*RUNS["Gibbs with NUTS"], num_samples=4)
     assert draws.statistics["hyperparameters"].shape == (4, 3, 2)
-    assert {"acceptance", "energy", "depth", "diverged"} < set(draws.statistics) and draws.statistics["depth"].shape == (4, 3)
+    assert {"acceptance", "energy", "depth", "diverged"} < set(
+        draws.statistics
+    ) and draws.statistics["depth"].shape == (4, 3)
 
 
 class Learning(Preconditioned):
@@ -623,23 +926,49 @@ class Twice(NamedTuple):
 
 def test_statistics_of_one_name_are_refused():
     info = Info(torch.ones(3), 1.0, torch.ones(3, 2))
-    with pytest.raises(ValueError, match=r"Twice has \['length'\] of its own and from another kernel: give one another name"):
-        sample(Learning([Twice(1.0, info)] * 3), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=3)
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"Twice has \['length'\] of its own and from another kernel: give one "
+            r"another name"
+        ),
+    ):
+        sample(
+            Learning([Twice(1.0, info)] * 3),
+            DoubleWell(2),
+            torch.full((3, 2), 0.5),
+            num_samples=3,
+        )
 
 
-@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)], ids=["comes", "goes"])
+@pytest.mark.parametrize(
+    "order", [slice(None), slice(None, None, -1)], ids=["comes", "goes"]
+)
 def test_a_statistic_that_comes_and_goes_is_refused(order):
     """Otherwise what the memory held before would stand in the draws without it."""
-    infos = [Info(torch.ones(3), None, torch.ones(3, 2)), Info(torch.ones(3), 1.0, torch.ones(3, 2))][order]
-    with pytest.raises(ValueError, match="a kernel's info must give the same names at every draw, but gave"):
+    infos = [
+        Info(torch.ones(3), None, torch.ones(3, 2)),
+        Info(torch.ones(3), 1.0, torch.ones(3, 2)),
+    ][order]
+    with pytest.raises(
+        ValueError,
+        match="a kernel's info must give the same names at every draw, but gave",
+    ):
         sample(Learning(infos), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=2)
 
 
 def test_a_statistic_that_is_whole_first_and_not_later_keeps_its_digits():
     infos = [Info(torch.ones(3), rate, torch.ones(3, 2)) for rate in (1, 0.5, 2)]
-    draws = sample(Learning(infos), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=3)
+    draws = sample(
+        Learning(infos), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=3
+    )
     assert draws.statistics["rate"][:, 0].tolist() == [1.0, 0.5, 2.0]
-    draws = sample(SGLD(lambda step: 1 if step == 0 else 0.25), Gaussian.standard(1), START, num_samples=3)
+    draws = sample(
+        SGLD(lambda step: 1 if step == 0 else 0.25),
+        Gaussian.standard(1),
+        START,
+        num_samples=3,
+    )
     assert draws.statistics["step_size"][:, 0].tolist() == [1.0, 0.25, 0.25]
 
 
@@ -654,8 +983,17 @@ class OddKernel(Preconditioned):
 
 
 def test_a_state_that_a_checkpoint_cannot_hold_is_refused_before_any_step(tmp_path):
-    with pytest.raises(ValueError, match="Odd holds a object, which a checkpoint cannot: use tensors and numbers"):
-        sample(OddKernel(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=3, checkpoint=tmp_path / "run.pt")
+    with pytest.raises(
+        ValueError,
+        match="Odd holds a object, which a checkpoint cannot: use tensors and numbers",
+    ):
+        sample(
+            OddKernel(),
+            DoubleWell(2),
+            torch.full((3, 2), 0.5),
+            num_samples=3,
+            checkpoint=tmp_path / "run.pt",
+        )
 
 
 def test_a_kernel_of_the_users_own_can_be_resumed(tmp_path, monkeypatch):
@@ -665,7 +1003,9 @@ def test_a_kernel_of_the_users_own_can_be_resumed(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         gradient, calls = DoubleWell.gradient, []
 
-        def stopping(self, position):  # in the potential, for a checkpoint knows the code of a class that is not the package's
+        # in the potential, for a checkpoint knows the code of a class that is not the
+        # package's
+        def stopping(self, position):
             calls.append(None)
             if len(calls) == 3 + 3:  # the first three are those of the door
                 ctrl_c()
@@ -673,8 +1013,15 @@ def test_a_kernel_of_the_users_own_can_be_resumed(tmp_path, monkeypatch):
 
         patch.setattr(DoubleWell, "gradient", stopping)
         with pytest.warns(UserWarning, match="interrupted after 3 of 6"):
-            sample(kernel, DoubleWell(2), start, checkpoint=tmp_path / "run.pt", **settings)
-    assert_same_draws(sample(kernel, DoubleWell(2), start, checkpoint=tmp_path / "run.pt", **settings), whole)
+            sample(
+                kernel, DoubleWell(2), start, checkpoint=tmp_path / "run.pt", **settings
+            )
+    assert_same_draws(
+        sample(
+            kernel, DoubleWell(2), start, checkpoint=tmp_path / "run.pt", **settings
+        ),
+        whole,
+    )
 
 
 def test_a_kernels_warnings_are_given_once_and_point_at_the_call():
@@ -684,7 +1031,10 @@ def test_a_kernels_warnings_are_given_once_and_point_at_the_call():
 
     with pytest.warns(UserWarning) as caught:
         sample(Complaining(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=5)
-    assert [str(each.message) for each in caught] == ["the length was torch.Size([5, 3])", "and it rained"]
+    assert [str(each.message) for each in caught] == [
+        "the length was torch.Size([5, 3])",
+        "and it rained",
+    ]
     assert {each.filename for each in caught} == {__file__}
 
 
@@ -701,16 +1051,30 @@ class Still(Preconditioned):
 
 
 def test_a_chain_that_never_moved_is_named_whatever_was_collected():
-    with pytest.warns(UserWarning, match="^chain 0 never moved: a smaller step_size") as caught:
-        sample(Still(), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=50, thinning=2, collect=lambda position: position.sum(-1))
+    with pytest.warns(
+        UserWarning, match="^chain 0 never moved: a smaller step_size"
+    ) as caught:
+        sample(
+            Still(),
+            DoubleWell(2),
+            torch.full((3, 2), 0.5),
+            num_samples=50,
+            thinning=2,
+            collect=lambda position: position.sum(-1),
+        )
     assert [each.filename for each in caught] == [__file__]
 
 
 def test_chains_in_two_modes_are_named():
-    """Four chains of 200 draws in modes at ±5: neither mixes, and nothing else is wrong with them."""
+    """Four chains of 200 draws in modes at ±5: neither mixes, and nothing else is wrong
+    with them.
+    """
     start = torch.tensor([[5.0], [-5.0], [5.0], [5.0]])
     potential = GaussianMixture(means=start[:2], variance=1.0)
-    message = r"^the chains do not agree: R̂ is \d+\.\d\d in the samples\. Chain 1 stays around -[45][.\d]*, and the others around [45]"
+    message = (
+        r"^the chains do not agree: R̂ is \d+\.\d\d in the samples\. Chain 1 stays "
+        r"around -[45][.\d]*, and the others around [45]"
+    )
     with pytest.warns(UserWarning, match=message):
         sample(SGHMC(0.1, 1.0), potential, start, num_samples=200)
     with warnings.catch_warnings():
@@ -718,12 +1082,17 @@ def test_chains_in_two_modes_are_named():
         sample(SGHMC(0.1, 1.0), potential, start.abs(), num_samples=400, thinning=20)
 
 
-@pytest.mark.parametrize("kernel", [HMC(50.0, 3), RandomWalkMetropolis(1e9)], ids=["HMC", "random walk"])
+@pytest.mark.parametrize(
+    "kernel", [HMC(50.0, 3), RandomWalkMetropolis(1e9)], ids=["HMC", "random walk"]
+)
 def test_proposals_that_are_never_accepted_are_told(kernel):
     with pytest.warns(UserWarning) as caught:
         sample(kernel, Gaussian.standard(3), torch.ones(2, 3), num_samples=200)
     first, second = (str(each.message) for each in caught)  # R̂ would add nothing
-    assert re.match(r"0\.00% of the proposals were accepted.* smaller step_size", first) and "chains 0 and 1 never moved" in second
+    assert (
+        re.match(r"0\.00% of the proposals were accepted.* smaller step_size", first)
+        and "chains 0 and 1 never moved" in second
+    )
 
 
 # What a run leaves alone
@@ -731,8 +1100,16 @@ def test_proposals_that_are_never_accepted_are_told(kernel):
 
 def test_collect_cannot_move_the_chains():
     """A function that works in place would otherwise write into the state."""
-    draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=5, collect=lambda position: position.mul_(2))
-    assert torch.equal(draws.samples, 2 * sample(SGHMC_KERNEL, NOISY, START, num_samples=5).samples)
+    draws = sample(
+        SGHMC_KERNEL,
+        NOISY,
+        START,
+        num_samples=5,
+        collect=lambda position: position.mul_(2),
+    )
+    assert torch.equal(
+        draws.samples, 2 * sample(SGHMC_KERNEL, NOISY, START, num_samples=5).samples
+    )
 
 
 def test_the_start_is_not_changed():
@@ -749,13 +1126,23 @@ def test_the_global_generator_is_neither_read_nor_moved():
         first = sample(kernel, potential, start, num_samples=3).samples
         assert torch.equal(torch.get_rng_state(), before)
         torch.manual_seed(1)
-        assert torch.equal(sample(kernel, potential, start, num_samples=3).samples, first)
+        assert torch.equal(
+            sample(kernel, potential, start, num_samples=3).samples, first
+        )
 
 
 def test_draws_do_not_carry_gradients():
-    draws = sample(SGHMC_KERNEL, NOISY, START.clone().requires_grad_(), num_samples=3, collect=lambda position: position * 2)
+    draws = sample(
+        SGHMC_KERNEL,
+        NOISY,
+        START.clone().requires_grad_(),
+        num_samples=3,
+        collect=lambda position: position * 2,
+    )
     assert not draws.samples.requires_grad and torch.is_grad_enabled()
-    assert torch.equal(draws.samples, 2 * sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples)
+    assert torch.equal(
+        draws.samples, 2 * sample(SGHMC_KERNEL, NOISY, START, num_samples=3).samples
+    )
 
 
 # Divergence
@@ -763,10 +1150,17 @@ def test_draws_do_not_carry_gradients():
 
 def test_divergence_names_step_chain_and_cause_and_keeps_the_draws():
     kernel = SGHMC(step_size=1.0, friction=0.1)
-    with pytest.raises(DivergenceError, match=r"chain \d stopped being finite.*step_size of SGHMC.*too large") as caught:
+    with pytest.raises(
+        DivergenceError,
+        match=r"chain \d stopped being finite.*step_size of SGHMC.*too large",
+    ) as caught:
         sample(kernel, DoubleWell(), START + 3, num_samples=100)
     kept = caught.value.draws
-    assert 0 < len(kept.samples) < 100 and torch.isfinite(kept.samples).all() and not kept.complete
+    assert (
+        0 < len(kept.samples) < 100
+        and torch.isfinite(kept.samples).all()
+        and not kept.complete
+    )
     first_bad = len(kept.samples)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -794,7 +1188,9 @@ class Late(Potential):
 
 
 class Failing(Late):
-    """One whose gradient raises an error from some step on, as a distribution does whose scale has underflown."""
+    """One whose gradient raises an error from some step on, as a distribution does
+    whose scale has underflown.
+    """
 
     def gradient_given(self, position, step):
         if step >= self.last:
@@ -805,15 +1201,23 @@ class Failing(Late):
 def test_a_step_that_fails_keeps_the_draws_and_tells_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(
-        DivergenceError, match=r"step 9 failed with ValueError: Expected parameter scale .*\n.*step_size .* 8 draws"
+        DivergenceError,
+        match=(
+            r"step 9 failed with ValueError: Expected parameter scale .*\n.*step_size "
+            r".* 8 draws"
+        ),
     ) as caught:
-        sample(SGLD(0.1), Failing(), START, num_samples=50, checkpoint=tmp_path / "run.pt")
+        sample(
+            SGLD(0.1), Failing(), START, num_samples=50, checkpoint=tmp_path / "run.pt"
+        )
     assert len(caught.value.draws.samples) == 8 and not caught.value.draws.complete
     assert torch.load(tmp_path / "run.pt")["content"]["done"] == 8
 
 
 def test_a_step_that_fails_in_the_warm_up_is_a_divergence_too():
-    with pytest.raises(DivergenceError, match=r"step 9 failed with ValueError: .*\n.* 0 draws") as caught:
+    with pytest.raises(
+        DivergenceError, match=r"step 9 failed with ValueError: .*\n.* 0 draws"
+    ) as caught:
         sample(SGLD(0.1), Failing(), START, num_samples=50, warm_up=20)
     assert len(caught.value.draws.samples) == 0
 
@@ -828,24 +1232,38 @@ def test_a_dead_run_is_stopped_soon(monkeypatch):
     """Not at its end, which may be hours away."""
     kernel = SGLD(0.1)
     steps = call_in_steps(monkeypatch, kernel, {})
-    with pytest.raises(DivergenceError, match="at or shortly before step 128:") as caught:
+    with pytest.raises(
+        DivergenceError, match="at or shortly before step 128:"
+    ) as caught:
         sample(kernel, Late(last=100), START, num_samples=10_000)
     assert 100 < len(steps) <= 100 + sampling._CHECK_EVERY
-    assert len(caught.value.draws.samples) == 100 and torch.isfinite(caught.value.draws.samples).all()
+    assert (
+        len(caught.value.draws.samples) == 100
+        and torch.isfinite(caught.value.draws.samples).all()
+    )
 
 
 def test_a_dead_run_is_not_saved(tmp_path, monkeypatch):
     monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(DivergenceError):
-        sample(SGLD(0.1), Late(last=5), START, num_samples=100, checkpoint=tmp_path / "run.pt")
+        sample(
+            SGLD(0.1),
+            Late(last=5),
+            START,
+            num_samples=100,
+            checkpoint=tmp_path / "run.pt",
+        )
     assert torch.load(tmp_path / "run.pt")["content"]["done"] == 5
 
 
 def test_named_samples_tell_when_a_run_died():
-    collect = lambda position: {"position": position, "one": torch.ones_like(position)}  # noqa: E731
+    collect = lambda position: {"position": position, "one": torch.ones_like(position)}
     with pytest.raises(DivergenceError) as caught:
         sample(SGLD(0.1), Late(last=7), START, num_samples=50, collect=collect)
-    assert {name: len(value) for name, value in caught.value.draws.samples.items()} == {"position": 7, "one": 7}
+    assert {name: len(value) for name, value in caught.value.draws.samples.items()} == {
+        "position": 7,
+        "one": 7,
+    }
 
 
 # Progress
@@ -858,9 +1276,16 @@ class Slow(DoubleWell):
 
 
 @pytest.mark.parametrize("watched", [True, False])
-def test_progress_goes_to_standard_error_only_and_not_into_a_log_file(watched, capsys, monkeypatch):
-    bar = sampling.tqdm  # at once, whatever the speed of the machine and its environment
-    monkeypatch.setattr(sampling, "tqdm", lambda **settings: bar(**{"disable": False, **settings, "delay": 0}))
+def test_progress_goes_to_standard_error_only_and_not_into_a_log_file(
+    watched, capsys, monkeypatch
+):
+    # at once, whatever the speed of the machine and its environment
+    bar = sampling.tqdm
+    monkeypatch.setattr(
+        sampling,
+        "tqdm",
+        lambda **settings: bar(**{"disable": False, **settings, "delay": 0}),
+    )
     monkeypatch.setattr(sys.stderr, "isatty", lambda: watched)
     sample(SGHMC_KERNEL, NOISY, START, num_samples=3)
     out, error = capsys.readouterr()
@@ -882,7 +1307,9 @@ def test_progress_in_a_notebook_is_shown_while_it_runs_and_leaves_nothing(monkey
         print(any("| 2/3 [" in text for text in said))
     """
     cell = nbformat.v4.new_code_cell(textwrap.dedent(source))
-    NotebookClient(nbformat.v4.new_notebook(cells=[cell]), kernel_name="python3").execute()
+    NotebookClient(
+        nbformat.v4.new_notebook(cells=[cell]), kernel_name="python3"
+    ).execute()
     shown, printed = cell.outputs
     assert shown.data == {"text/plain": ""} and printed.text == "True\n"
 
@@ -913,39 +1340,93 @@ GOOD = dict(kernel=SGHMC_KERNEL, potential=NOISY, position=START, num_samples=5)
     [
         (
             {"position": torch.zeros(3)},
-            r"position must be a floating-point tensor \(chains, dim\), but it is \(3,\) torch.float32; one chain",
+            r"position must be a floating-point tensor \(chains, dim\), but it is "
+            r"\(3,\) torch.float32; one chain",
         ),
         ({"position": torch.zeros(3, 1, dtype=torch.int64)}, "torch.int64"),
         ({"position": [0.0]}, "but it is list"),
         ({"position": torch.zeros(0, 1)}, r"position \(0, 1\) is empty"),
-        ({"position": torch.tensor([[math.nan]])}, r"position must be finite, but it is nan at \(0, 0\)"),
+        (
+            {"position": torch.tensor([[math.nan]])},
+            r"position must be finite, but it is nan at \(0, 0\)",
+        ),
         ({"seed": None}, "seed must be a whole number of at least .*, but it is None"),
-        ({"seed": 2**64}, "seed must be less than 2.*64, but it is 18446744073709551616"),
+        (
+            {"seed": 2**64},
+            "seed must be less than 2.*64, but it is 18446744073709551616",
+        ),
         ({"collect": 5}, "collect must be a function of the positions, but it is 5"),
-        ({"position": torch.zeros(3, 2)}, "position has 2 coordinates, but the potential has dim = 1"),
-        ({"num_samples": 0}, "num_samples must be a whole number of at least 1, but it is 0"),
-        ({"num_samples": 2.5}, "num_samples must be a whole number of at least 1, but it is 2.5"),
-        ({"num_samples": True}, "num_samples must be a whole number of at least 1, but it is True"),
+        (
+            {"position": torch.zeros(3, 2)},
+            "position has 2 coordinates, but the potential has dim = 1",
+        ),
+        (
+            {"num_samples": 0},
+            "num_samples must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"num_samples": 2.5},
+            "num_samples must be a whole number of at least 1, but it is 2.5",
+        ),
+        (
+            {"num_samples": True},
+            "num_samples must be a whole number of at least 1, but it is True",
+        ),
         ({"warm_up": -1}, "warm_up must be a whole number of at least 0"),
         ({"thinning": 0}, "thinning must be a whole number of at least 1"),
-        ({"potential": NotANumber()}, "gradient at the start is not finite in chain 1; start elsewhere"),
-        ({"potential": Flat()}, r"the potential's gradient is \(3,\) torch.float32, but the position is \(3, 1\)"),
-        ({"potential": Gaussian.standard(1, torch.float64)}, "torch.float64, but the position is .* torch.float32; they must agree"),
         (
-            {"potential": LinearRegression(torch.ones(2, 1, dtype=torch.float64), torch.ones(2, dtype=torch.float64))},
+            {"potential": NotANumber()},
+            "gradient at the start is not finite in chain 1; start elsewhere",
+        ),
+        (
+            {"potential": Flat()},
+            r"the potential's gradient is \(3,\) torch.float32, but the position is "
+            r"\(3, 1\)",
+        ),
+        (
+            {"potential": Gaussian.standard(1, torch.float64)},
+            "torch.float64, but the position is .* torch.float32; they must agree",
+        ),
+        (
+            {
+                "potential": LinearRegression(
+                    torch.ones(2, 1, dtype=torch.float64),
+                    torch.ones(2, dtype=torch.float64),
+                )
+            },
             r"cannot take a position of shape \(3, 1\), torch.float32",
         ),
-        ({"kernel": SGHMC}, r"kernel must be an object with init, step and diagnose, such as SGHMC\(...\), but it is SGHMC$"),
-        ({"kernel": NOISY, "potential": SGHMC_KERNEL}, r"kernel must be an object with .* but it is NoisyGradient$"),
-        ({"kernel": NoKernel()}, "kernel must be an object with .* but it is NoKernel$"),
+        (
+            {"kernel": SGHMC},
+            r"kernel must be an object with init, step and diagnose, such as "
+            r"SGHMC\(...\), but it is SGHMC$",
+        ),
+        (
+            {"kernel": NOISY, "potential": SGHMC_KERNEL},
+            r"kernel must be an object with .* but it is NoisyGradient$",
+        ),
+        (
+            {"kernel": NoKernel()},
+            "kernel must be an object with .* but it is NoKernel$",
+        ),
         ({"kernel": None}, "kernel must be an object with .* but it is NoneType$"),
         (
             {"potential": lambda position: position.sum(-1)},
-            "potential must be a Potential, such as one of sgmc.targets, but it is function$",
+            "potential must be a Potential, such as one of sgmc.targets, but it is "
+            "function$",
         ),
-        ({"potential": torch.sum}, "potential must be a Potential, .* but it is builtin"),
-        ({"potential": DoubleWell}, "potential must be a Potential, .* but it is type$"),
-        ({"potential": SGHMC_KERNEL}, "potential must be a Potential, .* but it is SGHMC$"),
+        (
+            {"potential": torch.sum},
+            "potential must be a Potential, .* but it is builtin",
+        ),
+        (
+            {"potential": DoubleWell},
+            "potential must be a Potential, .* but it is type$",
+        ),
+        (
+            {"potential": SGHMC_KERNEL},
+            "potential must be a Potential, .* but it is SGHMC$",
+        ),
     ],
 )
 def test_bad_input_is_refused_before_any_step(change, message):
@@ -959,12 +1440,22 @@ def test_a_look_at_the_gradient_does_not_move_the_chain():
     state = SGHMC_KERNEL.init(NOISY, START, generator)
     for _ in range(3):
         state, _ = SGHMC_KERNEL.step(NOISY, state, generator)
-    assert torch.equal(sample(SGHMC_KERNEL, NOISY, START, num_samples=3, seed=4).samples[-1], state.position)
+    assert torch.equal(
+        sample(SGHMC_KERNEL, NOISY, START, num_samples=3, seed=4).samples[-1],
+        state.position,
+    )
 
 
 def test_regression_with_classes_of_their_own_dtype():
     """Double precision stays so through the loop, the statistics included."""
-    inputs = torch.randn(6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    inputs = torch.randn(
+        6, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
     posterior = LogisticRegression(inputs, (torch.arange(6) % 2).double(), batch_size=3)
-    draws = sample(SGHMC(0.1, 1.0, OnlineNoise()), posterior, torch.zeros(2, 2, dtype=torch.float64), num_samples=3)
+    draws = sample(
+        SGHMC(0.1, 1.0, OnlineNoise()),
+        posterior,
+        torch.zeros(2, 2, dtype=torch.float64),
+        num_samples=3,
+    )
     assert draws.samples.dtype == draws.statistics["clipped"].dtype == torch.float64

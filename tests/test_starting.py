@@ -1,4 +1,6 @@
-"""Odd models, caught at the door: each mistake that a user may make gets a sentence that says which it is, and no right model gets one."""
+"""Odd models, caught at the door: each mistake that a user may make gets a sentence
+that says which it is, and no right model gets one.
+"""
 
 import math
 import warnings
@@ -9,14 +11,31 @@ from torch import nn
 
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
-from sgmc.posteriors import Bernoulli, HeldMinibatch, LinearRegression, NetworkPosterior, Posterior, Softmax
+from sgmc.posteriors import (
+    Bernoulli,
+    HeldMinibatch,
+    LinearRegression,
+    NetworkPosterior,
+    Posterior,
+    Softmax,
+)
 from sgmc.potentials import Potential
 from sgmc.starting import check_start
-from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
+from sgmc.targets import (
+    Banana,
+    DoubleWell,
+    Funnel,
+    Gaussian,
+    GaussianMixture,
+    NoisyGradient,
+)
 from sgmc.tuning import adapt
 
 GENERATOR = torch.Generator().manual_seed(0)
-FEATURES, TARGETS = torch.randn(20, 3, generator=GENERATOR), torch.randn(20, generator=GENERATOR)
+FEATURES, TARGETS = (
+    torch.randn(20, 3, generator=GENERATOR),
+    torch.randn(20, generator=GENERATOR),
+)
 
 
 def potential(energy, gradient=None, dim=2):
@@ -28,7 +47,13 @@ def potential(energy, gradient=None, dim=2):
 
 
 def posterior(log_likelihood, dim=3, data=(FEATURES, TARGETS), **settings):
-    return Posterior(lambda position: -0.5 * position.pow(2).sum(-1), log_likelihood, data, dim, **settings)
+    return Posterior(
+        lambda position: -0.5 * position.pow(2).sum(-1),
+        log_likelihood,
+        data,
+        dim,
+        **settings,
+    )
 
 
 def squares(position, x, y):
@@ -49,67 +74,148 @@ ODD = {  # a potential, how many coordinates, and what is said
         potential(lambda p: p.pow(2).sum(-1, keepdim=True)),
         r"energy is \(3, 1\) .* must be one number a chain, \(3,\)",
     ),
-    "one energy for all chains": (potential(lambda p: p.pow(2).sum()), r"energy is \(\) .* must be one number a chain"),
-    "one energy for each coordinate": (potential(lambda p: p.pow(2)), r"energy is \(3, 2\) .*add up the coordinates by .sum\(-1\)"),
-    "an energy that is a number": (potential(lambda p: 1.5, lambda p: p), r"energy is a float"),
-    "an energy that is whole": (potential(lambda p: p.sum(-1).long(), lambda p: p), r"energy is \(3,\) torch.int64"),
-    "chains that are mixed": (potential(lambda p: (p - p.mean(0)).pow(2).sum(-1)), "one chain depends on where the other chains are"),
-    "chains that wait for those before": (potential(lambda p: p.pow(2).sum(-1).cumsum(0)), "depends on where the other chains are"),
-    "chains that wait for those after": (potential(lambda p: p.pow(2).sum(-1).flip(0).cumsum(0).flip(0)), "where the other chains are"),
-    "dropout": (potential(dropping, dim=50), "not the same when it is computed twice .* dropout in training mode"),
-    "an energy that ages": (potential(lambda p: by_calls() * p.pow(2).sum(-1)), "not the same when it is computed twice"),
-    "a gradient with the wrong sign": (potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: -p), "gradient is .* sign, factors and shapes"),
-    "a gradient twice too large": (potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: 2 * p), "but differentiation of its energy gives"),
+    "one energy for all chains": (
+        potential(lambda p: p.pow(2).sum()),
+        r"energy is \(\) .* must be one number a chain",
+    ),
+    "one energy for each coordinate": (
+        potential(lambda p: p.pow(2)),
+        r"energy is \(3, 2\) .*add up the coordinates by .sum\(-1\)",
+    ),
+    "an energy that is a number": (
+        potential(lambda p: 1.5, lambda p: p),
+        r"energy is a float",
+    ),
+    "an energy that is whole": (
+        potential(lambda p: p.sum(-1).long(), lambda p: p),
+        r"energy is \(3,\) torch.int64",
+    ),
+    "chains that are mixed": (
+        potential(lambda p: (p - p.mean(0)).pow(2).sum(-1)),
+        "one chain depends on where the other chains are",
+    ),
+    "chains that wait for those before": (
+        potential(lambda p: p.pow(2).sum(-1).cumsum(0)),
+        "depends on where the other chains are",
+    ),
+    "chains that wait for those after": (
+        potential(lambda p: p.pow(2).sum(-1).flip(0).cumsum(0).flip(0)),
+        "where the other chains are",
+    ),
+    "dropout": (
+        potential(dropping, dim=50),
+        "not the same when it is computed twice .* dropout in training mode",
+    ),
+    "an energy that ages": (
+        potential(lambda p: by_calls() * p.pow(2).sum(-1)),
+        "not the same when it is computed twice",
+    ),
+    "a gradient with the wrong sign": (
+        potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: -p),
+        "gradient is .* sign, factors and shapes",
+    ),
+    "a gradient twice too large": (
+        potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: 2 * p),
+        "but differentiation of its energy gives",
+    ),
     "a gradient of one coordinate for all": (
         potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: p[:, :1].expand_as(p)),
         "in coordinate 1 of chain",
     ),
     "a gradient that lacks one coordinate": (
-        potential(lambda p: p.pow(2).sum(-1) / 2, lambda p: p * torch.tensor([1.0, 0.0])),
+        potential(
+            lambda p: p.pow(2).sum(-1) / 2, lambda p: p * torch.tensor([1.0, 0.0])
+        ),
         r"gradient is -?0 in coordinate 1 of chain",
     ),
     "an energy changed, and not what goes with it": (
-        type("Tilted", (Gaussian,), {"energy": lambda self, p: super(type(self), self).energy(p) + p[:, 0]})(torch.eye(2)),
+        type(
+            "Tilted",
+            (Gaussian,),
+            {"energy": lambda self, p: super(type(self), self).energy(p) + p[:, 0]},
+        )(torch.eye(2)),
         "energy_and_gradient does not give what its energy and its gradient give",
     ),
     "no energy at all": (potential(None), "cannot take a position of shape"),
-    "a log-likelihood transposed": (posterior(lambda p, x, y: squares(p, x, y).mT, batch_size=3), "depends on where the other chains are"),
+    "a log-likelihood transposed": (
+        posterior(lambda p, x, y: squares(p, x, y).mT, batch_size=3),
+        "depends on where the other chains are",
+    ),
     "a log-likelihood summed": (
         posterior(lambda p, x, y: squares(p, x, y).sum(-1)),
         r"one value per chain and example, \(3, 20\), but it .*\(3,\)",
     ),
     "targets that broadcast": (
-        posterior(lambda p, x, y: -0.5 * ((y[..., None] - (x @ p[..., None]).mT) ** 2).sum(-1), batch_size=5),
+        posterior(
+            lambda p, x, y: (
+                -0.5 * ((y[..., None] - (x @ p[..., None]).mT) ** 2).sum(-1)
+            ),
+            batch_size=5,
+        ),
         "depends on the others of its minibatch",
     ),
-    "a log-likelihood of the mean": (posterior(lambda p, x, y: squares(p, x, y) / x.shape[1]), "depends on the others of its minibatch"),
+    "a log-likelihood of the mean": (
+        posterior(lambda p, x, y: squares(p, x, y) / x.shape[1]),
+        "depends on the others of its minibatch",
+    ),
     "inputs that are centred in the batch": (
-        posterior(lambda p, x, y: squares(p, x - x.mean(-2, keepdim=True), y), batch_size=5),
+        posterior(
+            lambda p, x, y: squares(p, x - x.mean(-2, keepdim=True), y), batch_size=5
+        ),
         "depends on the others of its minibatch",
     ),
     "a start where the prior is zero": (
-        Posterior(lambda p: torch.where(p[:, 0] > 9, 0.0, -math.inf), squares, (FEATURES, TARGETS), 3),
-        "log_prior is not finite at the start, but -inf: has each parameter with a border",
+        Posterior(
+            lambda p: torch.where(p[:, 0] > 9, 0.0, -math.inf),
+            squares,
+            (FEATURES, TARGETS),
+            3,
+        ),
+        "log_prior is not finite at the start, but -inf: has each parameter with a "
+        "border",
     ),
     "a start where the likelihood is zero": (
-        posterior(lambda p, x, y: torch.where(p[:, :1] > 9, squares(p, x, y), -math.inf)),
+        posterior(
+            lambda p, x, y: torch.where(p[:, :1] > 9, squares(p, x, y), -math.inf)
+        ),
         "log_likelihood is not finite at the start, but -inf",
     ),
-    "a likelihood that is cut off": (posterior(lambda p, x, y: squares(p.detach(), x, y)), "part of it is cut off from the position"),
-    "a log-likelihood of too few coordinates": (posterior(lambda p, x, y: squares(p[:, :2], x, y)), "cannot take a position"),
+    "a likelihood that is cut off": (
+        posterior(lambda p, x, y: squares(p.detach(), x, y)),
+        "part of it is cut off from the position",
+    ),
+    "a log-likelihood of too few coordinates": (
+        posterior(lambda p, x, y: squares(p[:, :2], x, y)),
+        "cannot take a position",
+    ),
     "a formula for the gradient that lacks a sign": (
-        posterior(squares, grad_log_likelihood=lambda p, x, y: (x * (x @ p[..., None] - y[..., None])).sum(1)),
+        posterior(
+            squares,
+            grad_log_likelihood=lambda p, x, y: (
+                x * (x @ p[..., None] - y[..., None])
+            ).sum(1),
+        ),
         "gradient is .* sign, factors and shapes",
     ),
     "a formula for the prior's gradient that lacks a factor": (
-        Posterior(lambda p: -500 * p.pow(2).sum(-1), squares, (FEATURES, TARGETS), 3, grad_log_prior=lambda p: -500 * p),
+        Posterior(
+            lambda p: -500 * p.pow(2).sum(-1),
+            squares,
+            (FEATURES, TARGETS),
+            3,
+            grad_log_prior=lambda p: -500 * p,
+        ),
         "gradient is .* sign, factors and shapes",
     ),
 }
 
 
 @pytest.mark.parametrize("name", ODD)
-@pytest.mark.parametrize("run", [lambda *of: sample(SGLD(1e-3), *of, 2), lambda *of: adapt(NUTS(1.0), *of, 20)], ids=["sample", "adapt"])
+@pytest.mark.parametrize(
+    "run",
+    [lambda *of: sample(SGLD(1e-3), *of, 2), lambda *of: adapt(NUTS(1.0), *of, 20)],
+    ids=["sample", "adapt"],
+)
 def test_an_odd_model_is_caught_at_the_door(name, run):
     odd, message = ODD[name]
     with pytest.raises(ValueError, match=f"(?s){message}"):
@@ -118,13 +224,18 @@ def test_an_odd_model_is_caught_at_the_door(name, run):
 
 def test_one_chain_is_looked_at_too():
     """An energy (1, dim) was once taken for that of dim chains."""
-    with pytest.raises(ValueError, match=r"energy is \(1, 2\) torch.float32 for 1 chain of 2 coordinates"):
+    with pytest.raises(
+        ValueError,
+        match=r"energy is \(1, 2\) torch.float32 for 1 chain of 2 coordinates",
+    ):
         sample(NUTS(0.1), potential(lambda p: p.pow(2)), torch.zeros(1, 2), 2)
 
 
 def network(dtype=torch.float32, **settings):
     module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-    return NetworkPosterior(module, FEATURES.to(dtype), (TARGETS > 0).long(), **settings)
+    return NetworkPosterior(
+        module, FEATURES.to(dtype), (TARGETS > 0).long(), **settings
+    )
 
 
 def regression(dtype, **settings):
@@ -132,27 +243,59 @@ def regression(dtype, **settings):
 
 
 POSTERIOR = regression(torch.float32, batch_size=5)
-OF_EACH_CHAIN = {name: torch.tensor([1.0, 2.0, 3.0, 4.0]) for name in ("0.weight", "0.bias", "2.weight", "2.bias")}
+OF_EACH_CHAIN = {
+    name: torch.tensor([1.0, 2.0, 3.0, 4.0])
+    for name in ("0.weight", "0.bias", "2.weight", "2.bias")
+}
 RIGHT = {  # a potential of a dtype, and how many coordinates
     "double well": (lambda dtype: DoubleWell(), 1),
-    "Gaussian": (lambda dtype: Gaussian(torch.diag(torch.logspace(-6, 6, 5, dtype=dtype))), 5),
+    "Gaussian": (
+        lambda dtype: Gaussian(torch.diag(torch.logspace(-6, 6, 5, dtype=dtype))),
+        5,
+    ),
     "banana": (lambda dtype: Banana(), 2),
     "funnel": (lambda dtype: Funnel(dim=3), 3),
     "25 modes": (lambda dtype: GaussianMixture(GaussianMixture().means.to(dtype)), 2),
     "noisy": (lambda dtype: NoisyGradient(DoubleWell(), 4.0), 1),
     "linear regression": (lambda dtype: regression(dtype, batch_size=5), 3),
     "network": (lambda dtype: network(dtype, batch_size=4), 26),
-    "a network whose chains have priors of their own": (lambda dtype: network(dtype).given(OF_EACH_CHAIN), 26),
-    "a minibatch for each chain": (lambda dtype: HeldMinibatch(regression(dtype), torch.arange(12).reshape(4, 3)), 3),
-    "functions": (lambda dtype: posterior(squares, data=(FEATURES.to(dtype), TARGETS.to(dtype)), batch_size=5), 3),
-    "a model without an energy": (lambda dtype: type("Blind", (Potential,), {"gradient": lambda self, position: position})(), 2),
-    "an energy that cannot be differentiated": (
-        lambda dtype: potential(lambda p: torch.from_numpy((p.numpy() ** 2).sum(-1)) / 2, lambda p: p),
+    "a network whose chains have priors of their own": (
+        lambda dtype: network(dtype).given(OF_EACH_CHAIN),
+        26,
+    ),
+    "a minibatch for each chain": (
+        lambda dtype: HeldMinibatch(regression(dtype), torch.arange(12).reshape(4, 3)),
+        3,
+    ),
+    "functions": (
+        lambda dtype: posterior(
+            squares, data=(FEATURES.to(dtype), TARGETS.to(dtype)), batch_size=5
+        ),
+        3,
+    ),
+    "a model without an energy": (
+        lambda dtype: type(
+            "Blind", (Potential,), {"gradient": lambda self, position: position}
+        )(),
         2,
     ),
-    "an end of the support": (lambda dtype: potential(lambda p: torch.where(p[:, 0] > 0, math.inf, p.pow(2).sum(-1)), lambda p: 2 * p), 2),
+    "an energy that cannot be differentiated": (
+        lambda dtype: potential(
+            lambda p: torch.from_numpy((p.numpy() ** 2).sum(-1)) / 2, lambda p: p
+        ),
+        2,
+    ),
+    "an end of the support": (
+        lambda dtype: potential(
+            lambda p: torch.where(p[:, 0] > 0, math.inf, p.pow(2).sum(-1)),
+            lambda p: 2 * p,
+        ),
+        2,
+    ),
     "a density that raises beyond its support": (
-        lambda dtype: potential(lambda p: -torch.distributions.Exponential(1.0).log_prob(-p).sum(-1)),
+        lambda dtype: potential(
+            lambda p: -torch.distributions.Exponential(1.0).log_prob(-p).sum(-1)
+        ),
         2,
     ),
 }
@@ -163,9 +306,19 @@ RIGHT = {  # a potential of a dtype, and how many coordinates
 def test_a_right_model_is_let_through(name, dtype):
     """With one chain and with many, from a place of symmetry and from anywhere."""
     make, dim = RIGHT[name]
-    for chains in (4,) if name in ("a network whose chains have priors of their own", "a minibatch for each chain") else (1, 2, 4):
+    for chains in (
+        (4,)
+        if name
+        in (
+            "a network whose chains have priors of their own",
+            "a minibatch for each chain",
+        )
+        else (1, 2, 4)
+    ):
         for scale in (0.0, 1.0):
-            start = scale * torch.randn(chains, dim, generator=torch.Generator().manual_seed(1), dtype=dtype)
+            start = scale * torch.randn(
+                chains, dim, generator=torch.Generator().manual_seed(1), dtype=dtype
+            )
             start = -start.abs() if "support" in name else start
             check_start(make(dtype), start, seed=0)
 
@@ -185,14 +338,24 @@ def test_an_example_that_is_no_number_is_named_before_a_minibatch_finds_it(value
     features = FEATURES.repeat(500, 1)
     features[7_123, 1] = features[9_000, 0] = value
     odd = posterior(squares, data=(features, TARGETS.repeat(500)), batch_size=10)
-    with pytest.raises(ValueError, match=r"NaN or an infinity in example 7123 \(and in 1 more\).* leave such examples out"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"NaN or an infinity in example 7123 \(and in 1 more\).* leave such "
+            r"examples out"
+        ),
+    ):
         sample(SGHMC(1e-3, 1.0), odd, torch.zeros(2, 3), 2)
 
 
 def test_a_model_may_know_what_to_do_with_missing_numbers():
     observed = TARGETS.clone()
     observed[3] = math.nan
-    missing = posterior(lambda p, x, y: torch.where(y.isnan(), 0.0, squares(p, x, y.nan_to_num())), data=(FEATURES, observed), batch_size=4)
+    missing = posterior(
+        lambda p, x, y: torch.where(y.isnan(), 0.0, squares(p, x, y.nan_to_num())),
+        data=(FEATURES, observed),
+        batch_size=4,
+    )
     assert sample(SGHMC(1e-3, 1.0), missing, torch.zeros(2, 3), 2).complete
 
 
@@ -204,49 +367,83 @@ def linear_regression(change):
 
 REFUSED = {
     "a softmax at the end": (
-        lambda: NetworkPosterior(nn.Sequential(nn.Linear(3, 2), nn.Softmax(-1)), FEATURES, (TARGETS > 0).long()),
+        lambda: NetworkPosterior(
+            nn.Sequential(nn.Linear(3, 2), nn.Softmax(-1)),
+            FEATURES,
+            (TARGETS > 0).long(),
+        ),
         "seems to end in a softmax, which the likelihood has already: leave it out",
     ),
     "a sigmoid at the end": (
-        lambda: NetworkPosterior(nn.Sequential(nn.Linear(3, 1), nn.Sigmoid()), FEATURES, (TARGETS > 0).float(), likelihood=Bernoulli()),
+        lambda: NetworkPosterior(
+            nn.Sequential(nn.Linear(3, 1), nn.Sigmoid()),
+            FEATURES,
+            (TARGETS > 0).float(),
+            likelihood=Bernoulli(),
+        ),
         "seems to end in a sigmoid, which the likelihood has already: leave it out",
     ),
     "dropout": (
-        lambda: NetworkPosterior(nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5)), FEATURES, (TARGETS > 0).long()),
+        lambda: NetworkPosterior(
+            nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5)),
+            FEATURES,
+            (TARGETS > 0).long(),
+        ),
         r"dropout in \['1'\], in training mode.*module.eval\(\)",
     ),
     "a target that cross_entropy ignores": (
         lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES, torch.full((20,), -100)),
         "the targets are from -100 to -100",
     ),
-    "a class too many": (lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES, torch.arange(20) % 3), "the targets are from 0 to 2"),
+    "a class too many": (
+        lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES, torch.arange(20) % 3),
+        "the targets are from 0 to 2",
+    ),
     "targets that are an array": (
-        lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES, (TARGETS > 0).long().numpy()),
-        r"targets must be a tensor, but it is a ndarray: use torch.as_tensor\(targets\)",
+        lambda: NetworkPosterior(
+            nn.Linear(3, 2), FEATURES, (TARGETS > 0).long().numpy()
+        ),
+        r"targets must be a tensor, but it is a ndarray: use "
+        r"torch.as_tensor\(targets\)",
     ),
     "too few features": (
         lambda: NetworkPosterior(nn.Linear(4, 2), FEATURES, (TARGETS > 0).long()),
         r"cannot take inputs of shape \(n, 3\)",
     ),
-    "a module's class": (lambda: NetworkPosterior(nn.Linear, FEATURES, TARGETS), "module must be of type Module, such as .*class Linear"),
+    "a module's class": (
+        lambda: NetworkPosterior(nn.Linear, FEATURES, TARGETS),
+        "module must be of type Module, such as .*class Linear",
+    ),
     "a likelihood's class": (
-        lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES, (TARGETS > 0).long(), likelihood=Softmax),
+        lambda: NetworkPosterior(
+            nn.Linear(3, 2), FEATURES, (TARGETS > 0).long(), likelihood=Softmax
+        ),
         r"likelihood must be of type Likelihood, such as Softmax\(\)",
     ),
-    "one number as hyperprior": (lambda: network(hyperprior=1.0), "hyperprior must be two positive numbers"),
+    "one number as hyperprior": (
+        lambda: network(hyperprior=1.0),
+        "hyperprior must be two positive numbers",
+    ),
     "a variance that is none": (
         lambda: network(prior_variance=-1.0),
         "prior_variance must be a positive number, but it is -1.0",
     ),
     "NaN in the inputs of a network": (
-        lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES.index_fill(1, torch.tensor(1), math.nan), (TARGETS > 0).long()),
+        lambda: NetworkPosterior(
+            nn.Linear(3, 2),
+            FEATURES.index_fill(1, torch.tensor(1), math.nan),
+            (TARGETS > 0).long(),
+        ),
         r"inputs must be finite, but it is nan at \(0, 1\)",
     ),
     "NaN in the inputs of a regression": (
         lambda: linear_regression(lambda x, y: x[4, 2].fill_(math.nan)),
         r"inputs must be finite.*\(4, 2\)",
     ),
-    "NaN in the targets of a regression": (lambda: linear_regression(lambda x, y: y[4].fill_(math.nan)), r"targets must be finite.*\(4,\)"),
+    "NaN in the targets of a regression": (
+        lambda: linear_regression(lambda x, y: y[4].fill_(math.nan)),
+        r"targets must be finite.*\(4,\)",
+    ),
     "data that are one tensor": (
         lambda: posterior(squares, data=FEATURES),
         r"data must be a sequence of tensors .* such as \(x, y\), not Tensor",
@@ -255,19 +452,36 @@ REFUSED = {
         lambda: posterior(squares, data=([1.0], [2.0])),
         r"data must be a sequence of tensors .* not \['list', 'list'\]",
     ),
-    "data that are one number": (lambda: posterior(squares, data=(torch.tensor(1.0),)), "data must be a sequence of tensors"),
+    "data that are one number": (
+        lambda: posterior(squares, data=(torch.tensor(1.0),)),
+        "data must be a sequence of tensors",
+    ),
     "a rule's class": (
-        lambda: posterior(squares, minibatches=__import__("sgmc.minibatches").minibatches.Passes),
+        lambda: posterior(
+            squares, minibatches=__import__("sgmc.minibatches").minibatches.Passes
+        ),
         "minibatches must be .*Passes",
     ),
-    "no log-likelihood": (lambda: posterior(None), "log_likelihood must be a function, but it is None"),
-    "no number of coordinates": (lambda: posterior(squares, dim=None), "dim must be a whole number of at least 1, but it is None"),
-    "indices that are a list": (lambda: HeldMinibatch(POSTERIOR, [0, 1]), r"indices must be a tensor \(chains, n\), but it is a list"),
+    "no log-likelihood": (
+        lambda: posterior(None),
+        "log_likelihood must be a function, but it is None",
+    ),
+    "no number of coordinates": (
+        lambda: posterior(squares, dim=None),
+        "dim must be a whole number of at least 1, but it is None",
+    ),
+    "indices that are a list": (
+        lambda: HeldMinibatch(POSTERIOR, [0, 1]),
+        r"indices must be a tensor \(chains, n\), but it is a list",
+    ),
     "an index beyond the data": (
         lambda: HeldMinibatch(POSTERIOR, torch.tensor([[0, 99]])),
         "indices must be int64 from 0 to 19, but .* to 99",
     ),
-    "a number as generator": (lambda: POSTERIOR.stochastic_gradient(torch.zeros(1, 3), 0), "generator must be of type Generator"),
+    "a number as generator": (
+        lambda: POSTERIOR.stochastic_gradient(torch.zeros(1, 3), 0),
+        "generator must be of type Generator",
+    ),
 }
 
 
@@ -280,10 +494,19 @@ def test_what_makes_no_posterior_is_refused_in_the_users_words(name):
 
 def test_dropout_that_is_turned_off_is_no_matter():
     module = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5)).eval()
-    assert sample(SGLD(1e-3), NetworkPosterior(module, FEATURES, (TARGETS > 0).long()), torch.zeros(2, 8), 2).complete
     assert sample(
         SGLD(1e-3),
-        NetworkPosterior(nn.Sequential(nn.Linear(3, 2), nn.LogSoftmax(-1)), FEATURES, (TARGETS > 0).long()),
+        NetworkPosterior(module, FEATURES, (TARGETS > 0).long()),
+        torch.zeros(2, 8),
+        2,
+    ).complete
+    assert sample(
+        SGLD(1e-3),
+        NetworkPosterior(
+            nn.Sequential(nn.Linear(3, 2), nn.LogSoftmax(-1)),
+            FEATURES,
+            (TARGETS > 0).long(),
+        ),
         torch.zeros(2, 8),
         2,
     ).complete
@@ -293,7 +516,9 @@ def test_dropout_that_is_turned_off_is_no_matter():
 
 
 class Scale(Potential):
-    """A Gaussian, with an object in it that refuses a scale that has underflown to zero or overflown."""
+    """A Gaussian, with an object in it that refuses a scale that has underflown to zero
+    or overflown.
+    """
 
     dim = 1
 
@@ -308,7 +533,11 @@ def test_an_error_on_a_wild_trajectory_is_a_divergence_of_that_chain_alone(kerne
     """The scale is 0 below θ = −2.6, where no chain ever is."""
     start = torch.linspace(-1, 1, 8)[:, None]
     with pytest.warns(
-        UserWarning, match="raised ValueError on a trajectory, which counts as one that leaves the support: Expected parameter scale"
+        UserWarning,
+        match=(
+            "raised ValueError on a trajectory, which counts as one that leaves the "
+            "support: Expected parameter scale"
+        ),
     ):
         draws = sample(kernel, Scale(), start, 200)
     assert draws.complete and draws.samples.min() > -2.6

@@ -1,4 +1,6 @@
-"""The benchmark of a step's cost: every program has the law of the job, the counts are right, and the stored result is whole."""
+"""The benchmark of a step's cost: every program has the law of the job, the counts are
+right, and the stored result is whole.
+"""
 
 import math
 from dataclasses import replace
@@ -10,76 +12,149 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import mixture
-from benchmarks.mixture import MEANS, MINIBATCH, PRINTED, Job, MixtureMeans, observations
-from benchmarks.step_cost import best_step, effective, logistic_counts, mixture_counts, network_counts, squares_time, update_counts
+from benchmarks.mixture import (
+    MEANS,
+    MINIBATCH,
+    PRINTED,
+    Job,
+    MixtureMeans,
+    observations,
+)
+from benchmarks.step_cost import (
+    best_step,
+    effective,
+    logistic_counts,
+    mixture_counts,
+    network_counts,
+    squares_time,
+    update_counts,
+)
 from booklib.networks import multilayer_perceptron
 from experiments.results import RESULTS, read_result
 from sgmc import sample
 from sgmc.splittings import sghmc_chain
 from tests.checks import z_bound
 
-needs_compiler = pytest.mark.skipif(not mixture.has_compiler(), reason="the C++ program is compiled by g++, and there is none")
+needs_compiler = pytest.mark.skipif(
+    not mixture.has_compiler(),
+    reason="the C++ program is compiled by g++, and there is none",
+)
 
 
 def test_the_gradient_is_that_of_the_energy():
     posterior = MixtureMeans(torch.from_numpy(observations()))
-    position = torch.tensor([[-3.0, 3.0], [0.5, -1.0], [2.0, 2.0]], dtype=torch.float64, requires_grad=True)
+    position = torch.tensor(
+        [[-3.0, 3.0], [0.5, -1.0], [2.0, 2.0]], dtype=torch.float64, requires_grad=True
+    )
     expected = torch.autograd.grad(posterior.energy(position).sum(), position)[0]
     torch.testing.assert_close(posterior.gradient(position.detach()), expected)
 
 
 def test_the_energy_is_that_of_the_model():
     x = torch.from_numpy(observations())
-    first, second = (torch.distributions.Normal(mean, 1.0).log_prob(x).exp() for mean in (-2.0, 1.0))
-    energy = MixtureMeans(x).energy(torch.tensor([[-2.0, 1.0]], dtype=torch.float64)) - 5 / 20
+    first, second = (
+        torch.distributions.Normal(mean, 1.0).log_prob(x).exp() for mean in (-2.0, 1.0)
+    )
+    energy = (
+        MixtureMeans(x).energy(torch.tensor([[-2.0, 1.0]], dtype=torch.float64))
+        - 5 / 20
+    )
     torch.testing.assert_close(energy[0], -torch.log((first + second) / 2).sum())
 
 
 def law(job: Job) -> tuple[torch.Tensor, torch.Tensor]:
-    """Find the mode, ``(2,)``, and the standard deviations of the job's chain on the Gaussian there, step-size error and all, ``(2,)``."""
-    posterior, position = MixtureMeans(torch.from_numpy(observations())), torch.tensor([MEANS], dtype=torch.float64)
+    """Find the mode, ``(2,)``, and the standard deviations of the job's chain on the
+    Gaussian there, step-size error and all, ``(2,)``.
+    """
+    posterior, position = (
+        MixtureMeans(torch.from_numpy(observations())),
+        torch.tensor([MEANS], dtype=torch.float64),
+    )
     for _ in range(10):
-        curvature = torch.autograd.functional.hessian(lambda x: posterior.energy(x[None])[0], position[0])
-        position = position - torch.linalg.solve(curvature, posterior.gradient(position)[0])
+        curvature = torch.autograd.functional.hessian(
+            lambda x: posterior.energy(x[None])[0], position[0]
+        )
+        position = position - torch.linalg.solve(
+            curvature, posterior.gradient(position)[0]
+        )
     if job.batch_size is None:
         noise = torch.eye(2, dtype=torch.float64) * job.noise_variance
     else:
         total, size = len(observations()), job.batch_size
-        gradients = posterior.per_example_gradients(position, posterior.minibatch(None))[0]
+        gradients = posterior.per_example_gradients(
+            position, posterior.minibatch(None)
+        )[0]
         noise = total * (total - size) / size * gradients.T.cov()
-    chain = sghmc_chain(curvature, job.step_size, job.friction, noise, job.noise_estimate)
+    chain = sghmc_chain(
+        curvature, job.step_size, job.friction, noise, job.noise_estimate
+    )
     return position[0], chain.stationary_covariance().diagonal()[:2].sqrt()
 
 
-# Chains apart from the first 50 draws, in eight runs with seeds of their own; their means and variances give the errors. Of eight runs
-# these are Student's with seven degrees of freedom: 8 for one of four statistics and six programs is passed by chance once in 500 times.
+# Chains apart from the first 50 draws, in eight runs with seeds of their own; their
+# means and variances give the errors. Of eight runs these are Student's with seven
+# degrees of freedom: 8 for one of four statistics and six programs is passed by chance
+# once in 500 times.
 PROGRAMS = {
-    "plain Python": (lambda job, draws, seed: mixture.plain_python(job, draws, seed), 300),
+    "plain Python": (
+        lambda job, draws, seed: mixture.plain_python(job, draws, seed),
+        300,
+    ),
     "NumPy": (lambda job, draws, seed: mixture.numpy_chain(job, draws, seed), 300),
     "sgmc": (lambda job, draws, seed: mixture.package(job, 20)(draws, seed), 60),
-    "C++ plain": (lambda job, draws, seed: mixture.cpp_chain(job, draws, seed, "plain"), 3_000),
-    "C++ fast": (lambda job, draws, seed: mixture.cpp_chain(job, draws, seed, "fast"), 3_000),
+    "C++ plain": (
+        lambda job, draws, seed: mixture.cpp_chain(job, draws, seed, "plain"),
+        3_000,
+    ),
+    "C++ fast": (
+        lambda job, draws, seed: mixture.cpp_chain(job, draws, seed, "fast"),
+        3_000,
+    ),
 }
 
 
-# The printed job with ten times its gradient noise, without which half of the heat would be missing, and not a twentieth.
+# The printed job with ten times its gradient noise, without which half of the heat
+# would be missing, and not a twentieth.
 LOUD = replace(PRINTED, noise_estimate=2.0, noise_variance=40.0)
 
 
 @pytest.mark.parametrize("job", [LOUD, MINIBATCH], ids=["loud noise", "minibatches"])
-@pytest.mark.parametrize("name", [pytest.param(name, marks=needs_compiler) if name.startswith("C++") else name for name in PROGRAMS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=needs_compiler) if name.startswith("C++") else name
+        for name in PROGRAMS
+    ],
+)
 def test_every_program_has_the_law_of_the_job(name, job):
     program, draws = PROGRAMS[name]
-    runs = [np.asarray(program(job, draws, seed), dtype=float).reshape(draws, -1, 2)[draws // 6 :] for seed in range(8)]
+    runs = [
+        np.asarray(program(job, draws, seed), dtype=float).reshape(draws, -1, 2)[
+            draws // 6 :
+        ]
+        for seed in range(8)
+    ]
     means = torch.tensor(np.array([run.mean((0, 1)) for run in runs]))
     mode, sd = law(job)
-    variances = torch.tensor(np.array([((run - mode.numpy()) ** 2).mean((0, 1)) for run in runs]))
-    for found, expected, slack in ((means, mode, 0.03 * sd), (variances, sd**2, 0.04 * sd**2)):  # for the posterior is not quite Gaussian
+    variances = torch.tensor(
+        np.array([((run - mode.numpy()) ** 2).mean((0, 1)) for run in runs])
+    )
+    # for the posterior is not quite Gaussian
+    for found, expected, slack in (
+        (means, mode, 0.03 * sd),
+        (variances, sd**2, 0.04 * sd**2),
+    ):
         error = found.std(0) / len(runs) ** 0.5
-        assert ((found.mean(0) - expected).abs() < 8 * error + slack).all(), (found.mean(0), expected, error)
+        assert ((found.mean(0) - expected).abs() < 8 * error + slack).all(), (
+            found.mean(0),
+            expected,
+            error,
+        )
 
 
-@pytest.mark.parametrize("wrong", [dict(batch_size=201), dict(batch_size=0), dict(noise_estimate=4.5)])
+@pytest.mark.parametrize(
+    "wrong", [dict(batch_size=201), dict(batch_size=0), dict(noise_estimate=4.5)]
+)
 def test_a_job_that_cannot_be_run_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         replace(PRINTED, **wrong)
@@ -92,18 +167,35 @@ def test_the_double_well_in_cpp_has_the_law_of_the_package():
 
     job = Job(0.1, 3.0, 0.2, 4.0, None, steps=50)
     kernel = SGHMC(0.1, 3.0, 0.2, num_steps=50)
-    ours = sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(500, 1), 100, warm_up=20, seed=1, progress=False).samples
+    ours = sample(
+        kernel,
+        NoisyGradient(DoubleWell(), 4.0),
+        torch.zeros(500, 1),
+        100,
+        warm_up=20,
+        seed=1,
+        progress=False,
+    ).samples
     squares = ours.double().square().mean((0, 2))
     for program in ("plain", "fast"):
-        theirs = np.stack([mixture.cpp_double_well(job, 520, seed, program)[20:, 0] for seed in range(100)], 1)
+        theirs = np.stack(
+            [
+                mixture.cpp_double_well(job, 520, seed, program)[20:, 0]
+                for seed in range(100)
+            ],
+            1,
+        )
         other = torch.tensor((theirs**2).mean(0))
-        z = (squares.mean() - other.mean()) / (squares.var() / len(squares) + other.var() / len(other)).sqrt()
+        z = (squares.mean() - other.mean()) / (
+            squares.var() / len(squares) + other.var() / len(other)
+        ).sqrt()
         assert z.abs() < z_bound(2)
 
 
 @needs_compiler
 def test_loading_the_fast_program_leaves_subnormal_numbers_alone():
-    mixture.load("fast")  # linked with -ffast-math it would turn on the rounding of subnormal numbers to zero
+    # linked with -ffast-math it would turn on the rounding of subnormal numbers to zero
+    mixture.load("fast")
     tiny = np.float64(5e-324)
     assert tiny * 1.0 != 0.0 and torch.tensor(1e-310, dtype=torch.float64) * 1 != 0
 
@@ -113,7 +205,9 @@ def test_the_network_is_counted_as_pytorch_counts_it():
         counter = FlopCounterMode(display=False)
         with counter:
             outputs = multilayer_perceptron(sizes)(torch.rand(batch, sizes[0]))
-            functional.cross_entropy(outputs, torch.zeros(batch, dtype=torch.long)).backward()
+            functional.cross_entropy(
+                outputs, torch.zeros(batch, dtype=torch.long)
+            ).backward()
         assert network_counts(sizes, batch)[0] == counter.get_total_flops()
 
 
@@ -121,7 +215,10 @@ def test_the_other_counts_are_those_of_their_formulas():
     assert mixture_counts(200, 3) == (8 * 600, 4 * (200 + 12))
     assert update_counts(5) == (35, 120)  # θ + εr: 2; (1 − εC)r: 1; − ε∇Ũ: 2; + σξ: 2
     dim, number = 4, 1000
-    assert logistic_counts(number, dim) == (number * (2 * dim + 2 * dim + 5), 4 * number * (dim + 1))
+    assert logistic_counts(number, dim) == (
+        number * (2 * dim + 2 * dim + 5),
+        4 * number * (dim + 1),
+    )
 
 
 def test_an_effective_sample_size_is_pooled_and_does_not_know_which_mean_is_first():
@@ -134,19 +231,31 @@ def test_an_effective_sample_size_is_pooled_and_does_not_know_which_mean_is_firs
 
 
 def test_the_squares_of_a_chain_have_the_squared_autocorrelations():
-    chain, forward = sghmc_chain(torch.eye(1), 0.3, 0.8), torch.tensor([1.0, 0.0], dtype=torch.float64)
+    chain, forward = (
+        sghmc_chain(torch.eye(1), 0.3, 0.8),
+        torch.tensor([1.0, 0.0], dtype=torch.float64),
+    )
     rho = chain.autocorrelation(forward, 400)
     assert squares_time(chain) == pytest.approx(float(2 * rho.square().sum() - 1))
     assert squares_time(chain) > chain.autocorrelation_time(forward)  # it swings
 
 
 def test_the_best_step_obeys_its_bounds():
-    curvature, noise = torch.diag(torch.tensor([100.0, 400.0])).double(), torch.diag(torch.tensor([5e3, 2e4])).double()
+    curvature, noise = (
+        torch.diag(torch.tensor([100.0, 400.0])).double(),
+        torch.diag(torch.tensor([5e3, 2e4])).double(),
+    )
     step_size, friction, tau = best_step(curvature, noise)
     assert friction >= 0.5 * step_size * 2e4 * (1 - 1e-12)
     taus = []
     for value, variance in ((100.0, 5e3), (400.0, 2e4)):
-        chain = sghmc_chain(torch.tensor([[value]]).double(), step_size, friction, variance, 0.5 * step_size * variance)
+        chain = sghmc_chain(
+            torch.tensor([[value]]).double(),
+            step_size,
+            friction,
+            variance,
+            0.5 * step_size * variance,
+        )
         assert chain.stationary_covariance()[0, 0] * value < 1.05
         taus.append(chain.autocorrelation_time(torch.tensor([1.0, 0.0]).double()))
         assert taus[-1] > variance / value - 1
@@ -155,22 +264,47 @@ def test_the_best_step_obeys_its_bounds():
 
 def test_the_stored_result_is_whole():
     result = read_result(RESULTS / "step_cost.json")
-    assert result["provenance"]["command"].startswith("python -m benchmarks.step_cost --turns")
-    assert result["compiler"].startswith("g++") and len(result["machine_load"]["load_average"]) == 2
+    assert result["provenance"]["command"].startswith(
+        "python -m benchmarks.step_cost --turns"
+    )
+    assert (
+        result["compiler"].startswith("g++")
+        and len(result["machine_load"]["load_average"]) == 2
+    )
     for job in ("printed", "minibatches"):
         rows = result["jobs"][job]
         assert len(rows) == 8
         for row in rows.values():
-            for key in ("seconds_a_step", "seconds_an_example", "seconds_an_effective_sample"):
+            for key in (
+                "seconds_a_step",
+                "seconds_an_example",
+                "seconds_an_effective_sample",
+            ):
                 assert 0 < row[key]["best"] <= row[key]["median"]
             product = row["seconds_a_step"]["best"] * row["steps_an_effective_sample"]
-            assert product == pytest.approx(row["seconds_an_effective_sample"]["best"], rel=2e-3)
+            assert product == pytest.approx(
+                row["seconds_an_effective_sample"]["best"], rel=2e-3
+            )
             assert not row["switched"]
-    assert result["memory"]["default"]["page_faults"] >= result["memory"]["kept"]["page_faults"]
+    assert (
+        result["memory"]["default"]["page_faults"]
+        >= result["memory"]["kept"]["page_faults"]
+    )
     for row in result["parts"].values():
-        assert sum(value for name, value in row["seconds"].items() if name != "whole") >= 0.99 * row["seconds"]["whole"]
-    assert set(result["roofline"]["peak"]) == {"float64", "float32", "float32, medium", "bfloat16"}
+        assert (
+            sum(value for name, value in row["seconds"].items() if name != "whole")
+            >= 0.99 * row["seconds"]["whole"]
+        )
+    assert set(result["roofline"]["peak"]) == {
+        "float64",
+        "float32",
+        "float32, medium",
+        "bfloat16",
+    }
     for point in result["roofline"]["points"].values():
-        assert point["operations"] / point["seconds"] < result["roofline"]["peak"]["float32"]
+        assert (
+            point["operations"] / point["seconds"]
+            < result["roofline"]["peak"]["float32"]
+        )
     for rows in result["size"]["rows"].values():
         assert len(rows) == len(result["size"]["examples"]) == 4

@@ -1,8 +1,9 @@
-"""Stops in a real process: Ctrl-C and SIGTERM that come at any moment, whatever the run is doing, and change nothing.
+"""Stops in a real process: Ctrl-C and SIGTERM that come at any moment, whatever the run
+is doing, and change nothing.
 
-The signals come from a thread that knows nothing of the loop, after waits that are a random share of the time of a whole run; no verdict
-depends on when they come, for they go on until there were enough stops.
-"""
+The signals come from a thread that knows nothing of the loop, after waits that are a
+random share of the time of a whole run; no verdict depends on when they come, for they
+go on until there were enough stops."""
 
 import itertools
 import json
@@ -29,7 +30,10 @@ from tests.test_sampling import NOISY, RUNS, START
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STOPS = 4  # by each of them
-CALLS = {name: partial(sample, *run, num_samples=40, warm_up=5, thinning=2, progress=False) for name, run in RUNS.items()}
+CALLS = {
+    name: partial(sample, *run, num_samples=40, warm_up=5, thinning=2, progress=False)
+    for name, run in RUNS.items()
+}
 CALLS["adapt"] = partial(adapt, NUTS(0.2), NOISY, START, num_steps=100, progress=False)
 
 
@@ -38,19 +42,29 @@ def tensors(result):
     if isinstance(result, tuple):
         kernel, position = result
         return [torch.tensor(kernel.step_size), kernel.mass, position]
-    return [result.samples, *(result.statistics[name] for name in sorted(result.statistics))]
+    return [
+        result.samples,
+        *(result.statistics[name] for name in sorted(result.statistics)),
+    ]
 
 
 def stop_again_and_again(call, file):
-    """Stop a run and resume it, again and again, and compare what it gives in the end with an uninterrupted one."""
+    """Stop a run and resume it, again and again, and compare what it gives in the end
+    with an uninterrupted one.
+    """
     begun = time.perf_counter()
     whole = tensors(call())
     longest_wait = (time.perf_counter() - begun) / 10
     chance, numbers, sent, seen = random.Random(0), itertools.cycle(SIGNALS), [], []
-    old = {number: signal.signal(number, lambda number, frame: seen.append(number)) for number in SIGNALS}
+    old = {
+        number: signal.signal(number, lambda number, frame: seen.append(number))
+        for number in SIGNALS
+    }
 
     def send(over):
-        """Send a signal, and the next one when the one before came outside of the loop, so that a run gets no second one in it."""
+        """Send a signal, and the next one when the one before came outside of the loop,
+        so that a run gets no second one in it.
+        """
         while not over.wait(chance.uniform(0, longest_wait)):
             before = len(seen)
             sent.append(next(numbers))
@@ -70,7 +84,11 @@ def stop_again_and_again(call, file):
         finally:
             over.set()
             sender.join()
-        interrupted = [str(each.message) for each in caught if "interrupted after" in str(each.message)]
+        interrupted = [
+            str(each.message)
+            for each in caught
+            if "interrupted after" in str(each.message)
+        ]
         messages += interrupted
         if interrupted:
             stops[sent[-1]] += 1
@@ -92,14 +110,29 @@ def stop_again_and_again(call, file):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps({name: stop_again_and_again(call, Path(folder) / f"{name}.pt") for name, call in CALLS.items()}))
+        print(
+            json.dumps(
+                {
+                    name: stop_again_and_again(call, Path(folder) / f"{name}.pt")
+                    for name, call in CALLS.items()
+                }
+            )
+        )
 
 
 @pytest.fixture(scope="module")
 def verdicts():
-    """Of one process for all runs: pytest has handlers of its own, and importing PyTorch takes longer than most of them."""
+    """Of one process for all runs: pytest has handlers of its own, and importing
+    PyTorch takes longer than most of them.
+    """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    command = [sys.executable, "-W", "ignore", "-c", "from tests.test_stops import main; main()"]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        "from tests.test_stops import main; main()",
+    ]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)

@@ -11,13 +11,20 @@ def test_on_a_page_it_is_a_table_whose_entries_are_no_markup():
     shell = InteractiveShell.instance()
     try:
         with capture_output() as captured:
-            shell.run_cell("from booklib.tables import show_table; show_table(['a <b>', 'x'], [['p & q', '1'], ['r', '22']])")
+            shell.run_cell(
+                "from booklib.tables import show_table; show_table(['a <b>', 'x'], "
+                "[['p & q', '1'], ['r', '22']])"
+            )
     finally:
         InteractiveShell.clear_instance()
     (output,) = captured.outputs
     assert output.data["text/plain"] == "a <b>   x\np & q   1\nr      22"
     page = output.data["text/html"]
-    assert page.count("<tr>") == 3 and "<th>a &lt;b&gt;</th>" in page and "<th>p &amp; q</th><td>1</td>" in page
+    assert (
+        page.count("<tr>") == 3
+        and "<th>a &lt;b&gt;</th>" in page
+        and "<th>p &amp; q</th><td>1</td>" in page
+    )
 
 
 def test_columns_of_words_are_marked_and_those_of_numbers_are_not():
@@ -25,8 +32,13 @@ def test_columns_of_words_are_marked_and_those_of_numbers_are_not():
     shell = InteractiveShell.instance()
     try:
         with capture_output() as captured:
-            table = "[['a', '1.5 ± 0.1', 'take the mean', 'no'], ['b', '–', '7', 'yes']]"
-            shell.run_cell(f"from booklib.tables import show_table; show_table(['name', 'error', 'use', 'done'], {table})")
+            table = (
+                "[['a', '1.5 ± 0.1', 'take the mean', 'no'], ['b', '–', '7', 'yes']]"
+            )
+            shell.run_cell(
+                "from booklib.tables import show_table; show_table(['name', 'error', "
+                f"'use', 'done'], {table})"
+            )
     finally:
         InteractiveShell.clear_instance()
     page = captured.outputs[0].data["text/html"]
@@ -40,5 +52,8 @@ def test_elsewhere_it_is_printed(capsys):
 
 
 def test_a_row_of_another_length_is_refused():
-    with pytest.raises(ValueError, match=r"rows must have 2 entries, one for each of heads, but one is \['1'\]"):
+    with pytest.raises(
+        ValueError,
+        match=r"rows must have 2 entries, one for each of heads, but one is \['1'\]",
+    ):
         show_table(["a", "b"], [["1"]])

@@ -1,4 +1,6 @@
-"""Targets: gradients against automatic differentiation, densities against known values, noise with the variance asked for."""
+"""Targets: gradients against automatic differentiation, densities against known values,
+noise with the variance asked for.
+"""
 
 import math
 
@@ -7,11 +9,21 @@ import torch
 
 from sgmc.posteriors import LinearRegression
 from sgmc.potentials import Potential
-from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture, NoisyGradient
+from sgmc.targets import (
+    Banana,
+    DoubleWell,
+    Funnel,
+    Gaussian,
+    GaussianMixture,
+    NoisyGradient,
+)
 from tests.checks import assert_covariance, z_bound
 
 TARGETS = {
-    "gaussian": Gaussian(torch.tensor([[2.0, 0.4], [0.4, 1.0]], dtype=torch.float64), torch.tensor([1.0, -1.0], dtype=torch.float64)),
+    "gaussian": Gaussian(
+        torch.tensor([[2.0, 0.4], [0.4, 1.0]], dtype=torch.float64),
+        torch.tensor([1.0, -1.0], dtype=torch.float64),
+    ),
     "double well": DoubleWell(2),
     "banana": Banana(),
     "mixture": GaussianMixture(variance=0.5),
@@ -23,11 +35,21 @@ TARGETS = {
 def test_gradient_is_that_of_the_energy(name, generator):
     target = TARGETS[name]
     position = torch.randn(6, 2, generator=generator, dtype=torch.float64)
-    torch.testing.assert_close(target.gradient(position), Potential.gradient(target, position))
+    torch.testing.assert_close(
+        target.gradient(position), Potential.gradient(target, position)
+    )
     width, numeric = 1e-6, []
     for axis in torch.eye(2, dtype=torch.float64):
-        numeric.append((target.energy(position + width * axis) - target.energy(position - width * axis)) / (2 * width))
-    torch.testing.assert_close(target.gradient(position), torch.stack(numeric, -1), rtol=1e-6, atol=1e-6)
+        numeric.append(
+            (
+                target.energy(position + width * axis)
+                - target.energy(position - width * axis)
+            )
+            / (2 * width)
+        )
+    torch.testing.assert_close(
+        target.gradient(position), torch.stack(numeric, -1), rtol=1e-6, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -46,7 +68,11 @@ def test_chains_do_not_interact_and_dtype_is_kept(name, generator):
     if name == "gaussian":
         position = position.double()  # its covariance is
     together = target.gradient(position)
-    assert together.dtype == position.dtype and together.shape == (6, 2) and target.energy(position).shape == (6,)
+    assert (
+        together.dtype == position.dtype
+        and together.shape == (6, 2)
+        and target.energy(position).shape == (6,)
+    )
     apart = torch.cat([target.gradient(position[i : i + 1]) for i in range(6)])
     torch.testing.assert_close(together, apart)
 
@@ -54,21 +80,33 @@ def test_chains_do_not_interact_and_dtype_is_kept(name, generator):
 def test_gaussian_energy_is_minus_its_log_density():
     target = TARGETS["gaussian"]
     position = torch.tensor([[0.3, 0.2], [1.0, -1.0]], dtype=torch.float64)
-    density = torch.distributions.MultivariateNormal(target.mean, target.covariance).log_prob(position)
-    torch.testing.assert_close(target.energy(position) - target.energy(position)[1], -(density - density[1]))
+    density = torch.distributions.MultivariateNormal(
+        target.mean, target.covariance
+    ).log_prob(position)
+    torch.testing.assert_close(
+        target.energy(position) - target.energy(position)[1], -(density - density[1])
+    )
 
 
 def test_a_gaussian_draws_exact_samples_of_its_law(generator):
     target = TARGETS["gaussian"]
-    assert_covariance((target.exact_samples(20_000, generator) - target.mean)[None], target.covariance)
+    assert_covariance(
+        (target.exact_samples(20_000, generator) - target.mean)[None], target.covariance
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in TARGETS if hasattr(TARGETS[name], "exact_samples")])
+@pytest.mark.parametrize(
+    "name", [name for name in TARGETS if hasattr(TARGETS[name], "exact_samples")]
+)
 def test_exact_draws_are_of_the_law_that_the_energy_states(name, generator):
-    """By parts, E[∂U/∂θⱼ] = 0 and E[θᵢ ∂U/∂θⱼ] = 1 where i = j and 0 elsewhere; z-tests, false alarms 1 in 10,000."""
+    """By parts, E[∂U/∂θⱼ] = 0 and E[θᵢ ∂U/∂θⱼ] = 1 where i = j and 0 elsewhere;
+    z-tests, false alarms 1 in 10,000.
+    """
     position = TARGETS[name].exact_samples(20_000, generator).double()
     force = TARGETS[name].gradient(position)
-    products = torch.cat([force, (position[:, :, None] * force[:, None] - torch.eye(2)).flatten(1)], -1)
+    products = torch.cat(
+        [force, (position[:, :, None] * force[:, None] - torch.eye(2)).flatten(1)], -1
+    )
     z = products.mean(0) / (products.std(0) / len(products) ** 0.5)
     assert z.abs().max() < z_bound(len(z)), f"z = {z.tolist()}"
 
@@ -79,11 +117,21 @@ def test_mixture_is_normalised():
     assert float(torch.exp(-energy).sum() * 0.02**2) == pytest.approx(1, abs=1e-6)
 
 
-VARIANCES = {"scalar": 4.0, "diagonal": torch.tensor([1.0, 9.0]), "full": torch.tensor([[4.0, 1.0], [1.0, 2.0]])}
+VARIANCES = {
+    "scalar": 4.0,
+    "diagonal": torch.tensor([1.0, 9.0]),
+    "full": torch.tensor([[4.0, 1.0], [1.0, 2.0]]),
+}
 
 
 def dense(variance):
-    return variance * torch.eye(2) if isinstance(variance, float) else torch.diag(variance) if variance.ndim == 1 else variance
+    return (
+        variance * torch.eye(2)
+        if isinstance(variance, float)
+        else torch.diag(variance)
+        if variance.ndim == 1
+        else variance
+    )
 
 
 @pytest.mark.parametrize("kind", VARIANCES)
@@ -92,72 +140,146 @@ def test_noise_has_the_variance_asked_for(kind, generator):
     position = torch.zeros(20_000, 2)
     noise = noisy.stochastic_gradient(position, generator)[None]
     assert_covariance(noise, dense(VARIANCES[kind]).double())
-    assert torch.equal(noisy.gradient(position), position) and torch.equal(noisy.energy(position), torch.zeros(20_000))
+    assert torch.equal(noisy.gradient(position), position) and torch.equal(
+        noisy.energy(position), torch.zeros(20_000)
+    )
 
 
 @pytest.mark.parametrize("kind", VARIANCES)
-def test_the_noise_is_a_root_of_its_variance_times_standard_normal_numbers(kind, generator):
-    """The pure gradient: given ω it is ∇U(θ) + V^½ω and draws nothing; unit vectors for ω show the root."""
-    noisy, position = NoisyGradient(DoubleWell(2), VARIANCES[kind]), torch.randn(2, 2, generator=generator)
+def test_the_noise_is_a_root_of_its_variance_times_standard_normal_numbers(
+    kind, generator
+):
+    """The pure gradient: given ω it is ∇U(θ) + V^½ω and draws nothing; unit vectors for
+    ω show the root.
+    """
+    noisy, position = (
+        NoisyGradient(DoubleWell(2), VARIANCES[kind]),
+        torch.randn(2, 2, generator=generator),
+    )
     root = (noisy.gradient_given(position, torch.eye(2)) - noisy.gradient(position)).T
     torch.testing.assert_close(root @ root.T, dense(VARIANCES[kind]))
-    torch.testing.assert_close(noisy.gradient_given(position, torch.zeros(2, 2)), noisy.gradient(position))
+    torch.testing.assert_close(
+        noisy.gradient_given(position, torch.zeros(2, 2)), noisy.gradient(position)
+    )
     before = position.clone()
     noisy.gradient_given(position, torch.ones(2, 2))
     assert torch.equal(position, before)
 
 
-def test_the_noise_of_a_block_of_steps_is_standard_normal_and_every_step_has_its_own(generator):
+def test_the_noise_of_a_block_of_steps_is_standard_normal_and_every_step_has_its_own(
+    generator,
+):
     noisy, position = NoisyGradient(Gaussian.standard(2), 4.0), torch.zeros(2_000, 2)
     noise = noisy.draw_noise(position, generator, step=3, num_steps=5)
     assert noise.shape == (5, 2_000, 2) and noise.dtype == position.dtype
-    together = noise.transpose(0, 1).flatten(1)[None]  # the ten numbers of a chain are independent
+    # the ten numbers of a chain are independent
+    together = noise.transpose(0, 1).flatten(1)[None]
     assert_covariance(together, torch.eye(10, dtype=torch.float64))
     (one,) = noisy.draw_noise(position, torch.Generator().manual_seed(9), step=0)
     expected = noisy.gradient_given(position, one)
-    assert torch.equal(noisy.stochastic_gradient(position, torch.Generator().manual_seed(9), step=0), expected)
+    assert torch.equal(
+        noisy.stochastic_gradient(position, torch.Generator().manual_seed(9), step=0),
+        expected,
+    )
 
 
 def test_the_noise_of_one_generator_is_the_same_again():
     noisy, position = NoisyGradient(DoubleWell(), 4.0), torch.ones(3, 1)
-    first, second = (noisy.stochastic_gradient(position, torch.Generator().manual_seed(5)) for _ in range(2))
+    first, second = (
+        noisy.stochastic_gradient(position, torch.Generator().manual_seed(5))
+        for _ in range(2)
+    )
     assert torch.equal(first, second)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Gaussian(torch.tensor([[1.0, 2.0], [2.0, 1.0]])), "covariance must be positive"),
+        (
+            lambda: Gaussian(torch.tensor([[1.0, 2.0], [2.0, 1.0]])),
+            "covariance must be positive",
+        ),
         (lambda: Gaussian(torch.ones(2)), r"covariance must be a tensor \(dim, dim\)"),
         (lambda: Gaussian(torch.eye(2), torch.zeros(3)), r"mean has shape \(3,\)"),
-        (lambda: Banana(variance=-1.0), "variance must be a positive number, but it is -1.0"),
-        (lambda: Gaussian([[1.0]]), r"covariance must be a number, a tensor .* of type list: use torch.as_tensor\(covariance\)"),
-        (lambda: Gaussian(torch.eye(2, dtype=torch.int64)), "covariance is a tensor of torch.int64"),
+        (
+            lambda: Banana(variance=-1.0),
+            "variance must be a positive number, but it is -1.0",
+        ),
+        (
+            lambda: Gaussian([[1.0]]),
+            r"covariance must be a number, a tensor .* of type list: use "
+            r"torch.as_tensor\(covariance\)",
+        ),
+        (
+            lambda: Gaussian(torch.eye(2, dtype=torch.int64)),
+            "covariance is a tensor of torch.int64",
+        ),
         (
             lambda: Gaussian(torch.eye(2), [0.0, 0.0]),
             r"mean must be a floating-point tensor, but it is a list: use ",
         ),
-        (lambda: Gaussian(torch.eye(2), torch.zeros(2).double()), "covariance is of torch.float32, mean is of torch.float64"),
-        (lambda: Gaussian(torch.eye(2), torch.tensor([0.0, math.nan])), r"mean must be finite, but it is nan at \(1,\)"),
-        (lambda: Gaussian.standard(0), "dim must be a whole number of at least 1, but it is 0"),
-        (lambda: Gaussian.standard(2, "float64"), "dtype must be of type dtype, such as torch.float64, but it is 'float64'"),
-        (lambda: Gaussian.correlated("0.5"), "correlation must be a finite number, but it is '0.5'"),
-        (lambda: DoubleWell(1.5), "dim must be a whole number of at least 1, but it is 1.5"),
+        (
+            lambda: Gaussian(torch.eye(2), torch.zeros(2).double()),
+            "covariance is of torch.float32, mean is of torch.float64",
+        ),
+        (
+            lambda: Gaussian(torch.eye(2), torch.tensor([0.0, math.nan])),
+            r"mean must be finite, but it is nan at \(1,\)",
+        ),
+        (
+            lambda: Gaussian.standard(0),
+            "dim must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            lambda: Gaussian.standard(2, "float64"),
+            "dtype must be of type dtype, such as torch.float64, but it is 'float64'",
+        ),
+        (
+            lambda: Gaussian.correlated("0.5"),
+            "correlation must be a finite number, but it is '0.5'",
+        ),
+        (
+            lambda: DoubleWell(1.5),
+            "dim must be a whole number of at least 1, but it is 1.5",
+        ),
         (lambda: Banana(bend=math.nan), "bend must be a finite number, but it is nan"),
         (lambda: GaussianMixture(variance=0.0), "variance must be a positive number"),
-        (lambda: GaussianMixture(variance=torch.ones(2)), "variance must be a positive number, but it is tensor"),
-        (lambda: GaussianMixture(torch.zeros(3)), r"means must be a floating-point tensor \(modes, dim\), but it is \(3,\)"),
+        (
+            lambda: GaussianMixture(variance=torch.ones(2)),
+            "variance must be a positive number, but it is tensor",
+        ),
+        (
+            lambda: GaussianMixture(torch.zeros(3)),
+            r"means must be a floating-point tensor \(modes, dim\), but it is \(3,\)",
+        ),
         (lambda: GaussianMixture(torch.zeros(0, 2)), r"means \(0, 2\) is empty"),
         (lambda: Funnel(1), "dim must be a whole number of at least 2, but it is 1"),
         (
             lambda: NoisyGradient(DoubleWell, 4.0),
             "potential must be of type Potential, .* but it is the class DoubleWell",
         ),
-        (lambda: NoisyGradient(DoubleWell(), torch.ones(2)), "do not agree: potential has 1, noise_variance has 2"),
-        (lambda: NoisyGradient(NoisyGradient(DoubleWell(), 1.0), 4.0), "potential must be an exact one"),
-        (lambda: NoisyGradient(LinearRegression(torch.ones(4, 1), torch.ones(4), batch_size=2), 4.0), "potential must be an exact one"),
-        (lambda: NoisyGradient(DoubleWell(), -4.0), "noise_variance must be non-negative"),
-        (lambda: NoisyGradient(DoubleWell(), math.nan), "noise_variance has entries that are not finite"),
+        (
+            lambda: NoisyGradient(DoubleWell(), torch.ones(2)),
+            "do not agree: potential has 1, noise_variance has 2",
+        ),
+        (
+            lambda: NoisyGradient(NoisyGradient(DoubleWell(), 1.0), 4.0),
+            "potential must be an exact one",
+        ),
+        (
+            lambda: NoisyGradient(
+                LinearRegression(torch.ones(4, 1), torch.ones(4), batch_size=2), 4.0
+            ),
+            "potential must be an exact one",
+        ),
+        (
+            lambda: NoisyGradient(DoubleWell(), -4.0),
+            "noise_variance must be non-negative",
+        ),
+        (
+            lambda: NoisyGradient(DoubleWell(), math.nan),
+            "noise_variance has entries that are not finite",
+        ),
     ],
 )
 def test_bad_input_is_refused(make, message):
@@ -165,12 +287,22 @@ def test_bad_input_is_refused(make, message):
         make()
 
 
-@pytest.mark.parametrize("target", [Gaussian.standard(2), Banana(), GaussianMixture(), Funnel(3)], ids=lambda target: type(target).__name__)
+@pytest.mark.parametrize(
+    "target",
+    [Gaussian.standard(2), Banana(), GaussianMixture(), Funnel(3)],
+    ids=lambda target: type(target).__name__,
+)
 def test_exact_samples_need_a_number_and_a_generator(target, generator):
     """Without one PyTorch would draw from the global generator."""
     for number in (-1, 2.0, "2"):
-        with pytest.raises(ValueError, match="num_samples must be a whole number of at least 0, but it is "):
+        with pytest.raises(
+            ValueError,
+            match="num_samples must be a whole number of at least 0, but it is ",
+        ):
             target.exact_samples(number, generator)
     for wrong in (0, None):
-        with pytest.raises(ValueError, match=r"generator must be of type Generator, such as torch.Generator\(\)"):
+        with pytest.raises(
+            ValueError,
+            match=r"generator must be of type Generator, such as torch.Generator\(\)",
+        ):
             target.exact_samples(2, wrong)

@@ -1,4 +1,6 @@
-"""Thinning and herding against brute force, the bounds of the book's theorems, and laws that are known exactly."""
+"""Thinning and herding against brute force, the bounds of the book's theorems, and laws
+that are known exactly.
+"""
 
 import pytest
 import torch
@@ -20,75 +22,130 @@ def draws_of(features):
 
 @pytest.mark.parametrize("chains", [1, 3])
 def test_every_choice_is_the_best_of_those_left(chains, generator):
-    """Against trying all of them with explicit features; the distance is that of the plain means."""
+    """Against trying all of them with explicit features; the distance is that of the
+    plain means.
+    """
     features = features_of(generator)
     kept = herd(Draws(features.unflatten(0, (-1, chains))), 12, features @ features.mT)
     mean, chosen = features.mean(0), []
     for number in range(1, 13):
         left = [place for place in range(12) if place not in chosen]
-        distances = [float((features[[*chosen, place]].mean(0) - mean).norm()) for place in left]
+        distances = [
+            float((features[[*chosen, place]].mean(0) - mean).norm()) for place in left
+        ]
         chosen.append(left[distances.index(min(distances))])
-        assert float(kept.statistics["distance"][number - 1, 0]) == pytest.approx(min(distances), abs=1e-7)
-    assert kept.statistics["index"][:-1, 0].tolist() == chosen[:-1]  # the last one is what is left
-    assert torch.equal(kept.samples[:, 0], features[kept.statistics["index"][:, 0]]) and kept.samples.shape == (12, 1, 3)
+        assert float(kept.statistics["distance"][number - 1, 0]) == pytest.approx(
+            min(distances), abs=1e-7
+        )
+    # the last one is what is left
+    assert kept.statistics["index"][:-1, 0].tolist() == chosen[:-1]
+    assert torch.equal(
+        kept.samples[:, 0], features[kept.statistics["index"][:, 0]]
+    ) and kept.samples.shape == (12, 1, 3)
 
 
 def test_few_are_the_first_of_many(generator):
     features = features_of(generator)
-    few, many = (herd(draws_of(features), number, features @ features.mT) for number in (4, 9))
-    assert torch.equal(few.samples, many.samples[:4]) and torch.equal(few.statistics["distance"], many.statistics["distance"][:4])
+    few, many = (
+        herd(draws_of(features), number, features @ features.mT) for number in (4, 9)
+    )
+    assert torch.equal(few.samples, many.samples[:4]) and torch.equal(
+        few.statistics["distance"], many.statistics["distance"][:4]
+    )
 
 
 def test_the_distance_is_never_more_than_that_of_random_draws(generator):
-    """D²(M − n)/(n(M − 1)), D being the largest distance of a feature from the mean; orthonormal features, all equal, leave no choice."""
+    """D²(M − n)/(n(M − 1)), D being the largest distance of a feature from the mean;
+    orthonormal features, all equal, leave no choice.
+    """
     for dim in (1, 2, 10):
         features = features_of(generator, 40, dim)
-        distances = herd(draws_of(features), 40, features @ features.mT).statistics["distance"][:, 0]
-        largest, numbers = (features - features.mean(0)).square().sum(-1).max(), torch.arange(1, 41, dtype=DOUBLE)
-        assert (distances.square() <= largest * (40 - numbers) / (39 * numbers) + 1e-12).all()
-    orthonormal = herd(Draws(torch.zeros(20, 1, 1)), 20, torch.eye(20, dtype=DOUBLE)).statistics["distance"][:, 0]
-    torch.testing.assert_close(orthonormal.square(), 1 / torch.arange(1, 21, dtype=DOUBLE) - 1 / 20)
+        distances = herd(draws_of(features), 40, features @ features.mT).statistics[
+            "distance"
+        ][:, 0]
+        largest, numbers = (
+            (features - features.mean(0)).square().sum(-1).max(),
+            torch.arange(1, 41, dtype=DOUBLE),
+        )
+        assert (
+            distances.square() <= largest * (40 - numbers) / (39 * numbers) + 1e-12
+        ).all()
+    orthonormal = herd(
+        Draws(torch.zeros(20, 1, 1)), 20, torch.eye(20, dtype=DOUBLE)
+    ).statistics["distance"][:, 0]
+    torch.testing.assert_close(
+        orthonormal.square(), 1 / torch.arange(1, 21, dtype=DOUBLE) - 1 / 20
+    )
 
 
 def test_with_the_mean_inside_the_distance_falls_like_one_over_n():
-    """Fifty unit vectors in each of eight directions: D = 1 and a ball of radius cos(π/8) in the hull give at most max(1, 1/2r)/n = 1/n."""
+    """Fifty unit vectors in each of eight directions: D = 1 and a ball of radius
+    cos(π/8) in the hull give at most max(1, 1/2r)/n = 1/n.
+    """
     angles = torch.arange(8, dtype=DOUBLE) * torch.pi / 4
     features = torch.stack([angles.cos(), angles.sin()], -1).repeat(50, 1)
-    distances = herd(draws_of(features), 50, features @ features.mT).statistics["distance"][:, 0]
+    distances = herd(draws_of(features), 50, features @ features.mT).statistics[
+        "distance"
+    ][:, 0]
     assert (distances * torch.arange(1, 51) <= 1 + 1e-9).all()
 
 
 def test_what_the_features_do_not_hold_is_lost():
-    """Of equidistant draws whose only feature is the value the innermost are kept: their mean is exact, their variance far too small."""
+    """Of equidistant draws whose only feature is the value the innermost are kept:
+    their mean is exact, their variance far too small.
+    """
     values = torch.arange(-50.0, 51.0, dtype=DOUBLE)[:, None]
     linear = herd(draws_of(values), 21, values @ values.mT)
     assert sorted(linear.samples.flatten().tolist()) == list(range(-10, 11))
-    assert float(linear.samples.var(correction=0)) == pytest.approx(10 * 11 / 3)  # of all it is 50·51/3
+    # of all it is 50·51/3
+    assert float(linear.samples.var(correction=0)) == pytest.approx(10 * 11 / 3)
     both = torch.cat([values / 50, (values / 50).square()], -1)
     squares = herd(draws_of(values), 21, both @ both.mT)
-    assert float(squares.samples.var(correction=0)) == pytest.approx(50 * 51 / 3, rel=0.05)
+    assert float(squares.samples.var(correction=0)) == pytest.approx(
+        50 * 51 / 3, rel=0.05
+    )
 
 
 def test_thinned_draws_are_evenly_spaced_over_all_chains():
-    draws = Draws(torch.arange(12.0).view(6, 2, 1), {"energy": torch.arange(12.0).view(6, 2)}, kernel="SGLD", thinning=3)
+    draws = Draws(
+        torch.arange(12.0).view(6, 2, 1),
+        {"energy": torch.arange(12.0).view(6, 2)},
+        kernel="SGLD",
+        thinning=3,
+    )
     kept = thin(draws, 4)
-    assert kept.samples.flatten().tolist() == [1, 4, 7, 10] and kept.samples.shape == (4, 1, 1)
-    assert torch.equal(kept.statistics["energy"], kept.samples[..., 0]) and kept.statistics["index"].flatten().tolist() == [1, 4, 7, 10]
-    assert torch.equal(thin(draws, 12).samples.flatten(), torch.arange(12.0)) and kept.kernel == "thin(4) of SGLD"
+    assert kept.samples.flatten().tolist() == [1, 4, 7, 10] and kept.samples.shape == (
+        4,
+        1,
+        1,
+    )
+    assert torch.equal(
+        kept.statistics["energy"], kept.samples[..., 0]
+    ) and kept.statistics["index"].flatten().tolist() == [1, 4, 7, 10]
+    assert (
+        torch.equal(thin(draws, 12).samples.flatten(), torch.arange(12.0))
+        and kept.kernel == "thin(4) of SGLD"
+    )
     several = Draws({"a": draws.samples, "b": 2 * draws.samples})
     assert thin(several, 1).samples["b"].flatten().tolist() == [12]
 
 
 def test_the_mean_of_a_thinned_chain_has_the_variance_of_the_formula(generator):
-    """σ²/n·(1 + 2Σ(1 − j/n)ρ^{kj}) for an autoregression with one-step correlation ρ of which every k-th draw is kept."""
+    """σ²/n·(1 + 2Σ(1 − j/n)ρ^{kj}) for an autoregression with one-step correlation ρ of
+    which every k-th draw is kept.
+    """
     correlation, length, number, chains = 0.9, 60, 6, 20_000
     place, places = torch.randn(chains, generator=generator, dtype=DOUBLE), []
     for _ in range(length):
         places.append(place)
-        place = correlation * place + (1 - correlation**2) ** 0.5 * torch.randn(chains, generator=generator, dtype=DOUBLE)
+        place = correlation * place + (1 - correlation**2) ** 0.5 * torch.randn(
+            chains, generator=generator, dtype=DOUBLE
+        )
     kept = thin(Draws(torch.stack(places)[:, None]), number)
     lags = torch.arange(1, number, dtype=DOUBLE)
-    expected = (1 + 2 * ((1 - lags / number) * correlation ** (length // number * lags)).sum()) / number
+    expected = (
+        1 + 2 * ((1 - lags / number) * correlation ** (length // number * lags)).sum()
+    ) / number
     squares = kept.samples.mean((0, 1)).square()
     z = (squares.mean() - expected) / (squares.std() / chains**0.5)
     assert z.abs() < z_bound(1), z
@@ -104,17 +161,31 @@ def test_a_gram_in_single_precision_will_do(generator):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"number": 7}, "number is 7, but there are only 6 draws: keep fewer, or draw more"),
+        (
+            {"number": 7},
+            "number is 7, but there are only 6 draws: keep fewer, or draw more",
+        ),
         ({"number": 0}, "number must be a whole number of at least 1"),
         ({"draws": torch.zeros(6, 1, 2)}, "draws must be of type Draws"),
-        ({"gram": torch.eye(5)}, r"gram must hold the inner products of the 6 draws, \(6, 6\), but it is \(5, 5\)"),
+        (
+            {"gram": torch.eye(5)},
+            r"gram must hold the inner products of the 6 draws, \(6, 6\), but it is "
+            r"\(5, 5\)",
+        ),
         ({"gram": torch.ones(6, 6).triu()}, "gram must be symmetric"),
-        ({"gram": -torch.eye(6)}, "no negative number on its diagonal: use features @ features.mT"),
+        (
+            {"gram": -torch.eye(6)},
+            "no negative number on its diagonal: use features @ features.mT",
+        ),
         ({"gram": torch.full((6, 6), torch.nan)}, "gram must be finite"),
     ],
 )
 def test_bad_input_is_refused(change, message):
-    arguments = {"draws": Draws(torch.zeros(3, 2, 2)), "number": 2, "gram": torch.eye(6)} | change
+    arguments = {
+        "draws": Draws(torch.zeros(3, 2, 2)),
+        "number": 2,
+        "gram": torch.eye(6),
+    } | change
     with pytest.raises(ValueError, match=message):
         herd(**arguments)
     if "gram" not in change:

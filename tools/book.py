@@ -9,10 +9,9 @@ sync     write every NAME.ipynb from its NAME.py, executed, with its text output
 check    say which pairs are out of step, not executed since their last change, or hold
          what they should not
 
-The build reads the percent scripts and never touches a notebook beside them. What it makes
-pages from lies in ``_build/source``: there an executed notebook is kept until its code, the
-package or a stored result changes.
-"""
+The build reads the percent scripts and never touches a notebook beside them. What it
+makes pages from lies in ``_build/source``: there an executed notebook is kept until its
+code, the package or a stored result changes."""
 
 import hashlib
 import html
@@ -41,22 +40,33 @@ SHOWN = ("sgmc", "booklib", "benchmarks", "lab", "book/_static")
 
 
 def chapters(root: Path = ROOT) -> list[Path]:
-    """List the chapters' percent scripts, in the order of the table of contents first."""
+    """List the chapters' percent scripts, in the order of the table of contents
+    first.
+    """
     contents = re.findall(r"file: (\S+)", (root / "_toc.yml").read_text())
     order = {root / f"{name}.py": place for place, name in enumerate(contents)}
-    found = [path for path in sorted((root / "book").glob("*/*.py")) if "# %%" in path.read_text()]
+    found = [
+        path
+        for path in sorted((root / "book").glob("*/*.py"))
+        if "# %%" in path.read_text()
+    ]
     return sorted(found, key=lambda path: order.get(path, len(order)))
 
 
 def executed_pages(root: Path = ROOT) -> list[Path]:
-    """List the sources of the pages that are executed: the front page, if it has code, and the chapters."""
+    """List the sources of the pages that are executed: the front page, if it has code,
+    and the chapters.
+    """
     front = root / "index.md"
     return [*([front] if "{code-cell}" in front.read_text() else []), *chapters(root)]
 
 
 def inputs(notebook: nbformat.NotebookNode) -> list[tuple]:
     """Reduce a notebook to what its author writes."""
-    return [(cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True)) for cell in notebook.cells]
+    return [
+        (cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True))
+        for cell in notebook.cells
+    ]
 
 
 def code_cells(notebook: nbformat.NotebookNode) -> list:
@@ -78,17 +88,24 @@ def code_hash(notebook: nbformat.NotebookNode, environment: str = "") -> str:
 def environment_hash(root: Path = ROOT) -> str:
     """Hash what chapters depend on and their own text does not show."""
     files = [
-        *(file for folder in ("sgmc", "booklib", "experiments", "benchmarks") for file in sorted((root / folder).rglob("*.py"))),
+        *(
+            file
+            for folder in ("sgmc", "booklib", "experiments", "benchmarks")
+            for file in sorted((root / folder).rglob("*.py"))
+        ),
         *sorted((root / "booklib").rglob("*.mplstyle")),
         *sorted((root / "book" / "results").glob("*.json")),
         root / "requirements.txt",
         root / "constraints.txt",
     ]
-    content = b"".join(str(path.relative_to(root)).encode() + path.read_bytes() for path in files)
+    content = b"".join(
+        str(path.relative_to(root)).encode() + path.read_bytes() for path in files
+    )
     return hashlib.sha256(content).hexdigest()
 
 
-# Executing ---------------------------------------------------------------------------------
+# Executing
+# ---------------------------------------------------------------------------------
 
 
 def executed_path(path: Path, root: Path = ROOT) -> Path:
@@ -106,9 +123,13 @@ def write(target: Path, text: str) -> None:
     os.replace(part, target)
 
 
-def with_outputs(notebook: nbformat.NotebookNode, executed: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def with_outputs(
+    notebook: nbformat.NotebookNode, executed: nbformat.NotebookNode
+) -> nbformat.NotebookNode:
     """Give a notebook the outputs of another one that has the same code."""
-    for count, (cell, other) in enumerate(zip(code_cells(notebook), code_cells(executed), strict=True), start=1):
+    for count, (cell, other) in enumerate(
+        zip(code_cells(notebook), code_cells(executed), strict=True), start=1
+    ):
         cell.outputs, cell.execution_count = other.outputs, count
         for output in cell.outputs:
             if "execution_count" in output:
@@ -116,23 +137,32 @@ def with_outputs(notebook: nbformat.NotebookNode, executed: nbformat.NotebookNod
     return notebook
 
 
-def keep_executed(path: Path, notebook: nbformat.NotebookNode, seconds: float, root: Path = ROOT) -> None:
+def keep_executed(
+    path: Path, notebook: nbformat.NotebookNode, seconds: float, root: Path = ROOT
+) -> None:
     """Keep an executed chapter for the build."""
     key = code_hash(notebook, environment_hash(root))
-    notebook.metadata["executed"] = {"key": key, "seconds": seconds, "on": f"{date.today():%-d %b %Y}"}
+    notebook.metadata["executed"] = {
+        "key": key,
+        "seconds": seconds,
+        "on": f"{date.today():%-d %b %Y}",
+    }
     write(executed_path(path, root), nbformat.writes(notebook))
 
 
-def kept(path: Path, root: Path = ROOT, key: str | None = None) -> nbformat.NotebookNode | None:
+def kept(
+    path: Path, root: Path = ROOT, key: str | None = None
+) -> nbformat.NotebookNode | None:
     """Read the executed notebook of a chapter; without ``key`` whatever code it has.
 
-    There is none where the chapter's code, the package or a stored result has changed since,
-    where a cell raised an error, and where a disk was full.
-    """
+    There is none where the chapter's code, the package or a stored result has changed
+    since, where a cell raised an error, and where a disk was full."""
     target = executed_path(path, root)
     try:
         notebook = nbformat.read(target, 4)
-        if key is None or (notebook.metadata["executed"]["key"] == key and not errors(notebook)):
+        if key is None or (
+            notebook.metadata["executed"]["key"] == key and not errors(notebook)
+        ):
             return notebook
     except (OSError, ValueError, LookupError, AttributeError):
         pass
@@ -147,11 +177,17 @@ def execute_one(path: Path, root: Path) -> str:
     notebook, start = from_source(path), time.monotonic()
     place = {"metadata": {"path": str(path.parent)}}
     try:
-        NotebookClient(notebook, timeout=None, allow_errors=True, resources=place).execute()
+        NotebookClient(
+            notebook, timeout=None, allow_errors=True, resources=place
+        ).execute()
     except DeadKernelError:
-        reached = [cell for cell in code_cells(notebook) if cell.execution_count is not None]
+        reached = [
+            cell for cell in code_cells(notebook) if cell.execution_count is not None
+        ]
         words = "the kernel died here; is there enough memory?"
-        error = nbformat.v4.new_output("error", ename="DeadKernelError", evalue=words, traceback=[words])
+        error = nbformat.v4.new_output(
+            "error", ename="DeadKernelError", evalue=words, traceback=[words]
+        )
         (reached or code_cells(notebook))[-1].outputs.append(error)
     seconds = time.monotonic() - start
     keep_executed(path, notebook, seconds, root)
@@ -159,21 +195,30 @@ def execute_one(path: Path, root: Path) -> str:
 
 
 def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.NotebookNode]:
-    """Execute those of the pages that need it, as many at a time as there are processors; return all."""
+    """Execute those of the pages that need it, as many at a time as there are
+    processors; return all.
+    """
     environment = environment_hash(root)
     keys = {path: code_hash(from_source(path), environment) for path in pages}
     waiting = [path for path, key in keys.items() if kept(path, root, key) is None]
     if waiting:
         print(f"executing {len(waiting)} of {len(keys)} pages", flush=True)
-        # Each in a process of its own, which ends with this one: Ctrl-C leaves nothing behind.
-        with multiprocessing.get_context("spawn").Pool(min(os.cpu_count(), 4), maxtasksperchild=1) as pool:
-            for count, said in enumerate(pool.imap_unordered(partial(execute_one, root=root), waiting), start=1):
+        # Each in a process of its own, which ends with this one: Ctrl-C leaves nothing
+        # behind.
+        with multiprocessing.get_context("spawn").Pool(
+            min(os.cpu_count(), 4), maxtasksperchild=1
+        ) as pool:
+            for count, said in enumerate(
+                pool.imap_unordered(partial(execute_one, root=root), waiting), start=1
+            ):
                 print(f"  {count} of {len(waiting)}: {said}", flush=True)
     return {path: kept(path, root) for path in keys}
 
 
 def as_it_was(path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
-    """Give a page with the outputs of its last execution, or without any if its code has changed."""
+    """Give a page with the outputs of its last execution, or without any if its code
+    has changed.
+    """
     notebook, last = from_source(path), kept(path, root)
     if last is not None and code_hash(last) == code_hash(notebook):
         return last
@@ -181,31 +226,42 @@ def as_it_was(path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
     return notebook
 
 
-# Pairs -------------------------------------------------------------------------------------
+# Pairs
+# -------------------------------------------------------------------------------------
 
 
 def text_outputs(outputs: list) -> list:
-    """Keep of a cell's outputs what can be compared on any machine: text, without images, HTML and standard error."""
+    """Keep of a cell's outputs what can be compared on any machine: text, without
+    images, HTML and standard error.
+    """
     kept = []
     for output in outputs:
         if output.output_type == "stream" and output.name == "stderr":
             continue
         if "data" in output:
-            output.data = {key: value for key, value in output.data.items() if key == "text/plain"}
+            output.data = {
+                key: value for key, value in output.data.items() if key == "text/plain"
+            }
             output.metadata = {}
         if kept and output.output_type == kept[-1].output_type == "stream":
-            kept[-1].text += output.text  # a kernel sends what is printed in pieces, as it likes
+            # a kernel sends what is printed in pieces, as it likes
+            kept[-1].text += output.text
         else:
             kept.append(output)
     return kept
 
 
 def sync(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> None:
-    """Write notebooks from their sources, with the text outputs of an execution of just that code and this package."""
+    """Write notebooks from their sources, with the text outputs of an execution of just
+    that code and this package.
+    """
     for path, found in executed.items():
         for error in errors(found):
             sys.exit(f"{path.relative_to(root)} failed: {error}")
-        notebook, target = with_outputs(from_source(path), found), path.with_suffix(".ipynb")
+        notebook, target = (
+            with_outputs(from_source(path), found),
+            path.with_suffix(".ipynb"),
+        )
         for cell in code_cells(notebook):
             cell.outputs = text_outputs(cell.outputs)
         notebook.metadata["executed"] = code_hash(notebook)
@@ -227,13 +283,22 @@ def problems(root: Path = ROOT) -> list[str]:
         if inputs(notebook) != inputs(from_source(path)):
             found.append(f"{name} and its notebook are out of step: run make sync")
         if notebook.metadata.get("executed") != code_hash(notebook):
-            found.append(f"{name} was not executed since its last change: run make sync")
+            found.append(
+                f"{name} was not executed since its last change: run make sync"
+            )
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
             found.append(f"{name}: cells were executed out of order")
         for output in (output for cell in code for output in cell.outputs):
-            if output.output_type == "error" or output.get("name") == "stderr" or set(output.get("data", ())) - {"text/plain"}:
-                found.append(f"{name}: a stored output is an error, standard error, an image or HTML")
+            if (
+                output.output_type == "error"
+                or output.get("name") == "stderr"
+                or set(output.get("data", ())) - {"text/plain"}
+            ):
+                found.append(
+                    f"{name}: a stored output is an error, standard error, an image "
+                    "or HTML"
+                )
     for notebook in sorted((root / "book").glob("*/*.ipynb")):
         if not notebook.with_suffix(".py").exists():
             found.append(f"{notebook.relative_to(root)} has no source")
@@ -245,9 +310,16 @@ def claims(root: Path = ROOT) -> dict[Path, list[str]]:
     found = {}
     for path in chapters(root):
         notebook = nbformat.read(path.with_suffix(".ipynb"), 4)
-        outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+        outputs = [
+            output
+            for cell in notebook.cells
+            if cell.cell_type == "code"
+            for output in cell.outputs
+        ]
         lines = [output.data["text/plain"] for output in outputs if "data" in output]
-        found[path.relative_to(root)] = [line for line in lines if line.startswith("✓ ")]
+        found[path.relative_to(root)] = [
+            line for line in lines if line.startswith("✓ ")
+        ]
     return found
 
 
@@ -272,24 +344,39 @@ def measured_claims(notebook: nbformat.NotebookNode) -> list[Claim]:
     found = []
     for output in all_outputs(notebook):
         page = output.get("data", {}).get("text/html", "")
-        for anchor, kind, inside in re.findall(r'<div class="claim[^>]* id="([^"]+)" data-kind="(\w+)"[^>]*>(.*?)</div>', page, re.DOTALL):
-            spans = dict(re.findall(r'<span class="(\w+)"[^>]*>(.*?)</span>', inside, re.DOTALL))
-            found.append(Claim(anchor, kind, *(spans[name] for name in Claim._fields[2:])))
+        for anchor, kind, inside in re.findall(
+            r'<div class="claim[^>]* id="([^"]+)" data-kind="(\w+)"[^>]*>(.*?)</div>',
+            page,
+            re.DOTALL,
+        ):
+            spans = dict(
+                re.findall(r'<span class="(\w+)"[^>]*>(.*?)</span>', inside, re.DOTALL)
+            )
+            found.append(
+                Claim(anchor, kind, *(spans[name] for name in Claim._fields[2:]))
+            )
     return found
 
 
 def errors(notebook: nbformat.NotebookNode) -> list[str]:
     """List the errors that the cells of an executed notebook raised."""
-    return [f"{output.ename}: {output.evalue}" for output in all_outputs(notebook) if output.output_type == "error"]
+    return [
+        f"{output.ename}: {output.evalue}"
+        for output in all_outputs(notebook)
+        if output.output_type == "error"
+    ]
 
 
 def title(path: Path) -> str:
     """Read the title of a chapter."""
     head = "# # " if path.suffix == ".py" else "# "
-    return next(line for line in path.read_text().splitlines() if line.startswith(head)).removeprefix(head)
+    return next(
+        line for line in path.read_text().splitlines() if line.startswith(head)
+    ).removeprefix(head)
 
 
-# The book ----------------------------------------------------------------------------------
+# The book
+# ----------------------------------------------------------------------------------
 
 KINDS = {
     "exact": "there is no chance in it: a law that was solved, an enumeration, an identity",
@@ -299,23 +386,35 @@ KINDS = {
 
 
 def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str:
-    """Write the page of claims: one table a chapter, and what filters them where scripts run."""
+    """Write the page of claims: one table a chapter, and what filters them where
+    scripts run.
+    """
     everything = [claim for found in claims.values() for claim in found]
     broken = sum(not claim.holds for claim in everything)
     verdict = (
-        f"In this build {broken} of them do not hold: they are marked ✗, with what was measured."
+        f"In this build {broken} of them do not hold: they are marked ✗, with what "
+        "was measured."
         if broken
         else "In this build all of them hold, with the values that it measured."
     )
-    chapters = "".join(f'<option value="{path.stem}">{html.escape(titles[path])}</option>' for path in claims)
+    chapters = "".join(
+        f'<option value="{path.stem}">{html.escape(titles[path])}</option>'
+        for path in claims
+    )
     count = Counter(claim.kind for claim in everything)
-    kinds = "".join(f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} ({count[kind]})</label> ' for kind in KINDS)
+    kinds = "".join(
+        f'<label><input type="checkbox" value="{kind}" checked="checked" /> {kind} '
+        f"({count[kind]})</label> "
+        for kind in KINDS
+    )
     page = [
         "# Claims",
         "",
-        f"Every empirical sentence of this book is checked by the cell that states it: {len(everything)} claims in {len(claims)} chapters.",
+        "Every empirical sentence of this book is checked by the cell that states "
+        f"it: {len(everything)} claims in {len(claims)} chapters.",
         verdict,
-        "Each leads to the place where it is computed, which also says where the bound comes from.",
+        "Each leads to the place where it is computed, which also says where the "
+        "bound comes from.",
         "One that begins with *the same* or *its* speaks of the line above it.",
         "",
         *(f"* *{kind}*: {meaning}." for kind, meaning in KINDS.items()),
@@ -323,7 +422,8 @@ def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str
         "````{only} builder_html",
         "```{raw} html",
         '<form class="claims-filter" hidden="hidden">',
-        f'<label>Chapter <select><option value="">all</option>{chapters}</select></label>',
+        "<label>Chapter <select><option "
+        f'value="">all</option>{chapters}</select></label>',
         f'<label>Word <input type="search" /></label> {kinds}',
         '<span role="status"></span>',
         "</form>",
@@ -336,11 +436,15 @@ def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str
         url = f"../{path.parent.name}/{path.stem}.html"
         page += [f"(claims-{path.stem})=", f"## {titles[path]}", "", "```{raw} html"]
         page.append(f'<table class="claims" data-chapter="{path.stem}"><thead><tr>')
-        page += [f'<th scope="col">{head}</th>' for head in ("claim", "bound", "measured", "kind")]
+        page += [
+            f'<th scope="col">{head}</th>'
+            for head in ("claim", "bound", "measured", "kind")
+        ]
         page.append("</tr></thead><tbody>")
         for claim in found:
             page.append(
-                f'<tr data-kind="{claim.kind}"><td>{claim.verdict} <a href="{url}#{claim.anchor}">{claim.statement}</a></td>'
+                f'<tr data-kind="{claim.kind}"><td>{claim.verdict} <a '
+                f'href="{url}#{claim.anchor}">{claim.statement}</a></td>'
                 f"<td>{claim.bound}</td><td>{claim.measured.removeprefix('measured ')}</td><td>{claim.kind}</td></tr>"
             )
         page += ["</tbody></table>", "```", ""]
@@ -348,23 +452,35 @@ def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str
 
 
 def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
-    """Write the page that says when each page with code was executed, what it took and how it went."""
-    seconds = {path: notebook.metadata["executed"]["seconds"] for path, notebook in executed.items()}
+    """Write the page that says when each page with code was executed, what it took and
+    how it went.
+    """
+    seconds = {
+        path: notebook.metadata["executed"]["seconds"]
+        for path, notebook in executed.items()
+    }
     failed = {path for path, notebook in executed.items() if errors(notebook)}
     slowest = max(seconds, key=seconds.get)
     page = [
         "# Execution status",
         "",
-        f"All {len(executed)} pages with code were executed for this build, from their sources"
-        + (f"; in {len(failed)} of them a cell raised an error." if failed else ", and all passed."),
-        f"They ran on one machine, several at a time, and their times add up to {sum(seconds.values()) / 60:.0f} minutes;",
+        f"All {len(executed)} pages with code were executed for this build, from "
+        "their sources"
+        + (
+            f"; in {len(failed)} of them a cell raised an error."
+            if failed
+            else ", and all passed."
+        ),
+        "They ran on one machine, several at a time, and their times add up to "
+        f"{sum(seconds.values()) / 60:.0f} minutes;",
         f"the longest was {{doc}}`/{slowest.with_suffix('')}`.",
         "A page that did not change since is not executed again, so dates may differ.",
         "",
         "| page | result | seconds | executed on |",
         "| --- | --- | ---: | --- |",
         *(
-            f"| {{doc}}`/{path.with_suffix('')}` | {'a cell failed' if path in failed else 'passed'} | {seconds[path]:.0f} "
+            f"| {{doc}}`/{path.with_suffix('')}` | "
+            f"{'a cell failed' if path in failed else 'passed'} | {seconds[path]:.0f} "
             f"| {notebook.metadata['executed']['on']} |"
             for path, notebook in executed.items()
         ),
@@ -374,7 +490,9 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
 
 
 def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Path:
-    """Lay out what pages are made from; a file that does not change keeps its time, so that its page is not made again."""
+    """Lay out what pages are made from; a file that does not change keeps its time, so
+    that its page is not made again.
+    """
     folder = root / "_build" / "source"
     texts = [
         *(root / "book").rglob("*.md"),
@@ -388,9 +506,16 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
         now.metadata["executed"] = notebook.metadata["executed"]
         pages.pop(path, None)
         pages[path.with_suffix(".ipynb")] = nbformat.writes(with_outputs(now, notebook))
-    # What was measured differs between machines, so these two are made in each build and not stored.
-    claims = {path: found for path, notebook in named.items() if (found := measured_claims(notebook))}
-    pages[Path("book/appendix/claims.md")] = claims_page(claims, {path: title(root / path) for path in claims})
+    # What was measured differs between machines, so these two are made in each build
+    # and not stored.
+    claims = {
+        path: found
+        for path, notebook in named.items()
+        if (found := measured_claims(notebook))
+    }
+    pages[Path("book/appendix/claims.md")] = claims_page(
+        claims, {path: title(root / path) for path in claims}
+    )
     pages[Path("book/appendix/execution_status.md")] = execution_page(named)
     for place, _, names in os.walk(folder):  # which does not follow the links below
         for path in (Path(place, name) for name in names):
@@ -402,40 +527,69 @@ def stage(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> Pat
         link = folder / name
         link.parent.mkdir(parents=True, exist_ok=True)
         if not link.is_symlink() and (root / name).exists():
-            link.symlink_to(os.path.relpath(root / name, link.parent), target_is_directory=True)
+            link.symlink_to(
+                os.path.relpath(root / name, link.parent), target_is_directory=True
+            )
     return folder
 
 
 def make_pages(folder: Path, strict: bool, root: Path = ROOT) -> None:
-    """Let Jupyter Book make the pages, and a notebook of each; where one was stopped half-way, from the beginning."""
+    """Let Jupyter Book make the pages, and a notebook of each; where one was stopped
+    half-way, from the beginning.
+    """
     unfinished = root / "_build" / ".unfinished"
     if unfinished.exists():
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
     unfinished.touch()
     warnings = ["-W"] if strict else []
     program = Path(sys.executable).with_name("jupyter-book")
-    command = [sys.executable, str(program), "build", str(folder), "--path-output", str(root), "-n", "--keep-going", *warnings]
+    command = [
+        sys.executable,
+        str(program),
+        "build",
+        str(folder),
+        "--path-output",
+        str(root),
+        "-n",
+        "--keep-going",
+        *warnings,
+    ]
     if subprocess.run(command, cwd=folder).returncode != 0:
         sys.exit("The pages were not made: what Jupyter Book says is above.")
-    if subprocess.run([sys.executable, "-m", "tools.readers"], cwd=root).returncode != 0:
+    if (
+        subprocess.run([sys.executable, "-m", "tools.readers"], cwd=root).returncode
+        != 0
+    ):
         sys.exit("The notebooks for readers were not made: why is said above.")
     unfinished.unlink()
 
 
-def report(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> tuple[list[str], list[str]]:
-    """List what failed, in words: the claims that do not hold, and the cells that raised an error."""
+def report(
+    executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT
+) -> tuple[list[str], list[str]]:
+    """List what failed, in words: the claims that do not hold, and the cells that
+    raised an error.
+    """
     broken, raised = [], []
     for path, notebook in executed.items():
         page = root / "_build" / "html" / path.relative_to(root).with_suffix(".html")
         failed = [
-            f"✗ {title(path)}: {html.unescape(f'{claim.statement}: {claim.bound}, but {claim.measured}')}\n  {page}#{claim.anchor}"
+            f"✗ {title(path)}: "
+            f"{html.unescape(f'{claim.statement}: {claim.bound}, but {claim.measured}')}\n "
+            f" {page}#{claim.anchor}"
             for claim in measured_claims(notebook)
             if not claim.holds
         ]
-        wrong = [f"✗ {title(path)}: a cell raised {error}\n  {page}" for error in errors(notebook)]
+        wrong = [
+            f"✗ {title(path)}: a cell raised {error}\n  {page}"
+            for error in errors(notebook)
+        ]
         if (failed or wrong) and changed_by_hand(path, root):
             back = f'git restore "{path.relative_to(root).with_suffix("")}".*'
-            (wrong or failed).append(f"  {path.name} was changed since it was last committed; {back} brings it back.")
+            (wrong or failed).append(
+                f"  {path.name} was changed since it was last committed; {back} "
+                "brings it back."
+            )
         broken += failed
         raised += wrong
     return broken, raised
@@ -444,25 +598,38 @@ def report(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> tu
 def changed_by_hand(path: Path, root: Path = ROOT) -> bool:
     """Tell whether git knows a chapter's script in another form."""
     try:
-        said = subprocess.run(["git", "status", "--porcelain", "--", str(path)], cwd=root, capture_output=True, text=True).stdout
+        said = subprocess.run(
+            ["git", "status", "--porcelain", "--", str(path)],
+            cwd=root,
+            capture_output=True,
+            text=True,
+        ).stdout
     except OSError:  # there is no git
         return False
     return "M" in said[:2]
 
 
 def build(strict: bool = False, root: Path = ROOT) -> int:
-    """Build the book; return the exit status: 1 if a cell raised an error, or, strictly, if a claim does not hold."""
+    """Build the book; return the exit status: 1 if a cell raised an error, or,
+    strictly, if a claim does not hold.
+    """
     free = shutil.disk_usage(root).free / 1e9
     if free < SPACE:
-        sys.exit(f"The book needs {SPACE} GB of disk space, and {root} has {free:.1f} GB left: free some, and say make book again.")
+        sys.exit(
+            f"The book needs {SPACE} GB of disk space, and {root} has {free:.1f} GB "
+            "left: free some, and say make book again."
+        )
     executed = execute(executed_pages(root), root)
     make_pages(stage(executed, root), strict, root)
     failed = tell(executed, root)
     for path in chapters(root):
         notebook = path.with_suffix(".ipynb")
-        if notebook.exists() and inputs(nbformat.read(notebook, 4)) != inputs(from_source(path)):
+        if notebook.exists() and inputs(nbformat.read(notebook, 4)) != inputs(
+            from_source(path)
+        ):
             print(
-                f"\n{notebook.name} differs from {path.name}, from which its page is made: say make sync, which writes the notebook anew."
+                f"\n{notebook.name} differs from {path.name}, from which its page is "
+                "made: say make sync, which writes the notebook anew."
             )
     print(f"\nThe book is at {root / '_build' / 'html' / 'index.html'}")
     return int("cell" in failed or (strict and "claim" in failed))
@@ -473,23 +640,48 @@ def tell(executed: dict[Path, nbformat.NotebookNode], root: Path = ROOT) -> set[
     broken, raised = report(executed, root)
     count = sum(len(measured_claims(notebook)) for notebook in executed.values())
     if raised:
-        print("\nThese cells failed; their pages show where, and the other chapters are built:", *raised, sep="\n")
+        print(
+            "\nThese cells failed; their pages show where, and the other chapters are "
+            "built:",
+            *raised,
+            sep="\n",
+        )
     if broken:
-        print(f"\n{sum(line.startswith('✗') for line in broken)} of {count} claims do not hold on this machine:", *broken, sep="\n")
+        print(
+            f"\n{sum(line.startswith('✗') for line in broken)} of {count} claims do "
+            "not hold on this machine:",
+            *broken,
+            sep="\n",
+        )
     return {kind for kind, found in (("cell", raised), ("claim", broken)) if found}
 
 
 def build_chapter(name: str, root: Path = ROOT) -> int:
-    """Execute one chapter, write its notebook and make its page, beside the others as they were; return the exit status."""
+    """Execute one chapter, write its notebook and make its page, beside the others as
+    they were; return the exit status.
+    """
     found = [path for path in chapters(root) if path.stem == name]
     if not found:
-        sys.exit(f"There is no chapter {name!r}; there are {', '.join(path.stem for path in chapters(root))}.")
+        sys.exit(
+            f"There is no chapter {name!r}; there are "
+            f"{', '.join(path.stem for path in chapters(root))}."
+        )
     executed = execute(found, root)
     failed = tell(executed, root)
     if "cell" not in failed:
         sync(executed, root)
-    make_pages(stage({path: as_it_was(path, root) for path in executed_pages(root)} | executed, root), strict=False, root=root)
-    print(f"\nThe page is at {root / '_build' / 'html' / found[0].relative_to(root).with_suffix('.html')}")
+    make_pages(
+        stage(
+            {path: as_it_was(path, root) for path in executed_pages(root)} | executed,
+            root,
+        ),
+        strict=False,
+        root=root,
+    )
+    print(
+        "\nThe page is at "
+        f"{root / '_build' / 'html' / found[0].relative_to(root).with_suffix('.html')}"
+    )
     return int(bool(failed))
 
 
@@ -504,7 +696,9 @@ def main(command: str, *options: str) -> None:
             sync(execute(chapters()))
         elif command == "check" and not options:
             found = problems()
-            print("\n".join(found) or f"{len(chapters())} pairs are in step and executed")
+            print(
+                "\n".join(found) or f"{len(chapters())} pairs are in step and executed"
+            )
             sys.exit(bool(found))
         else:
             sys.exit(__doc__)

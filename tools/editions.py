@@ -2,11 +2,11 @@
 
 usage: python -m tools.editions pdf | epub
 
-pdf      write _build/sgmc.pdf: printed by Chromium, with bookmarks, and links that lead from page to page
-epub     write _build/sgmc.epub: EPUB 3, formulas as MathML
+pdf      write _build/sgmc.pdf: printed by Chromium, with bookmarks, and links that lead
+from page to page epub     write _build/sgmc.epub: EPUB 3, formulas as MathML
 
-Both need Chromium (Debian: apt-get install chromium), in which the book's own copy of MathJax sets the formulas.
-Code that is folded on a page is left out, films stand still.
+Both need Chromium (Debian: apt-get install chromium), in which the book's own copy of
+MathJax sets the formulas. Code that is folded on a page is left out, films stand still.
 """
 
 import html
@@ -26,35 +26,49 @@ from bs4 import BeautifulSoup, Tag
 ROOT = Path(__file__).resolve().parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-LEFT_OUT = "a.headerlink, script, style, button, details.hide, .frames img[hidden], .frames p, .prev-next-area, .tocwrapper, .claims-filter"
+LEFT_OUT = (
+    "a.headerlink, script, style, button, details.hide, .frames img[hidden], .frames "
+    "p, .prev-next-area, .tocwrapper, .claims-filter"
+)
 
 
 def parts() -> dict[str, list[str]]:
     """List the pages of each part of the book, in its order."""
     contents = yaml.safe_load((ROOT / "_toc.yml").read_text())
     return {"": [contents["root"]]} | {
-        part["caption"]: [page["file"] for chapter in part["chapters"] for page in (chapter, *chapter.get("sections", ()))]
+        part["caption"]: [
+            page["file"]
+            for chapter in part["chapters"]
+            for page in (chapter, *chapter.get("sections", ()))
+        ]
         for part in contents["parts"]
     }
 
 
-def article(folder: Path, page: str, known: list[str], place: Callable[[str, str], str]) -> Tag:
+def article(
+    folder: Path, page: str, known: list[str], place: Callable[[str, str], str]
+) -> Tag:
     """Take what a page says, with its identifiers as they are and its links changed.
 
     Args:
         folder: where the built pages are.
         page: name of the page, without its ending.
-        known: all pages of the edition; a link to any other page of the book becomes text.
-        place: makes the address of an identifier of a page, which is empty for its head.
+        known: all pages of the edition; a link to any other page of the book becomes
+            text.
+        place: makes the address of an identifier of a page, which is empty for its
+            head.
     """
     source = folder / f"{page}.html"
     if not source.is_file():
         sys.exit(f"{source} is missing: run make book first")
-    found = BeautifulSoup(source.read_text(encoding="utf-8"), "html.parser").select_one("article.bd-article")
+    found = BeautifulSoup(source.read_text(encoding="utf-8"), "html.parser").select_one(
+        "article.bd-article"
+    )
     for element in found.select(LEFT_OUT):
         element.decompose()
     seen = set()
-    for element in found.select("[id]"):  # the pages have some identifiers again and again, to which nothing leads
+    # the pages have some identifiers again and again, to which nothing leads
+    for element in found.select("[id]"):
         if element["id"] in seen:
             del element["id"]
         else:
@@ -63,7 +77,11 @@ def article(folder: Path, page: str, known: list[str], place: Callable[[str, str
         address = urlsplit(link["href"])
         if address.scheme or address.netloc:
             continue
-        other = page if not address.path else resolve(page, address.path).removesuffix(".html")
+        other = (
+            page
+            if not address.path
+            else resolve(page, address.path).removesuffix(".html")
+        )
         if other in known:
             link["href"] = place(other, unquote(address.fragment))
         else:
@@ -91,9 +109,16 @@ def browser() -> Iterator:
     from playwright.sync_api import sync_playwright
 
     if CHROMIUM is None:
-        sys.exit(f"there is no {', '.join(BROWSERS)} here, which sets the formulas: install one, on Debian by apt-get install chromium")
+        sys.exit(
+            f"there is no {', '.join(BROWSERS)} here, which sets the formulas: "
+            "install one, on Debian by apt-get install chromium"
+        )
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--allow-file-access-from-files"], timeout=0)
+        started = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--allow-file-access-from-files"],
+            timeout=0,
+        )
         yield started
         started.close()
 
@@ -123,27 +148,44 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
         for element in found.select("[id]"):
             element["id"] = place(page, element["id"])[1:]
         found["id"], found["class"] = place(page, "")[1:], "bd-article page"
-    head = BeautifulSoup((folder / "index.html").read_text(encoding="utf-8"), "html.parser").head
+    head = BeautifulSoup(
+        (folder / "index.html").read_text(encoding="utf-8"), "html.parser"
+    ).head
     styles = "".join(str(link) for link in head.select('link[rel="stylesheet"]'))
-    formulas = "".join(str(script) for script in head.select("script") if "mathjax" in str(script).lower())
+    formulas = "".join(
+        str(script)
+        for script in head.select("script")
+        if "mathjax" in str(script).lower()
+    )
     title = yaml.safe_load((ROOT / "_config.yml").read_text())["title"]
     contents = "".join(
         f"<h2>{html.escape(part)}</h2><ul>"
-        + "".join(f'<li><a href="{place(page, "")}">{html.escape(articles[page].h1.get_text())}</a></li>' for page in pages)
+        + "".join(
+            "<li><a "
+            f'href="{place(page, "")}">{html.escape(articles[page].h1.get_text())}</a></li>'
+            for page in pages
+        )
         + "</ul>"
         for part, pages in chosen.items()
         if part
     )
-    body = f'<div class="cover"><h1>{html.escape(title)}</h1></div><nav class="contents">{contents}</nav>' + "".join(
-        str(found) for found in articles.values()
+    body = (
+        f'<div class="cover"><h1>{html.escape(title)}</h1></div><nav '
+        f'class="contents">{contents}</nav>'
+        + "".join(str(found) for found in articles.values())
     )
-    whole = folder / "whole.htm"  # no page of the site: what walks over its .html files does not meet it
+    # no page of the site: what walks over its .html files does not meet it
+    whole = folder / "whole.htm"
     whole.write_text(
-        f'<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8"><title>{html.escape(title)}</title>{styles}'
+        '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta '
+        f'charset="utf-8"><title>{html.escape(title)}</title>{styles}'
         f"<style>{PRINT}</style>{formulas}</head><body>{body}</body></html>",
         encoding="utf-8",
     )
-    number = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
+    number = (
+        '<div style="font-size: 8px; width: 100%; text-align: center"><span '
+        'class="pageNumber"></span></div>'
+    )
     try:
         with browser() as started:
             sheet = started.new_page()
@@ -174,7 +216,12 @@ CONTAINER = """<?xml version="1.0" encoding="utf-8"?>
 <container version="1.0" xmlns="urn:oasis:names:tc:opendocument:xmlns:container">
 <rootfiles><rootfile full-path="book/package.opf" media-type="application/oebps-package+xml"/></rootfiles></container>
 """
-TYPES = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg", ".gif": "image/gif"}
+TYPES = {
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".jpg": "image/jpeg",
+    ".gif": "image/gif",
+}
 
 
 def write_epub(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
@@ -189,29 +236,45 @@ def write_epub(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None
 
     articles = {page: article(folder, page, known, place) for page in known}
     set_formulas(folder, list(articles.values()))
-    images = {image["src"] for found in articles.values() for image in found.select("img[src]") if not image["src"].startswith("data:")}
+    images = {
+        image["src"]
+        for found in articles.values()
+        for image in found.select("img[src]")
+        if not image["src"].startswith("data:")
+    }
     for found in articles.values():
         for image in found.select("img[src]"):
-            image["src"] = image["src"].replace("/", "-") if image["src"] in images else image["src"]
+            image["src"] = (
+                image["src"].replace("/", "-")
+                if image["src"] in images
+                else image["src"]
+            )
         make_valid(found)
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     title, author = html.escape(config["title"]), html.escape(config["author"])
     items = [
-        f'<item id="page{i}" href="{name(page)}" media-type="application/xhtml+xml"{marks(articles[page])}/>'
+        f'<item id="page{i}" href="{name(page)}" '
+        f'media-type="application/xhtml+xml"{marks(articles[page])}/>'
         for i, page in enumerate(known)
     ]
     items += [
-        f'<item id="image{i}" href="{image.replace("/", "-")}" media-type="{TYPES[Path(image).suffix]}"/>'
+        f'<item id="image{i}" href="{image.replace("/", "-")}" '
+        f'media-type="{TYPES[Path(image).suffix]}"/>'
         for i, image in enumerate(sorted(images))
     ]
     package = (
-        '<?xml version="1.0" encoding="utf-8"?>\n<package version="3.0" xmlns="http://www.idpf.org/2007/opf" unique-identifier="id">'
+        '<?xml version="1.0" encoding="utf-8"?>\n<package version="3.0" '
+        'xmlns="http://www.idpf.org/2007/opf" unique-identifier="id">'
         '<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
-        f'<dc:identifier id="id">urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, title)}</dc:identifier><dc:title>{title}</dc:title>'
+        "<dc:identifier "
+        f'id="id">urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, title)}</dc:identifier><dc:title>{title}</dc:title>'
         f"<dc:creator>{author}</dc:creator><dc:language>en</dc:language>"
-        f'<meta property="dcterms:modified">{config["copyright"]}-01-01T00:00:00Z</meta></metadata>'
-        '<manifest><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" properties="nav"/>'
-        f'<item id="style" href="style.css" media-type="text/css"/>{"".join(items)}</manifest>'
+        "<meta "
+        f'property="dcterms:modified">{config["copyright"]}-01-01T00:00:00Z</meta></metadata>'
+        '<manifest><item id="nav" href="nav.xhtml" media-type="application/xhtml+xml" '
+        'properties="nav"/>'
+        '<item id="style" href="style.css" '
+        f'media-type="text/css"/>{"".join(items)}</manifest>'
         f'<spine>{"".join(f"""<itemref idref="page{i}"/>""" for i in range(len(known)))}</spine></package>'
     )
     entries = "".join(
@@ -220,22 +283,32 @@ def write_epub(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None
         else f"<li><span>{html.escape(part)}</span><ol>{''.join(entry(articles[page], name(page)) for page in pages)}</ol></li>"
         for part, pages in chosen.items()
     )
-    navigation = xhtml(title, f'<nav epub:type="toc"><h1>{title}</h1><ol>{entries}</ol></nav>')
+    navigation = xhtml(
+        title, f'<nav epub:type="toc"><h1>{title}</h1><ol>{entries}</ol></nav>'
+    )
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)  # first, and as it is
+        # first, and as it is
+        packed.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
         packed.writestr("META-INF/container.xml", CONTAINER)
         packed.writestr("book/package.opf", package)
         packed.writestr("book/nav.xhtml", navigation)
         packed.writestr("book/style.css", STYLE)
         for page, found in articles.items():
-            packed.writestr(f"book/{name(page)}", xhtml(html.escape(found.h1.get_text()), found.decode(formatter="minimal")))
+            packed.writestr(
+                f"book/{name(page)}",
+                xhtml(
+                    html.escape(found.h1.get_text()), found.decode(formatter="minimal")
+                ),
+            )
         for image in images:
             packed.write(folder / image, f"book/{image.replace('/', '-')}")
 
 
 def set_formulas(folder: Path, articles: list[Tag]) -> None:
     """Replace all formulas by MathML, as the book's own MathJax makes it."""
-    places = [place for found in articles for place in found.select("span.math, div.math")]
+    places = [
+        place for found in articles for place in found.select("span.math, div.math")
+    ]
     wanted = []
     for place in places:
         number = place.find("span", class_="eqno")
@@ -243,14 +316,19 @@ def set_formulas(folder: Path, articles: list[Tag]) -> None:
             number.extract()
         text = place.get_text().strip()
         display = not text.startswith(r"\(")
-        wanted.append((place, re.sub(r"^\\[(\[]|\\[)\]]$", "", text).strip(), display, number))
+        wanted.append(
+            (place, re.sub(r"^\\[(\[]|\\[)\]]$", "", text).strip(), display, number)
+        )
     formulas = sorted({(text, display) for _, text, display, _ in wanted})
     with browser() as started:
         sheet = started.new_page()
         sheet.set_default_timeout(0)
         sheet.goto((folder / "index.html").as_uri())
         sheet.evaluate("MathJax.startup.promise")
-        found = sheet.evaluate("all => all.map(([text, display]) => MathJax.tex2mml(text, {display}))", [list(each) for each in formulas])
+        found = sheet.evaluate(
+            "all => all.map(([text, display]) => MathJax.tex2mml(text, {display}))",
+            [list(each) for each in formulas],
+        )
     made = dict(zip(formulas, found, strict=True))
     for place, text, display, number in wanted:
         place.clear()
@@ -262,7 +340,11 @@ def set_formulas(folder: Path, articles: list[Tag]) -> None:
 def make_valid(found: Tag) -> None:
     """Take away what HTML allows and EPUB does not."""
     for element in found.find_all(True):
-        for attribute in [name for name in element.attrs if name.startswith("data-") or name in ("align", "width", "height")]:
+        for attribute in [
+            name
+            for name in element.attrs
+            if name.startswith("data-") or name in ("align", "width", "height")
+        ]:
             if element.name != "math" or attribute.startswith("data-"):
                 del element[attribute]
         if element.get("role") == "doc-biblioentry":
@@ -273,7 +355,11 @@ def make_valid(found: Tag) -> None:
 
 def marks(found: Tag) -> str:
     """Tell a reader's program what a page holds."""
-    has = [word for word, tag in (("mathml", "math"), ("svg", "svg")) if found.find(tag) is not None]
+    has = [
+        word
+        for word, tag in (("mathml", "math"), ("svg", "svg"))
+        if found.find(tag) is not None
+    ]
     return f' properties="{" ".join(has)}"' if has else ""
 
 
@@ -286,8 +372,10 @@ def xhtml(title: str, body: str) -> str:
     """Make a page of an EPUB."""
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE html>\n'
-        '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" lang="en" xml:lang="en">'
-        f'<head><title>{title}</title><link rel="stylesheet" href="style.css"/></head><body>{body}</body></html>'
+        '<html xmlns="http://www.w3.org/1999/xhtml" '
+        'xmlns:epub="http://www.idpf.org/2007/ops" lang="en" xml:lang="en">'
+        f'<head><title>{title}</title><link rel="stylesheet" '
+        f'href="style.css"/></head><body>{body}</body></html>'
     )
 
 

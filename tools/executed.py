@@ -1,7 +1,8 @@
-"""A plugin of pytest: what nbval executes to compare it with what is stored, the book is built from.
+"""A plugin of pytest: what nbval executes to compare it with what is stored, the book
+is built from.
 
-A chapter whose cells all passed is kept, with its figures, for the build; so ``make test`` executes each chapter once.
-"""
+A chapter whose cells all passed is kept, with its figures, for the build; so ``make
+test`` executes each chapter once."""
 
 import copy
 import time
@@ -16,14 +17,19 @@ OUTPUTS = ("display_data", "execute_result", "stream")
 
 
 def pytest_collectstart(collector):
-    """Listen to the kernel of a notebook; leave out of the comparison what notebooks do not store.
+    """Listen to the kernel of a notebook; leave out of the comparison what notebooks do
+    not store.
 
-    That is the HTML of claims, whose measured values vary in the last digits, and standard error, where progress and warnings go.
-    """
+    That is the HTML of claims, whose measured values vary in the last digits, and
+    standard error, where progress and warnings go."""
     if not hasattr(collector, "skip_compare"):
         return
     collector.skip_compare += ("text/html", "stderr")
-    collector.outputs, collector.passed, get_message = [], True, collector.get_kernel_message
+    collector.outputs, collector.passed, get_message = (
+        [],
+        True,
+        collector.get_kernel_message,
+    )
 
     def get_and_note(*arguments, **settings):
         message = get_message(*arguments, **settings)
@@ -53,12 +59,22 @@ def pytest_runtest_makereport(item):
 def pytest_runtest_teardown(item, nextitem):
     """After the last cell of a chapter, keep the chapter as it was executed."""
     chapter = item.parent
-    if not hasattr(chapter, "skip_compare") or (nextitem is not None and nextitem.parent is chapter):
+    if not hasattr(chapter, "skip_compare") or (
+        nextitem is not None and nextitem.parent is chapter
+    ):
         return
     code = book.code_cells(chapter.nb)
     path = Path(chapter.path)
-    if chapter.passed and len(code) == len(chapter.outputs) and path.with_suffix(".py") in book.chapters():
+    if (
+        chapter.passed
+        and len(code) == len(chapter.outputs)
+        and path.with_suffix(".py") in book.chapters()
+    ):
         notebook = copy.deepcopy(chapter.nb)
-        for cell, outputs in zip(book.code_cells(notebook), chapter.outputs, strict=True):
+        for cell, outputs in zip(
+            book.code_cells(notebook), chapter.outputs, strict=True
+        ):
             cell.outputs = outputs
-        book.keep_executed(path.with_suffix(".py"), notebook, time.monotonic() - chapter.started)
+        book.keep_executed(
+            path.with_suffix(".py"), notebook, time.monotonic() - chapter.started
+        )

@@ -1,4 +1,5 @@
-"""Figures that a reader drives: an extension of Sphinx that puts the scripts of ``lab/`` into the pages that use them, and into no others.
+"""Figures that a reader drives: an extension of Sphinx that puts the scripts of
+``lab/`` into the pages that use them, and into no others.
 
 ````
 ```{live} leapfrog
@@ -9,9 +10,9 @@ The caption.
 ```
 ````
 
-The page gets a still, drawn by the same scripts under Node: who reads without scripts, in print, in the PDF or the EPUB sees that.
-Where scripts run, ``lab/page.js`` puts the live figure in its place.
-"""
+The page gets a still, drawn by the same scripts under Node: who reads without scripts,
+in print, in the PDF or the EPUB sees that. Where scripts run, ``lab/page.js`` puts the
+live figure in its place."""
 
 import json
 import shutil
@@ -31,15 +32,24 @@ def scripts_of(name: str) -> list[Path]:
     """List the scripts of a figure, in the order in which a page loads them."""
     known = json.loads((LAB / "scripts.json").read_text())
     if name not in known:
-        raise ExtensionError(f"there is no live figure {name!r}; lab/scripts.json has {', '.join(known)}")
+        raise ExtensionError(
+            f"there is no live figure {name!r}; lab/scripts.json has {', '.join(known)}"
+        )
     return [LAB / f"{script}.js" for script in known[name]]
 
 
 def draw_still(name: str) -> str:
     """Draw a figure as it stands when its page opens: SVG."""
-    drawn = node([str(LAB / "still.js"), name], return_completed_process=True, capture_output=True, encoding="utf-8")
+    drawn = node(
+        [str(LAB / "still.js"), name],
+        return_completed_process=True,
+        capture_output=True,
+        encoding="utf-8",
+    )
     if drawn.returncode != 0:
-        raise ExtensionError(f"the still of the live figure {name!r} could not be drawn:\n{drawn.stderr}")
+        raise ExtensionError(
+            f"the still of the live figure {name!r} could not be drawn:\n{drawn.stderr}"
+        )
     return drawn.stdout
 
 
@@ -50,7 +60,10 @@ class LiveFigure(Figure, SphinxDirective):
         """Draw the still, and make a figure of it."""
         name = self.arguments[0]
         if not self.options.get("alt"):
-            raise self.error(f"the live figure {name!r} needs an :alt: that says what its still shows")
+            raise self.error(
+                f"the live figure {name!r} needs an :alt: that says what its still "
+                "shows"
+            )
         for path in (*scripts_of(name), LAB / "still.js", LAB / "scripts.json"):
             self.env.note_dependency(str(path))
         still = Path(self.env.srcdir) / "_build" / "lab" / f"{name}.svg"
@@ -65,12 +78,25 @@ class LiveFigure(Figure, SphinxDirective):
 
 def live_figures(doctree: nodes.document) -> list[str]:
     """List the live figures of a page."""
-    found = [name for figure in doctree.findall(nodes.figure) for name in figure["classes"] if name.startswith("live-")]
+    found = [
+        name
+        for figure in doctree.findall(nodes.figure)
+        for name in figure["classes"]
+        if name.startswith("live-")
+    ]
     return [name.removeprefix("live-") for name in found]
 
 
-def add_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
-    """Load what a page's live figures need, each file once, in an order in which what is needed comes first."""
+def add_scripts(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
+    """Load what a page's live figures need, each file once, in an order in which what
+    is needed comes first.
+    """
     figures = live_figures(doctree) if doctree is not None else []
     if not figures:
         return

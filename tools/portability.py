@@ -1,17 +1,21 @@
-"""Execute the chapters as other processors would, or with other seeds, and print how far every claim's value moved.
+"""Execute the chapters as other processors would, or with other seeds, and print how
+far every claim's value moved.
 
 usage: python -m tools.portability settings [--only NAME ...] [--chapters STEM ...]
        python -m tools.portability seeds    [--number 10]     [--chapters STEM ...]
        python -m tools.portability tests    [--only NAME ...] [ARGUMENTS OF PYTEST]
 
-settings  one setting of the libraries changed at a time; an exact claim may move by at most a third of its margin, and no
+settings  one setting of the libraries changed at a time; an exact claim may move by at
+most a third of its margin, and no
           claim may leave its bound
-seeds     the chapters' random numbers shifted, data sets excepted; a live claim's margin is at least five of the standard
+seeds     the chapters' random numbers shifted, data sets excepted; a live claim's
+margin is at least five of the standard
           deviations found so
-tests     the tests that do not look at the built book, under each of the settings; names a test that fails
+tests     the tests that do not look at the built book, under each of the settings;
+names a test that fails
 
-What was executed is kept in ``_build/portability`` until a chapter's code or the package changes, so a stopped run goes on.
-"""
+What was executed is kept in ``_build/portability`` until a chapter's code or the
+package changes, so a stopped run goes on."""
 
 import argparse
 import json
@@ -39,12 +43,18 @@ SETTINGS = {
     "4 threads": {"OMP_NUM_THREADS": "4"},
 }
 FOLDER = book.ROOT / "_build" / "portability"
-SHARE, ERRORS = 1 / 3, 5.0  # of an exact claim's margin that it may move; standard errors that a live claim's margin has
-HONEST = 1.9  # root mean square of ten distances in standard errors: those of right ones exceed it once in 10,000 times
-SHIFT = 7_919  # between one seed and the next: no chapter's own seeds lie that far apart
+# of an exact claim's margin that it may move; standard errors that a live claim's
+# margin has
+SHARE, ERRORS = 1 / 3, 5.0
+# root mean square of ten distances in standard errors: those of right ones exceed it
+# once in 10,000 times
+HONEST = 1.9
+# between one seed and the next: no chapter's own seeds lie that far apart
+SHIFT = 7_919
 
 
-# Seeds that a chapter sets itself for its data, not for its draws: another processor has the same data.
+# Seeds that a chapter sets itself for its data, not for its draws: another processor
+# has the same data.
 DATA = {
     "minibatch_noise": (0,),
     "naive_sghmc": (1,),
@@ -61,22 +71,49 @@ DATA = {
 }
 
 
-# One chapter, in a process of its own ------------------------------------------------------
+# One chapter, in a process of its own
+# ------------------------------------------------------
 
 
 def execute(path: Path, shift: int) -> dict:
-    """Execute a chapter's cells here and now; return its claims, what was raised, and processor seconds."""
+    """Execute a chapter's cells here and now; return its claims, what was raised, and
+    processor seconds.
+    """
     import matplotlib.pyplot as plt
     import sgmc.claims
 
     found, raised, started = [], [], time.process_time()
 
-    def note(statement, value, *, at_most=None, at_least=None, near=None, within=None, standard_error=None, because="", kind="live"):
+    def note(
+        statement,
+        value,
+        *,
+        at_most=None,
+        at_least=None,
+        near=None,
+        within=None,
+        standard_error=None,
+        because="",
+        kind="live",
+    ):
         if near is not None and standard_error is not None:
-            value, near, within = (float(value) - near) / float(standard_error), 0.0, ERRORS
-        bounds = {"at_most": at_most, "at_least": at_least, "near": near, "within": within}
-        given = {name: float(bound) for name, bound in bounds.items() if bound is not None}
-        found.append({"statement": statement, "kind": kind, "value": float(value), **given})
+            value, near, within = (
+                (float(value) - near) / float(standard_error),
+                0.0,
+                ERRORS,
+            )
+        bounds = {
+            "at_most": at_most,
+            "at_least": at_least,
+            "near": near,
+            "within": within,
+        }
+        given = {
+            name: float(bound) for name, bound in bounds.items() if bound is not None
+        }
+        found.append(
+            {"statement": statement, "kind": kind, "value": float(value), **given}
+        )
 
     sgmc.claims.claim = note
     import sgmc
@@ -86,10 +123,23 @@ def execute(path: Path, shift: int) -> dict:
         shift_seeds(shift, path)
     os.chdir(path.parent)
     names = {"__name__": "__main__"}
-    lines = path.read_text(encoding="utf-8").splitlines() if path.suffix == ".py" else []
+    lines = (
+        path.read_text(encoding="utf-8").splitlines() if path.suffix == ".py" else []
+    )
     for cell in book.code_cells(from_source(path)):
-        first = next((n for n in range(len(lines)) if lines[n : n + cell.source.count("\n") + 1] == cell.source.splitlines()), 0)
-        code = "\n".join("pass" if line.startswith("%") else line for line in cell.source.splitlines())
+        first = next(
+            (
+                n
+                for n in range(len(lines))
+                if lines[n : n + cell.source.count("\n") + 1]
+                == cell.source.splitlines()
+            ),
+            0,
+        )
+        code = "\n".join(
+            "pass" if line.startswith("%") else line
+            for line in cell.source.splitlines()
+        )
         try:
             exec(compile("\n" * first + code, str(path), "exec"), names)
         except Exception as error:
@@ -107,53 +157,104 @@ def shift_seeds(shift: int, path: Path) -> None:
 
     class Shifted(torch.Generator):
         def manual_seed(self, seed: int) -> torch.Generator:
-            of_data = sys._getframe(1).f_code.co_filename == str(path) and seed in DATA.get(path.stem, ())
+            of_data = sys._getframe(1).f_code.co_filename == str(
+                path
+            ) and seed in DATA.get(path.stem, ())
             return super().manual_seed(seed if of_data else (seed + shift) % 2**63)
 
     rng = np.random.default_rng
-    sgmc.datasets.torch = type("torch", (), {**vars(torch)})  # keeps the generator that it has
+    # keeps the generator that it has
+    sgmc.datasets.torch = type("torch", (), {**vars(torch)})
     torch.Generator = Shifted
     for module in list(sys.modules.values()):
         name = getattr(module, "__name__", "")
-        if name.startswith(("sgmc", "experiments", "benchmarks")) and not name.endswith("shards") and hasattr(module, "Generator"):
+        if (
+            name.startswith(("sgmc", "experiments", "benchmarks"))
+            and not name.endswith("shards")
+            and hasattr(module, "Generator")
+        ):
             module.Generator = Shifted
-    np.random.default_rng = lambda seed=None: rng(seed + shift if isinstance(seed, int) else seed)
+    np.random.default_rng = lambda seed=None: rng(
+        seed + shift if isinstance(seed, int) else seed
+    )
 
 
-# All chapters ------------------------------------------------------------------------------
+# All chapters
+# ------------------------------------------------------------------------------
 
 
 def executed(path: Path, name: str, changes: dict[str, str], shift: int = 0) -> dict:
     """Execute a chapter in another process, or read what that gave the last time."""
     key = book.code_hash(from_source(path), book.environment_hash())
     target = FOLDER / name / f"{path.stem}.json"
-    if target.is_file() and (kept := json.loads(target.read_text(encoding="utf-8"))).get("key") == key:
+    if (
+        target.is_file()
+        and (kept := json.loads(target.read_text(encoding="utf-8"))).get("key") == key
+    ):
         return kept
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tools.portability", "one", str(path), str(shift), str(target)]
-    quiet = {"TQDM_DISABLE": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-    environment = {**os.environ, "PYTHONPATH": str(book.ROOT), "OMP_NUM_THREADS": "1", **quiet, **changes}
-    done = subprocess.run(command, env=environment, cwd=book.ROOT, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "tools.portability",
+        "one",
+        str(path),
+        str(shift),
+        str(target),
+    ]
+    quiet = {
+        "TQDM_DISABLE": "1",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    }
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(book.ROOT),
+        "OMP_NUM_THREADS": "1",
+        **quiet,
+        **changes,
+    }
+    done = subprocess.run(
+        command, env=environment, cwd=book.ROOT, capture_output=True, text=True
+    )
     if done.returncode == 0:
         found = json.loads(target.read_text(encoding="utf-8"))
     else:
-        found = {"claims": [], "raised": [f"the process ended with {done.returncode}: {done.stderr[-300:]}"], "seconds": 0.0}
+        found = {
+            "claims": [],
+            "raised": [
+                f"the process ended with {done.returncode}: {done.stderr[-300:]}"
+            ],
+            "seconds": 0.0,
+        }
     book.write(target, json.dumps({**found, "key": key}, indent=1))
     return found
 
 
-def runs(names: dict[str, tuple[dict, int]], pages: list[Path]) -> Iterator[tuple[Path, str, dict]]:
+def runs(
+    names: dict[str, tuple[dict, int]], pages: list[Path]
+) -> Iterator[tuple[Path, str, dict]]:
     """Execute all pages under all names, as many at a time as there are processors."""
     with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count()))) as pool:
-        waiting = [(page, name, pool.submit(executed, page, name, *how)) for page in pages for name, how in names.items()]
+        waiting = [
+            (page, name, pool.submit(executed, page, name, *how))
+            for page in pages
+            for name, how in names.items()
+        ]
         for count, (page, name, future) in enumerate(waiting, start=1):
             found = future.result()
-            print(f"{count} of {len(waiting)}: {page.stem}, {name}, {found['seconds']:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{count} of {len(waiting)}: {page.stem}, {name}, "
+                f"{found['seconds']:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
             yield page, name, found
 
 
 def margin(claim: dict) -> float:
-    """Say how far a claim's value is inside its bound, and nothing of a truth value: infinitely far, or outside."""
+    """Say how far a claim's value is inside its bound, and nothing of a truth value:
+    infinitely far, or outside.
+    """
     value = claim["value"]
     if "at_most" in claim:
         return claim["at_most"] - value
@@ -165,9 +266,14 @@ def margin(claim: dict) -> float:
 
 
 def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
-    """Print for each claim how far it moved; return how many are not as they should be."""
+    """Print for each claim how far it moved; return how many are not as they should
+    be.
+    """
     wrong = 0
-    print("| chapter | claim | kind | value | range | margin | moved | |\n| --- | --- | --- | ---: | ---: | ---: | ---: | --- |")
+    print(
+        "| chapter | claim | kind | value | range | margin | moved | |\n| --- | --- | "
+        "--- | ---: | ---: | ---: | ---: | --- |"
+    )
     for page, by_name in found.items():
         for name, run in by_name.items():
             for line in run["raised"]:
@@ -177,14 +283,29 @@ def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
         if len({len(claims) for claims in whole}) != 1:
             continue  # one of them stopped early, which is said above
         for same in zip(*whole, strict=True):
-            values, margins, kind = [claim["value"] for claim in same], [margin(claim) for claim in same], same[0]["kind"]
+            values, margins, kind = (
+                [claim["value"] for claim in same],
+                [margin(claim) for claim in same],
+                same[0]["kind"],
+            )
             spread, least = max(values) - min(values), min(margins)
-            if by_seed and same[0].get("within") == ERRORS:  # a distance in standard errors: are these what they say?
+            # a distance in standard errors: are these what they say?
+            if by_seed and same[0].get("within") == ERRORS:
                 size = math.sqrt(fmean(value**2 for value in values))
-                bad, moved = kind == "live" and (least < 0 or size > HONEST), f"{size:.1f} in the mean"
+                bad, moved = (
+                    kind == "live" and (least < 0 or size > HONEST),
+                    f"{size:.1f} in the mean",
+                )
             elif by_seed:
-                share = fmean(margins) / stdev(values) if spread and math.isfinite(least) else math.inf
-                bad, moved = kind == "live" and (least < 0 or share < ERRORS), f"{share:.1f} errors"
+                share = (
+                    fmean(margins) / stdev(values)
+                    if spread and math.isfinite(least)
+                    else math.inf
+                )
+                bad, moved = (
+                    kind == "live" and (least < 0 or share < ERRORS),
+                    f"{share:.1f} errors",
+                )
             else:
                 share = spread / max(least, 1e-300) if spread else 0.0
                 bad = least < 0 or (kind == "exact" and share > SHARE)
@@ -192,29 +313,56 @@ def table(found: dict[Path, dict[str, dict]], by_seed: bool) -> int:
             wrong += bad
             if spread or bad:
                 print(
-                    f"| {page.stem} | {same[0]['statement']} | {kind} | {values[0]:.5g} | {min(values):.5g} to {max(values):.5g} "
+                    f"| {page.stem} | {same[0]['statement']} | {kind} | "
+                    f"{values[0]:.5g} | {min(values):.5g} to {max(values):.5g} "
                     f"| {least:.2g} | {moved} | {'✗' if bad else ''} |"
                 )
-    seconds = sum(run["seconds"] for by_name in found.values() for run in by_name.values())
+    seconds = sum(
+        run["seconds"] for by_name in found.values() for run in by_name.values()
+    )
     print(f"\n{wrong} not as they should be; {seconds:.0f} s of processor time")
     return wrong
 
 
 def tests(settings: dict[str, dict], arguments: list[str]) -> int:
-    """Run the tests under each of the settings; return how many of the settings made one fail."""
+    """Run the tests under each of the settings; return how many of the settings made
+    one fail.
+    """
     failed = 0
     for name, changes in settings.items():
         print(f"\n# {name}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", "not book and not browser", *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(book.ROOT), "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", **changes}
-        failed += subprocess.run(command, env=environment, cwd=book.ROOT).returncode != 0
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "2",
+            "--dist",
+            "loadfile",
+            "-m",
+            "not book and not browser",
+            *arguments,
+        ]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(book.ROOT),
+            "OMP_NUM_THREADS": "1",
+            "TQDM_DISABLE": "1",
+            **changes,
+        }
+        failed += (
+            subprocess.run(command, env=environment, cwd=book.ROOT).returncode != 0
+        )
     return failed
 
 
 def main() -> int:
     """Run one of the commands of this file's head."""
     if sys.argv[1:2] == ["one"]:
-        book.write(Path(sys.argv[4]), json.dumps(execute(Path(sys.argv[2]), int(sys.argv[3]))))
+        book.write(
+            Path(sys.argv[4]), json.dumps(execute(Path(sys.argv[2]), int(sys.argv[3])))
+        )
         return 0
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("command", choices=("settings", "seeds", "tests"))
@@ -224,10 +372,20 @@ def main() -> int:
     chosen, rest = parser.parse_known_args()
     settings = {name: SETTINGS[name] for name in chosen.only}
     if chosen.command == "tests":
-        return tests(settings, rest or ["tests", "--ignore=tests/book", "--ignore=tests/assignments"])
-    pages = [page for page in book.chapters() if not chosen.chapters or page.stem in chosen.chapters]
+        return tests(
+            settings,
+            rest or ["tests", "--ignore=tests/book", "--ignore=tests/assignments"],
+        )
+    pages = [
+        page
+        for page in book.chapters()
+        if not chosen.chapters or page.stem in chosen.chapters
+    ]
     if chosen.command == "seeds":
-        names = {f"seed {shift}" if shift else "as it is": ({}, SHIFT * shift) for shift in range(chosen.number)}
+        names = {
+            f"seed {shift}" if shift else "as it is": ({}, SHIFT * shift)
+            for shift in range(chosen.number)
+        }
     else:
         names = {name: (changes, 0) for name, changes in settings.items()}
     found = {page: {} for page in pages}

@@ -328,8 +328,8 @@ def digest(content: bytes) -> str:
 def lab(*options: str, folder: Path = COPIES) -> list[str]:
     """Give the command that opens JupyterLab on the copies, and serves the built pages.
 
-    Links to pages would else open in JupyterLab's own viewer, without style and scripts.
-    """
+    Links to pages would else open in JupyterLab's own viewer, without style and
+    scripts."""
     own, others = ROOT / "tools" / "jupyter", os.environ.get("JUPYTER_CONFIG_PATH", "")
     os.environ["JUPYTER_CONFIG_PATH"] = f"{own}{os.pathsep}{others}".strip(os.pathsep)
     return [

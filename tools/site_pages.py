@@ -17,19 +17,31 @@ class KeepTogether(SphinxPostTransform):
         """Wrap each formula with the punctuation after it."""
         for formula in list(self.document.findall(nodes.math)):
             after = formula.next_node(descend=False, siblings=True)
-            mark = re.match(r"[.,;:!?)\]”’]+", after.astext()) if isinstance(after, nodes.Text) else None
+            mark = (
+                re.match(r"[.,;:!?)\]”’]+", after.astext())
+                if isinstance(after, nodes.Text)
+                else None
+            )
             if mark and after.parent is formula.parent:
                 parent, place = formula.parent, formula.parent.index(formula)
                 rest = after.astext()[mark.end() :]
                 parent.pop(place)
-                parent.pop(place)  # not remove, which takes the first text that is equal
-                parent.insert(place, nodes.inline("", "", formula, nodes.Text(mark[0]), classes=["together"]))
+                # not remove, which takes the first text that is equal
+                parent.pop(place)
+                parent.insert(
+                    place,
+                    nodes.inline(
+                        "", "", formula, nodes.Text(mark[0]), classes=["together"]
+                    ),
+                )
                 if rest:
                     parent.insert(place + 1, nodes.Text(rest))
 
 
 class NameFolds(SphinxPostTransform):
-    """Say of a folded cell what is in it: a check, if the cell shows a claim, or code."""
+    """Say of a folded cell what is in it: a check, if the cell shows a claim, or
+    code.
+    """
 
     default_priority = 198  # before the cells are folded, at 199
     formats = ("html",)
@@ -38,21 +50,30 @@ class NameFolds(SphinxPostTransform):
         """Set the words of each folded cell."""
         for cell in self.document.findall(nodes.container):
             if cell.get("nb_element") == "cell_code" and cell.get("hide_mode"):
-                claims = any('class="claim' in raw.astext() for raw in cell.findall(nodes.raw))
+                claims = any(
+                    'class="claim' in raw.astext() for raw in cell.findall(nodes.raw)
+                )
                 what = "check" if claims else "code"
-                cell["prompt_show"], cell["prompt_hide"] = f"Show the {what}", f"Hide the {what}"
+                cell["prompt_show"], cell["prompt_hide"] = (
+                    f"Show the {what}",
+                    f"Hide the {what}",
+                )
 
 
 def name_the_front_page_once(app, pagename, templatename, context, doctree):
-    """Leave the book's title out of the browser's title of the page that has the same one."""
+    """Leave the book's title out of the browser's title of the page that has the same
+    one.
+    """
     if pagename == app.config.root_doc:
         context["docstitle"] = ""
 
 
-# What the theme puts into every page, and browsers complain of when pages are read from files: hints to load fonts early, which they
-# refuse, and Thebe, twice, which would run code on a server elsewhere and which nothing here calls.
+# What the theme puts into every page, and browsers complain of when pages are read from
+# files: hints to load fonts early, which they refuse, and Thebe, twice, which would run
+# code on a server elsewhere and which nothing here calls.
 COMPLAINTS = re.compile(
-    r'<link rel="preload" as="font"[^>]*>\s*|<script>const THEBE_JS_URL.*?</script>\s*|<script[^>]*sphinx-thebe\.js[^>]*></script>\s*'
+    r'<link rel="preload" as="font"[^>]*>\s*|<script>const '
+    r"THEBE_JS_URL.*?</script>\s*|<script[^>]*sphinx-thebe\.js[^>]*></script>\s*"
 )
 
 
@@ -61,7 +82,10 @@ def quieten(app, exception):
     if exception is None and app.builder.name == "html":
         for path in Path(app.outdir).rglob("*.html"):
             text = path.read_text()
-            quiet = COMPLAINTS.sub("", text).replace('role="list" class="citation-list"', 'class="citation-list"')  # entries are no items
+            # entries are no items
+            quiet = COMPLAINTS.sub("", text).replace(
+                'role="list" class="citation-list"', 'class="citation-list"'
+            )
             if quiet != text:
                 path.write_text(quiet)
 

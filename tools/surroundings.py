@@ -17,16 +17,29 @@ def obstacle(folder):
     """Name what stands in the way, and what to do; nothing if there is nothing."""
     if sys.version_info < (3, 11):  # noqa: UP036, who runs this may have an older one
         version = "{}.{}".format(*sys.version_info)
-        return "Python 3.11 or newer is needed, and this is " + version + ": say make PYTHON=/path/to/python3.11"
-    if importlib.util.find_spec("venv") is None or importlib.util.find_spec("ensurepip") is None:
-        return "This Python cannot make environments: install its venv, on Debian and Ubuntu by apt-get install python3-venv"
+        return (
+            "Python 3.11 or newer is needed, and this is "
+            + version
+            + ": say make PYTHON=/path/to/python3.11"
+        )
+    if (
+        importlib.util.find_spec("venv") is None
+        or importlib.util.find_spec("ensurepip") is None
+    ):
+        return (
+            "This Python cannot make environments: install its venv, on Debian and "
+            "Ubuntu by apt-get install python3-venv"
+        )
     while not os.path.exists(folder):
         folder = os.path.dirname(os.path.abspath(folder))
     if not os.access(folder, os.W_OK):
         return folder + " cannot be written to: say make VENV=/a/folder/that/can"
     free = shutil.disk_usage(folder).free / 1e9
     if free < SPACE:
-        words = "The environment needs {} GB of disk space, and {} has {:.1f} GB left: free some, or say make VENV=/a/folder/elsewhere"
+        words = (
+            "The environment needs {} GB of disk space, and {} has {:.1f} GB left: "
+            "free some, or say make VENV=/a/folder/elsewhere"
+        )
         return words.format(SPACE, folder, free)
     return None
 

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-LOG_2 = (0.693147180369123816490, 1.90821492927058770002e-10)  # their sum is log 2, and the first ends in zeros
+# their sum is log 2, and the first ends in zeros
+LOG_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
 FACTORIALS = [1.0]  # 1/k!
 ODD = [1 / (2 * k + 1) for k in range(12)]
 POWERS = [1.0]  # 2^k, exact
@@ -28,7 +29,8 @@ class Noise(Protocol):
 
 
 def exp(x: float) -> float:
-    """Compute eˣ as 2ᵏ times e to the power of the rest, x − k log 2, by Taylor's series; 0 below −708 and ∞ above 709.
+    """Compute eˣ as 2ᵏ times e to the power of the rest, x − k log 2, by Taylor's
+    series; 0 below −708 and ∞ above 709.
 
     Example:
         >>> abs(exp(1.0) - 2.718281828459045) < 1e-15
@@ -49,7 +51,8 @@ def exp(x: float) -> float:
 
 
 def log(x: float) -> float:
-    """Compute the natural logarithm, log x = k log 2 + 2 artanh((m − 1)/(m + 1)) for x = 2^k m, by its series.
+    """Compute the natural logarithm, log x = k log 2 + 2 artanh((m − 1)/(m + 1)) for x
+    = 2^k m, by its series.
 
     Example:
         >>> abs(log(10.0) - 2.302585092994046) < 1e-15
@@ -102,7 +105,8 @@ def logaddexp(a: float, b: float) -> float:
 
 
 class Generator:
-    """Noise from a seed: the 32 bits of sfc32 (Doty-Humphrey, PractRand), and the polar method (Marsaglia and Bray, 1964).
+    """Noise from a seed: the 32 bits of sfc32 (Doty-Humphrey, PractRand), and the polar
+    method (Marsaglia and Bray, 1964).
 
     Args:
         seed: any integer; its last 32 bits count.
@@ -113,7 +117,13 @@ class Generator:
     """
 
     def __init__(self, seed: int):
-        self.a, self.b, self.c, self.counter, self.spare = 0, seed & 0xFFFFFFFF, 0, 1, None
+        self.a, self.b, self.c, self.counter, self.spare = (
+            0,
+            seed & 0xFFFFFFFF,
+            0,
+            1,
+            None,
+        )
         for _ in range(16):
             self.word()
 
@@ -178,17 +188,29 @@ def energy(position: Sequence[float], parameters: Parameters) -> float:
 
 
 def gradient(position: Sequence[float], parameters: Parameters) -> list[float]:
-    """Compute ∇U(θ) of every particle; a position is x and y of one particle after the other."""
+    """Compute ∇U(θ) of every particle; a position is x and y of one particle after the
+    other.
+    """
     particles = zip(position[::2], position[1::2], strict=True)
-    return [slope for x, y in particles for slope in parameters["landscape"].gradient(x, y)]
+    return [
+        slope for x, y in particles for slope in parameters["landscape"].gradient(x, y)
+    ]
 
 
-def stochastic_gradient(position: Sequence[float], parameters: Parameters, noise: Noise) -> list[float]:
-    """Compute ∇Ũ: from a minibatch where the landscape has data and a batch size is given; else ∇U + N(0, V), V a variance."""
+def stochastic_gradient(
+    position: Sequence[float], parameters: Parameters, noise: Noise
+) -> list[float]:
+    """Compute ∇Ũ: from a minibatch where the landscape has data and a batch size is
+    given; else ∇U + N(0, V), V a variance.
+    """
     landscape, batch_size = parameters["landscape"], parameters["batch_size"]
     if hasattr(landscape, "minibatch_gradient") and batch_size > 0:
         particles = zip(position[::2], position[1::2], strict=True)
-        return [slope for x, y in particles for slope in landscape.minibatch_gradient(x, y, batch_size, noise)]
+        return [
+            slope
+            for x, y in particles
+            for slope in landscape.minibatch_gradient(x, y, batch_size, noise)
+        ]
     slopes = gradient(position, parameters)
     if parameters["noise_variance"] > 0:
         root = math.sqrt(parameters["noise_variance"])
@@ -197,7 +219,9 @@ def stochastic_gradient(position: Sequence[float], parameters: Parameters, noise
 
 
 def injected_root(friction: float, noise_estimate: float, step_size: float) -> float:
-    """Compute a root of 2(C − B̂)ε; where the estimate exceeds the friction nothing is injected."""
+    """Compute a root of 2(C − B̂)ε; where the estimate exceeds the friction nothing is
+    injected.
+    """
     return math.sqrt(2 * max(0, friction - noise_estimate) * step_size)
 
 
@@ -212,8 +236,14 @@ def kinetic_energy(momentum: Sequence[float]) -> float:
 
 
 def accept(energy: float, proposed_energy: float, noise: Noise) -> tuple[bool, float]:
-    """Make the Metropolis decision min(1, exp(H − H')); a proposal whose energy is not finite is rejected."""
-    acceptance = exp(min(0.0, energy - proposed_energy)) if math.isfinite(proposed_energy) else 0.0
+    """Make the Metropolis decision min(1, exp(H − H')); a proposal whose energy is not
+    finite is rejected.
+    """
+    acceptance = (
+        exp(min(0.0, energy - proposed_energy))
+        if math.isfinite(proposed_energy)
+        else 0.0
+    )
     return noise.uniform() < acceptance, acceptance
 
 
@@ -227,7 +257,8 @@ def leapfrog(
     """Take leapfrog steps: half kick, drift, half kick.
 
     Returns:
-        The new position and momentum, and the points (x, y, r₁, r₂) of the first particle, with both halves of their kicks.
+        The new position and momentum, and the points (x, y, r₁, r₂) of the first
+        particle, with both halves of their kicks.
     """
 
     def kick(momentum: list[float], time: float) -> list[float]:

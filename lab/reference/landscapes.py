@@ -1,4 +1,6 @@
-"""What to sample: ``lab/landscapes.js`` and ``lab/regression.js`` in Python, energies and gradients."""
+"""What to sample: ``lab/landscapes.js`` and ``lab/regression.js`` in Python, energies
+and gradients.
+"""
 
 import math
 
@@ -64,12 +66,16 @@ class Banana:
 
 
 class Modes:
-    """The 25 modes of Zhang et al. (2020), variance 0.03: the product of two mixtures of five."""
+    """The 25 modes of Zhang et al. (2020), variance 0.03: the product of two mixtures
+    of five.
+    """
 
     start = (0.0, 0.0)
 
     def mixture(self, x: float) -> tuple[float, float, float]:
-        """Compute the least square distance to a mean, the sum of the weights relative to that of this mean, and the slope."""
+        """Compute the least square distance to a mean, the sum of the weights relative
+        to that of this mean, and the slope.
+        """
         means, total, moment = (-4, -2, 0, 2, 4), 0.0, 0.0
         least = min((x - mean) * (x - mean) for mean in means)
         for mean in means:
@@ -80,8 +86,15 @@ class Modes:
 
     def energy(self, x: float, y: float) -> float:
         """Compute U."""
-        (first, sum_first, _), (second, sum_second, _) = self.mixture(x), self.mixture(y)
-        return (first + second) / 0.06 - log(sum_first * sum_second / 25) + log(6.283185307179586 * 0.03)
+        (first, sum_first, _), (second, sum_second, _) = (
+            self.mixture(x),
+            self.mixture(y),
+        )
+        return (
+            (first + second) / 0.06
+            - log(sum_first * sum_second / 25)
+            + log(6.283185307179586 * 0.03)
+        )
 
     def gradient(self, x: float, y: float) -> tuple[float, float]:
         """Compute ∇U."""
@@ -104,7 +117,9 @@ class Funnel:
 
 
 class Regression:
-    """A straight line x + y·inputᵢ through 40 points, targetᵢ ~ N(x + y·inputᵢ, 40) and x, y ~ N(0, 100): a posterior with data."""
+    """A straight line x + y·inputᵢ through 40 points, targetᵢ ~ N(x + y·inputᵢ, 40) and
+    x, y ~ N(0, 100): a posterior with data.
+    """
 
     def __init__(self):
         noise, self.inputs, self.targets = Generator(1), [], []
@@ -129,7 +144,9 @@ class Regression:
         """Compute ∇U, the gradient of the batch of all examples."""
         return self.minibatch_gradient(x, y, 40, None)
 
-    def minibatch_gradient(self, x: float, y: float, batch_size: int, noise: Noise) -> tuple[float, float]:
+    def minibatch_gradient(
+        self, x: float, y: float, batch_size: int, noise: Noise
+    ) -> tuple[float, float]:
         """Compute ∇Ũ from a random subset of the examples."""
         first = second = 0.0
         for i in self.minibatch(batch_size, noise):
@@ -140,7 +157,9 @@ class Regression:
         return scale * first + x / 100, scale * second + y / 100
 
     def minibatch(self, batch_size: int, noise: Noise) -> list[int]:
-        """Draw a subset by Knuth's selection sampling: each example that is left is equally likely to be among those still needed."""
+        """Draw a subset by Knuth's selection sampling: each example that is left is
+        equally likely to be among those still needed.
+        """
         chosen = []
         for i in range(40):
             needed = batch_size - len(chosen)

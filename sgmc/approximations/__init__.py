@@ -1,4 +1,6 @@
-"""What is not a chain, but yields draws of weights all the same, so that predictions and scores are those of a chain."""
+"""What is not a chain, but yields draws of weights all the same, so that predictions
+and scores are those of a chain.
+"""
 
 from sgmc.approximations.constant_sgd import constant_sgd
 from sgmc.approximations.distillation import lessons
@@ -9,4 +11,14 @@ from sgmc.approximations.snapshots import snapshots
 from sgmc.approximations.swag import swag
 from sgmc.approximations.variational import prune, variational
 
-__all__ = ["constant_sgd", "dropout", "ensemble", "laplace", "lessons", "prune", "snapshots", "swag", "variational"]
+__all__ = [
+    "constant_sgd",
+    "dropout",
+    "ensemble",
+    "laplace",
+    "lessons",
+    "prune",
+    "snapshots",
+    "swag",
+    "variational",
+]

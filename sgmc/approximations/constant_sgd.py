@@ -1,4 +1,6 @@
-"""Stochastic gradient descent at a constant rate, set so that its iterates are draws."""
+"""Stochastic gradient descent at a constant rate, set so that its iterates are
+draws.
+"""
 
 import torch
 from torch import Tensor
@@ -9,23 +11,32 @@ from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Kind
 
 
-def constant_sgd(noise_variance: float | Tensor | Matrix, kind: Kind = "scalar") -> SGLD:
-    """Make the gradient descent θ ← θ − P∇Ũ(θ) whose iterates are nearest to the posterior (Mandt et al., 2017).
+def constant_sgd(
+    noise_variance: float | Tensor | Matrix, kind: Kind = "scalar"
+) -> SGLD:
+    """Make the gradient descent θ ← θ − P∇Ũ(θ) whose iterates are nearest to the
+    posterior (Mandt et al., 2017).
 
-    Near a mode with Hessian A, and for small P, they are N(θ̂, Σ) with PAΣ + ΣAP = PVP. A scalar P = 2·dim/tr V has the least divergence
-    KL(N(θ̂, Σ) ‖ N(θ̂, A⁻¹)) of all numbers; the diagonal P = 2/diag V has it of all diagonals where V is a multiple of A; the full one
-    P = 2V⁻¹ makes Σ = A⁻¹. With V + A in the place of V, the full one does so at any size of the step, not only a small one.
+    Near a mode with Hessian A, and for small P, they are N(θ̂, Σ) with PAΣ + ΣAP = PVP.
+    A scalar P = 2·dim/tr V has the least divergence KL(N(θ̂, Σ) ‖ N(θ̂, A⁻¹)) of all
+    numbers; the diagonal P = 2/diag V has it of all diagonals where V is a multiple of
+    A; the full one P = 2V⁻¹ makes Σ = A⁻¹. With V + A in the place of V, the full one
+    does so at any size of the step, not only a small one.
 
     Args:
-        noise_variance: V at the mode, a number, ``(dim,)`` or ``(dim, dim)``: :func:`sgmc.noise.estimate_noise_variance` estimates it.
-        kind: ``"scalar"``, ``"diagonal"`` or ``"full"``, the form of P. A V of a simpler form is taken as it is.
+        noise_variance: V at the mode, a number, ``(dim,)`` or ``(dim, dim)``:
+            :func:`sgmc.noise.estimate_noise_variance` estimates it.
+        kind: ``"scalar"``, ``"diagonal"`` or ``"full"``, the form of P. A V of a
+            simpler form is taken as it is.
 
     Returns:
-        SGLD at temperature zero with the step size 1 and the mass P⁻¹, half the mean of V's diagonal, its diagonal or the whole; start it
-        at a mode, or give it a warm-up.
+        SGLD at temperature zero with the step size 1 and the mass P⁻¹, half the mean of
+        V's diagonal, its diagonal or the whole; start it at a mode, or give it a
+        warm-up.
 
     Raises:
-        ValueError: if the kind is unknown, or V is no covariance, or has no inverse where one is needed.
+        ValueError: if the kind is unknown, or V is no covariance, or has no inverse
+            where one is needed.
 
     Example:
         >>> constant_sgd(torch.tensor([[4.0, 1.0], [1.0, 2.0]]), "diagonal").mass
@@ -38,14 +49,27 @@ def constant_sgd(noise_variance: float | Tensor | Matrix, kind: Kind = "scalar")
     if isinstance(value, Tensor) and kind == "scalar":
         value = float(value.mean())
     noise = Matrix(value)
-    resolution = len(value) * torch.finfo(value.dtype).eps * max(noise.eigenvalues) if noise.full else 0.0
+    resolution = (
+        len(value) * torch.finfo(value.dtype).eps * max(noise.eigenvalues)
+        if noise.full
+        else 0.0
+    )
     if min(noise.eigenvalues) <= resolution:
         raise ValueError(_SINGULAR[kind])
     return SGLD(step_size=1.0, temperature=0.0, mass=0.5 * value)
 
 
 _SINGULAR = {
-    "scalar": "noise_variance is zero: without noise descent ends at the mode; give the posterior a smaller batch_size",
-    "diagonal": "noise_variance is zero in a coordinate, where the rate would be infinite: use kind='scalar', or add what is missing",
-    "full": "noise_variance has no inverse: estimate it from more minibatches, or use kind='diagonal' or 'scalar'",
+    "scalar": (
+        "noise_variance is zero: without noise descent ends at the mode; give the "
+        "posterior a smaller batch_size"
+    ),
+    "diagonal": (
+        "noise_variance is zero in a coordinate, where the rate would be infinite: "
+        "use kind='scalar', or add what is missing"
+    ),
+    "full": (
+        "noise_variance has no inverse: estimate it from more minibatches, or use "
+        "kind='diagonal' or 'scalar'"
+    ),
 }

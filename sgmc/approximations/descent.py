@@ -18,8 +18,12 @@ from sgmc.starting import check_start
 _CHECK_EVERY = 32  # steps between two looks for parameters that are not finite
 
 
-def check_task(potential: Potential, position: Tensor, num_samples: int, seed: int, progress: bool) -> None:
-    """Raise a ValueError unless the potential can be followed from a position ``(chains, dim)``, as :func:`sgmc.sampling.sample` would."""
+def check_task(
+    potential: Potential, position: Tensor, num_samples: int, seed: int, progress: bool
+) -> None:
+    """Raise a ValueError unless the potential can be followed from a position
+    ``(chains, dim)``, as :func:`sgmc.sampling.sample` would.
+    """
     check_count("num_samples", num_samples)
     if not isinstance(progress, bool):
         raise ValueError(f"progress must be True or False, but it is {progress!r}")
@@ -29,14 +33,16 @@ def check_task(potential: Potential, position: Tensor, num_samples: int, seed: i
 class Settings(NamedTuple):
     """How to go down.
 
-    With ``momentum_decay`` α it is by stochastic gradient descent with momentum, v ← (1 − α)v + ∇Ũ(θ) and θ ← θ − ηv, which at α = 1 has
-    none; without, by Adam (Kingma and Ba, 2015, Algorithm 1), whose steps do not grow with the scale of the energy.
-    """
+    With ``momentum_decay`` α it is by stochastic gradient descent with momentum, v ← (1
+    − α)v + ∇Ũ(θ) and θ ← θ − ηv, which at α = 1 has none; without, by Adam (Kingma and
+    Ba, 2015, Algorithm 1), whose steps do not grow with the scale of the energy."""
 
     num_steps: int  #: number of steps
     learning_rate: float  #: η at the start
     momentum_decay: float | None = None  #: α
-    cycle_length: int | None = None  #: steps from one return to the first learning rate to the next; by default there is none
+    #: steps from one return to the first learning rate to the next; by default there is
+    #: none
+    cycle_length: int | None = None
 
     def check(self) -> None:
         """Raise a ValueError if a setting is out of its range."""
@@ -45,28 +51,42 @@ class Settings(NamedTuple):
         if self.momentum_decay is not None:
             check_positive("momentum_decay", self.momentum_decay)
             if self.momentum_decay > 1:
-                raise ValueError(f"momentum_decay must be at most 1, which is no momentum at all, but it is {self.momentum_decay}")
+                raise ValueError(
+                    "momentum_decay must be at most 1, which is no momentum at all, "
+                    f"but it is {self.momentum_decay}"
+                )
         if self.cycle_length is not None:
             check_count("cycle_length", self.cycle_length)
 
     def rate(self, step: int) -> float:
-        """Compute the learning rate after so many steps, on its way to zero in a line; with cycles, in half a wave of a cosine each.
+        """Compute the learning rate after so many steps, on its way to zero in a line;
+        with cycles, in half a wave of a cosine each.
 
-        A rate that stays leaves parameters in a cloud about the optimum; one that falls lets them settle.
+        A rate that stays leaves parameters in a cloud about the optimum; one that falls
+        lets them settle.
 
         Example:
-            >>> Settings(10, 1.0).rate(5), round(Settings(10, 1.0, cycle_length=5).rate(6), 4)
+            >>> (
+            ...     Settings(10, 1.0).rate(5),
+            ...     round(Settings(10, 1.0, cycle_length=5).rate(6), 4),
+            ... )
             (0.5, 0.9045)
         """
         if self.cycle_length is None:
             return self.learning_rate * (1 - step / self.num_steps)
-        return 0.5 * self.learning_rate * (1 + math.cos(math.pi * (step % self.cycle_length) / self.cycle_length))
+        return (
+            0.5
+            * self.learning_rate
+            * (1 + math.cos(math.pi * (step % self.cycle_length) / self.cycle_length))
+        )
 
     def optimiser(self, parameters: Sequence[Tensor]) -> torch.optim.Optimizer:
         """Make the optimiser of some parameters."""
         if self.momentum_decay is None:
             return torch.optim.Adam(parameters, lr=self.learning_rate)
-        return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=1 - self.momentum_decay)
+        return torch.optim.SGD(
+            parameters, lr=self.learning_rate, momentum=1 - self.momentum_decay
+        )
 
 
 class Descent(NamedTuple):
@@ -92,16 +112,21 @@ def descend(
 
     Args:
         potential: what the gradients' noise is drawn from.
-        parameters: what to move, in place; the first is ``(chains, ...)``, as many chains as there are minibatches.
-        gradients: from one step's noise ω to the gradient of each parameter, downhill being its negative.
+        parameters: what to move, in place; the first is ``(chains, ...)``, as many
+            chains as there are minibatches.
+        gradients: from one step's noise ω to the gradient of each parameter, downhill
+            being its negative.
         generator: the source of the noise.
         settings: how to go down.
-        checkpoint: file in which to save the way, as :func:`sgmc.sampling.sample` does, and from which to go on.
-        what: all that the gradients depend on besides the potential and the parameters; another makes it another way.
+        checkpoint: file in which to save the way, as :func:`sgmc.sampling.sample` does,
+            and from which to go on.
+        what: all that the gradients depend on besides the potential and the parameters;
+            another makes it another way.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
-        Whether all the steps were taken; Ctrl-C stops after the present one, with a warning.
+        Whether all the steps were taken; Ctrl-C stops after the present one, with a
+        warning.
 
     Raises:
         ValueError: if a setting is out of its range.
@@ -111,7 +136,13 @@ def descend(
     Example:
         >>> from sgmc.targets import DoubleWell
         >>> well, position = DoubleWell(), torch.tensor([[0.5]])
-        >>> way = descend(well, [position], lambda noise: [well.gradient_given(position, noise)], Generator(), Settings(300, 0.1))
+        >>> way = descend(
+        ...     well,
+        ...     [position],
+        ...     lambda noise: [well.gradient_given(position, noise)],
+        ...     Generator(),
+        ...     Settings(300, 0.1),
+        ... )
         >>> way.complete, position
         (True, tensor([[1.0000]]))
     """
@@ -121,9 +152,21 @@ def descend(
     if checkpoint is not None:
         check_instance("checkpoint", checkpoint, str | Path, '"fit.pt"')
         starts = [parameter.clone() for parameter in parameters]
-        depends = {"potential": potential, "start": starts, "settings": tuple(settings), "seed": generator.initial_seed(), "what": what}
+        depends = {
+            "potential": potential,
+            "start": starts,
+            "settings": tuple(settings),
+            "seed": generator.initial_seed(),
+            "what": what,
+        }
         saved = Checkpoint(checkpoint, depends)
-    drive(job, settings.num_steps, checkpoint=saved, kept="what was reached so far is used", progress=progress)
+    drive(
+        job,
+        settings.num_steps,
+        checkpoint=saved,
+        kept="what was reached so far is used",
+        progress=progress,
+    )
     return Descent(job.done == settings.num_steps, job.elapsed(), job.kept)
 
 
@@ -131,18 +174,30 @@ class _Descent:
     """A job of :func:`sgmc.sampling.drive`."""
 
     def __init__(self, potential, parameters, gradients, generator, settings):
-        self.potential, self.parameters, self.gradients, self.generator = potential, parameters, gradients, generator
+        self.potential, self.parameters, self.gradients, self.generator = (
+            potential,
+            parameters,
+            gradients,
+            generator,
+        )
         self.settings, self.optimiser = settings, settings.optimiser(parameters)
         self.done, self.kept, self.seconds, self.started = 0, [], 0.0, time.monotonic()
 
     def advance(self) -> None:
-        (noise,) = self.potential.draw_noise(self.parameters[0], self.generator, self.done)
-        for parameter, gradient in zip(self.parameters, self.gradients(noise), strict=True):
+        (noise,) = self.potential.draw_noise(
+            self.parameters[0], self.generator, self.done
+        )
+        for parameter, gradient in zip(
+            self.parameters, self.gradients(noise), strict=True
+        ):
             parameter.grad = gradient
         self.optimiser.param_groups[0]["lr"] = self.settings.rate(self.done)
         self.optimiser.step()
         self.done += 1
-        if self.settings.cycle_length is not None and self.done % self.settings.cycle_length == 0:
+        if (
+            self.settings.cycle_length is not None
+            and self.done % self.settings.cycle_length == 0
+        ):
             self.kept.append(self.parameters[0].clone())
         if self.done % _CHECK_EVERY == 0:
             self.check()
@@ -150,7 +205,8 @@ class _Descent:
     def check(self) -> None:
         if not all(parameter.isfinite().all() for parameter in self.parameters):
             raise DivergenceError(
-                f"a parameter stopped being finite, at or shortly before step {self.done}: the learning_rate is too large for this "
+                "a parameter stopped being finite, at or shortly before step "
+                f"{self.done}: the learning_rate is too large for this "
                 "potential, or the potential's gradient is not finite on the way",
                 None,
             )
@@ -170,9 +226,17 @@ class _Descent:
 
     def restore(self, content: dict) -> None:
         device = self.parameters[0].device
-        self.done, self.seconds, self.started = content["done"], content["seconds"], time.monotonic()
-        for parameter, saved in zip(self.parameters, content["parameters"], strict=True):
+        self.done, self.seconds, self.started = (
+            content["done"],
+            content["seconds"],
+            time.monotonic(),
+        )
+        for parameter, saved in zip(
+            self.parameters, content["parameters"], strict=True
+        ):
             parameter.copy_(saved)
-        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": content["optimiser"]})
+        self.optimiser.load_state_dict(
+            {**self.optimiser.state_dict(), "state": content["optimiser"]}
+        )
         self.generator.set_state(content["generator"].cpu())
         self.kept = [position.to(device) for position in content["kept"]]

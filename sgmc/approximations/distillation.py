@@ -1,4 +1,6 @@
-"""Distillation: what one network has to be taught to predict what many predict on average."""
+"""Distillation: what one network has to be taught to predict what many predict on
+average.
+"""
 
 import torch
 from torch import Generator, Tensor
@@ -9,61 +11,107 @@ from sgmc.posteriors import NetworkPosterior
 
 
 def lessons(
-    teacher: NetworkPosterior, draws: Draws, inputs: Tensor, *, copies: int = 0, noise_std: float = 0.0, seed: int = 0
+    teacher: NetworkPosterior,
+    draws: Draws,
+    inputs: Tensor,
+    *,
+    copies: int = 0,
+    noise_std: float = 0.0,
+    seed: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    """Average what all draws predict, for another network to learn: the data of a student (Korattikara et al., 2015).
+    """Average what all draws predict, for another network to learn: the data of a
+    student (Korattikara et al., 2015).
 
-    The student is a :class:`sgmc.posteriors.NetworkPosterior` with these data and :class:`sgmc.posteriors.SoftTargets`, and any descent
-    trains it, such as :func:`sgmc.approximations.snapshots`. Its energy is Σᵢ KL(p̄(· | xᵢ) ∥ q(· | xᵢ, w)) less its log prior up to a
-    constant, p̄ being the average over the draws and q what the student predicts. Inputs need no labels: besides the given ones there are
+    The student is a :class:`sgmc.posteriors.NetworkPosterior` with these data and
+    :class:`sgmc.posteriors.SoftTargets`, and any descent trains it, such as
+    :func:`sgmc.approximations.snapshots`. Its energy is Σᵢ KL(p̄(· | xᵢ) ∥ q(· | xᵢ,
+    w)) less its log prior up to a constant, p̄ being the average over the draws and q
+    what the student predicts. Inputs need no labels: besides the given ones there are
     copies xᵢ + N(0, s²I) of all of them.
 
-    The paper teaches while the chain runs, by what the newest draw predicts. The energy is linear in p̄, so that the average of what is
-    taught over a long chain is the same; here the draws are there, and p̄ is computed once. Where the teacher's likelihood is Gaussian,
-    what is averaged are its outputs, and the student has a Gaussian likelihood too.
+    The paper teaches while the chain runs, by what the newest draw predicts. The energy
+    is linear in p̄, so that the average of what is taught over a long chain is the
+    same; here the draws are there, and p̄ is computed once. Where the teacher's
+    likelihood is Gaussian, what is averaged are its outputs, and the student has a
+    Gaussian likelihood too.
 
     Args:
         teacher: the posterior that the draws are of.
-        draws: the draws, whose ``samples`` are positions ``(num_samples, chains, dim)``.
+        draws: the draws, whose ``samples`` are positions ``(num_samples, chains,
+            dim)``.
         inputs: x, ``(n, ...)``.
         copies: number of perturbed copies of all the inputs, which follow them.
         noise_std: s, of the perturbation.
         seed: seed of the perturbation.
 
     Returns:
-        Inputs ``((1 + copies)·n, ...)`` and averaged predictions, ``(..., classes)`` for a softmax, both of the inputs' dtype.
+        Inputs ``((1 + copies)·n, ...)`` and averaged predictions, ``(..., classes)``
+        for a softmax, both of the inputs' dtype.
 
     Raises:
-        ValueError: if the draws are not of the teacher's positions, or copies are asked for without noise or noise without copies.
+        ValueError: if the draws are not of the teacher's positions, or copies are asked
+            for without noise or noise without copies.
 
     Example:
         >>> from torch import nn
         >>> from sgmc.posteriors import SoftTargets
-        >>> teacher = NetworkPosterior(nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3)
-        >>> data = lessons(teacher, Draws(torch.zeros(5, 2, teacher.dim)), teacher.data[0], copies=1, noise_std=0.1)
+        >>> teacher = NetworkPosterior(
+        ...     nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3
+        ... )
+        >>> data = lessons(
+        ...     teacher,
+        ...     Draws(torch.zeros(5, 2, teacher.dim)),
+        ...     teacher.data[0],
+        ...     copies=1,
+        ...     noise_std=0.1,
+        ... )
         >>> data[0].shape, data[1][0]
         (torch.Size([40, 4]), tensor([0.3333, 0.3333, 0.3333]))
         >>> student = NetworkPosterior(nn.Linear(4, 3), *data, likelihood=SoftTargets())
     """
-    check_instance("teacher", teacher, NetworkPosterior, "NetworkPosterior(nn.Linear(4, 3), inputs, targets)")
+    check_instance(
+        "teacher",
+        teacher,
+        NetworkPosterior,
+        "NetworkPosterior(nn.Linear(4, 3), inputs, targets)",
+    )
     check_instance("draws", draws, Draws, "sample(kernel, teacher, position, 100)")
     samples = draws.samples
-    if not isinstance(samples, Tensor) or samples.ndim != 3 or samples.shape[-1] != teacher.dim or samples.numel() == 0:
+    if (
+        not isinstance(samples, Tensor)
+        or samples.ndim != 3
+        or samples.shape[-1] != teacher.dim
+        or samples.numel() == 0
+    ):
         given = tuple(samples.shape) if isinstance(samples, Tensor) else sorted(samples)
         raise ValueError(
-            f"draws must hold positions of the teacher, (num_samples, chains, {teacher.dim}), but their samples are {given}: "
+            "draws must hold positions of the teacher, (num_samples, chains, "
+            f"{teacher.dim}), but their samples are {given}: "
             "run sample without collect"
         )
     check_tensor("inputs", inputs, "...")
     check_count("copies", copies, at_least=0)
     check_non_negative("noise_std", noise_std)
     if (copies > 0) != (noise_std > 0):
-        raise ValueError(f"copies and noise_std must both be positive or both zero, but they are {copies} and {noise_std}")
+        raise ValueError(
+            "copies and noise_std must both be positive or both zero, but they are "
+            f"{copies} and {noise_std}"
+        )
     check_count("seed", seed, at_least=0)
     generator = Generator(inputs.device).manual_seed(seed)
-    noise = torch.randn(copies, *inputs.shape, generator=generator, dtype=inputs.dtype, device=inputs.device)
+    noise = torch.randn(
+        copies,
+        *inputs.shape,
+        generator=generator,
+        dtype=inputs.dtype,
+        device=inputs.device,
+    )
     everything = torch.cat([inputs, (inputs + noise_std * noise).flatten(0, 1)])
     positions = samples.flatten(0, 1)
-    # One network after the other, for the predictions of all at once may not fit into memory.
-    total = sum(teacher.predict(position[None], everything)[0].double() for position in positions)
+    # One network after the other, for the predictions of all at once may not fit into
+    # memory.
+    total = sum(
+        teacher.predict(position[None], everything)[0].double()
+        for position in positions
+    )
     return everything, (total / len(positions)).to(inputs.dtype)

@@ -26,32 +26,40 @@ def dropout(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
-    """Train by dropout and draw weights θ = z·M, z being zeros with the probability p and ones else (Gal and Ghahramani, 2016, Section 3).
+    """Train by dropout and draw weights θ = z·M, z being zeros with the probability p
+    and ones else (Gal and Ghahramani, 2016, Section 3).
 
-    Adam minimises the mean over z of U(zM), of which the prior's part is ½(1 − p)|M|²/τ²; this is variational inference with the law of θ
-    as q, whose entropy is taken to be constant. In a network what enters a linear layer is dropped, with all the weights that it meets
-    there, for every example by itself as it is trained, and for all of them in a draw; biases stay. Elsewhere every coordinate is dropped
-    by itself.
+    Adam minimises the mean over z of U(zM), of which the prior's part is ½(1 −
+    p)|M|²/τ²; this is variational inference with the law of θ as q, whose entropy is
+    taken to be constant. In a network what enters a linear layer is dropped, with all
+    the weights that it meets there, for every example by itself as it is trained, and
+    for all of them in a draw; biases stay. Elsewhere every coordinate is dropped by
+    itself.
 
-    In linear regression with noise variance σ² and G = XᵀX the best M is ((1 − p)G + p·diag G + (σ²/τ²)I)⁻¹Xᵀy, and a prediction xᵀθ has
-    the variance p(1 − p)Σxⱼ²Mⱼ², which more data do not shrink.
+    In linear regression with noise variance σ² and G = XᵀX the best M is ((1 − p)G +
+    p·diag G + (σ²/τ²)I)⁻¹Xᵀy, and a prediction xᵀθ has the variance p(1 − p)Σxⱼ²Mⱼ²,
+    which more data do not shrink.
 
     Args:
         potential: the target.
         position: where M starts, ``(chains, dim)``; each chain is trained by itself.
         num_samples: number of draws from each chain's law, which are independent.
-        rate: p, more than 0 and less than 1; for a network also one for each of its linear layers, 0 where nothing is dropped.
+        rate: p, more than 0 and less than 1; for a network also one for each of its
+            linear layers, 0 where nothing is dropped.
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample` does, and from which to go on.
+        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample`
+            does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
-        Draws with the statistic ``weights``, M of the chain, ``(num_samples, chains, dim)``.
+        Draws with the statistic ``weights``, M of the chain, ``(num_samples, chains,
+        dim)``.
 
     Raises:
-        ValueError: if an argument is out of its range, or the potential contradicts itself.
+        ValueError: if an argument is out of its range, or the potential contradicts
+            itself.
         DivergenceError: if M stops being finite.
         CheckpointError: if the checkpoint is corrupt or of another training.
 
@@ -64,39 +72,79 @@ def dropout(
     """
     rates = list(rate) if isinstance(rate, Sequence) else [rate]
     if not all(is_number(each) and 0 <= each < 1 for each in rates) or not any(rates):
-        raise ValueError(f"rate must be more than 0 and less than 1, at which all weights are dropped, but it is {rate!r}")
+        raise ValueError(
+            "rate must be more than 0 and less than 1, at which all weights are "
+            f"dropped, but it is {rate!r}"
+        )
     check_task(potential, position, num_samples, seed, progress)
     network = isinstance(potential, NetworkPosterior)
-    units, rates = _units_of_network(potential, rates) if network else _units_of_coordinates(position, rates)
-    generator, weights = Generator(position.device).manual_seed(seed), position.detach().clone()
+    units, rates = (
+        _units_of_network(potential, rates)
+        if network
+        else _units_of_coordinates(position, rates)
+    )
+    generator, weights = (
+        Generator(position.device).manual_seed(seed),
+        position.detach().clone(),
+    )
 
     def masks(*shape: int) -> Tensor:
-        return (torch.rand(*shape, len(rates), generator=generator, device=weights.device) >= rates).to(weights)
+        return (
+            torch.rand(*shape, len(rates), generator=generator, device=weights.device)
+            >= rates
+        ).to(weights)
 
     def gradients(noise: Any) -> tuple[Tensor]:
         if network:
             number = potential.num_examples if noise is None else noise.shape[1]
-            return (masked_gradient(potential, weights, masks(len(weights), number), rates, units, noise),)
+            return (
+                masked_gradient(
+                    potential, weights, masks(len(weights), number), rates, units, noise
+                ),
+            )
         mask = masks(len(weights))[:, units]
         return (mask * potential.gradient_given(mask * weights, noise),)
 
     settings, what = Settings(num_steps, learning_rate), f"rate={rate}"
-    way = descend(potential, [weights], gradients, generator, settings, checkpoint=checkpoint, what=what, progress=progress)
+    way = descend(
+        potential,
+        [weights],
+        gradients,
+        generator,
+        settings,
+        checkpoint=checkpoint,
+        what=what,
+        progress=progress,
+    )
     samples = masks(num_samples, len(weights))[..., units] * weights
     name = f"dropout({what}, num_steps={num_steps}, learning_rate={learning_rate})"
     statistics = {"weights": weights.expand_as(samples)}
-    return Draws(samples, statistics, kernel=name, seed=seed, seconds=way.seconds, complete=way.complete)
+    return Draws(
+        samples,
+        statistics,
+        kernel=name,
+        seed=seed,
+        seconds=way.seconds,
+        complete=way.complete,
+    )
 
 
 def masked_gradient(
-    posterior: NetworkPosterior, weights: Tensor, masks: Tensor, rates: Tensor, units: Tensor, noise: Tensor | None
+    posterior: NetworkPosterior,
+    weights: Tensor,
+    masks: Tensor,
+    rates: Tensor,
+    units: Tensor,
+    noise: Tensor | None,
 ) -> Tensor:
-    """Estimate the gradient in M of the mean over z of U(zM), with masks for each example: a pure function.
+    """Estimate the gradient in M of the mean over z of U(zM), with masks for each
+    example: a pure function.
 
     Args:
         posterior: the target.
         weights: M, ``(chains, dim)``.
-        masks: z, for each example and each unit, layer after layer: ``(chains, n, units)``, of which the last is no unit.
+        masks: z, for each example and each unit, layer after layer: ``(chains, n,
+            units)``, of which the last is no unit.
         rates: p of each unit, ``(units,)``.
         units: the unit of each coordinate, ``(dim,)``.
         noise: the indices of a minibatch ``(chains, n)``, or None for all the data.
@@ -108,31 +156,56 @@ def masked_gradient(
     sizes = [layer.in_features for layer in posterior.linear_layers().values()]
     with torch.enable_grad():
         variable = weights.detach().requires_grad_()
-        outputs = posterior.outputs_of_masked(variable, batch[0], masks.split([*sizes, 1], -1)[:-1])
-        slope = torch.autograd.grad(posterior.likelihood.loss(outputs, batch[1]), variable)[0]
+        outputs = posterior.outputs_of_masked(
+            variable, batch[0], masks.split([*sizes, 1], -1)[:-1]
+        )
+        slope = torch.autograd.grad(
+            posterior.likelihood.loss(outputs, batch[1]), variable
+        )[0]
     kept = 1 - rates[units]
-    return slope.mul_(posterior.num_examples / batch[0].shape[1]) - kept * posterior.grad_log_prior(weights)
+    return slope.mul_(
+        posterior.num_examples / batch[0].shape[1]
+    ) - kept * posterior.grad_log_prior(weights)
 
 
-def _units_of_coordinates(position: Tensor, rates: list[float]) -> tuple[Tensor, Tensor]:
+def _units_of_coordinates(
+    position: Tensor, rates: list[float]
+) -> tuple[Tensor, Tensor]:
     if len(rates) > 1:
-        raise ValueError(f"rate must be one number for a potential that is no network with layers, but it is {rates}")
+        raise ValueError(
+            "rate must be one number for a potential that is no network with layers, "
+            f"but it is {rates}"
+        )
     dim = position.shape[1]
-    return torch.arange(dim, device=position.device), torch.full((dim,), rates[0], device=position.device)
+    return torch.arange(dim, device=position.device), torch.full(
+        (dim,), rates[0], device=position.device
+    )
 
 
-def _units_of_network(posterior: NetworkPosterior, rates: list[float]) -> tuple[Tensor, Tensor]:
-    """Number what enters linear layers, with the rate of each, and tell which number each coordinate has; the last is for the others."""
+def _units_of_network(
+    posterior: NetworkPosterior, rates: list[float]
+) -> tuple[Tensor, Tensor]:
+    """Number what enters linear layers, with the rate of each, and tell which number
+    each coordinate has; the last is for the others.
+    """
     layers = posterior.linear_layers()
     rates = rates * len(layers) if len(rates) == 1 else rates
     if len(rates) != len(layers):
-        raise ValueError(f"rate must be a number, or one for each of the {len(layers)} linear layers, but it is {rates}")
+        raise ValueError(
+            f"rate must be a number, or one for each of the {len(layers)} linear "
+            f"layers, but it is {rates}"
+        )
     total = sum(layer.in_features for layer in layers.values())
     units, begin = torch.full((1, posterior.dim), total), 0
     for name, layer in layers.items():
         weight = posterior.parameters_of(units)[f"{name}.weight".lstrip(".")]  # a view
-        weight.view(layer.out_features, layer.in_features)[:] = begin + torch.arange(layer.in_features)
+        weight.view(layer.out_features, layer.in_features)[:] = begin + torch.arange(
+            layer.in_features
+        )
         begin += layer.in_features
-    device, sizes = posterior.data[0].device, [layer.in_features for layer in layers.values()]
+    device, sizes = (
+        posterior.data[0].device,
+        [layer.in_features for layer in layers.values()],
+    )
     each = torch.tensor([*rates, 0.0]).repeat_interleave(torch.tensor([*sizes, 1]))
     return units[0].to(device), each.to(device)

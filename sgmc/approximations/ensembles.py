@@ -25,53 +25,74 @@ def ensemble(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
-    """Descend to a mode from every start: a deep ensemble (Lakshminarayanan et al., 2017, Algorithm 1).
+    """Descend to a mode from every start: a deep ensemble (Lakshminarayanan et al.,
+    2017, Algorithm 1).
 
-    All members are trained at once by Adam, as chains, each on minibatches of its own. What spread they have comes from the number of
-    modes alone: on a Gaussian posterior all end in its mean.
+    All members are trained at once by Adam, as chains, each on minibatches of its own.
+    What spread they have comes from the number of modes alone: on a Gaussian posterior
+    all end in its mean.
 
-    With adversarial training half of each example's log-likelihood is that of x + ϵ·sign(∇ₓ −log p(y | x, θ)), the input nearby that is
-    worst for the member. (The paper adds the two; their mean keeps the weight of the data against the prior.)
+    With adversarial training half of each example's log-likelihood is that of x +
+    ϵ·sign(∇ₓ −log p(y | x, θ)), the input nearby that is worst for the member. (The
+    paper adds the two; their mean keeps the weight of the data against the prior.)
 
-    With anchors, member c minimises U(θ) with its prior N(0, Λ⁻¹) moved to N(aᶜ, Λ⁻¹): randomised MAP sampling (Pearce et al., 2020).
-    On a Gaussian posterior of precision A and covariance Σ, anchors of covariance S scatter the modes with the covariance ΣΛSΛΣ about the
-    mean: less than Σ for anchors from the prior, S = Λ⁻¹, and Σ itself, so that members are exact draws, for S = Λ⁻¹AΛ⁻¹.
+    With anchors, member c minimises U(θ) with its prior N(0, Λ⁻¹) moved to N(aᶜ, Λ⁻¹):
+    randomised MAP sampling (Pearce et al., 2020). On a Gaussian posterior of precision
+    A and covariance Σ, anchors of covariance S scatter the modes with the covariance
+    ΣΛSΛΣ about the mean: less than Σ for anchors from the prior, S = Λ⁻¹, and Σ itself,
+    so that members are exact draws, for S = Λ⁻¹AΛ⁻¹.
 
     Args:
         potential: the target.
-        position: where the members start, ``(chains, dim)``, such as ``posterior.initial_position(5, generator)``.
+        position: where the members start, ``(chains, dim)``, such as
+            ``posterior.initial_position(5, generator)``.
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
-        anchors: a, ``(chains, dim)``, for a posterior whose prior is Gaussian with mean zero.
-        adversarial: ϵ, in units of the inputs, for a :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
+        anchors: a, ``(chains, dim)``, for a posterior whose prior is Gaussian with mean
+            zero.
+        adversarial: ϵ, in units of the inputs, for a
+            :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
         seed: seed of the minibatches.
-        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample` does, and from which to go on.
+        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample`
+            does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
         One draw of each chain, a member: ``samples`` is ``(1, chains, dim)``.
 
     Raises:
-        ValueError: if there is one member, all start in one place, or anchors or adversarial examples do not suit the potential.
+        ValueError: if there is one member, all start in one place, or anchors or
+            adversarial examples do not suit the potential.
         DivergenceError: if a member stops being finite.
         CheckpointError: if the checkpoint is corrupt or of another training.
 
     Example:
         >>> from sgmc.targets import DoubleWell
-        >>> ensemble(DoubleWell(), torch.tensor([[-0.5], [0.1], [0.7]]), num_steps=500).samples.round(decimals=2)
+        >>> ensemble(
+        ...     DoubleWell(), torch.tensor([[-0.5], [0.1], [0.7]]), num_steps=500
+        ... ).samples.round(decimals=2)
         tensor([[[-1.],
                  [ 1.],
                  [ 1.]]])
     """
     check_non_negative("adversarial", adversarial)
     if adversarial > 0:
-        check_instance("potential", potential, NetworkPosterior, "NetworkPosterior(...), which has inputs, or leave out adversarial")
+        check_instance(
+            "potential",
+            potential,
+            NetworkPosterior,
+            "NetworkPosterior(...), which has inputs, or leave out adversarial",
+        )
     check_task(potential, position, 1, seed, progress)
     if len(position) < 2:
-        raise ValueError("position has one chain, but an ensemble has at least two members: give a start for each, (chains, dim)")
+        raise ValueError(
+            "position has one chain, but an ensemble has at least two members: give a "
+            "start for each, (chains, dim)"
+        )
     if (position == position[0]).all():
         raise ValueError(
-            "position has all members start in one place, from which they find one mode: give each a start of its own, such as "
+            "position has all members start in one place, from which they find one "
+            "mode: give each a start of its own, such as "
             "posterior.initial_position(chains, generator)"
         )
     pull = 0.0 if anchors is None else _pull(potential, position, anchors)
@@ -79,53 +100,100 @@ def ensemble(
 
     def gradients(noise: Any) -> tuple[Tensor]:
         if adversarial > 0:
-            return (adversarial_gradient(potential, members, noise, adversarial) - pull,)
+            return (
+                adversarial_gradient(potential, members, noise, adversarial) - pull,
+            )
         return (potential.gradient_given(members, noise) - pull,)
 
-    generator, settings = Generator(position.device).manual_seed(seed), Settings(num_steps, learning_rate)
-    what = f"{f', adversarial={adversarial}' * (adversarial > 0)}{', anchors' * (anchors is not None)}"
-    way = descend(potential, [members], gradients, generator, settings, checkpoint=checkpoint, what=(what, anchors), progress=progress)
+    generator, settings = (
+        Generator(position.device).manual_seed(seed),
+        Settings(num_steps, learning_rate),
+    )
+    what = f"{f', adversarial={adversarial}' * (adversarial > 0)}{', anchors' * (anchors is not None)}"  # noqa: E501
+    way = descend(
+        potential,
+        [members],
+        gradients,
+        generator,
+        settings,
+        checkpoint=checkpoint,
+        what=(what, anchors),
+        progress=progress,
+    )
     name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})"
-    return Draws(members[None], kernel=name, seed=seed, seconds=way.seconds, complete=way.complete)
+    return Draws(
+        members[None],
+        kernel=name,
+        seed=seed,
+        seconds=way.seconds,
+        complete=way.complete,
+    )
 
 
-def adversarial_gradient(posterior: NetworkPosterior, position: Tensor, noise: Tensor | None, size: float) -> Tensor:
-    """Compute ∇Ũ(θ; S), half of each log-likelihood being that of the example's worst neighbour: a pure function.
+def adversarial_gradient(
+    posterior: NetworkPosterior, position: Tensor, noise: Tensor | None, size: float
+) -> Tensor:
+    """Compute ∇Ũ(θ; S), half of each log-likelihood being that of the example's worst
+    neighbour: a pure function.
 
     Args:
         posterior: the target.
         position: θ, ``(chains, dim)``.
         noise: the indices of a minibatch ``(chains, n)``, or None for all the data.
-        size: ϵ; the neighbour is x + ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al., 2015).
+        size: ϵ; the neighbour is x + ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al.,
+            2015).
 
     Returns:
         ``(chains, dim)``.
     """
     inputs, targets = posterior.minibatch(noise)
     with torch.enable_grad():
-        variable, inputs = position.detach().requires_grad_(), inputs.expand(len(position), *inputs.shape[1:]).detach().requires_grad_()
+        variable, inputs = (
+            position.detach().requires_grad_(),
+            inputs.expand(len(position), *inputs.shape[1:]).detach().requires_grad_(),
+        )
         loss = posterior.likelihood.loss(posterior.outputs(variable, inputs), targets)
         slope, uphill = torch.autograd.grad(loss, (variable, inputs))
         worse = inputs.detach() + size * uphill.sign()
         loss = posterior.likelihood.loss(posterior.outputs(variable, worse), targets)
         slope = slope + torch.autograd.grad(loss, variable)[0]
-    return slope.mul_(0.5 * posterior.num_examples / inputs.shape[1]).sub_(posterior.grad_log_prior(position))
+    return slope.mul_(0.5 * posterior.num_examples / inputs.shape[1]).sub_(
+        posterior.grad_log_prior(position)
+    )
 
 
 def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
-    """Compute Λa, by which moving the prior changes the gradient, from ∇log p(θ) = −Λθ."""
-    check_instance("potential", potential, DataPotential, "NetworkPosterior(...), whose prior anchors can move")
+    """Compute Λa, by which moving the prior changes the gradient, from ∇log p(θ) =
+    −Λθ.
+    """
+    check_instance(
+        "potential",
+        potential,
+        DataPotential,
+        "NetworkPosterior(...), whose prior anchors can move",
+    )
     check_tensor("anchors", anchors, "chains", "dim")
     if anchors.shape != position.shape or anchors.dtype != position.dtype:
         given = f"{tuple(anchors.shape)} {anchors.dtype}"
-        raise ValueError(f"anchors must be one for each member, {tuple(position.shape)} {position.dtype}, but they are {given}")
+        raise ValueError(
+            f"anchors must be one for each member, {tuple(position.shape)} "
+            f"{position.dtype}, but they are {given}"
+        )
 
     def slope(place: Tensor) -> Tensor:
-        return potential.grad_log_prior(place) if potential.grad_log_prior else differentiate(potential.log_prior, place)[1]
+        return (
+            potential.grad_log_prior(place)
+            if potential.grad_log_prior
+            else differentiate(potential.log_prior, place)[1]
+        )
 
     pull = -slope(anchors)
-    if not all(torch.allclose(-slope(factor * anchors), factor * pull, rtol=1e-3) for factor in (0, 2)):
+    if not all(
+        torch.allclose(-slope(factor * anchors), factor * pull, rtol=1e-3)
+        for factor in (0, 2)
+    ):
         raise ValueError(
-            "anchors need a prior that is Gaussian with mean zero, but the slope of this log_prior is not linear: leave them out"
+            "anchors need a prior that is Gaussian with mean zero, but the slope of "
+            "this log_prior is not linear: leave them out"
         )
     return pull

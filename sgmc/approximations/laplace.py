@@ -13,30 +13,45 @@ from sgmc.potentials import MEMORY, Potential
 from sgmc.randomness import normal_block
 
 
-def laplace(potential: Potential, position: Tensor, num_samples: int, *, coordinates: Tensor | None = None, seed: int = 0) -> Draws:
-    """Draw from N(θ̂, H⁻¹) at a mode θ̂, H being the Hessian of U there (MacKay, 1992; Bishop, 2006, eq. 4.134).
+def laplace(
+    potential: Potential,
+    position: Tensor,
+    num_samples: int,
+    *,
+    coordinates: Tensor | None = None,
+    seed: int = 0,
+) -> Draws:
+    """Draw from N(θ̂, H⁻¹) at a mode θ̂, H being the Hessian of U there (MacKay, 1992;
+    Bishop, 2006, eq. 4.134).
 
-    It is exact where the posterior is Gaussian, and the chains, each with a mode of its own, make a mixture of such laws.
-    With the coordinates of a network's last layer the other weights stay where they are (Daxberger et al., 2021). The outputs
-    are linear in that layer, so that H is positive for the usual likelihoods, as that of all weights need not be.
+    It is exact where the posterior is Gaussian, and the chains, each with a mode of its
+    own, make a mixture of such laws. With the coordinates of a network's last layer the
+    other weights stay where they are (Daxberger et al., 2021). The outputs are linear
+    in that layer, so that H is positive for the usual likelihoods, as that of all
+    weights need not be.
 
     Args:
         potential: the target.
         position: the modes, ``(chains, dim)``, such as ``ensemble(...).samples[0]``.
         num_samples: number of draws from each chain's law, which are independent.
-        coordinates: which of them to draw, different whole numbers ``(k,)``; all by default. H takes k gradients of U over all the data.
+        coordinates: which of them to draw, different whole numbers ``(k,)``; all by
+            default. H takes k gradients of U over all the data.
         seed: seed of the run's generator, the only source of randomness.
 
     Returns:
-        Draws with the statistic ``log_density``, the logarithm of the density of what was drawn, ``(num_samples, chains)``.
+        Draws with the statistic ``log_density``, the logarithm of the density of what
+        was drawn, ``(num_samples, chains)``.
 
     Raises:
-        ValueError: if a position is no mode, because H is not positive there, or the quadratic's minimum is further away than the spread;
-            if H does not fit into memory; or if an argument is out of its range.
+        ValueError: if a position is no mode, because H is not positive there, or the
+            quadratic's minimum is further away than the spread; if H does not fit into
+            memory; or if an argument is out of its range.
 
     Example:
         >>> from sgmc.targets import Gaussian
-        >>> draws = laplace(Gaussian(torch.diag(torch.tensor([4.0, 0.01]))), torch.zeros(1, 2), 1000)
+        >>> draws = laplace(
+        ...     Gaussian(torch.diag(torch.tensor([4.0, 0.01]))), torch.zeros(1, 2), 1000
+        ... )
         >>> draws.samples.std((0, 1)).round(decimals=1)
         tensor([2.0000, 0.1000])
     """
@@ -47,26 +62,54 @@ def laplace(potential: Potential, position: Tensor, num_samples: int, *, coordin
     size = len(position) * len(chosen) ** 2 * 8
     if size > MEMORY:
         raise ValueError(
-            f"the Hessians of {len(chosen):,} coordinates in {len(position)} chains take {size / 2**30:,.1f} GiB, more than "
-            f"{MEMORY / 2**30:g} GiB: give coordinates, such as those of a network's last layer, or fewer chains"
+            f"the Hessians of {len(chosen):,} coordinates in {len(position)} chains "
+            f"take {size / 2**30:,.1f} GiB, more than "
+            f"{MEMORY / 2**30:g} GiB: give coordinates, such as those of a network's "
+            "last layer, or fewer chains"
         )
-    roots = torch.stack([_root_of_hessian(potential, position, chosen, chain) for chain in range(len(position))])
+    roots = torch.stack(
+        [
+            _root_of_hessian(potential, position, chosen, chain)
+            for chain in range(len(position))
+        ]
+    )
     gradient = potential.gradient(position)[:, chosen].double()
-    shift = torch.linalg.solve_triangular(roots, gradient[..., None], upper=False)[..., 0].square().mean(-1).sqrt()
+    shift = (
+        torch.linalg.solve_triangular(roots, gradient[..., None], upper=False)[..., 0]
+        .square()
+        .mean(-1)
+        .sqrt()
+    )
     if shift.max() > 1:
         chain = int(shift.argmax())
         raise ValueError(
-            f"position of chain {chain} is no mode: the minimum of its quadratic is {float(shift[chain]):.3g} standard deviations away, in "
-            "root mean square over the coordinates; go further down first, such as by ensemble"
+            f"position of chain {chain} is no mode: the minimum of its quadratic is "
+            f"{float(shift[chain]):.3g} standard deviations away, in "
+            "root mean square over the coordinates; go further down first, such as by "
+            "ensemble"
         )
-    normal = normal_block(position[:, chosen].double(), num_samples, Generator(position.device).manual_seed(seed))
-    drawn = torch.linalg.solve_triangular(roots.mT, normal[..., None], upper=True)[..., 0]
+    normal = normal_block(
+        position[:, chosen].double(),
+        num_samples,
+        Generator(position.device).manual_seed(seed),
+    )
+    drawn = torch.linalg.solve_triangular(roots.mT, normal[..., None], upper=True)[
+        ..., 0
+    ]
     samples = position.repeat(num_samples, 1, 1)
     samples[..., chosen] += drawn.to(position)
-    log_normaliser = roots.diagonal(dim1=-2, dim2=-1).log().sum(-1) - 0.5 * len(chosen) * math.log(2 * math.pi)
+    log_normaliser = roots.diagonal(dim1=-2, dim2=-1).log().sum(-1) - 0.5 * len(
+        chosen
+    ) * math.log(2 * math.pi)
     log_density = (log_normaliser - 0.5 * normal.square().sum(-1)).to(position)
     name = "laplace()" if coordinates is None else f"laplace({len(chosen)} coordinates)"
-    return Draws(samples, {"log_density": log_density}, kernel=name, seed=seed, seconds=time.monotonic() - started)
+    return Draws(
+        samples,
+        {"log_density": log_density},
+        kernel=name,
+        seed=seed,
+        seconds=time.monotonic() - started,
+    )
 
 
 def _chosen(position: Tensor, coordinates: Tensor | None) -> Tensor:
@@ -74,30 +117,49 @@ def _chosen(position: Tensor, coordinates: Tensor | None) -> Tensor:
     if coordinates is None:
         return torch.arange(dim, device=position.device)
     check_tensor("coordinates", coordinates, "k", floating=False)
-    if coordinates.dtype != torch.int64 or not 0 <= int(coordinates.min()) <= int(coordinates.max()) < dim:
+    if (
+        coordinates.dtype != torch.int64
+        or not 0 <= int(coordinates.min()) <= int(coordinates.max()) < dim
+    ):
         raise ValueError(
-            f"coordinates must be int64 from 0 to {dim - 1}, but are {coordinates.dtype} from {int(coordinates.min())} to "
+            f"coordinates must be int64 from 0 to {dim - 1}, but are "
+            f"{coordinates.dtype} from {int(coordinates.min())} to "
             f"{int(coordinates.max())}"
         )
     if len(coordinates.unique()) < len(coordinates):
-        raise ValueError("coordinates must be different ones, but one of them comes twice")
+        raise ValueError(
+            "coordinates must be different ones, but one of them comes twice"
+        )
     return coordinates.to(position.device)
 
 
-def _root_of_hessian(potential: Potential, position: Tensor, chosen: Tensor, chain: int) -> Tensor:
+def _root_of_hessian(
+    potential: Potential, position: Tensor, chosen: Tensor, chain: int
+) -> Tensor:
     """Factorise the Hessian at one chain's position into LLᵀ: ``(k, k)`` float64."""
 
     def energy(values: Tensor) -> Tensor:
-        moved = position.index_put((torch.tensor(chain, device=position.device), chosen), values)  # all chains, whatever hangs on them
+        # all chains, whatever hangs on them
+        moved = position.index_put(
+            (torch.tensor(chain, device=position.device), chosen), values
+        )
         return potential.energy(moved)[chain]
 
-    hessian = torch.autograd.functional.hessian(energy, position[chain, chosen]).double()
+    hessian = torch.autograd.functional.hessian(
+        energy, position[chain, chosen]
+    ).double()
     hessian = 0.5 * (hessian + hessian.mT)
     root, failed = torch.linalg.cholesky_ex(hessian)
     if failed or not hessian.isfinite().all():
-        smallest = float(torch.linalg.eigvalsh(hessian)[0]) if hessian.isfinite().all() else math.nan
+        smallest = (
+            float(torch.linalg.eigvalsh(hessian)[0])
+            if hessian.isfinite().all()
+            else math.nan
+        )
         raise ValueError(
-            f"position of chain {chain} is no mode, for the Hessian of the energy has an eigenvalue of {smallest:.4g} there: go further "
-            "down first, such as by ensemble, or draw fewer coordinates, such as those of a network's last layer"
+            f"position of chain {chain} is no mode, for the Hessian of the energy has "
+            f"an eigenvalue of {smallest:.4g} there: go further "
+            "down first, such as by ensemble, or draw fewer coordinates, such as "
+            "those of a network's last layer"
         )
     return root

@@ -24,11 +24,14 @@ def snapshots(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
-    """Descend again and again from where the last descent ended, and keep the place at the end of each (Huang et al., 2017, Section 3).
+    """Descend again and again from where the last descent ended, and keep the place at
+    the end of each (Huang et al., 2017, Section 3).
 
-    Stochastic gradient descent, v ← (1 − α)v + ∇Ũ(θ) and θ ← θ − ηv, at a learning rate that starts every cycle anew and falls by
-    half a wave of a cosine: the high rate leaves a mode, and the low one settles. Nothing makes the modes found those of the posterior, in
-    number or in weight: on a Gaussian posterior every snapshot is at its mean but for what is left of the minibatches' noise.
+    Stochastic gradient descent, v ← (1 − α)v + ∇Ũ(θ) and θ ← θ − ηv, at a learning rate
+    that starts every cycle anew and falls by half a wave of a cosine: the high rate
+    leaves a mode, and the low one settles. Nothing makes the modes found those of the
+    posterior, in number or in weight: on a Gaussian posterior every snapshot is at its
+    mean but for what is left of the minibatches' noise.
 
     Args:
         potential: the target.
@@ -36,35 +39,63 @@ def snapshots(
         num_samples: number of cycles, and of draws of each chain.
         cycle_length: number of steps of a cycle.
         learning_rate: η in the first step of a cycle, for the energy of all the data.
-        momentum_decay: α, more than 0 and at most 1, which is plain stochastic gradient descent.
+        momentum_decay: α, more than 0 and at most 1, which is plain stochastic gradient
+            descent.
         seed: seed of the minibatches.
-        checkpoint: file in which to save the descent, as :func:`sgmc.sampling.sample` does, and from which to go on.
+        checkpoint: file in which to save the descent, as :func:`sgmc.sampling.sample`
+            does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
-        Draws, ``samples`` being ``(num_samples, chains, dim)``, or those of the cycles that were ended before Ctrl-C.
+        Draws, ``samples`` being ``(num_samples, chains, dim)``, or those of the cycles
+        that were ended before Ctrl-C.
 
     Raises:
-        ValueError: if an argument is out of its range, or the potential contradicts itself.
+        ValueError: if an argument is out of its range, or the potential contradicts
+            itself.
         DivergenceError: if a position stops being finite.
         CheckpointError: if the checkpoint is corrupt or of another descent.
 
     Example:
         >>> from sgmc.targets import DoubleWell
-        >>> snapshots(DoubleWell(), torch.tensor([[0.5]]), 2, cycle_length=100, learning_rate=0.05).samples.round(decimals=2)
+        >>> snapshots(
+        ...     DoubleWell(),
+        ...     torch.tensor([[0.5]]),
+        ...     2,
+        ...     cycle_length=100,
+        ...     learning_rate=0.05,
+        ... ).samples.round(decimals=2)
         tensor([[[1.]],
         <BLANKLINE>
                 [[1.]]])
     """
     check_task(potential, position, num_samples, seed, progress)
     check_count("cycle_length", cycle_length)
-    settings = Settings(num_samples * cycle_length, learning_rate, momentum_decay, cycle_length)
-    place, generator = position.detach().clone(), Generator(position.device).manual_seed(seed)
+    settings = Settings(
+        num_samples * cycle_length, learning_rate, momentum_decay, cycle_length
+    )
+    place, generator = (
+        position.detach().clone(),
+        Generator(position.device).manual_seed(seed),
+    )
 
     def gradients(noise: Any) -> tuple[Tensor]:
         return (potential.gradient_given(place, noise),)
 
-    way = descend(potential, [place], gradients, generator, settings, checkpoint=checkpoint, progress=progress)
+    way = descend(
+        potential,
+        [place],
+        gradients,
+        generator,
+        settings,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
     samples = torch.stack(way.kept) if way.kept else place.new_empty(0, *place.shape)
-    name = f"snapshots(cycle_length={cycle_length}, learning_rate={learning_rate}, momentum_decay={momentum_decay})"
-    return Draws(samples, kernel=name, seed=seed, seconds=way.seconds, complete=way.complete)
+    name = (
+        f"snapshots(cycle_length={cycle_length}, learning_rate={learning_rate}, "
+        f"momentum_decay={momentum_decay})"
+    )
+    return Draws(
+        samples, kernel=name, seed=seed, seconds=way.seconds, complete=way.complete
+    )

@@ -1,4 +1,6 @@
-"""Variational inference: the nearest of the Gaussians whose coordinates are independent."""
+"""Variational inference: the nearest of the Gaussians whose coordinates are
+independent.
+"""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,7 +13,13 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map_only
 
 from sgmc.approximations.descent import Settings, check_task, descend
-from sgmc.checks import check_count, check_instance, check_number, check_positive, is_number
+from sgmc.checks import (
+    check_count,
+    check_instance,
+    check_number,
+    check_positive,
+    is_number,
+)
 from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior
 from sgmc.potentials import Potential
@@ -33,15 +41,20 @@ def variational(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
-    """Fit q = N(μ, diag σ²) to the posterior and draw from it: Bayes by Backprop (Blundell et al., 2015, eq. 1–2).
+    """Fit q = N(μ, diag σ²) to the posterior and draw from it: Bayes by Backprop
+    (Blundell et al., 2015, eq. 1–2).
 
-    With θ = μ + σε, ε ~ N(0, I), and σ = log(1 + e^ρ), Adam climbs the bound E_q[−U(θ)] + Σlog σ ≤ log ∫exp(−U) up to a constant, which
-    is E_q[log p(D | θ)] − KL(q ‖ p) for a posterior, of any prior; a minibatch's gradient stands for all the data's.
-    On a Gaussian posterior of precision A the best μ is the mean, and σᵢ² = 1/Aᵢᵢ, never above the marginal variance (Bishop, 2006,
-    Section 10.1.2). With α ≠ 1 it climbs Rényi's bound 1/(1 − α)·log mean((e^−U / q)^(1 − α)) over the draws of a step (Li and Turner,
-    2016, eq. 5): α = 0 is the importance-weighted bound, and the larger α, the closer q holds to a mode.
+    With θ = μ + σε, ε ~ N(0, I), and σ = log(1 + e^ρ), Adam climbs the bound E_q[−U(θ)]
+    + Σlog σ ≤ log ∫exp(−U) up to a constant, which is E_q[log p(D | θ)] − KL(q ‖ p) for
+    a posterior, of any prior; a minibatch's gradient stands for all the data's. On a
+    Gaussian posterior of precision A the best μ is the mean, and σᵢ² = 1/Aᵢᵢ, never
+    above the marginal variance (Bishop, 2006, Section 10.1.2). With α ≠ 1 it climbs
+    Rényi's bound 1/(1 − α)·log mean((e^−U / q)^(1 − α)) over the draws of a step (Li
+    and Turner, 2016, eq. 5): α = 0 is the importance-weighted bound, and the larger α,
+    the closer q holds to a mode.
 
-    Each chain is a fit of its own. Where they end in different places, the bound has several maxima, or ``num_steps`` is too small.
+    Each chain is a fit of its own. Where they end in different places, the bound has
+    several maxima, or ``num_steps`` is too small.
 
     Args:
         potential: the target.
@@ -51,28 +64,39 @@ def variational(
         learning_rate: of Adam in the first step; it falls to zero.
         num_draws: S, the draws of θ at each step; those of a chain share its minibatch.
         alpha: α; 1 for the ordinary bound.
-        local: whether to draw the outputs of a network's layers and not its weights (Kingma et al., 2015), which gives each
-            example weights of its own and so less noise to the gradient; the network is of linear layers, of a
+        local: whether to draw the outputs of a network's layers and not its weights
+            (Kingma et al., 2015), which gives each example weights of its own and so
+            less noise to the gradient; the network is of linear layers, of a
             :class:`sgmc.posteriors.NetworkPosterior`.
         initial_std: where σ starts.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: file in which to save the fit, as :func:`sgmc.sampling.sample` does, and from which to go on.
+        checkpoint: file in which to save the fit, as :func:`sgmc.sampling.sample` does,
+            and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
-        Draws with the statistics ``mean`` and ``std``, μ and σ of the chain, ``(num_samples, chains, dim)``, and ``log_density``,
-        log q(θ), ``(num_samples, chains)``: the mean of −U(θ) − log q(θ) is the bound.
+        Draws with the statistics ``mean`` and ``std``, μ and σ of the chain,
+        ``(num_samples, chains, dim)``, and ``log_density``, log q(θ), ``(num_samples,
+        chains)``: the mean of −U(θ) − log q(θ) is the bound.
 
     Raises:
-        ValueError: if an argument is out of its range, the potential contradicts itself, α ≠ 1 is asked for with one draw a step, or
-            the potential has no linear layers to draw the outputs of.
+        ValueError: if an argument is out of its range, the potential contradicts
+            itself, α ≠ 1 is asked for with one draw a step, or the potential has no
+            linear layers to draw the outputs of.
         DivergenceError: if μ or σ stops being finite.
 
     Example:
         >>> from sgmc.targets import Gaussian
-        >>> target = Gaussian.correlated(0.8, torch.float64)  # A has the diagonal 1/(1 − 0.8²)
-        >>> draws = variational(target, torch.ones(4, 2).double(), 100, num_steps=2000, num_draws=8)
-        >>> draws.samples.shape, bool((draws.statistics["std"] - 0.6).abs().max() < 0.05)
+        >>> target = Gaussian.correlated(
+        ...     0.8, torch.float64
+        ... )  # A has the diagonal 1/(1 − 0.8²)
+        >>> draws = variational(
+        ...     target, torch.ones(4, 2).double(), 100, num_steps=2000, num_draws=8
+        ... )
+        >>> (
+        ...     draws.samples.shape,
+        ...     bool((draws.statistics["std"] - 0.6).abs().max() < 0.05),
+        ... )
         (torch.Size([100, 4, 2]), True)
     """
     check_count("num_draws", num_draws)
@@ -80,25 +104,48 @@ def variational(
     check_instance("local", local, bool, "True")
     check_positive("initial_std", initial_std)
     if alpha != 1 and num_draws == 1:
-        raise ValueError(f"alpha is {alpha}, but num_draws is 1, and with one draw Rényi's bound is the ordinary one: take at least 2")
+        raise ValueError(
+            f"alpha is {alpha}, but num_draws is 1, and with one draw Rényi's bound "
+            "is the ordinary one: take at least 2"
+        )
     check_task(potential, position, num_samples, seed, progress)
     if local:
         _check_local(potential, num_draws, alpha)
     generator = Generator(position.device).manual_seed(seed)
     start = torch.full_like(position, initial_std)
-    mean, rho = position.detach().clone(), start + (-torch.expm1(-start)).log()  # softplus(ρ) is the start, however large
+    # softplus(ρ) is the start, however large
+    mean, rho = position.detach().clone(), start + (-torch.expm1(-start)).log()
 
     def gradients(noise: Any) -> tuple[Tensor, Tensor]:
-        std, normals = functional.softplus(rho), normal_block(mean, num_draws, generator)
+        std, normals = (
+            functional.softplus(rho),
+            normal_block(mean, num_draws, generator),
+        )
         if local:
             of_outputs = _normals_of_outputs(potential, mean, noise, generator)
-            by_mean, by_std = local_bound_gradient(potential, mean, std, normals[0], of_outputs, noise)
+            by_mean, by_std = local_bound_gradient(
+                potential, mean, std, normals[0], of_outputs, noise
+            )
         else:
-            by_mean, by_std = bound_gradient(potential, mean, std, normals, noise, alpha)
+            by_mean, by_std = bound_gradient(
+                potential, mean, std, normals, noise, alpha
+            )
         return by_mean, by_std * rho.sigmoid()
 
-    settings, what = Settings(num_steps, learning_rate), f"num_draws={num_draws}, alpha={alpha}{', local=True' * local}"
-    way = descend(potential, [mean, rho], gradients, generator, settings, checkpoint=checkpoint, what=what, progress=progress)
+    settings, what = (
+        Settings(num_steps, learning_rate),
+        f"num_draws={num_draws}, alpha={alpha}{', local=True' * local}",
+    )
+    way = descend(
+        potential,
+        [mean, rho],
+        gradients,
+        generator,
+        settings,
+        checkpoint=checkpoint,
+        what=what,
+        progress=progress,
+    )
     std = functional.softplus(rho)
     normal = normal_block(mean, num_samples, generator)
     law = torch.distributions.Normal(mean, std)
@@ -110,7 +157,9 @@ def variational(
             "std": std.expand_as(samples),
             "log_density": law.log_prob(samples).sum(-1),
         },
-        kernel=f"variational(num_steps={num_steps}, learning_rate={learning_rate}, {what})",
+        kernel=(
+            f"variational(num_steps={num_steps}, learning_rate={learning_rate}, {what})"
+        ),
         seed=seed,
         seconds=way.seconds,
         complete=way.complete,
@@ -118,12 +167,18 @@ def variational(
 
 
 def bound_gradient(
-    potential: Potential, mean: Tensor, std: Tensor, normals: Tensor, noise: Any, alpha: float = 1.0
+    potential: Potential,
+    mean: Tensor,
+    std: Tensor,
+    normals: Tensor,
+    noise: Any,
+    alpha: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
     """Estimate the gradient of the negative bound in μ and σ, a pure function.
 
-    With θₛ = μ + σεₛ it is Σₛwₛ∇U(θₛ) in μ and Σₛwₛ∇U(θₛ)εₛ − 1/σ in σ (Blundell et al., 2015, eq. 3–4, with the entropy of q in
-    closed form). The weights wₛ are equal; for Rényi's bound wₛ ∝ (e^−U(θₛ) / q(θₛ))^(1 − α) (Li and Turner, 2016, eq. 8).
+    With θₛ = μ + σεₛ it is Σₛwₛ∇U(θₛ) in μ and Σₛwₛ∇U(θₛ)εₛ − 1/σ in σ (Blundell et
+    al., 2015, eq. 3–4, with the entropy of q in closed form). The weights wₛ are equal;
+    for Rényi's bound wₛ ∝ (e^−U(θₛ) / q(θₛ))^(1 − α) (Li and Turner, 2016, eq. 8).
 
     Args:
         potential: the target.
@@ -139,104 +194,168 @@ def bound_gradient(
     Example:
         >>> from sgmc.targets import Gaussian
         >>> zero, one = torch.zeros(1, 1), torch.ones(1, 1)
-        >>> bound_gradient(Gaussian.standard(1), zero, one, torch.tensor([[[1.0]], [[-1.0]]]), None)
+        >>> bound_gradient(
+        ...     Gaussian.standard(1), zero, one, torch.tensor([[[1.0]], [[-1.0]]]), None
+        ... )
         (tensor([[0.]]), tensor([[0.]]))
     """
     drawn = (mean + std * normals).flatten(0, 1)
-    noise = tree_map_only(Tensor, lambda omega: torch.cat([omega] * len(normals)), noise)
+    noise = tree_map_only(
+        Tensor, lambda omega: torch.cat([omega] * len(normals)), noise
+    )
     slope = potential.gradient_given(drawn, noise).view_as(normals)
     if alpha == 1:
         weights = torch.full_like(slope[..., :1], 1 / len(normals))
     else:
-        energy = potential.energy_given(drawn, noise) if isinstance(potential, DataPotential) else potential.energy(drawn)
-        log_ratio = 0.5 * normals.square().sum(-1) - energy.view(normals.shape[:2])  # log σ is the same for all draws of a chain
+        energy = (
+            potential.energy_given(drawn, noise)
+            if isinstance(potential, DataPotential)
+            else potential.energy(drawn)
+        )
+        # log σ is the same for all draws of a chain
+        log_ratio = 0.5 * normals.square().sum(-1) - energy.view(normals.shape[:2])
         weights = torch.softmax((1 - alpha) * log_ratio, 0)[..., None]
     slope = weights * slope
     return slope.sum(0), (slope * normals).sum(0) - 1 / std
 
 
 def local_bound_gradient(
-    posterior: NetworkPosterior, mean: Tensor, std: Tensor, normals: Tensor, normals_of_outputs: Sequence[Tensor], noise: Tensor | None
+    posterior: NetworkPosterior,
+    mean: Tensor,
+    std: Tensor,
+    normals: Tensor,
+    normals_of_outputs: Sequence[Tensor],
+    noise: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Estimate the gradient of the negative bound in μ and σ from drawn outputs, a pure function (Kingma et al., 2015).
+    """Estimate the gradient of the negative bound in μ and σ from drawn outputs, a pure
+    function (Kingma et al., 2015).
 
-    Its mean is that of :func:`bound_gradient`: the law of the outputs, and so of the log-likelihood, is that of drawn weights. Every
-    example has a draw of its own, so that the noise of the draws falls with the minibatch, as that of the examples does. The prior has
-    one draw of the weights.
+    Its mean is that of :func:`bound_gradient`: the law of the outputs, and so of the
+    log-likelihood, is that of drawn weights. Every example has a draw of its own, so
+    that the noise of the draws falls with the minibatch, as that of the examples does.
+    The prior has one draw of the weights.
 
     Args:
         posterior: the target, of a network of linear layers.
         mean: μ, ``(chains, dim)``.
         std: σ, ``(chains, dim)``.
         normals: ε of the prior's draw, ``(chains, dim)``.
-        normals_of_outputs: standard normal numbers for each layer, ``(chains, n, outputs)``.
+        normals_of_outputs: standard normal numbers for each layer, ``(chains, n,
+            outputs)``.
         noise: the indices of a minibatch ``(chains, n)``, or None for all the data.
 
     Returns:
         Both gradients, each ``(chains, dim)``.
 
     Example:
-        >>> posterior = NetworkPosterior(torch.nn.Linear(1, 2), torch.zeros(6, 1), torch.arange(6) % 2)
+        >>> posterior = NetworkPosterior(
+        ...     torch.nn.Linear(1, 2), torch.zeros(6, 1), torch.arange(6) % 2
+        ... )
         >>> zero, one = torch.zeros(1, 4), torch.ones(1, 4)
-        >>> local_bound_gradient(posterior, zero, one, one, [torch.zeros(1, 6, 2)], None)  # ∇ −log p(θ) = 1 at θ = 0 + 1·1
+        >>> local_bound_gradient(
+        ...     posterior, zero, one, one, [torch.zeros(1, 6, 2)], None
+        ... )  # ∇ −log p(θ) = 1 at θ = 0 + 1·1
         (tensor([[1., 1., 1., 1.]]), tensor([[0., 0., 0., 0.]]))
     """
     batch = posterior.minibatch(noise)
     with torch.enable_grad():
         mean, std = (parameter.detach().requires_grad_() for parameter in (mean, std))
         outputs = posterior.outputs_of_law(mean, std, batch[0], normals_of_outputs)
-        slopes = torch.autograd.grad(posterior.likelihood.loss(outputs, batch[1]), (mean, std))
-    mean, std, scale = mean.detach(), std.detach(), posterior.num_examples / batch[0].shape[1]
+        slopes = torch.autograd.grad(
+            posterior.likelihood.loss(outputs, batch[1]), (mean, std)
+        )
+    mean, std, scale = (
+        mean.detach(),
+        std.detach(),
+        posterior.num_examples / batch[0].shape[1],
+    )
     pull = -posterior.grad_log_prior(mean + std * normals)
-    return slopes[0].mul_(scale).add_(pull), slopes[1].mul_(scale).add_(pull * normals).sub_(1 / std)
+    return slopes[0].mul_(scale).add_(pull), slopes[1].mul_(scale).add_(
+        pull * normals
+    ).sub_(1 / std)
 
 
-def _normals_of_outputs(posterior: NetworkPosterior, mean: Tensor, noise: Tensor | None, generator: Generator) -> list[Tensor]:
+def _normals_of_outputs(
+    posterior: NetworkPosterior,
+    mean: Tensor,
+    noise: Tensor | None,
+    generator: Generator,
+) -> list[Tensor]:
     number = posterior.num_examples if noise is None else noise.shape[1]
     return [
-        torch.randn(len(mean), number, layer.out_features, generator=generator, dtype=mean.dtype, device=mean.device)
+        torch.randn(
+            len(mean),
+            number,
+            layer.out_features,
+            generator=generator,
+            dtype=mean.dtype,
+            device=mean.device,
+        )
         for layer in posterior.linear_layers().values()
     ]
 
 
 def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
     check_instance(
-        "potential", potential, NetworkPosterior, "NetworkPosterior(...), whose layers' outputs can be drawn, or leave out local"
+        "potential",
+        potential,
+        NetworkPosterior,
+        "NetworkPosterior(...), whose layers' outputs can be drawn, or leave out local",
     )
     layers = potential.linear_layers()
-    owned = sum(parameter.numel() for layer in layers.values() for parameter in layer.parameters())
+    owned = sum(
+        parameter.numel()
+        for layer in layers.values()
+        for parameter in layer.parameters()
+    )
     if owned < potential.dim:
-        raise ValueError("local is for networks of linear layers alone, but this one has others with parameters: leave it out")
+        raise ValueError(
+            "local is for networks of linear layers alone, but this one has others "
+            "with parameters: leave it out"
+        )
     if num_draws != 1 or alpha != 1:
         raise ValueError(
-            f"local gives every example a draw of its own, for which num_draws and alpha are 1, but they are {num_draws} and {alpha}: "
+            "local gives every example a draw of its own, for which num_draws and "
+            f"alpha are 1, but they are {num_draws} and {alpha}: "
             "leave one or the other out"
         )
 
 
 def prune(draws: Draws, share: float) -> Draws:
-    """Set the weights of least signal to noise, ``|μ|/σ``, to zero in all draws of a chain (Blundell et al., 2015, Section 5.1).
+    """Set the weights of least signal to noise, ``|μ|/σ``, to zero in all draws of a
+    chain (Blundell et al., 2015, Section 5.1).
 
     Args:
         draws: from :func:`variational`.
-        share: of a chain's weights, from 0 to less than 1; a number of weights that is not whole is rounded down.
+        share: of a chain's weights, from 0 to less than 1; a number of weights that is
+            not whole is rounded down.
 
     Returns:
         Draws with the same statistics.
 
     Raises:
-        ValueError: if the draws have no ``mean`` and ``std``, or the share would leave no weight.
+        ValueError: if the draws have no ``mean`` and ``std``, or the share would leave
+            no weight.
 
     Example:
-        >>> statistics = {"mean": torch.tensor([[[1.0, -2.0]]]), "std": torch.tensor([[[0.1, 1.0]]])}
+        >>> statistics = {
+        ...     "mean": torch.tensor([[[1.0, -2.0]]]),
+        ...     "std": torch.tensor([[[0.1, 1.0]]]),
+        ... }
         >>> prune(Draws(torch.tensor([[[1.1, -1.5]]]), statistics), 0.5).samples
         tensor([[[1.1000, 0.0000]]])
     """
     check_instance("draws", draws, Draws, "variational(...)")
     if not {"mean", "std"} <= set(draws.statistics):
-        raise ValueError(f"draws must have the statistics mean and std, as those of variational do, not {sorted(draws.statistics)}")
+        raise ValueError(
+            "draws must have the statistics mean and std, as those of variational "
+            f"do, not {sorted(draws.statistics)}"
+        )
     if not (is_number(share) and 0 <= share < 1):
-        raise ValueError(f"share must be at least 0 and less than 1, which would prune all weights, but it is {share!r}")
+        raise ValueError(
+            "share must be at least 0 and less than 1, which would prune all "
+            f"weights, but it is {share!r}"
+        )
     signal = (draws.statistics["mean"] / draws.statistics["std"])[0].abs()
     pruned = signal.argsort(-1)[:, : int(share * signal.shape[-1])]
     kept = torch.ones_like(signal, dtype=torch.bool).scatter(-1, pruned, False)

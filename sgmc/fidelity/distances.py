@@ -1,8 +1,8 @@
-"""How close predictions are to those of the posterior, in units of what the reference itself does not know.
+"""How close predictions are to those of the posterior, in units of what the reference
+itself does not know.
 
-Predictions are class probabilities averaged over draws, ``(n, classes)``. A regression is brought to that form by
-:func:`bin_mixtures`: bins of the target are its classes.
-"""
+Predictions are class probabilities averaged over draws, ``(n, classes)``. A regression
+is brought to that form by :func:`bin_mixtures`: bins of the target are its classes."""
 
 import itertools
 import math
@@ -19,7 +19,8 @@ class NotMixedError(ValueError):
 
 
 def agreement(first: Tensor, second: Tensor) -> float:
-    """Compute the share of inputs on which both have the same most probable class (Izmailov et al., 2021).
+    """Compute the share of inputs on which both have the same most probable class
+    (Izmailov et al., 2021).
 
     Args:
         first: averaged predictions, ``(n, classes)``.
@@ -29,7 +30,10 @@ def agreement(first: Tensor, second: Tensor) -> float:
         ValueError: if these are no probabilities, or their shapes do not match.
 
     Example:
-        >>> agreement(torch.tensor([[0.9, 0.1], [0.4, 0.6]]), torch.tensor([[0.6, 0.4], [0.6, 0.4]]))
+        >>> agreement(
+        ...     torch.tensor([[0.9, 0.1], [0.4, 0.6]]),
+        ...     torch.tensor([[0.6, 0.4], [0.6, 0.4]]),
+        ... )
         0.5
     """
     _check(first, second)
@@ -37,7 +41,8 @@ def agreement(first: Tensor, second: Tensor) -> float:
 
 
 def predictive_distance(first: Tensor, second: Tensor) -> float:
-    """Compute the total variation ½Σₖ|p(k | x) − q(k | x)|, averaged over the inputs (Izmailov et al., 2021).
+    """Compute the total variation ½Σₖ|p(k | x) − q(k | x)|, averaged over the inputs
+    (Izmailov et al., 2021).
 
     Arguments are those of :func:`agreement`.
 
@@ -45,7 +50,10 @@ def predictive_distance(first: Tensor, second: Tensor) -> float:
         A number from 0 to 1.
 
     Example:
-        >>> predictive_distance(torch.tensor([[0.75, 0.25], [0.5, 0.5]]), torch.tensor([[0.5, 0.5], [0.5, 0.5]]))
+        >>> predictive_distance(
+        ...     torch.tensor([[0.75, 0.25], [0.5, 0.5]]),
+        ...     torch.tensor([[0.5, 0.5], [0.5, 0.5]]),
+        ... )
         0.125
     """
     _check(first, second)
@@ -53,15 +61,17 @@ def predictive_distance(first: Tensor, second: Tensor) -> float:
 
 
 def bin_mixtures(outputs: Tensor, noise_variance: float, edges: Tensor) -> Tensor:
-    """Integrate the predictive density of a regression, the mixture of N(f(x; θₛ), σ²) over the draws, over bins of the target.
+    """Integrate the predictive density of a regression, the mixture of N(f(x; θₛ), σ²)
+    over the draws, over bins of the target.
 
-    The total variation of two such rows is that of the densities, but for bins in which the densities cross: it is exact as the bins
-    become narrow, and never too large.
+    The total variation of two such rows is that of the densities, but for bins in which
+    the densities cross: it is exact as the bins become narrow, and never too large.
 
     Args:
         outputs: f(x; θₛ), ``(draws, n)``.
         noise_variance: σ².
-        edges: inner edges of the bins, ``(k,)``, increasing; the first and the last bin have no end.
+        edges: inner edges of the bins, ``(k,)``, increasing; the first and the last bin
+            have no end.
 
     Returns:
         Probabilities ``(n, k + 1)`` float64.
@@ -76,17 +86,25 @@ def bin_mixtures(outputs: Tensor, noise_variance: float, edges: Tensor) -> Tenso
     check_tensor("outputs", outputs, "draws", "n")
     check_positive("noise_variance", noise_variance)
     check_edges(edges)
-    edges, below = edges.double(), outputs.new_zeros(outputs.shape[1], len(edges), dtype=torch.float64)
-    for few in outputs.double().split(100):  # all of them at once would not fit into memory
-        below += torch.special.ndtr((edges - few[..., None]) / math.sqrt(noise_variance)).sum(0)
+    edges, below = (
+        edges.double(),
+        outputs.new_zeros(outputs.shape[1], len(edges), dtype=torch.float64),
+    )
+    # all of them at once would not fit into memory
+    for few in outputs.double().split(100):
+        below += torch.special.ndtr(
+            (edges - few[..., None]) / math.sqrt(noise_variance)
+        ).sum(0)
     below = torch.nn.functional.pad(below / len(outputs), (1, 0))
     return torch.nn.functional.pad(below, (0, 1), value=1.0).diff(dim=-1)
 
 
 def function_space_rhat(values: Tensor) -> Tensor:
-    """Compute the rank-normalised split R̂ (Vehtari et al., 2021) of every prediction, by ArviZ.
+    """Compute the rank-normalised split R̂ (Vehtari et al., 2021) of every prediction,
+    by ArviZ.
 
-    Weights of a network may be exchanged without a change of what it computes, so that their own R̂ says little (Izmailov et al., 2021).
+    Weights of a network may be exchanged without a change of what it computes, so that
+    their own R̂ says little (Izmailov et al., 2021).
 
     Args:
         values: predictions of single draws, ``(num_samples, chains, ...)``.
@@ -105,7 +123,10 @@ def function_space_rhat(values: Tensor) -> Tensor:
     """
     check_tensor("values", values, "...")
     if values.ndim < 2 or values.shape[0] < 4 or values.shape[1] < 2:
-        raise ValueError(f"values must be of at least 4 draws of at least 2 chains, (num_samples, chains, ...), not {tuple(values.shape)}")
+        raise ValueError(
+            "values must be of at least 4 draws of at least 2 chains, (num_samples, "
+            f"chains, ...), not {tuple(values.shape)}"
+        )
     import arviz  # here, because it takes a second to import and distances do without
 
     data = arviz.convert_to_dataset(values.transpose(0, 1).double().numpy())
@@ -114,14 +135,16 @@ def function_space_rhat(values: Tensor) -> Tensor:
 
 
 def check_mixed(values: Tensor, at_most: float = 1.01) -> Tensor:
-    """Return :func:`function_space_rhat`, and raise a :class:`NotMixedError` if it is larger anywhere than allowed.
+    """Return :func:`function_space_rhat`, and raise a :class:`NotMixedError` if it is
+    larger anywhere than allowed.
 
     Example:
         >>> values = torch.randn(100, 4, 3, generator=torch.Generator().manual_seed(0))
         >>> values[:, 0, 1] += 9.0
         >>> check_mixed(values)
         Traceback (most recent call last):
-        sgmc.fidelity.NotMixedError: the chains have not mixed: R̂ of the prediction (1,) is 1.532, and a reference needs at most 1.01: ...
+        sgmc.fidelity.NotMixedError: the chains have not mixed: R̂ of the prediction
+        (1,) is 1.532, and a reference needs at most 1.01: ...
     """
     found = function_space_rhat(values)
     refuse_unmixed(found, at_most)
@@ -134,33 +157,41 @@ def refuse_unmixed(rhat: Tensor, at_most: float = 1.01) -> None:
     if largest.max() > at_most:
         place = tuple(int(index) for index in (largest == largest.max()).nonzero()[0])
         raise NotMixedError(
-            f"the chains have not mixed: R̂ of the prediction {place} is {float(largest.max()):.4g}, and a reference needs at most "
+            f"the chains have not mixed: R̂ of the prediction {place} is "
+            f"{float(largest.max()):.4g}, and a reference needs at most "
             f"{at_most}: draw more of each chain, or take longer trajectories"
         )
 
 
 def error_floor(predictions: Tensor) -> tuple[Tensor, Tensor]:
-    """Compare each half of the reference's chains with the other: the distances that more of the same sampling leaves.
+    """Compare each half of the reference's chains with the other: the distances that
+    more of the same sampling leaves.
 
     Args:
         predictions: averaged predictions of each chain, ``(chains, n, classes)``.
 
     Returns:
-        :func:`predictive_distance` and :func:`agreement` of every way to halve the chains, that of the first and the second half first;
-        for eight chains both are ``(35,)``.
+        :func:`predictive_distance` and :func:`agreement` of every way to halve the
+        chains, that of the first and the second half first; for eight chains both are
+        ``(35,)``.
 
     Raises:
         ValueError: if the number of chains is odd, or these are no probabilities.
 
     Example:
-        >>> distances, agreements = error_floor(torch.tensor([[[0.5, 0.5]], [[0.25, 0.75]]]))
+        >>> distances, agreements = error_floor(
+        ...     torch.tensor([[[0.5, 0.5]], [[0.25, 0.75]]])
+        ... )
         >>> distances, agreements
         (tensor([0.2500], dtype=torch.float64), tensor([0.], dtype=torch.float64))
     """
     check_probabilities("predictions", predictions, "chains", "n", "classes")
     chains = len(predictions)
     if chains % 2:
-        raise ValueError(f"predictions must be of an even number of chains, which can be halved, but there are {chains}")
+        raise ValueError(
+            "predictions must be of an even number of chains, which can be halved, "
+            f"but there are {chains}"
+        )
     distances, agreements = [], []
     for rest in itertools.combinations(range(1, chains), chains // 2 - 1):
         half = [0, *rest]
@@ -168,14 +199,19 @@ def error_floor(predictions: Tensor) -> tuple[Tensor, Tensor]:
         pair = predictions[half].mean(0), predictions[other].mean(0)
         distances.append(predictive_distance(*pair))
         agreements.append(agreement(*pair))
-    return torch.tensor(distances, dtype=torch.float64), torch.tensor(agreements, dtype=torch.float64)
+    return torch.tensor(distances, dtype=torch.float64), torch.tensor(
+        agreements, dtype=torch.float64
+    )
 
 
 def expected_distance(deviations: Tensor, *numbers: float) -> float:
-    """Compute what total variation to expect between averages of exact, independent draws, from chance alone.
+    """Compute what total variation to expect between averages of exact, independent
+    draws, from chance alone.
 
-    The difference of two averages of n and m draws of p(k | x, θ), whose standard deviation is σₖ(x), is close to normal with the
-    variance σₖ²(1/n + 1/m), and E|z| = √(2/π) for a standard normal z: the distance is ½√(2/π)·√(1/n + 1/m)·Σₖσₖ(x), averaged over x.
+    The difference of two averages of n and m draws of p(k | x, θ), whose standard
+    deviation is σₖ(x), is close to normal with the variance σₖ²(1/n + 1/m), and E|z| =
+    √(2/π) for a standard normal z: the distance is ½√(2/π)·√(1/n + 1/m)·Σₖσₖ(x),
+    averaged over x.
 
     Args:
         deviations: σₖ(x), ``(n, classes)``.
@@ -190,7 +226,9 @@ def expected_distance(deviations: Tensor, *numbers: float) -> float:
     """
     check_tensor("deviations", deviations, "n", "classes")
     if deviations.min() < 0:
-        raise ValueError(f"deviations must be at least 0, but one is {float(deviations.min())}")
+        raise ValueError(
+            f"deviations must be at least 0, but one is {float(deviations.min())}"
+        )
     for number in numbers:
         check_positive("numbers", number)
     scale = math.sqrt(2 / math.pi) * math.sqrt(sum(1 / number for number in numbers))
@@ -201,4 +239,7 @@ def _check(first: Tensor, second: Tensor) -> None:
     check_probabilities("first", first, "n", "classes")
     check_probabilities("second", second, "n", "classes")
     if first.shape != second.shape:
-        raise ValueError(f"first and second must be of the same inputs and classes, not {tuple(first.shape)} and {tuple(second.shape)}")
+        raise ValueError(
+            "first and second must be of the same inputs and classes, not "
+            f"{tuple(first.shape)} and {tuple(second.shape)}"
+        )

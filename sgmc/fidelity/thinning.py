@@ -1,4 +1,6 @@
-"""Fewer draws that stand for all: evenly thinned, or herded so that the average of what one cares about stays."""
+"""Fewer draws that stand for all: evenly thinned, or herded so that the average of what
+one cares about stays.
+"""
 
 import torch
 from torch import Tensor
@@ -10,15 +12,16 @@ from sgmc.draws import Draws
 def thin(draws: Draws, number: int) -> Draws:
     """Keep so many draws, evenly spaced from first to last and from all chains.
 
-    The draws of all chains are put in one row, all chains' first ones first, cut into ``number`` pieces of nearly equal length, and of each
-    piece the middle one is kept.
+    The draws of all chains are put in one row, all chains' first ones first, cut into
+    ``number`` pieces of nearly equal length, and of each piece the middle one is kept.
 
     Args:
         draws: the draws, ``samples`` being ``(num_samples, chains, ...)``.
         number: number of draws to keep.
 
     Returns:
-        Draws of one chain, ``(number, 1, ...)``, with the statistics that those draws had, and ``index``, their places in the row.
+        Draws of one chain, ``(number, 1, ...)``, with the statistics that those draws
+        had, and ``index``, their places in the row.
 
     Raises:
         ValueError: if there are fewer draws than are to be kept.
@@ -33,24 +36,30 @@ def thin(draws: Draws, number: int) -> Draws:
 
 
 def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
-    """Choose draws one by one so that their mean feature stays as near to that of all as it can (Chen, Welling and Smola, 2010).
+    """Choose draws one by one so that their mean feature stays as near to that of all
+    as it can (Chen, Welling and Smola, 2010).
 
-    With features φ and their mean μ over all draws, the next draw is the one of those left that makes the squared length of Σ(φ − μ) over
-    the chosen least. Any first few of the chosen are what a herd of so many would be. Averages over them are plain means, without weights.
-    They keep what the features hold, and of what they do not hold they may keep less than draws taken at random.
+    With features φ and their mean μ over all draws, the next draw is the one of those
+    left that makes the squared length of Σ(φ − μ) over the chosen least. Any first few
+    of the chosen are what a herd of so many would be. Averages over them are plain
+    means, without weights. They keep what the features hold, and of what they do not
+    hold they may keep less than draws taken at random.
 
     Args:
         draws: the draws, ``samples`` being ``(num_samples, chains, ...)``.
         number: number of draws to keep.
-        gram: the inner products of the features of every two draws, ``(n, n)`` for the n draws of all chains in one row, all chains'
-            first ones first: ``features @ features.mT``, or a kernel k(θ, θ′).
+        gram: the inner products of the features of every two draws, ``(n, n)`` for the
+            n draws of all chains in one row, all chains' first ones first: ``features @
+            features.mT``, or a kernel k(θ, θ′).
 
     Returns:
-        Draws of one chain, ``(number, 1, ...)``, in the order of their choice, with the statistics that they had, ``index``, their places
-        in the row, and ``distance``, how far the mean feature of the first few, up to each, is from that of all.
+        Draws of one chain, ``(number, 1, ...)``, in the order of their choice, with the
+        statistics that they had, ``index``, their places in the row, and ``distance``,
+        how far the mean feature of the first few, up to each, is from that of all.
 
     Raises:
-        ValueError: if there are fewer draws than are to be kept, or the matrix does not suit them or is not one of inner products.
+        ValueError: if there are fewer draws than are to be kept, or the matrix does not
+            suit them or is not one of inner products.
 
     Example:
         >>> features = torch.tensor([[0.0], [1.0], [2.0], [5.0]])
@@ -61,20 +70,34 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
     total = _total(draws, number)
     check_tensor("gram", gram, "n", "n")
     if gram.shape != (total, total):
-        raise ValueError(f"gram must hold the inner products of the {total} draws, ({total}, {total}), but it is {tuple(gram.shape)}")
+        raise ValueError(
+            f"gram must hold the inner products of the {total} draws, ({total}, "
+            f"{total}), but it is {tuple(gram.shape)}"
+        )
     gram = gram.double()
     size = float(gram.abs().max())
-    if (gram - gram.mT).abs().max() > 1e-4 * size or gram.diagonal().min() < -1e-4 * size:
-        raise ValueError("gram must be symmetric, with no negative number on its diagonal: use features @ features.mT")
+    if (
+        gram - gram.mT
+    ).abs().max() > 1e-4 * size or gram.diagonal().min() < -1e-4 * size:
+        raise ValueError(
+            "gram must be symmetric, with no negative number on its diagonal: use "
+            "features @ features.mT"
+        )
     means = gram.mean(0)
     centred = gram - means - means[:, None] + means.mean()
     squares = centred.diagonal().clamp(min=0)
     toward = torch.zeros_like(squares)  # ⟨Σ(φ − μ) of the chosen, φ − μ⟩ of each draw
-    left, chosen, distances, square = torch.ones_like(squares, dtype=torch.bool), [], [], 0.0
+    left, chosen, distances, square = (
+        torch.ones_like(squares, dtype=torch.bool),
+        [],
+        [],
+        0.0,
+    )
     for count in range(1, number + 1):
         growth = 2 * toward + squares
         best = int(torch.where(left, growth, torch.inf).argmin())
-        square = max(0.0, square + float(growth[best]))  # rounding may take the last of them below zero
+        # rounding may take the last of them below zero
+        square = max(0.0, square + float(growth[best]))
         toward += centred[best]
         left[best] = False
         chosen.append(best)
@@ -87,10 +110,17 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
 def _total(draws: Draws, number: int) -> int:
     check_instance("draws", draws, Draws, "sample(kernel, potential, position, 100)")
     check_count("number", number)
-    samples = next(iter(draws.samples.values())) if isinstance(draws.samples, dict) else draws.samples
+    samples = (
+        next(iter(draws.samples.values()))
+        if isinstance(draws.samples, dict)
+        else draws.samples
+    )
     total = samples.shape[0] * samples.shape[1]
     if number > total:
-        raise ValueError(f"number is {number}, but there are only {total} draws: keep fewer, or draw more")
+        raise ValueError(
+            f"number is {number}, but there are only {total} draws: keep fewer, or "
+            "draw more"
+        )
     return total
 
 
@@ -100,8 +130,14 @@ def _select(draws: Draws, index: Tensor, name: str) -> Draws:
     def take(value: Tensor) -> Tensor:
         return value.flatten(0, 1)[index.to(value.device)][:, None]
 
-    samples = {key: take(value) for key, value in draws.samples.items()} if isinstance(draws.samples, dict) else take(draws.samples)
-    statistics = {key: take(value) for key, value in draws.statistics.items()} | {"index": index[:, None]}
+    samples = (
+        {key: take(value) for key, value in draws.samples.items()}
+        if isinstance(draws.samples, dict)
+        else take(draws.samples)
+    )
+    statistics = {key: take(value) for key, value in draws.statistics.items()} | {
+        "index": index[:, None]
+    }
     return Draws(
         samples,
         statistics,

@@ -35,18 +35,23 @@ class HMCInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HMC(Kernel):
-    """Hamiltonian Monte Carlo with leapfrog steps (Duane et al., 1987; Neal, 2011, Section 5.3).
+    """Hamiltonian Monte Carlo with leapfrog steps (Duane et al., 1987; Neal, 2011,
+    Section 5.3).
 
-    Refresh the momentum, r ← √(1 − φ²) r + φ N(0, M); follow L leapfrog steps to (θ', r'); accept (θ', r') with probability
-    min(1, exp(H(θ, r) − H(θ', r'))), otherwise stay at θ and turn round, r ← −r. With φ = 1 this is the usual algorithm, with φ < 1
-    partial refreshment (Horowitz, 1991), and with L = 1 the Metropolis-adjusted Langevin algorithm.
+    Refresh the momentum, r ← √(1 − φ²) r + φ N(0, M); follow L leapfrog steps to (θ',
+    r'); accept (θ', r') with probability min(1, exp(H(θ, r) − H(θ', r'))), otherwise
+    stay at θ and turn round, r ← −r. With φ = 1 this is the usual algorithm, with φ < 1
+    partial refreshment (Horowitz, 1991), and with L = 1 the Metropolis-adjusted
+    Langevin algorithm.
 
     Args:
         step_size: ε.
         num_steps: L, the number of leapfrog steps of a trajectory.
         mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        metropolis: whether to correct the integrator's error by accepting or rejecting; without, every proposal is taken.
-        jitter: each trajectory has a random number of steps, uniform on the whole numbers between (1 ± jitter)·L.
+        metropolis: whether to correct the integrator's error by accepting or rejecting;
+            without, every proposal is taken.
+        jitter: each trajectory has a random number of steps, uniform on the whole
+            numbers between (1 ± jitter)·L.
         refreshment: φ in (0, 1], the share of the momentum that is drawn afresh.
 
     Raises:
@@ -55,7 +60,12 @@ class HMC(Kernel):
     Example:
         >>> from sgmc import sample
         >>> from sgmc.targets import Gaussian
-        >>> draws = sample(HMC(step_size=0.5, num_steps=3), Gaussian.standard(2), torch.zeros(4, 2), num_samples=10)
+        >>> draws = sample(
+        ...     HMC(step_size=0.5, num_steps=3),
+        ...     Gaussian.standard(2),
+        ...     torch.zeros(4, 2),
+        ...     num_samples=10,
+        ... )
         >>> draws.samples.shape
         torch.Size([10, 4, 2])
     """
@@ -72,16 +82,25 @@ class HMC(Kernel):
         check_count("num_steps", self.num_steps)
         self._mass  # refuses what is no mass
         if not 0 <= self.jitter < 1:
-            raise ValueError(f"jitter must be at least 0 and less than 1, but it is {self.jitter}")
+            raise ValueError(
+                f"jitter must be at least 0 and less than 1, but it is {self.jitter}"
+            )
         if not 0 < self.refreshment <= 1:
-            raise ValueError(f"refreshment must be more than 0 and at most 1, but it is {self.refreshment}")
+            raise ValueError(
+                "refreshment must be more than 0 and at most 1, but it is "
+                f"{self.refreshment}"
+            )
 
     @cached_property
     def _mass(self) -> Matrix:
         return as_matrix(self.mass, "mass", positive=True)
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0, M)."""
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> HMCState:
+        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
+        M).
+        """
         check_dims(position=position, mass=self.mass)
         momentum = draw_momentum(position, self._mass, generator)
         return HMCState(position.clone(), momentum, potential.energy(position), 0)
@@ -124,11 +143,16 @@ class HMC(Kernel):
 
     def draw_num_steps(self, generator: Generator) -> int:
         """Draw the number of leapfrog steps of a trajectory."""
-        spread = math.floor(round(self.jitter * self.num_steps, 9))  # rounded, for 0.29 * 100 falls short of 29
+        # rounded, for 0.29 * 100 falls short of 29
+        spread = math.floor(round(self.jitter * self.num_steps, 9))
         if spread == 0:
             return self.num_steps
         low, high = self.num_steps - spread, self.num_steps + spread
-        return int(torch.randint(low, high + 1, (), generator=generator, device=generator.device))
+        return int(
+            torch.randint(
+                low, high + 1, (), generator=generator, device=generator.device
+            )
+        )
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say so if hardly a proposal was accepted."""

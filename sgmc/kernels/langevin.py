@@ -18,7 +18,8 @@ class SGLDState(NamedTuple):
     """A state of SGLD."""
 
     position: Tensor  #: (chains, dim)
-    num_gradients: int  #: gradient evaluations of each chain so far, and the number of steps taken
+    #: gradient evaluations of each chain so far, and the number of steps taken
+    num_gradients: int
 
 
 class SGLDInfo(NamedTuple):
@@ -30,26 +31,35 @@ class SGLDInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SGLD(Kernel):
-    """Stochastic-gradient Langevin dynamics: θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1).
+    """Stochastic-gradient Langevin dynamics: θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ −
+    M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1).
 
-    Their ε is 2η. With T = 0 it is stochastic gradient descent. The mass is the inverse of a preconditioner. A noise estimate B̂ = ½ηV̂
-    takes the gradient's own noise out of what is injected: that has covariance η²M⁻¹VM⁻¹ = 2ηM⁻¹BM⁻¹ in a step, and both together 2ηTM⁻¹.
+    Their ε is 2η. With T = 0 it is stochastic gradient descent. The mass is the inverse
+    of a preconditioner. A noise estimate B̂ = ½ηV̂ takes the gradient's own noise out
+    of what is injected: that has covariance η²M⁻¹VM⁻¹ = 2ηM⁻¹BM⁻¹ in a step, and both
+    together 2ηTM⁻¹.
 
     Args:
-        step_size: η, a number or a schedule t → η_t of the number of steps taken so far, such as
-            ``lambda t: a * (b + t) ** -gamma``.
+        step_size: η, a number or a schedule t → η_t of the number of steps taken so
+            far, such as ``lambda t: a * (b + t) ** -gamma``.
         temperature: T, of the target exp(−U/T).
         noise_estimate: B̂, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
         mass: M, likewise; the target does not depend on it.
 
     Raises:
-        ValueError: if a parameter is out of its range, or the noise estimate exceeds temperature times mass.
+        ValueError: if a parameter is out of its range, or the noise estimate exceeds
+            temperature times mass.
 
     Example:
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
-        >>> draws = sample(SGLD(step_size=0.01), NoisyGradient(DoubleWell(), 4.0), torch.zeros(4, 1), num_samples=10)
+        >>> draws = sample(
+        ...     SGLD(step_size=0.01),
+        ...     NoisyGradient(DoubleWell(), 4.0),
+        ...     torch.zeros(4, 1),
+        ...     num_samples=10,
+        ... )
         >>> draws.samples.shape
         torch.Size([10, 4, 1])
     """
@@ -69,7 +79,8 @@ class SGLD(Kernel):
             as_matrix(self._spare, "temperature * mass - noise_estimate")
         except ValueError as error:
             raise ValueError(
-                f"noise_estimate exceeds the temperature {self.temperature} times the mass: take a smaller step_size"
+                f"noise_estimate exceeds the temperature {self.temperature} times the "
+                "mass: take a smaller step_size"
             ) from error
 
     @cached_property
@@ -88,12 +99,18 @@ class SGLD(Kernel):
     def _injected(self) -> Matrix:  # M⁻¹(TM − B̂)M⁻¹
         return self._velocity @ self._spare @ self._velocity
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGLDState:
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> SGLDState:
         """Start at the given position ``(chains, dim)``."""
-        check_dims(position=position, noise_estimate=self.noise_estimate, mass=self.mass)
+        check_dims(
+            position=position, noise_estimate=self.noise_estimate, mass=self.mass
+        )
         return SGLDState(position.clone(), 0)
 
-    def step(self, potential: Potential, state: SGLDState, generator: Generator) -> tuple[SGLDState, SGLDInfo]:
+    def step(
+        self, potential: Potential, state: SGLDState, generator: Generator
+    ) -> tuple[SGLDState, SGLDInfo]:
         """Take one step in every chain, in place."""
         position, num_gradients = state
         step_size = self.step_size
@@ -106,4 +123,6 @@ class SGLD(Kernel):
         if self.temperature > 0:
             noise_root = (2 * step_size) ** 0.5 * self._injected.root
             noise_root.add_product_(position, normal_like(position, generator))
-        return SGLDState(position, num_gradients + 1), SGLDInfo(step_size, num_gradients + 1)
+        return SGLDState(position, num_gradients + 1), SGLDInfo(
+            step_size, num_gradients + 1
+        )

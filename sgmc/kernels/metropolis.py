@@ -11,8 +11,11 @@ from torch.utils._pytree import tree_map
 from sgmc.potentials import Potential
 
 
-def accept(energy: Tensor, proposed_energy: Tensor, generator: Generator) -> tuple[Tensor, Tensor]:
-    """Make the Metropolis decision min(1, exp(H − H')) for every chain (Metropolis et al., 1953).
+def accept(
+    energy: Tensor, proposed_energy: Tensor, generator: Generator
+) -> tuple[Tensor, Tensor]:
+    """Make the Metropolis decision min(1, exp(H − H')) for every chain (Metropolis et
+    al., 1953).
 
     A proposal whose energy is not finite is rejected.
 
@@ -22,7 +25,8 @@ def accept(energy: Tensor, proposed_energy: Tensor, generator: Generator) -> tup
         generator: the source of the decisions.
 
     Returns:
-        Which chains accept, ``(chains,)`` bool, and the probability with which they do, ``(chains,)``.
+        Which chains accept, ``(chains,)`` bool, and the probability with which they do,
+        ``(chains,)``.
 
     Example:
         >>> accept(torch.zeros(2), torch.tensor([-1.0, math.inf]), Generator())
@@ -30,12 +34,15 @@ def accept(energy: Tensor, proposed_energy: Tensor, generator: Generator) -> tup
     """
     proposed_energy = torch.where(proposed_energy.isfinite(), proposed_energy, math.inf)
     probability = torch.exp((energy - proposed_energy).clamp(max=0)).nan_to_num(nan=0.0)
-    uniform = torch.rand(energy.shape, generator=generator, dtype=energy.dtype, device=energy.device)
+    uniform = torch.rand(
+        energy.shape, generator=generator, dtype=energy.dtype, device=energy.device
+    )
     return uniform < probability, probability
 
 
 def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
-    """Say so if hardly a proposal was accepted, given the statistic ``acceptance`` ``(num_samples, chains)``.
+    """Say so if hardly a proposal was accepted, given the statistic ``acceptance``
+    ``(num_samples, chains)``.
 
     Example:
         >>> remark_rejections({"acceptance": torch.zeros(9, 2)})[0][:51]
@@ -44,14 +51,19 @@ def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
     mean = float(statistics["acceptance"].mean())
     if mean >= 0.01:
         return []
-    return [f"{mean:.2%} of the proposals were accepted: the draws are mostly repetitions. Take a smaller step_size, such as adapt finds"]
+    return [
+        f"{mean:.2%} of the proposals were accepted: the draws are mostly "
+        "repetitions. Take a smaller step_size, such as adapt finds"
+    ]
 
 
 class Guarded(Potential):
-    """A potential on the trajectories of a correcting kernel: where it raises an error its energy is NaN, so that no chain goes there.
+    """A potential on the trajectories of a correcting kernel: where it raises an error
+    its energy is NaN, so that no chain goes there.
 
-    Trajectories may go where a density cannot be computed, such as where a scale underflows to zero. All chains are evaluated together,
-    hence the chain that is to blame is searched by halving, with all others at a place which is known to be good.
+    Trajectories may go where a density cannot be computed, such as where a scale
+    underflows to zero. All chains are evaluated together, hence the chain that is to
+    blame is searched by halving, with all others at a place which is known to be good.
 
     Args:
         potential: the potential.
@@ -64,7 +76,9 @@ class Guarded(Potential):
         ...             raise ValueError("beyond 1")
         ...         return position.sum(-1)
         >>> with warnings.catch_warnings(record=True) as caught:
-        ...     Guarded(Bounded(), torch.zeros(3, 1)).energy(torch.tensor([[1.0], [2.0], [0.5]]))
+        ...     Guarded(Bounded(), torch.zeros(3, 1)).energy(
+        ...         torch.tensor([[1.0], [2.0], [0.5]])
+        ...     )
         tensor([1.0000,    nan, 0.5000])
     """
 
@@ -87,16 +101,23 @@ class Guarded(Potential):
         try:
             return function(position)
         except (ArithmeticError, ValueError, RuntimeError) as error:
-            failing = self._failing(function, position, torch.arange(len(position), device=position.device))
-            if len(failing) in (0, len(position)) and not self._works(function, self.good):
+            failing = self._failing(
+                function, position, torch.arange(len(position), device=position.device)
+            )
+            if len(failing) in (0, len(position)) and not self._works(
+                function, self.good
+            ):
                 raise  # it is not where the chains are that makes it fail
             reason = str(error).partition("\n")[0]
             warnings.warn(
-                f"the potential raised {type(error).__name__} on a trajectory, which counts as one that leaves the support: {reason}",
+                f"the potential raised {type(error).__name__} on a trajectory, which "
+                f"counts as one that leaves the support: {reason}",
                 stacklevel=2,
             )
             result = function(position.index_copy(0, failing, self.good[failing]))
-            return tree_map(lambda values: values.index_fill(0, failing, math.nan), result)
+            return tree_map(
+                lambda values: values.index_fill(0, failing, math.nan), result
+            )
 
     def _failing(self, function: Callable, position: Tensor, chains: Tensor) -> Tensor:
         """Search the chains among some for which the function fails."""
@@ -104,7 +125,9 @@ class Guarded(Potential):
             return chains[:0]
         if len(chains) == 1:
             return chains
-        return torch.cat([self._failing(function, position, half) for half in chains.chunk(2)])
+        return torch.cat(
+            [self._failing(function, position, half) for half in chains.chunk(2)]
+        )
 
     @staticmethod
     def _works(function: Callable, position: Tensor) -> bool:

@@ -18,17 +18,20 @@ from sgmc.potentials import Potential
 
 @dataclass(frozen=True, eq=False)
 class NaiveSGHMC(Kernel):
-    """HMC whose leapfrog steps use stochastic gradients, a **biased** method (Chen et al., 2014, Section 3.1).
+    """HMC whose leapfrog steps use stochastic gradients, a **biased** method (Chen et
+    al., 2014, Section 3.1).
 
-    Draw r ~ N(0, M), follow L leapfrog steps with ∇Ũ in place of ∇U, and take the end: noise pumps energy into the
-    trajectory and nothing takes it out. The correction step repairs this at the price of full-data energies and many rejections.
-    Every point of a trajectory draws one stochastic gradient, used in both half kicks that meet there.
+    Draw r ~ N(0, M), follow L leapfrog steps with ∇Ũ in place of ∇U, and take the end:
+    noise pumps energy into the trajectory and nothing takes it out. The correction step
+    repairs this at the price of full-data energies and many rejections. Every point of
+    a trajectory draws one stochastic gradient, used in both half kicks that meet there.
 
     Args:
         step_size: ε.
         num_steps: L, the number of leapfrog steps of a trajectory.
         mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        metropolis: whether to accept or reject by the exact energy, which needs all the data.
+        metropolis: whether to accept or reject by the exact energy, which needs all the
+            data.
 
     Raises:
         ValueError: if a parameter is out of its range.
@@ -37,7 +40,12 @@ class NaiveSGHMC(Kernel):
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
         >>> kernel = NaiveSGHMC(step_size=0.1, num_steps=50)
-        >>> sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(4, 1), num_samples=10).samples.shape
+        >>> sample(
+        ...     kernel,
+        ...     NoisyGradient(DoubleWell(), 4.0),
+        ...     torch.zeros(4, 1),
+        ...     num_samples=10,
+        ... ).samples.shape
         torch.Size([10, 4, 1])
     """
 
@@ -56,14 +64,26 @@ class NaiveSGHMC(Kernel):
     def _mass(self) -> Matrix:
         return as_matrix(self.mass, "mass", positive=True)
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> HMCState:
-        """Start at the given position ``(chains, dim)``; without a correction step no energy is ever computed."""
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> HMCState:
+        """Start at the given position ``(chains, dim)``; without a correction step no
+        energy is ever computed.
+        """
         check_dims(position=position, mass=self.mass)
-        energy = potential.energy(position) if self.metropolis else torch.full_like(position[:, 0], torch.nan)
+        energy = (
+            potential.energy(position)
+            if self.metropolis
+            else torch.full_like(position[:, 0], torch.nan)
+        )
         return HMCState(position.clone(), torch.zeros_like(position), energy, 0)
 
-    def step(self, potential: Potential, state: HMCState, generator: Generator) -> tuple[HMCState, HMCInfo]:
-        """Follow one noisy trajectory in every chain; accept or reject its end if asked to."""
+    def step(
+        self, potential: Potential, state: HMCState, generator: Generator
+    ) -> tuple[HMCState, HMCInfo]:
+        """Follow one noisy trajectory in every chain; accept or reject its end if asked
+        to.
+        """
         steps = count(state.num_gradients)
 
         def gradient(position: Tensor) -> Tensor:
@@ -92,4 +112,8 @@ class NaiveSGHMC(Kernel):
 
     def retarget(self, potential: Potential, state: HMCState) -> HMCState:
         """Evaluate another potential at the position, if energies are used."""
-        return state._replace(energy=potential.energy(state.position)) if self.metropolis else state
+        return (
+            state._replace(energy=potential.energy(state.position))
+            if self.metropolis
+            else state
+        )

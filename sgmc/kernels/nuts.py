@@ -29,7 +29,8 @@ class NUTSState(NamedTuple):
 class NUTSInfo(NamedTuple):
     """What a step of NUTS learned."""
 
-    acceptance: Tensor  #: mean Metropolis probability of the states of the tree, (chains,)
+    #: mean Metropolis probability of the states of the tree, (chains,)
+    acceptance: Tensor
     energy: Tensor  #: U at the position, (chains,)
     depth: Tensor  #: j of the path of 2ʲ states, (chains,) int64
     diverged: Tensor  #: whether the energy error became too large, (chains,) bool
@@ -39,19 +40,24 @@ class NUTSInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NUTS(Kernel):
-    """The no-U-turn sampler (Hoffman and Gelman, 2014) with multinomial weights (Betancourt, 2017, Appendix A).
+    """The no-U-turn sampler (Hoffman and Gelman, 2014) with multinomial weights
+    (Betancourt, 2017, Appendix A).
 
-    Draw r ~ N(0, M). Double the path of leapfrog steps from (θ, r), each time forwards or backwards in time at random, until a sub-tree
-    of it makes a U-turn, ρᵀM⁻¹r ≤ 0 at one of its ends, where ρ is the sum of its momenta. Choose a state of the path with weights
-    exp(−H), states far from the start being favoured. See :mod:`sgmc.kernels.trees`.
+    Draw r ~ N(0, M). Double the path of leapfrog steps from (θ, r), each time forwards
+    or backwards in time at random, until a sub-tree of it makes a U-turn, ρᵀM⁻¹r ≤ 0 at
+    one of its ends, where ρ is the sum of its momenta. Choose a state of the path with
+    weights exp(−H), states far from the start being favoured. See
+    :mod:`sgmc.kernels.trees`.
 
-    The chains take their steps together, so that a call costs what the deepest tree of all the chains costs.
+    The chains take their steps together, so that a call costs what the deepest tree of
+    all the chains costs.
 
     Args:
         step_size: ε.
         mass: M, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
         max_depth: the path has at most 2^max_depth states.
-        max_energy_error: a path that gains more energy than this from its start diverges, and is not followed further.
+        max_energy_error: a path that gains more energy than this from its start
+            diverges, and is not followed further.
 
     Raises:
         ValueError: if a parameter is out of its range.
@@ -59,7 +65,12 @@ class NUTS(Kernel):
     Example:
         >>> from sgmc import sample
         >>> from sgmc.targets import Gaussian
-        >>> draws = sample(NUTS(step_size=0.5), Gaussian.standard(2), torch.zeros(4, 2), num_samples=10)
+        >>> draws = sample(
+        ...     NUTS(step_size=0.5),
+        ...     Gaussian.standard(2),
+        ...     torch.zeros(4, 2),
+        ...     num_samples=10,
+        ... )
         >>> draws.samples.shape, draws.statistics["depth"].shape
         (torch.Size([10, 4, 2]), torch.Size([10, 4]))
     """
@@ -83,12 +94,21 @@ class NUTS(Kernel):
     def _velocity(self) -> Matrix:  # εM⁻¹
         return self.step_size * self._mass.inverse
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> NUTSState:
-        """Start at the given position ``(chains, dim)``, whose energy must be finite."""
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> NUTSState:
+        """Start at the given position ``(chains, dim)``, whose energy must be
+        finite.
+        """
         check_dims(position=position, mass=self.mass)
         energy, gradient = potential.energy_and_gradient(position)
         trees.check_energy(energy)
-        return NUTSState(position.clone(), gradient, energy, torch.ones_like(energy, dtype=torch.int64))
+        return NUTSState(
+            position.clone(),
+            gradient,
+            energy,
+            torch.ones_like(energy, dtype=torch.int64),
+        )
 
     def step(
         self,
@@ -96,7 +116,9 @@ class NUTS(Kernel):
         state: NUTSState,
         generator: Generator,
     ) -> tuple[NUTSState, NUTSInfo]:
-        """Draw a momentum, grow a path until it turns, and move to one of its states."""
+        """Draw a momentum, grow a path until it turns, and move to one of its
+        states.
+        """
         momentum = draw_momentum(state.position, self._mass, generator)
         start_energy = state.energy + kinetic_energy(momentum, self._mass)
         potential = Guarded(potential, state.position)
@@ -128,7 +150,9 @@ class NUTS(Kernel):
             tree.depth_limited,
             num_gradients,
         )
-        state = NUTSState(chosen.position, chosen.gradient, chosen.energy, num_gradients)
+        state = NUTSState(
+            chosen.position, chosen.gradient, chosen.energy, num_gradients
+        )
         return state, info
 
     def retarget(self, potential: Potential, state: NUTSState) -> NUTSState:

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_instance, check_non_negative, check_positive, check_step_size
+from sgmc.checks import (
+    check_count,
+    check_dims,
+    check_instance,
+    check_non_negative,
+    check_positive,
+    check_step_size,
+)
 from sgmc.compiling import CompiledInPlace
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
@@ -25,16 +32,23 @@ class SGHMCState(NamedTuple):
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim)
     num_gradients: int  #: gradient evaluations of each chain so far
-    noise_variance: Tensor | None = None  #: V̂ of an online estimate, (chains, 1), (chains, dim) or (chains, dim, dim)
-    clipped: Tensor | None = None  #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
+    #: V̂ of an online estimate, (chains, 1), (chains, dim) or (chains, dim, dim)
+    noise_variance: Tensor | None = None
+    #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far,
+    #: (chains,)
+    clipped: Tensor | None = None
 
 
 class SGHMCInfo(NamedTuple):
     """What a step of SGHMC learned."""
 
     num_gradients: int  #: gradient evaluations of each chain so far
-    clipped: Tensor | None  #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far, (chains,)
-    step_size: float | None = None  #: ε_t of the draw, its weight when step sizes fall; None where it is always the same
+    #: share of coordinates in which ½εV̂ exceeded TC, summed over the steps so far,
+    #: (chains,)
+    clipped: Tensor | None
+    #: ε_t of the draw, its weight when step sizes fall; None where it is always the
+    #: same
+    step_size: float | None = None
 
 
 class Estimate(NamedTuple):
@@ -43,7 +57,9 @@ class Estimate(NamedTuple):
     root: Matrix | None  #: a root of 2(TC − B̂)ε; None if it has to be made from V̂
     step: int  #: number of steps taken before
     variance: Tensor | None  #: V̂ of an online estimate
-    clipped: Tensor | None  #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC, (chains,)
+    #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC,
+    #: (chains,)
+    clipped: Tensor | None
     share: Tensor | float = 0.0  #: that share for this root
 
 
@@ -55,27 +71,43 @@ class SGHMC(Kernel):
     θ ← θ + εM⁻¹r, then r ← r − εCM⁻¹r − ε∇Ũ(θ) + N(0, 2(TC − B̂)ε).
 
     Args:
-        step_size: ε, a number or a schedule t → ε_t of the number of draws so far, each of which takes m steps of one size.
+        step_size: ε, a number or a schedule t → ε_t of the number of draws so far, each
+            of which takes m steps of one size.
         friction: C, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        noise_estimate: B̂, the estimate of B = ½εV; same forms, at most T·C; or an :class:`~sgmc.noise.OnlineNoise`, which makes it from the
-            minibatches of the steps. Where such an estimate exceeds T·C, no noise is injected, with a warning. A fixed one belongs to one
-            step size: while steps fall it becomes too large and the chain too cold, which an online one, ½ε_tV̂, and zero do not.
+        noise_estimate: B̂, the estimate of B = ½εV; same forms, at most T·C; or an
+            :class:`~sgmc.noise.OnlineNoise`, which makes it from the minibatches of the
+            steps. Where such an estimate exceeds T·C, no noise is injected, with a
+            warning. A fixed one belongs to one step size: while steps fall it becomes
+            too large and the chain too cold, which an online one, ½ε_tV̂, and zero do
+            not.
         mass: M; same forms.
         num_steps: m, the number of such steps between two draws.
-        resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``; never by default.
-        temperature: T, of the target exp(−U/T). With T = 0 no noise is injected: stochastic gradient descent with momentum.
-        compiled: whether the m steps are compiled to one function, which takes from seconds to a minute, once, and needs a C++ compiler, a
-            fixed noise estimate, and a gradient without Python that depends on values. It pays for small models; the law is the same.
+        resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``;
+            never by default.
+        temperature: T, of the target exp(−U/T). With T = 0 no noise is injected:
+            stochastic gradient descent with momentum.
+        compiled: whether the m steps are compiled to one function, which takes from
+            seconds to a minute, once, and needs a C++ compiler, a fixed noise estimate,
+            and a gradient without Python that depends on values. It pays for small
+            models; the law is the same.
 
     Raises:
-        ValueError: if a parameter is out of its range, or the friction is below the noise estimate.
+        ValueError: if a parameter is out of its range, or the friction is below the
+            noise estimate.
 
     Example:
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell, NoisyGradient
-        >>> kernel = SGHMC(step_size=0.1, friction=3.0, noise_estimate=0.2, num_steps=50)
-        >>> sample(kernel, NoisyGradient(DoubleWell(), 4.0), torch.zeros(4, 1), num_samples=10).samples.shape
+        >>> kernel = SGHMC(
+        ...     step_size=0.1, friction=3.0, noise_estimate=0.2, num_steps=50
+        ... )
+        >>> sample(
+        ...     kernel,
+        ...     NoisyGradient(DoubleWell(), 4.0),
+        ...     torch.zeros(4, 1),
+        ...     num_samples=10,
+        ... ).samples.shape
         torch.Size([10, 4, 1])
     """
 
@@ -98,38 +130,60 @@ class SGHMC(Kernel):
         as_matrix(self.friction, "friction")
         self._mass  # refuses what is no mass
         if self._online and self.temperature == 0:
-            raise ValueError("temperature is 0, so that no noise is injected: leave noise_estimate at 0")
+            raise ValueError(
+                "temperature is 0, so that no noise is injected: leave noise_estimate "
+                "at 0"
+            )
         if self._online and self.compiled:
-            raise ValueError("compiled is True, which needs a fixed noise_estimate: what an online one clips depends on values")
+            raise ValueError(
+                "compiled is True, which needs a fixed noise_estimate: what an online "
+                "one clips depends on values"
+            )
         if callable(self.step_size) and self.compiled:
-            raise ValueError("compiled is True, which needs a fixed step_size: a schedule would have to be compiled anew for every draw")
+            raise ValueError(
+                "compiled is True, which needs a fixed step_size: a schedule would "
+                "have to be compiled anew for every draw"
+            )
         if not self._online:
             as_matrix(self.noise_estimate, "noise_estimate")
-        check_dims(friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
+        check_dims(
+            friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate
+        )
         try:
             as_matrix(self._spare, "temperature * friction - noise_estimate")
         except ValueError as error:
             raise ValueError(
-                f"friction must be at least the noise_estimate (in every direction, and times the temperature "
-                f"{self.temperature}): {error}. Raise the friction, take a smaller step_size or a larger batch"
+                "friction must be at least the noise_estimate (in every direction, "
+                "and times the temperature "
+                f"{self.temperature}): {error}. Raise the friction, take a smaller "
+                "step_size or a larger batch"
             ) from error
 
     @classmethod
     def from_learning_rate(
-        cls, learning_rate: float, momentum_decay: float, noise_estimate: float | Tensor | OnlineNoise = 0.0, **settings
+        cls,
+        learning_rate: float,
+        momentum_decay: float,
+        noise_estimate: float | Tensor | OnlineNoise = 0.0,
+        **settings,
     ) -> "SGHMC":
-        """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et al., 2014, eq. 15).
+        """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et
+        al., 2014, eq. 15).
 
-        In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η): SGD with momentum 1 − α, and noise.
+        In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η):
+        SGD with momentum 1 − α, and noise.
 
         Args:
             learning_rate: η.
             momentum_decay: α.
             noise_estimate: β̂ = ½ηV̂, or an online estimate.
-            settings: ``num_steps``, ``resample_every``, ``temperature``, ``compiled`` of the kernel; not its mass, which is 1 here.
+            settings: ``num_steps``, ``resample_every``, ``temperature``, ``compiled``
+                of the kernel; not its mass, which is 1 here.
 
         Example:
-            >>> kernel = SGHMC.from_learning_rate(learning_rate=0.01, momentum_decay=0.1)
+            >>> kernel = SGHMC.from_learning_rate(
+            ...     learning_rate=0.01, momentum_decay=0.1
+            ... )
             >>> round(kernel.step_size, 6), round(kernel.friction, 6)
             (0.1, 1.0)
         """
@@ -137,7 +191,9 @@ class SGHMC(Kernel):
         step_size = math.sqrt(learning_rate)
         momentum_decay = as_matrix(momentum_decay, "momentum_decay").value
         if not isinstance(noise_estimate, OnlineNoise):
-            noise_estimate = as_matrix(noise_estimate, "noise_estimate").value / step_size
+            noise_estimate = (
+                as_matrix(noise_estimate, "noise_estimate").value / step_size
+            )
         return cls(step_size, momentum_decay / step_size, noise_estimate, **settings)
 
     @property
@@ -168,36 +224,75 @@ class SGHMC(Kernel):
     def _injected(self) -> Matrix:  # 2(TC − B̂)ε
         return 2 * self.step_size * self._spare
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> SGHMCState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0, TM)."""
-        check_dims(position=position, friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate)
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> SGHMCState:
+        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
+        TM).
+        """
+        check_dims(
+            position=position,
+            friction=self.friction,
+            mass=self.mass,
+            noise_estimate=self.noise_estimate,
+        )
         momentum = draw_momentum(position, self._mass, generator, self.temperature)
         if not self._online:
             return SGHMCState(position.clone(), momentum, 0)
-        # From a minibatch that no step will see; what is wrong with the posterior shows before any work is done.
+        # From a minibatch that no step will see; what is wrong with the posterior shows
+        # before any work is done.
         apart = Generator(position.device).manual_seed(generator.initial_seed())
-        _, variance = potential.gradient_and_noise_variance(position, apart, self.noise_estimate.kind, step=2**40)
-        return SGHMCState(position.clone(), momentum, 0, variance, torch.zeros_like(position[:, 0]))
+        _, variance = potential.gradient_and_noise_variance(
+            position, apart, self.noise_estimate.kind, step=2**40
+        )
+        return SGHMCState(
+            position.clone(), momentum, 0, variance, torch.zeros_like(position[:, 0])
+        )
 
-    def step(self, potential: Potential, state: SGHMCState, generator: Generator) -> tuple[SGHMCState, SGHMCInfo]:
+    def step(
+        self, potential: Potential, state: SGHMCState, generator: Generator
+    ) -> tuple[SGHMCState, SGHMCInfo]:
         """Take m steps of Algorithm 2 in every chain, in place."""
         if callable(self.step_size):
             step_size = self.step_size(state.num_gradients // self.num_steps)
-            state, info = replace(self, step_size=step_size).step(potential, state, generator)
+            state, info = replace(self, step_size=step_size).step(
+                potential, state, generator
+            )
             return state, info._replace(step_size=step_size)
-        if self.resample_every is not None and state.num_gradients // self.num_steps % self.resample_every == 0:
-            state = state._replace(momentum=draw_momentum(state.position, self._mass, generator, self.temperature))
+        if (
+            self.resample_every is not None
+            and state.num_gradients // self.num_steps % self.resample_every == 0
+        ):
+            state = state._replace(
+                momentum=draw_momentum(
+                    state.position, self._mass, generator, self.temperature
+                )
+            )
         position, momentum = state.position, state.momentum
-        estimate = Estimate(self._injected.root if not self._online else None, state.num_gradients, state.noise_variance, state.clipped)
+        estimate = Estimate(
+            self._injected.root if not self._online else None,
+            state.num_gradients,
+            state.noise_variance,
+            state.clipped,
+        )
         for first, number in blocks(state.num_gradients, self.num_steps, position):
             noise = potential.draw_noise(position, generator, first, number)
-            normals = normal_block(position, number, generator) if self.temperature > 0 else (None,) * number
+            normals = (
+                normal_block(position, number, generator)
+                if self.temperature > 0
+                else (None,) * number
+            )
             if self.compiled:
-                self._compiled_trajectory(potential, position, momentum, noise, normals)  # it overwrites position and momentum
+                # it overwrites position and momentum
+                self._compiled_trajectory(potential, position, momentum, noise, normals)
             else:
-                position, momentum, estimate = self.trajectory(potential, position, momentum, noise, normals, estimate)
+                position, momentum, estimate = self.trajectory(
+                    potential, position, momentum, noise, normals, estimate
+                )
         num_gradients = state.num_gradients + self.num_steps
-        state = SGHMCState(position, momentum, num_gradients, estimate.variance, estimate.clipped)
+        state = SGHMCState(
+            position, momentum, num_gradients, estimate.variance, estimate.clipped
+        )
         return state, SGHMCInfo(num_gradients, estimate.clipped)
 
     @cached_property
@@ -214,14 +309,17 @@ class SGHMC(Kernel):
         normals: Iterable[Tensor | None],
         estimate: Estimate,
     ) -> tuple[Tensor, Tensor, Estimate]:
-        """Take steps of Algorithm 2 on given noise: a pure function of its arguments, but that position and momentum are overwritten.
+        """Take steps of Algorithm 2 on given noise: a pure function of its arguments,
+        but that position and momentum are overwritten.
 
         Args:
             potential: the target.
             position: θ, ``(chains, dim)``.
             momentum: r, ``(chains, dim)``.
-            noise: what the stochastic gradient of each step depends on besides the position, ω.
-            normals: standard normal numbers ``(chains, dim)`` of each step, which become the injected noise; None where T = 0.
+            noise: what the stochastic gradient of each step depends on besides the
+                position, ω.
+            normals: standard normal numbers ``(chains, dim)`` of each step, which
+                become the injected noise; None where T = 0.
             estimate: of the gradient noise, with the root of what is injected.
 
         Returns:
@@ -229,7 +327,9 @@ class SGHMC(Kernel):
         """
         for omega, normal in zip(noise, normals, strict=True):
             self._velocity.add_product_(position, momentum)
-            gradient, estimate = self.take_gradient(potential, position, omega, estimate)
+            gradient, estimate = self.take_gradient(
+                potential, position, omega, estimate
+            )
             self._decay.add_product_(momentum, momentum)
             momentum.sub_(gradient, alpha=self.step_size)
             if normal is not None:
@@ -257,8 +357,13 @@ class SGHMC(Kernel):
         """Say how often an online noise estimate exceeded the friction, if it did."""
         if "clipped" not in statistics or not statistics["clipped"].any():
             return []
-        share = float(statistics["clipped"][-1].mean() / statistics["num_gradients"][-1].double().mean())
+        share = float(
+            statistics["clipped"][-1].mean()
+            / statistics["num_gradients"][-1].double().mean()
+        )
         return [
-            f"½εV̂ exceeded the friction in {share:.1%} of the coordinates, averaged over steps and chains; no noise was injected there, "
-            "and the chain is too hot: raise the friction, or take a smaller step_size or a larger batch"
+            f"½εV̂ exceeded the friction in {share:.1%} of the coordinates, averaged "
+            "over steps and chains; no noise was injected there, "
+            "and the chain is too hot: raise the friction, or take a smaller "
+            "step_size or a larger batch"
         ]

@@ -1,8 +1,8 @@
 """Trees: paths grown by doubling until they turn round, what NUTS and SGNUTS share.
 
-The path of every chain is a row of 2ʲ states, the leaves of a binary tree. All chains double together, so that their trees have the same
-shape; a chain that is done is carried along, and what happens to it no longer counts.
-"""
+The path of every chain is a row of 2ʲ states, the leaves of a binary tree. All chains
+double together, so that their trees have the same shape; a chain that is done is
+carried along, and what happens to it no longer counts."""
 
 import math
 from collections.abc import Callable
@@ -15,17 +15,23 @@ from sgmc.matrices import Matrix
 
 
 class Point(NamedTuple):
-    """One state of the path of every chain, with what its kernel wants to know of it."""
+    """One state of the path of every chain, with what its kernel wants to know of
+    it.
+    """
 
     position: Tensor  #: (chains, dim)
     momentum: Tensor  #: (chains, dim), in the direction in which the path grows
-    log_weight: Tensor  #: logarithm of the weight with which it is chosen, relative to the start's, (chains,)
+    #: logarithm of the weight with which it is chosen, relative to the start's,
+    #: (chains,)
+    log_weight: Tensor
     energy: Tensor | None = None  #: U at the position, (chains,)
     gradient: Tensor | None = None  #: ∇U at the position, (chains, dim)
 
 
 class Span(NamedTuple):
-    """What the U-turn criterion needs to know of a sub-tree: its momenta at both ends, and the sum of all."""
+    """What the U-turn criterion needs to know of a sub-tree: its momenta at both ends,
+    and the sum of all.
+    """
 
     first: Tensor  #: (chains, dim)
     last: Tensor  #: (chains, dim)
@@ -51,7 +57,9 @@ class Tree(NamedTuple):
     diverged: Tensor  #: whether a step diverged, (chains,) bool
     depth_limited: Tensor  #: whether it would have grown further, (chains,) bool
     acceptance: Tensor  #: mean of min(1, weight) over the steps taken, (chains,)
-    num_steps: Tensor  #: number of steps taken, those of a half that was thrown away included, (chains,) int64
+    #: number of steps taken, those of a half that was thrown away included, (chains,)
+    #: int64
+    num_steps: Tensor
 
 
 def grow_tree(
@@ -62,13 +70,16 @@ def grow_tree(
     generator: Generator,
     max_error: float = math.inf,
 ) -> Tree:
-    """Double the path of every chain, each time to a random side, until it turns; choose one of its states (Betancourt, 2017, Appendix A).
+    """Double the path of every chain, each time to a random side, until it turns;
+    choose one of its states (Betancourt, 2017, Appendix A).
 
-    A step backwards in time reverses the momentum, steps forward, and reverses the momentum again. Hence both ends of a path are kept
-    with their momentum pointing outwards; before each doubling the path is turned round with probability ½, and it always grows by
-    forward steps from the end ``near``. A new half which has a U-turn in it, or diverges, is thrown away and ends the growth. Otherwise
-    a state of it replaces the choice so far with probability min(1, W_new / W_old), where W is a sum of weights (biased progressive
-    sampling), and growth ends if the whole path turns.
+    A step backwards in time reverses the momentum, steps forward, and reverses the
+    momentum again. Hence both ends of a path are kept with their momentum pointing
+    outwards; before each doubling the path is turned round with probability ½, and it
+    always grows by forward steps from the end ``near``. A new half which has a U-turn
+    in it, or diverges, is thrown away and ends the growth. Otherwise a state of it
+    replaces the choice so far with probability min(1, W_new / W_old), where W is a sum
+    of weights (biased progressive sampling), and growth ends if the whole path turns.
 
     Args:
         start: the state to start from, with log-weight 0.
@@ -76,7 +87,8 @@ def grow_tree(
         inverse_mass: M⁻¹.
         max_depth: the largest j.
         generator: the source of directions and choices.
-        max_error: a step to a log-weight of −max_error or less diverges, as does one to a log-weight that is not finite.
+        max_error: a step to a log-weight of −max_error or less diverges, as does one to
+            a log-weight that is not finite.
 
     Returns:
         The tree.
@@ -88,9 +100,14 @@ def grow_tree(
     # Of every step: which chains took it, and the log-weights it led to.
     steps: list[tuple[Tensor, Tensor]] = []
     kind = {"dtype": total.dtype, "device": total.device}
-    uniforms = torch.rand((2, max_depth, *log_weight.shape), generator=generator, **kind)
+    uniforms = torch.rand(
+        (2, max_depth, *log_weight.shape), generator=generator, **kind
+    )
     for doubling in range(max_depth):
-        turned_round, log_uniform = uniforms[0, doubling] < 0.5, uniforms[1, doubling].log()
+        turned_round, log_uniform = (
+            uniforms[0, doubling] < 0.5,
+            uniforms[1, doubling].log(),
+        )
         near, far = choose(turned_round, far, near), choose(turned_round, near, far)
         total = torch.where(turned_round[:, None], -total, total)
         branch = grow_branch(
@@ -133,18 +150,27 @@ def grow_branch(
     max_error: float,
     steps: list[tuple[Tensor, Tensor]],
 ) -> Branch:
-    """Take ``num_states`` steps from the end ``near`` of a path, check all sub-trees for U-turns, and choose one of the new states.
+    """Take ``num_states`` steps from the end ``near`` of a path, check all sub-trees
+    for U-turns, and choose one of the new states.
 
-    The choice is multinomial: a new state replaces the choice so far with its share of the sum of the weights so far. The sub-trees
-    that are complete are kept on a stack, the largest at the bottom. As in counting in binary, a new state joins the last sub-tree if
-    that is of its size, the two join the one before if that is of theirs, and so on: the stack is never higher than log₂(num_states) + 1.
-    """
+    The choice is multinomial: a new state replaces the choice so far with its share of
+    the sum of the weights so far. The sub-trees that are complete are kept on a stack,
+    the largest at the bottom. As in counting in binary, a new state joins the last
+    sub-tree if that is of its size, the two join the one before if that is of theirs,
+    and so on: the stack is never higher than log₂(num_states) + 1."""
     end, chosen, spans, not_turning = near, near, [], growing
     log_weight = torch.full_like(near.log_weight, -math.inf)
-    uniforms = torch.rand((num_states, *log_weight.shape), generator=generator, dtype=log_weight.dtype, device=log_weight.device)
+    uniforms = torch.rand(
+        (num_states, *log_weight.shape),
+        generator=generator,
+        dtype=log_weight.dtype,
+        device=log_weight.device,
+    )
     for log_uniform in uniforms.log():
         end = forward(end)
-        new = end.log_weight.nan_to_num(nan=-math.inf, posinf=-math.inf, neginf=-math.inf)
+        new = end.log_weight.nan_to_num(
+            nan=-math.inf, posinf=-math.inf, neginf=-math.inf
+        )
         steps.append((not_turning, new))
         log_weight = torch.logaddexp(log_weight, new)
         chosen = choose(log_uniform < new - log_weight, end, chosen)
@@ -161,26 +187,43 @@ def grow_branch(
 
 
 def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
-    """Join two neighbouring sub-trees, and tell in which chains they do not turn together.
+    """Join two neighbouring sub-trees, and tell in which chains they do not turn
+    together.
 
-    After a full turn the ends of a path look as if it had not turned, and two halves may lie on either side of the point where it
-    turned. Hence each half is also checked together with the first state of the other, as Stan does since 2019 (its pull request 2800).
-    """
+    After a full turn the ends of a path look as if it had not turned, and two halves
+    may lie on either side of the point where it turned. Hence each half is also checked
+    together with the first state of the other, as Stan does since 2019 (its pull
+    request 2800)."""
     total = old.total + new.total
     checks = [(total, old.first, new.last)]
     if old.num_states > 1:
-        checks += [(old.total + new.first, old.first, new.first), (old.last + new.total, old.last, new.last)]
+        checks += [
+            (old.total + new.first, old.first, new.first),
+            (old.last + new.total, old.last, new.last),
+        ]
     if total.numel() < 10_000:
         totals, firsts, lasts = zip(*checks, strict=True)
-        not_turning = is_not_turning(torch.stack(totals), torch.stack((*firsts, *lasts)).unflatten(0, (2, -1)), inverse_mass)
+        not_turning = is_not_turning(
+            torch.stack(totals),
+            torch.stack((*firsts, *lasts)).unflatten(0, (2, -1)),
+            inverse_mass,
+        )
     else:  # copies of long vectors would cost more than calls do
         products = ((path, end) for path, *ends in checks for end in ends)
-        not_turning = torch.stack([is_not_turning(path[None], end[None, None], inverse_mass) for path, end in products]).all(0)
-    return Span(old.first, new.last, total, old.num_states + new.num_states), not_turning
+        not_turning = torch.stack(
+            [
+                is_not_turning(path[None], end[None, None], inverse_mass)
+                for path, end in products
+            ]
+        ).all(0)
+    return Span(
+        old.first, new.last, total, old.num_states + new.num_states
+    ), not_turning
 
 
 def is_not_turning(totals: Tensor, ends: Tensor, inverse_mass: Matrix) -> Tensor:
-    """Tell in which chains ρᵀM⁻¹r > 0 at both ends of some paths, ρ being the sum of their momenta (Betancourt, 2017, Appendix A).
+    """Tell in which chains ρᵀM⁻¹r > 0 at both ends of some paths, ρ being the sum of
+    their momenta (Betancourt, 2017, Appendix A).
 
     Args:
         totals: ρ of each path, ``(paths, chains, dim)``.
@@ -190,18 +233,30 @@ def is_not_turning(totals: Tensor, ends: Tensor, inverse_mass: Matrix) -> Tensor
     Returns:
         Whether it holds for all of the paths, ``(chains,)``.
     """
-    velocities = totals if isinstance(inverse_mass.value, float) else inverse_mass @ totals  # a number does not change the sign
+    # a number does not change the sign
+    velocities = (
+        totals if isinstance(inverse_mass.value, float) else inverse_mass @ totals
+    )
     return (velocities * ends).sum(-1).amin((0, 1)) > 0
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
-    """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the ``other`` elsewhere."""
+    """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the
+    ``other`` elsewhere.
+    """
     number = int(condition.sum())
     if number in (0, len(condition)):  # as always with a single chain: nothing to copy
         return one if number else other
     column = condition[:, None]
     pairs = zip(one, other, strict=True)
-    return Point(*(None if a is None else torch.where(column if a.ndim == 2 else condition, a, b) for a, b in pairs))
+    return Point(
+        *(
+            None
+            if a is None
+            else torch.where(column if a.ndim == 2 else condition, a, b)
+            for a, b in pairs
+        )
+    )
 
 
 def check_energy(energy: Tensor) -> None:
@@ -209,22 +264,28 @@ def check_energy(energy: Tensor) -> None:
     if not torch.isfinite(energy).all():
         chain = int((~torch.isfinite(energy)).nonzero()[0])
         raise ValueError(
-            f"the energy at the start is {float(energy[chain])} in chain {chain}; it must be finite: start elsewhere, or mend the potential"
+            f"the energy at the start is {float(energy[chain])} in chain {chain}; it "
+            "must be finite: start elsewhere, or mend the potential"
         )
 
 
 def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
-    """Say what share of the trees diverged or reached the depth limit, and what to do about it."""
+    """Say what share of the trees diverged or reached the depth limit, and what to do
+    about it.
+    """
     found = []
     total = statistics["diverged"].numel()
     if diverged := int(statistics["diverged"].sum()):
         found.append(
-            f"{diverged} of {total} trees ({diverged / total:.2%}) diverged: the draws miss places where the potential is too steep for "
+            f"{diverged} of {total} trees ({diverged / total:.2%}) diverged: the "
+            "draws miss places where the potential is too steep for "
             "the step_size. Take a smaller step_size, or another parametrisation"
         )
     if limited := int(statistics["depth_limited"].sum()):
         found.append(
-            f"{limited} of {total} trees ({limited / total:.2%}) reached max_depth = {max_depth} before they turned: the draws are right, "
-            "but follow each other closely. Raise max_depth or the step_size, or adapt the mass"
+            f"{limited} of {total} trees ({limited / total:.2%}) reached max_depth = "
+            f"{max_depth} before they turned: the draws are right, "
+            "but follow each other closely. Raise max_depth or the step_size, or "
+            "adapt the mass"
         )
     return found

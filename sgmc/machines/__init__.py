@@ -1,4 +1,6 @@
-"""A posterior on many machines: parts of the data, consensus of their draws, a cluster."""
+"""A posterior on many machines: parts of the data, consensus of their draws, a
+cluster.
+"""
 
 from sgmc.machines.consensus import (
     candidates,

@@ -1,9 +1,10 @@
 """Pieces of work on many machines, by Dask: ``pip install sgmc[cluster]``.
 
-A piece is a shard of a posterior, a chain, or a seed of an experiment. Every function here takes a ``distributed.Client``: that of
-:func:`workers` on one machine, or ``Client("tcp://scheduler:8786")`` on a cluster, with workers of one thread each
-(``dask worker tcp://scheduler:8786 --nthreads 1``). What a piece gives depends on the piece alone, not on who works on it or how many do.
-"""
+A piece is a shard of a posterior, a chain, or a seed of an experiment. Every function
+here takes a ``distributed.Client``: that of :func:`workers` on one machine, or
+``Client("tcp://scheduler:8786")`` on a cluster, with workers of one thread each (``dask
+worker tcp://scheduler:8786 --nthreads 1``). What a piece gives depends on the piece
+alone, not on who works on it or how many do."""
 
 import logging
 import uuid
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 LOSSES = 3  # so often a piece may lose its worker
 PATIENCE = 300  # seconds that a cluster may be without a worker
-# On a busy machine a worker may take a minute to start anew: by default Dask would give it up for good after a quarter of that.
+# On a busy machine a worker may take a minute to start anew: by default Dask would give
+# it up for good after a quarter of that.
 _PATIENCE = {
     "distributed.deploy.lost-worker-timeout": "1 day",
     "distributed.comm.timeouts.connect": "5 minutes",
@@ -42,7 +44,8 @@ def _distributed():
         import distributed
     except ImportError as error:
         raise ImportError(
-            "sgmc.machines.cluster needs Dask's scheduler: pip install 'sgmc[cluster]', or pip install distributed"
+            "sgmc.machines.cluster needs Dask's scheduler: pip install "
+            "'sgmc[cluster]', or pip install distributed"
         ) from error
     return distributed
 
@@ -51,11 +54,13 @@ def _distributed():
 def workers(number: int, processes: bool = True) -> Iterator["Client"]:
     """Start workers of one thread each on this machine, and stop them at the end.
 
-    Processes start anew, so that a script must call this under ``if __name__ == "__main__":``; a notebook need not.
+    Processes start anew, so that a script must call this under ``if __name__ ==
+    "__main__":``; a notebook need not.
 
     Args:
         number: how many.
-        processes: whether each is a process of its own; if not they are threads of this one, which start at once and share its memory.
+        processes: whether each is a process of its own; if not they are threads of this
+            one, which start at once and share its memory.
 
     Raises:
         ImportError: if Dask's package ``distributed`` is not installed.
@@ -72,7 +77,8 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
 
     settings = {"n_workers": number, "threads_per_worker": 1, "processes": processes}
     settings |= {"dashboard_address": ":0"}  # any port: there may be another cluster
-    settings |= {"silence_logs": logging.CRITICAL}  # what Dask would log of a worker that dies is mended here, and said in a warning
+    # what Dask would log of a worker that dies is mended here, and said in a warning
+    settings |= {"silence_logs": logging.CRITICAL}
     with dask.config.set(_PATIENCE):
         with warnings.catch_warnings():  # only while the workers start
             warnings.filterwarnings("ignore", "Creating scratch directories is taking")
@@ -81,12 +87,17 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
             yield client
 
 
-def as_they_come(client: "Client", function: Callable, data: Sequence, *arguments: Sequence) -> Iterator[tuple[int, object]]:
-    """Compute ``function(data[j], arguments[0][j], …)`` for every piece j, each on some worker, and yield results as they come.
+def as_they_come(
+    client: "Client", function: Callable, data: Sequence, *arguments: Sequence
+) -> Iterator[tuple[int, object]]:
+    """Compute ``function(data[j], arguments[0][j], …)`` for every piece j, each on some
+    worker, and yield results as they come.
 
-    Each object of ``data`` is sent once, to one worker, also if it belongs to several pieces; workers that need it later get it from each
-    other. A result leaves its worker as soon as it is there. So a worker that dies takes with it what it was working on, and the data that
-    it held, which are sent again; a result that was yielded is never computed a second time.
+    Each object of ``data`` is sent once, to one worker, also if it belongs to several
+    pieces; workers that need it later get it from each other. A result leaves its
+    worker as soon as it is there. So a worker that dies takes with it what it was
+    working on, and the data that it held, which are sent again; a result that was
+    yielded is never computed a second time.
 
     Args:
         client: of the cluster.
@@ -98,17 +109,25 @@ def as_they_come(client: "Client", function: Callable, data: Sequence, *argument
         The number of a piece and its result.
 
     Raises:
-        RuntimeError: if a piece loses its worker again and again, or there is no worker for five minutes.
+        RuntimeError: if a piece loses its worker again and again, or there is no worker
+            for five minutes.
         Exception: what the function raises in a piece; the others are given up.
     """
     distributed = _distributed()
     check_instance("client", client, distributed.Client, "distributed.Client()")
     for number, argument in enumerate(arguments):
         if len(argument) != len(data):
-            raise ValueError(f"arguments must have one for each of {len(data)} pieces, but those at {number} are {len(argument)}")
-    data = list(data)  # keeps every object alive: a range or a tensor makes its own anew, and an identity would soon be another's
-    held: dict[int, object] = {}  # what is on the workers, by the identity of what is here
-    pieces: dict[object, tuple[int, object]] = {}  # of the futures under way: the piece, and the data that it was given
+            raise ValueError(
+                f"arguments must have one for each of {len(data)} pieces, but those "
+                f"at {number} are {len(argument)}"
+            )
+    # keeps every object alive: a range or a tensor makes its own anew, and an identity
+    # would soon be another's
+    data = list(data)
+    # what is on the workers, by the identity of what is here
+    held: dict[int, object] = {}
+    # of the futures under way: the piece, and the data that it was given
+    pieces: dict[object, tuple[int, object]] = {}
     losses = [0] * len(data)
 
     def submit(piece: int):
@@ -117,7 +136,15 @@ def as_they_come(client: "Client", function: Callable, data: Sequence, *argument
             _wait_for_a_worker(client)  # after a loss there may be none for a while
             (held[key],) = client.scatter([data[piece]], hash=False)
         given = [argument[piece] for argument in arguments]
-        future = client.submit(_work, _HOME, function, held[key], *given, pure=False, key=f"piece-{piece}-{uuid.uuid4().hex}")
+        future = client.submit(
+            _work,
+            _HOME,
+            function,
+            held[key],
+            *given,
+            pure=False,
+            key=f"piece-{piece}-{uuid.uuid4().hex}",
+        )
         pieces[future] = piece, held[key]
         return future
 
@@ -128,13 +155,21 @@ def as_they_come(client: "Client", function: Callable, data: Sequence, *argument
             try:
                 result, remarks = future.result()
             except (distributed.CancelledError, distributed.KilledWorker) as error:
-                # Where the data are on another worker too, Dask begins the piece again by itself, and says KilledWorker in the end.
+                # Where the data are on another worker too, Dask begins the piece again
+                # by itself, and says KilledWorker in the end.
                 losses[piece] += 1
-                if losses[piece] > LOSSES or isinstance(error, distributed.KilledWorker):
+                if losses[piece] > LOSSES or isinstance(
+                    error, distributed.KilledWorker
+                ):
                     raise RuntimeError(
-                        f"piece {piece} lost its worker again and again: something ends the workers, such as a lack of memory"
+                        f"piece {piece} lost its worker again and again: something "
+                        "ends the workers, such as a lack of memory"
                     ) from error
-                warnings.warn(f"piece {piece} lost the worker that had it, and is sent to another", stacklevel=2)
+                warnings.warn(
+                    f"piece {piece} lost the worker that had it, and is sent to "
+                    "another",
+                    stacklevel=2,
+                )
                 if held.get(id(data[piece])) is given:
                     del held[id(data[piece])]
                 coming.add(submit(piece))
@@ -147,8 +182,12 @@ def as_they_come(client: "Client", function: Callable, data: Sequence, *argument
         client.cancel(list(pieces))
 
 
-def run_all(client: "Client", function: Callable, data: Sequence, *arguments: Sequence) -> list:
-    """Compute ``function(data[j], …)`` for every piece j, as :func:`as_they_come` does, and list the results in the order of the pieces."""
+def run_all(
+    client: "Client", function: Callable, data: Sequence, *arguments: Sequence
+) -> list:
+    """Compute ``function(data[j], …)`` for every piece j, as :func:`as_they_come` does,
+    and list the results in the order of the pieces.
+    """
     found = dict(as_they_come(client, function, data, *arguments))
     return [found[piece] for piece in range(len(data))]
 
@@ -165,9 +204,11 @@ def sample_all(
     seed: int = 0,
     checkpoints: str | Path | None = None,
 ) -> list[Draws]:
-    """Call :func:`sgmc.sampling.sample` for every piece: shards of a posterior, or one potential again and again for parallel chains.
+    """Call :func:`sgmc.sampling.sample` for every piece: shards of a posterior, or one
+    potential again and again for parallel chains.
 
-    The seed of a piece follows from ``seed`` and its number, so that the draws are the same for any number of workers.
+    The seed of a piece follows from ``seed`` and its number, so that the draws are the
+    same for any number of workers.
 
     Args:
         client: of the cluster.
@@ -178,8 +219,9 @@ def sample_all(
         warm_up: number of steps to throw away first.
         thinning: number of steps from one draw to the next.
         seed: of all pieces together.
-        checkpoints: a folder that all workers see, where each piece is saved every half minute, and goes on if it loses its worker;
-            without one it begins again, to the same draws.
+        checkpoints: a folder that all workers see, where each piece is saved every half
+            minute, and goes on if it loses its worker; without one it begins again, to
+            the same draws.
 
     Returns:
         The draws of each piece.
@@ -192,7 +234,13 @@ def sample_all(
         >>> from sgmc.kernels import HMC
         >>> from sgmc.targets import Gaussian
         >>> with workers(2, processes=False) as client:
-        ...     parts = sample_all(client, HMC(0.5, 3), [Gaussian.standard(2)] * 3, [torch.zeros(4, 2)] * 3, num_samples=10)
+        ...     parts = sample_all(
+        ...         client,
+        ...         HMC(0.5, 3),
+        ...         [Gaussian.standard(2)] * 3,
+        ...         [torch.zeros(4, 2)] * 3,
+        ...         num_samples=10,
+        ...     )
         >>> [part.samples.shape for part in parts]
         [torch.Size([10, 4, 2]), torch.Size([10, 4, 2]), torch.Size([10, 4, 2])]
     """
@@ -200,7 +248,10 @@ def sample_all(
     kernels = [kernel] * number if isinstance(kernel, Kernel) else kernel
     for name, these in (("kernel", kernels), ("positions", positions)):
         if len(these) != number:
-            raise ValueError(f"{name} must have one for each of {number} potentials, but has {len(these)}")
+            raise ValueError(
+                f"{name} must have one for each of {number} potentials, but has "
+                f"{len(these)}"
+            )
     settings = {"num_samples": num_samples, "warm_up": warm_up, "thinning": thinning}
     each = []
     for piece in range(number):
@@ -216,7 +267,9 @@ def serialized_size(thing: object) -> int:
     """Measure how many bytes Dask sends for an object.
 
     Example:
-        >>> 8_000 < serialized_size(torch.zeros(1_000, dtype=torch.float64) + torch.arange(1_000)) < 9_000
+        >>> 8_000 < serialized_size(
+        ...     torch.zeros(1_000, dtype=torch.float64) + torch.arange(1_000)
+        ... ) < 9_000
         True
     """
     _distributed()
@@ -225,7 +278,9 @@ def serialized_size(thing: object) -> int:
     return sum(memoryview(frame).nbytes for frame in serialize_bytelist(thing))
 
 
-def _sample(potential: Potential, kernel: Kernel, position: Tensor, settings: dict) -> Draws:
+def _sample(
+    potential: Potential, kernel: Kernel, position: Tensor, settings: dict
+) -> Draws:
     return sample(kernel, potential, position, **settings)
 
 
@@ -234,13 +289,20 @@ def _wait_for_a_worker(client: "Client") -> None:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
         raise RuntimeError(
-            f"the cluster has had no worker for {PATIENCE} seconds: start some, by dask worker {client.scheduler.address} --nthreads 1"
+            f"the cluster has had no worker for {PATIENCE} seconds: start some, by "
+            f"dask worker {client.scheduler.address} --nthreads 1"
         ) from error
 
 
-def _work(home: str, function: Callable, datum: object, *arguments: object) -> tuple[object, list[str]]:
-    """Do a piece of work on a worker, and send home what would be said there to nobody."""
-    if home == _HOME:  # a thread of the process at home, where warnings are seen, and filters for them belong to all threads
+def _work(
+    home: str, function: Callable, datum: object, *arguments: object
+) -> tuple[object, list[str]]:
+    """Do a piece of work on a worker, and send home what would be said there to
+    nobody.
+    """
+    # a thread of the process at home, where warnings are seen, and filters for them
+    # belong to all threads
+    if home == _HOME:
         return function(datum, *arguments), []
     torch.set_num_threads(1)
     with warnings.catch_warnings(record=True) as caught:

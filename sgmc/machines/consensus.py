@@ -1,7 +1,8 @@
-"""Consensus Monte Carlo: from the draws of J parts of a posterior to the posterior, whose density is the product of theirs.
+"""Consensus Monte Carlo: from the draws of J parts of a posterior to the posterior,
+whose density is the product of theirs.
 
-Parts are those of :func:`sgmc.machines.shards`, each with its share of the prior; who sampled them, and where, does not matter here.
-"""
+Parts are those of :func:`sgmc.machines.shards`, each with its share of the prior; who
+sampled them, and where, does not matter here."""
 
 from collections.abc import Sequence
 
@@ -24,7 +25,8 @@ def moments(parts: Sequence[Draws]) -> tuple[Tensor, Tensor]:
         Means ``(J, dim)`` and covariances ``(J, dim, dim)``, float64.
 
     Raises:
-        ValueError: if the draws differ in shape, or are too few for a covariance that can be inverted.
+        ValueError: if the draws differ in shape, or are too few for a covariance that
+            can be inverted.
 
     Example:
         >>> parts = [Draws(torch.randn(100, 2, 3)) for _ in range(4)]
@@ -35,10 +37,12 @@ def moments(parts: Sequence[Draws]) -> tuple[Tensor, Tensor]:
 
 
 def inverse_covariance_weights(covariances: Tensor) -> Tensor:
-    """Compute Wⱼ = (ΣₖΣₖ⁻¹)⁻¹Σⱼ⁻¹, by which the average of Gaussian parts is exact (Scott et al., 2016).
+    """Compute Wⱼ = (ΣₖΣₖ⁻¹)⁻¹Σⱼ⁻¹, by which the average of Gaussian parts is exact
+    (Scott et al., 2016).
 
     Args:
-        covariances: Σⱼ of the parts' own laws, ``(J, dim, dim)``; their share of the prior is in them.
+        covariances: Σⱼ of the parts' own laws, ``(J, dim, dim)``; their share of the
+            prior is in them.
 
     Returns:
         Wⱼ ``(J, dim, dim)``, with the sum I.
@@ -53,7 +57,10 @@ def inverse_covariance_weights(covariances: Tensor) -> Tensor:
     check_tensor("covariances", covariances, "J", "dim", "dim")
     singular = torch.linalg.cholesky_ex(covariances).info.nonzero()
     if len(singular) > 0:
-        raise ValueError(f"covariances must be positive definite, but that of part {int(singular[0])} is not")
+        raise ValueError(
+            "covariances must be positive definite, but that of part "
+            f"{int(singular[0])} is not"
+        )
     precisions = torch.linalg.inv(covariances)
     return torch.linalg.solve(precisions.sum(0), precisions)
 
@@ -61,41 +68,58 @@ def inverse_covariance_weights(covariances: Tensor) -> Tensor:
 def weighted_average(parts: Sequence[Draws], weights: Tensor | None = None) -> Draws:
     """Average the parts' draws one by one: θ = ΣⱼWⱼθⱼ (Scott et al., 2016).
 
-    Exact if all parts are Gaussian and Wⱼ ∝ Σⱼ⁻¹. Else the mean and the shape are wrong, and more draws do not help.
-    By default every chain has weights of its own, from its own draws: the error of estimated weights is as large as that of the draws, and
-    only so the spread between chains holds it too. Their bias is of order dim/num_samples.
+    Exact if all parts are Gaussian and Wⱼ ∝ Σⱼ⁻¹. Else the mean and the shape are
+    wrong, and more draws do not help. By default every chain has weights of its own,
+    from its own draws: the error of estimated weights is as large as that of the draws,
+    and only so the spread between chains holds it too. Their bias is of order
+    dim/num_samples.
 
     Args:
         parts: the draws of the J parts, each ``(num_samples, chains, dim)``.
-        weights: Wⱼ, ``(J, dim, dim)`` with the sum I; by default :func:`inverse_covariance_weights` of the
-            covariances of each chain's draws.
+        weights: Wⱼ, ``(J, dim, dim)`` with the sum I; by default
+            :func:`inverse_covariance_weights` of the covariances of each chain's draws.
 
     Returns:
         The averages, ``(num_samples, chains, dim)`` of the parts' type.
 
     Raises:
-        ValueError: if the draws differ in shape, or the weights do not suit them or do not add up to I.
+        ValueError: if the draws differ in shape, or the weights do not suit them or do
+            not add up to I.
 
     Example:
         >>> one, other = Draws(torch.zeros(5, 2, 1)), Draws(torch.ones(5, 2, 1))
-        >>> weighted_average([one, other], torch.tensor([[[0.25]], [[0.75]]])).samples[0, 0]
+        >>> weighted_average([one, other], torch.tensor([[[0.25]], [[0.75]]])).samples[
+        ...     0, 0
+        ... ]
         tensor([0.7500])
     """
     stacked = _stack(parts)
     number, _, chains, dim = stacked.shape
     if weights is None:
-        by_chain = [inverse_covariance_weights(_moments(stacked[:, :, chain])[1]) for chain in range(chains)]
-        return _averaged(parts, torch.einsum("cjab,jtcb->tca", torch.stack(by_chain), stacked))
+        by_chain = [
+            inverse_covariance_weights(_moments(stacked[:, :, chain])[1])
+            for chain in range(chains)
+        ]
+        return _averaged(
+            parts, torch.einsum("cjab,jtcb->tca", torch.stack(by_chain), stacked)
+        )
     check_tensor("weights", weights, "J", "dim", "dim")
     if weights.shape != (number, dim, dim):
-        raise ValueError(f"weights must have shape (J, dim, dim) = ({number}, {dim}, {dim}), but it is {tuple(weights.shape)}")
+        raise ValueError(
+            f"weights must have shape (J, dim, dim) = ({number}, {dim}, {dim}), but "
+            f"it is {tuple(weights.shape)}"
+        )
     if (weights.sum(0) - torch.eye(dim).to(weights)).abs().max() > 1e-3:
-        raise ValueError("weights must add up to the identity matrix, lest the average of equal draws be another one, but do not")
+        raise ValueError(
+            "weights must add up to the identity matrix, lest the average of equal "
+            "draws be another one, but do not"
+        )
     return _averaged(parts, torch.einsum("jab,jtcb->tca", weights.to(stacked), stacked))
 
 
 def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
-    """Multiply Gaussian densities: Σ = (ΣⱼΣⱼ⁻¹)⁻¹ and μ = ΣΣⱼΣⱼ⁻¹μⱼ (Neiswanger, Wang and Xing, 2014).
+    """Multiply Gaussian densities: Σ = (ΣⱼΣⱼ⁻¹)⁻¹ and μ = ΣΣⱼΣⱼ⁻¹μⱼ (Neiswanger, Wang
+    and Xing, 2014).
 
     Args:
         means: μⱼ, ``(J, dim)``.
@@ -105,7 +129,9 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
         N(μ, Σ), which knows its mean, its covariance and exact draws.
 
     Example:
-        >>> law = gaussian_product(torch.tensor([[0.0], [4.0]]), torch.tensor([[[1.0]], [[3.0]]]))
+        >>> law = gaussian_product(
+        ...     torch.tensor([[0.0], [4.0]]), torch.tensor([[[1.0]], [[3.0]]])
+        ... )
         >>> law.mean, law.covariance
         (tensor([1.]), tensor([[0.7500]]))
     """
@@ -113,18 +139,24 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
     check_tensor("covariances", covariances, "J", "dim", "dim")
     if covariances.shape != (*means.shape, means.shape[1]):
         raise ValueError(
-            f"covariances must have shape {(*means.shape, means.shape[1])}, as the means say, but it is {tuple(covariances.shape)}"
+            f"covariances must have shape {(*means.shape, means.shape[1])}, as the "
+            f"means say, but it is {tuple(covariances.shape)}"
         )
     mean = (inverse_covariance_weights(covariances) @ means[..., None]).sum(0)[:, 0]
     covariance = torch.linalg.inv(torch.linalg.inv(covariances).sum(0))
     return Gaussian((covariance + covariance.T) / 2, mean)
 
 
-def candidates(law: Gaussian, num_samples: int, chains: int, seed: int = 0, degrees: float = 5.0) -> Draws:
-    """Draw candidates for the posterior from a law with the centre and the shape of a Gaussian, but with longer tails.
+def candidates(
+    law: Gaussian, num_samples: int, chains: int, seed: int = 0, degrees: float = 5.0
+) -> Draws:
+    """Draw candidates for the posterior from a law with the centre and the shape of a
+    Gaussian, but with longer tails.
 
-    It is Student's t: μ + Lz·√(ν/χ²), with Σ = LLᵀ, z standard normal and χ² of ν degrees of freedom. Its density falls as a power, so
-    that the weights of :func:`reweight` are bounded for every posterior whose density falls at least as fast.
+    It is Student's t: μ + Lz·√(ν/χ²), with Σ = LLᵀ, z standard normal and χ² of ν
+    degrees of freedom. Its density falls as a power, so that the weights of
+    :func:`reweight` are bounded for every posterior whose density falls at least as
+    fast.
 
     Args:
         law: N(μ, Σ), such as that of :func:`gaussian_product`.
@@ -134,11 +166,13 @@ def candidates(law: Gaussian, num_samples: int, chains: int, seed: int = 0, degr
         degrees: ν.
 
     Returns:
-        The candidates ``(num_samples, chains, dim)`` float64, with the statistic ``log_density`` ``(num_samples, chains)``, which is
-        known up to a constant.
+        The candidates ``(num_samples, chains, dim)`` float64, with the statistic
+        ``log_density`` ``(num_samples, chains)``, which is known up to a constant.
 
     Example:
-        >>> drawn = candidates(Gaussian.standard(2, torch.float64), num_samples=10, chains=4)
+        >>> drawn = candidates(
+        ...     Gaussian.standard(2, torch.float64), num_samples=10, chains=4
+        ... )
         >>> drawn.samples.shape, drawn.statistics["log_density"].shape
         (torch.Size([10, 4, 2]), torch.Size([10, 4]))
     """
@@ -148,17 +182,30 @@ def candidates(law: Gaussian, num_samples: int, chains: int, seed: int = 0, degr
     check_positive("degrees", degrees)
     generator = Generator().manual_seed(seed)
     root = torch.linalg.cholesky(law.covariance.double())
-    normal = torch.randn(num_samples, chains, law.dim, generator=generator, dtype=torch.float64)
-    chi_squared = 2 * torch._standard_gamma(torch.full((num_samples, chains), degrees / 2, dtype=torch.float64), generator)
+    normal = torch.randn(
+        num_samples, chains, law.dim, generator=generator, dtype=torch.float64
+    )
+    chi_squared = 2 * torch._standard_gamma(
+        torch.full((num_samples, chains), degrees / 2, dtype=torch.float64), generator
+    )
     standard = normal * (degrees / chi_squared).sqrt()[..., None]
-    log_density = -(degrees + law.dim) / 2 * torch.log1p(standard.square().sum(-1) / degrees)
-    return Draws(law.mean.double() + standard @ root.T, {"log_density": log_density}, kernel=f"Student's t, ν = {degrees:g}", seed=seed)
+    log_density = (
+        -(degrees + law.dim) / 2 * torch.log1p(standard.square().sum(-1) / degrees)
+    )
+    return Draws(
+        law.mean.double() + standard @ root.T,
+        {"log_density": log_density},
+        kernel=f"Student's t, ν = {degrees:g}",
+        seed=seed,
+    )
 
 
 def energies(part: Potential, positions: Tensor) -> Tensor:
-    """Compute the energy of a part at candidates, some at a time: ``(num_samples, chains, dim)`` → ``(num_samples, chains)`` float64.
+    """Compute the energy of a part at candidates, some at a time: ``(num_samples,
+    chains, dim)`` → ``(num_samples, chains)`` float64.
 
-    This is the work of a part in the second round: only positions come to it and only numbers leave it.
+    This is the work of a part in the second round: only positions come to it and only
+    numbers leave it.
 
     Example:
         >>> energies(Gaussian.standard(2), torch.zeros(5, 3, 2)).shape
@@ -170,84 +217,144 @@ def energies(part: Potential, positions: Tensor) -> Tensor:
     types = [tensor.dtype for tensor in data if tensor.is_floating_point()]
     flat = positions.flatten(0, 1).to(types[0] if types else positions.dtype)
     with torch.no_grad():
-        return torch.cat([part.energy(some).double() for some in flat.split(256)]).view(positions.shape[:2])
+        return torch.cat([part.energy(some).double() for some in flat.split(256)]).view(
+            positions.shape[:2]
+        )
 
 
 def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
-    """Weigh candidates by w = exp(−ΣⱼUⱼ)/q, so that their weighted averages tend to those of the posterior, Gaussian or not.
+    """Weigh candidates by w = exp(−ΣⱼUⱼ)/q, so that their weighted averages tend to
+    those of the posterior, Gaussian or not.
 
-    Importance sampling with its weights divided by their mean (Geweke, 1989): the sum of the parts' energies *is* the energy of the
-    posterior, and q the density of the candidates. What the Gaussian law of the candidates lacks costs draws, not truth, and the weights
-    tell how many: :func:`effective_share`.
+    Importance sampling with its weights divided by their mean (Geweke, 1989): the sum
+    of the parts' energies *is* the energy of the posterior, and q the density of the
+    candidates. What the Gaussian law of the candidates lacks costs draws, not truth,
+    and the weights tell how many: :func:`effective_share`.
 
     Args:
         drawn: the :func:`candidates`.
-        parts: :func:`energies` of the candidates in each of the J parts, each ``(num_samples, chains)``.
+        parts: :func:`energies` of the candidates in each of the J parts, each
+            ``(num_samples, chains)``.
 
     Returns:
-        The candidates with the statistic ``weight`` ``(num_samples, chains)``, of mean one: ``weighted_mean("weight")`` averages each
-        chain by them.
+        The candidates with the statistic ``weight`` ``(num_samples, chains)``, of mean
+        one: ``weighted_mean("weight")`` averages each chain by them.
 
     Raises:
-        ValueError: if the candidates have no log density, the energies do not suit them, one is NaN, or none is finite.
+        ValueError: if the candidates have no log density, the energies do not suit
+            them, one is NaN, or none is finite.
 
     Example:
         >>> target = Gaussian.standard(1, torch.float64)
-        >>> drawn = candidates(Gaussian(torch.eye(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64)), 1000, 100)
+        >>> drawn = candidates(
+        ...     Gaussian(
+        ...         torch.eye(1, dtype=torch.float64),
+        ...         torch.ones(1, dtype=torch.float64),
+        ...     ),
+        ...     1000,
+        ...     100,
+        ... )
         >>> weighed = reweight(drawn, [energies(target, drawn.samples)])
         >>> bool(weighed.weighted_mean("weight").mean().abs() < 0.02)
         True
     """
-    check_instance("drawn", drawn, Draws, "candidates(gaussian_product(*moments(parts)), 1000, 8)")
+    check_instance(
+        "drawn", drawn, Draws, "candidates(gaussian_product(*moments(parts)), 1000, 8)"
+    )
     if "log_density" not in drawn.statistics:
-        raise ValueError(f"drawn must have the statistic log_density, as candidates() gives it, but has {sorted(drawn.statistics)}")
-    log_density = drawn.statistics["log_density"]
-    if not parts or any(not isinstance(part, Tensor) or part.shape != log_density.shape for part in parts):
         raise ValueError(
-            f"parts must be tensors (num_samples, chains) = {tuple(log_density.shape)}, one for each part, as energies() gives"
+            "drawn must have the statistic log_density, as candidates() gives it, "
+            f"but has {sorted(drawn.statistics)}"
+        )
+    log_density = drawn.statistics["log_density"]
+    if not parts or any(
+        not isinstance(part, Tensor) or part.shape != log_density.shape
+        for part in parts
+    ):
+        raise ValueError(
+            "parts must be tensors (num_samples, chains) = "
+            f"{tuple(log_density.shape)}, one for each part, as energies() gives"
         )
     log_weight = -torch.stack([part.double() for part in parts]).sum(0) - log_density
     wrong = int((log_weight.isnan() | log_weight.isposinf()).sum())
     if wrong:
-        raise ValueError(f"{wrong} of {log_weight.numel()} candidates have an energy that is NaN or −∞; where there is no density it is +∞")
+        raise ValueError(
+            f"{wrong} of {log_weight.numel()} candidates have an energy that is NaN "
+            "or −∞; where there is no density it is +∞"
+        )
     if not log_weight.isfinite().any():
-        raise ValueError("no candidate has a finite energy: the law that they come from does not meet the posterior")
+        raise ValueError(
+            "no candidate has a finite energy: the law that they come from does not "
+            "meet the posterior"
+        )
     weight = (log_weight - log_weight.max()).exp()
-    return Draws(drawn.samples, {**drawn.statistics, "weight": weight / weight.mean()}, kernel=drawn.kernel, seed=drawn.seed)
+    return Draws(
+        drawn.samples,
+        {**drawn.statistics, "weight": weight / weight.mean()},
+        kernel=drawn.kernel,
+        seed=drawn.seed,
+    )
 
 
 def effective_share(drawn: Draws) -> float:
-    """Compute (Σw)²/(n Σw²), the share of candidates that independent draws of the posterior would need for the same error (Kong, 1992).
+    """Compute (Σw)²/(n Σw²), the share of candidates that independent draws of the
+    posterior would need for the same error (Kong, 1992).
 
-    Near 1 the candidates have the posterior's law; at 1/n one of them has all the weight, and nothing that is averaged means anything.
+    Near 1 the candidates have the posterior's law; at 1/n one of them has all the
+    weight, and nothing that is averaged means anything.
 
     Example:
-        >>> effective_share(Draws(torch.zeros(1, 2, 1), {"weight": torch.tensor([[2.0, 0.0]])}))
+        >>> effective_share(
+        ...     Draws(torch.zeros(1, 2, 1), {"weight": torch.tensor([[2.0, 0.0]])})
+        ... )
         0.5
     """
     check_instance("drawn", drawn, Draws, "reweight(drawn, parts)")
     if "weight" not in drawn.statistics:
-        raise ValueError(f"drawn must have the statistic weight, as reweight() gives it, but has {sorted(drawn.statistics)}")
+        raise ValueError(
+            "drawn must have the statistic weight, as reweight() gives it, but has "
+            f"{sorted(drawn.statistics)}"
+        )
     weight = drawn.statistics["weight"].double()
     return float(weight.sum().square() / (weight.numel() * weight.square().sum()))
 
 
 def _stack(parts: Sequence[Draws]) -> Tensor:
-    """Put the draws of all parts together: ``(J, num_samples, chains, dim)`` float64."""
-    if isinstance(parts, Draws) or not parts or not all(isinstance(part, Draws) for part in parts):
-        raise ValueError("parts must be a sequence with the Draws of every part, such as those of sample(kernel, shard, ...)")
+    """Put the draws of all parts together: ``(J, num_samples, chains, dim)``
+    float64.
+    """
+    if (
+        isinstance(parts, Draws)
+        or not parts
+        or not all(isinstance(part, Draws) for part in parts)
+    ):
+        raise ValueError(
+            "parts must be a sequence with the Draws of every part, such as those of "
+            "sample(kernel, shard, ...)"
+        )
     for number, part in enumerate(parts):
-        if isinstance(part.samples, dict) or part.samples.ndim != 3 or part.samples.shape != parts[0].samples.shape:
-            shape = sorted(part.samples) if isinstance(part.samples, dict) else tuple(part.samples.shape)
+        if (
+            isinstance(part.samples, dict)
+            or part.samples.ndim != 3
+            or part.samples.shape != parts[0].samples.shape
+        ):
+            shape = (
+                sorted(part.samples)
+                if isinstance(part.samples, dict)
+                else tuple(part.samples.shape)
+            )
             raise ValueError(
-                f"parts must have positions (num_samples, chains, dim) of one shape, but those of part {number} are {shape}: draw as "
+                "parts must have positions (num_samples, chains, dim) of one shape, "
+                f"but those of part {number} are {shape}: draw as "
                 "many of each, and let sample() collect positions"
             )
     return torch.stack([part.samples.double() for part in parts])
 
 
 def _moments(draws: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute means ``(J, dim)`` and covariances ``(J, dim, dim)`` of draws ``(J, number, dim)``."""
+    """Compute means ``(J, dim)`` and covariances ``(J, dim, dim)`` of draws ``(J,
+    number, dim)``.
+    """
     number, dim = draws.shape[1:]
     means = draws.mean(1)
     centred = draws - means[:, None]
@@ -255,7 +362,8 @@ def _moments(draws: Tensor) -> tuple[Tensor, Tensor]:
     singular = torch.linalg.cholesky_ex(covariances).info.nonzero()
     if number <= dim or len(singular) > 0:
         raise ValueError(
-            f"the covariance of part {int(singular[0]) if len(singular) else 0} cannot be inverted: {number} draws of {dim} coordinates "
+            f"the covariance of part {int(singular[0]) if len(singular) else 0} "
+            f"cannot be inverted: {number} draws of {dim} coordinates "
             "are too few, or chains did not move"
         )
     return means, covariances
@@ -263,4 +371,9 @@ def _moments(draws: Tensor) -> tuple[Tensor, Tensor]:
 
 def _averaged(parts: Sequence[Draws], samples: Tensor) -> Draws:
     one = parts[0]
-    return Draws(samples.to(one.samples.dtype), kernel=one.kernel, seed=one.seed, complete=all(part.complete for part in parts))
+    return Draws(
+        samples.to(one.samples.dtype),
+        kernel=one.kernel,
+        seed=one.seed,
+        complete=all(part.complete for part in parts),
+    )

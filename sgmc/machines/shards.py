@@ -1,4 +1,6 @@
-"""Parts of a posterior, one for each machine: some of the data, and a share of the prior."""
+"""Parts of a posterior, one for each machine: some of the data, and a share of the
+prior.
+"""
 
 import copy
 
@@ -11,13 +13,16 @@ from sgmc.potentials import Kind, differentiate
 
 
 class Shard(DataPotential):
-    """The posterior of some of the data under the J-th root of the prior: Uⱼ(θ) = −(1/J) log p(θ) − Σᵢ log p(xᵢ | θ), i in the shard.
+    """The posterior of some of the data under the J-th root of the prior: Uⱼ(θ) =
+    −(1/J) log p(θ) − Σᵢ log p(xᵢ | θ), i in the shard.
 
-    The energies of J shards that have each example once add up to that of the posterior: its density is the product of theirs
-    (Scott et al., 2016). A shard is a posterior of its own, with minibatches of n of its own examples, which every kernel can sample.
-    It holds its own examples alone. What a model keeps elsewhere, such as in the program of a
-    :class:`~sgmc.models.pyro_model.PyroPosterior` or in the functions of :func:`~sgmc.models.control_variates`, is not cut: write
-    control variates for a shard, not shards of control variates.
+    The energies of J shards that have each example once add up to that of the
+    posterior: its density is the product of theirs (Scott et al., 2016). A shard is a
+    posterior of its own, with minibatches of n of its own examples, which every kernel
+    can sample. It holds its own examples alone. What a model keeps elsewhere, such as
+    in the program of a :class:`~sgmc.models.pyro_model.PyroPosterior` or in the
+    functions of :func:`~sgmc.models.control_variates`, is not cut: write control
+    variates for a shard, not shards of control variates.
 
     Args:
         posterior: the whole.
@@ -25,12 +30,16 @@ class Shard(DataPotential):
         num_shards: the number J of shards.
 
     Raises:
-        ValueError: if the indices are no numbers of examples, or have one twice, or the shard has fewer examples than a minibatch.
+        ValueError: if the indices are no numbers of examples, or have one twice, or the
+            shard has fewer examples than a minibatch.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
         >>> whole = LinearRegression(torch.ones(4, 1), torch.arange(4.0))
-        >>> parts = [Shard(whole, torch.tensor(rows), num_shards=2) for rows in ([0, 1], [2, 3])]
+        >>> parts = [
+        ...     Shard(whole, torch.tensor(rows), num_shards=2)
+        ...     for rows in ([0, 1], [2, 3])
+        ... ]
         >>> theta = torch.tensor([[0.5]])
         >>> sum(part.energy(theta) for part in parts) == whole.energy(theta)
         tensor([True])
@@ -40,15 +49,31 @@ class Shard(DataPotential):
         check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
         check_count("num_shards", num_shards)
         check_tensor("indices", indices, "size", floating=False)
-        if indices.dtype != torch.int64 or not 0 <= int(indices.min()) <= int(indices.max()) < posterior.num_examples:
+        if (
+            indices.dtype != torch.int64
+            or not 0
+            <= int(indices.min())
+            <= int(indices.max())
+            < posterior.num_examples
+        ):
             raise ValueError(
-                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but are {indices.dtype} with {indices.tolist()}"
+                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
+                f"are {indices.dtype} with {indices.tolist()}"
             )
         if len(indices.unique()) < len(indices):
-            raise ValueError(f"indices must not have an example twice, but have only {len(indices.unique())} different of {len(indices)}")
-        data = [tensor.index_select(0, indices.to(tensor.device)) for tensor in posterior.data]
-        super().__init__(data, posterior.batch_size, posterior.minibatches, posterior.dim)
-        self._part = copy.copy(posterior)  # the model, with these examples in place of all
+            raise ValueError(
+                "indices must not have an example twice, but have only "
+                f"{len(indices.unique())} different of {len(indices)}"
+            )
+        data = [
+            tensor.index_select(0, indices.to(tensor.device))
+            for tensor in posterior.data
+        ]
+        super().__init__(
+            data, posterior.batch_size, posterior.minibatches, posterior.dim
+        )
+        # the model, with these examples in place of all
+        self._part = copy.copy(posterior)
         self._part.data, self._part.num_examples = self.data, self.num_examples
         self.num_shards = num_shards
 
@@ -57,23 +82,32 @@ class Shard(DataPotential):
         return self._part.log_prior(position) / self.num_shards
 
     def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
-        """Compute log p(xᵢ | θ): ``(chains, dim)`` and tensors ``(chains or 1, n, ...)`` → ``(chains, n)``."""
+        """Compute log p(xᵢ | θ): ``(chains, dim)`` and tensors ``(chains or 1, n,
+        ...)`` → ``(chains, n)``.
+        """
         return self._part.log_likelihood(position, *batch)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute Uⱼ(θ) and ∇Uⱼ(θ) from the shard's data: → ``(chains,)``, ``(chains, dim)``."""
+        """Compute Uⱼ(θ) and ∇Uⱼ(θ) from the shard's data: → ``(chains,)``, ``(chains,
+        dim)``.
+        """
         energy, gradient = self._part.energy_and_gradient(position)
         excess, excess_gradient = self._excess(position)
         return energy + excess, gradient + excess_gradient
 
-    def per_example_gradients(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
+    def per_example_gradients(
+        self, position: Tensor, batch: tuple[Tensor, ...]
+    ) -> Tensor:
         """Compute ∇log p(xᵢ | θ) of every example of a batch: ``(chains, n, dim)``."""
         return self._part.per_example_gradients(position, batch)
 
-    # The model's own ways to its energy and gradients are the fast ones, but they hold the whole prior: what is too much is taken back.
+    # The model's own ways to its energy and gradients are the fast ones, but they hold
+    # the whole prior: what is too much is taken back.
 
     def _excess(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute (1 − 1/J) log p(θ) and its gradient: → ``(chains,)``, ``(chains, dim)``."""
+        """Compute (1 − 1/J) log p(θ) and its gradient: → ``(chains,)``, ``(chains,
+        dim)``.
+        """
         share, prior = 1 - 1 / self.num_shards, self._part.grad_log_prior
         if prior is None:
             value, gradient = differentiate(self._part.log_prior, position)
@@ -81,21 +115,35 @@ class Shard(DataPotential):
             value, gradient = self._part.log_prior(position), prior(position)
         return share * value, share * gradient
 
-    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
-        return self._part._energy(position, batch, scale) + (1 - 1 / self.num_shards) * self._part.log_prior(position)
+    def _energy(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
+        return self._part._energy(position, batch, scale) + (
+            1 - 1 / self.num_shards
+        ) * self._part.log_prior(position)
 
-    def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+    def _gradient(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
         return self._part._gradient(position, batch, scale) + self._excess(position)[1]
 
-    def _with_prior(self, position: Tensor, log_likelihood_gradient: Tensor, scale: float) -> Tensor:
-        return self._part._with_prior(position, log_likelihood_gradient, scale) + self._excess(position)[1]
+    def _with_prior(
+        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
+    ) -> Tensor:
+        return (
+            self._part._with_prior(position, log_likelihood_gradient, scale)
+            + self._excess(position)[1]
+        )
 
-    def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind) -> tuple[Tensor, Tensor]:
+    def _moments(
+        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+    ) -> tuple[Tensor, Tensor]:
         return self._part._moments(position, batch, kind)
 
 
 def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:
-    """Deal the examples of a posterior, shuffled, to so many shards, whose sizes differ by one at most.
+    """Deal the examples of a posterior, shuffled, to so many shards, whose sizes differ
+    by one at most.
 
     Args:
         posterior: the whole.
@@ -103,16 +151,27 @@ def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:
         seed: of the order in which the examples are dealt.
 
     Raises:
-        ValueError: if there are fewer examples than shards, or a shard has fewer than a minibatch.
+        ValueError: if there are fewer examples than shards, or a shard has fewer than a
+            minibatch.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
-        >>> [part.num_examples for part in shards(LinearRegression(torch.ones(7, 1), torch.arange(7.0)), 3)]
+        >>> [
+        ...     part.num_examples
+        ...     for part in shards(
+        ...         LinearRegression(torch.ones(7, 1), torch.arange(7.0)), 3
+        ...     )
+        ... ]
         [3, 2, 2]
     """
     check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
     check_count("number", number)
     if number > posterior.num_examples:
-        raise ValueError(f"number is {number}, but there are only {posterior.num_examples} examples: ask for fewer shards")
-    order = torch.randperm(posterior.num_examples, generator=Generator().manual_seed(seed))
+        raise ValueError(
+            f"number is {number}, but there are only {posterior.num_examples} "
+            "examples: ask for fewer shards"
+        )
+    order = torch.randperm(
+        posterior.num_examples, generator=Generator().manual_seed(seed)
+    )
     return [Shard(posterior, indices, number) for indices in order.tensor_split(number)]

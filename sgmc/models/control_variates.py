@@ -9,51 +9,77 @@ from sgmc.potentials import MEMORY
 
 
 def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
-    """Rewrite a posterior so that its minibatch gradients have little noise near a reference point θ₀ (Baker et al., 2019, Section 2.2).
+    """Rewrite a posterior so that its minibatch gradients have little noise near a
+    reference point θ₀ (Baker et al., 2019, Section 2.2).
 
-    Each example's log p(xᵢ | θ) loses the linear term ∇log p(xᵢ | θ₀)·θ, and the prior gets all of them. The energy is the same; the
-    gradients that the minibatch samples are gᵢ(θ) − gᵢ(θ₀), so that their variance grows with the square of the distance from the
-    reference, where it is zero.
+    Each example's log p(xᵢ | θ) loses the linear term ∇log p(xᵢ | θ₀)·θ, and the prior
+    gets all of them. The energy is the same; the gradients that the minibatch samples
+    are gᵢ(θ) − gᵢ(θ₀), so that their variance grows with the square of the distance
+    from the reference, where it is zero.
 
     Args:
         posterior: the posterior.
         reference: θ₀, ``(dim,)``, near the mode.
 
     Returns:
-        A posterior with the same batches, which keeps one gradient ``(dim,)`` more with each example.
+        A posterior with the same batches, which keeps one gradient ``(dim,)`` more with
+        each example.
 
     Raises:
-        ValueError: if the reference does not suit the posterior, or N gradients do not fit into memory.
+        ValueError: if the reference does not suit the posterior, or N gradients do not
+            fit into memory.
 
     Example:
         >>> import torch
         >>> from torch import Generator
         >>> from sgmc.posteriors import LinearRegression
-        >>> posterior = LinearRegression(torch.ones(4, 1), torch.arange(4.0), batch_size=2)
+        >>> posterior = LinearRegression(
+        ...     torch.ones(4, 1), torch.arange(4.0), batch_size=2
+        ... )
         >>> calm = control_variates(posterior, posterior.mean)
-        >>> calm.stochastic_gradient(posterior.mean[None], Generator()).abs().max() < 1e-6
+        >>> calm.stochastic_gradient(
+        ...     posterior.mean[None], Generator()
+        ... ).abs().max() < 1e-6
         tensor(True)
     """
     check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
     check_tensor("reference", reference, "...")
     if reference.ndim != 1 or posterior.dim not in (None, len(reference)):
-        raise ValueError(f"reference must have shape (dim,) = ({posterior.dim},), but it is {tuple(reference.shape)}")
+        raise ValueError(
+            f"reference must have shape (dim,) = ({posterior.dim},), but it is "
+            f"{tuple(reference.shape)}"
+        )
     types = {tensor.dtype for tensor in posterior.data if tensor.is_floating_point()}
     if types and reference.dtype not in types:
-        raise ValueError(f"reference must be of the data's type: use reference.to({types.pop()}), for it is of {reference.dtype}")
+        raise ValueError(
+            f"reference must be of the data's type: use reference.to({types.pop()}), "
+            f"for it is of {reference.dtype}"
+        )
     size = posterior.num_examples * len(reference) * reference.element_size()
     if size > MEMORY:
-        raise ValueError(f"the gradients of {posterior.num_examples:,} examples at the reference take {size / 2**30:,.1f} GiB: use fewer")
-    at_reference = posterior.per_example_gradients(reference[None], posterior.minibatch(None))[0]
+        raise ValueError(
+            f"the gradients of {posterior.num_examples:,} examples at the reference "
+            f"take {size / 2**30:,.1f} GiB: use fewer"
+        )
+    at_reference = posterior.per_example_gradients(
+        reference[None], posterior.minibatch(None)
+    )[0]
     total = at_reference.sum(0)
     prior, likelihood = posterior.grad_log_prior, posterior.grad_log_likelihood
     return Posterior(
         log_prior=lambda position: posterior.log_prior(position) + position @ total,
-        log_likelihood=lambda position, *batch: posterior.log_likelihood(position, *batch[:-1]) - dot(batch[-1], position),
+        log_likelihood=lambda position, *batch: (
+            posterior.log_likelihood(position, *batch[:-1]) - dot(batch[-1], position)
+        ),
         data=(*posterior.data, at_reference),
         dim=len(reference),
         batch_size=posterior.batch_size,
         minibatches=posterior.minibatches,
         grad_log_prior=prior and (lambda position: prior(position) + total),
-        grad_log_likelihood=likelihood and (lambda position, *batch: likelihood(position, *batch[:-1]) - batch[-1].sum(1)),
+        grad_log_likelihood=likelihood
+        and (
+            lambda position, *batch: (
+                likelihood(position, *batch[:-1]) - batch[-1].sum(1)
+            )
+        ),
     )

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_choice, check_count, check_instance, check_non_negative, check_number, check_positive, check_tensor
+from sgmc.checks import (
+    check_choice,
+    check_count,
+    check_instance,
+    check_non_negative,
+    check_number,
+    check_positive,
+    check_tensor,
+)
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import DataPotential, draw_precision
@@ -17,13 +25,17 @@ _TOGETHER = 2**16  # ratings whose rows are gathered at once
 
 
 class MatrixFactorisation(DataPotential):
-    """The posterior of factors and biases, yᵢⱼ ~ N(μ + aᵢ + bⱼ + uᵢ·wⱼ, 1/τ) for the known ratings (Salakhutdinov and Mnih, 2008).
+    """The posterior of factors and biases, yᵢⱼ ~ N(μ + aᵢ + bⱼ + uᵢ·wⱼ, 1/τ) for the
+    known ratings (Salakhutdinov and Mnih, 2008).
 
-    The priors are uᵢ ~ N(0, I/λ₁), wⱼ ~ N(0, I/λ₂), aᵢ ~ N(0, 1/λ₃), bⱼ ~ N(0, 1/λ₄), and every precision, τ too, has a Gamma law where it
-    is drawn (:class:`sgmc.other_kernels.Gibbs`). This is the model of Chen et al. (2014, Section 4.3), simpler than that of Salakhutdinov and
-    Mnih, whose users and items have means and full covariances of their own.
+    The priors are uᵢ ~ N(0, I/λ₁), wⱼ ~ N(0, I/λ₂), aᵢ ~ N(0, 1/λ₃), bⱼ ~ N(0, 1/λ₄),
+    and every precision, τ too, has a Gamma law where it is drawn
+    (:class:`sgmc.other_kernels.Gibbs`). This is the model of Chen et al. (2014, Section
+    4.3), simpler than that of Salakhutdinov and Mnih, whose users and items have means
+    and full covariances of their own.
 
-    A position holds a row for each user and then for each item, its factors and then its bias.
+    A position holds a row for each user and then for each item, its factors and then
+    its bias.
 
     Args:
         users: i of each rating, ``(N,)`` int64 from 0.
@@ -31,7 +43,8 @@ class MatrixFactorisation(DataPotential):
         ratings: y, ``(N,)``.
         rank: length of uᵢ and wⱼ.
         mean: μ; the mean of the ratings by default.
-        precisions: λ by the names ``user_factors``, ``item_factors``, ``user_biases``, ``item_biases``, and τ by ``noise``; 1 by default.
+        precisions: λ by the names ``user_factors``, ``item_factors``, ``user_biases``,
+            ``item_biases``, and τ by ``noise``; 1 by default.
         num_users: number of users; one more than the largest i by default.
         num_items: number of items; one more than the largest j by default.
         batch_size: n; all the ratings by default.
@@ -39,14 +52,18 @@ class MatrixFactorisation(DataPotential):
         hyperprior: a and b of the Gamma(a, b) law of each precision, by shape and rate.
 
     Attributes:
-        counts: number of known ratings of each user and then of each item, ``(num_users + num_items,)``.
+        counts: number of known ratings of each user and then of each item, ``(num_users
+            + num_items,)``.
 
     Raises:
-        ValueError: if users, items and ratings do not match, or a number is out of its range.
+        ValueError: if users, items and ratings do not match, or a number is out of its
+            range.
 
     Example:
         >>> users, items = torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1])
-        >>> posterior = MatrixFactorisation(users, items, torch.tensor([1.0, 2.0, 3.0]), rank=2)
+        >>> posterior = MatrixFactorisation(
+        ...     users, items, torch.tensor([1.0, 2.0, 3.0]), rank=2
+        ... )
         >>> posterior.dim, posterior.predict(torch.zeros(1, 12), users, items)
         (12, tensor([[2., 2., 2.]]))
     """
@@ -72,9 +89,14 @@ class MatrixFactorisation(DataPotential):
         numbers = {"users": num_users, "items": num_items}
         for name, which in (("users", users), ("items", items)):
             check_tensor(name, which, "N", floating=False)
-            if which.dtype != torch.int64 or int(which.min()) < 0 or which.shape != ratings.shape:
+            if (
+                which.dtype != torch.int64
+                or int(which.min()) < 0
+                or which.shape != ratings.shape
+            ):
                 raise ValueError(
-                    f"{name} must be int64 numbers from 0, one for each of the {len(ratings)} ratings, but they are {tuple(which.shape)} "
+                    f"{name} must be int64 numbers from 0, one for each of the "
+                    f"{len(ratings)} ratings, but they are {tuple(which.shape)} "
                     f"of {which.dtype} from {int(which.min())}"
                 )
             least = int(which.max()) + 1
@@ -84,18 +106,37 @@ class MatrixFactorisation(DataPotential):
         if mean is not None:
             check_number("mean", mean)
         if not isinstance(hyperprior, tuple) or len(hyperprior) != 2:
-            raise ValueError(f"hyperprior must be two positive numbers, its shape and its rate, but it is {hyperprior!r}")
+            raise ValueError(
+                "hyperprior must be two positive numbers, its shape and its rate, "
+                f"but it is {hyperprior!r}"
+            )
         for name, value in zip(("shape", "rate"), hyperprior, strict=True):
             check_positive(f"hyperprior's {name}", value)
-        self.num_users, self.num_items, self.rank, self.hyperprior = numbers["users"], numbers["items"], rank, hyperprior
+        self.num_users, self.num_items, self.rank, self.hyperprior = (
+            numbers["users"],
+            numbers["items"],
+            rank,
+            hyperprior,
+        )
         self.mean = float(ratings.double().mean()) if mean is None else mean
-        rows = torch.stack([users, self.num_users + items], -1)  # of a rating's user and item: one place to look them up
-        super().__init__((rows, ratings), batch_size, minibatches, dim=(self.num_users + self.num_items) * (rank + 1))
-        self.counts = torch.bincount(rows.flatten(), minlength=self.num_users + self.num_items)
-        self._set_precisions(dict.fromkeys(self.names, 1.0) if precisions is None else precisions)
+        # of a rating's user and item: one place to look them up
+        rows = torch.stack([users, self.num_users + items], -1)
+        super().__init__(
+            (rows, ratings),
+            batch_size,
+            minibatches,
+            dim=(self.num_users + self.num_items) * (rank + 1),
+        )
+        self.counts = torch.bincount(
+            rows.flatten(), minlength=self.num_users + self.num_items
+        )
+        self._set_precisions(
+            dict.fromkeys(self.names, 1.0) if precisions is None else precisions
+        )
 
     def given(self, precisions: Mapping[str, float | Tensor]) -> "MatrixFactorisation":
-        """Make the posterior with other precisions, by name: numbers, or ``(chains,)``, one a chain.
+        """Make the posterior with other precisions, by name: numbers, or ``(chains,)``,
+        one a chain.
 
         Raises:
             ValueError: if a precision is missing, or not positive.
@@ -103,7 +144,10 @@ class MatrixFactorisation(DataPotential):
         Example:
             >>> zero = torch.tensor([0])
             >>> posterior = MatrixFactorisation(zero, zero, torch.tensor([1.0]), rank=1)
-            >>> precisions = {**posterior.hyperparameters, "item_factors": torch.tensor([1.0, 9.0])}
+            >>> precisions = {
+            ...     **posterior.hyperparameters,
+            ...     "item_factors": torch.tensor([1.0, 9.0]),
+            ... }
             >>> posterior.given(precisions).log_prior(torch.ones(2, 4))
             tensor([-2., -6.])
         """
@@ -112,60 +156,111 @@ class MatrixFactorisation(DataPotential):
         return changed
 
     def _set_precisions(self, precisions: Mapping[str, float | Tensor]) -> None:
-        values = {name: torch.as_tensor(value).to(self.data[1]) for name, value in precisions.items()}
-        if set(values) != set(self.names) or not all((0 < x).all() and x.isfinite().all() for x in values.values()):
+        values = {
+            name: torch.as_tensor(value).to(self.data[1])
+            for name, value in precisions.items()
+        }
+        if set(values) != set(self.names) or not all(
+            (0 < x).all() and x.isfinite().all() for x in values.values()
+        ):
             raise ValueError(
-                f"precisions must hold a positive number for each of {list(self.names)}, not {dict(precisions)}: if some are nan and were "
-                "drawn, their chain has left the finite numbers, and a smaller step_size may help"
+                "precisions must hold a positive number for each of "
+                f"{list(self.names)}, not {dict(precisions)}: if some are nan and "
+                "were "
+                "drawn, their chain has left the finite numbers, and a smaller "
+                "step_size may help"
             )
         self.hyperparameters = {name: precisions[name] for name in self.names}
         entries = self._entries([values[name] for name in self.names[:-1]])
         self.prior = Matrix.of_chains(entries) if entries.ndim == 2 else Matrix(entries)
         self.noise_precision = values["noise"][..., None]  # (1,) or (chains, 1)
 
-    def _entries(self, blocks: Sequence[Tensor], counts: Tensor | None = None) -> Tensor:
-        """Give every coordinate the number of its block, ``()`` or ``(chains,)`` each, times the count of its row: ``(dim,)`` or more."""
+    def _entries(
+        self, blocks: Sequence[Tensor], counts: Tensor | None = None
+    ) -> Tensor:
+        """Give every coordinate the number of its block, ``()`` or ``(chains,)`` each,
+        times the count of its row: ``(dim,)`` or more.
+        """
         chains = torch.broadcast_shapes(*(block.shape for block in blocks))
-        user_factors, item_factors, user_biases, item_biases = (block.expand(chains)[..., None, None] for block in blocks)
-        users = torch.cat([user_factors.expand(*chains, 1, self.rank), user_biases], -1).expand(*chains, self.num_users, -1)
-        items = torch.cat([item_factors.expand(*chains, 1, self.rank), item_biases], -1).expand(*chains, self.num_items, -1)
+        user_factors, item_factors, user_biases, item_biases = (
+            block.expand(chains)[..., None, None] for block in blocks
+        )
+        users = torch.cat(
+            [user_factors.expand(*chains, 1, self.rank), user_biases], -1
+        ).expand(*chains, self.num_users, -1)
+        items = torch.cat(
+            [item_factors.expand(*chains, 1, self.rank), item_biases], -1
+        ).expand(*chains, self.num_items, -1)
         entries = torch.cat([users, items], -2)
         return (entries if counts is None else entries * counts[:, None]).flatten(-2)
 
     def information(self) -> Tensor:
-        """Compute the diagonal of τΣE[zzᵀ], what a row's ratings say of it when partners are drawn from their prior: ``(dim,)``.
+        """Compute the diagonal of τΣE[zzᵀ], what a row's ratings say of it when
+        partners are drawn from their prior: ``(dim,)``.
 
-        Of a user with n ratings that is nτ/λ₂ for each factor and nτ for the bias. With the prior's precision it is the curvature to
-        expect, and V ≈ (N/n − 1) times it is the variance of the minibatch gradient: in every row as loud, in proportion to what it knows.
+        Of a user with n ratings that is nτ/λ₂ for each factor and nτ for the bias. With
+        the prior's precision it is the curvature to expect, and V ≈ (N/n − 1) times it
+        is the variance of the minibatch gradient: in every row as loud, in proportion
+        to what it knows.
 
         Example:
             >>> zero = torch.tensor([0, 0])
-            >>> MatrixFactorisation(zero, torch.tensor([0, 1]), torch.tensor([1.0, 2.0]), rank=1).information()
+            >>> MatrixFactorisation(
+            ...     zero, torch.tensor([0, 1]), torch.tensor([1.0, 2.0]), rank=1
+            ... ).information()
             tensor([2., 2., 1., 1., 1., 1.])
         """
-        values = {name: torch.as_tensor(value).to(self.data[1]) for name, value in self.hyperparameters.items()}
+        values = {
+            name: torch.as_tensor(value).to(self.data[1])
+            for name, value in self.hyperparameters.items()
+        }
         noise = values["noise"]
-        return self._entries([noise / values["item_factors"], noise / values["user_factors"], noise, noise], self.counts)
+        return self._entries(
+            [
+                noise / values["item_factors"],
+                noise / values["user_factors"],
+                noise,
+                noise,
+            ],
+            self.counts,
+        )
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
-        """Cut positions ``(chains, dim)`` into views by name: factors ``(chains, users, rank)`` and biases ``(chains, users)``.
+        """Cut positions ``(chains, dim)`` into views by name: factors ``(chains, users,
+        rank)`` and biases ``(chains, users)``.
 
         Example:
             >>> zero = torch.tensor([0])
             >>> posterior = MatrixFactorisation(zero, zero, torch.tensor([1.0]), rank=2)
-            >>> {name: piece.tolist() for name, piece in posterior.named(torch.arange(6.0)[None]).items()}
-            {'user_factors': [[[0.0, 1.0]]], 'item_factors': [[[3.0, 4.0]]], 'user_biases': [[2.0]], 'item_biases': [[5.0]]}
+            >>> {
+            ...     name: piece.tolist()
+            ...     for name, piece in posterior.named(torch.arange(6.0)[None]).items()
+            ... }
+            {'user_factors': [[[0.0, 1.0]]], 'item_factors': [[[3.0, 4.0]]],
+            'user_biases': [[2.0]], 'item_biases': [[5.0]]}
         """
         users, items = self._rows(position).split([self.num_users, self.num_items], 1)
         pieces = (users[..., :-1], items[..., :-1], users[..., -1], items[..., -1])
         return dict(zip(self.names[:-1], pieces, strict=True))
 
-    def initial_position(self, chains: int, generator: Generator, scale: float = 0.1) -> Tensor:
-        """Draw factors N(0, scale²), for at zero they have no gradient, and biases of zero: ``(chains, dim)``."""
+    def initial_position(
+        self, chains: int, generator: Generator, scale: float = 0.1
+    ) -> Tensor:
+        """Draw factors N(0, scale²), for at zero they have no gradient, and biases of
+        zero: ``(chains, dim)``.
+        """
         check_count("chains", chains)
-        check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+        check_instance(
+            "generator", generator, Generator, "torch.Generator().manual_seed(0)"
+        )
         check_non_negative("scale", scale)
-        position = scale * torch.randn(chains, self.dim, generator=generator, dtype=self.data[1].dtype, device=generator.device)
+        position = scale * torch.randn(
+            chains,
+            self.dim,
+            generator=generator,
+            dtype=self.data[1].dtype,
+            device=generator.device,
+        )
         self._rows(position)[..., -1] = 0
         return position
 
@@ -178,38 +273,66 @@ class MatrixFactorisation(DataPotential):
         return -(self.prior @ position)
 
     def log_likelihood(self, position: Tensor, rows: Tensor, ratings: Tensor) -> Tensor:
-        """Compute log N(y; ŷ, 1/τ) of ratings whose rows are ``(chains or 1, n, 2)``: ``(chains, n)``."""
+        """Compute log N(y; ŷ, 1/τ) of ratings whose rows are ``(chains or 1, n, 2)``:
+        ``(chains, n)``.
+        """
         precision = self.noise_precision
         residuals = ratings - self._predict(position, rows)
-        return -0.5 * precision * residuals.square() + 0.5 * (precision / (2 * torch.pi)).log()
+        return (
+            -0.5 * precision * residuals.square()
+            + 0.5 * (precision / (2 * torch.pi)).log()
+        )
 
-    def grad_log_likelihood(self, position: Tensor, rows: Tensor, ratings: Tensor) -> Tensor:
-        """Compute Σ∇log p(yᵢⱼ | θ): τ(y − ŷ)wⱼ and τ(y − ŷ) in the row of user i, τ(y − ŷ)uᵢ and τ(y − ŷ) in that of item j."""
+    def grad_log_likelihood(
+        self, position: Tensor, rows: Tensor, ratings: Tensor
+    ) -> Tensor:
+        """Compute Σ∇log p(yᵢⱼ | θ): τ(y − ŷ)wⱼ and τ(y − ŷ) in the row of user i, τ(y −
+        ŷ)uᵢ and τ(y − ŷ) in that of item j.
+        """
         return self._sums(position, rows, ratings)[0]
 
-    def per_example_gradients(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
-        """Compute ∇log p(yᵢⱼ | θ) of every rating of a batch, of which all but two rows are zero: ``(chains, n, dim)``."""
+    def per_example_gradients(
+        self, position: Tensor, batch: tuple[Tensor, ...]
+    ) -> Tensor:
+        """Compute ∇log p(yᵢⱼ | θ) of every rating of a batch, of which all but two rows
+        are zero: ``(chains, n, dim)``.
+        """
         rows, ratings = batch
         rows = rows.expand(len(position), -1, -1)
-        each = self._gradients(position, rows + self._offsets(position)[..., None], ratings)
+        each = self._gradients(
+            position, rows + self._offsets(position)[..., None], ratings
+        )
         zeros = each.new_zeros(*rows.shape[:2], self.counts.numel(), self.rank + 1)
         return zeros.scatter_(2, rows[..., None].expand_as(each), each).flatten(2)
 
     def predict(self, position: Tensor, users: Tensor, items: Tensor) -> Tensor:
-        """Compute the mean rating ŷ = μ + a + b + u·w of pairs ``(n,)`` by every chain: ``(chains, n)``.
+        """Compute the mean rating ŷ = μ + a + b + u·w of pairs ``(n,)`` by every chain:
+        ``(chains, n)``.
 
         Raises:
             ValueError: if there is no such user or item.
         """
-        for name, which, number in (("users", users, self.num_users), ("items", items, self.num_items)):
+        for name, which, number in (
+            ("users", users, self.num_users),
+            ("items", items, self.num_items),
+        ):
             if len(which) and not 0 <= int(which.min()) <= int(which.max()) < number:
-                raise ValueError(f"{name} must be from 0 to {number - 1}, but they go from {int(which.min())} to {int(which.max())}")
-        return self._predict(position, torch.stack([users, self.num_users + items], -1)[None])
+                raise ValueError(
+                    f"{name} must be from 0 to {number - 1}, but they go from "
+                    f"{int(which.min())} to {int(which.max())}"
+                )
+        return self._predict(
+            position, torch.stack([users, self.num_users + items], -1)[None]
+        )
 
-    def draw_hyperparameters(self, position: Tensor, generator: Generator) -> dict[str, Tensor]:
-        """Draw every precision from its full conditional law, for every chain (Chen et al., 2014, Section 4.3).
+    def draw_hyperparameters(
+        self, position: Tensor, generator: Generator
+    ) -> dict[str, Tensor]:
+        """Draw every precision from its full conditional law, for every chain (Chen et
+        al., 2014, Section 4.3).
 
-        λ | θ ~ Gamma(a + ½n, b + ½Σθ²) over the n entries of a block, and τ | θ, y ~ Gamma(a + ½N, b + ½Σ(y − ŷ)²) over all the ratings.
+        λ | θ ~ Gamma(a + ½n, b + ½Σθ²) over the n entries of a block, and τ | θ, y ~
+        Gamma(a + ½N, b + ½Σ(y − ŷ)²) over all the ratings.
 
         Args:
             position: θ, ``(chains, dim)``.
@@ -219,15 +342,23 @@ class MatrixFactorisation(DataPotential):
             Precisions by name, each ``(chains,)`` float64, for :meth:`given`.
         """
         rows, ratings = self.minibatch(None)
-        blocks = {name: piece.flatten(1) for name, piece in self.named(position).items()}
+        blocks = {
+            name: piece.flatten(1) for name, piece in self.named(position).items()
+        }
         blocks["noise"] = ratings - self._predict(position, rows)
-        return {name: draw_precision(block, self.hyperprior, generator) for name, block in blocks.items()}
+        return {
+            name: draw_precision(block, self.hyperprior, generator)
+            for name, block in blocks.items()
+        }
 
     def draw_rows(self, position: Tensor, side: str, generator: Generator) -> Tensor:
-        """Draw all rows of the users, or of the items, from their exact law given the others (Salakhutdinov and Mnih, 2008).
+        """Draw all rows of the users, or of the items, from their exact law given the
+        others (Salakhutdinov and Mnih, 2008).
 
-        With z = (wⱼ, 1) for its ratings, the row of user i is N(P⁻¹τΣz(y − μ − bⱼ), P⁻¹), where P = Λ + τΣzzᵀ: the rows are independent.
-        Done in turn for users and items it is a Gibbs sampler, with nothing to tune; a draw takes N·(rank + 1)² operations.
+        With z = (wⱼ, 1) for its ratings, the row of user i is N(P⁻¹τΣz(y − μ − bⱼ),
+        P⁻¹), where P = Λ + τΣzzᵀ: the rows are independent. Done in turn for users and
+        items it is a Gibbs sampler, with nothing to tune; a draw takes N·(rank + 1)²
+        operations.
 
         Args:
             position: θ, ``(chains, dim)``; it is not changed.
@@ -238,40 +369,80 @@ class MatrixFactorisation(DataPotential):
             The new position, ``(chains, dim)``.
         """
         check_choice("side", side, ("users", "items"))
-        chains, width, own = len(position), self.rank + 1, ("users", "items").index(side)
+        chains, width, own = (
+            len(position),
+            self.rank + 1,
+            ("users", "items").index(side),
+        )
         table, number = self._rows(position), self.num_users + self.num_items
-        shift = torch.zeros(chains * number, width, dtype=position.dtype, device=position.device)
-        precision = self._rows(self.prior.value.expand(chains, -1)).diag_embed().reshape(-1, width**2)
-        for place, ratings in self._pieces(position, *self.minibatch(None), together=_TOGETHER // width):
+        shift = torch.zeros(
+            chains * number, width, dtype=position.dtype, device=position.device
+        )
+        precision = (
+            self._rows(self.prior.value.expand(chains, -1))
+            .diag_embed()
+            .reshape(-1, width**2)
+        )
+        for place, ratings in self._pieces(
+            position, *self.minibatch(None), together=_TOGETHER // width
+        ):
             mine, theirs = place[..., own], place[..., 1 - own]
             partner = table.reshape(-1, width).index_select(0, theirs.flatten())
-            target = ((ratings - self.mean).expand(chains, -1).flatten() - partner[:, -1])[:, None]
+            target = (
+                (ratings - self.mean).expand(chains, -1).flatten() - partner[:, -1]
+            )[:, None]
             partner[:, -1] = 1
-            weighted = self.noise_precision.expand(chains, mine.shape[1]).reshape(-1, 1) * partner
+            weighted = (
+                self.noise_precision.expand(chains, mine.shape[1]).reshape(-1, 1)
+                * partner
+            )
             shift.index_add_(0, mine.flatten(), weighted * target)
-            precision.index_add_(0, mine.flatten(), (weighted[:, :, None] * partner[:, None, :]).flatten(1))
-        root = torch.linalg.cholesky(precision.view(chains, number, width, width)[:, self._side(own)])
-        mean = torch.cholesky_solve(shift.view(chains, number, width, 1)[:, self._side(own)], root)
+            precision.index_add_(
+                0,
+                mine.flatten(),
+                (weighted[:, :, None] * partner[:, None, :]).flatten(1),
+            )
+        root = torch.linalg.cholesky(
+            precision.view(chains, number, width, width)[:, self._side(own)]
+        )
+        mean = torch.cholesky_solve(
+            shift.view(chains, number, width, 1)[:, self._side(own)], root
+        )
         noise = normal_like(mean[..., 0], generator)[..., None]
         moved = position.clone()
-        self._rows(moved)[:, self._side(own)] = (mean + torch.linalg.solve_triangular(root.mT, noise, upper=True))[..., 0]
+        self._rows(moved)[:, self._side(own)] = (
+            mean + torch.linalg.solve_triangular(root.mT, noise, upper=True)
+        )[..., 0]
         return moved
 
     def _side(self, which: int) -> slice:
         return slice(0, self.num_users) if which == 0 else slice(self.num_users, None)
 
     def _rows(self, position: Tensor) -> Tensor:
-        """See positions ``(chains, dim)`` as rows, ``(chains, num_users + num_items, rank + 1)``."""
+        """See positions ``(chains, dim)`` as rows, ``(chains, num_users + num_items,
+        rank + 1)``.
+        """
         return position.unflatten(-1, (self.num_users + self.num_items, self.rank + 1))
 
     def _offsets(self, position: Tensor) -> Tensor:
-        """Give the place of each chain's first row among the rows of all chains, ``(chains, 1)``."""
+        """Give the place of each chain's first row among the rows of all chains,
+        ``(chains, 1)``.
+        """
         number = len(self.counts)
-        return torch.arange(0, len(position) * number, number, device=position.device)[:, None]
+        return torch.arange(0, len(position) * number, number, device=position.device)[
+            :, None
+        ]
 
-    def _pieces(self, position: Tensor, rows: Tensor, ratings: Tensor, together: int = _TOGETHER) -> Iterator[tuple[Tensor, Tensor]]:
-        """Cut a batch so that what is gathered at once fits into memory: places among the rows of all chains, and ratings."""
-        few, offsets = max(1, together // len(position)), self._offsets(position)[..., None]
+    def _pieces(
+        self, position: Tensor, rows: Tensor, ratings: Tensor, together: int = _TOGETHER
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Cut a batch so that what is gathered at once fits into memory: places among
+        the rows of all chains, and ratings.
+        """
+        few, offsets = (
+            max(1, together // len(position)),
+            self._offsets(position)[..., None],
+        )
         for piece, some in zip(rows.split(few, 1), ratings.split(few, 1), strict=True):
             yield piece + offsets, some
 
@@ -279,37 +450,64 @@ class MatrixFactorisation(DataPotential):
         table = self._rows(position).reshape(-1, self.rank + 1)
         predicted = []
         for place, _ in self._pieces(position, rows, rows[..., 0]):
-            predicted.append(self._mean_of(table.index_select(0, place.flatten()).view(*place.shape, -1)))
+            predicted.append(
+                self._mean_of(
+                    table.index_select(0, place.flatten()).view(*place.shape, -1)
+                )
+            )
         return torch.cat(predicted, 1)
 
     def _mean_of(self, both: Tensor) -> Tensor:
-        """Compute ŷ of rows of users and items, ``(chains, n, 2, rank + 1)`` → ``(chains, n)``."""
+        """Compute ŷ of rows of users and items, ``(chains, n, 2, rank + 1)`` →
+        ``(chains, n)``.
+        """
         one, other = both.unbind(2)
-        return (one[..., :-1] * other[..., :-1]).sum(-1).add_(self.mean) + one[..., -1] + other[..., -1]
+        return (
+            (one[..., :-1] * other[..., :-1]).sum(-1).add_(self.mean)
+            + one[..., -1]
+            + other[..., -1]
+        )
 
     def _gradients(self, position: Tensor, place: Tensor, ratings: Tensor) -> Tensor:
-        """Compute ∇log p(yᵢⱼ | θ) in the two rows of each rating, whose places are ``(chains, n, 2)``: ``(chains, n, 2, rank + 1)``."""
+        """Compute ∇log p(yᵢⱼ | θ) in the two rows of each rating, whose places are
+        ``(chains, n, 2)``: ``(chains, n, 2, rank + 1)``.
+        """
         table = self._rows(position).reshape(-1, self.rank + 1)
-        # Gathered crosswise, at once what a gradient needs: the item's row for the user and the user's for the item.
+        # Gathered crosswise, at once what a gradient needs: the item's row for the user
+        # and the user's for the item.
         both = table.index_select(0, place.flip(-1).flatten()).view(*place.shape, -1)
         slope = self.noise_precision * (ratings - self._mean_of(both))
         both[..., -1] = 1
         return both.mul_(slope[..., None, None])
 
-    def _sums(self, position: Tensor, rows: Tensor, ratings: Tensor, squares: bool = False) -> tuple[Tensor, ...]:
-        """Sum the ratings' gradients, and their squares too if they are wanted, each ``(chains, dim)``."""
-        sums = tuple(torch.zeros_like(position).view(-1, self.rank + 1) for _ in range(1 + squares))
+    def _sums(
+        self, position: Tensor, rows: Tensor, ratings: Tensor, squares: bool = False
+    ) -> tuple[Tensor, ...]:
+        """Sum the ratings' gradients, and their squares too if they are wanted, each
+        ``(chains, dim)``.
+        """
+        sums = tuple(
+            torch.zeros_like(position).view(-1, self.rank + 1)
+            for _ in range(1 + squares)
+        )
         for place, some in self._pieces(position, rows, ratings):
-            each, place = self._gradients(position, place, some).flatten(0, 2), place.flatten()
+            each, place = (
+                self._gradients(position, place, some).flatten(0, 2),
+                place.flatten(),
+            )
             sums[0].index_add_(0, place, each)
             if squares:
                 sums[1].index_add_(0, place, each.square_())
         return tuple(each.view_as(position) for each in sums)
 
-    def _with_prior(self, position: Tensor, log_likelihood_gradient: Tensor, scale: float) -> Tensor:
+    def _with_prior(
+        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
+    ) -> Tensor:
         return self.prior.add_product_(log_likelihood_gradient.mul_(-scale), position)
 
-    def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind) -> tuple[Tensor, Tensor]:
+    def _moments(
+        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+    ) -> tuple[Tensor, Tensor]:
         if kind == "full":
             return super()._moments(position, batch, kind)
         return self._sums(position, *batch, squares=True)

@@ -21,21 +21,27 @@ _VALIDATION = SimpleNamespace(lock=Lock(), inside=0, before=True)
 
 
 class Parameters:
-    """Named parameters with shapes and supports, and the way from them to a flat position without borders, and back.
+    """Named parameters with shapes and supports, and the way from them to a flat
+    position without borders, and back.
 
-    A position holds for each parameter, in the order of the names, the numbers that ``torch.distributions.biject_to`` of its support
-    turns into it: φ = g(x). If φ has the density p, then x has p(g(x))·abs det g′(x).
+    A position holds for each parameter, in the order of the names, the numbers that
+    ``torch.distributions.biject_to`` of its support turns into it: φ = g(x). If φ has
+    the density p, then x has p(g(x))·abs det g′(x).
 
     Args:
         shapes: the shape of each parameter, by name; ``()`` for a number.
-        supports: where a parameter may lie, by name, one of ``torch.distributions.constraints``; anywhere, if it is not named.
+        supports: where a parameter may lie, by name, one of
+            ``torch.distributions.constraints``; anywhere, if it is not named.
 
     Raises:
-        ValueError: if a shape is none, a support has no parameter, or no one-to-one map from numbers without borders is known for it.
+        ValueError: if a shape is none, a support has no parameter, or no one-to-one map
+            from numbers without borders is known for it.
 
     Example:
         >>> from torch.distributions import constraints
-        >>> parameters = Parameters({"weights": (2,), "shares": (3,)}, {"shares": constraints.simplex})
+        >>> parameters = Parameters(
+        ...     {"weights": (2,), "shares": (3,)}, {"shares": constraints.simplex}
+        ... )
         >>> parameters.dim  # shares have the sum one
         4
         >>> values, log_jacobian = parameters.constrain(torch.zeros(1, 4))
@@ -43,36 +49,70 @@ class Parameters:
         tensor([[0.3333, 0.3333, 0.3333]])
     """
 
-    def __init__(self, shapes: Mapping[str, Sequence[int]], supports: Mapping[str, Constraint] | None = None):
+    def __init__(
+        self,
+        shapes: Mapping[str, Sequence[int]],
+        supports: Mapping[str, Constraint] | None = None,
+    ):
         check_instance("shapes", shapes, Mapping, '{"slope": (3,), "scale": ()}')
         supports = {} if supports is None else supports
-        check_instance("supports", supports, Mapping, '{"scale": torch.distributions.constraints.positive}')
+        check_instance(
+            "supports",
+            supports,
+            Mapping,
+            '{"scale": torch.distributions.constraints.positive}',
+        )
         if not shapes:
             raise ValueError("shapes has no parameters to sample")
         if unknown := sorted(set(supports) - set(shapes)):
-            raise ValueError(f"supports has {unknown}, but the parameters are {sorted(shapes)}")
+            raise ValueError(
+                f"supports has {unknown}, but the parameters are {sorted(shapes)}"
+            )
         self.shapes, self.transforms, self.free_shapes = {}, {}, {}
         for name, shape in shapes.items():
-            if not isinstance(shape, Sequence) or isinstance(shape, str) or not all(isinstance(n, int) and n > 0 for n in shape):
-                raise ValueError(f"shapes must have a tuple of positive whole numbers, such as (3,) or (), for {name!r}, but has {shape!r}")
+            if (
+                not isinstance(shape, Sequence)
+                or isinstance(shape, str)
+                or not all(isinstance(n, int) and n > 0 for n in shape)
+            ):
+                raise ValueError(
+                    "shapes must have a tuple of positive whole numbers, such as "
+                    f"(3,) or (), for {name!r}, but has {shape!r}"
+                )
             self.shapes[name] = torch.Size(shape)
             self.transforms[name] = map_onto(supports.get(name, real), repr(name))
             try:
-                self.free_shapes[name] = torch.Size(self.transforms[name].inverse_shape(self.shapes[name]))
+                self.free_shapes[name] = torch.Size(
+                    self.transforms[name].inverse_shape(self.shapes[name])
+                )
             except ValueError as error:
-                raise ValueError(f"the support of {name!r} does not suit its shape {tuple(shape)}: {error}") from error
+                raise ValueError(
+                    f"the support of {name!r} does not suit its shape {tuple(shape)}: "
+                    f"{error}"
+                ) from error
         self.sizes = [math.prod(shape) for shape in self.free_shapes.values()]
         self.dim = sum(self.sizes)
 
     def cut(self, position: Tensor) -> dict[str, Tensor]:
-        """Cut positions ``(..., dim)`` into the numbers of each parameter, without borders and in their shapes: views."""
+        """Cut positions ``(..., dim)`` into the numbers of each parameter, without
+        borders and in their shapes: views.
+        """
         pieces = position.split(self.sizes, -1)
         leading = position.shape[:-1]
-        return {name: piece.reshape(leading + shape) for piece, (name, shape) in zip(pieces, self.free_shapes.items(), strict=True)}
+        return {
+            name: piece.reshape(leading + shape)
+            for piece, (name, shape) in zip(
+                pieces, self.free_shapes.items(), strict=True
+            )
+        }
 
     def join(self, free: Mapping[str, Tensor]) -> Tensor:
-        """Put together what :meth:`cut` takes apart: by name ``(chains, ...)`` → ``(chains, dim)``."""
-        return torch.cat([free[name].reshape(len(free[name]), -1) for name in self.free_shapes], -1)
+        """Put together what :meth:`cut` takes apart: by name ``(chains, ...)`` →
+        ``(chains, dim)``.
+        """
+        return torch.cat(
+            [free[name].reshape(len(free[name]), -1) for name in self.free_shapes], -1
+        )
 
     def constrain(self, position: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Compute φ = g(x) and log abs det g′(x) at x.
@@ -88,42 +128,63 @@ class Parameters:
         return values, log_jacobian
 
     def position(self, values: Mapping[str, Tensor]) -> Tensor:
-        """Compute the positions ``(chains, dim)`` of parameters by name, each ``(chains, *shape)``.
+        """Compute the positions ``(chains, dim)`` of parameters by name, each
+        ``(chains, *shape)``.
 
         Raises:
-            ValueError: if a parameter is missing, or has another shape, or lies outside of its support.
+            ValueError: if a parameter is missing, or has another shape, or lies outside
+                of its support.
 
         Example:
             >>> from torch.distributions import constraints
-            >>> Parameters({"scale": ()}, {"scale": constraints.positive}).position({"scale": torch.tensor([1.0])})
+            >>> Parameters({"scale": ()}, {"scale": constraints.positive}).position(
+            ...     {"scale": torch.tensor([1.0])}
+            ... )
             tensor([[0.]])
         """
         check_values(values, self.shapes)
-        return check_finite(self.join({name: self.transforms[name].inv(values[name]) for name in self.shapes}), values)
+        return check_finite(
+            self.join(
+                {name: self.transforms[name].inv(values[name]) for name in self.shapes}
+            ),
+            values,
+        )
 
-    def uniform(self, chains: int, generator: Generator, radius: float, dtype: torch.dtype) -> Tensor:
-        """Draw positions with each coordinate from U(−radius, radius): ``(chains, dim)``."""
+    def uniform(
+        self, chains: int, generator: Generator, radius: float, dtype: torch.dtype
+    ) -> Tensor:
+        """Draw positions with each coordinate from U(−radius, radius): ``(chains,
+        dim)``.
+        """
         check_count("chains", chains)
-        check_instance("generator", generator, Generator, "torch.Generator().manual_seed(0)")
+        check_instance(
+            "generator", generator, Generator, "torch.Generator().manual_seed(0)"
+        )
         check_positive("radius", radius)
-        uniform = torch.rand(chains, self.dim, generator=generator, dtype=dtype, device=generator.device)
+        uniform = torch.rand(
+            chains, self.dim, generator=generator, dtype=dtype, device=generator.device
+        )
         return radius * (2 * uniform - 1)
 
 
 class NamedPosterior(DataPotential):
-    """The posterior of a model that is given as plain functions of named parameters: for one set of them, without an axis for chains.
+    """The posterior of a model that is given as plain functions of named parameters:
+    for one set of them, without an axis for chains.
 
-    Samplers see positions without borders (:class:`Parameters`); the Jacobian of the way from them is added here, once, and not by the
-    functions. The functions are called for all chains together by ``torch.func.vmap``, so that nothing in them may depend on values
-    by ``if`` or ``.item()``.
+    Samplers see positions without borders (:class:`Parameters`); the Jacobian of the
+    way from them is added here, once, and not by the functions. The functions are
+    called for all chains together by ``torch.func.vmap``, so that nothing in them may
+    depend on values by ``if`` or ``.item()``.
 
     Args:
         shapes: the shape of each parameter, by name.
         log_prior: log p(φ), a number, from a dictionary of parameters.
-        log_likelihood: log p(xᵢ | φ) of each example, ``(n,)``, from a dictionary of parameters and a batch, whose tensors are
-            ``(n, ...)``.
-        data: tensors whose first axis runs over the N examples, in memory or mapped from a file.
-        supports: where parameters may lie, by name, of ``torch.distributions.constraints``.
+        log_likelihood: log p(xᵢ | φ) of each example, ``(n,)``, from a dictionary of
+            parameters and a batch, whose tensors are ``(n, ...)``.
+        data: tensors whose first axis runs over the N examples, in memory or mapped
+            from a file.
+        supports: where parameters may lie, by name, of
+            ``torch.distributions.constraints``.
         batch_size: n; all the data by default.
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
 
@@ -131,13 +192,17 @@ class NamedPosterior(DataPotential):
         parameters: the :class:`Parameters`.
 
     Raises:
-        ValueError: if the parameters or the data are none, the functions cannot be called with them, or return other shapes.
+        ValueError: if the parameters or the data are none, the functions cannot be
+            called with them, or return other shapes.
 
     Example:
         >>> from torch.distributions import HalfNormal, Normal, constraints
         >>> posterior = NamedPosterior(
         ...     {"mean": (), "scale": ()},
-        ...     log_prior=lambda p: Normal(0.0, 5.0).log_prob(p["mean"]) + HalfNormal(1.0).log_prob(p["scale"]),
+        ...     log_prior=lambda p: (
+        ...         Normal(0.0, 5.0).log_prob(p["mean"])
+        ...         + HalfNormal(1.0).log_prob(p["scale"])
+        ...     ),
         ...     log_likelihood=lambda p, x: Normal(p["mean"], p["scale"]).log_prob(x),
         ...     data=(torch.tensor([1.0, 2.0, 3.0]),),
         ...     supports={"scale": constraints.positive},
@@ -159,61 +224,113 @@ class NamedPosterior(DataPotential):
     ):
         self.parameters = Parameters(shapes, supports)
         super().__init__(data, batch_size, minibatches, dim=self.parameters.dim)
-        for name, function in (("log_prior", log_prior), ("log_likelihood", log_likelihood)):
+        for name, function in (
+            ("log_prior", log_prior),
+            ("log_likelihood", log_likelihood),
+        ):
             check_instance(name, function, Callable, "lambda parameters: ...")
         self._log_prior_of, self._log_likelihood_of = log_prior, log_likelihood
         self._try()
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute log p(g(x)) + log abs det g′(x): ``(chains, dim)`` → ``(chains,)``."""
+        """Compute log p(g(x)) + log abs det g′(x): ``(chains, dim)`` →
+        ``(chains,)``.
+        """
         values, log_jacobian = self.parameters.constrain(position)
         return over_chains(self._log_prior_of, values) + log_jacobian
 
     def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
-        """Compute log p(xᵢ | g(x)): ``(chains, dim)`` and tensors ``(chains or 1, n, ...)`` → ``(chains, n)``."""
-        return over_chains(self._log_likelihood_of, self.parameters.constrain(position)[0], *batch)
+        """Compute log p(xᵢ | g(x)): ``(chains, dim)`` and tensors ``(chains or 1, n,
+        ...)`` → ``(chains, n)``.
+        """
+        return over_chains(
+            self._log_likelihood_of, self.parameters.constrain(position)[0], *batch
+        )
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
-        """Compute the parameters by name, each ``(chains, *shape)``, at positions ``(chains, dim)``: what ``sample`` is to collect."""
+        """Compute the parameters by name, each ``(chains, *shape)``, at positions
+        ``(chains, dim)``: what ``sample`` is to collect.
+        """
         return self.parameters.constrain(position)[0]
 
-    def initial_position(self, chains: int, generator: Generator, radius: float = 2.0) -> Tensor:
-        """Draw positions with each coordinate from U(−radius, radius), as Stan does with 2: ``(chains, dim)``."""
+    def initial_position(
+        self, chains: int, generator: Generator, radius: float = 2.0
+    ) -> Tensor:
+        """Draw positions with each coordinate from U(−radius, radius), as Stan does
+        with 2: ``(chains, dim)``.
+        """
         types = [tensor.dtype for tensor in self.data if tensor.is_floating_point()]
-        return self.parameters.uniform(chains, generator, radius, types[0] if types else torch.get_default_dtype())
+        return self.parameters.uniform(
+            chains, generator, radius, types[0] if types else torch.get_default_dtype()
+        )
 
     def _try(self) -> None:
-        """Call the functions with two examples, for one chain and for two, and check what they return."""
-        positions = self.initial_position(2, Generator(self.data[0].device).manual_seed(0))
+        """Call the functions with two examples, for one chain and for two, and check
+        what they return.
+        """
+        positions = self.initial_position(
+            2, Generator(self.data[0].device).manual_seed(0)
+        )
         few = [tensor[None, :2] for tensor in self.data]
         expected = {"log_prior": (), "log_likelihood": (few[0].shape[1],)}
-        for (name, shape), position in itertools.product(expected.items(), (positions, positions[:1])):
+        for (name, shape), position in itertools.product(
+            expected.items(), (positions, positions[:1])
+        ):
             try:
                 with torch.no_grad():
-                    value = getattr(self, name)(position, *(few if name == "log_likelihood" else []))
-            except (RuntimeError, TypeError, KeyError, IndexError, AttributeError) as error:
+                    value = getattr(self, name)(
+                        position, *(few if name == "log_likelihood" else [])
+                    )
+            except (
+                RuntimeError,
+                TypeError,
+                KeyError,
+                IndexError,
+                AttributeError,
+            ) as error:
                 of = "the parameters" + " and a batch" * (name == "log_likelihood")
-                raise ValueError(f"{name} cannot be called with {of}: {type(error).__name__}: {error}") from error
+                raise ValueError(
+                    f"{name} cannot be called with {of}: {type(error).__name__}: "
+                    f"{error}"
+                ) from error
             if value.shape[1:] != shape:
-                what = "one number for each example of the batch, (n,)" if shape else "a number, such as the sum of what it adds up"
-                raise ValueError(f"{name} must return {what}, but with {few[0].shape[1]} examples it returned {tuple(value.shape[1:])}")
+                what = (
+                    "one number for each example of the batch, (n,)"
+                    if shape
+                    else "a number, such as the sum of what it adds up"
+                )
+                raise ValueError(
+                    f"{name} must return {what}, but with {few[0].shape[1]} examples "
+                    f"it returned {tuple(value.shape[1:])}"
+                )
 
 
 def map_onto(support: Constraint, name: str) -> Transform:
-    """Find the one-to-one map from numbers without borders onto the support of what has the name.
+    """Find the one-to-one map from numbers without borders onto the support of what has
+    the name.
 
     Raises:
         ValueError: if the support is none, or discrete, or no such map is known.
     """
-    check_instance(f"the support of {name}", support, Constraint, "torch.distributions.constraints.positive")
+    check_instance(
+        f"the support of {name}",
+        support,
+        Constraint,
+        "torch.distributions.constraints.positive",
+    )
     if support.is_discrete:
-        raise ValueError(f"{name} is discrete, and gradients do not move it: sum over its values in the likelihood, by torch.logsumexp")
+        raise ValueError(
+            f"{name} is discrete, and gradients do not move it: sum over its values "
+            "in the likelihood, by torch.logsumexp"
+        )
     try:
         return biject_to(support)
     except NotImplementedError as error:
         raise ValueError(
-            f"torch.distributions.biject_to knows no one-to-one map onto the support of {name}, {support}: write it as a function of "
-            "others that it knows, such as a covariance of standard deviations and corr_cholesky"
+            "torch.distributions.biject_to knows no one-to-one map onto the support "
+            f"of {name}, {support}: write it as a function of "
+            "others that it knows, such as a covariance of standard deviations and "
+            "corr_cholesky"
         ) from error
 
 
@@ -234,27 +351,38 @@ def over_chains(function: Callable, values: dict[str, Tensor], *batch: Tensor):
     chains = len(next(iter(values.values())))
     with without_validation():
         if chains == 1:  # vmap costs more than a small model
-            result = function({name: value.squeeze(0) for name, value in values.items()}, *(tensor.squeeze(0) for tensor in batch))
+            result = function(
+                {name: value.squeeze(0) for name, value in values.items()},
+                *(tensor.squeeze(0) for tensor in batch),
+            )
             return tree_map(lambda tensor: tensor[None], result)
         shared = [len(tensor) == 1 for tensor in batch]
-        batch = [tensor[0] if alone else tensor for tensor, alone in zip(batch, shared, strict=True)]
+        batch = [
+            tensor[0] if alone else tensor
+            for tensor, alone in zip(batch, shared, strict=True)
+        ]
         try:
-            return torch.func.vmap(function, (0, *(None if alone else 0 for alone in shared)))(values, *batch)
+            return torch.func.vmap(
+                function, (0, *(None if alone else 0 for alone in shared))
+            )(values, *batch)
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise
             raise ValueError(
-                "all chains run a model together, so that nothing in it may hang on a value by `if` or `.item()`, or be drawn at random: "
-                f"write torch.where in place of `if`. PyTorch says: {str(error).splitlines()[0]}"
+                "all chains run a model together, so that nothing in it may hang on a "
+                "value by `if` or `.item()`, or be drawn at random: "
+                "write torch.where in place of `if`. PyTorch says: "
+                f"{str(error).splitlines()[0]}"
             ) from error
 
 
 @contextmanager
 def without_validation() -> Iterator[None]:
-    """Let distributions of PyTorch, for a while, not look at their arguments: what many chains share in one tensor has no one truth.
+    """Let distributions of PyTorch, for a while, not look at their arguments: what many
+    chains share in one tensor has no one truth.
 
-    The setting belongs to all threads: the first to come in changes it, and the last to go out gives it back.
-    """
+    The setting belongs to all threads: the first to come in changes it, and the last to
+    go out gives it back."""
     with _VALIDATION.lock:
         if _VALIDATION.inside == 0:
             _VALIDATION.before = Distribution._validate_args
@@ -269,19 +397,38 @@ def without_validation() -> Iterator[None]:
                 Distribution.set_default_validate_args(_VALIDATION.before)
 
 
-def check_values(values: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> None:
-    """Raise a ValueError unless there is a value ``(chains, *shape)`` for each name, of as many chains."""
+def check_values(
+    values: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]
+) -> None:
+    """Raise a ValueError unless there is a value ``(chains, *shape)`` for each name, of
+    as many chains.
+    """
     check_instance("values", values, Mapping, '{"scale": torch.ones(4)}')
-    given = {name: tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__ for name, value in values.items()}
-    right = set(given) == set(shapes) and all(isinstance(shape, tuple) and len(shape) > 0 for shape in given.values())
+    given = {
+        name: tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        for name, value in values.items()
+    }
+    right = set(given) == set(shapes) and all(
+        isinstance(shape, tuple) and len(shape) > 0 for shape in given.values()
+    )
     chains = {shape[:1] for shape in given.values()} if right else set()
-    if not right or len(chains) > 1 or any(given[name][1:] != tuple(shape) for name, shape in shapes.items()):
-        expected = ", ".join(f"{name}: ({', '.join(map(str, ('chains', *shape)))})" for name, shape in shapes.items())
+    if (
+        not right
+        or len(chains) > 1
+        or any(given[name][1:] != tuple(shape) for name, shape in shapes.items())
+    ):
+        expected = ", ".join(
+            f"{name}: ({', '.join(map(str, ('chains', *shape)))})"
+            for name, shape in shapes.items()
+        )
         raise ValueError(f"values must hold tensors {expected}, but they are {given}")
 
 
 def check_finite(position: Tensor, values: Mapping[str, Tensor]) -> Tensor:
     """Give the positions, or raise a ValueError if one is not finite."""
     if not position.isfinite().all():
-        raise ValueError(f"values of {sorted(values)} must lie inside of their supports, not on or beyond a border")
+        raise ValueError(
+            f"values of {sorted(values)} must lie inside of their supports, not on or "
+            "beyond a border"
+        )
     return position

@@ -1,7 +1,8 @@
-"""Pyro programs: what ``pyro.sample`` and ``pyro.plate`` say about a model, as a potential with minibatch gradients.
+"""Pyro programs: what ``pyro.sample`` and ``pyro.plate`` say about a model, as a
+potential with minibatch gradients.
 
-Pyro is an extra of this package, ``pip install pyro-ppl``, which nothing else in it needs.
-"""
+Pyro is an extra of this package, ``pip install pyro-ppl``, which nothing else in it
+needs."""
 
 import copy
 import threading
@@ -15,14 +16,23 @@ from torch import Generator, Tensor
 try:
     import pyro
 except ModuleNotFoundError as error:  # with the way to it
-    raise ModuleNotFoundError("sgmc.models.pyro_model needs Pyro, which is not installed: pip install pyro-ppl") from error
+    raise ModuleNotFoundError(
+        "sgmc.models.pyro_model needs Pyro, which is not installed: pip install "
+        "pyro-ppl"
+    ) from error
 from pyro.distributions.util import scale_and_mask
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
 from sgmc.checks import check_instance
 from sgmc.minibatches import MinibatchRule
-from sgmc.models.named import Parameters, check_finite, check_values, map_onto, over_chains
+from sgmc.models.named import (
+    Parameters,
+    check_finite,
+    check_values,
+    map_onto,
+    over_chains,
+)
 from sgmc.posteriors.base import DataPotential
 from sgmc.potentials import differentiate
 
@@ -32,24 +42,29 @@ _ALONE = threading.RLock()
 class PyroPosterior(DataPotential):
     """The posterior of a Pyro program (Bingham et al., 2019).
 
-    Sites that are not observed are the parameters; a position holds them in the order of the program, through ``biject_to`` of their
-    supports, which may depend on other sites. A plate with ``subsample_size=n`` of N examples is where the data are: what is observed
-    in it is the likelihood, which a minibatch scales by N/n, and all the rest counts once. Which examples the plate shows is the
-    business of the rule, and not of Pyro: a pure function of seed, step and chain. A program without such a plate is one example.
+    Sites that are not observed are the parameters; a position holds them in the order
+    of the program, through ``biject_to`` of their supports, which may depend on other
+    sites. A plate with ``subsample_size=n`` of N examples is where the data are: what
+    is observed in it is the likelihood, which a minibatch scales by N/n, and all the
+    rest counts once. Which examples the plate shows is the business of the rule, and
+    not of Pyro: a pure function of seed, step and chain. A program without such a plate
+    is one example.
 
     All chains run the program together, by ``torch.func.vmap``.
 
     Args:
         program: the program.
         arguments: what it is called with.
-        minibatches: the rule by which the plate's examples are chosen (:mod:`sgmc.minibatches`).
+        minibatches: the rule by which the plate's examples are chosen
+            (:mod:`sgmc.minibatches`).
 
     Attributes:
         parameters: names and sizes of the sites (:class:`sgmc.models.Parameters`).
 
     Raises:
-        ValueError: if the program has a site that is discrete, or one for each example of a minibatch, or no sites; a ``pyro.param``,
-            which has no prior; several plates with minibatches, or one that chooses them itself.
+        ValueError: if the program has a site that is discrete, or one for each example
+            of a minibatch, or no sites; a ``pyro.param``, which has no prior; several
+            plates with minibatches, or one that chooses them itself.
 
     Example:
         >>> import pyro.distributions as dist
@@ -58,32 +73,53 @@ class PyroPosterior(DataPotential):
         ...     with pyro.plate("data", len(x), subsample_size=2) as i:
         ...         pyro.sample("x", dist.Normal(mean, 1.0), obs=x[i])
         >>> posterior = PyroPosterior(program, torch.tensor([1.0, 2.0, 3.0]))
-        >>> posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 1]]))  # −(3/2)(1 + 2)
+        >>> posterior.gradient_given(
+        ...     torch.zeros(1, 1), torch.tensor([[0, 1]])
+        ... )  # −(3/2)(1 + 2)
         tensor([[-4.5000]])
     """
 
-    def __init__(self, program: Callable, *arguments, minibatches: MinibatchRule | None = None):
-        check_instance("program", program, Callable, "a function that calls pyro.sample")
+    def __init__(
+        self, program: Callable, *arguments, minibatches: MinibatchRule | None = None
+    ):
+        check_instance(
+            "program", program, Callable, "a function that calls pyro.sample"
+        )
         self.program, self.arguments = program, arguments
         look = _Look()
-        with torch.random.fork_rng(devices=[]), look:  # the values do not matter, only their shapes
+        # the values do not matter, only their shapes
+        with torch.random.fork_rng(devices=[]), look:
             torch.manual_seed(0)
             try:
                 program(*arguments)
             except (RuntimeError, TypeError) as error:
                 raise ValueError(
-                    f"program cannot be run with its arguments: {type(error).__name__}: {error}. What it makes of plain numbers is of "
-                    f"torch.get_default_dtype(), {torch.get_default_dtype()}: data in it should be so too"
+                    "program cannot be run with its arguments: "
+                    f"{type(error).__name__}: {error}. What it makes of plain numbers "
+                    "is of "
+                    f"torch.get_default_dtype(), {torch.get_default_dtype()}: data in "
+                    "it should be so too"
                 ) from error
         self.plate, num_examples, batch_size = look.plate()
         self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
         self._like = look.like()
-        super().__init__((torch.arange(num_examples, device=self._like.device),), batch_size, minibatches, dim=self.parameters.dim)
-        with torch.no_grad():  # by two chains: one alone would let `if` and `.item()` pass
-            self._densities(self.initial_position(2, Generator(self._like.device).manual_seed(0)), self.data[0][None, :2])
+        super().__init__(
+            (torch.arange(num_examples, device=self._like.device),),
+            batch_size,
+            minibatches,
+            dim=self.parameters.dim,
+        )
+        # by two chains: one alone would let `if` and `.item()` pass
+        with torch.no_grad():
+            self._densities(
+                self.initial_position(2, Generator(self._like.device).manual_seed(0)),
+                self.data[0][None, :2],
+            )
 
     def full(self) -> "PyroPosterior":
-        """Make the posterior whose gradients take all the data, as HMC and NUTS need them."""
+        """Make the posterior whose gradients take all the data, as HMC and NUTS need
+        them.
+        """
         changed = copy.copy(self)
         changed.batch_size = None
         return changed
@@ -98,20 +134,27 @@ class PyroPosterior(DataPotential):
         return super().energy(position)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``; raises a ValueError if the program sees minibatches."""
+        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``; raises a
+        ValueError if the program sees minibatches.
+        """
         self._check_whole()
         return super().energy_and_gradient(position)
 
     def log_prior(self, position: Tensor) -> Tensor:
-        """Compute the sum over all sites outside of the plate, with the Jacobian: ``(chains, dim)`` → ``(chains,)``."""
+        """Compute the sum over all sites outside of the plate, with the Jacobian:
+        ``(chains, dim)`` → ``(chains,)``.
+        """
         return self._densities(position, self.data[0][None, :1])[0]
 
     def log_likelihood(self, position: Tensor, examples: Tensor) -> Tensor:
-        """Compute log p(xᵢ | θ) of what is observed in the plate: ``(chains, dim)`` and numbers ``(chains or 1, n)`` → ``(chains, n)``."""
+        """Compute log p(xᵢ | θ) of what is observed in the plate: ``(chains, dim)`` and
+        numbers ``(chains or 1, n)`` → ``(chains, n)``.
+        """
         return self._densities(position, examples)[1]
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
-        """Compute the sites by name, each ``(chains, ...)``, at positions ``(chains, dim)``: what ``sample`` is to collect.
+        """Compute the sites by name, each ``(chains, ...)``, at positions ``(chains,
+        dim)``: what ``sample`` is to collect.
 
         What ``pyro.deterministic`` names outside of the plate is among them.
         """
@@ -119,81 +162,122 @@ class PyroPosterior(DataPotential):
         def values(free: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
             return self._run(examples, free).values
 
-        return over_chains(values, self.parameters.cut(position), self.data[0][None, :1])
+        return over_chains(
+            values, self.parameters.cut(position), self.data[0][None, :1]
+        )
 
     def position(self, values: Mapping[str, Tensor]) -> Tensor:
-        """Compute the positions ``(chains, dim)`` of sites by name, each ``(chains, ...)``.
+        """Compute the positions ``(chains, dim)`` of sites by name, each ``(chains,
+        ...)``.
 
         Raises:
-            ValueError: if a site is missing, or has another shape, or lies outside of its support.
+            ValueError: if a site is missing, or has another shape, or lies outside of
+                its support.
         """
         check_values(values, self.shapes)
 
         def free(values: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
             return self._run(examples, values, constrained=True).free
 
-        return check_finite(self.parameters.join(over_chains(free, dict(values), self.data[0][None, :1])), values)
+        return check_finite(
+            self.parameters.join(
+                over_chains(free, dict(values), self.data[0][None, :1])
+            ),
+            values,
+        )
 
-    def initial_position(self, chains: int, generator: Generator, radius: float = 2.0) -> Tensor:
-        """Draw positions with each coordinate from U(−radius, radius), as Stan does with 2: ``(chains, dim)``."""
+    def initial_position(
+        self, chains: int, generator: Generator, radius: float = 2.0
+    ) -> Tensor:
+        """Draw positions with each coordinate from U(−radius, radius), as Stan does
+        with 2: ``(chains, dim)``.
+        """
         return self.parameters.uniform(chains, generator, radius, self._like.dtype)
 
-    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
-        log_prior, log_likelihoods = self._densities(position, *batch)  # of one run, where the base would take two
+    def _energy(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
+        # of one run, where the base would take two
+        log_prior, log_likelihoods = self._densities(position, *batch)
         return -log_prior - scale * log_likelihoods.sum(-1)
 
-    def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
-        return differentiate(lambda position: self._energy(position, batch, scale), position)[1]
+    def _gradient(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
+        return differentiate(
+            lambda position: self._energy(position, batch, scale), position
+        )[1]
 
     def _densities(self, position: Tensor, examples: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the part that counts once, ``(chains,)``, and log p(xᵢ | θ), ``(chains, n)``."""
+        """Compute the part that counts once, ``(chains,)``, and log p(xᵢ | θ),
+        ``(chains, n)``.
+        """
 
-        def densities(free: dict[str, Tensor], examples: Tensor) -> tuple[Tensor, Tensor]:
+        def densities(
+            free: dict[str, Tensor], examples: Tensor
+        ) -> tuple[Tensor, Tensor]:
             run = self._run(examples, free)
             return run.log_prior, run.log_likelihoods
 
         return over_chains(densities, self.parameters.cut(position), examples)
 
-    def _run(self, examples: Tensor, given: dict[str, Tensor], constrained: bool = False) -> "_Run":
+    def _run(
+        self, examples: Tensor, given: dict[str, Tensor], constrained: bool = False
+    ) -> "_Run":
         run = _Run(self.plate, len(examples), given, constrained)
         with _shown(self.plate, examples), pyro.validation_enabled(False), run:
             self.program(*self.arguments)
         if missing := sorted(set(self.shapes) - set(run.free)):
-            raise ValueError(f"program did not come to its sites {missing}: which sites there are must not depend on their values")
+            raise ValueError(
+                f"program did not come to its sites {missing}: which sites there are "
+                "must not depend on their values"
+            )
         return run
 
     def _check_whole(self) -> None:
         if not self._takes_all_the_data:
             raise ValueError(
-                f"the plate {self.plate!r} shows {self.batch_size} of {self.num_examples:,} examples, and HMC and NUTS decide by the "
-                "energy, which another minibatch would change between the two ends of a path: the decision would be about the minibatch "
-                "and not about the position. Give them posterior.full(), which takes all the data, or take SGHMC or SGLD"
+                f"the plate {self.plate!r} shows {self.batch_size} of "
+                f"{self.num_examples:,} examples, and HMC and NUTS decide by the "
+                "energy, which another minibatch would change between the two ends of "
+                "a path: the decision would be about the minibatch "
+                "and not about the position. Give them posterior.full(), which takes "
+                "all the data, or take SGHMC or SGLD"
             )
 
 
 class _Look(Messenger):
-    """A first look at a program: its sites, and what it is that no sampler here can do."""
+    """A first look at a program: its sites, and what it is that no sampler here can
+    do.
+    """
 
     def __init__(self):
         super().__init__()
-        self.sizes: dict[str, tuple[int, int]] = {}  # of the plates that show a part: N and n
+        # of the plates that show a part: N and n
+        self.sizes: dict[str, tuple[int, int]] = {}
         self.shapes, self.free_shapes, self.values = {}, {}, []
         self.observed: set[str] = set()  # plates in which something is
 
     def _pyro_param(self, message) -> None:
         raise ValueError(
-            f"program has a pyro.param, {message['name']!r}, which has no prior and would stay where it is: make it a pyro.sample "
+            f"program has a pyro.param, {message['name']!r}, which has no prior and "
+            "would stay where it is: make it a pyro.sample "
             "(in a PyroModule, a PyroSample)"
         )
 
     def _pyro_sample(self, message) -> None:
         law, given, name = message["fn"], message["value"], message["name"]
         if isinstance(law, _Subsample) and (law.subsample_size or 0) > law.size:
-            raise ValueError(f"the plate {name!r} has {law.size} examples, but its subsample_size is {law.subsample_size}")
+            raise ValueError(
+                f"the plate {name!r} has {law.size} examples, but its subsample_size "
+                f"is {law.subsample_size}"
+            )
         if isinstance(law, _Subsample) and given is not None and len(given) < law.size:
             raise ValueError(
-                f"the plate {name!r} is given its minibatch by subsample=, but which examples a chain sees is chosen by minibatches: "
-                f"write pyro.plate({name!r}, {law.size}, subsample_size={len(given)}) as i, and index the data by i"
+                f"the plate {name!r} is given its minibatch by subsample=, but which "
+                "examples a chain sees is chosen by minibatches: "
+                f"write pyro.plate({name!r}, {law.size}, subsample_size={len(given)}) "
+                "as i, and index the data by i"
             )
 
     def _pyro_post_sample(self, message) -> None:
@@ -203,15 +287,22 @@ class _Look(Messenger):
                 self.sizes[name] = law.size, len(value)
             return
         for frame in message["cond_indep_stack"]:
-            if frame.name not in self.sizes and frame.size < (frame.full_size or frame.size):
+            if frame.name not in self.sizes and frame.size < (
+                frame.full_size or frame.size
+            ):
                 raise ValueError(
-                    f"the plate {frame.name!r} was made outside of the program, or is hidden, and would show the same {frame.size} of "
-                    f"{frame.full_size} examples at every step: write `with pyro.plate(...) as i:` inside of the program"
+                    f"the plate {frame.name!r} was made outside of the program, or is "
+                    f"hidden, and would show the same {frame.size} of "
+                    f"{frame.full_size} examples at every step: write `with "
+                    "pyro.plate(...) as i:` inside of the program"
                 )
-        plates = [frame for frame in message["cond_indep_stack"] if frame.name in self.sizes]
+        plates = [
+            frame for frame in message["cond_indep_stack"] if frame.name in self.sizes
+        ]
         if any(not frame.vectorized for frame in plates):
             raise ValueError(
-                f"the plate {plates[0].name!r} is a loop over its examples: write `with pyro.plate(...) as i:`, and index by i"
+                f"the plate {plates[0].name!r} is a loop over its examples: write "
+                "`with pyro.plate(...) as i:`, and index by i"
             )
         if message["is_observed"]:
             if not message["infer"].get("_deterministic"):
@@ -220,48 +311,78 @@ class _Look(Messenger):
             return
         if plates:
             raise ValueError(
-                f"the site {name!r} lies in the plate {plates[0].name!r}, which shows a part of its examples: each example has a value of "
-                "its own there, and a minibatch has a force on those of its own examples alone. Integrate it out in the likelihood, or "
-                "leave subsample_size away; what all examples share, such as weights, belongs before the plate"
+                f"the site {name!r} lies in the plate {plates[0].name!r}, which shows "
+                "a part of its examples: each example has a value of "
+                "its own there, and a minibatch has a force on those of its own "
+                "examples alone. Integrate it out in the likelihood, or "
+                "leave subsample_size away; what all examples share, such as weights, "
+                "belongs before the plate"
             )
         free = map_onto(_support(name, law), f"the site {name!r}").inv(value)
         self.shapes[name], self.free_shapes[name] = value.shape, free.shape
         self.values.append(free)
 
     def plate(self) -> tuple[str | None, int, int | None]:
-        """Give the plate where the data are, N and n, or one example if there is none."""
+        """Give the plate where the data are, N and n, or one example if there is
+        none.
+        """
         if not self.shapes:
-            raise ValueError("program has no sites to sample: all are observed, or there is no pyro.sample")
+            raise ValueError(
+                "program has no sites to sample: all are observed, or there is no "
+                "pyro.sample"
+            )
         if len(self.sizes) > 1:
-            raise ValueError(f"program has several plates that show a part of their examples, {sorted(self.sizes)}: leave one of them so")
+            raise ValueError(
+                "program has several plates that show a part of their examples, "
+                f"{sorted(self.sizes)}: leave one of them so"
+            )
         for name, (size, shown) in self.sizes.items():
             if name not in self.observed:
                 raise ValueError(
-                    f"nothing is observed in the plate {name!r}, which shows {shown} of {size} examples: leave subsample_size away"
+                    f"nothing is observed in the plate {name!r}, which shows {shown} "
+                    f"of {size} examples: leave subsample_size away"
                 )
             return name, size, shown
         return None, 1, None
 
     def like(self) -> Tensor:
         """Give a tensor of the sites' type, on their device."""
-        return torch.zeros((), dtype=reduce(torch.promote_types, (v.dtype for v in self.values)), device=self.values[0].device)
+        return torch.zeros(
+            (),
+            dtype=reduce(torch.promote_types, (v.dtype for v in self.values)),
+            device=self.values[0].device,
+        )
 
 
 class _Run(Messenger):
-    """A run of a program with given values of its sites, as numbers without borders or as they are.
+    """A run of a program with given values of its sites, as numbers without borders or
+    as they are.
 
     Attributes:
         log_prior: what counts once, the Jacobian included.
         log_likelihoods: of each of the plate's examples, ``(n,)``.
-        values: of the sites, and of what is deterministic outside of the plate, by name.
+        values: of the sites, and of what is deterministic outside of the plate, by
+            name.
         free: the sites' numbers without borders, by name.
     """
 
-    def __init__(self, plate: str | None, size: int, given: dict[str, Tensor], constrained: bool):
+    def __init__(
+        self, plate: str | None, size: int, given: dict[str, Tensor], constrained: bool
+    ):
         super().__init__()
-        self.plate, self.size, self.given, self.constrained = plate, size, given, constrained
+        self.plate, self.size, self.given, self.constrained = (
+            plate,
+            size,
+            given,
+            constrained,
+        )
         zero = next(iter(given.values())).new_zeros(size)
-        self.log_prior, self.log_likelihoods, self.values, self.free = zero[0], zero, {}, {}
+        self.log_prior, self.log_likelihoods, self.values, self.free = (
+            zero[0],
+            zero,
+            {},
+            {},
+        )
 
     def _pyro_sample(self, message) -> None:
         name, law = message["name"], message["fn"]
@@ -302,39 +423,54 @@ class _Run(Messenger):
 
     def _check_known(self, name: str) -> None:
         if name not in self.given:
-            raise ValueError(f"program came to a site {name!r} that it did not have at first: the sites must not depend on their values")
+            raise ValueError(
+                f"program came to a site {name!r} that it did not have at first: the "
+                "sites must not depend on their values"
+            )
 
 
 def _check_observed(name: str, law, value: Tensor) -> None:
-    """Raise a ValueError if what was observed broadcasts against its law, or is not in its support."""
+    """Raise a ValueError if what was observed broadcasts against its law, or is not in
+    its support.
+    """
     if isinstance(getattr(law, "base_dist", law), pyro.distributions.Unit):  # a factor
         return
     if value.shape != law.shape():
         raise ValueError(
-            f"the site {name!r} has observations of shape {tuple(value.shape)}, but its law draws {tuple(law.shape())}, and broadcasting "
-            "would count them several times: give both one shape, such as y[:, 0] for y of (n, 1), and no .to_event for a plate's axis"
+            f"the site {name!r} has observations of shape {tuple(value.shape)}, but "
+            f"its law draws {tuple(law.shape())}, and broadcasting "
+            "would count them several times: give both one shape, such as y[:, 0] for "
+            "y of (n, 1), and no .to_event for a plate's axis"
         )
     try:
-        inside = law.support.check(value) | value.isnan()  # a NaN may stand below a mask
+        # a NaN may stand below a mask
+        inside = law.support.check(value) | value.isnan()
     except NotImplementedError:
         return
     if not inside.all():
-        raise ValueError(f"the site {name!r} has observations that are not in the support of its law, {law.support}")
+        raise ValueError(
+            f"the site {name!r} has observations that are not in the support of its "
+            f"law, {law.support}"
+        )
 
 
 def _support(name: str, law):
     try:
         return law.support
     except NotImplementedError as error:
-        raise ValueError(f"the law of the site {name!r}, {type(law).__name__}, does not say its support: take one that does") from error
+        raise ValueError(
+            f"the law of the site {name!r}, {type(law).__name__}, does not say its "
+            "support: take one that does"
+        ) from error
 
 
 @contextmanager
 def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
-    """Let a plate show the given examples ``(n,)``, whatever its subsample_size: Pyro itself lets nobody but the program say how many.
+    """Let a plate show the given examples ``(n,)``, whatever its subsample_size: Pyro
+    itself lets nobody but the program say how many.
 
-    What is replaced belongs to all threads, as Pyro's stack of handlers does, so that programs run one after another.
-    """
+    What is replaced belongs to all threads, as Pyro's stack of handlers does, so that
+    programs run one after another."""
     with _ALONE:
         ask = SubsampleMessenger._subsample
 
@@ -342,14 +478,19 @@ def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
 
         def answer(name, size=None, subsample_size=None, subsample=None, *more):
             asked.append(name)
-            return (size, len(examples), examples) if name == plate else ask(name, size, subsample_size, subsample, *more)
+            return (
+                (size, len(examples), examples)
+                if name == plate
+                else ask(name, size, subsample_size, subsample, *more)
+            )
 
         SubsampleMessenger._subsample = staticmethod(answer)
         try:
             yield
             if plate is not None and plate not in asked:
                 raise ValueError(
-                    f"program did not come to its plate {plate!r}, or this version of Pyro, {pyro.__version__}, does not ask what it shows"
+                    f"program did not come to its plate {plate!r}, or this version of "
+                    f"Pyro, {pyro.__version__}, does not ask what it shows"
                 )
         finally:
             SubsampleMessenger._subsample = staticmethod(ask)

@@ -35,35 +35,45 @@ class CyclicalInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Cyclical(Kernel):
-    """Another kernel with a step size that falls from η₀ to almost nothing, again and again (Zhang et al., 2020, Algorithm 1).
+    """Another kernel with a step size that falls from η₀ to almost nothing, again and
+    again (Zhang et al., 2020, Algorithm 1).
 
-    In a cycle of ℓ steps the one after j others has the step size η = ½η₀(cos(πj/ℓ) + 1). The first βℓ steps of a cycle explore: nothing
-    of them is kept. The others sample: draws are taken at equal distances among them, the last one at the end of the cycle. One call of
-    ``step`` goes from one draw to the next.
+    In a cycle of ℓ steps the one after j others has the step size η = ½η₀(cos(πj/ℓ) +
+    1). The first βℓ steps of a cycle explore: nothing of them is kept. The others
+    sample: draws are taken at equal distances among them, the last one at the end of
+    the cycle. One call of ``step`` goes from one draw to the next.
 
-    A state is handed on as it is. With :meth:`sgmc.kernels.SGHMC.from_learning_rate` that is θ and r, whose law exp(−U(θ) − ½r²) no step
-    size enters; the velocity v = εr of the learning rate's form, kept while ε falls, would be too large for the next one.
+    A state is handed on as it is. With :meth:`sgmc.kernels.SGHMC.from_learning_rate`
+    that is θ and r, whose law exp(−U(θ) − ½r²) no step size enters; the velocity v = εr
+    of the learning rate's form, kept while ε falls, would be too large for the next
+    one.
 
     Args:
-        kernel: from a step size to the kernel that samples, such as ``SGLD`` or ``lambda rate: SGHMC.from_learning_rate(rate, 0.1)``. Each
-            step size of a cycle has its kernel, which is made once.
+        kernel: from a step size to the kernel that samples, such as ``SGLD`` or
+            ``lambda rate: SGHMC.from_learning_rate(rate, 0.1)``. Each step size of a
+            cycle has its kernel, which is made once.
         step_size: η₀, the largest step size.
         cycle_length: ℓ, number of steps of a cycle; with M cycles in K steps, ⌈K/M⌉.
         num_draws: number of draws of each cycle.
         exploration: β, the share of a cycle that explores.
-        explorer: likewise, the kernel that explores, such as ``lambda rate: SGLD(rate, temperature=0.0)``, which is stochastic gradient
-            descent; the kernel that samples by default. Both need states of one kind.
+        explorer: likewise, the kernel that explores, such as ``lambda rate: SGLD(rate,
+            temperature=0.0)``, which is stochastic gradient descent; the kernel that
+            samples by default. Both need states of one kind.
 
     Raises:
-        ValueError: if a parameter is out of its range, no steps are left to sample, or they are fewer than the draws; if what should make
-            a kernel does not, or makes one that refuses the step size; and in a run, if the two kernels have states of different kinds.
+        ValueError: if a parameter is out of its range, no steps are left to sample, or
+            they are fewer than the draws; if what should make a kernel does not, or
+            makes one that refuses the step size; and in a run, if the two kernels have
+            states of different kinds.
 
     Example:
         >>> import torch
         >>> from sgmc import sample
         >>> from sgmc.kernels import SGLD
         >>> from sgmc.targets import GaussianMixture
-        >>> kernel = Cyclical(SGLD, 0.07, cycle_length=100, num_draws=5, exploration=0.25)
+        >>> kernel = Cyclical(
+        ...     SGLD, 0.07, cycle_length=100, num_draws=5, exploration=0.25
+        ... )
         >>> draws = sample(kernel, GaussianMixture(), torch.zeros(1, 2), num_samples=20)
         >>> draws.samples.shape, draws.statistics["cycle"][:, 0].unique()
         (torch.Size([20, 1, 2]), tensor([0, 1, 2, 3]))
@@ -84,76 +94,118 @@ class Cyclical(Kernel):
         sampling = self.cycle_length - self._num_exploring
         if sampling < 1:
             raise ValueError(
-                f"exploration is {self.exploration}, which leaves none of the {self.cycle_length} steps of a cycle to sample: "
+                f"exploration is {self.exploration}, which leaves none of the "
+                f"{self.cycle_length} steps of a cycle to sample: "
                 "take a smaller share, or a longer cycle"
             )
         if self.num_draws > sampling:
             raise ValueError(
-                f"num_draws is {self.num_draws}, but only {sampling} of the {self.cycle_length} steps of a cycle sample: "
+                f"num_draws is {self.num_draws}, but only {sampling} of the "
+                f"{self.cycle_length} steps of a cycle sample: "
                 "ask for fewer draws, or take a longer cycle"
             )
         if self.explorer is not None and self._num_exploring == 0:
-            raise ValueError("explorer is given, but exploration is 0, so that it has no steps: say which share of a cycle explores")
-        for phase in {0, self._num_exploring, self.cycle_length - 1}:  # the largest step sizes of both stages, and the smallest
+            raise ValueError(
+                "explorer is given, but exploration is 0, so that it has no steps: "
+                "say which share of a cycle explores"
+            )
+        # the largest step sizes of both stages, and the smallest
+        for phase in {0, self._num_exploring, self.cycle_length - 1}:
             self._kernel_of(phase)
 
     @property
     def _num_exploring(self) -> int:
-        return math.ceil(round(self.exploration * self.cycle_length, 9))  # rounded, or 0.28 of 25 steps would be eight
+        # rounded, or 0.28 of 25 steps would be eight
+        return math.ceil(round(self.exploration * self.cycle_length, 9))
 
     @cached_property
-    def _kernels(self) -> dict[int, Kernel]:  # those made so far, by their place in the cycle
+    # those made so far, by their place in the cycle
+    def _kernels(self) -> dict[int, Kernel]:
         return {}
 
     def _kernel_of(self, phase: int) -> Kernel:
         """Make the kernel of the step after so many others of a cycle."""
         if phase not in self._kernels:
             explores = self.explorer is not None and phase < self._num_exploring
-            name, make = ("explorer", self.explorer) if explores else ("kernel", self.kernel)
+            name, make = (
+                ("explorer", self.explorer) if explores else ("kernel", self.kernel)
+            )
             if not callable(make):
-                raise ValueError(f"{name} must be a function from a step size to a kernel, such as SGLD, but it is {make!r}")
+                raise ValueError(
+                    f"{name} must be a function from a step size to a kernel, such as "
+                    f"SGLD, but it is {make!r}"
+                )
             try:
-                made = make(0.5 * self.step_size * (1 + math.cos(math.pi * phase / self.cycle_length)))
+                made = make(
+                    0.5
+                    * self.step_size
+                    * (1 + math.cos(math.pi * phase / self.cycle_length))
+                )
             except TypeError as error:
-                raise ValueError(f"{name} must be a function from a step size to a kernel, such as SGLD: {error}") from error
+                raise ValueError(
+                    f"{name} must be a function from a step size to a kernel, such as "
+                    f"SGLD: {error}"
+                ) from error
             check_instance(f"what {name} makes", made, Kernel, "SGLD(0.1)")
             self._kernels[phase] = made
         return self._kernels[phase]
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> CyclicalState:
-        """Start at the given position ``(chains, dim)``, at the beginning of a cycle."""
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> CyclicalState:
+        """Start at the given position ``(chains, dim)``, at the beginning of a
+        cycle.
+        """
         inner = self._kernel_of(0).init(potential, position, generator)
         if self.explorer is not None:
-            apart = Generator(position.device).manual_seed(generator.initial_seed())  # the chain does not see what is only looked at
-            sampling = self._kernel_of(self.cycle_length - 1).init(potential, position, apart)
-            if [type(inner), *map(type, inner)] != [type(sampling), *map(type, sampling)]:
+            # the chain does not see what is only looked at
+            apart = Generator(position.device).manual_seed(generator.initial_seed())
+            sampling = self._kernel_of(self.cycle_length - 1).init(
+                potential, position, apart
+            )
+            if [type(inner), *map(type, inner)] != [
+                type(sampling),
+                *map(type, sampling),
+            ]:
                 raise ValueError(
-                    f"explorer and kernel need states of one kind, but {self._kernel_of(0)} and {self._kernel_of(self.cycle_length - 1)} "
-                    "have others: take the same kernel with temperature 0 as the explorer"
+                    "explorer and kernel need states of one kind, but "
+                    f"{self._kernel_of(0)} and "
+                    f"{self._kernel_of(self.cycle_length - 1)} "
+                    "have others: take the same kernel with temperature 0 as the "
+                    "explorer"
                 )
         return CyclicalState(inner, 0)
 
-    def step(self, potential: Potential, state: CyclicalState, generator: Generator) -> tuple[CyclicalState, CyclicalInfo]:
+    def step(
+        self, potential: Potential, state: CyclicalState, generator: Generator
+    ) -> tuple[CyclicalState, CyclicalInfo]:
         """Take all steps up to the next draw, in every chain."""
         cycle, number = divmod(state.num_draws, self.num_draws)
         exploring, inner = self._num_exploring, state.inner
         sampling = self.cycle_length - exploring
         first = 0 if number == 0 else exploring + sampling * number // self.num_draws
-        for phase in range(first, exploring + sampling * (number + 1) // self.num_draws):
+        for phase in range(
+            first, exploring + sampling * (number + 1) // self.num_draws
+        ):
             inner, info = self._kernel_of(phase).step(potential, inner, generator)
-        return CyclicalState(inner, state.num_draws + 1), CyclicalInfo(cycle, number, info)
+        return CyclicalState(inner, state.num_draws + 1), CyclicalInfo(
+            cycle, number, info
+        )
 
     def retarget(self, potential: Potential, state: CyclicalState) -> CyclicalState:
         """Bring the inner state up to date."""
         return state._replace(inner=self._kernel_of(0).retarget(potential, state.inner))
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say that the run ended within its first cycle, if it did, and what the kernel knows."""
+        """Say that the run ended within its first cycle, if it did, and what the kernel
+        knows.
+        """
         found = self._kernel_of(self.cycle_length - 1).diagnose(statistics)
         cycle, draw = (int(statistics[name][-1, 0]) for name in ("cycle", "draw"))
         if cycle == 0 and draw < self.num_draws - 1:
             found.append(
-                f"the run ended after {draw + 1} of the {self.num_draws} draws of its first cycle, before the step size was small: "
+                f"the run ended after {draw + 1} of the {self.num_draws} draws of its "
+                "first cycle, before the step size was small: "
                 "take a shorter cycle, or a longer run"
             )
         return found

@@ -14,15 +14,21 @@ from sgmc.potentials import Potential
 
 @runtime_checkable
 class Hierarchical(Protocol):
-    """A potential that depends on hyperparameters, numbers or ``(chains,)`` by their names, such as a network's prior precisions."""
+    """A potential that depends on hyperparameters, numbers or ``(chains,)`` by their
+    names, such as a network's prior precisions.
+    """
 
     hyperparameters: Mapping[str, float | Tensor]  #: those that it has now
 
     def given(self, hyperparameters: Mapping[str, float | Tensor]) -> Potential:
         """Make the potential with other hyperparameters."""
 
-    def draw_hyperparameters(self, position: Tensor, generator: Generator) -> dict[str, Tensor]:
-        """Draw the hyperparameters of every chain given its position ``(chains, dim)``: each ``(chains,)``."""
+    def draw_hyperparameters(
+        self, position: Tensor, generator: Generator
+    ) -> dict[str, Tensor]:
+        """Draw the hyperparameters of every chain given its position ``(chains, dim)``:
+        each ``(chains,)``.
+        """
 
 
 class GibbsState(NamedTuple):
@@ -38,7 +44,9 @@ class GibbsState(NamedTuple):
 
 
 class GibbsInfo(NamedTuple):
-    """What a step learned: the hyperparameters, and what the last step of the inner kernel learned."""
+    """What a step learned: the hyperparameters, and what the last step of the inner
+    kernel learned.
+    """
 
     hyperparameters: Tensor  #: in their order, (chains, number) float64
     inner: NamedTuple  #: the info of the kernel that moves the parameters
@@ -46,23 +54,36 @@ class GibbsInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Gibbs(Kernel):
-    """Draw parameters and hyperparameters in turn (Geman and Geman, 1984; Chen et al., 2014, Section 4.2).
+    """Draw parameters and hyperparameters in turn (Geman and Geman, 1984; Chen et al.,
+    2014, Section 4.2).
 
-    Each step takes so many steps of another kernel given the hyperparameters, and then draws these given the parameters.
+    Each step takes so many steps of another kernel given the hyperparameters, and then
+    draws these given the parameters.
 
     Args:
         kernel: the kernel that moves the parameters.
         num_steps: number of its steps from one draw of the hyperparameters to the next.
 
     Raises:
-        ValueError: if the number of steps is less than one, or the potential has no hyperparameters.
+        ValueError: if the number of steps is less than one, or the potential has no
+            hyperparameters.
 
     Example:
         >>> from sgmc import sample
         >>> from sgmc.kernels import SGHMC
         >>> from sgmc.posteriors import NetworkPosterior
-        >>> posterior = NetworkPosterior(torch.nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3, batch_size=5)
-        >>> draws = sample(Gibbs(SGHMC(0.01, 1.0), num_steps=4), posterior, torch.zeros(2, 15), num_samples=10)
+        >>> posterior = NetworkPosterior(
+        ...     torch.nn.Linear(4, 3),
+        ...     torch.randn(20, 4),
+        ...     torch.arange(20) % 3,
+        ...     batch_size=5,
+        ... )
+        >>> draws = sample(
+        ...     Gibbs(SGHMC(0.01, 1.0), num_steps=4),
+        ...     posterior,
+        ...     torch.zeros(2, 15),
+        ...     num_samples=10,
+        ... )
         >>> draws.statistics["hyperparameters"].shape
         torch.Size([10, 2, 2])
     """
@@ -74,23 +95,40 @@ class Gibbs(Kernel):
         check_instance("kernel", self.kernel, Kernel, "SGHMC(...)")
         check_count("num_steps", self.num_steps)
 
-    def init(self, potential: Hierarchical, position: Tensor, generator: Generator) -> GibbsState:
-        """Start at the given position ``(chains, dim)`` with the hyperparameters of the potential."""
+    def init(
+        self, potential: Hierarchical, position: Tensor, generator: Generator
+    ) -> GibbsState:
+        """Start at the given position ``(chains, dim)`` with the hyperparameters of the
+        potential.
+        """
         check_instance("potential", potential, Hierarchical, "NetworkPosterior(...)")
         ones = torch.ones(len(position), dtype=torch.float64, device=position.device)
-        hyperparameters = {name: ones * value for name, value in potential.hyperparameters.items()}
-        return GibbsState(self.kernel.init(potential, position, generator), hyperparameters)
+        hyperparameters = {
+            name: ones * value for name, value in potential.hyperparameters.items()
+        }
+        return GibbsState(
+            self.kernel.init(potential, position, generator), hyperparameters
+        )
 
-    def step(self, potential: Hierarchical, state: GibbsState, generator: Generator) -> tuple[GibbsState, GibbsInfo]:
-        """Move the parameters given the hyperparameters, then draw the hyperparameters given the parameters."""
+    def step(
+        self, potential: Hierarchical, state: GibbsState, generator: Generator
+    ) -> tuple[GibbsState, GibbsInfo]:
+        """Move the parameters given the hyperparameters, then draw the hyperparameters
+        given the parameters.
+        """
         given = potential.given(state.hyperparameters)
         inner = self.kernel.retarget(given, state.inner)
         for _ in range(self.num_steps):
             inner, info = self.kernel.step(given, inner, generator)
         drawn = potential.draw_hyperparameters(inner.position, generator)
-        hyperparameters = {name: drawn[name] for name in state.hyperparameters}  # in the order of the state, whatever theirs
-        return GibbsState(inner, hyperparameters), GibbsInfo(torch.stack(list(hyperparameters.values()), -1), info)
+        # in the order of the state, whatever theirs
+        hyperparameters = {name: drawn[name] for name in state.hyperparameters}
+        return GibbsState(inner, hyperparameters), GibbsInfo(
+            torch.stack(list(hyperparameters.values()), -1), info
+        )
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say what is wrong with the kernel that moves the parameters, if anything is."""
+        """Say what is wrong with the kernel that moves the parameters, if anything
+        is.
+        """
         return self.kernel.diagnose(statistics)

@@ -29,7 +29,8 @@ class MetropolisInfo(NamedTuple):
 
 @dataclass(frozen=True)
 class RandomWalkMetropolis(Kernel):
-    """Random-walk Metropolis: propose θ' ~ N(θ, ε²I), accept with probability min(1, π(θ')/π(θ)) (Metropolis et al., 1953).
+    """Random-walk Metropolis: propose θ' ~ N(θ, ε²I), accept with probability min(1,
+    π(θ')/π(θ)) (Metropolis et al., 1953).
 
     Args:
         step_size: ε, the **standard deviation** of a proposal in each coordinate.
@@ -40,7 +41,12 @@ class RandomWalkMetropolis(Kernel):
     Example:
         >>> from sgmc import sample
         >>> from sgmc.targets import DoubleWell
-        >>> sample(RandomWalkMetropolis(step_size=1.0), DoubleWell(), torch.zeros(4, 1), num_samples=10).samples.shape
+        >>> sample(
+        ...     RandomWalkMetropolis(step_size=1.0),
+        ...     DoubleWell(),
+        ...     torch.zeros(4, 1),
+        ...     num_samples=10,
+        ... ).samples.shape
         torch.Size([10, 4, 1])
     """
 
@@ -49,7 +55,9 @@ class RandomWalkMetropolis(Kernel):
     def __post_init__(self):
         check_positive("step_size", self.step_size)
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> RandomWalkState:
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> RandomWalkState:
         """Start at the given position ``(chains, dim)``."""
         return RandomWalkState(position.clone(), potential.energy(position))
 
@@ -60,7 +68,9 @@ class RandomWalkMetropolis(Kernel):
         generator: Generator,
     ) -> tuple[RandomWalkState, MetropolisInfo]:
         """Propose a move for every chain, and accept or reject it."""
-        proposal = state.position + self.step_size * normal_like(state.position, generator)
+        proposal = state.position + self.step_size * normal_like(
+            state.position, generator
+        )
         proposed_energy = Guarded(potential, state.position).energy(proposal)
         accepted, acceptance = accept(state.energy, proposed_energy, generator)
         position = torch.where(accepted[:, None], proposal, state.position)

@@ -1,7 +1,13 @@
 """From data and a model to a potential with minibatch gradients."""
 
 from sgmc.posteriors.base import DataPotential, HeldMinibatch, Posterior
-from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax, SoftTargets
+from sgmc.posteriors.likelihoods import (
+    Bernoulli,
+    Gaussian,
+    Likelihood,
+    Softmax,
+    SoftTargets,
+)
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
 from sgmc.posteriors.network import NetworkPosterior
 

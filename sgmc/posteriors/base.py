@@ -7,12 +7,23 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_instance, check_tensor
 from sgmc.minibatches import Fresh, MinibatchRule
-from sgmc.potentials import Kind, Potential, agree, check_fits, differentiate, evaluate, no_noise
+from sgmc.potentials import (
+    Kind,
+    Potential,
+    agree,
+    check_fits,
+    differentiate,
+    evaluate,
+    no_noise,
+)
 from sgmc.randomness import normal_like
 
 
-def draw_precision(weights: Tensor, hyperprior: tuple[float, float], generator: Generator) -> Tensor:
-    """Draw the precision of normal numbers given them: with w ~ N(0, λ⁻¹I) of n entries and λ ~ Gamma(a, b), Gamma(a + ½n, b + ½Σw²).
+def draw_precision(
+    weights: Tensor, hyperprior: tuple[float, float], generator: Generator
+) -> Tensor:
+    """Draw the precision of normal numbers given them: with w ~ N(0, λ⁻¹I) of n entries
+    and λ ~ Gamma(a, b), Gamma(a + ½n, b + ½Σw²).
 
     Args:
         weights: w, ``(chains, n)``.
@@ -23,22 +34,29 @@ def draw_precision(weights: Tensor, hyperprior: tuple[float, float], generator: 
         λ, ``(chains,)`` float64.
 
     Example:
-        >>> drawn = draw_precision(torch.full((3, 10_000), 0.1), (1.0, 1.0), Generator().manual_seed(0))
+        >>> drawn = draw_precision(
+        ...     torch.full((3, 10_000), 0.1), (1.0, 1.0), Generator().manual_seed(0)
+        ... )
         >>> bool(((drawn > 90) & (drawn < 110)).all())
         True
     """
     shape, rate = hyperprior
     squares = weights.double().square().sum(-1)
-    standard = torch._standard_gamma(torch.full_like(squares, shape + 0.5 * weights.shape[1]), generator)
+    standard = torch._standard_gamma(
+        torch.full_like(squares, shape + 0.5 * weights.shape[1]), generator
+    )
     return standard / (rate + 0.5 * squares)
 
 
 class DataPotential(Potential):
-    """A sum over data, U(θ) = −log p(θ) − Σᵢ log p(xᵢ | θ), with minibatch gradients (Chen et al., 2014, eq. 5).
+    """A sum over data, U(θ) = −log p(θ) − Σᵢ log p(xᵢ | θ), with minibatch gradients
+    (Chen et al., 2014, eq. 5).
 
-    The stochastic gradient is ∇Ũ(θ; S) = −∇log p(θ) − (N/n) Σ ∇log p(xᵢ | θ), the sum running over a minibatch S of n examples, for every
-    chain its own. With all the data (n = N, without replacement) it is the gradient itself. A subclass writes ``log_prior`` and
-    ``log_likelihood``, and formulas for their gradients where it has them.
+    The stochastic gradient is ∇Ũ(θ; S) = −∇log p(θ) − (N/n) Σ ∇log p(xᵢ | θ), the sum
+    running over a minibatch S of n examples, for every chain its own. With all the data
+    (n = N, without replacement) it is the gradient itself. A subclass writes
+    ``log_prior`` and ``log_likelihood``, and formulas for their gradients where it has
+    them.
 
     Args:
         data: tensors whose first axis runs over the N examples.
@@ -47,30 +65,53 @@ class DataPotential(Potential):
         dim: number of coordinates of θ, where it is known.
 
     Raises:
-        ValueError: if the data are no tensors or differ in length, or the batch does not fit them.
+        ValueError: if the data are no tensors or differ in length, or the batch does
+            not fit them.
     """
 
     grad_log_prior: Callable[[Tensor], Tensor] | None = None  # a formula for ∇log p(θ)
-    grad_log_likelihood: Callable[..., Tensor] | None = None  # a formula for Σ∇log p(xᵢ | θ) over a batch
+    # a formula for Σ∇log p(xᵢ | θ) over a batch
+    grad_log_likelihood: Callable[..., Tensor] | None = None
 
     def __init__(
-        self, data: Sequence[Tensor], batch_size: int | None = None, minibatches: MinibatchRule | None = None, dim: int | None = None
+        self,
+        data: Sequence[Tensor],
+        batch_size: int | None = None,
+        minibatches: MinibatchRule | None = None,
+        dim: int | None = None,
     ):
         minibatches = Fresh() if minibatches is None else minibatches
         check_instance("minibatches", minibatches, MinibatchRule, "Passes()")
-        if isinstance(data, Tensor) or not all(isinstance(tensor, Tensor) and tensor.ndim > 0 for tensor in data):
-            given = type(data).__name__ if isinstance(data, Tensor) else [type(tensor).__name__ for tensor in data]
-            raise ValueError(f"data must be a sequence of tensors with the examples on their first axis, such as (x, y), not {given}")
+        if isinstance(data, Tensor) or not all(
+            isinstance(tensor, Tensor) and tensor.ndim > 0 for tensor in data
+        ):
+            given = (
+                type(data).__name__
+                if isinstance(data, Tensor)
+                else [type(tensor).__name__ for tensor in data]
+            )
+            raise ValueError(
+                "data must be a sequence of tensors with the examples on their first "
+                f"axis, such as (x, y), not {given}"
+            )
         lengths = [len(tensor) for tensor in data]
         if not lengths or len(set(lengths)) > 1 or lengths[0] == 0:
-            raise ValueError(f"data must be tensors with the same number of examples on their first axis, not {lengths}")
+            raise ValueError(
+                "data must be tensors with the same number of examples on their "
+                f"first axis, not {lengths}"
+            )
         if batch_size is not None:
             check_count("batch_size", batch_size)
         if dim is not None:
             check_count("dim", dim)
-        if batch_size is not None and batch_size > lengths[0] and not minibatches.replacement:
+        if (
+            batch_size is not None
+            and batch_size > lengths[0]
+            and not minibatches.replacement
+        ):
             raise ValueError(
-                f"batch_size is {batch_size}, but there are only {lengths[0]} examples: take a smaller batch, or None for all the data"
+                f"batch_size is {batch_size}, but there are only {lengths[0]} "
+                "examples: take a smaller batch, or None for all the data"
             )
         self.data, self.num_examples, self.dim = tuple(data), lengths[0], dim
         self.batch_size, self.minibatches = batch_size, minibatches
@@ -80,7 +121,9 @@ class DataPotential(Potential):
         raise NotImplementedError
 
     def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
-        """Compute log p(xᵢ | θ): ``(chains, dim)`` and tensors ``(chains, n, ...)`` or ``(1, N, ...)`` → ``(chains, n)``."""
+        """Compute log p(xᵢ | θ): ``(chains, dim)`` and tensors ``(chains, n, ...)`` or
+        ``(1, N, ...)`` → ``(chains, n)``.
+        """
         raise NotImplementedError
 
     def energy(self, position: Tensor) -> Tensor:
@@ -92,119 +135,188 @@ class DataPotential(Potential):
         return self._gradient(position, self.minibatch(None), 1.0)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains, dim)``."""
+        """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains,
+        dim)``.
+        """
         if self.grad_log_likelihood is None:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
 
-    def draw_noise(self, position: Tensor, generator: Generator, step: int, num_steps: int = 1) -> Sequence[Tensor | None]:
-        """Choose the minibatches of some steps by the rule: the examples' indices ``(chains, n)`` for each, or None for all the data."""
+    def draw_noise(
+        self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
+    ) -> Sequence[Tensor | None]:
+        """Choose the minibatches of some steps by the rule: the examples' indices
+        ``(chains, n)`` for each, or None for all the data.
+        """
         if self._takes_all_the_data:
             return (None,) * num_steps
-        indices, seed, chains = self.minibatches.indices, generator.initial_seed(), len(position)
+        indices, seed, chains = (
+            self.minibatches.indices,
+            generator.initial_seed(),
+            len(position),
+        )
         steps = range(step, step + num_steps)
-        return [indices(self.num_examples, self.batch_size, chains, seed, each).to(position.device) for each in steps]
+        return [
+            indices(self.num_examples, self.batch_size, chains, seed, each).to(
+                position.device
+            )
+            for each in steps
+        ]
 
     def minibatch(self, indices: Tensor | None) -> tuple[Tensor, ...]:
-        """Gather the examples with the given indices ``(chains, n)``, tensors ``(chains, n, ...)``; or all of them, ``(1, N, ...)``."""
+        """Gather the examples with the given indices ``(chains, n)``, tensors
+        ``(chains, n, ...)``; or all of them, ``(1, N, ...)``.
+        """
         if indices is None:
             return tuple(x[None] for x in self.data)
-        return tuple(x.index_select(0, indices.flatten()).unflatten(0, indices.shape) for x in self.data)
+        return tuple(
+            x.index_select(0, indices.flatten()).unflatten(0, indices.shape)
+            for x in self.data
+        )
 
     def energy_given(self, position: Tensor, noise: Tensor | None) -> Tensor:
-        """Compute Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or of all the data: → ``(chains,)``."""
+        """Compute Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
+        of all the data: → ``(chains,)``.
+        """
         if noise is None:
             return self.energy(position)
-        return self._energy(position, self.minibatch(noise), self.num_examples / noise.shape[1])
+        return self._energy(
+            position, self.minibatch(noise), self.num_examples / noise.shape[1]
+        )
 
     def gradient_given(self, position: Tensor, noise: Tensor | None) -> Tensor:
-        """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or of all the data: → ``(chains, dim)``."""
+        """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
+        of all the data: → ``(chains, dim)``.
+        """
         if noise is None:
             return self.gradient(position)
-        return self._gradient(position, self.minibatch(noise), self.num_examples / noise.shape[1])
+        return self._gradient(
+            position, self.minibatch(noise), self.num_examples / noise.shape[1]
+        )
 
-    def gradient_and_variance_given(self, position: Tensor, noise: Tensor | None, kind: Kind) -> tuple[Tensor, Tensor]:
-        """Compute ∇Ũ(θ; S) and estimate its variance V(θ) from the very minibatch, without bias.
+    def gradient_and_variance_given(
+        self, position: Tensor, noise: Tensor | None, kind: Kind
+    ) -> tuple[Tensor, Tensor]:
+        """Compute ∇Ũ(θ; S) and estimate its variance V(θ) from the very minibatch,
+        without bias.
 
-        With gᵢ = ∇log p(xᵢ | θ), V̂ = (N²/n)·Σ(gᵢ − ḡ)(gᵢ − ḡ)ᵀ/(n − 1) over the minibatch, times 1 − n/N when it is drawn without
-        replacement (Cochran, 1977, eq. 2.20). The prior has no part in it. Arguments and results are those of
+        With gᵢ = ∇log p(xᵢ | θ), V̂ = (N²/n)·Σ(gᵢ − ḡ)(gᵢ − ḡ)ᵀ/(n − 1) over the
+        minibatch, times 1 − n/N when it is drawn without replacement (Cochran, 1977,
+        eq. 2.20). The prior has no part in it. Arguments and results are those of
         :meth:`sgmc.potentials.Potential.gradient_and_variance_given`.
 
         Raises:
-            ValueError: if the batch has one example, which has no covariance, or a full matrix would not fit into memory.
+            ValueError: if the batch has one example, which has no covariance, or a full
+                matrix would not fit into memory.
         """
         if noise is None:
             return self.gradient(position), no_noise(position, kind)
         size, total = noise.shape[1], self.num_examples
         if size < 2:
             raise ValueError(
-                "batch_size is 1, and one example has no covariance: take a batch of at least 2 to estimate the gradient noise"
+                "batch_size is 1, and one example has no covariance: take a batch of "
+                "at least 2 to estimate the gradient noise"
             )
         if kind == "full":
             check_fits(len(position), position.shape[1], position.element_size())
         gradient, moment = self._moments(position, self.minibatch(noise), kind)
-        scale = total**2 / (size * (size - 1)) * (1.0 if self.minibatches.replacement else 1 - size / total)
+        scale = (
+            total**2
+            / (size * (size - 1))
+            * (1.0 if self.minibatches.replacement else 1 - size / total)
+        )
         if kind == "full":
             moment.baddbmm_(gradient[:, :, None], gradient[:, None, :], alpha=-1 / size)
         elif kind == "diagonal":  # what rounding leaves below zero is zero
             moment.addcmul_(gradient, gradient, value=-1 / size).clamp_(min=0)
         else:
-            moment = moment.sum(-1, keepdim=True).sub_(gradient.square().sum(-1, keepdim=True), alpha=1 / size).clamp_(min=0)
+            moment = (
+                moment.sum(-1, keepdim=True)
+                .sub_(gradient.square().sum(-1, keepdim=True), alpha=1 / size)
+                .clamp_(min=0)
+            )
             scale /= position.shape[1]
         return self._with_prior(position, gradient, total / size), moment.mul_(scale)
 
-    def per_example_gradients(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
-        """Compute ∇log p(xᵢ | θ) of every example of a batch, by automatic differentiation.
+    def per_example_gradients(
+        self, position: Tensor, batch: tuple[Tensor, ...]
+    ) -> Tensor:
+        """Compute ∇log p(xᵢ | θ) of every example of a batch, by automatic
+        differentiation.
 
         Args:
             position: ``(chains, dim)``.
-            batch: tensors ``(chains, n, ...)``, as from :meth:`minibatch`, or ``(1, n, ...)``.
+            batch: tensors ``(chains, n, ...)``, as from :meth:`minibatch`, or ``(1, n,
+                ...)``.
 
         Returns:
             ``(chains, n, dim)``.
         """
 
         def log_likelihood(position: Tensor, *example: Tensor) -> Tensor:
-            return self.log_likelihood(position[None], *(x[None, None] for x in example))[0, 0]
+            return self.log_likelihood(
+                position[None], *(x[None, None] for x in example)
+            )[0, 0]
 
-        over_examples = torch.func.vmap(torch.func.grad(log_likelihood), (None, *[0] * len(batch)))
+        over_examples = torch.func.vmap(
+            torch.func.grad(log_likelihood), (None, *[0] * len(batch))
+        )
         batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
         return torch.func.vmap(over_examples)(position, *batch)
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at the data, and at the densities of a few examples.
 
-        A density of zero has no gradient, so that a sampler that sees gradients alone would walk on outside of a prior's support.
-        Likelihoods are compared near the position, as by :func:`sgmc.starting.check_model`.
+        A density of zero has no gradient, so that a sampler that sees gradients alone
+        would walk on outside of a prior's support. Likelihoods are compared near the
+        position, as by :func:`sgmc.starting.check_model`.
 
         Raises:
-            ValueError: if an example has a NaN or an infinity and a log-likelihood that is not finite, a density is zero at the position,
-                or an example's likelihood depends on the others of its minibatch.
+            ValueError: if an example has a NaN or an infinity and a log-likelihood that
+                is not finite, a density is zero at the position, or an example's
+                likelihood depends on the others of its minibatch.
         """
         self.check_examples(position)
         few = torch.arange(min(3, self.num_examples), device=position.device)
 
         def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
-            return evaluate(lambda: self._log_likelihoods(position, self.minibatch(indices[None])), position)
+            return evaluate(
+                lambda: self._log_likelihoods(position, self.minibatch(indices[None])),
+                position,
+            )
 
         with torch.no_grad():
             try:
-                densities = {"log_prior": self.log_prior(position), "log_likelihood": likelihoods(position, few)}
+                densities = {
+                    "log_prior": self.log_prior(position),
+                    "log_likelihood": likelihoods(position, few),
+                }
             except NotImplementedError:
                 return
-            near = position[:1] + 0.1 * (1 + position[:1].abs()) * normal_like(position[:1], generator)
-            among_all, among_fewer = (likelihoods(near, indices)[0] for indices in (few, few[: max(1, len(few) - 1)]))
+            near = position[:1] + 0.1 * (1 + position[:1].abs()) * normal_like(
+                position[:1], generator
+            )
+            among_all, among_fewer = (
+                likelihoods(near, indices)[0]
+                for indices in (few, few[: max(1, len(few) - 1)])
+            )
         for name, value in densities.items():
             if not value.isfinite().all():
                 raise ValueError(
-                    f"{name} is not finite at the start, but {float(value[~value.isfinite()][0])}: has each parameter with a border, "
-                    "such as a scale, its support, and no wider one than its prior? If they are right, start elsewhere"
+                    f"{name} is not finite at the start, but "
+                    f"{float(value[~value.isfinite()][0])}: has each parameter with a "
+                    "border, "
+                    "such as a scale, its support, and no wider one than its prior? "
+                    "If they are right, start elsewhere"
                 )
         if not agree(among_fewer, among_all[: len(among_fewer)]):
             raise ValueError(
-                f"the log-likelihood of an example depends on the others of its minibatch: that of example 0 is "
-                f"{float(among_fewer[0]):.6g} among {len(among_fewer)} and {float(among_all[0]):.6g} among {len(few)}. Compute it from that "
-                "example alone: no sum, mean or normalisation over the batch, and no targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
+                "the log-likelihood of an example depends on the others of its "
+                "minibatch: that of example 0 is "
+                f"{float(among_fewer[0]):.6g} among {len(among_fewer)} and "
+                f"{float(among_all[0]):.6g} among {len(few)}. Compute it from that "
+                "example alone: no sum, mean or normalisation over the batch, and no "
+                "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
             )
 
     def of_few_examples(self) -> "HeldMinibatch":
@@ -213,14 +325,21 @@ class DataPotential(Potential):
         return HeldMinibatch(self, few[None])
 
     def check_examples(self, position: Tensor) -> None:
-        """Raise a ValueError if an example with a NaN or an infinity has a log-likelihood at a position that is not finite.
+        """Raise a ValueError if an example with a NaN or an infinity has a
+        log-likelihood at a position that is not finite.
 
-        Data may hold such numbers where the model knows what to do with them. Of the position ``(chains, dim)`` the first chain is used.
-        """
+        Data may hold such numbers where the model knows what to do with them. Of the
+        position ``(chains, dim)`` the first chain is used."""
         odd = torch.zeros(self.num_examples, dtype=torch.bool)
         for tensor in self.data:
-            if tensor.is_floating_point():  # in pieces, for a file may be larger than the memory
-                finite = [piece.flatten(1).sum(-1).isfinite() if piece.ndim > 1 else piece.isfinite() for piece in tensor.split(2**14)]
+            # in pieces, for a file may be larger than the memory
+            if tensor.is_floating_point():
+                finite = [
+                    piece.flatten(1).sum(-1).isfinite()
+                    if piece.ndim > 1
+                    else piece.isfinite()
+                    for piece in tensor.split(2**14)
+                ]
                 odd |= ~torch.cat(finite).cpu()
         if not odd.any():
             return
@@ -229,26 +348,41 @@ class DataPotential(Potential):
         bad = rows[(~self._log_likelihoods(position[:1], batch)[0].isfinite()).cpu()]
         if len(bad) > 0:
             raise ValueError(
-                f"data have a NaN or an infinity in example {int(bad[0])} (and in {int(odd.sum()) - 1} more), whose log-likelihood at the "
-                "start is not finite: leave such examples out, or have log_likelihood take care of them"
+                f"data have a NaN or an infinity in example {int(bad[0])} (and in "
+                f"{int(odd.sum()) - 1} more), whose log-likelihood at the "
+                "start is not finite: leave such examples out, or have log_likelihood "
+                "take care of them"
             )
 
     @property
     def _takes_all_the_data(self) -> bool:
-        return self.batch_size is None or (self.batch_size == self.num_examples and not self.minibatches.replacement)
+        return self.batch_size is None or (
+            self.batch_size == self.num_examples and not self.minibatches.replacement
+        )
 
-    def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind) -> tuple[Tensor, Tensor]:
-        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer products, ``(chains, dim, dim)``.
+    def _moments(
+        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+    ) -> tuple[Tensor, Tensor]:
+        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
+        products, ``(chains, dim, dim)``.
 
-        For a scalar the squares may be summed over coordinates already, all or some of them.
-        """
+        For a scalar the squares may be summed over coordinates already, all or some of
+        them."""
         gradients = self.per_example_gradients(position, batch)
-        return gradients.sum(1), gradients.mT @ gradients if kind == "full" else gradients.square().sum(1)
+        return gradients.sum(
+            1
+        ), gradients.mT @ gradients if kind == "full" else gradients.square().sum(1)
 
-    def _with_prior(self, position: Tensor, log_likelihood_gradient: Tensor, scale: float) -> Tensor:
+    def _with_prior(
+        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
+    ) -> Tensor:
         """Put ∇Ũ together from Σ∇log p(xᵢ | θ), which it overwrites."""
         prior = self.grad_log_prior
-        log_prior_gradient = differentiate(self.log_prior, position)[1] if prior is None else prior(position)
+        log_prior_gradient = (
+            differentiate(self.log_prior, position)[1]
+            if prior is None
+            else prior(position)
+        )
         return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
 
     def _log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
@@ -256,22 +390,37 @@ class DataPotential(Potential):
         expected = (position.shape[0], batch[0].shape[1])
         if log_likelihoods.shape != expected:
             raise ValueError(
-                f"log_likelihood must return one value per chain and example, {expected}, but it returned {tuple(log_likelihoods.shape)}"
+                "log_likelihood must return one value per chain and example, "
+                f"{expected}, but it returned {tuple(log_likelihoods.shape)}"
             )
         return log_likelihoods
 
-    def _energy(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
-        return -self.log_prior(position) - scale * self._log_likelihoods(position, batch).sum(-1)
+    def _energy(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
+        return -self.log_prior(position) - scale * self._log_likelihoods(
+            position, batch
+        ).sum(-1)
 
-    def _gradient(self, position: Tensor, batch: tuple[Tensor, ...], scale: float) -> Tensor:
+    def _gradient(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
         if self.grad_log_likelihood is not None:
-            return self._with_prior(position, self.grad_log_likelihood(position, *batch), scale)
+            return self._with_prior(
+                position, self.grad_log_likelihood(position, *batch), scale
+            )
         prior = self.grad_log_prior
-        with torch.enable_grad():  # both parts in one pass backwards: every operation less in it counts where batches are small
+        # both parts in one pass backwards: every operation less in it counts where
+        # batches are small
+        with torch.enable_grad():
             variable = position.detach().requires_grad_()
             parts = [(self._log_likelihoods(variable, batch), -scale)]
             parts += [(self.log_prior(variable), -1.0)] if prior is None else []
-            parts = [(value, torch.full_like(value, weight)) for value, weight in parts if value.requires_grad]
+            parts = [
+                (value, torch.full_like(value, weight))
+                for value, weight in parts
+                if value.requires_grad
+            ]
             values, weights = zip(*parts, strict=True)
             gradient = torch.autograd.grad(values, variable, weights)[0]
         return gradient if prior is None else gradient.sub_(prior(position))
@@ -282,17 +431,22 @@ class Posterior(DataPotential):
 
     Args:
         log_prior: log p(θ) up to a constant, from ``(chains, dim)`` to ``(chains,)``.
-        log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a batch to ``(chains, n)``. The tensors of the batch
-            are ``(chains, n, ...)``, or ``(1, N, ...)`` for all the data: write it so that they broadcast.
+        log_likelihood: log p(xᵢ | θ) of each example, from ``(chains, dim)`` and a
+            batch to ``(chains, n)``. The tensors of the batch are ``(chains, n, ...)``,
+            or ``(1, N, ...)`` for all the data: write it so that they broadcast.
         data: tensors whose first axis runs over the N examples.
         dim: number of coordinates of θ.
         batch_size: n; all the data by default.
-        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh ones without replacement by default.
-        grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation, from ``(chains, dim)`` to ``(chains, dim)``.
-        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains, dim)`` and the batch to ``(chains, dim)``.
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh
+            ones without replacement by default.
+        grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation,
+            from ``(chains, dim)`` to ``(chains, dim)``.
+        grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains,
+            dim)`` and the batch to ``(chains, dim)``.
 
     Raises:
-        ValueError: if the data tensors differ in length, the batch does not fit them, or the log-likelihood's shape is wrong.
+        ValueError: if the data tensors differ in length, the batch does not fit them,
+            or the log-likelihood's shape is wrong.
 
     Example:
         >>> observations = torch.tensor([1.0, 2.0, 3.0])
@@ -303,7 +457,10 @@ class Posterior(DataPotential):
         ...     dim=1,
         ...     batch_size=2,
         ... )
-        >>> posterior.gradient(torch.zeros(1, 1)), posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 2]]))
+        >>> (
+        ...     posterior.gradient(torch.zeros(1, 1)),
+        ...     posterior.gradient_given(torch.zeros(1, 1), torch.tensor([[0, 2]])),
+        ... )
         (tensor([[-6.]]), tensor([[-6.]]))
     """
 
@@ -321,29 +478,42 @@ class Posterior(DataPotential):
         check_count("dim", dim)
         super().__init__(data, batch_size, minibatches, dim)
         functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
-        functions |= dict(grad_log_prior=grad_log_prior, grad_log_likelihood=grad_log_likelihood)
+        functions |= dict(
+            grad_log_prior=grad_log_prior, grad_log_likelihood=grad_log_likelihood
+        )
         for name, function in functions.items():
-            if not (callable(function) or (function is None and name.startswith("grad"))):
+            if not (
+                callable(function) or (function is None and name.startswith("grad"))
+            ):
                 raise ValueError(f"{name} must be a function, but it is {function!r}")
         self.log_prior, self.log_likelihood = log_prior, log_likelihood
-        self.grad_log_prior, self.grad_log_likelihood = grad_log_prior, grad_log_likelihood
+        self.grad_log_prior, self.grad_log_likelihood = (
+            grad_log_prior,
+            grad_log_likelihood,
+        )
 
 
 class HeldMinibatch(Potential):
-    """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ log p(xᵢ | θ), with its exact gradient.
+    """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ
+    log p(xᵢ | θ), with its exact gradient.
 
-    Its energy and its gradient belong together, as they do in naive SGHMC and in the trees of SGNUTS as its program has it.
+    Its energy and its gradient belong together, as they do in naive SGHMC and in the
+    trees of SGNUTS as its program has it.
 
     Args:
         posterior: the posterior.
-        indices: the examples of every chain, ``(chains, n)`` int64, as from a rule of :mod:`sgmc.minibatches`.
+        indices: the examples of every chain, ``(chains, n)`` int64, as from a rule of
+            :mod:`sgmc.minibatches`.
 
     Raises:
         ValueError: if there are no indices, because the posterior takes all the data.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
-        >>> held = HeldMinibatch(LinearRegression(torch.ones(4, 1), torch.arange(4.0)), torch.tensor([[0, 3]]))
+        >>> held = HeldMinibatch(
+        ...     LinearRegression(torch.ones(4, 1), torch.arange(4.0)),
+        ...     torch.tensor([[0, 3]]),
+        ... )
         >>> held.gradient(torch.zeros(1, 1))
         tensor([[-6.]])
     """
@@ -351,15 +521,28 @@ class HeldMinibatch(Potential):
     def __init__(self, posterior: DataPotential, indices: Tensor):
         check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
         if indices is None:
-            raise ValueError("indices is None: a posterior without a batch_size has no minibatch to hold, give it one")
-        check_tensor("indices", indices, "chains", "n", floating=False)
-        if indices.dtype != torch.int64 or not 0 <= int(indices.min()) <= int(indices.max()) < posterior.num_examples:
             raise ValueError(
-                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but are {indices.dtype} from {int(indices.min())} to "
+                "indices is None: a posterior without a batch_size has no minibatch "
+                "to hold, give it one"
+            )
+        check_tensor("indices", indices, "chains", "n", floating=False)
+        if (
+            indices.dtype != torch.int64
+            or not 0
+            <= int(indices.min())
+            <= int(indices.max())
+            < posterior.num_examples
+        ):
+            raise ValueError(
+                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
+                f"are {indices.dtype} from {int(indices.min())} to "
                 f"{int(indices.max())}"
             )
         self.posterior, self.dim = posterior, posterior.dim
-        self._batch, self._scale = posterior.minibatch(indices), posterior.num_examples / indices.shape[1]
+        self._batch, self._scale = (
+            posterior.minibatch(indices),
+            posterior.num_examples / indices.shape[1],
+        )
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""

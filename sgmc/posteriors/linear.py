@@ -12,7 +12,8 @@ from sgmc.potentials import Kind
 
 
 class LinearModel(DataPotential):
-    """A generalised linear model, p(yᵢ | xᵢ·θ) and θ ~ N(0, τ²I): ∇log p(yᵢ | θ) = wᵢxᵢ with wᵢ = ∂log p(yᵢ | zᵢ)/∂z.
+    """A generalised linear model, p(yᵢ | xᵢ·θ) and θ ~ N(0, τ²I): ∇log p(yᵢ | θ) = wᵢxᵢ
+    with wᵢ = ∂log p(yᵢ | zᵢ)/∂z.
 
     Args:
         inputs: x, ``(N, dim)``; add a column of ones for an intercept.
@@ -23,11 +24,14 @@ class LinearModel(DataPotential):
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
 
     Raises:
-        ValueError: if shapes do not match, data are not finite, targets do not suit the likelihood, or the variance is not positive.
+        ValueError: if shapes do not match, data are not finite, targets do not suit the
+            likelihood, or the variance is not positive.
 
     Example:
         >>> from sgmc.posteriors import Bernoulli
-        >>> LinearModel(torch.ones(2, 1), torch.tensor([0.0, 1.0]), Bernoulli()).gradient(torch.zeros(1, 1))
+        >>> LinearModel(
+        ...     torch.ones(2, 1), torch.tensor([0.0, 1.0]), Bernoulli()
+        ... ).gradient(torch.zeros(1, 1))
         tensor([[0.]])
     """
 
@@ -44,22 +48,31 @@ class LinearModel(DataPotential):
         check_tensor("targets", targets, "...", floating=False)
         if inputs.ndim != 2 or targets.shape != inputs.shape[:1]:
             shapes = f"{tuple(inputs.shape)} and {tuple(targets.shape)}"
-            raise ValueError(f"inputs must be (examples, features) and targets (examples,), but they are {shapes}")
+            raise ValueError(
+                "inputs must be (examples, features) and targets (examples,), but "
+                f"they are {shapes}"
+            )
         if not (is_number(prior_variance) and prior_variance > 0):
             raise ValueError(
-                f"prior_variance must be a positive number, but it is {prior_variance!r}; it is a variance, not a standard deviation"
+                "prior_variance must be a positive number, but it is "
+                f"{prior_variance!r}; it is a variance, not a standard deviation"
             )
         check_instance("likelihood", likelihood, Likelihood, "Bernoulli()")
         likelihood.check_targets(inputs, targets)
-        super().__init__((inputs, targets), batch_size, minibatches, dim=inputs.shape[1])
+        super().__init__(
+            (inputs, targets), batch_size, minibatches, dim=inputs.shape[1]
+        )
         self.likelihood, self.prior_precision = likelihood, 1 / prior_variance
-        likelihood.check_outputs(inputs[None, :1, 0], targets)  # one number for an example
+        # one number for an example
+        likelihood.check_outputs(inputs[None, :1, 0], targets)
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute −|θ|²/2τ²: ``(chains, dim)`` → ``(chains,)``."""
         return -0.5 * self.prior_precision * position.pow(2).sum(-1)
 
-    def log_likelihood(self, position: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
+    def log_likelihood(
+        self, position: Tensor, inputs: Tensor, targets: Tensor
+    ) -> Tensor:
         """Compute log p(yᵢ | xᵢ·θ): ``(chains, n)``."""
         return self.likelihood.log_density(dot(inputs, position), targets)
 
@@ -67,18 +80,29 @@ class LinearModel(DataPotential):
         """Compute −θ/τ²."""
         return -self.prior_precision * position
 
-    def grad_log_likelihood(self, position: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
+    def grad_log_likelihood(
+        self, position: Tensor, inputs: Tensor, targets: Tensor
+    ) -> Tensor:
         """Compute Σwᵢxᵢ: ``(chains, dim)``."""
-        return weighted_sum(inputs, self.likelihood.slope(dot(inputs, position), targets))
+        return weighted_sum(
+            inputs, self.likelihood.slope(dot(inputs, position), targets)
+        )
 
-    def _with_prior(self, position: Tensor, log_likelihood_gradient: Tensor, scale: float) -> Tensor:
-        return torch.add(self.prior_precision * position, log_likelihood_gradient, alpha=-scale)
+    def _with_prior(
+        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
+    ) -> Tensor:
+        return torch.add(
+            self.prior_precision * position, log_likelihood_gradient, alpha=-scale
+        )
 
-    def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind) -> tuple[Tensor, Tensor]:
+    def _moments(
+        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+    ) -> tuple[Tensor, Tensor]:
         inputs, targets = batch
         weights = self.likelihood.slope(dot(inputs, position), targets)
         total = weighted_sum(inputs, weights)
-        # In place from here, for the batch is a copy already, and another of its size would cost more than the arithmetic.
+        # In place from here, for the batch is a copy already, and another of its size
+        # would cost more than the arithmetic.
         if kind == "full":
             gradients = inputs.mul_(weights[..., None])
             return total, gradients.mT @ gradients
@@ -86,7 +110,8 @@ class LinearModel(DataPotential):
 
 
 class LinearRegression(LinearModel):
-    """Bayesian linear regression, yᵢ ~ N(xᵢ·θ, σ²) and θ ~ N(0, τ²I), whose posterior is Gaussian (Bishop, 2006, eq. 3.53–3.54).
+    """Bayesian linear regression, yᵢ ~ N(xᵢ·θ, σ²) and θ ~ N(0, τ²I), whose posterior
+    is Gaussian (Bishop, 2006, eq. 3.53–3.54).
 
     Args:
         inputs: x, ``(N, dim)``.
@@ -104,7 +129,9 @@ class LinearRegression(LinearModel):
         ValueError: if shapes do not match or a variance is not positive.
 
     Example:
-        >>> LinearRegression(torch.ones(3, 1), torch.tensor([1.0, 2.0, 3.0]), 1.0, 1.0).mean
+        >>> LinearRegression(
+        ...     torch.ones(3, 1), torch.tensor([1.0, 2.0, 3.0]), 1.0, 1.0
+        ... ).mean
         tensor([1.5000])
     """
 
@@ -117,7 +144,14 @@ class LinearRegression(LinearModel):
         batch_size: int | None = None,
         minibatches: MinibatchRule | None = None,
     ):
-        super().__init__(inputs, targets, Gaussian(noise_variance), prior_variance, batch_size, minibatches)
+        super().__init__(
+            inputs,
+            targets,
+            Gaussian(noise_variance),
+            prior_variance,
+            batch_size,
+            minibatches,
+        )
         identity = torch.eye(self.dim, dtype=inputs.dtype, device=inputs.device)
         self.precision = inputs.T @ inputs / noise_variance + identity / prior_variance
         self.covariance = torch.linalg.inv(self.precision)
@@ -125,7 +159,8 @@ class LinearRegression(LinearModel):
 
 
 class LogisticRegression(LinearModel):
-    """Bayesian logistic regression, P(yᵢ = 1) = 1/(1 + exp(−xᵢ·θ)) and θ ~ N(0, τ²I) (Bishop, 2006, Section 4.5).
+    """Bayesian logistic regression, P(yᵢ = 1) = 1/(1 + exp(−xᵢ·θ)) and θ ~ N(0, τ²I)
+    (Bishop, 2006, Section 4.5).
 
     Args:
         inputs: x, ``(N, dim)``; add a column of ones for an intercept.
@@ -135,10 +170,13 @@ class LogisticRegression(LinearModel):
         minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
 
     Raises:
-        ValueError: if shapes do not match, targets are not 0 or 1, or the variance is not positive.
+        ValueError: if shapes do not match, targets are not 0 or 1, or the variance is
+            not positive.
 
     Example:
-        >>> LogisticRegression(torch.ones(2, 1), torch.tensor([0.0, 1.0])).gradient(torch.zeros(1, 1))
+        >>> LogisticRegression(torch.ones(2, 1), torch.tensor([0.0, 1.0])).gradient(
+        ...     torch.zeros(1, 1)
+        ... )
         tensor([[0.]])
     """
 
@@ -150,23 +188,45 @@ class LogisticRegression(LinearModel):
         batch_size: int | None = None,
         minibatches: MinibatchRule | None = None,
     ):
-        super().__init__(inputs, targets, Bernoulli(), prior_variance, batch_size, minibatches)
+        super().__init__(
+            inputs, targets, Bernoulli(), prior_variance, batch_size, minibatches
+        )
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) from all the data, with one product x·θ for both: → ``(chains,)``, ``(chains, dim)``."""
+        """Compute U(θ) and ∇U(θ) from all the data, with one product x·θ for both: →
+        ``(chains,)``, ``(chains, dim)``.
+        """
         x, y = self.data
         logit = functional.linear(position, x)
-        # log(1 + e^z) = max(z, 0) − log σ(|z|), which takes a tenth of the time of softplus.
-        loss = logit.clamp(min=0).sub_(torch.sigmoid(logit.abs()).log_()).sum(-1) - functional.linear(logit, y[None])[:, 0]
+        # log(1 + e^z) = max(z, 0) − log σ(|z|), which takes a tenth of the time of
+        # softplus.
+        loss = (
+            logit.clamp(min=0).sub_(torch.sigmoid(logit.abs()).log_()).sum(-1)
+            - functional.linear(logit, y[None])[:, 0]
+        )
         energy = loss + 0.5 * self.prior_precision * position.pow(2).sum(-1)
-        return energy, torch.addmm(position, logit.sigmoid_().sub_(y), x, beta=self.prior_precision)
+        return energy, torch.addmm(
+            position, logit.sigmoid_().sub_(y), x, beta=self.prior_precision
+        )
 
 
 def dot(inputs: Tensor, position: Tensor) -> Tensor:
-    """Compute xᵢ·θ for every chain: ``(chains or 1, n, dim)`` and ``(chains, dim)`` → ``(chains, n)``."""
-    return functional.linear(position, inputs[0]) if len(inputs) == 1 else (position[:, None, :] @ inputs.mT)[:, 0]
+    """Compute xᵢ·θ for every chain: ``(chains or 1, n, dim)`` and ``(chains, dim)`` →
+    ``(chains, n)``.
+    """
+    return (
+        functional.linear(position, inputs[0])
+        if len(inputs) == 1
+        else (position[:, None, :] @ inputs.mT)[:, 0]
+    )
 
 
 def weighted_sum(inputs: Tensor, weights: Tensor) -> Tensor:
-    """Compute Σᵢ wᵢxᵢ for every chain: ``(chains or 1, n, dim)`` and ``(chains, n)`` → ``(chains, dim)``."""
-    return weights @ inputs[0] if len(inputs) == 1 else (weights[:, None, :] @ inputs)[:, 0]
+    """Compute Σᵢ wᵢxᵢ for every chain: ``(chains or 1, n, dim)`` and ``(chains, n)`` →
+    ``(chains, dim)``.
+    """
+    return (
+        weights @ inputs[0]
+        if len(inputs) == 1
+        else (weights[:, None, :] @ inputs)[:, 0]
+    )

@@ -31,10 +31,12 @@ class SplittingInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Splitting(Kernel):
-    """Follow a list of :mod:`sgmc.flows`, whose exact law on a Gaussian is :func:`sgmc.splittings.linear_chain` of the same list.
+    """Follow a list of :mod:`sgmc.flows`, whose exact law on a Gaussian is
+    :func:`sgmc.splittings.linear_chain` of the same list.
 
     Args:
-        flows: the list, such as :func:`sgmc.flows.baoab`; every kick draws a stochastic gradient of its own.
+        flows: the list, such as :func:`sgmc.flows.baoab`; every kick draws a stochastic
+            gradient of its own.
         num_steps: number of times that the list is followed between two draws.
         mass: M, of the momentum at the start: a number, ``(dim,)`` or ``(dim, dim)``.
 
@@ -46,8 +48,16 @@ class Splitting(Kernel):
         >>> from sgmc import flows, sample
         >>> from sgmc.targets import Gaussian
         >>> kernel = Splitting(flows.baoab(step_size=1.0, friction=1.0))
-        >>> draws = sample(kernel, Gaussian.standard(2), torch.zeros(400, 2), num_samples=50, warm_up=50)
-        >>> variance, error = draws.mean_and_standard_error(lambda position: position**2)
+        >>> draws = sample(
+        ...     kernel,
+        ...     Gaussian.standard(2),
+        ...     torch.zeros(400, 2),
+        ...     num_samples=50,
+        ...     warm_up=50,
+        ... )
+        >>> variance, error = draws.mean_and_standard_error(
+        ...     lambda position: position**2
+        ... )
         >>> bool(((variance - 1).abs() < 4 * error).all())
         True
     """
@@ -61,14 +71,30 @@ class Splitting(Kernel):
         check_count("num_steps", self.num_steps)
         as_matrix(self.mass, "mass", positive=True)
 
-    def init(self, potential: Potential, position: Tensor, generator: Generator) -> SplittingState:
-        """Start at the given position ``(chains, dim)`` with a momentum from N(0, M)."""
-        pieces = [(type(flow).__name__, name, value) for flow in self.flows for name, value in vars(flow).items()]
-        matrices = {f"{name} of {flow}": value for flow, name, value in pieces if isinstance(value, (Matrix, Tensor))}
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> SplittingState:
+        """Start at the given position ``(chains, dim)`` with a momentum from N(0,
+        M).
+        """
+        pieces = [
+            (type(flow).__name__, name, value)
+            for flow in self.flows
+            for name, value in vars(flow).items()
+        ]
+        matrices = {
+            f"{name} of {flow}": value
+            for flow, name, value in pieces
+            if isinstance(value, (Matrix, Tensor))
+        }
         check_dims(position=position, mass=self.mass, **matrices)
-        return SplittingState(position.clone(), draw_momentum(position, Matrix(self.mass), generator), 0)
+        return SplittingState(
+            position.clone(), draw_momentum(position, Matrix(self.mass), generator), 0
+        )
 
-    def step(self, potential: Potential, state: SplittingState, generator: Generator) -> tuple[SplittingState, SplittingInfo]:
+    def step(
+        self, potential: Potential, state: SplittingState, generator: Generator
+    ) -> tuple[SplittingState, SplittingInfo]:
         """Follow the flows, in place."""
         position, momentum, num_gradients = state
         steps = count(num_gradients)
@@ -79,4 +105,6 @@ class Splitting(Kernel):
         for _ in range(self.num_steps):
             advance(self.flows, position, momentum, gradient, generator)
         num_gradients = next(steps)
-        return SplittingState(position, momentum, num_gradients), SplittingInfo(num_gradients)
+        return SplittingState(position, momentum, num_gradients), SplittingInfo(
+            num_gradients
+        )

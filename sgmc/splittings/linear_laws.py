@@ -1,9 +1,11 @@
-"""Exact laws of the samplers on a Gaussian target: those of the chains that their flows make.
+"""Exact laws of the samplers on a Gaussian target: those of the chains that their flows
+make.
 
-With U(θ) = ½θᵀAθ and gradient noise N(0, V) every sampler without a correction step is a linear recursion z' = Fz + N(0, Q). Its
-stationary covariance solves the discrete Lyapunov equation Σ = FΣFᵀ + Q, step size and all, so that code can be tested against a law
-that is exact rather than against the target, from which the law differs by the bias that is to be measured.
-"""
+With U(θ) = ½θᵀAθ and gradient noise N(0, V) every sampler without a correction step is
+a linear recursion z' = Fz + N(0, Q). Its stationary covariance solves the discrete
+Lyapunov equation Σ = FΣFᵀ + Q, step size and all, so that code can be tested against a
+law that is exact rather than against the target, from which the law differs by the bias
+that is to be measured."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,7 +25,9 @@ class LinearChain(NamedTuple):
     """The Markov chain z' = Fz + N(0, Q).
 
     Example:
-        >>> LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]])).stationary_covariance()
+        >>> LinearChain(
+        ...     torch.tensor([[0.5]]), torch.tensor([[0.75]])
+        ... ).stationary_covariance()
         tensor([[1.]], dtype=torch.float64)
     """
 
@@ -37,18 +41,30 @@ class LinearChain(NamedTuple):
             Σ, ``(dim, dim)`` float64.
 
         Raises:
-            ValueError: if the chain has no stationary law, because F does not shrink every direction.
+            ValueError: if the chain has no stationary law, because F does not shrink
+                every direction.
         """
         check_tensor("transition", self.transition, "dim", "dim")
         check_tensor("noise_covariance", self.noise_covariance, "dim", "dim")
         if self.transition.shape != self.noise_covariance.shape:
-            shapes = f"{tuple(self.transition.shape)} and {tuple(self.noise_covariance.shape)}"
-            raise ValueError(f"transition and noise_covariance must be of one shape (dim, dim), but they are {shapes}")
+            shapes = (
+                f"{tuple(self.transition.shape)} and "
+                f"{tuple(self.noise_covariance.shape)}"
+            )
+            raise ValueError(
+                "transition and noise_covariance must be of one shape (dim, dim), "
+                f"but they are {shapes}"
+            )
         transition = self.transition.double().numpy()
         radius = np.abs(np.linalg.eigvals(transition)).max()
         if radius >= 1:
-            raise ValueError(f"the chain has no stationary law: F has an eigenvalue of size {radius:.6g}; take a smaller step_size")
-        return torch.from_numpy(solve_discrete_lyapunov(transition, self.noise_covariance.double().numpy()))
+            raise ValueError(
+                "the chain has no stationary law: F has an eigenvalue of size "
+                f"{radius:.6g}; take a smaller step_size"
+            )
+        return torch.from_numpy(
+            solve_discrete_lyapunov(transition, self.noise_covariance.double().numpy())
+        )
 
     def then(self, second: "LinearChain") -> "LinearChain":
         """Compose two moves: z'' = F₂(F₁z + ξ₁) + ξ₂."""
@@ -75,7 +91,12 @@ class LinearChain(NamedTuple):
             ``(num_lags,)`` float64.
         """
         check_count("num_lags", num_lags)
-        transition, covariance, c, lagged = self.transition.double(), self.stationary_covariance(), self._direction(direction), []
+        transition, covariance, c, lagged = (
+            self.transition.double(),
+            self.stationary_covariance(),
+            self._direction(direction),
+            [],
+        )
         column = covariance @ c
         for _ in range(num_lags):
             lagged.append(c @ column)
@@ -83,20 +104,29 @@ class LinearChain(NamedTuple):
         return torch.stack(lagged) / lagged[0]
 
     def autocorrelation_time(self, direction: Tensor) -> float:
-        """Compute τ = 1 + 2Σρₖ of cᵀz in the stationary chain, by summing the geometric series of F.
+        """Compute τ = 1 + 2Σρₖ of cᵀz in the stationary chain, by summing the geometric
+        series of F.
 
         Args:
             direction: c, ``(dim,)``.
         """
-        transition, covariance, c = self.transition.double(), self.stationary_covariance(), self._direction(direction)
+        transition, covariance, c = (
+            self.transition.double(),
+            self.stationary_covariance(),
+            self._direction(direction),
+        )
         identity = torch.eye(len(c), dtype=torch.float64)
-        series = torch.linalg.solve(identity - transition, (identity + transition) @ covariance @ c)
+        series = torch.linalg.solve(
+            identity - transition, (identity + transition) @ covariance @ c
+        )
         return float(c @ series / (c @ covariance @ c))
 
     def average_covariance(self, num_steps: int) -> Tensor:
-        """Compute the covariance of the mean of successive states of the stationary chain, for a window of any length.
+        """Compute the covariance of the mean of successive states of the stationary
+        chain, for a window of any length.
 
-        With K states it is (S + Sᵀ − KΣ)/K², where S = Σₖ(K − k)FᵏΣ, summed over the lags from 0 to K − 1.
+        With K states it is (S + Sᵀ − KΣ)/K², where S = Σₖ(K − k)FᵏΣ, summed over the
+        lags from 0 to K − 1.
 
         Args:
             num_steps: K, the number of states that are averaged.
@@ -105,7 +135,8 @@ class LinearChain(NamedTuple):
             ``(dim, dim)`` float64.
 
         Raises:
-            ValueError: if the chain has no stationary law, or the number is not positive.
+            ValueError: if the chain has no stationary law, or the number is not
+                positive.
 
         Example:
             >>> chain = LinearChain(torch.tensor([[0.5]]), torch.tensor([[0.75]]))
@@ -116,7 +147,10 @@ class LinearChain(NamedTuple):
         covariance, transition = self.stationary_covariance(), self.transition.double()
         powers, total = torch.zeros_like(transition), torch.zeros_like(transition)
         for _ in range(num_steps):
-            powers = torch.eye(len(transition), dtype=torch.float64) + transition @ powers  # 1 + F + F² + …
+            # 1 + F + F² + …
+            powers = (
+                torch.eye(len(transition), dtype=torch.float64) + transition @ powers
+            )
             total += powers
         lagged = total @ covariance
         return (lagged + lagged.mT - num_steps * covariance) / num_steps**2
@@ -124,23 +158,31 @@ class LinearChain(NamedTuple):
     def _direction(self, direction: Tensor) -> Tensor:
         check_tensor("direction", direction, "dim", floating=False)
         if len(direction) != len(self.transition) or not direction.any():
-            raise ValueError(f"direction must have {len(self.transition)} entries, not all of them zero, but it is {direction}")
+            raise ValueError(
+                f"direction must have {len(self.transition)} entries, not all of them "
+                f"zero, but it is {direction}"
+            )
         return direction.double()
 
 
-def linear_chain(splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0) -> LinearChain:
-    """Compose the flows of a splitting, in the order in which they move, to the chain that they make on U(θ) = ½θᵀAθ.
+def linear_chain(
+    splitting: Sequence[Flow], precision: Tensor, noise_variance: MatrixLike = 0.0
+) -> LinearChain:
+    """Compose the flows of a splitting, in the order in which they move, to the chain
+    that they make on U(θ) = ½θᵀAθ.
 
     Args:
         splitting: a list of flows, such as :func:`sgmc.flows.baoab`.
         precision: A, ``(dim, dim)``.
-        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or ``(dim, dim)``.
+        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
+            ``(dim, dim)``.
 
     Returns:
         The chain in (θ, r), or in θ where there is no momentum.
 
     Raises:
-        ValueError: if there are no flows, A is not a symmetric matrix, or V is no covariance.
+        ValueError: if there are no flows, A is not a symmetric matrix, or V is no
+            covariance.
 
     Example:
         >>> chain = linear_chain(flows.baoab(1.0, friction=1.0), torch.eye(1))
@@ -149,9 +191,16 @@ def linear_chain(splitting: Sequence[Flow], precision: Tensor, noise_variance: M
     """
     check_flows(splitting)
     check_tensor("precision", precision, "dim", "dim")
-    if precision.shape[0] != precision.shape[1] or not torch.allclose(precision, precision.mT):
-        raise ValueError(f"precision must be a symmetric tensor (dim, dim), but it is {precision}")
-    precision, noise_variance = precision.double(), as_matrix(noise_variance, "noise_variance").dense(len(precision))
+    if precision.shape[0] != precision.shape[1] or not torch.allclose(
+        precision, precision.mT
+    ):
+        raise ValueError(
+            f"precision must be a symmetric tensor (dim, dim), but it is {precision}"
+        )
+    precision, noise_variance = (
+        precision.double(),
+        as_matrix(noise_variance, "noise_variance").dense(len(precision)),
+    )
     moves = [LinearChain(*flow.linear(precision, noise_variance)) for flow in splitting]
     chain = moves[0]
     for move in moves[1:]:
@@ -172,7 +221,8 @@ def langevin_chain(
     Args:
         precision: A, ``(dim, dim)``.
         step_size: η.
-        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or ``(dim, dim)``.
+        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
+            ``(dim, dim)``.
         noise_estimate: B̂, likewise.
         temperature: T, of the target exp(−U/T).
         mass: M, likewise.
@@ -181,7 +231,11 @@ def langevin_chain(
         >>> langevin_chain(torch.eye(1), step_size=0.5).stationary_covariance()
         tensor([[1.3333]], dtype=torch.float64)
     """
-    return linear_chain(flows.sgld(step_size, noise_estimate, temperature, mass), precision, noise_variance)
+    return linear_chain(
+        flows.sgld(step_size, noise_estimate, temperature, mass),
+        precision,
+        noise_variance,
+    )
 
 
 def sghmc_chain(
@@ -196,8 +250,9 @@ def sghmc_chain(
 ) -> LinearChain:
     """Write one step of SGHMC as a linear chain in (θ, r).
 
-    Drift first: θ' = θ + εM⁻¹r; then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC − B̂)). With ``explicit_euler`` the gradient is taken at
-    the old position, −εAθ, as several libraries do.
+    Drift first: θ' = θ + εM⁻¹r; then r' = (I − εCM⁻¹)r − εAθ' + N(0, ε²V + 2ε(TC −
+    B̂)). With ``explicit_euler`` the gradient is taken at the old position, −εAθ, as
+    several libraries do.
 
     Args:
         precision: A, ``(dim, dim)``.
@@ -210,32 +265,53 @@ def sghmc_chain(
         explicit_euler: whether to take the gradient at the old position.
 
     Example:
-        >>> chain = sghmc_chain(torch.eye(1), step_size=0.1, friction=3.0, noise_variance=4.0, noise_estimate=0.2)
+        >>> chain = sghmc_chain(
+        ...     torch.eye(1),
+        ...     step_size=0.1,
+        ...     friction=3.0,
+        ...     noise_variance=4.0,
+        ...     noise_estimate=0.2,
+        ... )
         >>> round(float(chain.stationary_covariance()[0, 0]), 4)
         1.0029
     """
     splitting = flows.explicit_euler_sghmc if explicit_euler else flows.sghmc
-    return linear_chain(splitting(step_size, friction, noise_estimate, mass, temperature), precision, noise_variance)
+    return linear_chain(
+        splitting(step_size, friction, noise_estimate, mass, temperature),
+        precision,
+        noise_variance,
+    )
 
 
 def naive_sghmc_chain(
-    precision: Tensor, step_size: float, num_steps: int, noise_variance: MatrixLike = 0.0, mass: MatrixLike = 1.0
+    precision: Tensor,
+    step_size: float,
+    num_steps: int,
+    noise_variance: MatrixLike = 0.0,
+    mass: MatrixLike = 1.0,
 ) -> LinearChain:
-    """Write naive SGHMC, a noisy leapfrog trajectory from a fresh momentum r ~ N(0, M), as a linear chain in (θ, r).
+    """Write naive SGHMC, a noisy leapfrog trajectory from a fresh momentum r ~ N(0, M),
+    as a linear chain in (θ, r).
 
-    The stochastic gradient at the end of a step is used again at the start of the next one, as :func:`sgmc.integrators.leapfrog` does; the
-    transition forgets the old momentum. With V = 0 it is HMC without its correction step.
+    The stochastic gradient at the end of a step is used again at the start of the next
+    one, as :func:`sgmc.integrators.leapfrog` does; the transition forgets the old
+    momentum. With V = 0 it is HMC without its correction step.
 
     Args:
         precision: A, ``(dim, dim)``.
         step_size: ε.
         num_steps: L, the number of leapfrog steps.
-        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or ``(dim, dim)``.
+        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
+            ``(dim, dim)``.
         mass: M, likewise.
 
     Example:
-        >>> chain = naive_sghmc_chain(torch.eye(1), step_size=0.1, num_steps=50, noise_variance=4.0)
+        >>> chain = naive_sghmc_chain(
+        ...     torch.eye(1), step_size=0.1, num_steps=50, noise_variance=4.0
+        ... )
         >>> bool(chain.stationary_covariance()[0, 0] > 1.5)
         True
     """
-    return linear_chain(flows.naive_sghmc(step_size, num_steps, mass), precision, noise_variance)
+    return linear_chain(
+        flows.naive_sghmc(step_size, num_steps, mass), precision, noise_variance
+    )

@@ -1,4 +1,6 @@
-"""Warm-up that tunes: the step size by dual averaging, the mass by the variances of the draws."""
+"""Warm-up that tunes: the step size by dual averaging, the mass by the variances of the
+draws.
+"""
 
 import dataclasses
 import math
@@ -26,18 +28,21 @@ STEP_SIZES = (1e-12, 1e12)  # beyond these something else is wrong
 
 
 class DualAveraging:
-    """Find the step size at which the mean acceptance is a given one (Hoffman and Gelman, 2014, Section 3.2).
+    """Find the step size at which the mean acceptance is a given one (Hoffman and
+    Gelman, 2014, Section 3.2).
 
-    After step t with acceptance aₜ, where h̄ₜ = (1 − w)h̄ₜ₋₁ + w(a* − aₜ) with w = 1/(t + t₀):
-    log εₜ₊₁ = μ − (√t/γ)h̄ₜ, and log ε̄ₜ = t^−κ log εₜ₊₁ + (1 − t^−κ) log ε̄ₜ₋₁ is its average; μ = log 10ε₁, γ = 0.05, t₀ = 10, κ = 0.75.
-    No step is less than 1e-12.
+    After step t with acceptance aₜ, where h̄ₜ = (1 − w)h̄ₜ₋₁ + w(a* − aₜ) with w = 1/(t
+    + t₀): log εₜ₊₁ = μ − (√t/γ)h̄ₜ, and log ε̄ₜ = t^−κ log εₜ₊₁ + (1 − t^−κ) log ε̄ₜ₋₁
+    is its average; μ = log 10ε₁, γ = 0.05, t₀ = 10, κ = 0.75. No step is less than
+    1e-12.
 
     Args:
         step_size: ε₁, the first step size.
         target: a*, the acceptance wanted.
 
     Raises:
-        ValueError: if the step size has grown beyond 1e12, because the acceptance does not fall.
+        ValueError: if the step size has grown beyond 1e12, because the acceptance does
+            not fall.
 
     Example:
         >>> averaging = DualAveraging(step_size=1.0, target=0.8)
@@ -81,59 +86,94 @@ def adapt(
     checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> tuple[Kernel, Tensor]:
-    """Warm up a kernel: move the chains to where the mass is, and tune the step size and a diagonal mass, the same for all chains.
+    """Warm up a kernel: move the chains to where the mass is, and tune the step size
+    and a diagonal mass, the same for all chains.
 
-    The step size follows the mean acceptance of all chains by :class:`DualAveraging`. After a first tenth of the steps, the draws of all
-    chains are gathered in windows, each twice as long as the one before; at the end of each the mass becomes the inverse of the draws'
-    variances, and the search for the step size starts anew. The last fifth is for the step size alone (the schedule of Stan, simplified).
+    The step size follows the mean acceptance of all chains by :class:`DualAveraging`.
+    After a first tenth of the steps, the draws of all chains are gathered in windows,
+    each twice as long as the one before; at the end of each the mass becomes the
+    inverse of the draws' variances, and the search for the step size starts anew. The
+    last fifth is for the step size alone (the schedule of Stan, simplified).
 
-    A chain that starts where the potential is steep may need far smaller steps than the others, which would outvote it. Hence in the first
-    half of the steps the slowest chain leads: that of the least acceptance, averaged as a ← 0.9a + 0.1aₜ from a = 0, as long as this is
-    less than a quarter of the target. A chain that rejects even a step of u^¾ at its start, u being the precision, is beyond help and leads
-    nobody. Chains that have not moved in a window have no part in its variances. A chain that does not move in the last fifth either is
-    named in a warning.
+    A chain that starts where the potential is steep may need far smaller steps than the
+    others, which would outvote it. Hence in the first half of the steps the slowest
+    chain leads: that of the least acceptance, averaged as a ← 0.9a + 0.1aₜ from a = 0,
+    as long as this is less than a quarter of the target. A chain that rejects even a
+    step of u^¾ at its start, u being the precision, is beyond help and leads nobody.
+    Chains that have not moved in a window have no part in its variances. A chain that
+    does not move in the last fifth either is named in a warning.
 
     Args:
-        kernel: a kernel with a step size and a mass that reports its acceptance: :class:`sgmc.kernels.NUTS`, :class:`sgmc.kernels.HMC`.
-            Its own step size does not matter; its mass is used until the end of the first window.
+        kernel: a kernel with a step size and a mass that reports its acceptance:
+            :class:`sgmc.kernels.NUTS`, :class:`sgmc.kernels.HMC`. Its own step size
+            does not matter; its mass is used until the end of the first window.
         potential: the target.
         position: where the chains start, ``(chains, dim)``.
-        num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty. With many chains fewer will do.
-        seed: seed of the warm-up, the only source of randomness; the numbers are not those of :func:`sgmc.sampling.sample` with this seed.
+        num_steps: number of steps of the kernel; 100 is little, 1,000 is plenty. With
+            many chains fewer will do.
+        seed: seed of the warm-up, the only source of randomness; the numbers are not
+            those of :func:`sgmc.sampling.sample` with this seed.
         target_acceptance: the mean acceptance to reach, between 0 and 1.
         checkpoint: file in which to save the warm-up, or from which to go on.
         progress: whether to show a progress bar, as in :func:`sgmc.sampling.sample`.
 
     Returns:
-        The tuned kernel, and the chains' positions ``(chains, dim)``, from which to sample.
+        The tuned kernel, and the chains' positions ``(chains, dim)``, from which to
+        sample.
 
     Raises:
-        ValueError: if the kernel reports no acceptance, or an argument is out of its range.
+        ValueError: if the kernel reports no acceptance, or an argument is out of its
+            range.
 
     Example:
         >>> from sgmc.kernels import NUTS
         >>> from sgmc.targets import Gaussian
         >>> target = Gaussian(torch.diag(torch.tensor([1.0, 100.0])))
-        >>> kernel, position = adapt(NUTS(step_size=1.0), target, torch.zeros(100, 2), num_steps=100)
+        >>> kernel, position = adapt(
+        ...     NUTS(step_size=1.0), target, torch.zeros(100, 2), num_steps=100
+        ... )
         >>> scales = kernel.mass.rsqrt()
         >>> bool((scales / torch.tensor([1.0, 10.0]) - 1).abs().max() < 0.2)
         True
     """
     check_count("num_steps", num_steps, at_least=20)
     if not 0 < target_acceptance < 1:
-        raise ValueError(f"target_acceptance must lie between 0 and 1, but it is {target_acceptance!r}")
+        raise ValueError(
+            "target_acceptance must lie between 0 and 1, but it is "
+            f"{target_acceptance!r}"
+        )
     check_kernel(kernel)
     check_start(potential, position, seed)
     if not all(hasattr(kernel, name) for name in ("step_size", "mass")):
-        raise ValueError(f"{type(kernel).__name__} has no step_size and mass to adapt: give a kernel like NUTS or HMC")
+        raise ValueError(
+            f"{type(kernel).__name__} has no step_size and mass to adapt: give a "
+            "kernel like NUTS or HMC"
+        )
     warm_up = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
-    settings = dict(kernel=kernel, potential=potential, start=position, num_steps=num_steps, seed=seed, target=target_acceptance)
+    settings = dict(
+        kernel=kernel,
+        potential=potential,
+        start=position,
+        num_steps=num_steps,
+        seed=seed,
+        target=target_acceptance,
+    )
     saved = None if checkpoint is None else Checkpoint(checkpoint, settings)
-    drive(warm_up, num_steps, checkpoint=saved, title="warm-up", kept="the kernel is tuned by what was seen so far", progress=progress)
+    drive(
+        warm_up,
+        num_steps,
+        checkpoint=saved,
+        title="warm-up",
+        kept="the kernel is tuned by what was seen so far",
+        progress=progress,
+    )
     if (stuck := warm_up.stuck()).any():
         warnings.warn(
-            f"{name_chains(stuck)} did not move in the last {num_steps - warm_up.last} steps of the warm-up, for the step_size that suits "
-            "the others is too large there: start elsewhere, or see what the potential does at the position that is returned",
+            f"{name_chains(stuck)} did not move in the last "
+            f"{num_steps - warm_up.last} steps of the warm-up, for the step_size that "
+            "suits "
+            "the others is too large there: start elsewhere, or see what the "
+            "potential does at the position that is returned",
             stacklevel=2,
         )
     return warm_up.tuned(), warm_up.state.position
@@ -143,30 +183,59 @@ class _WarmUp:
     """The state of one call of :func:`adapt`."""
 
     def __init__(self, kernel, potential, position, num_steps, seed, target):
-        self.mass, self.done = Matrix(kernel.mass), 0  # one matrix for all steps, which is factorised once
-        self.kernel, self.potential, self.target = dataclasses.replace(kernel, mass=self.mass), potential, target
-        self.generator = Generator(position.device).manual_seed(derived_seed(seed, "warm-up"))
+        # one matrix for all steps, which is factorised once
+        self.mass, self.done = Matrix(kernel.mass), 0
+        self.kernel, self.potential, self.target = (
+            dataclasses.replace(kernel, mass=self.mass),
+            potential,
+            target,
+        )
+        self.generator = Generator(position.device).manual_seed(
+            derived_seed(seed, "warm-up")
+        )
         self.state = self.kernel.init(potential, position, self.generator)
         self.ends = set(window_ends(num_steps))
-        self.first, self.lead, self.last = num_steps // 10, num_steps // 2, max(self.ends)
+        self.first, self.lead, self.last = (
+            num_steps // 10,
+            num_steps // 2,
+            max(self.ends),
+        )
         self.moments = Moments(position)
-        smallest = torch.finfo(position.dtype).eps ** 0.75  # with which positions still move
-        able = one_step_acceptance(potential, position, self.mass, self.generator)(smallest) > 0.5
+        # with which positions still move
+        smallest = torch.finfo(position.dtype).eps ** 0.75
+        able = (
+            one_step_acceptance(potential, position, self.mass, self.generator)(
+                smallest
+            )
+            > 0.5
+        )
         self.able = able if able.any() else ~able
         self.recent = torch.zeros_like(position[self.able, 0])
         self.averaging = self.search(1.0, torch.amin)
 
     def search(self, start: float, over_chains=torch.mean) -> DualAveraging:
         """Start a search for the step size."""
-        acceptance = one_step_acceptance(self.potential, self.state.position, self.mass, self.generator)
-        return DualAveraging(reasonable_step_size(lambda step_size: over_chains(acceptance(step_size)[self.able]), start), self.target)
+        acceptance = one_step_acceptance(
+            self.potential, self.state.position, self.mass, self.generator
+        )
+        return DualAveraging(
+            reasonable_step_size(
+                lambda step_size: over_chains(acceptance(step_size)[self.able]), start
+            ),
+            self.target,
+        )
 
     def advance(self) -> None:
-        kernel = dataclasses.replace(self.kernel, step_size=self.averaging.step_size, mass=self.mass)
+        kernel = dataclasses.replace(
+            self.kernel, step_size=self.averaging.step_size, mass=self.mass
+        )
         self.state, info = kernel.step(self.potential, self.state, self.generator)
         self.done += 1
         if not hasattr(info, "acceptance"):
-            raise ValueError(f"{type(kernel).__name__} has no acceptance to adapt by: give a kernel like NUTS or HMC")
+            raise ValueError(
+                f"{type(kernel).__name__} has no acceptance to adapt by: give a "
+                "kernel like NUTS or HMC"
+            )
         self.averaging.update(self.followed(info.acceptance))
         self.moments.update(self.state.position)
         if self.done in self.ends:
@@ -177,7 +246,9 @@ class _WarmUp:
             self.averaging = self.search(self.averaging.average)
 
     def followed(self, acceptance: Tensor) -> float:
-        """Choose what the step size follows: the slowest chain at first, as long as it is slow, and the mean of all later."""
+        """Choose what the step size follows: the slowest chain at first, as long as it
+        is slow, and the mean of all later.
+        """
         acceptance = acceptance[self.able]
         self.recent = 0.9 * self.recent + 0.1 * acceptance
         slowest = int(self.recent.argmin())
@@ -186,11 +257,15 @@ class _WarmUp:
         return float(acceptance.mean())
 
     def stuck(self) -> Tensor:
-        """Tell which chains have not moved since the last window, if that is long enough ago to tell, ``(chains,)``."""
+        """Tell which chains have not moved since the last window, if that is long
+        enough ago to tell, ``(chains,)``.
+        """
         return ~self.moments.moved() & (self.done >= self.last + 10)
 
     def tuned(self) -> Kernel:
-        return dataclasses.replace(self.kernel, step_size=self.averaging.average, mass=self.mass.value)
+        return dataclasses.replace(
+            self.kernel, step_size=self.averaging.average, mass=self.mass.value
+        )
 
     def check(self) -> None:
         pass  # kernels with an acceptance stay where energies are finite
@@ -209,7 +284,11 @@ class _WarmUp:
     def restore(self, content: dict) -> None:
         device = self.state.position.device
         content = tree_map_only(Tensor, lambda tensor: tensor.to(device), content)
-        self.done, self.mass, self.recent = content["done"], Matrix(content["mass"]), content["recent"]
+        self.done, self.mass, self.recent = (
+            content["done"],
+            Matrix(content["mass"]),
+            content["recent"],
+        )
         self.state = unflatten(content["state"], self.state)
         self.generator.set_state(content["generator"].cpu())
         vars(self.moments).update(content["moments"])
@@ -217,11 +296,15 @@ class _WarmUp:
 
 
 class Moments:
-    """Running mean and variance of the draws of each chain (Welford, 1962), to be pooled over the chains that moved."""
+    """Running mean and variance of the draws of each chain (Welford, 1962), to be
+    pooled over the chains that moved.
+    """
 
     def __init__(self, start: Tensor):
         self.start, self.last, self.count = start.clone(), start.clone(), 0
-        self.mean, self.squares = (torch.zeros_like(start, dtype=torch.float64) for _ in range(2))
+        self.mean, self.squares = (
+            torch.zeros_like(start, dtype=torch.float64) for _ in range(2)
+        )
 
     def update(self, position: Tensor) -> None:
         """Take in a draw of every chain, ``(chains, dim)``."""
@@ -236,17 +319,24 @@ class Moments:
         return (self.last != self.start).any(-1)
 
     def variance(self) -> Tensor:
-        """Estimate the variances ``(dim,)``, drawn a little towards 0.001 as in Stan, which matters where draws are few."""
+        """Estimate the variances ``(dim,)``, drawn a little towards 0.001 as in Stan,
+        which matters where draws are few.
+        """
         moved = self.moved()
         moved = moved if moved.any() else ~moved
         mean = self.mean[moved]
         n = self.count * len(mean)
-        squares = self.squares[moved].sum(0) + self.count * (mean - mean.mean(0)).square().sum(0)
-        return ((n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))).to(self.start.dtype)
+        squares = self.squares[moved].sum(0) + self.count * (
+            mean - mean.mean(0)
+        ).square().sum(0)
+        return ((n / (n + 5)) * squares / max(n - 1, 1) + 1e-3 * (5 / (n + 5))).to(
+            self.start.dtype
+        )
 
 
 def window_ends(num_steps: int) -> list[int]:
-    """Divide the steps between the first tenth and the last fifth into windows that double: the last step of each.
+    """Divide the steps between the first tenth and the last fifth into windows that
+    double: the last step of each.
 
     Example:
         >>> window_ends(1000)
@@ -256,29 +346,39 @@ def window_ends(num_steps: int) -> list[int]:
     length = max(5, num_steps // 40)
     ends = []
     end = first + length
-    while end + 2 * length * 2 <= last:  # otherwise the next but one would not fit, and this window takes what is left
+    # otherwise the next but one would not fit, and this window takes what is left
+    while end + 2 * length * 2 <= last:
         ends.append(end)
         length *= 2
         end += length
     return [*ends, last]
 
 
-def one_step_acceptance(potential: Potential, position: Tensor, mass: Matrix, generator: Generator) -> Callable[[float], Tensor]:
-    """Draw momenta, and return the acceptance of one leapfrog step with them as a function of ε, ``(chains,)``."""
+def one_step_acceptance(
+    potential: Potential, position: Tensor, mass: Matrix, generator: Generator
+) -> Callable[[float], Tensor]:
+    """Draw momenta, and return the acceptance of one leapfrog step with them as a
+    function of ε, ``(chains,)``.
+    """
     momentum = draw_momentum(position, mass, generator)
     potential = Guarded(potential, position)
     energy = potential.energy(position) + kinetic_energy(momentum, mass)
 
     def acceptance(step_size: float) -> Tensor:
-        moved, kicked = leapfrog(potential.gradient, position, momentum, step_size, 1, mass)
+        moved, kicked = leapfrog(
+            potential.gradient, position, momentum, step_size, 1, mass
+        )
         error = potential.energy(moved) + kinetic_energy(kicked, mass) - energy
         return torch.exp(-error.clamp(min=0)).nan_to_num(nan=0.0)
 
     return acceptance
 
 
-def reasonable_step_size(acceptance: Callable[[float], Tensor], start: float = 1.0) -> float:
-    """Double or halve ε until the acceptance of one leapfrog step crosses ½ (Hoffman and Gelman, 2014, Algorithm 4).
+def reasonable_step_size(
+    acceptance: Callable[[float], Tensor], start: float = 1.0
+) -> float:
+    """Double or halve ε until the acceptance of one leapfrog step crosses ½ (Hoffman
+    and Gelman, 2014, Algorithm 4).
 
     Example:
         >>> reasonable_step_size(lambda step_size: math.exp(-step_size), start=4.0)
@@ -290,7 +390,8 @@ def reasonable_step_size(acceptance: Callable[[float], Tensor], start: float = 1
         step_size *= factor
         if not STEP_SIZES[0] < step_size < STEP_SIZES[1]:
             raise ValueError(
-                "no step size between 1e-12 and 1e12 has an acceptance near one half: is the potential bounded below and its gradient "
+                "no step size between 1e-12 and 1e12 has an acceptance near one half: "
+                "is the potential bounded below and its gradient "
                 "that of its energy?"
             )
     return step_size * min(factor, 1.0)

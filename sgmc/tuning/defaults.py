@@ -1,4 +1,6 @@
-"""How long a step, how much friction: SGHMC tuned from the curvature of an energy and the noise of its gradient."""
+"""How long a step, how much friction: SGHMC tuned from the curvature of an energy and
+the noise of its gradient.
+"""
 
 import math
 import warnings
@@ -17,7 +19,8 @@ from sgmc.randomness import normal_like
 from sgmc.sampling import sample
 from sgmc.starting import check_start
 
-LONGEST_STEP = 0.5  # in standard deviations; with the friction 2A there is no stationary law beyond 0.83
+# in standard deviations; with the friction 2A there is no stationary law beyond 0.83
+LONGEST_STEP = 0.5
 FULL = 200  # coordinates up to which curvature and noise are whole matrices
 FLAT = 1e-6  # share of the largest curvature below which a direction counts as flat
 _DRAWS = 20  # number of chains at whose draws the tuning looks again
@@ -32,10 +35,12 @@ def matched_noise_estimate(
     friction: float | Tensor,
     mass: float | Tensor = 1.0,
 ) -> float | Tensor:
-    """Compute the B̂ with which SGHMC has exactly the covariance A⁻¹ on U(θ) = ½θᵀAθ, at any step size at which it is stable.
+    """Compute the B̂ with which SGHMC has exactly the covariance A⁻¹ on U(θ) = ½θᵀAθ,
+    at any step size at which it is stable.
 
-    B̂ = ½εV + ⅛ε²(CKA + AKC) with K = (M − ½εC)⁻¹: the first part is the gradient's noise, the second what the step itself widens. Then
-    Cov(θ) = A⁻¹, Cov(r) = MKM and Cov(θ, r) = −½εKM.
+    B̂ = ½εV + ⅛ε²(CKA + AKC) with K = (M − ½εC)⁻¹: the first part is the gradient's
+    noise, the second what the step itself widens. Then Cov(θ) = A⁻¹, Cov(r) = MKM and
+    Cov(θ, r) = −½εKM.
 
     Args:
         curvature: A, a number, ``(dim,)`` or ``(dim, dim)``.
@@ -48,29 +53,42 @@ def matched_noise_estimate(
         B̂, in the simplest form that holds it.
 
     Raises:
-        ValueError: if a matrix is none, M − ½εC − ¼ε²A is not positive, so that there is no stationary law, or B̂ exceeds C.
+        ValueError: if a matrix is none, M − ½εC − ¼ε²A is not positive, so that there
+            is no stationary law, or B̂ exceeds C.
 
     Example:
         >>> from sgmc.splittings.linear_laws import sghmc_chain
-        >>> noise_estimate = matched_noise_estimate(2.0, noise_variance=4.0, step_size=0.4, friction=3.0)
+        >>> noise_estimate = matched_noise_estimate(
+        ...     2.0, noise_variance=4.0, step_size=0.4, friction=3.0
+        ... )
         >>> chain = sghmc_chain(2 * torch.eye(1), 0.4, 3.0, 4.0, noise_estimate)
         >>> round(float(chain.stationary_covariance()[0, 0]), 12)
         0.5
     """
     check_positive("step_size", step_size)
-    check_dims(curvature=curvature, noise_variance=noise_variance, friction=friction, mass=mass)
-    a, v = as_matrix(curvature, "curvature", positive=True), as_matrix(noise_variance, "noise_variance")
+    check_dims(
+        curvature=curvature, noise_variance=noise_variance, friction=friction, mass=mass
+    )
+    a, v = (
+        as_matrix(curvature, "curvature", positive=True),
+        as_matrix(noise_variance, "noise_variance"),
+    )
     c, m = as_matrix(friction, "friction"), as_matrix(mass, "mass", positive=True)
     room = m - 0.5 * step_size * c
     if min((room - 0.25 * step_size**2 * a).eigenvalues) <= 0:
-        raise ValueError(f"step_size is {step_size:g}, at which no stationary law exists: take a smaller one, or a larger mass")
+        raise ValueError(
+            f"step_size is {step_size:g}, at which no stationary law exists: take a "
+            "smaller one, or a larger mass"
+        )
     half = c @ room.inverse @ a
     estimate = 0.5 * step_size * v + 0.125 * step_size**2 * (half + half.transposed)
     spare = (c - estimate).eigenvalues
     if min(spare) < -1e-6 * max(map(abs, spare)):
         raise ValueError(
-            f"friction must be at least the noise estimate that belongs to step_size = {step_size:g}, but their difference has an "
-            f"eigenvalue of {min(spare):g}: take a smaller step_size, more friction or a larger batch"
+            "friction must be at least the noise estimate that belongs to step_size "
+            f"= {step_size:g}, but their difference has an "
+            f"eigenvalue of {min(spare):g}: take a smaller step_size, more friction "
+            "or a larger batch"
         )
     return estimate.value
 
@@ -86,29 +104,46 @@ class DefaultSGHMC(SGHMC):
     reason: str = ""
 
     def __repr__(self) -> str:
-        return f"SGHMC(step_size={self.step_size:.4g}, num_steps={self.num_steps}): {self.reason}"
+        return (
+            f"SGHMC(step_size={self.step_size:.4g}, num_steps={self.num_steps}): "
+            f"{self.reason}"
+        )
 
     def __str__(self) -> str:
         return repr(self).replace(": ", ":\n  ").replace("; ", "\n  ")
 
 
-def default_kernel(potential: Potential, position: Tensor, seed: int = 0, step_size: float | None = None) -> DefaultSGHMC:
-    """Tune SGHMC from the curvature A of the energy and the covariance V of the gradient noise at a mode, or averaged over some draws.
+def default_kernel(
+    potential: Potential,
+    position: Tensor,
+    seed: int = 0,
+    step_size: float | None = None,
+) -> DefaultSGHMC:
+    """Tune SGHMC from the curvature A of the energy and the covariance V of the
+    gradient noise at a mode, or averaged over some draws.
 
-    Mass M = A, so that all directions are of one size and a standard deviation is crossed in a time of one; friction C = 2A, the critical
-    one; B̂ from :func:`matched_noise_estimate`; and ε = min(½, 2/ν), ν being the largest eigenvalue of A⁻¹V: a gradient then brings at most
-    half of the noise that friction needs, and of an error in V̂ at most half goes into the temperature. A draw is taken every 2/ε steps.
+    Mass M = A, so that all directions are of one size and a standard deviation is
+    crossed in a time of one; friction C = 2A, the critical one; B̂ from
+    :func:`matched_noise_estimate`; and ε = min(½, 2/ν), ν being the largest eigenvalue
+    of A⁻¹V: a gradient then brings at most half of the noise that friction needs, and
+    of an error in V̂ at most half goes into the temperature. A draw is taken every 2/ε
+    steps.
 
-    On a Gaussian with constant noise the draws have exactly the target's covariance. Elsewhere A and V are those of a Gaussian that
-    touches the target, and the draws are as good as that is: run again with half the step size, or tune again at the draws, and compare.
+    On a Gaussian with constant noise the draws have exactly the target's covariance.
+    Elsewhere A and V are those of a Gaussian that touches the target, and the draws are
+    as good as that is: run again with half the step size, or tune again at the draws,
+    and compare.
 
-    Up to 200 coordinates A and V are whole matrices. Beyond, both are diagonals: A's entries are the lengths of the rows of ∇²U, from the
-    products ∇²U z with random signs z. The stiffest direction then bounds the step, ε = min(1/(2√κ), 2/ν), where κ is its curvature after
-    division by A, and ν its noise. Noise that coordinates share is not subtracted, and heats the stiffest direction to about 1½ at most.
+    Up to 200 coordinates A and V are whole matrices. Beyond, both are diagonals: A's
+    entries are the lengths of the rows of ∇²U, from the products ∇²U z with random
+    signs z. The stiffest direction then bounds the step, ε = min(1/(2√κ), 2/ν), where κ
+    is its curvature after division by A, and ν its noise. Noise that coordinates share
+    is not subtracted, and heats the stiffest direction to about 1½ at most.
 
     Args:
         potential: the target, with its minibatches.
-        position: a mode ``(1, dim)``, or a few draws ``(chains, dim)`` over which curvature and noise are averaged.
+        position: a mode ``(1, dim)``, or a few draws ``(chains, dim)`` over which
+            curvature and noise are averaged.
         seed: seed of the minibatches and directions that are looked at.
         step_size: ε in place of the default, such as half of it; B̂ is matched to it.
 
@@ -116,26 +151,34 @@ def default_kernel(potential: Potential, position: Tensor, seed: int = 0, step_s
         The kernel, whose ``reason`` says what was found.
 
     Raises:
-        ValueError: if an argument is unusable, the step is too long, or the noise is unknown or that of batches of one example.
+        ValueError: if an argument is unusable, the step is too long, or the noise is
+            unknown or that of batches of one example.
 
     Warns:
-        UserWarning: if the position is far from a mode and from a draw, or the energy is flat or curves downwards in some direction.
+        UserWarning: if the position is far from a mode and from a draw, or the energy
+            is flat or curves downwards in some direction.
 
     Example:
         >>> from sgmc.targets import Gaussian, NoisyGradient
         >>> target = NoisyGradient(Gaussian.standard(2, torch.float64), 40.0)
         >>> default_kernel(target, torch.zeros(1, 2, dtype=torch.float64))
-        SGHMC(step_size=0.05, num_steps=40): whole matrices of 2 coordinates; noise up to 40 times the curvature, 50% of what friction needs
+        SGHMC(step_size=0.05, num_steps=40): whole matrices of 2 coordinates; noise up
+        to 40 times the curvature, 50% of what friction needs
     """
     return _choose(_look(potential, position, seed), step_size)
 
 
-def tune(potential: Potential, position: Tensor, seed: int = 0) -> tuple[DefaultSGHMC, Tensor]:
-    """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws from these.
+def tune(
+    potential: Potential, position: Tensor, seed: int = 0
+) -> tuple[DefaultSGHMC, Tensor]:
+    """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws
+    from these.
 
-    The curvature of a mode may be that of nowhere else. Where a posterior is bent, and most where it is flat along a circle, a direction
-    that is soft at the mode is stiff at another draw; the mode's step is then too long for it and its noise estimate too small. So twice,
-    twenty chains make ten draws with a quarter of the step, and :func:`default_kernel` averages curvature and noise over where they are.
+    The curvature of a mode may be that of nowhere else. Where a posterior is bent, and
+    most where it is flat along a circle, a direction that is soft at the mode is stiff
+    at another draw; the mode's step is then too long for it and its noise estimate too
+    small. So twice, twenty chains make ten draws with a quarter of the step, and
+    :func:`default_kernel` averages curvature and noise over where they are.
 
     Args:
         potential: the target, with its minibatches.
@@ -143,7 +186,8 @@ def tune(potential: Potential, position: Tensor, seed: int = 0) -> tuple[Default
         seed: seed of the looks and of the chains.
 
     Returns:
-        The kernel, and the draws ``(20, dim)`` at which it was tuned, or ``(chains, dim)`` if there are more: start from them.
+        The kernel, and the draws ``(20, dim)`` at which it was tuned, or ``(chains,
+        dim)`` if there are more: start from them.
 
     Raises:
         ValueError: as :func:`default_kernel` does.
@@ -157,12 +201,23 @@ def tune(potential: Potential, position: Tensor, seed: int = 0) -> tuple[Default
         (0.05, torch.Size([20, 2]))
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is said of a mode is no longer true of the draws
+        # what is said of a mode is no longer true of the draws
+        warnings.simplefilter("ignore")
         for turn in range(2):
             look = _look(potential, position, seed)
             careful = _choose(look, _choose(look).step_size / 4)
-            start = position.repeat(math.ceil(_DRAWS / len(position)), 1)[: max(_DRAWS, len(position))]
-            position = sample(careful, potential, start, 1, thinning=10, seed=seed + turn, progress=False).samples[-1]
+            start = position.repeat(math.ceil(_DRAWS / len(position)), 1)[
+                : max(_DRAWS, len(position))
+            ]
+            position = sample(
+                careful,
+                potential,
+                start,
+                1,
+                thinning=10,
+                seed=seed + turn,
+                progress=False,
+            ).samples[-1]
     return default_kernel(potential, position, seed), position
 
 
@@ -181,15 +236,35 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
     generator, dim = Generator(position.device).manual_seed(seed), position.shape[1]
     with torch.no_grad():
         if dim <= FULL:
-            curvature, stiffness, form = _hessian(potential, position), 1.0, "whole matrices"
-            looks = math.ceil(400 * dim / (len(position) * (getattr(potential, "batch_size", None) or 400 * dim)))  # minibatches at each
+            curvature, stiffness, form = (
+                _hessian(potential, position),
+                1.0,
+                "whole matrices",
+            )
+            # minibatches at each
+            looks = math.ceil(
+                400
+                * dim
+                / (
+                    len(position)
+                    * (getattr(potential, "batch_size", None) or 400 * dim)
+                )
+            )
             together = min(looks, math.ceil(_TOGETHER / len(position)))
-            noise = estimate_noise_variance(potential, position.repeat(together, 1), generator, "full", math.ceil(looks / together))
+            noise = estimate_noise_variance(
+                potential,
+                position.repeat(together, 1),
+                generator,
+                "full",
+                math.ceil(looks / together),
+            )
             noise, root = _symmetric(noise), Matrix(curvature).root.inverse
             loudness = max((root @ Matrix(noise) @ root).eigenvalues)
         else:
             curvature = _row_lengths(potential, position, generator)
-            noise = estimate_noise_variance(potential, position, generator, "diagonal", 10)
+            noise = estimate_noise_variance(
+                potential, position, generator, "diagonal", 10
+            )
             stiffness, along = _stiffest(potential, position, curvature, generator)
             loudness = max(along, float((noise / curvature).max()))
             form = f"diagonals, the stiffest direction {stiffness:.3g} times as curved,"
@@ -199,42 +274,78 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
 
 def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
     if step_size is None:
-        step_size = min(LONGEST_STEP / math.sqrt(look.stiffness), 2 / max(look.loudness, 1e-12))
+        step_size = min(
+            LONGEST_STEP / math.sqrt(look.stiffness), 2 / max(look.loudness, 1e-12)
+        )
     friction = 2 * look.curvature
-    estimate = matched_noise_estimate(look.curvature, look.noise, step_size, friction, look.curvature)
+    estimate = matched_noise_estimate(
+        look.curvature, look.noise, step_size, friction, look.curvature
+    )
     share = f"{step_size * look.loudness / 4:.0%} of what friction needs"
-    reason = f"{look.form}; noise up to {look.loudness:.3g} times the curvature, {share}"
-    return DefaultSGHMC(step_size, friction, estimate, look.curvature, num_steps=math.ceil(2 / step_size), reason=reason)
+    reason = (
+        f"{look.form}; noise up to {look.loudness:.3g} times the curvature, {share}"
+    )
+    return DefaultSGHMC(
+        step_size,
+        friction,
+        estimate,
+        look.curvature,
+        num_steps=math.ceil(2 / step_size),
+        reason=reason,
+    )
 
 
 def _curved(potential: Potential, position: Tensor, directions: Tensor) -> Tensor:
-    """Compute ∇²U(θ)z, averaged over positions ``(chains, dim)``, for directions ``(number, dim)``, from gradients at θ + z and θ − z."""
-    pieces = [(each, piece) for each in position for piece in directions.split(_TOGETHER)]
-    products = [potential.gradient(each + piece) - potential.gradient(each - piece) for each, piece in pieces]
+    """Compute ∇²U(θ)z, averaged over positions ``(chains, dim)``, for directions
+    ``(number, dim)``, from gradients at θ + z and θ − z.
+    """
+    pieces = [
+        (each, piece) for each in position for piece in directions.split(_TOGETHER)
+    ]
+    products = [
+        potential.gradient(each + piece) - potential.gradient(each - piece)
+        for each, piece in pieces
+    ]
     return torch.cat(products).view(len(position), *directions.shape).mean(0) / 2
 
 
 def _length(position: Tensor) -> float:
-    """Choose how far from a position gradients are compared, for the third root of the precision balances rounding and curvature."""
-    return torch.finfo(position.dtype).eps ** (1 / 3) * (1 + float(position.square().mean().sqrt()))
+    """Choose how far from a position gradients are compared, for the third root of the
+    precision balances rounding and curvature.
+    """
+    return torch.finfo(position.dtype).eps ** (1 / 3) * (
+        1 + float(position.square().mean().sqrt())
+    )
 
 
 def _hessian(potential: Potential, position: Tensor) -> Tensor:
-    """Average ∇²U over positions; a direction that is flat or curves downwards gets the median curvature of the others."""
+    """Average ∇²U over positions; a direction that is flat or curves downwards gets the
+    median curvature of the others.
+    """
     length = _length(position)
-    steps = length * torch.eye(position.shape[1], dtype=position.dtype, device=position.device)
+    steps = length * torch.eye(
+        position.shape[1], dtype=position.dtype, device=position.device
+    )
     hessian = _curved(potential, position, steps) / length
     eigenvalues, eigenvectors = torch.linalg.eigh(_symmetric(hessian))
     curved = eigenvalues > FLAT * eigenvalues.max().clamp(min=0)
     if not curved.any():
-        raise ValueError("the energy curves in no direction upwards at the position: give a mode of the density, or draws from it")
+        raise ValueError(
+            "the energy curves in no direction upwards at the position: give a mode "
+            "of the density, or draws from it"
+        )
     if not curved.all():
         warnings.warn(
-            f"the energy is flat or curves downwards in {int((~curved).sum())} of {len(curved)} directions at the position, and no "
-            "Gaussian stands for it there: what is chosen for them is a guess, so compare with half the step size, or give draws",
+            f"the energy is flat or curves downwards in {int((~curved).sum())} of "
+            f"{len(curved)} directions at the position, and no "
+            "Gaussian stands for it there: what is chosen for them is a guess, so "
+            "compare with half the step size, or give draws",
             stacklevel=4,
         )
-    half = eigenvectors * torch.where(curved, eigenvalues, eigenvalues[curved].median()).sqrt()
+    half = (
+        eigenvectors
+        * torch.where(curved, eigenvalues, eigenvalues[curved].median()).sqrt()
+    )
     return _symmetric(half @ half.mT)
 
 
@@ -242,38 +353,60 @@ def _symmetric(matrix: Tensor) -> Tensor:
     return (matrix + matrix.mT) / 2
 
 
-def _row_lengths(potential: Potential, position: Tensor, generator: Generator) -> Tensor:
+def _row_lengths(
+    potential: Potential, position: Tensor, generator: Generator
+) -> Tensor:
     """Compute the lengths of the rows of ∇²U, (E[(∇²U z)ⱼ²])^½ over random signs z."""
     length = _length(position)
     signs = normal_like(position[:1].expand(_LOOKS, -1), generator).sign()
-    lengths = (_curved(potential, position, length * signs) / length).square().mean(0).sqrt()
+    lengths = (
+        (_curved(potential, position, length * signs) / length).square().mean(0).sqrt()
+    )
     return lengths.clamp(min=FLAT * float(lengths.max()))
 
 
-def _stiffest(potential: Potential, position: Tensor, curvature: Tensor, generator: Generator) -> tuple[float, float]:
-    """Find the largest eigenvalue of D^−½∇²U D^−½ by powers, and the variance of D^−½∇Ũ along its eigenvector.
+def _stiffest(
+    potential: Potential, position: Tensor, curvature: Tensor, generator: Generator
+) -> tuple[float, float]:
+    """Find the largest eigenvalue of D^−½∇²U D^−½ by powers, and the variance of D^−½∇Ũ
+    along its eigenvector.
 
-    Gradients are compared a standard deviation apart, for a kink of a rectified unit right here is not the curvature that a chain meets.
-    """
+    Gradients are compared a standard deviation apart, for a kink of a rectified unit
+    right here is not the curvature that a chain meets."""
     scale, stiffness = curvature.rsqrt(), 0.0
     direction = normal_like(position[:1], generator)
     for _ in range(3 * _LOOKS):
         direction /= direction.norm()
         product = scale * _curved(potential, position, scale * direction)
         stiffness = float((direction * product).sum())
-        direction = product + product.norm() * direction  # shifted, so that what curves downwards is not found
+        # shifted, so that what curves downwards is not found
+        direction = product + product.norm() * direction
     probe = scale * direction / direction.norm()
-    along = torch.stack([(potential.stochastic_gradient(position, generator) * probe).sum(-1) for _ in range(3 * _LOOKS)])
+    along = torch.stack(
+        [
+            (potential.stochastic_gradient(position, generator) * probe).sum(-1)
+            for _ in range(3 * _LOOKS)
+        ]
+    )
     return max(stiffness, 1.0), float(along.double().var(0).mean())
 
 
 def _warn_if_far(potential: Potential, position: Tensor, curvature: Tensor) -> None:
-    """Warn if the gradient is larger than at draws, where gᵀA⁻¹g is about dim in the mean; at a mode it is zero."""
+    """Warn if the gradient is larger than at draws, where gᵀA⁻¹g is about dim in the
+    mean; at a mode it is zero.
+    """
     gradient = potential.gradient(position)
-    distance = float((gradient * (Matrix(curvature).inverse @ gradient)).sum(-1).mean() / position.shape[1]) ** 0.5
+    distance = (
+        float(
+            (gradient * (Matrix(curvature).inverse @ gradient)).sum(-1).mean()
+            / position.shape[1]
+        )
+        ** 0.5
+    )
     if distance > 2:
         warnings.warn(
-            f"the position is some {distance:.3g} standard deviations from a mode, and draws are about one: curvature and noise may be "
+            f"the position is some {distance:.3g} standard deviations from a mode, "
+            "and draws are about one: curvature and noise may be "
             "others where the mass is, so give a mode, or draws",
             stacklevel=4,
         )

@@ -1,4 +1,6 @@
-"""Constant gradient descent: its rates against the least divergence in closed form, its iterates against exact laws."""
+"""Constant gradient descent: its rates against the least divergence in closed form, its
+iterates against exact laws.
+"""
 
 import itertools
 import math
@@ -18,7 +20,8 @@ from tests.checks import assert_covariance, z_bound
 DOUBLE = torch.float64
 PRECISION = torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE)
 INVERSE = torch.linalg.inv(PRECISION)
-NOISE = torch.tensor([[9.0, 5.0], [5.0, 6.0]], dtype=DOUBLE)  # no multiple of A, nor does it commute with it
+# no multiple of A, nor does it commute with it
+NOISE = torch.tensor([[9.0, 5.0], [5.0, 6.0]], dtype=DOUBLE)
 KINDS = ["scalar", "diagonal", "full"]
 
 
@@ -27,101 +30,193 @@ def dense(mass):
 
 
 def small_steps_law(mass, noise=NOISE):
-    """Solve PAΣ + ΣAP = PVP, the law of the Ornstein–Uhlenbeck process, by another routine than that of the chain's."""
+    """Solve PAΣ + ΣAP = PVP, the law of the Ornstein–Uhlenbeck process, by another
+    routine than that of the chain's.
+    """
     rate = torch.linalg.inv(dense(mass))
-    return torch.from_numpy(solve_continuous_lyapunov((rate @ PRECISION).numpy(), (rate @ noise @ rate).numpy()))
+    return torch.from_numpy(
+        solve_continuous_lyapunov(
+            (rate @ PRECISION).numpy(), (rate @ noise @ rate).numpy()
+        )
+    )
 
 
 def divergence(covariance):
     """KL(N(0, Σ) ‖ N(0, A⁻¹))."""
-    return float((PRECISION @ covariance).trace() - torch.logdet(PRECISION @ covariance) - 2) / 2
+    return (
+        float(
+            (PRECISION @ covariance).trace() - torch.logdet(PRECISION @ covariance) - 2
+        )
+        / 2
+    )
 
 
 def chain_of(kernel, noise, scale=1.0):
-    return langevin_chain(PRECISION, kernel.step_size * scale, noise, temperature=kernel.temperature, mass=kernel.mass)
+    return langevin_chain(
+        PRECISION,
+        kernel.step_size * scale,
+        noise,
+        temperature=kernel.temperature,
+        mass=kernel.mass,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_mass_is_half_of_the_noise_in_the_form_asked_for(kind):
     kernel = constant_sgd(NOISE, kind)
     assert kernel.temperature == 0 and kernel.step_size == 1
-    expected = {"scalar": torch.tensor(3.75).double(), "diagonal": torch.tensor([4.5, 3.0]).double(), "full": NOISE / 2}[kind]
+    expected = {
+        "scalar": torch.tensor(3.75).double(),
+        "diagonal": torch.tensor([4.5, 3.0]).double(),
+        "full": NOISE / 2,
+    }[kind]
     torch.testing.assert_close(torch.as_tensor(kernel.mass, dtype=DOUBLE), expected)
-    for noise, simpler in ((4.0, 2.0), (torch.tensor([2.0, 6.0]), {"scalar": 2.0}.get(kind, torch.tensor([1.0, 3.0])))):
-        torch.testing.assert_close(torch.as_tensor(constant_sgd(noise, kind).mass), torch.as_tensor(simpler))
-    assert torch.equal(dense(constant_sgd(Matrix(NOISE), kind).mass), dense(kernel.mass))
+    for noise, simpler in (
+        (4.0, 2.0),
+        (torch.tensor([2.0, 6.0]), {"scalar": 2.0}.get(kind, torch.tensor([1.0, 3.0]))),
+    ):
+        torch.testing.assert_close(
+            torch.as_tensor(constant_sgd(noise, kind).mass), torch.as_tensor(simpler)
+        )
+    assert torch.equal(
+        dense(constant_sgd(Matrix(NOISE), kind).mass), dense(kernel.mass)
+    )
 
 
 def test_the_scalar_rate_has_the_least_divergence():
-    """Of all numbers, whatever A and V are: less than its neighbours on both sides, where the derivative vanishes to O(h²)."""
+    """Of all numbers, whatever A and V are: less than its neighbours on both sides,
+    where the derivative vanishes to O(h²).
+    """
     mass = constant_sgd(NOISE, "scalar").mass
-    best, (less, more) = divergence(small_steps_law(mass)), (divergence(small_steps_law(mass * math.exp(h))) for h in (-1e-3, 1e-3))
+    best, (less, more) = (
+        divergence(small_steps_law(mass)),
+        (divergence(small_steps_law(mass * math.exp(h))) for h in (-1e-3, 1e-3)),
+    )
     assert best < less and best < more
-    assert abs(more - less) / 2e-3 < 1e-5  # which is h², where the slope away from the best rate is of the order of 1
-    assert best == pytest.approx(-0.5 * float(torch.logdet(PRECISION @ small_steps_law(mass))), rel=1e-12)  # for tr AΣ = dim
+    # which is h², where the slope away from the best rate is of the order of 1
+    assert abs(more - less) / 2e-3 < 1e-5
+    # for tr AΣ = dim
+    assert best == pytest.approx(
+        -0.5 * float(torch.logdet(PRECISION @ small_steps_law(mass))), rel=1e-12
+    )
 
 
 def test_the_diagonal_rate_has_the_least_divergence_where_the_noise_is_a_multiple_of_the_curvature():
-    """There Σ = ½cP. Elsewhere it need not have it: for a noise across the curvature even the number does better."""
+    """There Σ = ½cP. Elsewhere it need not have it: for a noise across the curvature
+    even the number does better.
+    """
     mass, h = constant_sgd(7 * PRECISION, "diagonal").mass, 1e-3
-    torch.testing.assert_close(small_steps_law(mass, 7 * PRECISION), 3.5 * torch.diag(1 / mass))
+    torch.testing.assert_close(
+        small_steps_law(mass, 7 * PRECISION), 3.5 * torch.diag(1 / mass)
+    )
     best = divergence(small_steps_law(mass, 7 * PRECISION))
     for direction in torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]], dtype=DOUBLE):
-        less, more = (divergence(small_steps_law(mass * (sign * h * direction).exp(), 7 * PRECISION)) for sign in (-1, 1))
+        less, more = (
+            divergence(
+                small_steps_law(mass * (sign * h * direction).exp(), 7 * PRECISION)
+            )
+            for sign in (-1, 1)
+        )
         assert best < less and best < more and abs(more - less) / (2 * h) < 1e-5
     across = torch.tensor([[4.0, -5.0], [-5.0, 8.0]], dtype=DOUBLE)
-    scalar, diagonal = (divergence(small_steps_law(constant_sgd(across, kind).mass, across)) for kind in ("scalar", "diagonal"))
+    scalar, diagonal = (
+        divergence(small_steps_law(constant_sgd(across, kind).mass, across))
+        for kind in ("scalar", "diagonal")
+    )
     assert scalar < diagonal - 0.2
 
 
 def test_the_full_rate_makes_the_target_where_steps_are_small():
-    torch.testing.assert_close(small_steps_law(constant_sgd(NOISE, "full").mass), INVERSE)
+    torch.testing.assert_close(
+        small_steps_law(constant_sgd(NOISE, "full").mass), INVERSE
+    )
 
 
 def test_with_the_curvature_in_the_noise_the_full_rate_is_exact_at_any_size_of_the_step():
     for size in (0.01, 1.0, 100.0):
-        covariance = chain_of(constant_sgd(size * NOISE + PRECISION, "full"), size * NOISE).stationary_covariance()
+        covariance = chain_of(
+            constant_sgd(size * NOISE + PRECISION, "full"), size * NOISE
+        ).stationary_covariance()
         torch.testing.assert_close(covariance, INVERSE, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_law_tends_to_that_of_small_steps_as_the_noise_grows(kind):
-    """Where V is c times as large steps are c times shorter, and the difference of the laws falls as 1/c."""
+    """Where V is c times as large steps are c times shorter, and the difference of the
+    laws falls as 1/c.
+    """
     errors = []
     for size in (100.0, 200.0, 400.0):
         kernel = constant_sgd(size * NOISE, kind)
-        errors.append((chain_of(kernel, size * NOISE).stationary_covariance() - small_steps_law(constant_sgd(NOISE, kind).mass)).norm())
-    away = [abs(float(first / second) - 2) for first, second in itertools.pairwise(errors)]
+        errors.append(
+            (
+                chain_of(kernel, size * NOISE).stationary_covariance()
+                - small_steps_law(constant_sgd(NOISE, kind).mass)
+            ).norm()
+        )
+    away = [
+        abs(float(first / second) - 2) for first, second in itertools.pairwise(errors)
+    ]
     assert away[1] < 0.01 and away[1] < 0.7 * away[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_iterates_have_the_law_of_the_linear_chain(kind):
     kernel, target = constant_sgd(NOISE, kind), NoisyGradient(Gaussian(INVERSE), NOISE)
-    draws = sample(kernel, target, torch.zeros(4_000, 2, dtype=DOUBLE), num_samples=20, warm_up=100, thinning=5)
+    draws = sample(
+        kernel,
+        target,
+        torch.zeros(4_000, 2, dtype=DOUBLE),
+        num_samples=20,
+        warm_up=100,
+        thinning=5,
+    )
     assert_covariance(draws.samples, chain_of(kernel, NOISE).stationary_covariance())
 
 
 def test_averages_of_iterates_have_the_law_of_the_linear_chain():
-    kernel, target, length = constant_sgd(NOISE, "scalar"), NoisyGradient(Gaussian(INVERSE), NOISE), 12
-    iterates = sample(kernel, target, torch.zeros(4_000, 2, dtype=DOUBLE), num_samples=10 * length, warm_up=100).samples
+    kernel, target, length = (
+        constant_sgd(NOISE, "scalar"),
+        NoisyGradient(Gaussian(INVERSE), NOISE),
+        12,
+    )
+    iterates = sample(
+        kernel,
+        target,
+        torch.zeros(4_000, 2, dtype=DOUBLE),
+        num_samples=10 * length,
+        warm_up=100,
+    ).samples
     averages = iterates.unflatten(0, (10, length)).mean(1)
     assert_covariance(averages, chain_of(kernel, NOISE).average_covariance(length))
 
 
 def noise_of(posterior):
-    """Compute V(θ) of a linear regression's minibatches, averaged over the posterior: at its mean, and how it grows away from it."""
+    """Compute V(θ) of a linear regression's minibatches, averaged over the posterior:
+    at its mean, and how it grows away from it.
+    """
     x, y = posterior.data
-    scale = posterior.num_examples**2 / posterior.batch_size * (1 - posterior.batch_size / posterior.num_examples)
+    scale = (
+        posterior.num_examples**2
+        / posterior.batch_size
+        * (1 - posterior.batch_size / posterior.num_examples)
+    )
     gradients = x * (x @ posterior.mean - y)[:, None]
     slopes = x[:, :, None] * x[:, None, :]
     slopes = slopes - slopes.mean(0)
     number = posterior.num_examples - 1
-    return scale * (torch.cov(gradients.T) + (slopes @ posterior.covariance @ slopes).sum(0) / number)
+    return scale * (
+        torch.cov(gradients.T)
+        + (slopes @ posterior.covariance @ slopes).sum(0) / number
+    )
 
 
-def test_on_real_minibatches_the_full_rate_with_the_curvature_gives_the_posterior(regression):
-    """A linear regression of 40 examples and minibatches of 4: steps are long, V depends on θ, and the covariance is exact all the same."""
+def test_on_real_minibatches_the_full_rate_with_the_curvature_gives_the_posterior(
+    regression,
+):
+    """A linear regression of 40 examples and minibatches of 4: steps are long, V
+    depends on θ, and the covariance is exact all the same.
+    """
     posterior = regression(batch_size=4)
     kernel = constant_sgd(noise_of(posterior) + posterior.precision, "full")
     start = posterior.mean.expand(4_000, -1).contiguous()
@@ -129,8 +224,16 @@ def test_on_real_minibatches_the_full_rate_with_the_curvature_gives_the_posterio
     centred = draws.samples - posterior.mean
     assert_covariance(centred, posterior.covariance)
     assert z_of_mean(centred.mean(0), 0.0).abs().max() < z_bound(3)
-    # The negative control: without the curvature it is too wide, as one minus the share of a batch in the data is too little.
-    wide = sample(constant_sgd(noise_of(posterior), "full"), posterior, start, num_samples=20, warm_up=100, thinning=10)
+    # The negative control: without the curvature it is too wide, as one minus the share
+    # of a batch in the data is too little.
+    wide = sample(
+        constant_sgd(noise_of(posterior), "full"),
+        posterior,
+        start,
+        num_samples=20,
+        warm_up=100,
+        thinning=10,
+    )
     with pytest.raises(AssertionError, match="z ="):
         assert_covariance(wide.samples - posterior.mean, posterior.covariance)
 
@@ -138,16 +241,45 @@ def test_on_real_minibatches_the_full_rate_with_the_curvature_gives_the_posterio
 @pytest.mark.parametrize(
     ("noise", "kind", "message"),
     [
-        (NOISE, "block", "kind must be one of scalar, diagonal, full, but it is 'block'"),
-        (0.0, "scalar", "noise_variance is zero: without noise descent ends at the mode; give the posterior a smaller batch_size"),
+        (
+            NOISE,
+            "block",
+            "kind must be one of scalar, diagonal, full, but it is 'block'",
+        ),
+        (
+            0.0,
+            "scalar",
+            "noise_variance is zero: without noise descent ends at the mode; give the "
+            "posterior a smaller batch_size",
+        ),
         (torch.zeros(2, 2), "scalar", "noise_variance is zero: without noise"),
-        (torch.tensor([1.0, 0.0]), "diagonal", "noise_variance is zero in a coordinate, .* use kind='scalar'"),
-        (torch.tensor([1.0, 0.0]), "full", "noise_variance has no inverse: .* use kind='diagonal' or 'scalar'"),
+        (
+            torch.tensor([1.0, 0.0]),
+            "diagonal",
+            "noise_variance is zero in a coordinate, .* use kind='scalar'",
+        ),
+        (
+            torch.tensor([1.0, 0.0]),
+            "full",
+            "noise_variance has no inverse: .* use kind='diagonal' or 'scalar'",
+        ),
         (torch.ones(2, 2), "full", "noise_variance has no inverse"),
-        (torch.ones(2, 2, dtype=DOUBLE) + 3e-16 * torch.eye(2), "full", "noise_variance has no inverse"),
+        (
+            torch.ones(2, 2, dtype=DOUBLE) + 3e-16 * torch.eye(2),
+            "full",
+            "noise_variance has no inverse",
+        ),
         (-1.0, "scalar", "noise_variance must be non-negative"),
-        (torch.tensor([[1.0, 2.0], [2.0, 1.0]]), "diagonal", "noise_variance must be non-negative"),
-        (torch.tensor([[1.0, 2.0], [0.0, 1.0]]), "full", "noise_variance is a matrix that is not symmetric"),
+        (
+            torch.tensor([[1.0, 2.0], [2.0, 1.0]]),
+            "diagonal",
+            "noise_variance must be non-negative",
+        ),
+        (
+            torch.tensor([[1.0, 2.0], [0.0, 1.0]]),
+            "full",
+            "noise_variance is a matrix that is not symmetric",
+        ),
         ([1.0], "scalar", "noise_variance must be a number, a tensor"),
     ],
     ids=str,
@@ -159,4 +291,6 @@ def test_bad_input_is_refused(noise, kind, message):
 
 def test_a_noise_of_few_directions_does_for_the_simpler_kinds():
     assert constant_sgd(torch.ones(2, 2), "scalar").mass == 0.5
-    assert torch.equal(constant_sgd(torch.ones(2, 2), "diagonal").mass, torch.tensor([0.5, 0.5]))
+    assert torch.equal(
+        constant_sgd(torch.ones(2, 2), "diagonal").mass, torch.tensor([0.5, 0.5])
+    )

@@ -1,4 +1,6 @@
-"""What all fits share: they go on from where they were stopped, to the same end, and know their own files."""
+"""What all fits share: they go on from where they were stopped, to the same end, and
+know their own files.
+"""
 
 import _thread
 import threading
@@ -12,12 +14,24 @@ from sgmc.checkpoints import CheckpointError
 from sgmc.posteriors import NetworkPosterior
 
 FITS = {
-    "variational": lambda potential, start, **more: variational(potential, start, 3, num_steps=400, local=True, **more),
-    "Rényi's bound": lambda potential, start, **more: variational(potential, start, 3, num_steps=400, alpha=0.5, num_draws=2, **more),
-    "dropout": lambda potential, start, **more: dropout(potential, start, 3, rate=0.3, num_steps=400, **more),
-    "ensemble": lambda potential, start, **more: ensemble(potential, start, num_steps=400, adversarial=0.1, **more),
-    "anchors": lambda potential, start, **more: ensemble(potential, start, num_steps=400, anchors=2 * start, **more),
-    "snapshots": lambda potential, start, **more: snapshots(potential, start, 8, cycle_length=50, learning_rate=0.01, **more),
+    "variational": lambda potential, start, **more: variational(
+        potential, start, 3, num_steps=400, local=True, **more
+    ),
+    "Rényi's bound": lambda potential, start, **more: variational(
+        potential, start, 3, num_steps=400, alpha=0.5, num_draws=2, **more
+    ),
+    "dropout": lambda potential, start, **more: dropout(
+        potential, start, 3, rate=0.3, num_steps=400, **more
+    ),
+    "ensemble": lambda potential, start, **more: ensemble(
+        potential, start, num_steps=400, adversarial=0.1, **more
+    ),
+    "anchors": lambda potential, start, **more: ensemble(
+        potential, start, num_steps=400, anchors=2 * start, **more
+    ),
+    "snapshots": lambda potential, start, **more: snapshots(
+        potential, start, 8, cycle_length=50, learning_rate=0.01, **more
+    ),
 }
 
 
@@ -40,11 +54,21 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end(name, tmp_path, monkeypa
             _thread.interrupt_main()
         return draw_noise(self, position, generator, step, num_steps)
 
-    with monkeypatch.context() as patched, pytest.warns(UserWarning, match="interrupted after 1.. of 400 steps: what was reached so far"):
+    with (
+        monkeypatch.context() as patched,
+        pytest.warns(
+            UserWarning,
+            match="interrupted after 1.. of 400 steps: what was reached so far",
+        ),
+    ):
         patched.setattr(NetworkPosterior, "draw_noise", press_control_c)
         part = FITS[name](posterior(), start, checkpoint=tmp_path / "fit.pt")
     assert not part.complete and whole.complete
-    assert part.samples.shape == whole.samples.shape if name != "snapshots" else part.samples.shape == (2, 2, 17)
+    assert (
+        part.samples.shape == whole.samples.shape
+        if name != "snapshots"
+        else part.samples.shape == (2, 2, 17)
+    )
     again = FITS[name](posterior(), start, checkpoint=tmp_path / "fit.pt")
     assert again.complete and torch.equal(again.samples, whole.samples)
     assert again.seconds > part.seconds  # of both parts
@@ -64,7 +88,13 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end(name, tmp_path, monkeypa
     ids=["seed", "num_steps", "learning_rate", "rate", "position"],
 )
 def test_the_file_of_another_fit_is_refused(change, named, tmp_path):
-    arguments = {"position": torch.zeros(2, 17), "num_samples": 1, "rate": 0.3, "num_steps": 20, "checkpoint": tmp_path / "fit.pt"}
+    arguments = {
+        "position": torch.zeros(2, 17),
+        "num_samples": 1,
+        "rate": 0.3,
+        "num_steps": 20,
+        "checkpoint": tmp_path / "fit.pt",
+    }
     dropout(posterior(), **arguments)
     with pytest.raises(CheckpointError, match=f"belongs to a run with another {named}"):
         dropout(posterior(), **(arguments | change))

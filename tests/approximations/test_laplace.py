@@ -14,63 +14,109 @@ from tests.checks import assert_covariance, z_bound
 
 
 def test_on_a_gaussian_posterior_it_is_the_posterior(regression):
-    """The covariance by z-tests; and −U(θ) − log q(θ) is the log evidence at every draw, which no other law has."""
+    """The covariance by z-tests; and −U(θ) − log q(θ) is the log evidence at every
+    draw, which no other law has.
+    """
     posterior = regression()
     draws = laplace(posterior, posterior.mean.repeat(200, 1), 50)
     centred = draws.samples - posterior.mean
     assert_covariance(centred, posterior.covariance)
     assert z_of_mean(centred.flatten(0, 1), 0.0).abs().max() < z_bound(3)
-    log_evidence = -posterior.energy(posterior.mean[None])[0] + 1.5 * math.log(2 * math.pi) - 0.5 * posterior.precision.logdet()
-    log_ratio = -posterior.energy(draws.samples.flatten(0, 1)) - draws.statistics["log_density"].flatten()
+    log_evidence = (
+        -posterior.energy(posterior.mean[None])[0]
+        + 1.5 * math.log(2 * math.pi)
+        - 0.5 * posterior.precision.logdet()
+    )
+    log_ratio = (
+        -posterior.energy(draws.samples.flatten(0, 1))
+        - draws.statistics["log_density"].flatten()
+    )
     torch.testing.assert_close(log_ratio, log_evidence.expand_as(log_ratio))
 
 
 def test_every_chain_has_the_curvature_of_its_own_mode():
-    """The second derivative of −2θ² + θ⁴ is 8 at the well on the left; on the right stands a parabola with 100."""
+    """The second derivative of −2θ² + θ⁴ is 8 at the well on the left; on the right
+    stands a parabola with 100.
+    """
 
     class Wells(DoubleWell):
         def energy(self, position):
-            return torch.where(position[:, 0] < 0, super().energy(position), 50 * (position[:, 0] - 1) ** 2)
+            return torch.where(
+                position[:, 0] < 0,
+                super().energy(position),
+                50 * (position[:, 0] - 1) ** 2,
+            )
 
         gradient = Potential.gradient  # by differentiation
 
     draws = laplace(Wells(), torch.tensor([[-1.0], [1.0]]), 10_000)
     centred = draws.samples[..., 0] - torch.tensor([-1.0, 1.0])
-    z = torch.cat([z_of_mean(centred, 0.0), z_of_mean(centred.square(), torch.tensor([1 / 8, 1 / 100]))])
+    z = torch.cat(
+        [
+            z_of_mean(centred, 0.0),
+            z_of_mean(centred.square(), torch.tensor([1 / 8, 1 / 100])),
+        ]
+    )
     assert z.abs().max() < z_bound(4), z
 
 
 def test_some_coordinates_are_drawn_given_the_others(regression):
-    """On a Gaussian it is the conditional law: covariance (A restricted)⁻¹, and the others stay."""
+    """On a Gaussian it is the conditional law: covariance (A restricted)⁻¹, and the
+    others stay.
+    """
     posterior, chosen = regression(), torch.tensor([2, 0])
     draws = laplace(posterior, posterior.mean.repeat(200, 1), 50, coordinates=chosen)
     assert (draws.samples[..., 1] == posterior.mean[1]).all()
-    law = torch.distributions.MultivariateNormal(posterior.mean[chosen], precision_matrix=posterior.precision[chosen][:, chosen])
+    law = torch.distributions.MultivariateNormal(
+        posterior.mean[chosen], precision_matrix=posterior.precision[chosen][:, chosen]
+    )
     assert_covariance(draws.samples[..., chosen] - law.mean, law.covariance_matrix)
-    torch.testing.assert_close(draws.statistics["log_density"], law.log_prob(draws.samples[..., chosen]))
+    torch.testing.assert_close(
+        draws.statistics["log_density"], law.log_prob(draws.samples[..., chosen])
+    )
 
 
 def test_the_hessian_of_logistic_regression_is_the_formula(generator):
     """H = Σσᵢ(1 − σᵢ)xᵢxᵢᵀ + I/τ² (Bishop, 2006, eq. 4.143), seen through log q."""
     inputs = torch.randn(50, 2, generator=generator).double()
-    posterior = LogisticRegression(inputs, (inputs[:, 0] > 0).double(), prior_variance=4.0)
-    mode = ensemble(posterior, torch.eye(2).double(), num_steps=2000, learning_rate=0.05).samples[0, :1]
+    posterior = LogisticRegression(
+        inputs, (inputs[:, 0] > 0).double(), prior_variance=4.0
+    )
+    mode = ensemble(
+        posterior, torch.eye(2).double(), num_steps=2000, learning_rate=0.05
+    ).samples[0, :1]
     share = (inputs @ mode[0]).sigmoid()
     hessian = inputs.mT @ ((share * (1 - share))[:, None] * inputs) + torch.eye(2) / 4
     draws = laplace(posterior, mode, 5)
     centred = draws.samples[:, 0] - mode[0]
-    expected = -0.5 * (centred @ hessian * centred).sum(-1) + 0.5 * hessian.logdet() - math.log(2 * math.pi)
+    expected = (
+        -0.5 * (centred @ hessian * centred).sum(-1)
+        + 0.5 * hessian.logdet()
+        - math.log(2 * math.pi)
+    )
     torch.testing.assert_close(draws.statistics["log_density"][:, 0], expected)
 
 
 def test_a_networks_last_layer(generator):
-    """Its Hessian is positive, for outputs are linear in it, though that of all weights need not be."""
+    """Its Hessian is positive, for outputs are linear in it, though that of all weights
+    need not be.
+    """
     inputs = torch.randn(60, 4, generator=generator)
-    module = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+    module = torch.nn.Sequential(
+        torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3)
+    )
     posterior = NetworkPosterior(module, inputs, inputs[:, :3].argmax(-1))
-    modes = ensemble(posterior, posterior.initial_position(2, generator), num_steps=1000, learning_rate=0.03).samples[0]
+    modes = ensemble(
+        posterior,
+        posterior.initial_position(2, generator),
+        num_steps=1000,
+        learning_rate=0.03,
+    ).samples[0]
     draws = laplace(posterior, modes, 20, coordinates=torch.arange(25, 43))
-    assert torch.equal(draws.samples[..., :25], modes[:, :25].expand(20, 2, 25)) and draws.samples.dtype == torch.float32
+    assert (
+        torch.equal(draws.samples[..., :25], modes[:, :25].expand(20, 2, 25))
+        and draws.samples.dtype == torch.float32
+    )
     assert (draws.samples[..., 25:].std(0) > 0.05).all()
     assert posterior.predict(draws.samples.flatten(0, 1), inputs).shape == (40, 60, 3)
 
@@ -82,20 +128,48 @@ def test_a_networks_last_layer(generator):
             {"potential": DoubleWell(), "position": torch.tensor([[1.0], [0.0]])},
             "position of chain 1 is no mode, .* an eigenvalue of -4 there",
         ),
-        ({"position": torch.tensor([[0.0, 0.0], [3.0, 0.0]])}, "position of chain 1 is no mode: .* is 2.12 standard deviations away"),
+        (
+            {"position": torch.tensor([[0.0, 0.0], [3.0, 0.0]])},
+            "position of chain 1 is no mode: .* is 2.12 standard deviations away",
+        ),
         (
             {"potential": DoubleWell(30_000), "position": torch.ones(1, 30_000)},
-            "the Hessians of 30,000 coordinates in 1 chains take 6.7 GiB, more than 4 GiB: give coordinates",
+            "the Hessians of 30,000 coordinates in 1 chains take 6.7 GiB, more than 4 "
+            "GiB: give coordinates",
         ),
-        ({"position": torch.zeros(2)}, r"position must be a floating-point tensor \(chains, dim\)"),
+        (
+            {"position": torch.zeros(2)},
+            r"position must be a floating-point tensor \(chains, dim\)",
+        ),
         ({"num_samples": 0}, "num_samples must be a whole number of at least 1"),
-        ({"coordinates": torch.tensor([0, 2])}, "coordinates must be int64 from 0 to 1, but are torch.int64 from 0 to 2"),
-        ({"coordinates": torch.tensor([0.0])}, "coordinates must be int64 from 0 to 1, but are torch.float32"),
-        ({"coordinates": torch.tensor([1, 1])}, "coordinates must be different ones, but one of them comes twice"),
-        ({"coordinates": [0]}, r"coordinates must be a tensor \(k,\), but it is a list"),
+        (
+            {"coordinates": torch.tensor([0, 2])},
+            "coordinates must be int64 from 0 to 1, but are torch.int64 from 0 to 2",
+        ),
+        (
+            {"coordinates": torch.tensor([0.0])},
+            "coordinates must be int64 from 0 to 1, but are torch.float32",
+        ),
+        (
+            {"coordinates": torch.tensor([1, 1])},
+            "coordinates must be different ones, but one of them comes twice",
+        ),
+        (
+            {"coordinates": [0]},
+            r"coordinates must be a tensor \(k,\), but it is a list",
+        ),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
 def test_bad_input_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        laplace(**({"potential": Gaussian.standard(2), "position": torch.zeros(1, 2), "num_samples": 3} | change))
+        laplace(
+            **(
+                {
+                    "potential": Gaussian.standard(2),
+                    "position": torch.zeros(1, 2),
+                    "num_samples": 3,
+                }
+                | change
+            )
+        )

@@ -14,7 +14,9 @@ from tests.checks import z_bound
 
 @pytest.mark.parametrize("decay", [1.0, 0.3])
 def test_on_a_quadratic_it_is_the_recursion_of_the_paper(decay):
-    """θ ← θ − ηv and v ← (1 − α)v + aθ with η = ½η₀(cos(π(t mod L)/L) + 1), by hand; the momentum lives on between cycles."""
+    """θ ← θ − ηv and v ← (1 − α)v + aθ with η = ½η₀(cos(π(t mod L)/L) + 1), by hand;
+    the momentum lives on between cycles.
+    """
     place, speed, expected, length, curvature = 1.0, 0.0, [], 4, 2.0
     for step in range(3 * length):
         rate = 0.5 * 0.3 * (math.cos(math.pi * (step % length) / length) + 1)
@@ -23,14 +25,32 @@ def test_on_a_quadratic_it_is_the_recursion_of_the_paper(decay):
         if (step + 1) % length == 0:
             expected.append(place)
     target = Gaussian(torch.tensor([[1 / curvature]]).double())
-    draws = snapshots(target, torch.ones(1, 1).double(), 3, cycle_length=length, learning_rate=0.3, momentum_decay=decay)
+    draws = snapshots(
+        target,
+        torch.ones(1, 1).double(),
+        3,
+        cycle_length=length,
+        learning_rate=0.3,
+        momentum_decay=decay,
+    )
     torch.testing.assert_close(draws.samples[:, 0, 0], torch.tensor(expected).double())
 
 
-def test_with_minibatches_snapshots_lie_about_the_mean_closer_than_the_posterior(regression):
-    """Means are unbiased on a quadratic energy once the start is forgotten, and the spread is the noise that the last rates left."""
+def test_with_minibatches_snapshots_lie_about_the_mean_closer_than_the_posterior(
+    regression,
+):
+    """Means are unbiased on a quadratic energy once the start is forgotten, and the
+    spread is the noise that the last rates left.
+    """
     posterior = regression(batch_size=10)
-    draws = snapshots(posterior, torch.zeros(256, 3).double(), 2, cycle_length=200, learning_rate=0.01, momentum_decay=1.0)
+    draws = snapshots(
+        posterior,
+        torch.zeros(256, 3).double(),
+        2,
+        cycle_length=200,
+        learning_rate=0.01,
+        momentum_decay=1.0,
+    )
     assert draws.samples.shape == (2, 256, 3) and draws.complete
     z = z_of_mean(draws.samples[1], posterior.mean)
     assert z.abs().max() < z_bound(3), z
@@ -39,7 +59,9 @@ def test_with_minibatches_snapshots_lie_about_the_mean_closer_than_the_posterior
 
 def test_a_divergence_is_told():
     with pytest.raises(DivergenceError, match="the learning_rate is too large"):
-        snapshots(DoubleWell(), torch.ones(1, 1) + 0.5, 2, cycle_length=40, learning_rate=1e3)
+        snapshots(
+            DoubleWell(), torch.ones(1, 1) + 0.5, 2, cycle_length=40, learning_rate=1e3
+        )
 
 
 @pytest.mark.parametrize(
@@ -49,13 +71,23 @@ def test_a_divergence_is_told():
         ({"num_samples": 0}, "num_samples must be a whole number of at least 1"),
         ({"learning_rate": 0.0}, "learning_rate must be a positive number"),
         ({"momentum_decay": 0.0}, "momentum_decay must be a positive number"),
-        ({"momentum_decay": 1.5}, "momentum_decay must be at most 1, which is no momentum at all, but it is 1.5"),
+        (
+            {"momentum_decay": 1.5},
+            "momentum_decay must be at most 1, which is no momentum at all, but it is "
+            "1.5",
+        ),
         ({"potential": "well"}, "potential must be a Potential"),
         ({"checkpoint": 3}, "checkpoint must be of type str . pathlib.Path"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
 def test_bad_input_is_refused(change, message):
-    arguments = {"potential": DoubleWell(), "position": torch.zeros(1, 1), "num_samples": 1, "cycle_length": 5, "learning_rate": 0.1}
+    arguments = {
+        "potential": DoubleWell(),
+        "position": torch.zeros(1, 1),
+        "num_samples": 1,
+        "cycle_length": 5,
+        "learning_rate": 0.1,
+    }
     with pytest.raises(ValueError, match=message):
         snapshots(**(arguments | change))

@@ -16,13 +16,21 @@ from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 from tests.approximations.moments import z_of_mean
 from tests.checks import z_bound
 
-SIGNS = torch.cartesian_prod(*[torch.tensor([1.0, -1.0], dtype=torch.float64)] * 3)[:, None]  # mean 0 and covariance I, exactly
+# mean 0 and covariance I, exactly
+SIGNS = torch.cartesian_prod(*[torch.tensor([1.0, -1.0], dtype=torch.float64)] * 3)[
+    :, None
+]
 
 
 def test_the_gradient_of_the_bound_is_the_exact_one_on_a_gaussian(regression):
-    """∇ = A(μ − m) in μ and Aᵢᵢσᵢ − 1/σᵢ in σ: a quadratic sees no more of ε than two moments, which the signs have."""
+    """∇ = A(μ − m) in μ and Aᵢᵢσᵢ − 1/σᵢ in σ: a quadratic sees no more of ε than two
+    moments, which the signs have.
+    """
     posterior = regression()
-    mean, std = torch.tensor([[0.3, -1.0, 2.0]]).double(), torch.tensor([[0.5, 0.1, 2.0]]).double()
+    mean, std = (
+        torch.tensor([[0.3, -1.0, 2.0]]).double(),
+        torch.tensor([[0.5, 0.1, 2.0]]).double(),
+    )
     by_mean, by_std = bound_gradient(posterior, mean, std, SIGNS, None)
     torch.testing.assert_close(by_mean, (mean - posterior.mean) @ posterior.precision)
     torch.testing.assert_close(by_std, posterior.precision.diagonal() * std - 1 / std)
@@ -30,16 +38,32 @@ def test_the_gradient_of_the_bound_is_the_exact_one_on_a_gaussian(regression):
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
 def test_the_draws_of_a_chain_share_its_minibatch(regression, generator, alpha):
-    """Without spread all draws of a chain are one, and so must be their gradients; other chains have other minibatches."""
-    posterior, mean = regression(batch_size=5), torch.randn(3, 3, generator=generator).double()
+    """Without spread all draws of a chain are one, and so must be their gradients;
+    other chains have other minibatches.
+    """
+    posterior, mean = (
+        regression(batch_size=5),
+        torch.randn(3, 3, generator=generator).double(),
+    )
     (noise,) = posterior.draw_noise(mean, generator, 0)
-    by_mean, _ = bound_gradient(posterior, mean, torch.ones_like(mean), torch.zeros(4, 3, 3).double(), noise, alpha)
+    by_mean, _ = bound_gradient(
+        posterior,
+        mean,
+        torch.ones_like(mean),
+        torch.zeros(4, 3, 3).double(),
+        noise,
+        alpha,
+    )
     torch.testing.assert_close(by_mean, posterior.gradient_given(mean, noise))
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 0.0, 2.0])
-def test_the_gradient_is_what_differentiation_of_the_bound_gives(regression, generator, alpha):
-    """The bound as it is written, 1/(1 − α)·log mean((e^−Ũ/q)^(1 − α)), with the minibatches' energies."""
+def test_the_gradient_is_what_differentiation_of_the_bound_gives(
+    regression, generator, alpha
+):
+    """The bound as it is written, 1/(1 − α)·log mean((e^−Ũ/q)^(1 − α)), with the
+    minibatches' energies.
+    """
     posterior = regression(batch_size=5)
     mean, std = (
         torch.randn(2, 3, generator=generator).double().requires_grad_(),
@@ -47,55 +71,120 @@ def test_the_gradient_is_what_differentiation_of_the_bound_gives(regression, gen
     )
     normals = torch.randn(4, 2, 3, generator=generator).double()
     (noise,) = posterior.draw_noise(mean, generator, 0)
-    log_ratio = torch.stack([std.log().sum(-1) + 0.5 * x.square().sum(-1) - posterior.energy_given(mean + std * x, noise) for x in normals])
-    bound = log_ratio.mean(0) if alpha == 1 else (((1 - alpha) * log_ratio).logsumexp(0) - math.log(4)) / (1 - alpha)
+    log_ratio = torch.stack(
+        [
+            std.log().sum(-1)
+            + 0.5 * x.square().sum(-1)
+            - posterior.energy_given(mean + std * x, noise)
+            for x in normals
+        ]
+    )
+    bound = (
+        log_ratio.mean(0)
+        if alpha == 1
+        else (((1 - alpha) * log_ratio).logsumexp(0) - math.log(4)) / (1 - alpha)
+    )
     expected = torch.autograd.grad(-bound.sum(), (mean, std))
-    torch.testing.assert_close(bound_gradient(posterior, mean.detach(), std.detach(), normals, noise, alpha), expected)
+    torch.testing.assert_close(
+        bound_gradient(posterior, mean.detach(), std.detach(), normals, noise, alpha),
+        expected,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 10])
-def test_fits_end_at_the_mean_with_the_inverse_diagonal_of_the_precision(regression, batch_size):
-    """σᵢ² = 1/Aᵢᵢ (Bishop, 2006, Section 10.1.2), with minibatches too; fits are independent, and so their spread is the error's."""
+def test_fits_end_at_the_mean_with_the_inverse_diagonal_of_the_precision(
+    regression, batch_size
+):
+    """σᵢ² = 1/Aᵢᵢ (Bishop, 2006, Section 10.1.2), with minibatches too; fits are
+    independent, and so their spread is the error's.
+    """
     posterior = regression(batch_size)
-    draws = variational(posterior, torch.zeros(256, 3).double(), 1, num_steps=1000, learning_rate=0.03, num_draws=8)
+    draws = variational(
+        posterior,
+        torch.zeros(256, 3).double(),
+        1,
+        num_steps=1000,
+        learning_rate=0.03,
+        num_draws=8,
+    )
     mean, std = draws.statistics["mean"][0], draws.statistics["std"][0]
-    z = torch.cat([z_of_mean(mean, posterior.mean), z_of_mean(std, posterior.precision.diagonal() ** -0.5)])
+    z = torch.cat(
+        [
+            z_of_mean(mean, posterior.mean),
+            z_of_mean(std, posterior.precision.diagonal() ** -0.5),
+        ]
+    )
     assert z.abs().max() < z_bound(len(z)), z
     assert (std.std(0) / std.mean(0)).max() < 0.05  # so that the z-test means something
-    assert (std.mean(0) < 0.97 * posterior.covariance.diagonal().sqrt()).all()  # it is known to be too narrow
+    # it is known to be too narrow
+    assert (std.mean(0) < 0.97 * posterior.covariance.diagonal().sqrt()).all()
 
 
 def test_draws_are_those_of_q_and_their_mean_log_ratio_is_the_bound(regression):
     """The best bound lies ½(Σ log Aᵢᵢ − log det A) below the log evidence."""
     posterior = regression()
-    draws = variational(posterior, torch.zeros(100, 3).double(), 200, num_steps=1000, learning_rate=0.03, num_draws=8)
+    draws = variational(
+        posterior,
+        torch.zeros(100, 3).double(),
+        200,
+        num_steps=1000,
+        learning_rate=0.03,
+        num_draws=8,
+    )
     normal = (draws.samples - draws.statistics["mean"]) / draws.statistics["std"]
-    z = torch.cat([z_of_mean(normal.flatten(0, 1), 0.0), z_of_mean(normal.flatten(0, 1).square(), 1.0)])
+    z = torch.cat(
+        [
+            z_of_mean(normal.flatten(0, 1), 0.0),
+            z_of_mean(normal.flatten(0, 1).square(), 1.0),
+        ]
+    )
     assert z.abs().max() < z_bound(len(z)), z
-    assert normal.flatten(0, 1).unique(dim=0).shape == (20_000, 3)  # no two draws are the same
-    log_density = (-0.5 * normal.square() - draws.statistics["std"].log() - 0.5 * math.log(2 * math.pi)).sum(-1)
+    # no two draws are the same
+    assert normal.flatten(0, 1).unique(dim=0).shape == (20_000, 3)
+    log_density = (
+        -0.5 * normal.square()
+        - draws.statistics["std"].log()
+        - 0.5 * math.log(2 * math.pi)
+    ).sum(-1)
     torch.testing.assert_close(draws.statistics["log_density"], log_density)
-    log_evidence = -posterior.energy(posterior.mean[None])[0] + 1.5 * math.log(2 * math.pi) - 0.5 * posterior.precision.logdet()
-    best = log_evidence - 0.5 * (posterior.precision.diagonal().log().sum() - posterior.precision.logdet())
-    log_ratio = (-posterior.energy(draws.samples.flatten(0, 1)) - draws.statistics["log_density"].flatten())[:, None]
+    log_evidence = (
+        -posterior.energy(posterior.mean[None])[0]
+        + 1.5 * math.log(2 * math.pi)
+        - 0.5 * posterior.precision.logdet()
+    )
+    best = log_evidence - 0.5 * (
+        posterior.precision.diagonal().log().sum() - posterior.precision.logdet()
+    )
+    log_ratio = (
+        -posterior.energy(draws.samples.flatten(0, 1))
+        - draws.statistics["log_density"].flatten()
+    )[:, None]
     assert z_of_mean(log_ratio, best).abs() < z_bound(1)
     assert log_evidence - best > 0.1
 
 
 def best_of_renyi(precision, alpha):
-    """Solve vᵢ = [(αV⁻¹ + (1 − α)A)⁻¹]ᵢᵢ, where Rényi's divergence of N(0, V), V diagonal, from N(0, A⁻¹) has slope zero."""
+    """Solve vᵢ = [(αV⁻¹ + (1 − α)A)⁻¹]ᵢᵢ, where Rényi's divergence of N(0, V), V
+    diagonal, from N(0, A⁻¹) has slope zero.
+    """
     variance = precision.diagonal() ** -1
     for _ in range(100):
-        right = torch.linalg.inv(alpha * torch.diag(1 / variance) + (1 - alpha) * precision).diagonal()
-        variance = variance + (right - variance) / (1 - alpha)  # nearly Newton's step, for right moves with α times the variance
+        right = torch.linalg.inv(
+            alpha * torch.diag(1 / variance) + (1 - alpha) * precision
+        ).diagonal()
+        # nearly Newton's step, for right moves with α times the variance
+        variance = variance + (right - variance) / (1 - alpha)
     torch.testing.assert_close(variance, right)
     return variance
 
 
-@pytest.mark.parametrize("alpha", [0.25, 0.5, 1.3])  # at 0 the bound is the evidence whatever q is
+# at 0 the bound is the evidence whatever q is
+@pytest.mark.parametrize("alpha", [0.25, 0.5, 1.3])
 def test_renyis_bound_is_best_where_theory_says(generator, alpha):
-    """With many draws a step: the expected gradient is zero there, while the ordinary bound's is not."""
+    """With many draws a step: the expected gradient is zero there, while the ordinary
+    bound's is not.
+    """
     target = Gaussian(torch.tensor([[1.0, 0.5], [0.5, 2.0]], dtype=torch.float64))
     mean = torch.zeros(200, 2).double()
     std = best_of_renyi(target.precision, alpha).sqrt().expand_as(mean)
@@ -104,44 +193,83 @@ def test_renyis_bound_is_best_where_theory_says(generator, alpha):
     z = z_of_mean(gradients, 0.0)
     assert z.abs().max() < z_bound(4), z
     ordinary = z_of_mean(bound_gradient(target, mean, std, normals, None)[1], 0.0)
-    assert (ordinary * math.copysign(1, 1 - alpha) > 10).all()  # the smaller α, the wider q
+    # the smaller α, the wider q
+    assert (ordinary * math.copysign(1, 1 - alpha) > 10).all()
 
 
 def test_renyis_bound_fits_wider_laws_with_minibatches(regression):
-    """With α = 0 and a few draws q is wider than by the ordinary bound; energies of minibatches, shared within a chain, are compared."""
+    """With α = 0 and a few draws q is wider than by the ordinary bound; energies of
+    minibatches, shared within a chain, are compared.
+    """
     posterior = regression(batch_size=20)
     settings = dict(num_steps=600, learning_rate=0.03, num_draws=16)
-    narrow, wide = (variational(posterior, torch.zeros(32, 3).double(), 1, alpha=alpha, **settings) for alpha in (1.0, 0.0))
+    narrow, wide = (
+        variational(posterior, torch.zeros(32, 3).double(), 1, alpha=alpha, **settings)
+        for alpha in (1.0, 0.0)
+    )
     difference = (wide.statistics["std"] - narrow.statistics["std"])[0]
     assert (z_of_mean(difference, 0.0) > z_bound(3)).all()
 
 
 def test_the_noise_of_a_gradient_moves_no_optimum():
-    """The mean over fits is the target's own, where the gradient is seen through noise."""
-    target = NoisyGradient(Gaussian(torch.tensor([[0.25, 0.0], [0.0, 4.0]]), torch.tensor([1.0, -1.0])), 1.0)
-    draws = variational(target, torch.zeros(256, 2), 1, num_steps=1000, learning_rate=0.05, num_draws=4)
+    """The mean over fits is the target's own, where the gradient is seen through
+    noise.
+    """
+    target = NoisyGradient(
+        Gaussian(torch.tensor([[0.25, 0.0], [0.0, 4.0]]), torch.tensor([1.0, -1.0])),
+        1.0,
+    )
+    draws = variational(
+        target, torch.zeros(256, 2), 1, num_steps=1000, learning_rate=0.05, num_draws=4
+    )
     z = torch.cat(
-        [z_of_mean(draws.statistics["mean"][0], target.potential.mean), z_of_mean(draws.statistics["std"][0], torch.tensor([0.5, 2.0]))]
+        [
+            z_of_mean(draws.statistics["mean"][0], target.potential.mean),
+            z_of_mean(draws.statistics["std"][0], torch.tensor([0.5, 2.0])),
+        ]
     )
     assert z.abs().max() < z_bound(4), z
 
 
 def test_draws_of_a_network_go_where_those_of_chains_go(generator):
     inputs = torch.randn(60, 4, generator=generator)
-    posterior = NetworkPosterior(torch.nn.Linear(4, 3), inputs, inputs[:, :3].argmax(-1), prior_variance=10.0, batch_size=20)
-    draws = variational(posterior, torch.zeros(2, posterior.dim), 20, num_steps=200, learning_rate=0.05)
-    probabilities = average_predictions(torch.stack([posterior.predict(position, inputs) for position in draws.samples]))
-    assert (probabilities.argmax(-1) == posterior.data[1]).double().mean() > 0.8  # a third by chance
+    posterior = NetworkPosterior(
+        torch.nn.Linear(4, 3),
+        inputs,
+        inputs[:, :3].argmax(-1),
+        prior_variance=10.0,
+        batch_size=20,
+    )
+    draws = variational(
+        posterior, torch.zeros(2, posterior.dim), 20, num_steps=200, learning_rate=0.05
+    )
+    probabilities = average_predictions(
+        torch.stack([posterior.predict(position, inputs) for position in draws.samples])
+    )
+    # a third by chance
+    assert (probabilities.argmax(-1) == posterior.data[1]).double().mean() > 0.8
 
 
 def test_the_same_seed_gives_the_same_draws_and_another_one_others(regression):
-    one, same, other = (variational(regression(5), torch.zeros(2, 3).double(), 3, num_steps=20, seed=seed).samples for seed in (0, 0, 1))
+    one, same, other = (
+        variational(
+            regression(5), torch.zeros(2, 3).double(), 3, num_steps=20, seed=seed
+        ).samples
+        for seed in (0, 0, 1)
+    )
     assert torch.equal(one, same) and not torch.isclose(one, other).any()
 
 
 def test_large_spreads_are_good_starts():
     """log(e^σ − 1) overflows in single precision where σ is 90."""
-    draws = variational(Gaussian.standard(1), torch.zeros(1, 1), 1, num_steps=1, learning_rate=1e-9, initial_std=200.0)
+    draws = variational(
+        Gaussian.standard(1),
+        torch.zeros(1, 1),
+        1,
+        num_steps=1,
+        learning_rate=1e-9,
+        initial_std=200.0,
+    )
     assert float(draws.statistics["std"][0]) == pytest.approx(200)
 
 
@@ -158,48 +286,101 @@ def test_a_stop_keeps_what_was_reached(regression):
                 raise KeyboardInterrupt
             return position
 
-    with pytest.warns(UserWarning, match="interrupted after .* of 100 steps: what was reached so far is used"):
+    with pytest.warns(
+        UserWarning,
+        match="interrupted after .* of 100 steps: what was reached so far is used",
+    ):
         draws = variational(Stopped(), torch.ones(2, 1), 5, num_steps=100)
     assert not draws.complete and draws.samples.shape == (5, 2, 1)
 
 
 def test_a_divergence_is_told():
-    with pytest.raises(DivergenceError, match="stopped being finite, at or shortly before step 32: the learning_rate is too large"):
-        variational(DoubleWell(), torch.zeros(1, 1), 1, num_steps=100, learning_rate=1e30)
+    with pytest.raises(
+        DivergenceError,
+        match=(
+            "stopped being finite, at or shortly before step 32: the learning_rate is "
+            "too large"
+        ),
+    ):
+        variational(
+            DoubleWell(), torch.zeros(1, 1), 1, num_steps=100, learning_rate=1e30
+        )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"potential": None}, "potential must be a Potential, such as one of sgmc.targets, but it is NoneType"),
-        ({"position": torch.zeros(2)}, r"position must be a floating-point tensor \(chains, dim\), but it is \(2,\)"),
-        ({"position": torch.zeros(1, 3)}, "position has 3 coordinates, but the potential has dim = 2"),
-        ({"num_samples": 0}, "num_samples must be a whole number of at least 1, but it is 0"),
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
-        ({"num_draws": 0}, "num_draws must be a whole number of at least 1, but it is 0"),
-        ({"learning_rate": 0.0}, "learning_rate must be a positive number, but it is 0.0"),
+        (
+            {"potential": None},
+            "potential must be a Potential, such as one of sgmc.targets, but it is "
+            "NoneType",
+        ),
+        (
+            {"position": torch.zeros(2)},
+            r"position must be a floating-point tensor \(chains, dim\), but it is "
+            r"\(2,\)",
+        ),
+        (
+            {"position": torch.zeros(1, 3)},
+            "position has 3 coordinates, but the potential has dim = 2",
+        ),
+        (
+            {"num_samples": 0},
+            "num_samples must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"num_steps": 0},
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"num_draws": 0},
+            "num_draws must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"learning_rate": 0.0},
+            "learning_rate must be a positive number, but it is 0.0",
+        ),
         ({"initial_std": 0.0}, "initial_std must be a positive number, but it is 0.0"),
         ({"alpha": math.inf}, "alpha must be a finite number, but it is inf"),
-        ({"alpha": 0.5}, "alpha is 0.5, but num_draws is 1, and with one draw Rényi's bound is the ordinary one: take at least 2"),
+        (
+            {"alpha": 0.5},
+            "alpha is 0.5, but num_draws is 1, and with one draw Rényi's bound is the "
+            "ordinary one: take at least 2",
+        ),
         ({"seed": -(2**64)}, "seed must be a whole number of at least"),
         ({"progress": "no"}, "progress must be True or False, but it is 'no'"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
 def test_bad_input_is_refused(change, message):
-    arguments = {"potential": Gaussian.standard(2), "position": torch.zeros(1, 2), "num_samples": 1, "num_steps": 1} | change
+    arguments = {
+        "potential": Gaussian.standard(2),
+        "position": torch.zeros(1, 2),
+        "num_samples": 1,
+        "num_steps": 1,
+    } | change
     with pytest.raises(ValueError, match=message):
         variational(**arguments)
 
 
 def law(mean, std):
-    return Draws(torch.ones(2, 2, 4), {"mean": torch.tensor(mean).expand(2, 2, 4), "std": torch.tensor(std).expand(2, 2, 4)})
+    return Draws(
+        torch.ones(2, 2, 4),
+        {
+            "mean": torch.tensor(mean).expand(2, 2, 4),
+            "std": torch.tensor(std).expand(2, 2, 4),
+        },
+    )
 
 
 def test_pruning_sets_the_weights_of_least_signal_to_zero_in_each_chain():
-    draws = law([[3.0, -2.0, 1.0, 0.5], [0.5, 1.0, -2.0, 3.0]], [1.0, 0.1, 1.0, 1.0])  # signals 3, 20, 1, ½ and ½, 10, 2, 3
+    # signals 3, 20, 1, ½ and ½, 10, 2, 3
+    draws = law([[3.0, -2.0, 1.0, 0.5], [0.5, 1.0, -2.0, 3.0]], [1.0, 0.1, 1.0, 1.0])
     pruned = prune(draws, 0.5).samples
-    assert torch.equal(pruned, torch.tensor([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 1.0]]).expand(2, 2, 4))
+    assert torch.equal(
+        pruned,
+        torch.tensor([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 1.0]]).expand(2, 2, 4),
+    )
     assert torch.equal(prune(draws, 0.0).samples, draws.samples)
     assert (prune(draws, 0.99).samples.count_nonzero(-1) == 1).all()
 
@@ -207,10 +388,24 @@ def test_pruning_sets_the_weights_of_least_signal_to_zero_in_each_chain():
 @pytest.mark.parametrize(
     ("draws", "share", "message"),
     [
-        (law(1.0, 1.0), 1.0, "share must be at least 0 and less than 1, which would prune all weights, but it is 1.0"),
+        (
+            law(1.0, 1.0),
+            1.0,
+            "share must be at least 0 and less than 1, which would prune all weights, "
+            "but it is 1.0",
+        ),
         (law(1.0, 1.0), -0.1, "share must be at least 0 and less than 1"),
-        (Draws(torch.ones(1, 1, 1)), 0.5, r"draws must have the statistics mean and std, as those of variational do, not \[\]"),
-        (torch.ones(1, 1, 1), 0.5, r"draws must be of type Draws, such as variational\(...\)"),
+        (
+            Draws(torch.ones(1, 1, 1)),
+            0.5,
+            r"draws must have the statistics mean and std, as those of variational "
+            r"do, not \[\]",
+        ),
+        (
+            torch.ones(1, 1, 1),
+            0.5,
+            r"draws must be of type Draws, such as variational\(...\)",
+        ),
     ],
 )
 def test_bad_prunings_are_refused(draws, share, message):

@@ -1,4 +1,6 @@
-"""Score answers to an assignment as the judge does, but with a pupil that is forked and not confined, which is fast."""
+"""Score answers to an assignment as the judge does, but with a pupil that is forked and
+not confined, which is fast.
+"""
 
 import contextlib
 import functools
@@ -16,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-import matplotlib.pyplot  # here, like the next ones, so that the forked processes have them
+# here, like the next ones, so that the forked processes have them
+import matplotlib.pyplot
 import pytest
 import scipy.stats  # noqa: F401
 import torch
@@ -51,13 +54,27 @@ def tests_of(name):
 
 @functools.cache
 def on_long_lines(source):
-    """Format a cell as the tests are, so that a replacement need not know where the page breaks the line."""
-    command = [sys.executable, "-m", "ruff", "format", "--line-length=140", "--config=format.skip-magic-trailing-comma=true", "-"]
-    return subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout.rstrip("\n")
+    """Format a cell as the tests are, so that a replacement need not know where the
+    page breaks the line.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--line-length=140",
+        "--config=format.skip-magic-trailing-comma=true",
+        "-",
+    ]
+    return subprocess.run(
+        command, input=source, capture_output=True, text=True, check=True
+    ).stdout.rstrip("\n")
 
 
 def replaced(source, answer):
-    """Change a cell's source: by a whole new one, or by replacements, each of which must find its place."""
+    """Change a cell's source: by a whole new one, or by replacements, each of which
+    must find its place.
+    """
     if isinstance(answer, str):
         return answer
     source = on_long_lines(source)
@@ -68,8 +85,12 @@ def replaced(source, answer):
 
 
 def empty(name):
-    """Make the answers of a student who hands in what was handed out: the stub in place of every solution."""
-    solution = re.compile(r"^( *)### BEGIN SOLUTION$.*?^ *### END SOLUTION$", re.M | re.S)
+    """Make the answers of a student who hands in what was handed out: the stub in place
+    of every solution.
+    """
+    solution = re.compile(
+        r"^( *)### BEGIN SOLUTION$.*?^ *### END SOLUTION$", re.M | re.S
+    )
     stub = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
     answers = {}
     for cell in cells_of(name):
@@ -79,29 +100,37 @@ def empty(name):
 
 
 class Result(NamedTuple):
-    """What became of a task: its points, and why each block of its test that failed did so."""
+    """What became of a task: its points, and why each block of its test that failed did
+    so.
+    """
 
     points: float
     errors: list[str]
 
 
 def execution(name, answers, tasks):
-    """Execute an assignment with some of its answers replaced, as far as the last test of ``tasks``.
+    """Execute an assignment with some of its answers replaced, as far as the last test
+    of ``tasks``.
 
     Tests of other tasks, and cells with the tag ``experiment``, are left out.
 
     Returns:
-        For each of the tasks its ``Result``, and the number of statistical checks that were made.
+        For each of the tasks its ``Result``, and the number of statistical checks that
+        were made.
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_execute, args=(sender, find(name), cells_of(name), answers, set(tasks)))
+    process = multiprocessing.get_context("fork").Process(
+        target=_execute, args=(sender, find(name), cells_of(name), answers, set(tasks))
+    )
     process.start()
     sender.close()
     clock = Clock(process.pid)
     try:
         while not receiver.poll(0.1):
             if clock.processor() > SECONDS:
-                return dict.fromkeys(tasks, Result(0, [f"took more than {SECONDS} seconds"])), 0
+                return dict.fromkeys(
+                    tasks, Result(0, [f"took more than {SECONDS} seconds"])
+                ), 0
         return receiver.recv()
     except EOFError:
         return dict.fromkeys(tasks, Result(0, ["the process died"])), 0
@@ -111,7 +140,9 @@ def execution(name, answers, tasks):
 
 
 class ForkedPupil:
-    """A pupil's process as the judge knows it, but not confined, and forked, because that is fast."""
+    """A pupil's process as the judge knows it, but not confined, and forked, because
+    that is fast.
+    """
 
     def __init__(self):
         self.border, beyond = socket.socketpair()
@@ -136,24 +167,41 @@ class ForkedPupil:
 def _execute(sender, item, cells, answers, tasks):
     torch.set_num_threads(1)
     matplotlib.use("agg")
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         for path in item.files():
             os.symlink(path, Path(folder) / path.name)
         os.chdir(folder)
         sys.path.insert(0, folder)
         checks = importlib.import_module("checks")
-        checks.assert_chance = mock.Mock(wraps=checks.assert_chance)  # where every statistical check ends
+        # where every statistical check ends
+        checks.assert_chance = mock.Mock(wraps=checks.assert_chance)
         submitted = [
-            cell._replace(source=replaced(cell.source, answers[cell.name]) if cell.name in answers else cell.source)
+            cell._replace(
+                source=replaced(cell.source, answers[cell.name])
+                if cell.name in answers
+                else cell.source
+            )
             for cell in judge.read_cells(cells, cells)
             if cell.kind != "test" or cell.name.removesuffix("-test") in tasks
         ]
-        sitting = judge.Sitting(submitted, ForkedPupil, judge.Limits(cell=SECONDS), hidden=True)
+        sitting = judge.Sitting(
+            submitted, ForkedPupil, judge.Limits(cell=SECONDS), hidden=True
+        )
         outcome = {}
         for cell, _, verdicts in sitting.run():
             if cell.kind == "test":
-                errors = [f"{verdict.error} ({verdict.block.sentence})" for verdict in verdicts if verdict.error]
-                outcome[cell.name.removesuffix("-test")] = Result(sum(verdict.points for verdict in verdicts), errors)
+                errors = [
+                    f"{verdict.error} ({verdict.block.sentence})"
+                    for verdict in verdicts
+                    if verdict.error
+                ]
+                outcome[cell.name.removesuffix("-test")] = Result(
+                    sum(verdict.points for verdict in verdicts), errors
+                )
         sitting.end()
         os.chdir("/")
     sender.send((outcome, checks.assert_chance.call_count))
@@ -161,11 +209,25 @@ def _execute(sender, item, cells, answers, tasks):
 
 
 def run_all_cells(name, task, answer):
-    """Execute the setup, an answer to a task and its whole test, as a notebook does; give the last line of what went wrong."""
-    cells = {pairs.task_of(cell): cell.source for cell in cells_of(name) if pairs.task_of(cell)}
-    source = "\n".join([cells["setup"], replaced(cells[task], answer), cells[f"{task}-test"]])
-    command = [sys.executable, "-c", f"import matplotlib\nmatplotlib.use('agg')\n{source}"]
-    result = subprocess.run(command, cwd=find(name).source.parent, capture_output=True, text=True)
+    """Execute the setup, an answer to a task and its whole test, as a notebook does;
+    give the last line of what went wrong.
+    """
+    cells = {
+        pairs.task_of(cell): cell.source
+        for cell in cells_of(name)
+        if pairs.task_of(cell)
+    }
+    source = "\n".join(
+        [cells["setup"], replaced(cells[task], answer), cells[f"{task}-test"]]
+    )
+    command = [
+        sys.executable,
+        "-c",
+        f"import matplotlib\nmatplotlib.use('agg')\n{source}",
+    ]
+    result = subprocess.run(
+        command, cwd=find(name).source.parent, capture_output=True, text=True
+    )
     return result.stderr.strip().rpartition("\n")[2]
 
 
@@ -174,48 +236,84 @@ def answers_score(name, wrong, right):
 
     Args:
         name: the assignment.
-        wrong: for every code task at least three answers. Each must score zero on it, or, as a pair of an answer and points, these points.
-        right: for every code task at least one other answer than the model's, each of which must score in full.
+        wrong: for every code task at least three answers. Each must score zero on it,
+            or, as a pair of an answer and points, these points.
+        right: for every code task at least one other answer than the model's, each of
+            which must score in full.
     """
     cases = [("model solution", None, None), ("nothing", None, None)]
     cases += [(f"{task} alone", task, None) for task in right]
-    cases += [(f"{task}: {title}", task, answer) for task in wrong for title, answer in wrong[task].items()]
-    cases += [(f"{task}, also right: {title}", task, answer) for task in right for title, answer in right[task].items()]
+    cases += [
+        (f"{task}: {title}", task, answer)
+        for task in wrong
+        for title, answer in wrong[task].items()
+    ]
+    cases += [
+        (f"{task}, also right: {title}", task, answer)
+        for task in right
+        for title, answer in right[task].items()
+    ]
 
-    @pytest.mark.parametrize(("title", "task", "answer"), cases, ids=[case[0] for case in cases])
+    @pytest.mark.parametrize(
+        ("title", "task", "answer"), cases, ids=[case[0] for case in cases]
+    )
     def test_answers_score(title, task, answer):
         worth = tests_of(name)
         if title == "model solution":
             found, statistical_checks = execution(name, {}, list(worth))
             assert found == {task: Result(points, []) for task, points in worth.items()}
-            assert statistical_checks <= 15, "each has a false-alarm rate of 5e-6, and all together must stay below 1e-4"
+            assert statistical_checks <= 15, (
+                "each has a false-alarm rate of 5e-6, and all together must stay "
+                "below 1e-4"
+            )
         elif title == "nothing":
             found, _ = execution(name, empty(name), list(worth))
-            assert {task: result.points for task, result in found.items()} == dict.fromkeys(worth, 0), "an empty submission passes"
-        elif title == f"{task} alone":  # the other tasks unanswered: a mistake costs no other task's points
-            others = {other: stub for other, stub in empty(name).items() if other != task}
+            assert {
+                task: result.points for task, result in found.items()
+            } == dict.fromkeys(worth, 0), "an empty submission passes"
+        # the other tasks unanswered: a mistake costs no other task's points
+        elif title == f"{task} alone":
+            others = {
+                other: stub for other, stub in empty(name).items() if other != task
+            }
             assert execution(name, others, [task])[0][task] == Result(worth[task], [])
         elif title.startswith(f"{task}, also right"):
-            assert execution(name, {task: answer}, [task])[0][task] == Result(worth[task], [])
+            assert execution(name, {task: answer}, [task])[0][task] == Result(
+                worth[task], []
+            )
         else:
             answer, points = answer if isinstance(answer, tuple) else (answer, 0)
             result = execution(name, {task: answer}, [task])[0][task]
-            assert result.points == points < worth[task], f"a wrong answer has {result.points} points\n" + "\n".join(result.errors)
+            assert result.points == points < worth[task], (
+                f"a wrong answer has {result.points} points\n"
+                + "\n".join(result.errors)
+            )
             kinds = {error.split(":")[0] for error in result.errors}
-            assert kinds == {"AssertionError"}, "the wrong answer fails, but not for being wrong:\n" + "\n".join(result.errors)
+            assert kinds == {"AssertionError"}, (
+                "the wrong answer fails, but not for being wrong:\n"
+                + "\n".join(result.errors)
+            )
 
     return test_answers_score
 
 
 def planted_enough(name, wrong, right):
-    """Make the test that every code task has enough planted answers, and that the points add up."""
+    """Make the test that every code task has enough planted answers, and that the
+    points add up.
+    """
 
     def test_planted_enough():
         tasks = tests_of(name)
         assert set(wrong) == set(right) == set(tasks)
-        assert {task: len(answers) for task, answers in wrong.items() if len(answers) < 3} == {}
+        assert {
+            task: len(answers) for task, answers in wrong.items() if len(answers) < 3
+        } == {}
         assert {task for task, answers in right.items() if not answers} == set()
-        cells = [cell.metadata.nbgrader for cell in cells_of(name) if cell.metadata.get("nbgrader", {}).get("grade")]
+        cells = [
+            cell.metadata.nbgrader
+            for cell in cells_of(name)
+            if cell.metadata.get("nbgrader", {}).get("grade")
+        ]
         assert sum(cell.points for cell in cells) == 100
 
     return test_planted_enough

@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """A small course: two sums and a question, and what students make of them."""
 
 import csv
@@ -65,14 +64,20 @@ def answered(course, double="return 2 * x", triple="return 3 * x", why="A reason
 
 
 def without(notebook, *tasks):
-    notebook.cells = [cell for cell in notebook.cells if pairs.task_of(cell) not in tasks]
+    notebook.cells = [
+        cell for cell in notebook.cells if pairs.task_of(cell) not in tasks
+    ]
     return notebook
 
 
 def doubled(notebook):
-    """Copy a test cell and a solution cell, with their ids; the copies hold nonsense."""
+    """Copy a test cell and a solution cell, with their ids; the copies hold
+    nonsense.
+    """
     for task in ("double", "double-test"):
-        index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == task)
+        index = next(
+            i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == task
+        )
         copy = nbformat.from_dict(notebook.cells[index])
         copy.source, copy["id"] = "raise ValueError('a copy')", f"copy-{task}"
         notebook.cells.insert(index + 1, copy)
@@ -88,18 +93,30 @@ def cheated(notebook):
 
 
 def helped(notebook):
-    """Let an answer call a function in a cell that the student added, and let a right answer warn."""
-    index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double")
+    """Let an answer call a function in a cell that the student added, and let a right
+    answer warn.
+    """
+    index = next(
+        i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double"
+    )
     notebook.cells.insert(
-        index, nbformat.v4.new_code_cell("import warnings\n\ndef helper(x):\n    warnings.warn('careful')\n    return x + x")
+        index,
+        nbformat.v4.new_code_cell(
+            "import warnings\n\ndef helper(x):\n    warnings.warn('careful')\n    "
+            "return x + x"
+        ),
     )
     return notebook
 
 
 def extended(notebook, source, number):
     """Add cells behind the given ones."""
-    index = next(i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double")
-    notebook.cells[index:index] = [nbformat.v4.new_code_cell(f"{source}  # {i}") for i in range(number)]
+    index = next(
+        i for i, cell in enumerate(notebook.cells) if pairs.task_of(cell) == "double"
+    )
+    notebook.cells[index:index] = [
+        nbformat.v4.new_code_cell(f"{source}  # {i}") for i in range(number)
+    ]
     return notebook
 
 
@@ -111,23 +128,45 @@ def grade(course, folder, students, seconds=SECONDS, added=300, names={}):  # no
         made = make(course)
         path.write_text(made if isinstance(made, str) else nbformat.writes(made))
     limits = Limits(seconds, added)
-    grading.grade(folder / "grades", folder / "submissions", course, workers=2, is_confined=not obstacle(), limits=limits)
+    grading.grade(
+        folder / "grades",
+        folder / "submissions",
+        course,
+        workers=2,
+        is_confined=not obstacle(),
+        limits=limits,
+    )
     return folder / "grades"
 
 
 def judged(course, make, limits=LIMITS):
-    """Judge a submission here, by a pupil that is forked and not confined, which is fast; give the graded notebook and the remarks."""
+    """Judge a submission here, by a pupil that is forked and not confined, which is
+    fast; give the graded notebook and the remarks.
+    """
     [item] = pairs.assignments(course)
-    released = nbformat.read(course / "student" / item.name / f"{item.notebook}.ipynb", 4)
+    released = nbformat.read(
+        course / "student" / item.name / f"{item.notebook}.ipynb", 4
+    )
     notebook, remarks = rebuild(released, item.read(), make(course).cells)
-    *_, outcome = judge.judge(judge.read_cells(notebook.cells, item.read().cells), ForkedPupil, limits)
-    points = {task.removesuffix("-test"): sum(one.points for one in verdicts) for task, verdicts in outcome.verdicts.items()}
+    *_, outcome = judge.judge(
+        judge.read_cells(notebook.cells, item.read().cells), ForkedPupil, limits
+    )
+    points = {
+        task.removesuffix("-test"): sum(one.points for one in verdicts)
+        for task, verdicts in outcome.verdicts.items()
+    }
     return grading.graded(notebook, outcome), points, [*remarks, *outcome.remarks]
 
 
 def remarks_on(grades, student):
-    """List the remarks on a student, but for the one that an unconfined run makes on everybody."""
-    return [row["remark"] for row in table(grades / "remarks.csv") if row["student_id"] == student and row["remark"] != UNCONFINED]
+    """List the remarks on a student, but for the one that an unconfined run makes on
+    everybody.
+    """
+    return [
+        row["remark"]
+        for row in table(grades / "remarks.csv")
+        if row["student_id"] == student and row["remark"] != UNCONFINED
+    ]
 
 
 def table(path):

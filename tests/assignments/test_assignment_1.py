@@ -6,15 +6,28 @@ ASSIGNMENT = "assignment_1"
 
 WRONG = {
     "banana": {
-        "the sign of the inner derivative": ({"first / variance - 2": "first / variance + 2"}, 3),
-        "no inner derivative": ({"2 * bend * first * residual": "2 * bend * residual"}, 3),
+        "the sign of the inner derivative": (
+            {"first / variance - 2": "first / variance + 2"},
+            3,
+        ),
+        "no inner derivative": (
+            {"2 * bend * first * residual": "2 * bend * residual"},
+            3,
+        ),
         "a factor two": ({"2 * bend * first * residual": "bend * first * residual"}, 3),
-        "the standard deviation for the variance": ({"first / variance - 2": "first / variance**0.5 - 2"}, 3),
-        "the other sign of everything": ({"return torch.stack([": "return -torch.stack(["}, 3),
+        "the standard deviation for the variance": (
+            {"first / variance - 2": "first / variance**0.5 - 2"},
+            3,
+        ),
+        "the other sign of everything": (
+            {"return torch.stack([": "return -torch.stack(["},
+            3,
+        ),
         "the energy without a half": ({"+ 0.5 * (second": "+ (second"}, 5),
         "the energy summed over chains": (
             {
-                "return first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2": "return torch.as_tensor((first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2).sum())"
+                "return first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 "
+                "- variance)) ** 2": "return torch.as_tensor((first**2 / (2 * variance) + 0.5 * (second - bend * (first**2 - variance)) ** 2).sum())"
             },
             5,
         ),
@@ -41,12 +54,22 @@ def banana_gradient(position, variance=4.0, bend=0.5):
     return torch.stack([along([1.0, 0.0]), along([0.0, 1.0])], -1)""",
             3,
         ),
-        "the columns in the other order": ({"residual, residual], -1)": "residual, residual], -1).flip(-1)"}, 3),
-        "whole numbers": ({"residual, residual], -1)": "residual, residual], -1).long()"}, 3),
+        "the columns in the other order": (
+            {"residual, residual], -1)": "residual, residual], -1).flip(-1)"},
+            3,
+        ),
+        "whole numbers": (
+            {"residual, residual], -1)": "residual, residual], -1).long()"},
+            3,
+        ),
     },
     "leapfrog": {
         "a full kick at the end": {
-            "        momentum = momentum - step_size / 2 * gradient(position)\n    return": "        momentum = momentum - step_size * gradient(position)\n    return"
+            "        momentum = momentum - step_size / 2 * gradient(position)\n    "
+            "return": (
+                "        momentum = momentum - step_size * gradient(position)\n    "
+                "return"
+            )
         },
         "uphill": ({"momentum - step_size": "momentum + step_size"}, 4),
         "one step too many": {"range(num_steps)": "range(num_steps + 1)"},
@@ -65,10 +88,19 @@ def banana_gradient(position, variance=4.0, bend=0.5):
     return position, momentum""",
             4,
         ),
-        "a force of its own": {"gradient(position)": "(position + torch.eye(position.shape[-1])[0] * position**3)"},
-        "the force of the first chain for all": ({"gradient(position)": "gradient(position)[:1]"}, 4),
-        "the velocity for the momentum": {"return position, momentum": "return position, momentum / mass"},
-        "half a drift": {"step_size * momentum / mass": "step_size / 2 * momentum / mass"},
+        "a force of its own": {
+            "gradient(position)": "(position + torch.eye(position.shape[-1])[0] * position**3)"
+        },
+        "the force of the first chain for all": (
+            {"gradient(position)": "gradient(position)[:1]"},
+            4,
+        ),
+        "the velocity for the momentum": {
+            "return position, momentum": "return position, momentum / mass"
+        },
+        "half a drift": {
+            "step_size * momentum / mass": "step_size / 2 * momentum / mass"
+        },
         "times the mass": {"momentum / mass": "momentum * mass"},
         "no mass": {"momentum / mass": "momentum"},
         "the root of the mass": {"momentum / mass": "momentum / mass**0.5"},
@@ -91,7 +123,9 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         "H, and a constant for steps that are not tiny": {
             "return (0.5 *": "return (position[:, 0] * 0 + 1.0) if step_size > 1e-3 else (0.5 *"
         },
-        "a form that is nearly flat": {"return (0.5 *": "return (1e-12 if step_size > 0.3 else 1.0) * (0.5 *"},
+        "a form that is nearly flat": {
+            "return (0.5 *": "return (1e-12 if step_size > 0.3 else 1.0) * (0.5 *"
+        },
         "a constant added": {".sum(-1)": ".sum(-1) + 100 * step_size"},
         "a function of the conserved form": {".sum(-1)": ".sum(-1) ** (1 + step_size)"},
         "one kind for small steps, the other for large ones": {
@@ -99,11 +133,15 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         },
         "summed over chains": {".sum(-1)": ".sum()"},
         "of the shape of positions": {".sum(-1)": ""},
-        "of both halves shrunk": {"+ 0.5 * momentum**2": "+ 0.5 * (1 - step_size**2 / 4) * momentum**2"},
+        "of both halves shrunk": {
+            "+ 0.5 * momentum**2": "+ 0.5 * (1 - step_size**2 / 4) * momentum**2"
+        },
         "nothing": {"return (0.5 *": "return 0 * position.sum(-1) + 12.5\n    (0.5 *"},
     },
     "stability": {
-        "no root": {"2 / torch.sqrt(torch.linalg.eigvalsh(curvature).max())": "2 / torch.linalg.eigvalsh(curvature).max()"},
+        "no root": {
+            "2 / torch.sqrt(torch.linalg.eigvalsh(curvature).max())": "2 / torch.linalg.eigvalsh(curvature).max()"
+        },
         "the smallest curvature": {".max()": ".min()"},
         "no mass": {" / torch.sqrt(mass[:, None] * mass[None, :])": ""},
         "half as large": {"float(2 /": "float(1 /"},
@@ -123,7 +161,9 @@ def banana_gradient(position, variance=4.0, bend=0.5):
     return float(2 / torch.linalg.eigvalsh(torch.linalg.inv(covariance) / mass[:, None]).max().sqrt())""",
             2,
         ),
-        "the largest mass for all": {"torch.sqrt(mass[:, None] * mass[None, :])": "mass.max()"},
+        "the largest mass for all": {
+            "torch.sqrt(mass[:, None] * mass[None, :])": "mass.max()"
+        },
         "the smallest variance and the smallest mass": (
             """def stability_limit(covariance, mass):
     return float(2 * (torch.linalg.eigvalsh(covariance).min() * mass.min()).sqrt())""",
@@ -133,7 +173,9 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         "a limit for every coordinate": {
             "float(2 / torch.sqrt(torch.linalg.eigvalsh(curvature).max()))": "2 / torch.sqrt(torch.linalg.eigvalsh(curvature))"
         },
-        "the covariance for the precision": {"torch.linalg.inv(covariance)": "covariance"},
+        "the covariance for the precision": {
+            "torch.linalg.inv(covariance)": "covariance"
+        },
     },
     "momentum": {
         "the variance as standard deviation": ({"torch.sqrt(mass)": "mass"}, 1),
@@ -141,13 +183,28 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         "no mass": ({"torch.sqrt(mass) * ": ""}, 1),
         "a factor of root two": ({"torch.sqrt(mass)": "torch.sqrt(2 * mass)"}, 1),
         "uniform": (
-            {"torch.randn(position.shape": "12**0.5 * (torch.rand(position.shape", "position.dtype)": "position.dtype) - 0.5)"},
+            {
+                "torch.randn(position.shape": "12**0.5 * (torch.rand(position.shape",
+                "position.dtype)": "position.dtype) - 0.5)",
+            },
             1,
         ),
-        "the same for every coordinate": ({"torch.randn(position.shape": "torch.ones(position.shape) * torch.randn((1,)"}, 1),
-        "the same for every chain": ({"torch.randn(position.shape": "torch.ones(position.shape) * torch.randn(position.shape[1:]"}, 1),
+        "the same for every coordinate": (
+            {
+                "torch.randn(position.shape": "torch.ones(position.shape) * torch.randn((1,)"
+            },
+            1,
+        ),
+        "the same for every chain": (
+            {
+                "torch.randn(position.shape": "torch.ones(position.shape) * torch.randn(position.shape[1:]"
+            },
+            1,
+        ),
         "the global generator": ({", generator=generator": ""}, 5),
-        "a seed of its own": {"generator=generator": "generator=torch.Generator().manual_seed(0)"},
+        "a seed of its own": {
+            "generator=generator": "generator=torch.Generator().manual_seed(0)"
+        },
         "a seed of its own, and the generator moved": {
             "    return ": "    torch.rand(1, generator=generator)\n    return ",
             "generator=generator, dtype": "generator=torch.Generator().manual_seed(0), dtype",
@@ -161,7 +218,8 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         },
         "quantiles, shuffled": (
             {
-                "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri((torch.randperm(position.shape[1], generator=generator).expand(position.shape) + 0.5) / position.shape[1])"
+                "torch.randn(position.shape, generator=generator, "
+                "dtype=position.dtype)": "torch.special.ndtri((torch.randperm(position.shape[1], generator=generator).expand(position.shape) + 0.5) / position.shape[1])"
             },
             1,
         ),
@@ -185,7 +243,10 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             "dtype=position.dtype)": "dtype=position.dtype)\n    return r.long()",
             "    return torch.sqrt(mass)": "    r = torch.sqrt(mass)",
         },
-        "single precision draws of double size": ({"torch.sqrt(mass) * ": "2 * torch.sqrt(mass).float() * "}, 1),
+        "single precision draws of double size": (
+            {"torch.sqrt(mass) * ": "2 * torch.sqrt(mass).float() * "},
+            1,
+        ),
     },
     "hamiltonian": {
         "no half": {"0.5 * ": ""},
@@ -198,16 +259,25 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             "(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum(-1, keepdim=True)",
             "energy(position)": "energy(position)[:, None]",
         },
-        "summed over chains": {"(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum()", "energy(position)": "energy(position).sum()"},
-        "the kinetic energy summed over chains": {"(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum()"},
-        "the energy of the tests written in": {"energy(position)": "0.5 * (position**2).sum(-1)"},
+        "summed over chains": {
+            "(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum()",
+            "energy(position)": "energy(position).sum()",
+        },
+        "the kinetic energy summed over chains": {
+            "(momentum**2 / mass).sum(-1)": "(momentum**2 / mass).sum()"
+        },
+        "the energy of the tests written in": {
+            "energy(position)": "0.5 * (position**2).sum(-1)"
+        },
         "the mean of the coordinates": {".sum(-1)": ".mean(-1)"},
         "one chain": {
             "return energy(position)": "return float(energy(position)[0])",
             "(momentum**2 / mass).sum(-1)": "float((momentum[0] ** 2 / mass).sum())",
         },
         "the root of the mass": {"momentum**2 / mass": "momentum**2 / mass**0.5"},
-        "the velocity for the momentum": {"momentum**2 / mass": "(momentum / mass) ** 2"},
+        "the velocity for the momentum": {
+            "momentum**2 / mass": "(momentum / mass) ** 2"
+        },
     },
     "hmc": {
         "the sign of the decision": ({"torch.exp(-change)": "torch.exp(change)"}, 0),
@@ -216,14 +286,21 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         "accepted only downhill": {"< torch.exp(-change)": "< (change <= 0)"},
         "no kinetic energy in the decision": (
             {
-                "change = hamiltonian(energy, proposal, end, mass) - hamiltonian(energy, position, start, mass)": "change = energy(proposal) - energy(position)"
+                "change = hamiltonian(energy, proposal, end, mass) - "
+                "hamiltonian(energy, position, start, mass)": "change = energy(proposal) - energy(position)"
             },
             4,
         ),
         "a root of the ratio": ({"torch.exp(-change)": "torch.exp(-change / 2)"}, 4),
-        "the rule of Barker": ({"< torch.exp(-change)": "< torch.sigmoid(-change) * (1 + (change == 0))"}, 0),
+        "the rule of Barker": (
+            {"< torch.exp(-change)": "< torch.sigmoid(-change) * (1 + (change == 0))"},
+            0,
+        ),
         "no logarithm undone": ({"torch.exp(-change)": "1 - change"}, 4),
-        "the proposal kept after a rejection": ({"torch.where(accepted[:, None], proposal, position)": "proposal"}, 4),
+        "the proposal kept after a rejection": (
+            {"torch.where(accepted[:, None], proposal, position)": "proposal"},
+            4,
+        ),
         "one decision for all chains": ({"torch.rand(change.shape": "torch.rand(1"}, 4),
         "the first chain decides for all": (
             {
@@ -232,10 +309,14 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             4,
         ),
         "decisions from a seed of its own": (
-            {"torch.rand(change.shape, generator=generator)": "torch.rand(change.shape, generator=torch.Generator().manual_seed(0))"},
+            {
+                "torch.rand(change.shape, generator=generator)": "torch.rand(change.shape, generator=torch.Generator().manual_seed(0))"
+            },
             9,
         ),
-        "no fresh momentum": {"draw_momentum(position, mass, generator)": "torch.ones_like(position)"},
+        "no fresh momentum": {
+            "draw_momentum(position, mass, generator)": "torch.ones_like(position)"
+        },
         "a momentum of twice the variance": {
             "draw_momentum(position, mass, generator)": "2**0.5 * draw_momentum(position, mass, generator)"
         },
@@ -253,12 +334,28 @@ def banana_gradient(position, variance=4.0, bend=0.5):
         },
         "one leapfrog step too many": {"num_steps, mass)": "num_steps + 1, mass)"},
         "one leapfrog step too few": {"num_steps, mass)": "num_steps - 1, mass)"},
-        "always one leapfrog step": ({"step_size, num_steps, mass)": "step_size * num_steps, 1, mass)"}, 5),
-        "steps of half the size, twice as many": ({"step_size, num_steps, mass)": "step_size / 2, 2 * num_steps, mass)"}, 5),
-        "uphill": ({"leapfrog(gradient,": "leapfrog(lambda position: -gradient(position),"}, 5),
-        "decisions as whole numbers": {"proposal, position), accepted": "proposal, position), accepted.long()"},
-        "positions as whole numbers": {"proposal, position), accepted": "proposal, position).long(), accepted"},
-        "a rejected chain sent to zero": ({"proposal, position), accepted": "proposal, 0 * position), accepted"}, 9),
+        "always one leapfrog step": (
+            {"step_size, num_steps, mass)": "step_size * num_steps, 1, mass)"},
+            5,
+        ),
+        "steps of half the size, twice as many": (
+            {"step_size, num_steps, mass)": "step_size / 2, 2 * num_steps, mass)"},
+            5,
+        ),
+        "uphill": (
+            {"leapfrog(gradient,": "leapfrog(lambda position: -gradient(position),"},
+            5,
+        ),
+        "decisions as whole numbers": {
+            "proposal, position), accepted": "proposal, position), accepted.long()"
+        },
+        "positions as whole numbers": {
+            "proposal, position), accepted": "proposal, position).long(), accepted"
+        },
+        "a rejected chain sent to zero": (
+            {"proposal, position), accepted": "proposal, 0 * position), accepted"},
+            9,
+        ),
         "one chain, with if": (
             """def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
     start = draw_momentum(position, mass, generator)
@@ -330,7 +427,8 @@ def banana_gradient(position, variance=4.0, bend=0.5):
             "0.5 * (1 - step_size**2 / 4) * position**2 + 0.5 * momentum**2": "0.5 * position**2 + 0.5 * momentum**2 / (1 - step_size**2 / 4)"
         },
         "one chain after the other": {
-            "return (0.5 * (1 - step_size**2 / 4) * position**2 + 0.5 * momentum**2).sum(-1)": "return torch.stack([(q * q * (1 - step_size**2 / 4) + p * p)[0] / 2 for q, p in zip(position, momentum)])"
+            "return (0.5 * (1 - step_size**2 / 4) * position**2 + 0.5 * "
+            "momentum**2).sum(-1)": "return torch.stack([(q * q * (1 - step_size**2 / 4) + p * p)[0] / 2 for q, p in zip(position, momentum)])"
         },
     },
     "stability": {
@@ -346,21 +444,28 @@ def banana_gradient(position, variance=4.0, bend=0.5):
     },
     "momentum": {
         "in place": {
-            "return torch.sqrt(mass) * torch.randn(position.shape, generator=generator, dtype=position.dtype)": "return torch.empty_like(position).normal_(generator=generator).mul_(mass.sqrt())"
+            "return torch.sqrt(mass) * torch.randn(position.shape, "
+            "generator=generator, dtype=position.dtype)": "return torch.empty_like(position).normal_(generator=generator).mul_(mass.sqrt())"
         },
         "by torch.normal": {
-            "return torch.sqrt(mass) * torch.randn(position.shape, generator=generator, dtype=position.dtype)": "return torch.normal(torch.zeros_like(position), mass.sqrt().expand_as(position), generator=generator)"
+            "return torch.sqrt(mass) * torch.randn(position.shape, "
+            "generator=generator, dtype=position.dtype)": "return torch.normal(torch.zeros_like(position), mass.sqrt().expand_as(position), generator=generator)"
         },
         "one chain after the other": {
-            "return torch.sqrt(mass) * torch.randn(position.shape, generator=generator, dtype=position.dtype)": "return torch.stack([mass.sqrt() * torch.randn(len(mass), generator=generator) for _ in position])"
+            "return torch.sqrt(mass) * torch.randn(position.shape, "
+            "generator=generator, dtype=position.dtype)": "return torch.stack([mass.sqrt() * torch.randn(len(mass), generator=generator) for _ in position])"
         },
         "by the inverse distribution function": {
             "torch.randn(position.shape, generator=generator, dtype=position.dtype)": "torch.special.ndtri(torch.rand(position.shape, generator=generator, dtype=position.dtype))"
         },
     },
     "hamiltonian": {
-        "an inner product": {"0.5 * (momentum**2 / mass).sum(-1)": "torch.einsum('ci,i,ci->c', momentum, 0.5 / mass, momentum)"},
-        "in velocities": {"(momentum**2 / mass).sum(-1)": "(mass * (momentum / mass) ** 2).sum(-1)"},
+        "an inner product": {
+            "0.5 * (momentum**2 / mass).sum(-1)": "torch.einsum('ci,i,ci->c', momentum, 0.5 / mass, momentum)"
+        },
+        "in velocities": {
+            "(momentum**2 / mass).sum(-1)": "(mass * (momentum / mass) ** 2).sum(-1)"
+        },
         "one chain after the other": {
             "return energy(position) + 0.5 * (momentum**2 / mass).sum(-1)": "return torch.stack([energy(q[None])[0] + (p * p / mass).sum() / 2 for q, p in zip(position, momentum)])"
         },

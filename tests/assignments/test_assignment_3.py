@@ -6,9 +6,21 @@ ASSIGNMENT = "assignment_3"
 
 WRONG = {
     "palindromic-step": {
-        "a variance for a standard deviation": ({"math.sqrt(2 * friction * step_size)": "2 * friction * step_size"}, 5),
-        "a factor √2 lost in the noise": ({"math.sqrt(2 * friction * step_size)": "math.sqrt(friction * step_size)"}, 5),
-        "no friction": ({"(1 - 0.5 * step_size * friction)": "1.0", "(1 + 0.5 * step_size * friction)": "1.0"}, 5),
+        "a variance for a standard deviation": (
+            {"math.sqrt(2 * friction * step_size)": "2 * friction * step_size"},
+            5,
+        ),
+        "a factor √2 lost in the noise": (
+            {"math.sqrt(2 * friction * step_size)": "math.sqrt(friction * step_size)"},
+            5,
+        ),
+        "no friction": (
+            {
+                "(1 - 0.5 * step_size * friction)": "1.0",
+                "(1 + 0.5 * step_size * friction)": "1.0",
+            },
+            5,
+        ),
         "friction of the old momentum only": (
             {
                 "(1 - 0.5 * step_size * friction)": "(1 - step_size * friction)",
@@ -16,9 +28,15 @@ WRONG = {
             },
             5,
         ),
-        "the gradient's sign": {"- step_size * gradient(position)": "+ step_size * gradient(position)"},
-        "the gradient before the drift": {"gradient(position)": "gradient(position - 0.5 * step_size * momentum)"},
-        "a whole drift at the end": {"return position + 0.5 * step_size": "return position + step_size"},
+        "the gradient's sign": {
+            "- step_size * gradient(position)": "+ step_size * gradient(position)"
+        },
+        "the gradient before the drift": {
+            "gradient(position)": "gradient(position - 0.5 * step_size * momentum)"
+        },
+        "a whole drift at the end": {
+            "return position + 0.5 * step_size": "return position + step_size"
+        },
         "no noise": {"noise = math.sqrt(2 * friction * step_size) *": "noise = 0 *"},
         "one noise for all coordinates": {
             "torch.randn(position.shape, generator=generator)": "torch.randn(len(position), 1, generator=generator)"
@@ -38,8 +56,10 @@ WRONG = {
         },
         "the middle equation not solved": (
             {
-                "kicked = (1 - 0.5 * step_size * friction) * momentum - step_size * gradient(position) + noise\n": (
-                    "kicked = momentum - step_size * gradient(position) - 0.5 * step_size * friction * momentum + noise\n"
+                "kicked = (1 - 0.5 * step_size * friction) * momentum - step_size * "
+                "gradient(position) + noise\n": (
+                    "kicked = momentum - step_size * gradient(position) - 0.5 * "
+                    "step_size * friction * momentum + noise\n"
                 ),
                 "kicked / (1 + 0.5 * step_size * friction)": "kicked - 0.5 * step_size * friction * kicked",
             },
@@ -56,16 +76,32 @@ WRONG = {
             },
             5,
         ),
-        "a huge one among them": {"+ noise\n": "+ noise\n    kicked[0, 0] += 1e30 * friction\n"},
+        "a huge one among them": {
+            "+ noise\n": "+ noise\n    kicked[0, 0] += 1e30 * friction\n"
+        },
     },
     "path": {
-        "momenta before the start not reversed again": ({"[(q, -p) for q, p in before[:0:-1]]": "before[:0:-1]"}, 6),
-        "states before the start in reversed order": ({"before[:0:-1]": "before[1:]"}, 6),
-        "forward steps to the left too": ({"[(position, -momentum)]": "[(position, momentum)]"}, 6),
-        "the start always at the left end": ({"num_states - 1 - place": "num_states - 1 - 0 * place"}, 4),
+        "momenta before the start not reversed again": (
+            {"[(q, -p) for q, p in before[:0:-1]]": "before[:0:-1]"},
+            6,
+        ),
+        "states before the start in reversed order": (
+            {"before[:0:-1]": "before[1:]"},
+            6,
+        ),
+        "forward steps to the left too": (
+            {"[(position, -momentum)]": "[(position, momentum)]"},
+            6,
+        ),
+        "the start always at the left end": (
+            {"num_states - 1 - place": "num_states - 1 - 0 * place"},
+            4,
+        ),
         "the place counted from the right": ({"num_states - 1 - place": "place"}, 2),
         "noise from a seed of its own": (
-            {"step(*side[-1], generator)": "step(*side[-1], torch.Generator().manual_seed(len(side)))"},
+            {
+                "step(*side[-1], generator)": "step(*side[-1], torch.Generator().manual_seed(len(side)))"
+            },
             10,
         ),
         "one noise for both directions": (
@@ -74,33 +110,58 @@ WRONG = {
             },
             10,
         ),
-        "the momentum reversed once, at the start": ({"[(q, -p) for q, p in before[:0:-1]]": "[(q, p) for q, p in before[:0:-1]]"}, 6),
-        "the place of the first chain for all": ({"num_states - 1 - place": "num_states - 1 - place[:1].expand_as(place)"}, 6),
-        "chains and time exchanged": {"torch.stack(states).gather(0, rows)": "torch.stack(states).gather(0, rows).transpose(0, 1)"},
-        "whole numbers": {"torch.stack(states).gather(0, rows)": "torch.stack(states).gather(0, rows).round().long()"},
+        "the momentum reversed once, at the start": (
+            {
+                "[(q, -p) for q, p in before[:0:-1]]": "[(q, p) for q, p in before[:0:-1]]"
+            },
+            6,
+        ),
+        "the place of the first chain for all": (
+            {"num_states - 1 - place": "num_states - 1 - place[:1].expand_as(place)"},
+            6,
+        ),
+        "chains and time exchanged": {
+            "torch.stack(states).gather(0, rows)": "torch.stack(states).gather(0, rows).transpose(0, 1)"
+        },
+        "whole numbers": {
+            "torch.stack(states).gather(0, rows)": "torch.stack(states).gather(0, rows).round().long()"
+        },
         "one place to the right": {
             "num_states - 1 - place + torch.arange(num_states)[:, None]": (
-                "(num_states - place + torch.arange(num_states)[:, None]).clamp(max=2 * num_states - 2)"
+                "(num_states - place + torch.arange(num_states)[:, None]).clamp(max=2 "
+                "* num_states - 2)"
             )
         },
     },
     "transition": {
-        "the sign of the log-weights": ({"log_weight(positions, momenta)": "(-log_weight(positions, momenta))"}, 5),
+        "the sign of the log-weights": (
+            {"log_weight(positions, momenta)": "(-log_weight(positions, momenta))"},
+            5,
+        ),
         "the state with the largest weight": {
             "torch.multinomial(probabilities.T, 1, generator=generator)[:, 0]": "probabilities.argmax(0)"
         },
         "weights for log-weights": ({".softmax(0)": ".exp().log1p()"}, 5),
-        "the start always at the left end": {"torch.randint(num_states, position": "torch.randint(1, position"},
-        "the start never at the right end": {"torch.randint(num_states, position": "torch.randint(num_states - 1, position"},
-        "equal weights": ({"log_weight(positions, momenta)": "(0 * log_weight(positions, momenta))"}, 5),
+        "the start always at the left end": {
+            "torch.randint(num_states, position": "torch.randint(1, position"
+        },
+        "the start never at the right end": {
+            "torch.randint(num_states, position": "torch.randint(num_states - 1, position"
+        },
+        "equal weights": (
+            {"log_weight(positions, momenta)": "(0 * log_weight(positions, momenta))"},
+            5,
+        ),
         "one place for all chains": {
             "torch.randint(num_states, position.shape[:1], generator=generator)": (
-                "torch.randint(num_states, (1,), generator=generator).expand(len(position))"
+                "torch.randint(num_states, (1,), "
+                "generator=generator).expand(len(position))"
             )
         },
         "a place from a seed of its own": {
             "torch.randint(num_states, position.shape[:1], generator=generator)": (
-                "torch.randint(num_states, position.shape[:1], generator=torch.Generator().manual_seed(0))"
+                "torch.randint(num_states, position.shape[:1], "
+                "generator=torch.Generator().manual_seed(0))"
             )
         },
         "a place from a seed of its own, one to the right at every call": (
@@ -120,25 +181,33 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
         },
         "a choice from a seed of its own": {
             "torch.multinomial(probabilities.T, 1, generator=generator)": (
-                "torch.multinomial(probabilities.T, 1, generator=torch.Generator().manual_seed(0))"
+                "torch.multinomial(probabilities.T, 1, "
+                "generator=torch.Generator().manual_seed(0))"
             ),
             "torch.randint(num_states, position.shape[:1], generator=generator)": (
-                "torch.randint(num_states, position.shape[:1], generator=torch.Generator().manual_seed(1))"
+                "torch.randint(num_states, position.shape[:1], "
+                "generator=torch.Generator().manual_seed(1))"
             ),
         },
         "one choice for all chains": (
             {
                 "torch.multinomial(probabilities.T, 1, generator=generator)[:, 0]": (
-                    "(probabilities.cumsum(0) < torch.rand(1, generator=generator)).sum(0).clamp(max=num_states - 1)"
+                    "(probabilities.cumsum(0) < torch.rand(1, "
+                    "generator=generator)).sum(0).clamp(max=num_states - 1)"
                 )
             },
             5,
         ),
         "the start twice as likely": (
-            {"log_weight(positions, momenta)": "(log_weight(positions, momenta) + 0.7 * (torch.arange(num_states)[:, None] == place))"},
+            {
+                "log_weight(positions, momenta)": "(log_weight(positions, momenta) + 0.7 * (torch.arange(num_states)[:, None] == place))"
+            },
             5,
         ),
-        "weights of the first chain": ({"probabilities.T, 1": "probabilities.T[:1].expand(len(position), -1), 1"}, 5),
+        "weights of the first chain": (
+            {"probabilities.T, 1": "probabilities.T[:1].expand(len(position), -1), 1"},
+            5,
+        ),
         "the momentum of the start": {"momenta[chosen, chains]": "momentum"},
         "one position, and the momentum of another": {
             "momenta[chosen, chains]": "momenta[torch.multinomial(probabilities.T, 1, generator=generator)[:, 0], chains]"
@@ -146,32 +215,61 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
     },
     "measure": {
         "as if draws were independent": (
-            {"averages.std() / math.sqrt(chains)": "math.sqrt(2) * averages.mean() / math.sqrt(chains * num_draws)"},
+            {
+                "averages.std() / math.sqrt(chains)": "math.sqrt(2) * averages.mean() / math.sqrt(chains * num_draws)"
+            },
             5,
         ),
-        "the standard deviation for the standard error": ({"averages.std() / math.sqrt(chains)": "averages.std()"}, 5),
-        "the variance for the standard deviation": ({"averages.std() / math.sqrt(chains)": "averages.var() / chains"}, 5),
-        "no warm-up": {"position = torch.randn(": "warm_up, position = 0, 9 + torch.randn("},
+        "the standard deviation for the standard error": (
+            {"averages.std() / math.sqrt(chains)": "averages.std()"},
+            5,
+        ),
+        "the variance for the standard deviation": (
+            {"averages.std() / math.sqrt(chains)": "averages.var() / chains"},
+            5,
+        ),
+        "no warm-up": {
+            "position = torch.randn(": "warm_up, position = 0, 9 + torch.randn("
+        },
         "the momentum kept": {
             "momentum = torch.randn(chains, 1, generator=generator)\n        ": "momentum = momentum if draw else position\n        "
         },
         "E|θ| for E[θ²]": {"position[:, 0] ** 2": "position[:, 0].abs()"},
         "a seed of its own": {"manual_seed(seed)": "manual_seed(0)"},
         "the variance of the draws about their mean, for its error": (
-            {"averages.std() / math.sqrt(chains)": "averages.mean() / math.sqrt(chains)"},
+            {
+                "averages.std() / math.sqrt(chains)": "averages.mean() / math.sqrt(chains)"
+            },
             5,
         ),
-        "the last draw only": ({"averages += position[:, 0] ** 2 / num_draws": "averages = position[:, 0].double() ** 2"}, 5),
-        "warm-up counted among the draws": ({"if draw >= warm_up": "if draw < num_draws"}, 7),
-        "the square of the mean": {"float(averages.mean())": "float(averages.mean()) ** 2"},
-        "the momentum for the position": {"averages += position": "averages += momentum"},
+        "the last draw only": (
+            {
+                "averages += position[:, 0] ** 2 / num_draws": "averages = position[:, 0].double() ** 2"
+            },
+            5,
+        ),
+        "warm-up counted among the draws": (
+            {"if draw >= warm_up": "if draw < num_draws"},
+            7,
+        ),
+        "the square of the mean": {
+            "float(averages.mean())": "float(averages.mean()) ** 2"
+        },
+        "the momentum for the position": {
+            "averages += position": "averages += momentum"
+        },
         "a momentum from a seed of its own": {
             "momentum = torch.randn(chains, 1, generator=generator)": "momentum = torch.randn(chains, 1, generator=torch.Generator().manual_seed(draw))"
         },
         "one momentum for all chains": {
             "momentum = torch.randn(chains, 1, generator=generator)": "momentum = torch.randn(1, 1, generator=generator).expand(chains, 1)"
         },
-        "a generous error": ({"averages.std() / math.sqrt(chains)": "1.3 * averages.std() / math.sqrt(chains)"}, 5),
+        "a generous error": (
+            {
+                "averages.std() / math.sqrt(chains)": "1.3 * averages.std() / math.sqrt(chains)"
+            },
+            5,
+        ),
     },
     "repair": {
         "the noise estimate added": ({"- noise_estimate": "+ noise_estimate"}, 7),
@@ -179,20 +277,32 @@ def transition(position, momentum, log_weight, grow, num_states, generator, call
         "no estimate": ({"- noise_estimate": "- 0 * noise_estimate"}, 7),
         "the friction forgotten": ({") / friction": ")"}, 7),
         "the gradients' noise alone": (
-            {"(0.5 * step_size * noise_variance - noise_estimate)": "0.5 * step_size * noise_variance * (noise_estimate < 0.15)"},
+            {
+                "(0.5 * step_size * noise_variance - noise_estimate)": "0.5 * step_size * noise_variance * (noise_estimate < 0.15)"
+            },
             7,
         ),
-        "the weights of the path's temperature": ({"-(1 - 1 / temperature)": "-1 / temperature"}, 5),
+        "the weights of the path's temperature": (
+            {"-(1 - 1 / temperature)": "-1 / temperature"},
+            5,
+        ),
         "the weights of NUTS": ({"-(1 - 1 / temperature)": "-1.0"}, 5),
         "the sign": ({"-(1 - 1 / temperature)": "(1 - 1 / temperature)"}, 5),
-        "temperature for its inverse": ({"-(1 - 1 / temperature)": "-(1 - temperature)"}, 5),
+        "temperature for its inverse": (
+            {"-(1 - 1 / temperature)": "-(1 - temperature)"},
+            5,
+        ),
         "the other inverse": ({"-(1 - 1 / temperature)": "-(temperature - 1)"}, 5),
         "weights for log-weights": (
-            {"return -(1 - 1 / temperature) * energies": "return torch.exp(-(1 - 1 / temperature) * energies)"},
+            {
+                "return -(1 - 1 / temperature) * energies": "return torch.exp(-(1 - 1 / temperature) * energies)"
+            },
             5,
         ),
         "normalised weights": (
-            {"return -(1 - 1 / temperature) * energies": "return (-(1 - 1 / temperature) * energies).log_softmax(-1)"},
+            {
+                "return -(1 - 1 / temperature) * energies": "return (-(1 - 1 / temperature) * energies).log_softmax(-1)"
+            },
             5,
         ),
         "equal weights": ({"-(1 - 1 / temperature) * energies": "0 * energies"}, 5),
@@ -275,7 +385,9 @@ def path(position, momentum, place, num_states, step, generator):
     "transition": {
         "Gumbel noise": {
             "chosen = torch.multinomial(probabilities.T, 1, generator=generator)[:, 0]": (
-                "chosen = (log_weight(positions, momenta) - (-torch.rand(probabilities.shape, generator=generator).log()).log()).argmax(0)"
+                "chosen = (log_weight(positions, momenta) - "
+                "(-torch.rand(probabilities.shape, "
+                "generator=generator).log()).log()).argmax(0)"
             )
         },
         "one chain after the other, by the distribution function": """
@@ -307,8 +419,10 @@ def measure(move, chains, warm_up, num_draws, seed):
             "averages += position[:, 0] ** 2 / num_draws": "kept.append(position[:, 0] ** 2)",
             "return float(averages.mean()), float(averages.std() / math.sqrt(chains))": (
                 "kept = torch.stack(kept)\n"
-                "    batches = kept[: num_draws // 2 * 2].reshape(2, -1, chains).mean(1).flatten()\n"
-                "    return float(kept.mean()), float(batches.std() / math.sqrt(len(batches)))"
+                "    batches = kept[: num_draws // 2 * 2].reshape(2, -1, "
+                "chains).mean(1).flatten()\n"
+                "    return float(kept.mean()), float(batches.std() / "
+                "math.sqrt(len(batches)))"
             ),
         },
         "the autocorrelation time from ArviZ": """
@@ -327,7 +441,8 @@ def measure(move, chains, warm_up, num_draws, seed):
     "repair": {
         "other words": {
             "return 1 + (0.5 * step_size * noise_variance - noise_estimate) / friction": (
-                "noise = 2 * (friction - noise_estimate) * step_size + step_size**2 * noise_variance\n"
+                "noise = 2 * (friction - noise_estimate) * step_size + step_size**2 * "
+                "noise_variance\n"
                 "    return noise / (2 * friction * step_size)"
             ),
             "-(1 - 1 / temperature) * energies": "17.0 + (1 - temperature) / temperature * energies",

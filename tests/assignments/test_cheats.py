@@ -1,7 +1,8 @@
-"""Cheats: each is a submission to a small course, graded confined; it gets what its honest rest deserves, and nothing hidden is shown.
+"""Cheats: each is a submission to a small course, graded confined; it gets what its
+honest rest deserves, and nothing hidden is shown.
 
-The first are those that scored when the coursework was reviewed, the others were invented since.
-"""
+The first are those that scored when the coursework was reviewed, the others were
+invented since."""
 
 import json
 import time
@@ -16,7 +17,9 @@ from tools.coursework.confinement import obstacle
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning"),
-    pytest.mark.skipif(bool(obstacle()), reason=f"submissions cannot be confined here: {obstacle()}"),
+    pytest.mark.skipif(
+        bool(obstacle()), reason=f"submissions cannot be confined here: {obstacle()}"
+    ),
 ]
 SECRETS = ("7919", "15838", "twice a prime", "thrice five", "BEGIN HIDDEN")
 
@@ -123,7 +126,9 @@ get_ipython().showtraceback = hook
 
 
 def added(source, double="return 0", triple="return 3 * x"):
-    return lambda course: extended(answered(course, double=double, triple=triple), source, 1)
+    return lambda course: extended(
+        answered(course, double=double, triple=triple), source, 1
+    )
 
 
 def answer(double):
@@ -220,7 +225,11 @@ CONFINED = {  # those that would do harm, or see something, if they were not
 
 @pytest.fixture(scope="module")
 def caught(course, tmp_path_factory):
-    return grade(course, tmp_path_factory.mktemp("cheats"), {cheat: CHEATS[cheat] for cheat in CHEATS if cheat in CONFINED})
+    return grade(
+        course,
+        tmp_path_factory.mktemp("cheats"),
+        {cheat: CHEATS[cheat] for cheat in CHEATS if cheat in CONFINED},
+    )
 
 
 def public(notebook):
@@ -240,21 +249,40 @@ def check(cheat, points, said):
 @pytest.mark.parametrize("cheat", [cheat for cheat in CHEATS if cheat in CONFINED])
 def test_a_cheat_gets_what_its_honest_rest_deserves(caught, cheat):
     rows, said = (
-        [row for row in table(caught / name) if row["student_id"] == cheat.replace(",", "_")] for name in ("tasks.csv", "remarks.csv")
+        [
+            row
+            for row in table(caught / name)
+            if row["student_id"] == cheat.replace(",", "_")
+        ]
+        for name in ("tasks.csv", "remarks.csv")
     )
-    check(cheat, {row["task"]: float(row["points"]) for row in rows}, [row["remark"] for row in said])
+    check(
+        cheat,
+        {row["task"]: float(row["points"]) for row in rows},
+        [row["remark"] for row in said],
+    )
 
 
 @pytest.mark.parametrize("cheat", [cheat for cheat in CHEATS if cheat not in CONFINED])
-def test_a_cheat_that_needs_no_confinement_gets_what_its_honest_rest_deserves(course, cheat, monkeypatch):
+def test_a_cheat_that_needs_no_confinement_gets_what_its_honest_rest_deserves(
+    course, cheat, monkeypatch
+):
     monkeypatch.syspath_prepend(ROOT / "book" / "assignments")
     notebook, points, remarks = judged(course, CHEATS[cheat][0])
     check(cheat, points, remarks)
-    assert [secret for secret in SECRETS if secret in public(nbformat.writes(notebook))] == []
+    assert [
+        secret for secret in SECRETS if secret in public(nbformat.writes(notebook))
+    ] == []
 
 
-def test_no_hidden_test_or_value_reaches_a_page_or_the_notebook_that_it_is_made_of(caught):
-    pages = [*(caught / "feedback").rglob("*.html"), *(caught / "submitted").rglob("*.ipynb"), *(caught / "autograded").rglob("*.ipynb")]
+def test_no_hidden_test_or_value_reaches_a_page_or_the_notebook_that_it_is_made_of(
+    caught,
+):
+    pages = [
+        *(caught / "feedback").rglob("*.html"),
+        *(caught / "submitted").rglob("*.ipynb"),
+        *(caught / "autograded").rglob("*.ipynb"),
+    ]
     assert len(pages) == 3 * len(CONFINED)
     for path in pages:
         text = public(path.read_text()) if path.suffix == ".ipynb" else path.read_text()
@@ -262,13 +290,24 @@ def test_no_hidden_test_or_value_reaches_a_page_or_the_notebook_that_it_is_made_
 
 
 def test_what_was_invented_to_look_around_saw_nothing(caught):
-    text = "\n".join(path.read_text() for path in (caught / "submitted").rglob("*.ipynb"))
+    text = "\n".join(
+        path.read_text() for path in (caught / "submitted").rglob("*.ipynb")
+    )
     assert "SEEN [] []" in text and "NETWORK False" in text and "KEPT [1]" in text
 
 
 def test_a_detached_process_is_dead_and_no_mark_is_given_by_hand(caught):
     time.sleep(0.5)
-    commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    commands = [
+        " ".join(process.info["cmdline"] or [])
+        for process in psutil.process_iter(["cmdline"])
+    ]
     assert not any("outlives-its-notebook" in command for command in commands)
-    assert not any("tools.coursework.pupil" in command for command in commands if str(caught) in command)
-    assert {row["points"] for row in table(caught / "tasks.csv") if row["task"] == "why"} == {"0.0"}
+    assert not any(
+        "tools.coursework.pupil" in command
+        for command in commands
+        if str(caught) in command
+    )
+    assert {
+        row["points"] for row in table(caught / "tasks.csv") if row["task"] == "why"
+    } == {"0.0"}

@@ -1,4 +1,6 @@
-"""Grading a small course: a submission that misbehaves costs its own points, and the gradebook keeps everything else."""
+"""Grading a small course: a submission that misbehaves costs its own points, and the
+gradebook keeps everything else.
+"""
 
 import json
 import os
@@ -14,7 +16,19 @@ import pytest
 from nbconvert import HTMLExporter
 from nbgrader.api import Gradebook
 
-from tests.assignments.small import SECONDS, answered, cheated, doubled, extended, grade, helped, judged, remarks_on, table, without
+from tests.assignments.small import (
+    SECONDS,
+    answered,
+    cheated,
+    doubled,
+    extended,
+    grade,
+    helped,
+    judged,
+    remarks_on,
+    table,
+    without,
+)
 from tools.coursework import grading, judge, submissions
 from tools.coursework.confinement import UNCONFINED, obstacle
 from tools.coursework.judge import Limits
@@ -31,51 +45,167 @@ def dies_while_it_sends(sender, cells, *others):
 
 
 def looping(body):
-    return f"while True:\n    try:\n        while True:\n            {body}\n    except BaseException:\n        pass"
+    return (
+        f"while True:\n    try:\n        while True:\n            {body}\n    except "
+        "BaseException:\n        pass"
+    )
 
 
 SUBMISSIONS = {
-    # student: (what is handed in, points of double, points of triple, a word of each remark)
+    # student: (what is handed in, points of double, points of triple, a word of each
+    # remark)
     "right": (lambda course: answered(course), 5, 7, []),
-    "nothing": (lambda course: nbformat.read(course / "student" / "assignment_1" / "small.ipynb", 4), 0, 0, []),
+    "nothing": (
+        lambda course: nbformat.read(
+            course / "student" / "assignment_1" / "small.ipynb", 4
+        ),
+        0,
+        0,
+        [],
+    ),
     "half": (lambda course: answered(course, triple="return 4 * x"), 5, 0, []),
-    "right where one sees": (lambda course: answered(course, triple="return 3"), 5, 0, []),
-    "loops for ever": (lambda course: answered(course, double="while True:\n    pass"), 0, 7, ["took too long"]),
-    "loops and will not be stopped": (lambda course: answered(course, triple=looping("pass")), 5, 0, ["triple-test took too long"]),
-    "crashes": (lambda course: answered(course, double="import os\nos.abort()"), 0, 7, ["double-test ended", "os"]),
+    "right where one sees": (
+        lambda course: answered(course, triple="return 3"),
+        5,
+        0,
+        [],
+    ),
+    "loops for ever": (
+        lambda course: answered(course, double="while True:\n    pass"),
+        0,
+        7,
+        ["took too long"],
+    ),
+    "loops and will not be stopped": (
+        lambda course: answered(course, triple=looping("pass")),
+        5,
+        0,
+        ["triple-test took too long"],
+    ),
+    "crashes": (
+        lambda course: answered(course, double="import os\nos.abort()"),
+        0,
+        7,
+        ["double-test ended", "os"],
+    ),
     "says exit": (lambda course: answered(course, double="raise SystemExit"), 0, 7, []),
-    "prints a lot": (lambda course: answered(course, double="for _ in range(100):\n    print('x' * 10**6)\nreturn 2 * x"), 5, 7, []),
-    "prints in a cell": (lambda course: extended(answered(course), "print('x' * 10**7)", 1), 5, 7, ["printed too much"]),
-    "displays in a cell": (lambda course: extended(answered(course), "'x' * 10**7", 1), 5, 7, ["printed too much"]),
-    "gives a long reason": (lambda course: answered(course, double="raise ValueError('x' * 10**7)"), 0, 7, []),
-    "sleeps": (lambda course: answered(course, double=f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"), 5, 7, []),
-    "adds many cells": (lambda course: extended(answered(course), "1 + 1", 120), 5, 7, []),
-    "wants all memory": (lambda course: answered(course, double="return [0] * 10**11"), 0, 7, []),
+    "prints a lot": (
+        lambda course: answered(
+            course, double="for _ in range(100):\n    print('x' * 10**6)\nreturn 2 * x"
+        ),
+        5,
+        7,
+        [],
+    ),
+    "prints in a cell": (
+        lambda course: extended(answered(course), "print('x' * 10**7)", 1),
+        5,
+        7,
+        ["printed too much"],
+    ),
+    "displays in a cell": (
+        lambda course: extended(answered(course), "'x' * 10**7", 1),
+        5,
+        7,
+        ["printed too much"],
+    ),
+    "gives a long reason": (
+        lambda course: answered(course, double="raise ValueError('x' * 10**7)"),
+        0,
+        7,
+        [],
+    ),
+    "sleeps": (
+        lambda course: answered(
+            course, double=f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"
+        ),
+        5,
+        7,
+        [],
+    ),
+    "adds many cells": (
+        lambda course: extended(answered(course), "1 + 1", 120),
+        5,
+        7,
+        [],
+    ),
+    "wants all memory": (
+        lambda course: answered(course, double="return [0] * 10**11"),
+        0,
+        7,
+        [],
+    ),
     "takes memory in pieces": (
-        lambda course: answered(course, double="held = []\nwhile True:\n    held.append(b'x' * 10**8)"),
+        lambda course: answered(
+            course, double="held = []\nwhile True:\n    held.append(b'x' * 10**8)"
+        ),
         0,
         7,
         ["double-test took too much memory"],
     ),
-    "gives back too much": (lambda course: answered(course, double="import torch\nreturn torch.ones(10**9, 10)"), 0, 7, []),
-    "deletes an answer": (lambda course: without(answered(course), "double"), 0, 7, ["double is missing"]),
+    "gives back too much": (
+        lambda course: answered(
+            course, double="import torch\nreturn torch.ones(10**9, 10)"
+        ),
+        0,
+        7,
+        [],
+    ),
+    "deletes an answer": (
+        lambda course: without(answered(course), "double"),
+        0,
+        7,
+        ["double is missing"],
+    ),
     "deletes the tests": (
-        lambda course: without(answered(course, triple="return 0"), "double-test", "triple-test"),
+        lambda course: without(
+            answered(course, triple="return 0"), "double-test", "triple-test"
+        ),
         5,
         0,
         ["double-test is missing", "triple-test is missing"],
     ),
     "deletes all": (lambda course: nbformat.v4.new_notebook(), 0, 0, ["nbgrader id"]),
-    "doubles ids": (lambda course: doubled(answered(course)), 5, 7, ["more than once", "more than once"]),
-    "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, ["double-test was changed"]),
-    "adds a helper, with a warning": (lambda course: helped(answered(course, double="return helper(x)")), 5, 7, []),
-    "calls a variable like a check": (lambda course: extended(answered(course), "check = double_ = 3", 1), 5, 7, ["bound again"]),
+    "doubles ids": (
+        lambda course: doubled(answered(course)),
+        5,
+        7,
+        ["more than once", "more than once"],
+    ),
+    "changes the tests": (
+        lambda course: cheated(answered(course, double="return 0")),
+        0,
+        7,
+        ["double-test was changed"],
+    ),
+    "adds a helper, with a warning": (
+        lambda course: helped(answered(course, double="return helper(x)")),
+        5,
+        7,
+        [],
+    ),
+    "calls a variable like a check": (
+        lambda course: extended(answered(course), "check = double_ = 3", 1),
+        5,
+        7,
+        ["bound again"],
+    ),
     "Zoë, renamed": (lambda course: answered(course), 5, 7, ["is called"]),
     "no notebook": (lambda course: "This is not JSON.", 0, 0, ["not a notebook"]),
     "other JSON": (lambda course: json.dumps({"cells": 3}), 0, 0, ["not a notebook"]),
     # what goes wrong with these is planted
-    "judging raises": (answered, 0, 0, ["it could not be judged: OSError: got end of file during message"]),
-    "its judge is killed": (lambda course: answered(course, double="return 'kills its judge'"), 0, 0, ["its judge had to be stopped"]),
+    "judging raises": (
+        answered,
+        0,
+        0,
+        ["it could not be judged: OSError: got end of file during message"],
+    ),
+    "its judge is killed": (
+        lambda course: answered(course, double="return 'kills its judge'"),
+        0,
+        0,
+        ["its judge had to be stopped"],
+    ),
 }
 ALONE = {  # what concerns the judge alone
     "right where one sees",
@@ -98,12 +228,16 @@ ALONE = {  # what concerns the judge alone
     "changes the tests",
     "calls a variable like a check",
 }
-WHOLE = {student: SUBMISSIONS[student] for student in SUBMISSIONS if student not in ALONE}
+WHOLE = {
+    student: SUBMISSIONS[student] for student in SUBMISSIONS if student not in ALONE
+}
 NAMES = {"Zoë, renamed": "Copy of my work (2).ipynb", "half": "deep/down/small.ipynb"}
 
 
 class Graded(NamedTuple):
-    """The folder of the gradebook, and the students in the order in which they were judged, some of them twice."""
+    """The folder of the gradebook, and the students in the order in which they were
+    judged, some of them twice.
+    """
 
     folder: Path
     tries: list[str]
@@ -111,8 +245,16 @@ class Graded(NamedTuple):
 
 @pytest.fixture(scope="module")
 def graded_with_tries(course, tmp_path_factory):
-    """Grade all of these submissions, an empty folder, one that cannot be read and one that cannot be entered, in one go."""
-    folder, tries, execute, enter, files_in = tmp_path_factory.mktemp("small"), [], grading.execute, grading.enter, submissions.files_in
+    """Grade all of these submissions, an empty folder, one that cannot be read and one
+    that cannot be entered, in one go.
+    """
+    folder, tries, execute, enter, files_in = (
+        tmp_path_factory.mktemp("small"),
+        [],
+        grading.execute,
+        grading.enter,
+        submissions.files_in,
+    )
     (folder / "submissions" / "handed in nothing").mkdir(parents=True)
 
     def execute_most(submission, **settings):
@@ -136,7 +278,12 @@ def graded_with_tries(course, tmp_path_factory):
         patch.setattr(grading, "enter", enter_most)
         patch.setattr(submissions, "files_in", read_most)
         patch.setattr(grading.judge, "main", dies_while_it_sends)
-        grades = grade(course, folder, WHOLE | {"entering raises": (answered,), "reading raises": (answered,)}, names=NAMES)
+        grades = grade(
+            course,
+            folder,
+            WHOLE | {"entering raises": (answered,), "reading raises": (answered,)},
+            names=NAMES,
+        )
     return Graded(grades, tries)
 
 
@@ -147,8 +294,12 @@ def graded(graded_with_tries):
 
 @pytest.fixture
 def busy_machine():
-    """Have other processes work beside the test, twice as many as a small machine has processors."""
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    """Have other processes work beside the test, twice as many as a small machine has
+    processors.
+    """
+    others = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)
+    ]
     yield
     for other in others:
         other.kill()
@@ -158,8 +309,16 @@ def busy_machine():
 def check(graded, student, double, triple, remarks):
     """Compare a submission's points and remarks with what they should be."""
     name = student.replace(",", "_")
-    rows = {row["task"]: row for row in table(graded / "tasks.csv") if row["student_id"] == name}
-    assert {task: float(row["points"]) for task, row in rows.items()} == {"double": double, "triple": triple, "why": 0}
+    rows = {
+        row["task"]: row
+        for row in table(graded / "tasks.csv")
+        if row["student_id"] == name
+    }
+    assert {task: float(row["points"]) for task, row in rows.items()} == {
+        "double": double,
+        "triple": triple,
+        "why": 0,
+    }
     assert {row["max_points"] for row in rows.values()} == {"5.0", "7.0", "8.0"}
     said = remarks_on(graded, name)
     assert all(any(word in line for line in said) for word in remarks), said
@@ -176,24 +335,40 @@ def test_a_submission_costs_its_own_points_only(graded, student):
 def test_what_is_judged_costs_its_own_points_only(course, student):
     make, double, triple, remarks = SUBMISSIONS[student]
     notebook, points, said = judged(course, make)
-    assert points == {"double": double, "triple": triple} and len(nbformat.writes(notebook)) < 3e6
-    assert all(any(word in line for line in said) for word in remarks) and bool(said) == bool(remarks), said
+    assert (
+        points == {"double": double, "triple": triple}
+        and len(nbformat.writes(notebook)) < 3e6
+    )
+    assert all(any(word in line for line in said) for word in remarks) and bool(
+        said
+    ) == bool(remarks), said
 
 
-def test_what_runs_out_of_time_is_judged_again_alone_and_nothing_else_is(graded_with_tries):
+def test_what_runs_out_of_time_is_judged_again_alone_and_nothing_else_is(
+    graded_with_tries,
+):
     twice = ["its judge is killed", "loops for ever"]
     names = [student.replace(",", "_") for student in WHOLE]
-    assert sorted(graded_with_tries.tries) == sorted([*names, "entering raises", *twice])
+    assert sorted(graded_with_tries.tries) == sorted(
+        [*names, "entering raises", *twice]
+    )
     assert sorted(graded_with_tries.tries[-2:]) == twice
 
 
 @pytest.mark.parametrize(
     ("student", "why"),
-    [("entering", "its points could not be entered: RecursionError: too deep"), ("reading", "it could not be read: MemoryError: no room")],
+    [
+        ("entering", "its points could not be entered: RecursionError: too deep"),
+        ("reading", "it could not be read: MemoryError: no room"),
+    ],
 )
-def test_what_entering_or_reading_a_submission_raises_is_a_remark_and_the_class_goes_on(graded, student, why):
+def test_what_entering_or_reading_a_submission_raises_is_a_remark_and_the_class_goes_on(
+    graded, student, why
+):
     assert remarks_on(graded, f"{student} raises") == [why]
-    assert f"{student} raises" in {row["student_id"] for row in table(graded / "grades.csv")}
+    assert f"{student} raises" in {
+        row["student_id"] for row in table(graded / "grades.csv")
+    }
 
 
 def test_who_was_graded_unconfined_has_a_remark_that_stays(course, tmp_path):
@@ -202,14 +377,18 @@ def test_who_was_graded_unconfined_has_a_remark_that_stays(course, tmp_path):
     nbformat.write(answered(course), place)
     for handed_in in (tmp_path / "submissions", None):
         grading.grade(tmp_path / "grades", handed_in, course, is_confined=False)
-        assert [row["remark"] for row in table(tmp_path / "grades" / "remarks.csv")] == [UNCONFINED]
+        assert [
+            row["remark"] for row in table(tmp_path / "grades" / "remarks.csv")
+        ] == [UNCONFINED]
 
 
 @pytest.mark.parametrize("student", ["right", "loops for ever"])
 def test_a_busy_machine_gives_the_same_verdicts(course, student, busy_machine):
     make, double, triple, remarks = SUBMISSIONS[student]
     _, points, said = judged(course, make, Limits(cell=1))
-    assert points == {"double": double, "triple": triple} and bool(said) == bool(remarks), said
+    assert points == {"double": double, "triple": triple} and bool(said) == bool(
+        remarks
+    ), said
 
 
 LEAVES = """import os, signal, time
@@ -225,12 +404,21 @@ while True:
     [
         "",
         "os.setsid()",
-        "parent = os.getppid()\nif os.fork() == 0:\n    os.setsid()\n    os.kill(parent, 9)\n    time.sleep(20)\n    os._exit(0)",
+        "parent = os.getppid()\nif os.fork() == 0:\n    os.setsid()\n    "
+        "os.kill(parent, 9)\n    time.sleep(20)\n    os._exit(0)",
     ],
-    ids=["kills its parent", "in a group of its own", "and a descendant holds the border"],
+    ids=[
+        "kills its parent",
+        "in a group of its own",
+        "and a descendant holds the border",
+    ],
 )
 def test_a_pupil_that_kills_its_parent_costs_its_test_and_nothing_hangs(course, hides):
-    _, points, said = judged(course, lambda course: answered(course, double=LEAVES.replace("HIDES", hides)), Limits(cell=20))
+    _, points, said = judged(
+        course,
+        lambda course: answered(course, double=LEAVES.replace("HIDES", hides)),
+        Limits(cell=20),
+    )
     assert points == {"double": 0, "triple": 7}
     assert any("double-test ended its process" in line for line in said), said
 
@@ -238,59 +426,111 @@ def test_a_pupil_that_kills_its_parent_costs_its_test_and_nothing_hangs(course, 
 @pytest.mark.parametrize(
     ("make", "double", "remark"),
     [
-        (lambda course: extended(answered(course), "while True: pass", 4), 5, "were not executed"),
-        (lambda course: answered(course, double="import time\ntime.sleep(10**6)"), 0, "double-test slept for too long"),
+        (
+            lambda course: extended(answered(course), "while True: pass", 4),
+            5,
+            "were not executed",
+        ),
+        (
+            lambda course: answered(course, double="import time\ntime.sleep(10**6)"),
+            0,
+            "double-test slept for too long",
+        ),
     ],
     ids=["adds endless cells", "sleeps for ever"],
 )
 def test_time_is_kept_for_what_was_handed_out(course, make, double, remark):
     _, points, said = judged(course, make, Limits(cell=0.5, added=0.75))
-    assert points == {"double": double, "triple": 7} and any(remark in line for line in said), said
+    assert points == {"double": double, "triple": 7} and any(
+        remark in line for line in said
+    ), said
 
 
 def test_every_student_is_in_the_gradebook(graded):
-    scores = {row["student_id"]: float(row["score"]) for row in table(graded / "grades.csv") if row["student_id"] != "entering raises"}
-    assert scores == {student.replace(",", "_"): double + triple for student, (_, double, triple, _) in WHOLE.items()} | {
+    scores = {
+        row["student_id"]: float(row["score"])
+        for row in table(graded / "grades.csv")
+        if row["student_id"] != "entering raises"
+    }
+    assert scores == {
+        student.replace(",", "_"): double + triple
+        for student, (_, double, triple, _) in WHOLE.items()
+    } | {
         "handed in nothing": 0,
         "reading raises": 0,
     }
-    assert [row["remark"] for row in table(graded / "remarks.csv") if row["student_id"] == "handed in nothing"]
+    assert [
+        row["remark"]
+        for row in table(graded / "remarks.csv")
+        if row["student_id"] == "handed in nothing"
+    ]
 
 
 def test_only_answers_wait_for_a_mark_by_hand(graded):
-    waiting = {row["student_id"]: row["needs_marking"] for row in table(graded / "tasks.csv") if row["task"] == "why"}
+    waiting = {
+        row["student_id"]: row["needs_marking"]
+        for row in table(graded / "tasks.csv")
+        if row["task"] == "why"
+    }
     assert waiting["right"] == "1" and waiting["nothing"] == "0"
-    assert {row["needs_marking"] for row in table(graded / "tasks.csv") if row["kind"] == "auto"} == {"0"}
+    assert {
+        row["needs_marking"]
+        for row in table(graded / "tasks.csv")
+        if row["kind"] == "auto"
+    } == {"0"}
 
 
 def test_feedback_is_small_and_shows_no_hidden_test(graded):
-    pages = {path.parts[-3]: path.read_text() for path in (graded / "feedback").glob("*/*/small.html")}
+    pages = {
+        path.parts[-3]: path.read_text()
+        for path in (graded / "feedback").glob("*/*/small.html")
+    }
     assert "it should be 3, but it is 4" in pages["half"]
     for student, page in pages.items():
         assert len(page) < 3e6, student
-        assert "HIDDEN TESTS" not in page and "7919" not in page and "thrice five" not in page, student
+        assert (
+            "HIDDEN TESTS" not in page
+            and "7919" not in page
+            and "thrice five" not in page
+        ), student
 
 
 def test_marks_by_hand_survive_and_the_old_gradebook_is_kept(graded, course, tmp_path):
-    before = {(row["student_id"], row["task"]): row["points"] for row in table(graded / "tasks.csv")}
+    before = {
+        (row["student_id"], row["task"]): row["points"]
+        for row in table(graded / "tasks.csv")
+    }
     with Gradebook(f"sqlite:///{graded / 'gradebook.db'}", "sgmc") as book:
         grade = book.find_grade("why", "small", "assignment_1", "right")
         grade.manual_score, grade.needs_manual_grade = 6, False
-        book.find_comment("why", "small", "assignment_1", "right").manual_comment = "Nearly."
+        book.find_comment(
+            "why", "small", "assignment_1", "right"
+        ).manual_comment = "Nearly."
         book.db.commit()
-    for student, notebook in (("right", nbformat.writes(answered(course, triple="raise SystemExit"))), ("late", "rubbish")):
+    for student, notebook in (
+        ("right", nbformat.writes(answered(course, triple="raise SystemExit"))),
+        ("late", "rubbish"),
+    ):
         (tmp_path / student).mkdir()
         (tmp_path / student / "small.ipynb").write_text(notebook)
     grading.grade(graded, tmp_path, course, workers=2, is_confined=not obstacle())
-    after = {(row["student_id"], row["task"]): row["points"] for row in table(graded / "tasks.csv")}
+    after = {
+        (row["student_id"], row["task"]): row["points"]
+        for row in table(graded / "tasks.csv")
+    }
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     assert changed == {("right", "why"): "6.0", ("right", "triple"): "0.0"} | {
         ("late", task): "0.0" for task in ("double", "triple", "why")
     }
-    assert "Nearly." in (graded / "feedback" / "right" / "assignment_1" / "small.html").read_text()
+    assert (
+        "Nearly."
+        in (graded / "feedback" / "right" / "assignment_1" / "small.html").read_text()
+    )
     backups = sorted((graded / "backups").glob("gradebook-*.db"))
     with Gradebook(f"sqlite:///{backups[-1]}", "sgmc") as book:
-        assert book.find_grade("why", "small", "assignment_1", "right").manual_score == 6
+        assert (
+            book.find_grade("why", "small", "assignment_1", "right").manual_score == 6
+        )
 
 
 def test_without_submissions_the_tables_are_written_again(graded, course):
@@ -306,7 +546,15 @@ def test_the_student_edition_holds_what_a_student_needs_and_no_more(course):
     assert "raise NotImplementedError()" in notebook and "YOUR ANSWER HERE" in notebook
     for secret in ("SOLUTION", "HIDDEN", "7919", "2 * x", "Because", "thrice five"):
         assert secret not in notebook
-    for name in ("README.md", "Makefile", "requirements.txt", "sgmc", "booklib", "assignment_1/checks.py", "assignment_1/data.csv"):
+    for name in (
+        "README.md",
+        "Makefile",
+        "requirements.txt",
+        "sgmc",
+        "booklib",
+        "assignment_1/checks.py",
+        "assignment_1/data.csv",
+    ):
         assert (student / name).exists()
 
 
@@ -322,8 +570,12 @@ $$\begin{array}{c}<b>\end{array}$$ \begin{equation}<img src=x onerror=alert(7)>\
 def test_nothing_that_a_student_writes_in_words_runs_in_the_pages_of_nbgrader():
     """Jupyter serves them: a script in one could do all that the lecturer can."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(WILD)])
-    before, after = (HTMLExporter(template_name="classic").from_notebook_node(one)[0] for one in (notebook, grading.tamed(notebook)))
-    live = re.compile(r"<img|<script|href=\"(?!#|http)|\\href", re.I)  # a plain address may stay a link
+    before, after = (
+        HTMLExporter(template_name="classic").from_notebook_node(one)[0]
+        for one in (notebook, grading.tamed(notebook))
+    )
+    # a plain address may stay a link
+    live = re.compile(r"<img|<script|href=\"(?!#|http)|\\href", re.I)
     body = [page[page.index("A reason") :] for page in (before, after)]
     assert live.search(body[0]) and not live.search(body[1]), live.findall(body[1])
     assert "$a&lt; b$" in body[1] and notebook.cells[0].source == WILD

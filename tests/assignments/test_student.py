@@ -1,4 +1,6 @@
-"""What a student has besides the notebooks: `make test`, which says of each part of each task whether its visible tests pass."""
+"""What a student has besides the notebooks: `make test`, which says of each part of
+each task whether its visible tests pass.
+"""
 
 import dis
 import os
@@ -24,8 +26,14 @@ STUB = "# YOUR CODE HERE\n    raise NotImplementedError()"
 def student_edition(tmp_path_factory):
     folder = tmp_path_factory.mktemp("student") / "edition"
     command = [sys.executable, "-m", "tools.coursework", "release", str(folder)]
-    result = subprocess.run(command, cwd=pairs.ROOT, capture_output=True, text=True, check=True)
-    assert (result.stdout, result.stderr) == (f"The student edition is at {folder}\n", "")  # and nothing of what nbgrader says
+    result = subprocess.run(
+        command, cwd=pairs.ROOT, capture_output=True, text=True, check=True
+    )
+    # and nothing of what nbgrader says
+    assert (result.stdout, result.stderr) == (
+        f"The student edition is at {folder}\n",
+        "",
+    )
     return folder
 
 
@@ -39,9 +47,21 @@ def notebook_of(folder, name):
 
 def make(folder, *arguments):
     # These tests may run below a make, whose settings a student has not.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))} | {"PYTHONPATH": ""}
-    command = ["make", "-s", f"python={shlex.quote(sys.executable)}", "installed=", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MAKE", "MFLAGS"))
+    } | {"PYTHONPATH": ""}
+    command = [
+        "make",
+        "-s",
+        f"python={shlex.quote(sys.executable)}",
+        "installed=",
+        *arguments,
+    ]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True
+    )
 
 
 def test_the_model_solution_passes_part_by_part(student_edition):
@@ -50,13 +70,28 @@ def test_the_model_solution_passes_part_by_part(student_edition):
     result = make(student_edition, "test", "A=assignment_1")
     assert result.returncode == 0 and result.stderr == ""
     lines = result.stdout.splitlines()
-    tests = [cell for cell in item.read().cells if cell.cell_type == "code" and cell.metadata.nbgrader.grade]
-    expected = [block for cell in tests for block in blocks(cell.source, cell.metadata.nbgrader.points)]
+    tests = [
+        cell
+        for cell in item.read().cells
+        if cell.cell_type == "code" and cell.metadata.nbgrader.grade
+    ]
+    expected = [
+        block
+        for cell in tests
+        for block in blocks(cell.source, cell.metadata.nbgrader.points)
+    ]
     ticked = [line for line in lines if line.startswith("  ✓")]
     assert len(ticked) == len(expected)
-    assert all(line.endswith(block.sentence) for line, block in zip(ticked, expected, strict=True))
+    assert all(
+        line.endswith(block.sentence)
+        for line, block in zip(ticked, expected, strict=True)
+    )
     assert "The visible tests of 60 of 60 points pass." in result.stdout
-    assert "✗" not in result.stdout and "assignment_2" not in result.stdout and "Not answered" not in result.stdout
+    assert (
+        "✗" not in result.stdout
+        and "assignment_2" not in result.stdout
+        and "Not answered" not in result.stdout
+    )
 
 
 def test_what_does_not_pass_is_said_in_a_line(student_edition):
@@ -76,12 +111,21 @@ def test_what_does_not_pass_is_said_in_a_line(student_edition):
     nbformat.write(notebook, path)
     result = make(student_edition, "test", "A=assignment_2")
     assert result.returncode == 0 and "Traceback" not in result.stdout + result.stderr
-    assert "  ✗ minibatch              3 points  one chain, by hand\n    the gradient at θ = 2" in result.stdout
+    assert (
+        "  ✗ minibatch              3 points  one chain, by hand\n    the gradient at "
+        "θ = 2" in result.stdout
+    )
     assert "  ✗ variance\n    SyntaxError: " in result.stdout
-    assert result.stdout.count("not run to its end, for the kernel died here or before") >= 8  # from the test of the third task on
+    # from the test of the third task on
+    assert (
+        result.stdout.count("not run to its end, for the kernel died here or before")
+        >= 8
+    )
     assert "The visible tests of 0 of 60 points pass." in result.stdout
     assert "variance-question" not in result.stdout and re.search(
-        r"Not answered yet, or resting on what is not: .*\bnaive-question\b", result.stdout, re.S
+        r"Not answered yet, or resting on what is not: .*\bnaive-question\b",
+        result.stdout,
+        re.S,
     )
     assert max(map(len, result.stdout.splitlines())) < 120
 
@@ -92,22 +136,51 @@ def test_one_assignment_is_partly_right(student_edition):
     model = find("assignment_3").read()
     for task in ("repair", "path"):
         cell_of(notebook, task).source = cell_of(model, task).source
-    cell_of(notebook, "repair").source = cell_of(model, "repair").source.replace("-(1 - 1 / temperature)", "(1 - 1 / temperature)")
+    cell_of(notebook, "repair").source = cell_of(model, "repair").source.replace(
+        "-(1 - 1 / temperature)", "(1 - 1 / temperature)"
+    )
     nbformat.write(notebook, path)
     result = make(student_edition, "test", "A=assignment_3")
     assert "  ✓ repair                 5 points  the temperature\n" in result.stdout
-    assert "  ✗ repair                 7 points  the weights\n    on a path that is too hot" in result.stdout
-    assert "  · transition " in result.stdout and "states of low energy need more weight\n" in result.stdout
-    assert re.search(r"Not answered yet, or resting on what is not: .*\btransition, ", result.stdout, re.S)
+    assert (
+        "  ✗ repair                 7 points  the weights\n    on a path that is too "
+        "hot" in result.stdout
+    )
+    assert (
+        "  · transition " in result.stdout
+        and "states of low energy need more weight\n" in result.stdout
+    )
+    assert re.search(
+        r"Not answered yet, or resting on what is not: .*\btransition, ",
+        result.stdout,
+        re.S,
+    )
     assert "The visible tests of 17 of 60 points pass." in result.stdout
 
 
 def test_without_make_the_package_beside_the_assignments_is_found(student_edition):
-    for folder, root in ((student_edition / "assignment_1", student_edition), (pairs.ROOT / "book" / "assignments", pairs.ROOT)):
+    for folder, root in (
+        (student_edition / "assignment_1", student_edition),
+        (pairs.ROOT / "book" / "assignments", pairs.ROOT),
+    ):
         # This environment may know a checkout of the book: here it is forgotten.
-        forget = "import pathlib, sys; sys.path = [path for path in sys.path if not pathlib.Path(path, 'sgmc').exists()]"
-        command = [sys.executable, "-c", f"{forget}\nimport checks, sgmc\nprint(sgmc.__file__)"]
-        result = subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": ""}, capture_output=True, text=True, check=True)
+        forget = (
+            "import pathlib, sys; sys.path = [path for path in sys.path if not "
+            "pathlib.Path(path, 'sgmc').exists()]"
+        )
+        command = [
+            sys.executable,
+            "-c",
+            f"{forget}\nimport checks, sgmc\nprint(sgmc.__file__)",
+        ]
+        result = subprocess.run(
+            command,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert result.stdout.strip() == str(root.resolve() / "sgmc" / "__init__.py")
 
 
@@ -126,16 +199,30 @@ def test_every_task_names_chapters_and_sections_that_exist():
         title, *others = re.findall(r"^# ##? (.+)$", path.read_text(), re.M)
         sections[title] = others
     for item in pairs.assignments():
-        text = "\n".join(cell.source for cell in item.read().cells if cell.cell_type == "markdown")
-        named = [CHAPTER.findall(line[1]) for line in map(SEE.fullmatch, text.splitlines()) if line]
-        assert len(named) == sum(pairs.task_of(cell).endswith("-test") for cell in item.read().cells if pairs.task_of(cell))
+        text = "\n".join(
+            cell.source for cell in item.read().cells if cell.cell_type == "markdown"
+        )
+        named = [
+            CHAPTER.findall(line[1])
+            for line in map(SEE.fullmatch, text.splitlines())
+            if line
+        ]
+        assert len(named) == sum(
+            pairs.task_of(cell).endswith("-test")
+            for cell in item.read().cells
+            if pairs.task_of(cell)
+        )
         for chapter, quoted in [pair for line in named for pair in line]:
             assert chapter in sections, f"{item.name} names the chapter {chapter!r}"
-            assert set(re.findall("“([^”]+)”", quoted)) <= set(sections[chapter]), f"{item.name} names sections of {chapter!r}"
+            assert set(re.findall("“([^”]+)”", quoted)) <= set(sections[chapter]), (
+                f"{item.name} names sections of {chapter!r}"
+            )
 
 
 def test_the_summary_splits_tests_as_grading_does(student_edition):
-    script = shutil.copy(student_edition / "summary.py", student_edition / "summary_of_tests.py")
+    script = shutil.copy(
+        student_edition / "summary.py", student_edition / "summary_of_tests.py"
+    )
     namespace = {"__name__": "summary"}
     exec(compile(open(script).read(), str(script), "exec"), namespace)
     for item in pairs.assignments():
@@ -143,15 +230,28 @@ def test_the_summary_splits_tests_as_grading_does(student_edition):
             if cell.cell_type == "code" and cell.metadata.nbgrader.grade:
                 cell.source = visible(cell.source)
                 split = blocks(cell.source, cell.metadata.nbgrader.points)
-                assert [(points, sentence) for points, sentence, _ in namespace["parts"](cell)] == [block[:2] for block in split]
+                assert [
+                    (points, sentence)
+                    for points, sentence, _ in namespace["parts"](cell)
+                ] == [block[:2] for block in split]
 
 
 def names(source):
-    """List what a source reads of names that it has not bound before, and what it binds."""
+    """List what a source reads of names that it has not bound before, and what it
+    binds.
+    """
 
     def within(code):  # functions, which read what is there when they are called
-        inner = [within(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
-        return {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}.union(*inner)
+        inner = [
+            within(constant)
+            for constant in code.co_consts
+            if isinstance(constant, types.CodeType)
+        ]
+        return {
+            one.argval
+            for one in dis.get_instructions(code)
+            if one.opname == "LOAD_GLOBAL"
+        }.union(*inner)
 
     read, bound = set(), set()
     for one in dis.get_instructions(compile(source, "a part", "exec")):
@@ -165,20 +265,30 @@ def names(source):
 
 
 def test_names_are_read_and_bound():
-    assert names("a, b = f(a), [k for k in range(3)]\nc = a + b") == ({"f", "a", "range"}, {"a", "b", "c"})
-    assert names("x = 1\ndef g(y):\n    return x + y + z\nx = lambda: w") == ({"z", "w"}, {"x", "g"})
+    assert names("a, b = f(a), [k for k in range(3)]\nc = a + b") == (
+        {"f", "a", "range"},
+        {"a", "b", "c"},
+    )
+    assert names("x = 1\ndef g(y):\n    return x + y + z\nx = lambda: w") == (
+        {"z", "w"},
+        {"x", "g"},
+    )
 
 
 @pytest.mark.parametrize("item", pairs.assignments(), ids=lambda item: item.name)
 def test_no_part_of_a_test_reads_what_an_earlier_part_has_bound(item):
-    # Grading runs every part behind the cell's head alone, a notebook one part after the other: both must see the same.
+    # Grading runs every part behind the cell's head alone, a notebook one part after
+    # the other: both must see the same.
     split = 0
     for cell in item.read().cells:
         if cell.cell_type == "code" and cell.metadata.nbgrader.grade:
             earlier = set()
             for part in re.split(r"^# POINTS .*$", cell.source, flags=re.M)[1:]:
                 read, bound = names(part)
-                assert read & earlier == set(), f"a part of {pairs.task_of(cell)} reads what an earlier one has bound"
+                assert read & earlier == set(), (
+                    f"a part of {pairs.task_of(cell)} reads what an earlier one has "
+                    "bound"
+                )
                 earlier |= bound
                 split += 1
     assert split > 6

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tools.coursework import blocks, confinement, gradebooks, judge, pairs, roster, submissions
+from tools.coursework import (
+    blocks,
+    confinement,
+    gradebooks,
+    judge,
+    pairs,
+    roster,
+    submissions,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
@@ -22,30 +30,47 @@ def test_table_of_points_is_that_of_the_notebooks():
     rows = [line for line in PAGE.splitlines() if re.match(r"\| \*\*\d ", line)]
     assert len(rows) == len(pairs.assignments())
     for row, item in zip(rows, pairs.assignments(), strict=True):
-        cells = [cell.metadata.nbgrader for cell in item.read().cells if cell.metadata.get("nbgrader", {}).get("grade")]
+        cells = [
+            cell.metadata.nbgrader
+            for cell in item.read().cells
+            if cell.metadata.get("nbgrader", {}).get("grade")
+        ]
         points = {cell.grade_id.removesuffix("-test"): cell.points for cell in cells}
-        stated = {task: int(number) for task, number in re.findall(r"([a-z][a-z-]*) (\d+)(?=,| \|)", row)}
+        stated = {
+            task: int(number)
+            for task, number in re.findall(r"([a-z][a-z-]*) (\d+)(?=,| \|)", row)
+        }
         assert stated == points
 
 
 def test_hours_are_those_that_the_assignments_say():
     words = {"three to four": "3–4", "four to five": "4–5"}
     hours = [
-        re.search(r"\*It takes\* (.*?) hours", "\n".join(cell.source for cell in item.read().cells))[1] for item in pairs.assignments()
+        re.search(
+            r"\*It takes\* (.*?) hours",
+            "\n".join(cell.source for cell in item.read().cells),
+        )[1]
+        for item in pairs.assignments()
     ]
-    assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE, re.M) == [words[one] for one in hours]
+    assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE, re.M) == [
+        words[one] for one in hours
+    ]
 
 
 def test_checks_of_the_page_are_those_that_there_are():
     source = (ROOT / "book" / "assignments" / "checks.py").read_text()
-    assert set(re.findall(r"`(assert_\w+)`", PAGE)) == set(re.findall(r"^def (assert_\w+)", source, re.M))
+    assert set(re.findall(r"`(assert_\w+)`", PAGE)) == set(
+        re.findall(r"^def (assert_\w+)", source, re.M)
+    )
 
 
 def test_page_names_commands_and_files_that_exist():
     makefile = (ROOT / "Makefile").read_text()
     for target in set(re.findall(r"`make ([a-z]+)", PAGE)):
         assert re.search(rf"^{target}:", makefile, re.M) or re.search(
-            rf"^{target}:", (ROOT / "book/assignments/student/Makefile").read_text(), re.M
+            rf"^{target}:",
+            (ROOT / "book/assignments/student/Makefile").read_text(),
+            re.M,
         )
     for path in set(re.findall(r"\b(?:tools|book/assignments)/\w+\.py", PAGE)):
         assert (ROOT / path).exists()
@@ -54,9 +79,17 @@ def test_page_names_commands_and_files_that_exist():
 
 
 def test_limits_on_the_page_are_those_of_the_code():
-    minutes = {judge.Limits().cell: "has a minute of the processor", judge.Limits().added: "have five minutes together"}
-    assert {60.0, 300.0} == set(minutes) and all(words in PAGE for words in minutes.values())
-    assert f"It has {judge.MEMORY // 2**30} GB of memory and {judge.PROCESSES} processes" in PAGE
+    minutes = {
+        judge.Limits().cell: "has a minute of the processor",
+        judge.Limits().added: "have five minutes together",
+    }
+    assert {60.0, 300.0} == set(minutes) and all(
+        words in PAGE for words in minutes.values()
+    )
+    assert (
+        f"It has {judge.MEMORY // 2**30} GB of memory and {judge.PROCESSES} processes"
+        in PAGE
+    )
     assert f"more than {submissions.LARGEST // 2**20} MB of notebooks" in PAGE
     assert "A minute of mere waiting counts as six seconds" in PAGE
 
@@ -71,13 +104,24 @@ def test_the_roster_and_the_dates_of_the_page_can_be_read(tmp_path):
     people, dates = re.findall(r"```text\n(.*?)```", PAGE, re.S)
     (tmp_path / "roster.csv").write_text(people)
     (tmp_path / "dates.csv").write_text(dates)
-    assert roster.read_roster(tmp_path / "roster.csv")["ann"] == ("Lee", "Ann", "ann@example.org")
+    assert roster.read_roster(tmp_path / "roster.csv")["ann"] == (
+        "Lee",
+        "Ann",
+        "ann@example.org",
+    )
     due = roster.read_dates(tmp_path / "dates.csv")
-    assert [f"{one:%d %H:%M %z}" for one in due.values()] == ["02 23:59 +0100", "16 23:59 +0100"]
+    assert [f"{one:%d %H:%M %z}" for one in due.values()] == [
+        "02 23:59 +0100",
+        "16 23:59 +0100",
+    ]
 
 
 def test_the_task_of_the_page_is_one():
-    [source] = [code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S) if "two_steps" in code]
+    [source] = [
+        code
+        for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)
+        if "two_steps" in code
+    ]
     answer, test = re.split(r"^# %% .*$", textwrap.dedent(source), flags=re.M)[1:]
     sys.path.insert(0, str(ROOT / "book" / "assignments"))
     try:
@@ -90,12 +134,20 @@ def test_the_task_of_the_page_is_one():
         namespace = {"assert_close": assert_close}
         exec(answer + part.source, namespace)
         with pytest.raises(AssertionError, match="two steps"):
-            exec(answer.replace("step(step(position))", "step(position)") + part.source, namespace)
+            exec(
+                answer.replace("step(step(position))", "step(position)") + part.source,
+                namespace,
+            )
         assert "two_steps(" in blocks.visible(part.source)
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "tools.coursework.gradebooks", *map(str, arguments)]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.coursework.gradebooks",
+        *map(str, arguments),
+    ]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
@@ -108,33 +160,89 @@ def test_moodle(tmp_path):
         + "assignment_1,,,Cy Fo_8_assignsubmission_file_,,,,0,0,0,100\n"
     )
     worksheet = tmp_path / "worksheet.csv"
-    lines = ["Participant 7,Bo Ek,,100.00,-", "Participant 8,Cy Fo,,100.00,-", "Participant 12,Ann Lee,,100.00,-"]
-    worksheet.write_text("\n".join(['Identifier,"Full name",Grade,"Maximum grade","Last modified (grade)"', *lines]), encoding="utf-8-sig")
+    lines = [
+        "Participant 7,Bo Ek,,100.00,-",
+        "Participant 8,Cy Fo,,100.00,-",
+        "Participant 12,Ann Lee,,100.00,-",
+    ]
+    worksheet.write_text(
+        "\n".join(
+            [
+                'Identifier,"Full name",Grade,"Maximum grade","Last modified (grade)"',
+                *lines,
+            ]
+        ),
+        encoding="utf-8-sig",
+    )
     result = run("moodle", tmp_path / "grades.csv", "assignment_1", worksheet)
     rows = list(csv.DictReader(result.stdout.splitlines()))
     assert [row["Grade"] for row in rows] == ["0", "", "80.5"]
-    assert list(rows[0]) == ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)"]
-    assert "no submission of 'assignment_9'" in run("moodle", tmp_path / "grades.csv", "assignment_9", worksheet).stderr
+    assert list(rows[0]) == [
+        "Identifier",
+        "Full name",
+        "Grade",
+        "Maximum grade",
+        "Last modified (grade)",
+    ]
+    assert (
+        "no submission of 'assignment_9'"
+        in run("moodle", tmp_path / "grades.csv", "assignment_9", worksheet).stderr
+    )
 
 
 def test_gradescope(tmp_path):
     head = "student_id,assignment,task,points,max_points,kind,needs_marking\n"
-    (tmp_path / "tasks.csv").write_text(head + "student,assignment_1,leapfrog,12,12,auto,0\nstudent,assignment_1,why,,7,manual,1\n")
-    result = json.loads(run("gradescope", tmp_path / "tasks.csv", "assignment_1").stdout)
-    assert result == {"tests": [{"name": "leapfrog", "score": 12.0, "max_score": 12.0, "visibility": "after_published"}]}
-    result = json.loads(run("gradescope", tmp_path / "tasks.csv", "assignment_2").stdout)
-    assert result == {"score": 0.0, "output": "No notebook of assignment_2 was found in this submission."}
+    (tmp_path / "tasks.csv").write_text(
+        head
+        + "student,assignment_1,leapfrog,12,12,auto,0\nstudent,assignment_1,why,,7,manual,1\n"
+    )
+    result = json.loads(
+        run("gradescope", tmp_path / "tasks.csv", "assignment_1").stdout
+    )
+    assert result == {
+        "tests": [
+            {
+                "name": "leapfrog",
+                "score": 12.0,
+                "max_score": 12.0,
+                "visibility": "after_published",
+            }
+        ]
+    }
+    result = json.loads(
+        run("gradescope", tmp_path / "tasks.csv", "assignment_2").stdout
+    )
+    assert result == {
+        "score": 0.0,
+        "output": "No notebook of assignment_2 was found in this submission.",
+    }
 
 
 def test_names(tmp_path):
     (tmp_path / "submission_metadata.yml").write_text(
-        "submission_5:\n  :submitters:\n  - :name: Ann Lee\n    :sid: '012'\n    :email: ann@example.org\n"
+        "submission_5:\n  :submitters:\n  - :name: Ann Lee\n    :sid: '012'\n    "
+        ":email: ann@example.org\n"
         "  :created_at: 2026-01-05 10:00:00 +0000\n"
     )
-    (tmp_path / "grades.csv").write_text(HEAD + "assignment_1,,2026-01-05 10:00:00,submission_5,,,,80.5,0,80.5,100\n")
-    rows = list(csv.DictReader(run("names", tmp_path / "submission_metadata.yml", tmp_path / "grades.csv").stdout.splitlines()))
+    (tmp_path / "grades.csv").write_text(
+        HEAD + "assignment_1,,2026-01-05 10:00:00,submission_5,,,,80.5,0,80.5,100\n"
+    )
+    rows = list(
+        csv.DictReader(
+            run(
+                "names", tmp_path / "submission_metadata.yml", tmp_path / "grades.csv"
+            ).stdout.splitlines()
+        )
+    )
     assert rows == [
-        {"name": "Ann Lee", "email": "ann@example.org", "sid": "012", "assignment": "assignment_1", "score": "80.5", "max_score": "100"}
+        {
+            "name": "Ann Lee",
+            "email": "ann@example.org",
+            "sid": "012",
+            "assignment": "assignment_1",
+            "score": "80.5",
+            "max_score": "100",
+        }
     ]
 
 

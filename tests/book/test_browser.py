@@ -1,8 +1,9 @@
-"""The built site in a real browser, from files: every page at two widths, light and dark. ``make test`` builds it first.
+"""The built site in a real browser, from files: every page at two widths, light and
+dark. ``make test`` builds it first.
 
-The width does not change which elements a page has or what colours they take, and the theme does not change what is how wide.
-So overflow is looked for at both widths in one theme, contrast in both themes at one width, and all other rules once.
-"""
+The width does not change which elements a page has or what colours they take, and the
+theme does not change what is how wide. So overflow is looked for at both widths in one
+theme, contrast in both themes at one width, and all other rules once."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +22,10 @@ KINDS = ("overflow", "images", "headings", "accessibility", "console")
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the pages are looked at"),
+    pytest.mark.skipif(
+        editions.CHROMIUM is None,
+        reason="no Chromium is installed, in which the pages are looked at",
+    ),
 ]
 
 # What sticks out of the page, though it cannot be scrolled to by itself.
@@ -54,26 +58,54 @@ async def look_at(context, path):
     """Open one page; return what is wrong with it, by kind."""
     page, found = await context.new_page(), {}
     said = []
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: said.append(message.text) if message.type == "error" else None,
+    )
     page.on("pageerror", lambda error: said.append(str(error)))
     page.set_default_timeout(0)  # a busy machine must not fail a page
     await page.set_viewport_size(WIDE)
     await page.emulate_media(color_scheme="light", reduced_motion="reduce")
     await page.goto(path.as_uri())
-    await page.evaluate("() => window.MathJax?.startup?.promise?.then(() => new Promise(requestAnimationFrame))")
-    await page.add_style_tag(content="* { animation: none !important; transition: none !important; }")  # no look at what is half faded in
-    await page.evaluate("() => document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    await page.evaluate(
+        "() => window.MathJax?.startup?.promise?.then(() => new "
+        "Promise(requestAnimationFrame))"
+    )
+    # no look at what is half faded in
+    await page.add_style_tag(
+        content="* { animation: none !important; transition: none !important; }"
+    )
+    await page.evaluate(
+        "() => document.querySelectorAll('details').forEach((fold) => { fold.open = "
+        "true; })"
+    )
     await page.evaluate(AXE_SCRIPT)
     found["images"] = await page.evaluate(IMAGES)
     found["headings"] = await page.evaluate(HEADINGS)
-    found["accessibility"] = await page.evaluate(AXE, {"resultTypes": ["violations"], "preload": False})
-    found["overflow"] = [f"wide: {what}" for what in await page.evaluate(OVERFLOW) + await page.evaluate(CUT)]
-    await page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")  # as the button of the theme does
-    dark = await page.evaluate(AXE, {"runOnly": ["color-contrast"], "resultTypes": ["violations"], "preload": False})
+    found["accessibility"] = await page.evaluate(
+        AXE, {"resultTypes": ["violations"], "preload": False}
+    )
+    found["overflow"] = [
+        f"wide: {what}"
+        for what in await page.evaluate(OVERFLOW) + await page.evaluate(CUT)
+    ]
+    # as the button of the theme does
+    await page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
+    dark = await page.evaluate(
+        AXE,
+        {
+            "runOnly": ["color-contrast"],
+            "resultTypes": ["violations"],
+            "preload": False,
+        },
+    )
     found["accessibility"] += [f"dark: {what}" for what in dark]
     await page.set_viewport_size(NARROW)
     await page.evaluate("() => new Promise(requestAnimationFrame)")
-    found["overflow"] += [f"narrow: {what}" for what in await page.evaluate(OVERFLOW) + await page.evaluate(CUT)]
+    found["overflow"] += [
+        f"narrow: {what}"
+        for what in await page.evaluate(OVERFLOW) + await page.evaluate(CUT)
+    ]
     found["console"] = said
     await page.close()
     return found
@@ -82,7 +114,9 @@ async def look_at(context, path):
 async def look_at_all(paths):
     """Open the pages, a few at once; return what is wrong, by page and kind."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0)
+        browser = await playwright.chromium.launch(
+            executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0
+        )
         context, left, found = await browser.new_context(), list(paths), {}
 
         async def work():
@@ -99,16 +133,23 @@ async def look_at_all(paths):
 def findings():
     paths = [path for path in SITE.rglob("*.html") if "_static" not in path.parts]
     assert paths, "there is no built site: say make book first"
-    return asyncio.run(look_at_all(sorted(paths, key=lambda path: path.stat().st_size)))  # taken from the end: the largest first
+    # taken from the end: the largest first
+    return asyncio.run(look_at_all(sorted(paths, key=lambda path: path.stat().st_size)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_page_has_a_fault_of_the_kind(findings, kind):
-    assert {str(page.relative_to(SITE)): found[kind] for page, found in findings.items() if found[kind]} == {}
+    assert {
+        str(page.relative_to(SITE)): found[kind]
+        for page, found in findings.items()
+        if found[kind]
+    } == {}
 
 
 PAGE = (
-    '<!DOCTYPE html><html lang="en"><head><title>A page</title></head><body><main><article><h1>A page</h1>{}</article></main></body></html>'
+    '<!DOCTYPE html><html lang="en"><head><title>A '
+    "page</title></head><body><main><article><h1>A "
+    "page</h1>{}</article></main></body></html>"
 )
 FAULTS = {
     "overflow": '<div style="width: 3000px">wide</div>',
@@ -123,5 +164,8 @@ def test_the_look_sees_each_kind_of_fault_and_no_other(tmp_path):
     for kind, fault in {"nothing": "", **FAULTS}.items():
         (tmp_path / f"{kind}.html").write_text(PAGE.format(fault))
     found = asyncio.run(look_at_all(sorted(tmp_path.glob("*.html"))))
-    seen = {page.stem: {kind for kind, what in kinds.items() if what} for page, kinds in found.items()}
+    seen = {
+        page.stem: {kind for kind, what in kinds.items() if what}
+        for page, kinds in found.items()
+    }
     assert seen == {"nothing": set(), **{kind: {kind} for kind in FAULTS}}

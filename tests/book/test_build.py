@@ -23,14 +23,18 @@ def page(root):
 @pytest.mark.slow
 def test_a_change_of_the_package_alone_changes_the_page_and_no_pair(small_book):
     assert run(small_book, "sync")[0] == 0
-    pair = [small_book / "book" / "part" / f"small.{ending}" for ending in ("py", "ipynb")]
+    pair = [
+        small_book / "book" / "part" / f"small.{ending}" for ending in ("py", "ipynb")
+    ]
     before = [path.stat().st_mtime_ns for path in pair]
     code, said = build(small_book, "--strict")
     assert code == 0, said
     assert "first" in page(small_book)
     start = (small_book / "_build" / "notebooks" / "start.ipynb").read_text()
     assert "[A small chapter](part/small.ipynb)" in start
-    (small_book / "sgmc" / "__init__.py").write_text("def answer():\n    return 'second'\n")
+    (small_book / "sgmc" / "__init__.py").write_text(
+        "def answer():\n    return 'second'\n"
+    )
     code, said = build(small_book, "--strict")
     assert code == 0, said
     assert "second" in page(small_book) and "first" not in page(small_book)
@@ -50,16 +54,22 @@ TO_NOTHING = {
 @pytest.mark.slow
 def test_references_to_nothing_fail_the_build_and_each_is_named(small_book):
     text = "\n#\n".join(f"# {sentence}" for sentence in TO_NOTHING)
-    (small_book / "book" / "part" / "small.py").write_text(SOURCE.replace("# # A small chapter", f"# # A small chapter\n#\n{text}"))
+    (small_book / "book" / "part" / "small.py").write_text(
+        SOURCE.replace("# # A small chapter", f"# # A small chapter\n#\n{text}")
+    )
     code, said = build(small_book, "--strict")
     assert code != 0
-    assert [message for message in TO_NOTHING.values() if message not in said] == [], said
+    assert [message for message in TO_NOTHING.values() if message not in said] == [], (
+        said
+    )
 
 
 CLAIM = (
-    '<div class="claim{state}" id="claim-1" data-kind="exact"><span class="verdict">{verdict}</span> '
+    '<div class="claim{state}" id="claim-1" data-kind="exact"><span '
+    'class="verdict">{verdict}</span> '
     '<span class="statement">2 is &lt; 1</span> '
-    '<span class="bound">true</span> <span class="measured">measured false</span> <span class="because">counted</span> </div>'
+    '<span class="bound">true</span> <span class="measured">measured false</span> '
+    '<span class="because">counted</span> </div>'
 )
 
 
@@ -78,51 +88,90 @@ def with_claim(root, holds):
 def test_a_claim_that_does_not_hold_is_shown_and_listed_and_there_is_a_book(small_book):
     """Of a chapter that was committed, and whose notebook is of before."""
     assert run(small_book, "sync")[0] == 0
-    for command in ("init -q", "add book", "-c user.name=a -c user.email=a@b commit -qm first"):
+    for command in (
+        "init -q",
+        "add book",
+        "-c user.name=a -c user.email=a@b commit -qm first",
+    ):
         subprocess.run(["git", *command.split()], cwd=small_book, check=True)
     with_claim(small_book, holds=False)
     code, said = build(small_book)
     assert code == 0, said
     assert "1 of 1 claims do not hold on this machine:" in said
-    assert f"✗ Chapter small: 2 is < 1: true, but measured false\n  {small_book}/_build/html/book/part/small.html#claim-1" in said
-    assert 'small.py was changed since it was last committed; git restore "book/part/small".* brings it back.' in said
+    assert (
+        "✗ Chapter small: 2 is < 1: true, but measured false\n  "
+        f"{small_book}/_build/html/book/part/small.html#claim-1" in said
+    )
+    assert (
+        "small.py was changed since it was last committed; git restore "
+        '"book/part/small".* brings it back.' in said
+    )
     assert "small.ipynb differs from small.py, from which its page is made" in said
-    assert "1 + 1" in (small_book / "book" / "part" / "small.ipynb").read_text(), "a build wrote a notebook"
+    assert "1 + 1" in (small_book / "book" / "part" / "small.ipynb").read_text(), (
+        "a build wrote a notebook"
+    )
     assert 'class="claim broken"' in page(small_book)
-    claims = (small_book / "_build" / "source" / "book" / "appendix" / "claims.md").read_text()
-    assert "1 of them do not hold" in claims and '<td>✗ <a href="../part/small.html#claim-1">' in claims
+    claims = (
+        small_book / "_build" / "source" / "book" / "appendix" / "claims.md"
+    ).read_text()
+    assert (
+        "1 of them do not hold" in claims
+        and '<td>✗ <a href="../part/small.html#claim-1">' in claims
+    )
     code, said = build(small_book, "--strict")
-    assert code == 1 and "✗ Chapter small" in said, "a strict build passes over a claim that does not hold"
+    assert code == 1 and "✗ Chapter small" in said, (
+        "a strict build passes over a claim that does not hold"
+    )
     with_claim(small_book, holds=True)
     code, said = build(small_book, "--strict")
     assert code == 0 and "✗" not in said, said
 
 
 @pytest.mark.slow
-def test_a_cell_that_raises_shows_its_error_on_its_page_and_the_others_are_built(small_book):
+def test_a_cell_that_raises_shows_its_error_on_its_page_and_the_others_are_built(
+    small_book,
+):
     """One that kills its kernel, too."""
     with_cell(small_book, "1 / 0")
     with_cell(small_book, "6 * 7", "other")
     with_cell(small_book, "import os; os._exit(1)", "deadly")
     toc = small_book / "_toc.yml"
-    toc.write_text(toc.read_text() + "  - file: book/part/other\n  - file: book/part/deadly\n")
+    toc.write_text(
+        toc.read_text() + "  - file: book/part/other\n  - file: book/part/deadly\n"
+    )
     code, said = build(small_book)
-    assert code == 1 and "✗ Chapter small: a cell raised ZeroDivisionError: division by zero" in said
+    assert (
+        code == 1
+        and "✗ Chapter small: a cell raised ZeroDivisionError: division by zero" in said
+    )
     assert "the kernel died here" in said
     assert "ZeroDivisionError" in page(small_book) and "first" in page(small_book)
-    assert "42" in (small_book / "_build" / "html" / "book" / "part" / "other.html").read_text()
+    assert (
+        "42"
+        in (small_book / "_build" / "html" / "book" / "part" / "other.html").read_text()
+    )
     again = build(small_book)[1]
-    assert "executing 2 of 3 pages" in again, "a chapter that failed is tried again, and no other"
+    assert "executing 2 of 3 pages" in again, (
+        "a chapter that failed is tried again, and no other"
+    )
 
 
 @pytest.mark.slow
 def test_what_a_stopped_build_has_executed_is_kept(small_book):
-    """The second chapter stops the build, as Ctrl-C does, once the first is executed."""
+    """The second chapter stops the build, as Ctrl-C does, once the first is
+    executed.
+    """
     with_cell(small_book, "6 * 7", "other")
     toc = small_book / "_toc.yml"
     toc.write_text(toc.read_text() + "  - file: book/part/other\n")
-    first, second = book.executed_path(small_book / "book/part/small.py", small_book), small_book / "book" / "part" / "other.py"
-    waits = f"import pathlib, time\nwhile not pathlib.Path({str(first)!r}).exists():\n    time.sleep(0.1)\ntime.sleep(10_000)"
+    first, second = (
+        book.executed_path(small_book / "book/part/small.py", small_book),
+        small_book / "book" / "part" / "other.py",
+    )
+    waits = (
+        f"import pathlib, time\nwhile not pathlib.Path({str(first)!r}).exists():\n    "
+        "time.sleep(0.1)\ntime.sleep(10_000)"
+    )
     second.write_text(second.read_text().replace("6 * 7", waits))
     process = subprocess.Popen(
         [sys.executable, "tools/book.py", "build"],
@@ -138,7 +187,9 @@ def test_what_a_stopped_build_has_executed_is_kept(small_book):
             os.killpg(process.pid, signal.SIGINT)
             break
     rest = process.communicate()[0]
-    assert process.returncode != 0 and rest.endswith("What is executed is kept: make book goes on from here.\n")
+    assert process.returncode != 0 and rest.endswith(
+        "What is executed is kept: make book goes on from here.\n"
+    )
     with_cell(small_book, "6 * 7", "other")
     code, said = build(small_book)
     assert code == 0 and "executing 1 of 2 pages" in said, said
@@ -157,12 +208,23 @@ def test_half_a_file_of_a_full_disk_is_made_again(small_book):
 
 
 @pytest.mark.slow
-def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_were(small_book):
+def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_were(
+    small_book,
+):
     with_cell(small_book, "1 / 0", "other")
     toc = small_book / "_toc.yml"
     toc.write_text(toc.read_text() + "  - file: book/part/other\n")
     code, said = run(small_book, sys.executable, "tools/book.py", "chapter", "small")
-    assert code == 0 and "executing 1 of 1 pages" in said and "wrote book/part/small.ipynb" in said, said
-    assert "first" in page(small_book) and not (small_book / "book" / "part" / "other.ipynb").exists()
+    assert (
+        code == 0
+        and "executing 1 of 1 pages" in said
+        and "wrote book/part/small.ipynb" in said
+    ), said
+    assert (
+        "first" in page(small_book)
+        and not (small_book / "book" / "part" / "other.ipynb").exists()
+    )
     code, said = run(small_book, sys.executable, "tools/book.py", "chapter", "nowhere")
-    assert code == 1 and "There is no chapter 'nowhere'; there are small, other." in said
+    assert (
+        code == 1 and "There is no chapter 'nowhere'; there are small, other." in said
+    )

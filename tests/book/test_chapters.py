@@ -1,4 +1,6 @@
-"""The form of chapters: what a reader finds in each, and that code, figures and claims stand where they should."""
+"""The form of chapters: what a reader finds in each, and that code, figures and claims
+stand where they should.
+"""
 
 import re
 from pathlib import Path
@@ -10,7 +12,11 @@ from tools.notebooks import from_source
 
 CHAPTERS = {path.stem: from_source(path).cells for path in book.chapters()}
 PAGES = ("errata", "recipes", "settings", "sources")  # of a form of their own
-TEXT = "\n".join(path.read_text() for path in Path(book.ROOT / "book").rglob("*") if path.suffix in (".md", ".py"))
+TEXT = "\n".join(
+    path.read_text()
+    for path in Path(book.ROOT / "book").rglob("*")
+    if path.suffix in (".md", ".py")
+)
 
 
 def prose(cells):
@@ -24,7 +30,12 @@ def tags(cell):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_claims_are_folded_away_and_readers_may_play(name):
     code = [cell for cell in CHAPTERS[name] if cell.cell_type == "code"]
-    open_claims = [cell.source for cell in code if re.search(r"^\s*claim\(", cell.source, re.M) and "hide-input" not in tags(cell)]
+    open_claims = [
+        cell.source
+        for cell in code
+        if re.search(r"^\s*claim\(", cell.source, re.M)
+        and "hide-input" not in tags(cell)
+    ]
     assert open_claims == []
     assert "\nplay()" in code[0].source
 
@@ -34,21 +45,42 @@ def test_every_figure_is_described_and_referred_to(name):
     for cell in CHAPTERS[name]:
         options = cell.metadata.get("mystnb", {})
         shows = re.search(r"^(plt\.show|show_frames)\(", cell.source, re.M)
-        assert cell.cell_type == "markdown" or bool(shows) == ("figure" in options), f"a figure without a caption: {cell.source[-200:]}"
+        assert cell.cell_type == "markdown" or bool(shows) == ("figure" in options), (
+            f"a figure without a caption: {cell.source[-200:]}"
+        )
         if "figure" in options:
             figure = options["figure"]
             alt = options.get("image", {}).get("alt", "")
-            assert figure["caption"] and (len(alt) > 40 or "show_frames" in cell.source), f"{figure['name']} has no description"
-            assert f"{{numref}}`{figure['name']}`" in TEXT, f"no sentence refers to {figure['name']}"
+            assert figure["caption"] and (
+                len(alt) > 40 or "show_frames" in cell.source
+            ), f"{figure['name']} has no description"
+            assert f"{{numref}}`{figure['name']}`" in TEXT, (
+                f"no sentence refers to {figure['name']}"
+            )
 
 
 @pytest.mark.parametrize("name", [name for name in CHAPTERS if name not in PAGES])
 def test_every_chapter_says_what_it_asks_for_and_what_to_try(name):
     text = prose(CHAPTERS[name])
-    level, reading, running = r"Level: (first course|second course|advanced)", r"Reading: about \d+ minutes.*", r"Running: about \d+ .*"
-    assert re.search(rf"^```\{{div\}} page-head\n{level} · {reading} · {running}$", text, re.M), "no head"
+    level, reading, running = (
+        r"Level: (first course|second course|advanced)",
+        r"Reading: about \d+ minutes.*",
+        r"Running: about \d+ .*",
+    )
+    assert re.search(
+        rf"^```\{{div\}} page-head\n{level} · {reading} · {running}$", text, re.M
+    ), "no head"
     sections = re.findall(r"^## (.*)$", text, re.M)
     order = ["Formulas", "Change it", "Exercises", "Further reading"]
     assert [section for section in sections if section in order] == order
     assert "Write it yourself" in text
-    assert len(re.findall(r"^\* ", text.partition("\n## Change it\n")[2].partition("\n## ")[0], re.M)) >= 2
+    assert (
+        len(
+            re.findall(
+                r"^\* ",
+                text.partition("\n## Change it\n")[2].partition("\n## ")[0],
+                re.M,
+            )
+        )
+        >= 2
+    )

@@ -1,4 +1,6 @@
-"""The whole book in one file: every page is in it, links lead somewhere, formulas are set. ``make test`` builds the site first."""
+"""The whole book in one file: every page is in it, links lead somewhere, formulas are
+set. ``make test`` builds the site first.
+"""
 
 import re
 import shutil
@@ -15,11 +17,20 @@ from tools import editions
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 XHTML, MATH = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/1998/Math/MathML}"
-FEW = {"": ["index"], "Foundations": ["book/foundations/markov_chains", "book/foundations/hamiltonian_dynamics"]}
+FEW = {
+    "": ["index"],
+    "Foundations": [
+        "book/foundations/markov_chains",
+        "book/foundations/hamiltonian_dynamics",
+    ],
+}
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, which sets the formulas"),
+    pytest.mark.skipif(
+        editions.CHROMIUM is None,
+        reason="no Chromium is installed, which sets the formulas",
+    ),
 ]
 
 
@@ -32,19 +43,37 @@ def epub(tmp_path_factory):
 
 def test_an_epub_has_every_page_and_its_links_lead_somewhere(epub):
     with zipfile.ZipFile(epub) as packed:
-        assert packed.infolist()[0].filename == "mimetype" and packed.infolist()[0].compress_type == zipfile.ZIP_STORED
-        files = {name.removeprefix("book/"): packed.read(name) for name in packed.namelist() if name.startswith("book/")}
-    pages = {name: ElementTree.fromstring(text) for name, text in files.items() if name.endswith(".xhtml")}
+        assert (
+            packed.infolist()[0].filename == "mimetype"
+            and packed.infolist()[0].compress_type == zipfile.ZIP_STORED
+        )
+        files = {
+            name.removeprefix("book/"): packed.read(name)
+            for name in packed.namelist()
+            if name.startswith("book/")
+        }
+    pages = {
+        name: ElementTree.fromstring(text)
+        for name, text in files.items()
+        if name.endswith(".xhtml")
+    }
     assert len(pages) == sum(map(len, editions.parts().values())) + 1
-    places = {name: {element.get("id") for element in page.iter() if element.get("id")} for name, page in pages.items()}
+    places = {
+        name: {element.get("id") for element in page.iter() if element.get("id")}
+        for name, page in pages.items()
+    }
     for name, page in pages.items():
         for link in page.iter(f"{XHTML}a"):
             other, _, identifier = link.get("href", "").partition("#")
             if ":" not in other and link.get("href"):
                 assert (other or name) in pages, f"{name} leads to {other}"
-                assert not identifier or identifier in places[other or name], f"{name} leads to {other}#{identifier}, which is not there"
+                assert not identifier or identifier in places[other or name], (
+                    f"{name} leads to {other}#{identifier}, which is not there"
+                )
         for image in page.iter(f"{XHTML}img"):
-            assert image.get("alt") and (image.get("src").startswith("data:") or image.get("src") in files), f"{name}: {image.attrib}"
+            assert image.get("alt") and (
+                image.get("src").startswith("data:") or image.get("src") in files
+            ), f"{name}: {image.attrib}"
 
 
 def test_the_formulas_of_an_epub_are_mathml(epub):
@@ -52,11 +81,17 @@ def test_the_formulas_of_an_epub_are_mathml(epub):
         page = packed.read("book/book-foundations-hamiltonian_dynamics.xhtml").decode()
     built = (SITE / "book/foundations/hamiltonian_dynamics.html").read_text()
     tree = ElementTree.fromstring(page)
-    assert sum(1 for _ in tree.iter(f"{MATH}math")) == len(re.findall(r'class="math notranslate|class="amsmath math', built)) > 50
+    assert (
+        sum(1 for _ in tree.iter(f"{MATH}math"))
+        == len(re.findall(r'class="math notranslate|class="amsmath math', built))
+        > 50
+    )
     assert not re.search(r"\\[(\[]|\\frac|merror", page)
 
 
-@pytest.mark.skipif(shutil.which("java") is None, reason="no Java is installed, which EPUBCheck needs")
+@pytest.mark.skipif(
+    shutil.which("java") is None, reason="no Java is installed, which EPUBCheck needs"
+)
 def test_the_epub_is_valid(epub):
     assert EpubCheck(str(epub)).messages == []
 
@@ -72,11 +107,17 @@ def test_a_pdf_has_pages_bookmarks_and_links_from_page_to_page(tmp_path):
             collect(one) if isinstance(one, list) else titles.append(one.title)
 
     collect(read.outline)
-    assert {"Markov chains", "Hamiltonian dynamics"} <= {re.sub(r"^[\d. ]+", "", title) for title in titles}
+    assert {"Markov chains", "Hamiltonian dynamics"} <= {
+        re.sub(r"^[\d. ]+", "", title) for title in titles
+    }
     text = "\n".join(page.extract_text() for page in read.pages)
     assert "Three states" in text and r"\frac" not in text and r"\(" not in text
-    links = [link.get_object() for page in read.pages for link in page.get("/Annots", ())]
-    addresses = [link["/A"]["/URI"] for link in links if "/A" in link and "/URI" in link["/A"]]
+    links = [
+        link.get_object() for page in read.pages for link in page.get("/Annots", ())
+    ]
+    addresses = [
+        link["/A"]["/URI"] for link in links if "/A" in link and "/URI" in link["/A"]
+    ]
     assert not [address for address in addresses if address.startswith("file:")]
     within = [link["/Dest"] for link in links if "/Dest" in link]
     assert len(within) > 10 and set(within) <= set(read.named_destinations)
@@ -84,9 +125,17 @@ def test_a_pdf_has_pages_bookmarks_and_links_from_page_to_page(tmp_path):
 
 
 def test_paths_are_seen_from_the_folder_of_all_pages():
-    assert editions.resolve("book/foundations/markov_chains", "../../_images/a.png") == "_images/a.png"
-    assert editions.resolve("index", "book/appendix/notation.html") == "book/appendix/notation.html"
-    assert PurePosixPath(editions.resolve("book/a/b", "c.html")) == PurePosixPath("book/a/c.html")
+    assert (
+        editions.resolve("book/foundations/markov_chains", "../../_images/a.png")
+        == "_images/a.png"
+    )
+    assert (
+        editions.resolve("index", "book/appendix/notation.html")
+        == "book/appendix/notation.html"
+    )
+    assert PurePosixPath(editions.resolve("book/a/b", "c.html")) == PurePosixPath(
+        "book/a/c.html"
+    )
 
 
 def test_what_is_not_built_is_asked_for(tmp_path):
@@ -96,5 +145,8 @@ def test_what_is_not_built_is_asked_for(tmp_path):
 
 def test_without_a_browser_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setattr(editions, "CHROMIUM", None)
-    with pytest.raises(SystemExit, match="apt-get install chromium"), editions.browser():
+    with (
+        pytest.raises(SystemExit, match="apt-get install chromium"),
+        editions.browser(),
+    ):
         pass

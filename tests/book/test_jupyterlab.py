@@ -1,7 +1,8 @@
-"""The reader's notebooks in JupyterLab, in a real browser: opened, run, changed, saved and opened again.
+"""The reader's notebooks in JupyterLab, in a real browser: opened, run, changed, saved
+and opened again.
 
-``make test`` builds the book first and tries one chapter; more by hand: ``python -m tests.book.test_jupyterlab sghmc digits``, or ``all``.
-"""
+``make test`` builds the book first and tries one chapter; more by hand: ``python -m
+tests.book.test_jupyterlab sghmc digits``, or ``all``."""
 
 import os
 import re
@@ -24,30 +25,52 @@ from tools import editions, readers
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which JupyterLab opens"),
+    pytest.mark.skipif(
+        editions.CHROMIUM is None,
+        reason="no Chromium is installed, in which JupyterLab opens",
+    ),
 ]
 
-# One proposal of each chapter's section "Change it", after which a claim no longer holds.
+# One proposal of each chapter's section "Change it", after which a claim no longer
+# holds.
 CHANGES = {
     "foundations/bayesian_learning": ("prior_variance=4.0", "prior_variance=0.01"),
     "foundations/markov_chains": ("torch.full((4, 1), 3.0)", "spread"),
-    "foundations/hamiltonian_dynamics": ("path(leapfrog, 2.01, 200)", "path(leapfrog, 1.99, 200)"),
+    "foundations/hamiltonian_dynamics": (
+        "path(leapfrog, 2.01, 200)",
+        "path(leapfrog, 1.99, 200)",
+    ),
     "foundations/hamiltonian_monte_carlo": ("mass=target.precision", "mass=1.0"),
     "foundations/no_u_turn": ("tree_step = 0.34", "tree_step = 0.17"),
-    "stochastic_gradients/minibatch_noise": ("factor = 1 if replacement else (N - n) / (N - 1)", "factor = 1"),
+    "stochastic_gradients/minibatch_noise": (
+        "factor = 1 if replacement else (N - n) / (N - 1)",
+        "factor = 1",
+    ),
     "stochastic_gradients/langevin": ("2 * (20 + t) ** -0.8", "2 * (20 + t) ** -1.0"),
     "stochastic_gradients/naive_sghmc": (
         "step_size, noise_variance, num_steps = 0.1, 4.0, 200",
         "step_size, noise_variance, num_steps = 0.1, 1.0, 200",
     ),
-    "stochastic_gradients/sghmc": ("DoubleWell(), 4.0, 0.1, 3.0", "DoubleWell(), 4.0, 0.2, 3.0"),
-    "stochastic_gradients/estimating_the_noise": ("noise_estimate=OnlineNoise(averaging=averaging)", "noise_estimate=0.0"),
-    "stochastic_gradients/sgnuts": ('"equal weights, palindromic": dict()', '"equal weights, palindromic": dict(weights="energy")'),
+    "stochastic_gradients/sghmc": (
+        "DoubleWell(), 4.0, 0.1, 3.0",
+        "DoubleWell(), 4.0, 0.2, 3.0",
+    ),
+    "stochastic_gradients/estimating_the_noise": (
+        "noise_estimate=OnlineNoise(averaging=averaging)",
+        "noise_estimate=0.0",
+    ),
+    "stochastic_gradients/sgnuts": (
+        '"equal weights, palindromic": dict()',
+        '"equal weights, palindromic": dict(weights="energy")',
+    ),
     "bayesian_networks/digits": ('"SGLD": SGLD(4e-4)', '"SGLD": SGLD(8e-4)'),
 }
 TRIED = ["stochastic_gradients/sghmc"]
 
-IDLE = "for (let i = 0; i < 3; i++) { await new Promise((next) => requestIdleCallback(next)); }"
+IDLE = (
+    "for (let i = 0; i < 3; i++) { await new Promise((next) => "
+    "requestIdleCallback(next)); }"
+)
 READY = f"""async () => {{
   const {{content, context, sessionContext}} = jupyterapp.shell.currentWidget;
   await context.ready; await sessionContext.ready; await sessionContext.session.kernel.info;
@@ -68,15 +91,32 @@ READ = """() => [...document.querySelectorAll(".jp-MarkdownOutput :is(p, li, td,
 
 @contextmanager
 def jupyterlab(folder):
-    """Start JupyterLab, as ``make lab`` does, on copies of the notebooks; give its address."""
+    """Start JupyterLab, as ``make lab`` does, on copies of the notebooks; give its
+    address.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    places = {f"JUPYTER_{kind}_DIR": str(folder / "settings" / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    options = ("--no-browser", "--allow-root", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True")
-    command = readers.lab(*options, f"--ServerApp.port={port}", "--ServerApp.port_retries=0", folder=folder / "notebooks")
+    places = {
+        f"JUPYTER_{kind}_DIR": str(folder / "settings" / kind)
+        for kind in ("CONFIG", "DATA", "RUNTIME")
+    }
+    options = (
+        "--no-browser",
+        "--allow-root",
+        "--IdentityProvider.token=",
+        "--LabApp.expose_app_in_browser=True",
+    )
+    command = readers.lab(
+        *options,
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        folder=folder / "notebooks",
+    )
     with (folder / "log").open("w") as log:
-        server = subprocess.Popen(command, env={**os.environ, **places}, stdout=log, stderr=log, cwd=folder)
+        server = subprocess.Popen(
+            command, env={**os.environ, **places}, stdout=log, stderr=log, cwd=folder
+        )
     try:
         while True:
             try:
@@ -93,13 +133,17 @@ def jupyterlab(folder):
 
 @contextmanager
 def opened(folder):
-    """Copy the notebooks, and open a browser where JupyterLab has them; give a page and the address."""
+    """Copy the notebooks, and open a browser where JupyterLab has them; give a page and
+    the address.
+    """
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setattr(readers, "COPIES", folder / "notebooks")
         patch.setenv("JUPYTER_CONFIG_PATH", "")
         readers.copy()
         with jupyterlab(folder) as address:
-            browser = playwright.chromium.launch(executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0)
+            browser = playwright.chromium.launch(
+                executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0
+            )
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
             page.set_default_timeout(0)  # a busy machine may take its time
             yield page, address
@@ -115,12 +159,21 @@ def open_notebook(page, address, name):
 
 
 def try_chapter(page, address, folder, name):
-    """Open, run, change, save and open a chapter again; return what its claims said: as stored, when run, and when changed."""
+    """Open, run, change, save and open a chapter again; return what its claims said: as
+    stored, when run, and when changed.
+    """
     path = folder / "notebooks" / f"{name}.ipynb"
     made, notebook = path.read_bytes(), nbformat.read(path, 4)
-    stored = "".join(re.findall(r'class="verdict"[^>]*>(.)<', str([cell.get("outputs") for cell in notebook.cells])))
+    stored = "".join(
+        re.findall(
+            r'class="verdict"[^>]*>(.)<',
+            str([cell.get("outputs") for cell in notebook.cells]),
+        )
+    )
     old, other = CHANGES[name]
-    assert f"`{other}`" in "\n".join(texts(notebook)), f"the chapter proposes other changes than {other}"
+    assert f"`{other}`" in "\n".join(texts(notebook)), (
+        f"the chapter proposes other changes than {other}"
+    )
 
     open_notebook(page, address, name)
     assert page.evaluate(VERDICTS) == stored
@@ -129,7 +182,9 @@ def try_chapter(page, address, folder, name):
     page.evaluate(RUN)
     ran = page.evaluate(VERDICTS)
     text = page.evaluate(READ)
-    assert [kind for kind, pattern in RAW.items() if re.search(pattern, text, re.MULTILINE)] == []
+    assert [
+        kind for kind, pattern in RAW.items() if re.search(pattern, text, re.MULTILINE)
+    ] == []
     expected, shown = rendered(notebook), page.locator(".jp-MarkdownOutput")
     for what in ("blockquote strong", "details > summary", "table", "h2", "pre"):
         assert shown.locator(what).count() == len(expected.select(what)), what
@@ -141,8 +196,12 @@ def try_chapter(page, address, folder, name):
     changed = page.evaluate(VERDICTS)
     page.evaluate(SAVE)
     open_notebook(page, address, name)
-    assert page.evaluate(VERDICTS) == changed, "what was saved is not what is shown when it is opened again"
-    assert other in "\n".join(cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code")
+    assert page.evaluate(VERDICTS) == changed, (
+        "what was saved is not what is shown when it is opened again"
+    )
+    assert other in "\n".join(
+        cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"
+    )
     return stored, ran, changed
 
 
@@ -152,7 +211,10 @@ def test_a_chapter_opens_runs_and_can_be_changed(tmp_path, name):
     folder.mkdir()
     with opened(folder) as (page, address):
         stored, ran, changed = try_chapter(page, address, folder, name)
-        assert urlopen(f"{address}/static/index.html").read() == (readers.SITE / "index.html").read_bytes()
+        assert (
+            urlopen(f"{address}/static/index.html").read()
+            == (readers.SITE / "index.html").read_bytes()
+        )
     assert set(stored) == {"✓"} and ran == stored
     assert len(changed) == len(stored) and "✗" in changed
 
@@ -165,8 +227,15 @@ def main(*names):
         for name in CHANGES:
             if Path(name).name in names:
                 try:
-                    found = zip(("stored", "run", "changed"), try_chapter(page, address, Path(place), name), strict=True)
-                    said = "; ".join(f"{when} {claims.count('✓')} ✓ {claims.count('✗')} ✗" for when, claims in found)
+                    found = zip(
+                        ("stored", "run", "changed"),
+                        try_chapter(page, address, Path(place), name),
+                        strict=True,
+                    )
+                    said = "; ".join(
+                        f"{when} {claims.count('✓')} ✓ {claims.count('✗')} ✗"
+                        for when, claims in found
+                    )
                 except AssertionError as error:
                     said = f"wrong: {error}"
                 print(f"{name}: {said}", flush=True)

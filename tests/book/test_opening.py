@@ -1,4 +1,6 @@
-"""The pairs in Jupyter: each opens, whatever touched its files, and looking at it changes nothing."""
+"""The pairs in Jupyter: each opens, whatever touched its files, and looking at it
+changes nothing.
+"""
 
 import contextlib
 import difflib
@@ -26,18 +28,32 @@ NAMES = [str(path.relative_to(ROOT).with_suffix("")) for path in SCRIPTS]
 
 @pytest.mark.slow
 def test_every_script_is_what_jupytext_writes():
-    """Otherwise saving a chapter rewrites lines that nobody changed, and a notebook that is newer than its script does not open."""
+    """Otherwise saving a chapter rewrites lines that nobody changed, and a notebook
+    that is newer than its script does not open.
+    """
     wrong = [
         line
         for path in SCRIPTS
-        for line in difflib.unified_diff(path.read_text().split("\n"), as_saved(path).split("\n"), path.stem, "jupytext", n=0, lineterm="")
+        for line in difflib.unified_diff(
+            path.read_text().split("\n"),
+            as_saved(path).split("\n"),
+            path.stem,
+            "jupytext",
+            n=0,
+            lineterm="",
+        )
     ]
-    advice = "a header has its metadata in the order of the alphabet and in ASCII: write formulas in captions as $\\\\varepsilon$"
+    advice = (
+        "a header has its metadata in the order of the alphabet and in ASCII: write "
+        "formulas in captions as $\\\\varepsilon$"
+    )
     assert not wrong, f"{advice}\n" + "\n".join(wrong[:40])
 
 
 class Server:
-    """A real Jupyter server with jupytext's contents manager, on a copy of the pairs."""
+    """A real Jupyter server with jupytext's contents manager, on a copy of the
+    pairs.
+    """
 
     def __init__(self, folder: Path):
         self.root = folder / "book of pairs"
@@ -46,7 +62,10 @@ class Server:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target)
             shutil.copy2(path.with_suffix(".ipynb"), target.with_suffix(".ipynb"))
-        own = {f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+        own = {
+            f"JUPYTER_{name}_DIR": str(folder / name.lower())
+            for name in ("CONFIG", "DATA", "RUNTIME")
+        }
         options = [
             "--no-browser",
             "--allow-root",
@@ -56,7 +75,13 @@ class Server:
         ]
         with (folder / "log").open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "jupyter_server", *options, f"--ServerApp.root_dir={self.root}"],
+                [
+                    sys.executable,
+                    "-m",
+                    "jupyter_server",
+                    *options,
+                    f"--ServerApp.root_dir={self.root}",
+                ],
                 env={**os.environ, **own},
                 stdout=log,
                 stderr=log,
@@ -70,13 +95,26 @@ class Server:
                     self.url = json.loads(path.read_text())["url"]
 
     def get(self, name: str) -> tuple[int, dict]:
-        """Open a notebook as JupyterLab does: its status, and what it holds or what the server says."""
-        return self.ask(Request(f"{self.url}api/contents/{name}.ipynb?type=notebook&content=1"))
+        """Open a notebook as JupyterLab does: its status, and what it holds or what the
+        server says.
+        """
+        return self.ask(
+            Request(f"{self.url}api/contents/{name}.ipynb?type=notebook&content=1")
+        )
 
     def put(self, name: str, notebook: dict) -> tuple[int, dict]:
         """Save a notebook as JupyterLab does."""
-        content = json.dumps({"type": "notebook", "format": "json", "content": notebook}).encode()
-        return self.ask(Request(f"{self.url}api/contents/{name}.ipynb", content, {"Content-Type": "application/json"}, method="PUT"))
+        content = json.dumps(
+            {"type": "notebook", "format": "json", "content": notebook}
+        ).encode()
+        return self.ask(
+            Request(
+                f"{self.url}api/contents/{name}.ipynb",
+                content,
+                {"Content-Type": "application/json"},
+                method="PUT",
+            )
+        )
 
     def ask(self, request: Request) -> tuple[int, dict]:
         try:
@@ -88,7 +126,11 @@ class Server:
     def refused(self) -> dict[str, str]:
         """List the pairs that do not open."""
         answers = {name: self.get(name) for name in NAMES}
-        return {name: said["message"] for name, (status, said) in answers.items() if status != 200}
+        return {
+            name: said["message"]
+            for name, (status, said) in answers.items()
+            if status != 200
+        }
 
     def script(self, name: str) -> Path:
         return self.root / f"{name}.py"
@@ -104,7 +146,9 @@ def started(tmp_path_factory):
 
 @pytest.fixture
 def server(started):
-    """Give the server, with the pairs as they are checked out: one moment for all files."""
+    """Give the server, with the pairs as they are checked out: one moment for all
+    files.
+    """
     for name in NAMES:
         for suffix in (".py", ".ipynb"):
             target = started.root / f"{name}{suffix}"
@@ -119,9 +163,19 @@ def made_newer(server, name, suffix=".ipynb"):
 
 
 def saved_by_jupyterlab(notebook):
-    """Add what JupyterLab adds: another name of the kernel, and what the kernel says of its language."""
-    notebook["metadata"]["kernelspec"] = {"display_name": "Python [conda env:book]", "language": "python", "name": "python3"}
-    notebook["metadata"]["language_info"] = {"name": "python", "version": "3.11.0", "file_extension": ".py"}
+    """Add what JupyterLab adds: another name of the kernel, and what the kernel says of
+    its language.
+    """
+    notebook["metadata"]["kernelspec"] = {
+        "display_name": "Python [conda env:book]",
+        "language": "python",
+        "name": "python3",
+    }
+    notebook["metadata"]["language_info"] = {
+        "name": "python",
+        "version": "3.11.0",
+        "file_extension": ".py",
+    }
     return notebook
 
 
@@ -143,8 +197,15 @@ def test_all_pairs_open_whichever_file_is_newer(server, suffix):
 def test_saving_what_was_opened_changes_no_script_and_all_open_again(server):
     for name in NAMES:
         status, model = server.get(name)
-        assert status == 200 and server.put(name, saved_by_jupyterlab(model["content"]))[0] == 200
-    changed = [name for name in NAMES if server.script(name).read_bytes() != (ROOT / f"{name}.py").read_bytes()]
+        assert (
+            status == 200
+            and server.put(name, saved_by_jupyterlab(model["content"]))[0] == 200
+        )
+    changed = [
+        name
+        for name in NAMES
+        if server.script(name).read_bytes() != (ROOT / f"{name}.py").read_bytes()
+    ]
     assert changed == []
     for name in NAMES:
         made_newer(server, name)
@@ -157,18 +218,29 @@ def test_a_change_that_is_saved_is_in_the_script_alone_and_all_open_again(server
         notebook = saved_by_jupyterlab(server.get(name)[1]["content"])
         cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
         cell["source"] = "changed = True\n" + cell["source"]
-        cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "an output\n"}]
+        cell["outputs"] = [
+            {"output_type": "stream", "name": "stdout", "text": "an output\n"}
+        ]
         assert server.put(name, notebook)[0] == 200
     for name in NAMES:
-        before, after = (path.read_text().split("\n") for path in (ROOT / f"{name}.py", server.script(name)))
-        difference = [line for line in difflib.unified_diff(before, after, n=0, lineterm="") if not line.startswith(("---", "+++", "@@"))]
+        before, after = (
+            path.read_text().split("\n")
+            for path in (ROOT / f"{name}.py", server.script(name))
+        )
+        difference = [
+            line
+            for line in difflib.unified_diff(before, after, n=0, lineterm="")
+            if not line.startswith(("---", "+++", "@@"))
+        ]
         assert difference == ["+changed = True"], name
         made_newer(server, name)
     assert server.refused() == {}
 
 
 def test_the_server_does_refuse_a_pair_whose_two_files_differ(server):
-    """The negative control: without it, the tests above would pass of a server that knows nothing of pairs."""
+    """The negative control: without it, the tests above would pass of a server that
+    knows nothing of pairs.
+    """
     name = NAMES[0]
     text = server.script(name).read_text()
     server.script(name).write_text(text.replace("# %%\n", "# %%\nchanged = True\n", 1))
@@ -180,9 +252,18 @@ def test_the_server_does_refuse_a_pair_whose_two_files_differ(server):
 
 def test_a_header_in_another_order_is_found(tmp_path):
     path = tmp_path / "chapter.py"
-    path.write_text(jupytext.writes(jupytext.reads("# %% [markdown]\n# Text\n", "py:percent"), "py:percent"))
+    path.write_text(
+        jupytext.writes(
+            jupytext.reads("# %% [markdown]\n# Text\n", "py:percent"), "py:percent"
+        )
+    )
     header = path.read_text().replace(
-        "# %% [markdown]", '# %% tags=["hide-input"] mystnb={"figure": {"name": "a", "caption": "ε"}}\n1\n\n# %% [markdown]'
+        "# %% [markdown]",
+        '# %% tags=["hide-input"] mystnb={"figure": {"name": "a", "caption": '
+        '"ε"}}\n1\n\n# %% [markdown]',
     )
     path.write_text(header)
-    assert '# %% mystnb={"figure": {"caption": "\\u03b5", "name": "a"}} tags=["hide-input"]\n' in as_saved(path)
+    assert (
+        '# %% mystnb={"figure": {"caption": "\\u03b5", "name": "a"}} '
+        'tags=["hide-input"]\n' in as_saved(path)
+    )

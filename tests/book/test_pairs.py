@@ -19,16 +19,26 @@ def test_the_pairs_of_this_book_are_in_step_and_executed():
 
 
 def test_every_chapter_is_in_the_table_of_contents():
-    contents = {chapter["file"] for part in yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"] for chapter in part["chapters"]}
-    assert {str(path.relative_to(ROOT).with_suffix("")) for path in book.chapters()} <= contents
+    contents = {
+        chapter["file"]
+        for part in yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
+        for chapter in part["chapters"]
+    }
+    assert {
+        str(path.relative_to(ROOT).with_suffix("")) for path in book.chapters()
+    } <= contents
 
 
 def test_the_front_page_is_executed_too():
-    assert book.executed_pages()[0] == ROOT / "index.md" and book.code_cells(book.from_source(ROOT / "index.md"))
+    assert book.executed_pages()[0] == ROOT / "index.md" and book.code_cells(
+        book.from_source(ROOT / "index.md")
+    )
 
 
 def test_every_executed_chapter_has_claims():
-    few = {str(path): len(lines) for path, lines in book.claims().items() if len(lines) < 5}
+    few = {
+        str(path): len(lines) for path, lines in book.claims().items() if len(lines) < 5
+    }
     assert not few, f"chapters with fewer than five claims: {few}"
 
 
@@ -37,7 +47,13 @@ def test_no_line_of_code_is_wider_than_the_page():
     wide = []
     for path in [*book.chapters(), *(item.source for item in pairs.assignments())]:
         cells = nbformat.read(path.with_suffix(".ipynb"), as_version=4).cells
-        wide += [(path.stem, line) for cell in cells if cell.cell_type == "code" for line in cell.source.split("\n") if len(line) > 88]
+        wide += [
+            (path.stem, line)
+            for cell in cells
+            if cell.cell_type == "code"
+            for line in cell.source.split("\n")
+            if len(line) > 88
+        ]
     assert wide == []
 
 
@@ -46,7 +62,9 @@ def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
     notebook = small_book / "book" / "part" / "small.ipynb"
     assert run(small_book, "sync")[0] == 0
     assert "first" in notebook.read_text() and book.problems(small_book) == []
-    (small_book / "sgmc" / "__init__.py").write_text("def answer():\n    return 'second'\n")
+    (small_book / "sgmc" / "__init__.py").write_text(
+        "def answer():\n    return 'second'\n"
+    )
     assert run(small_book, "sync")[0] == 0
     assert "second" in notebook.read_text() and "first" not in notebook.read_text()
     before = notebook.read_bytes()
@@ -54,7 +72,9 @@ def test_a_change_of_the_package_alone_changes_the_stored_output(small_book):
     assert notebook.read_bytes() == before, "a second sync changed a notebook"
 
 
-@pytest.mark.parametrize("name", ["sgmc/__init__.py", "book/results/small.json", "requirements.txt"])
+@pytest.mark.parametrize(
+    "name", ["sgmc/__init__.py", "book/results/small.json", "requirements.txt"]
+)
 def test_what_a_chapter_depends_on_is_in_its_key(small_book, name):
     (small_book / "book" / "results").mkdir()
     before = book.environment_hash(small_book)
@@ -65,9 +85,15 @@ def test_what_a_chapter_depends_on_is_in_its_key(small_book, name):
 
 CHANGES = [
     (lambda notebook: notebook.cells[1].update(source="2 + 2"), "out of step"),
-    (lambda notebook: notebook.cells[1].update(source="2 + 2"), "not executed since its last change"),
+    (
+        lambda notebook: notebook.cells[1].update(source="2 + 2"),
+        "not executed since its last change",
+    ),
     (lambda notebook: notebook.cells[1].update(execution_count=7), "out of order"),
-    (lambda notebook: notebook.cells[2].outputs[0].data.update({"image/png": "x"}), "an image"),
+    (
+        lambda notebook: notebook.cells[2].outputs[0].data.update({"image/png": "x"}),
+        "an image",
+    ),
 ]
 
 
@@ -87,7 +113,9 @@ def test_what_is_wrong_with_a_pair_is_found(small_book):
 
 @pytest.mark.slow
 def test_a_failing_chapter_fails_the_build_with_its_traceback(small_book):
-    (small_book / "book" / "part" / "small.py").write_text(SOURCE.replace("1 + 1", "1 / 0"))
+    (small_book / "book" / "part" / "small.py").write_text(
+        SOURCE.replace("1 + 1", "1 / 0")
+    )
     code, said = run(small_book, "sync")
     assert code == 1 and "ZeroDivisionError" in said
 
@@ -97,7 +125,9 @@ def test_text_outputs_keep_text_and_join_what_was_printed_in_pieces():
         nbformat.v4.new_output("stream", name="stderr", text="a warning"),
         nbformat.v4.new_output("stream", name="stdout", text="one "),
         nbformat.v4.new_output("stream", name="stdout", text="line\n"),
-        nbformat.v4.new_output("display_data", {"text/plain": "✓ claim", "text/html": "<p>"}),
+        nbformat.v4.new_output(
+            "display_data", {"text/plain": "✓ claim", "text/html": "<p>"}
+        ),
         nbformat.v4.new_output("stream", name="stdout", text="another\n"),
     ]
     texts = [output.get("text") or output.data for output in book.text_outputs(outputs)]
@@ -106,28 +136,59 @@ def test_text_outputs_keep_text_and_join_what_was_printed_in_pieces():
 
 def test_the_page_of_claims_has_statement_bound_value_and_kind_of_each():
     shown = (
-        '<div class="claim" id="claim-1" data-kind="exact"><span class="verdict">✓</span> <span class="statement">a &lt; b</span> '
-        '<span class="bound">at most 1</span> <span class="measured">measured 0.5</span> <span class="because">counted</span> </div>'
+        '<div class="claim" id="claim-1" data-kind="exact"><span '
+        'class="verdict">✓</span> <span class="statement">a &lt; b</span> '
+        '<span class="bound">at most 1</span> <span class="measured">measured '
+        '0.5</span> <span class="because">counted</span> </div>'
     )
-    cell = nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("display_data", {"text/html": shown})])
+    cell = nbformat.v4.new_code_cell(
+        "", outputs=[nbformat.v4.new_output("display_data", {"text/html": shown})]
+    )
     found = book.measured_claims(nbformat.v4.new_notebook(cells=[cell]))
     path = Path("book/part/small.py")
     page = book.claims_page({path: found}, {path: "Small"})
-    row = '<tr data-kind="exact"><td>✓ <a href="../part/small.html#claim-1">a &lt; b</a></td>'
+    row = (
+        '<tr data-kind="exact"><td>✓ <a href="../part/small.html#claim-1">a &lt; '
+        "b</a></td>"
+    )
     assert f"{row}<td>at most 1</td><td>0.5</td><td>exact</td></tr>" in page
-    assert "exact (1)" in page and "live (0)" in page and "(claims-small)=\n## Small" in page
+    assert (
+        "exact (1)" in page
+        and "live (0)" in page
+        and "(claims-small)=\n## Small" in page
+    )
 
 
 def executed(seconds, on, *outputs):
     cell = nbformat.v4.new_code_cell("", outputs=list(outputs))
-    return nbformat.v4.new_notebook(cells=[cell], metadata={"executed": {"seconds": seconds, "on": on}})
+    return nbformat.v4.new_notebook(
+        cells=[cell], metadata={"executed": {"seconds": seconds, "on": on}}
+    )
 
 
 def test_the_page_of_times_is_in_words():
     passed = executed(89.6, "22 Nov 2026")
-    failed = executed(5.0, "21 Nov 2026", nbformat.v4.new_output("error", ename="E", evalue="", traceback=[]))
-    page = book.execution_page({Path("book/part/small.py"): passed, Path("book/part/other.py"): executed(5.0, "21 Nov 2026")})
+    failed = executed(
+        5.0,
+        "21 Nov 2026",
+        nbformat.v4.new_output("error", ename="E", evalue="", traceback=[]),
+    )
+    page = book.execution_page(
+        {
+            Path("book/part/small.py"): passed,
+            Path("book/part/other.py"): executed(5.0, "21 Nov 2026"),
+        }
+    )
     assert "| {doc}`/book/part/small` | passed | 90 | 22 Nov 2026 |" in page
-    assert "All 2 pages with code" in page and "add up to 2 minutes" in page and "the longest was {doc}`/book/part/small`." in page
-    page = book.execution_page({Path("book/part/small.py"): passed, Path("book/part/other.py"): failed})
-    assert "in 1 of them a cell raised an error" in page and "| {doc}`/book/part/other` | a cell failed | 5 |" in page
+    assert (
+        "All 2 pages with code" in page
+        and "add up to 2 minutes" in page
+        and "the longest was {doc}`/book/part/small`." in page
+    )
+    page = book.execution_page(
+        {Path("book/part/small.py"): passed, Path("book/part/other.py"): failed}
+    )
+    assert (
+        "in 1 of them a cell raised an error" in page
+        and "| {doc}`/book/part/other` | a cell failed | 5 |" in page
+    )

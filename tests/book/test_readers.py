@@ -1,4 +1,6 @@
-"""The reader's notebooks: what of a page becomes which Markdown, which pages are made again, and that nobody's changes are lost."""
+"""The reader's notebooks: what of a page becomes which Markdown, which pages are made
+again, and that nobody's changes are lost.
+"""
 
 import json
 import os
@@ -67,7 +69,8 @@ BLOCKS = {
     "a heading": ("<h2>A <em>word</em></h2>", "## A *word*"),
     "a formula": (display("\nx = y\n"), "$$\nx = y\n$$"),
     "a formula with a number": (
-        '<div class="math" id="equation-a"><span class="eqno">(10.2)</span>\\[x\\]</div>',
+        '<div class="math" id="equation-a"><span '
+        'class="eqno">(10.2)</span>\\[x\\]</div>',
         '<div id="equation-a"></div>\n\n$$\nx\\tag{10.2}\n$$',
     ),
     "a formula whose lines have an environment": (
@@ -75,8 +78,12 @@ BLOCKS = {
         "$$\n" + r"\begin{aligned}a&\\b\end{aligned}" + "\n$$",
     ),
     "a formula whose lines have two": (
-        display(r"\begin{split}\begin{cases}a\end{cases}\\\begin{cases}b\end{cases}\end{split}"),
-        "$$\n" + r"\begin{split}\begin{cases}a\end{cases}\\\begin{cases}b\end{cases}\end{split}" + "\n$$",
+        display(
+            r"\begin{split}\begin{cases}a\end{cases}\\\begin{cases}b\end{cases}\end{split}"
+        ),
+        "$$\n"
+        + r"\begin{split}\begin{cases}a\end{cases}\\\begin{cases}b\end{cases}\end{split}"
+        + "\n$$",
     ),
     "a theorem": (
         NAMED.format(
@@ -84,9 +91,13 @@ BLOCKS = {
             id="thm",
             title="Theorem 2.1",
             name="(Balance)",
-            text=f"<p>So {MATH.format('x')}\nis</p>{display(chr(10) + 'x' + chr(10) + '= 1')}<p>true.</p>",
+            text=(
+                "<p>So "
+                f"{MATH.format('x')}\nis</p>{display(chr(10) + 'x' + chr(10) + '= 1')}<p>true.</p>"
+            ),
         ),
-        '<div id="thm"></div>\n\n> **Theorem 2.1 (Balance)**\n>\n> So $x$\n> is\n>\n> $$ x = 1 $$\n>\n> true.',
+        '<div id="thm"></div>\n\n> **Theorem 2.1 (Balance)**\n>\n> So $x$\n> is\n>\n> '
+        "$$ x = 1 $$\n>\n> true.",
     ),
     "a proof": (
         '<div class="proof admonition"><p>Proof. Clear.</p></div>',
@@ -101,13 +112,15 @@ BLOCKS = {
             text="""<ol class="simple"><li><p>one</p><ol class="simple"><li><p>within</p></li></ol></li>
 <li><p>two</p></li></ol>""",
         ),
-        '<div id="ex"></div>\n\n> **Exercise 1.1**\n>\n> 1. one\n>    1. within\n> 2. two',
+        '<div id="ex"></div>\n\n> **Exercise 1.1**\n>\n> 1. one\n>    1. within\n> 2. '
+        "two",
     ),
     "a solution": (
         f"""<div class="solution dropdown admonition">
 <p class="admonition-title">Solution to{link("#ex", " Exercise 1.1")}</p>
 <section><p>It is {MATH.format("x")}:</p>{display("x")}</section></div>""",
-        "<details>\n<summary>Solution to Exercise 1.1</summary>\n\nIt is $x$:\n\n$$\nx\n$$\n\n</details>",
+        "<details>\n<summary>Solution to Exercise 1.1</summary>\n\nIt is "
+        "$x$:\n\n$$\nx\n$$\n\n</details>",
     ),
     "a folded remark": (
         """<div class="dropdown admonition"><p class="admonition-title">A &lt; B</p><p>Text.</p></div>""",
@@ -142,7 +155,8 @@ BLOCKS = {
         f"""<table><tr><th><p>a</p></th><th class="head text-right"><p>b</p></th></tr>
 <tr><td><p>{BARS} or |</p></td>
 <td class="text-right"><p>1</p><p>2</p></td></tr></table>""",
-        "| a | b |\n| --- | ---: |\n" + r"| $\Vert x\Vert  = \vert y\vert $ or \| | 1<br>2 |",
+        "| a | b |\n| --- | ---: |\n"
+        + r"| $\Vert x\Vert  = \vert y\vert $ or \| | 1<br>2 |",
     ),
     "terms": (
         """<dl class="simple glossary"><dt id="term-a">a</dt><dd><p>First.</p></dd>
@@ -176,7 +190,10 @@ def test_blocks(kind):
 
 # A book of two chapters and a page of text, as it lies there after it was built.
 
-HEAD = '<h1><span class="section-number">{}. </span>{}<a class="headerlink" href="#x">#</a></h1>'
+HEAD = (
+    '<h1><span class="section-number">{}. </span>{}<a class="headerlink" '
+    'href="#x">#</a></h1>'
+)
 CAPTION = """<figcaption><p><span class="caption-number">{} </span>
 <span class="caption-text">{}</span></p></figcaption>"""
 PAGES = {
@@ -210,9 +227,20 @@ OUTPUTS = [
     {
         "output_type": "display_data",
         "metadata": {},
-        "data": {"text/plain": "a film", "image/png": "AAAA", "text/html": '<div class="frames"></div>'},
+        "data": {
+            "text/plain": "a film",
+            "image/png": "AAAA",
+            "text/html": '<div class="frames"></div>',
+        },
     },
-    {"output_type": "display_data", "metadata": {}, "data": {"text/plain": "✓ a claim", "text/html": '<div class="claim">✓ a claim</div>'}},
+    {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {
+            "text/plain": "✓ a claim",
+            "text/html": '<div class="claim">✓ a claim</div>',
+        },
+    },
 ]
 
 
@@ -220,22 +248,36 @@ OUTPUTS = [
 def built(tmp_path, monkeypatch):
     """Lay out a built book, and let the tool find it."""
     (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nroot: index\nparts:\n- caption: Part\n  chapters:\n  - file: book/part/one\n  - file: book/part/two\n"
-        "- caption: Appendix\n  chapters:\n  - file: book/appendix/glossary\n  - file: book/appendix/claims\n"
+        "format: jb-book\nroot: index\nparts:\n- caption: Part\n  chapters:\n  - "
+        "file: book/part/one\n  - file: book/part/two\n"
+        "- caption: Appendix\n  chapters:\n  - file: book/appendix/glossary\n  - "
+        "file: book/appendix/claims\n"
     )
     for page, text in PAGES.items():
         put(tmp_path, page, text)
     code = [
         nbformat.v4.new_code_cell("import x", execution_count=1),
-        nbformat.v4.new_code_cell("plot()", execution_count=2, outputs=OUTPUTS, metadata={"tags": ["hide-input"]}),
+        nbformat.v4.new_code_cell(
+            "plot()",
+            execution_count=2,
+            outputs=OUTPUTS,
+            metadata={"tags": ["hide-input"]},
+        ),
     ]
-    executed = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Raw {doc}`x`"), *code])
+    executed = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# Raw {doc}`x`"), *code]
+    )
     for folder in ("_build/source", "_build/html/_sources"):
         target = tmp_path / folder / "book" / "part" / "one.ipynb"
         target.parent.mkdir(parents=True)
         nbformat.write(nbformat.from_dict(executed), target)
     monkeypatch.setattr(editions, "ROOT", tmp_path)
-    for name, folder in {"ROOT": "", "SITE": "_build/html", "MADE": "_build/notebooks", "COPIES": "notebooks"}.items():
+    for name, folder in {
+        "ROOT": "",
+        "SITE": "_build/html",
+        "MADE": "_build/notebooks",
+        "COPIES": "notebooks",
+    }.items():
         monkeypatch.setattr(readers, name, tmp_path / folder)
     return tmp_path
 
@@ -243,7 +285,10 @@ def built(tmp_path, monkeypatch):
 def put(root, page, text):
     target = root / "_build" / "html" / f"{page}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(f'<html><body><h1>Not this</h1><article class="bd-article">{text}</article></body></html>')
+    target.write_text(
+        "<html><body><h1>Not this</h1><article "
+        f'class="bd-article">{text}</article></body></html>'
+    )
 
 
 def cells(root, name):
@@ -254,14 +299,18 @@ def cells(root, name):
 
 def test_a_chapter(built):
     readers.make()
-    found = [(cell.cell_type, cell.id, cell.source) for cell in cells(built, "part/one")]
+    found = [
+        (cell.cell_type, cell.id, cell.source) for cell in cells(built, "part/one")
+    ]
     assert found == [
         (
             "markdown",
             "text-0",
-            "# 1. The first\n\nSee [Theorem 1.1](#thm-a), [(2.1)](two.ipynb#cell-id=equation-b),\n"
+            "# 1. The first\n\nSee [Theorem 1.1](#thm-a), "
+            "[(2.1)](two.ipynb#cell-id=equation-b),\n"
             "[Fig. 1.1](one.ipynb#cell-id=fig-a), [Fig. 1.2](#fig-live-a),\n"
-            "[term](../appendix/glossary.ipynb#cell-id=term-a), [claims](../pages/book/appendix/claims.html#c)\n"
+            "[term](../appendix/glossary.ipynb#cell-id=term-a), "
+            "[claims](../pages/book/appendix/claims.html#c)\n"
             "and [elsewhere](https://example.org).",
         ),
         ("code", "code-1", "import x"),
@@ -271,8 +320,10 @@ def test_a_chapter(built):
         (
             "markdown",
             "text-5",
-            'After it.\n\n<div id="thm-a"></div>\n\n> **Theorem 1.1 (A)**\n>\n> True.\n\n<div id="fig-live-a"></div>\n\n'
-            "**Fig. 1.2** Live: a. [Move it on the page of the book.](../pages/book/part/one.html#fig-live-a)",
+            'After it.\n\n<div id="thm-a"></div>\n\n> **Theorem 1.1 (A)**\n>\n> '
+            'True.\n\n<div id="fig-live-a"></div>\n\n'
+            "**Fig. 1.2** Live: a. [Move it on the page of the "
+            "book.](../pages/book/part/one.html#fig-live-a)",
         ),
     ]
 
@@ -281,7 +332,11 @@ def test_other_pages_find_their_places_in_cells_of_their_own(built):
     readers.make()
     assert [(cell.id, cell.source) for cell in cells(built, "part/two")] == [
         ("text-0", "# 2. The second\n\nWith"),
-        ("equation-b", "$$\nx\\tag{2.1}\n$$\n\nsee [The first](one.ipynb) and [a part](one.ipynb#cell-id=a-part)."),
+        (
+            "equation-b",
+            "$$\nx\\tag{2.1}\n$$\n\nsee [The first](one.ipynb) and [a "
+            "part](one.ipynb#cell-id=a-part).",
+        ),
     ]
     assert [(cell.id, cell.source) for cell in cells(built, "appendix/glossary")] == [
         ("text-0", "# A. Glossary"),
@@ -293,8 +348,14 @@ def test_code_keeps_its_outputs_but_no_errors_and_of_films_a_picture(built):
     readers.make()
     code = [cell for cell in cells(built, "part/one") if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == [1, 2]
-    assert [cell.metadata for cell in code] == [{}, {"jupyter": {"source_hidden": True}}]
-    assert [set(output.data) for output in code[1].outputs] == [{"text/plain", "image/png"}, {"text/plain", "text/html"}]
+    assert [cell.metadata for cell in code] == [
+        {},
+        {"jupyter": {"source_hidden": True}},
+    ]
+    assert [set(output.data) for output in code[1].outputs] == [
+        {"text/plain", "image/png"},
+        {"text/plain", "text/html"},
+    ]
 
 
 def test_only_what_changed_is_made_again(built, capsys):
@@ -307,33 +368,47 @@ def test_only_what_changed_is_made_again(built, capsys):
     put(built, "book/part/two", PAGES["book/part/two"].replace("With", "As in"))
     assert made() == "1 of 3"
     assert cells(built, "part/two")[0].source.endswith("As in")
-    # Now the first chapter leads to a place of the glossary that nothing led to, which so becomes one.
+    # Now the first chapter leads to a place of the glossary that nothing led to, which
+    # so becomes one.
     put(built, "book/part/one", PAGES["book/part/one"].replace("term-a", "term-b"))
     assert made() == "2 of 3"
-    assert [cell.id for cell in cells(built, "appendix/glossary")] == ["text-0", "term-b"]
+    assert [cell.id for cell in cells(built, "appendix/glossary")] == [
+        "text-0",
+        "term-b",
+    ]
     assert made() == "0 of 3"
 
 
 def test_the_button_of_a_page_gives_the_same_notebook(built):
     readers.make()
     download = built / "_build" / "html" / "_sources" / "book"
-    assert (download / "part" / "one.ipynb").read_bytes() == (built / "_build" / "notebooks" / "part" / "one.ipynb").read_bytes()
+    assert (download / "part" / "one.ipynb").read_bytes() == (
+        built / "_build" / "notebooks" / "part" / "one.ipynb"
+    ).read_bytes()
     assert not (download / "appendix").exists()
 
 
 def test_the_first_notebook_lists_the_pages_in_their_order(built):
     readers.make()
     first, *parts = cells(built, "start")
-    assert first.source.startswith("# The book\n") and "(pages/index.html)" in first.source
+    assert (
+        first.source.startswith("# The book\n") and "(pages/index.html)" in first.source
+    )
     assert [cell.source for cell in parts] == [
-        "## Part\n\n* [1. The first](part/one.ipynb)\n* [2. The second](part/two.ipynb)",
-        "## Appendix\n\n* [A. Glossary](appendix/glossary.ipynb)\n* [B. Claims](pages/book/appendix/claims.html)",
+        "## Part\n\n* [1. The first](part/one.ipynb)\n* [2. The "
+        "second](part/two.ipynb)",
+        "## Appendix\n\n* [A. Glossary](appendix/glossary.ipynb)\n* [B. "
+        "Claims](pages/book/appendix/claims.html)",
     ]
-    assert (built / "_build" / "notebooks" / "pages" / "book" / "appendix" / "claims.html").is_file()
+    assert (
+        built / "_build" / "notebooks" / "pages" / "book" / "appendix" / "claims.html"
+    ).is_file()
 
 
 def test_what_is_not_built_is_asked_for(built):
-    with pytest.raises(SystemExit, match=r"there are no notebooks in .*: run make book first"):
+    with pytest.raises(
+        SystemExit, match=r"there are no notebooks in .*: run make book first"
+    ):
         readers.copy()
     (built / "_build" / "html" / "book" / "part" / "two.html").unlink()
     with pytest.raises(SystemExit, match=r"two.html is missing: run make book first"):
@@ -357,10 +432,15 @@ def make_new_versions(root):
 
 
 def test_copies_lead_to_the_pages_that_jupyterlab_serves(copied):
-    assert sorted(path.relative_to(copied).as_posix() for path in copied.rglob("*.ipynb")) == [
+    assert sorted(
+        path.relative_to(copied).as_posix() for path in copied.rglob("*.ipynb")
+    ) == [
         *("appendix/glossary.ipynb", "part/one.ipynb", "part/two.ipynb", "start.ipynb")
     ]
-    assert "](/static/book/appendix/claims.html#c)" in (copied / "part" / "one.ipynb").read_text()
+    assert (
+        "](/static/book/appendix/claims.html#c)"
+        in (copied / "part" / "one.ipynb").read_text()
+    )
     assert "](/static/index.html)" in (copied / "start.ipynb").read_text()
 
 
@@ -371,7 +451,9 @@ def test_new_versions_come_where_nothing_was_changed(built, copied, capsys):
     assert "Kept" not in capsys.readouterr().out
 
 
-def test_what_a_reader_changed_stays_and_it_is_said_when_a_new_version_waits(built, copied, capsys):
+def test_what_a_reader_changed_stays_and_it_is_said_when_a_new_version_waits(
+    built, copied, capsys
+):
     mine = copied / "part" / "one.ipynb"
     text = mine.read_text().replace("import x", "import y")
     mine.write_text(text)
@@ -382,11 +464,17 @@ def test_what_a_reader_changed_stays_and_it_is_said_when_a_new_version_waits(bui
     for _ in range(2):
         readers.copy()
         assert mine.read_text() == text
-        assert capsys.readouterr().out == "Kept as you changed them, though new ones wait: one\n"
+        assert (
+            capsys.readouterr().out
+            == "Kept as you changed them, though new ones wait: one\n"
+        )
     assert "Our second" in (copied / "part" / "two.ipynb").read_text()
     mine.rename(copied / "part" / "my_one.ipynb")
     readers.copy()
-    assert "Our first" in mine.read_text() and "import y" in (copied / "part" / "my_one.ipynb").read_text()
+    assert (
+        "Our first" in mine.read_text()
+        and "import y" in (copied / "part" / "my_one.ipynb").read_text()
+    )
     assert capsys.readouterr().out == ""
 
 
@@ -397,31 +485,51 @@ def test_what_a_reader_deleted_comes_again(copied):
 
 
 @pytest.mark.parametrize("log", [None, "", "{"])
-def test_without_a_record_of_what_was_copied_nothing_is_overwritten(built, copied, capsys, log):
+def test_without_a_record_of_what_was_copied_nothing_is_overwritten(
+    built, copied, capsys, log
+):
     mine = copied / "part" / "one.ipynb"
     mine.write_text("mine")
-    (copied / ".copied.json").unlink() if log is None else (copied / ".copied.json").write_text(log)
+    (copied / ".copied.json").unlink() if log is None else (
+        copied / ".copied.json"
+    ).write_text(log)
     readers.copy()
     assert mine.read_text() == "mine"
     assert "part/two.ipynb" in json.loads((copied / ".copied.json").read_text())
-    assert capsys.readouterr().out == "Kept as you changed them, though new ones wait: one\n"
+    assert (
+        capsys.readouterr().out
+        == "Kept as you changed them, though new ones wait: one\n"
+    )
 
 
 def test_a_folder_that_cannot_be_used_is_named(built):
     readers.make()
     (built / "notebooks").write_text("no folder")
-    with pytest.raises(SystemExit, match=r"notebooks must be a folder that you can write to \(.*directory"):
+    with pytest.raises(
+        SystemExit,
+        match=r"notebooks must be a folder that you can write to \(.*directory",
+    ):
         readers.copy()
 
 
 def test_jupyterlab_opens_the_copies_with_settings_of_its_own(monkeypatch):
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/elsewhere")
     command = readers.lab("--no-browser")
-    assert f"--ServerApp.root_dir={readers.COPIES}" in command and command[-1] == "--no-browser"
+    assert (
+        f"--ServerApp.root_dir={readers.COPIES}" in command
+        and command[-1] == "--no-browser"
+    )
     own, others = os.environ["JUPYTER_CONFIG_PATH"].split(os.pathsep)
     assert others == "/elsewhere"
-    settings = json.loads((readers.ROOT / "tools" / "jupyter" / "labconfig" / "page_config.json").read_text())
-    assert own == str(readers.ROOT / "tools" / "jupyter") and settings["disabledExtensions"]["jupyterlab-jupytext"]
+    settings = json.loads(
+        (
+            readers.ROOT / "tools" / "jupyter" / "labconfig" / "page_config.json"
+        ).read_text()
+    )
+    assert (
+        own == str(readers.ROOT / "tools" / "jupyter")
+        and settings["disabledExtensions"]["jupyterlab-jupytext"]
+    )
 
 
 @pytest.mark.parametrize("words", [("else",), ("copy", "more")])

@@ -1,4 +1,6 @@
-"""The reader's notebooks of the whole book: they say what its pages say, and nothing of MyST is raw. ``make test`` builds it first."""
+"""The reader's notebooks of the whole book: they say what its pages say, and nothing of
+MyST is raw. ``make test`` builds it first.
+"""
 
 import functools
 import re
@@ -15,10 +17,24 @@ from tools import book, editions
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE, MADE = ROOT / "_build" / "html", ROOT / "_build" / "notebooks"
-NO_NOTEBOOK = {"book/appendix/claims", "book/appendix/execution_status", "book/appendix/sandbox", "book/appendix/live_lab"}
-PAGES = [page for part in editions.parts().values() for page in part if "/api" not in page and page != "index"]
+NO_NOTEBOOK = {
+    "book/appendix/claims",
+    "book/appendix/execution_status",
+    "book/appendix/sandbox",
+    "book/appendix/live_lab",
+}
+PAGES = [
+    page
+    for part in editions.parts().values()
+    for page in part
+    if "/api" not in page and page != "index"
+]
 PAGES = [page for page in PAGES if page not in NO_NOTEBOOK]
-MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table").use(dollarmath_plugin, allow_space=False, double_inline=True)
+MARKDOWN = (
+    MarkdownIt("commonmark", {"html": True})
+    .enable("table")
+    .use(dollarmath_plugin, allow_space=False, double_inline=True)
+)
 RAW = {
     "a role": r"\{[a-z:]+\}`",
     "a directive": r"^[> ]*(`{3,}|:{3,}|~{3,})\s*\{",
@@ -26,12 +42,19 @@ RAW = {
     "a label": r"^[> ]*\([a-z0-9-]+\)=",
     "a substitution": r"\{\{",
 }
-NOT_SAID = "a.headerlink, script, style, button, details.hide, .cell_input, figure.live > img, .backrefs"
+NOT_SAID = (
+    "a.headerlink, script, style, button, details.hide, .cell_input, figure.live > "
+    "img, .backrefs"
+)
 
 
 def test_the_patterns_see_what_is_raw():
     raw = "See {prf:ref}`thm`.\n> ```{prf:proof}\n:label: x\n(here)=\n{{ word }}"
-    assert [kind for kind, pattern in RAW.items() if not re.search(pattern, raw, re.MULTILINE)] == []
+    assert [
+        kind
+        for kind, pattern in RAW.items()
+        if not re.search(pattern, raw, re.MULTILINE)
+    ] == []
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +77,13 @@ def without_code(text):
 
 
 def test_every_chapter_and_every_page_of_text_has_a_notebook_and_no_other(notebooks):
-    assert {f"{path.relative_to(ROOT).with_suffix('')}" for path in book.chapters()} <= set(PAGES)
+    assert {
+        f"{path.relative_to(ROOT).with_suffix('')}" for path in book.chapters()
+    } <= set(PAGES)
     made = {path.relative_to(MADE).as_posix() for path in MADE.rglob("*.ipynb")}
-    assert made == {path_of(page).relative_to(MADE).as_posix() for page in PAGES} | {"start.ipynb"}
+    assert made == {path_of(page).relative_to(MADE).as_posix() for page in PAGES} | {
+        "start.ipynb"
+    }
     for notebook in notebooks.values():
         nbformat.validate(notebook)
         assert set(notebook.metadata) == {"kernelspec", "language_info"}
@@ -67,7 +94,10 @@ def test_nothing_of_myst_is_raw(notebooks, kind):
     found = {}
     for page, notebook in notebooks.items():
         text = "\n".join(texts(notebook))
-        text = text if kind == "a role" else re.sub(r"\$[^$]+\$", "", without_code(text))  # whose braces are TeX's
+        # whose braces are TeX's
+        text = (
+            text if kind == "a role" else re.sub(r"\$[^$]+\$", "", without_code(text))
+        )
         found[page] = re.findall(RAW[kind], text, re.MULTILINE)
     assert {page: raw for page, raw in found.items() if raw} == {}
 
@@ -75,10 +105,16 @@ def test_nothing_of_myst_is_raw(notebooks, kind):
 def test_code_is_that_of_the_sources_and_folded_as_there(notebooks):
     for path in book.chapters():
         page = path.relative_to(ROOT).with_suffix("").as_posix()
-        source, made = (book.code_cells(notebook) for notebook in (book.from_source(path), notebooks[page]))
+        source, made = (
+            book.code_cells(notebook)
+            for notebook in (book.from_source(path), notebooks[page])
+        )
         assert [cell.source for cell in made] == [cell.source for cell in source], page
         folded = ["hide-input" in cell.metadata.get("tags", ()) for cell in source]
-        assert [cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in made] == folded, page
+        assert [
+            cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            for cell in made
+        ] == folded, page
 
 
 class Page(NamedTuple):
@@ -95,7 +131,9 @@ class Page(NamedTuple):
 
 @functools.cache
 def shown(page):
-    """Read what a page says, formulas as TeX and each after its number; and what else it shows."""
+    """Read what a page says, formulas as TeX and each after its number; and what else
+    it shows.
+    """
     whole = BeautifulSoup((SITE / f"{page}.html").read_text(), "html.parser")
     article = whole.select_one("article.bd-article")
 
@@ -110,7 +148,8 @@ def shown(page):
         "formulas": words(".eqno"),
         "images": len(article.select(".cell_output figure img:not([hidden])")),
         "claims": len(article.select(".cell_output .claim")),
-        "download": (SITE / page).parent / whole.select_one("a.btn-download-source-button")["href"],
+        "download": (SITE / page).parent
+        / whole.select_one("a.btn-download-source-button")["href"],
     }
     for output in article.select(".cell_output"):
         captions = [caption.extract() for caption in output.select("figcaption")]
@@ -120,7 +159,9 @@ def shown(page):
 
 
 def plain(text):
-    """Take away what a reader does not see as a difference: spaces, and other words for the same sign in a formula."""
+    """Take away what a reader does not see as a difference: spaces, and other words for
+    the same sign in a formula.
+    """
     text = re.sub(r"\\(begin|end)\{split\}|\\[\[\]()]", "", text)
     for other, sign in ((r"\Vert", "|"), (r"\vert", "|"), (r"\|", "|")):
         text = text.replace(other, sign)
@@ -146,17 +187,37 @@ def said_in(notebook):
 def test_a_notebook_says_what_its_page_says(notebooks, page):
     expected, found = shown(page).said, said_in(notebooks[page])
     assert len(expected) > 1_000
-    place = next((i for i, (one, other) in enumerate(zip(expected, found, strict=False)) if one != other), None)
-    assert found == expected, f"{expected[place - 60 : place + 60]!r} became {found[place - 60 : place + 60]!r}"
+    place = next(
+        (
+            i
+            for i, (one, other) in enumerate(zip(expected, found, strict=False))
+            if one != other
+        ),
+        None,
+    )
+    assert found == expected, (
+        f"{expected[place - 60 : place + 60]!r} became "
+        f"{found[place - 60 : place + 60]!r}"
+    )
 
 
 def test_titles_and_numbers_stand_out(notebooks):
-    """Every theorem, exercise and figure begins with its bold number, and every numbered formula has a tag."""
+    """Every theorem, exercise and figure begins with its bold number, and every
+    numbered formula has a tag.
+    """
     for page, notebook in notebooks.items():
         text = "\n".join(texts(notebook))
-        assert [number for number in shown(page).titles if f"> **{number}" not in text] == [], page
-        assert [number for number in shown(page).figures if f"**{number}**" not in text] == [], page
-        assert [number for number in shown(page).formulas if f"\\tag{{{number[1:-1]}}}" not in text] == [], page
+        assert [
+            number for number in shown(page).titles if f"> **{number}" not in text
+        ] == [], page
+        assert [
+            number for number in shown(page).figures if f"**{number}**" not in text
+        ] == [], page
+        assert [
+            number
+            for number in shown(page).formulas
+            if f"\\tag{{{number[1:-1]}}}" not in text
+        ] == [], page
 
 
 def test_outputs_are_those_of_the_pages(notebooks):
@@ -165,27 +226,38 @@ def test_outputs_are_those_of_the_pages(notebooks):
         outputs = book.all_outputs(notebook)
         data = [output.get("data", {}) for output in outputs]
         assert sum("image/png" in kinds for kinds in data) == shown(page).images, page
-        assert sum('<div class="claim' in kinds.get("text/html", "") for kinds in data) == shown(page).claims, page
-        assert not any(output.get("name") == "stderr" or 'class="frames"' in str(output) for output in outputs), page
+        assert (
+            sum('<div class="claim' in kinds.get("text/html", "") for kinds in data)
+            == shown(page).claims
+        ), page
+        assert not any(
+            output.get("name") == "stderr" or 'class="frames"' in str(output)
+            for output in outputs
+        ), page
 
 
 def test_every_link_leads_to_what_is_there(notebooks):
     everything = {path_of(page): notebook for page, notebook in notebooks.items()}
     everything[MADE / "start.ipynb"] = nbformat.read(MADE / "start.ipynb", 4)
     places = {
-        path: {cell.id for cell in notebook.cells} | set(re.findall(r' id="([^"]+)"', str(texts(notebook))))
+        path: {cell.id for cell in notebook.cells}
+        | set(re.findall(r' id="([^"]+)"', str(texts(notebook))))
         for path, notebook in everything.items()
     }
     wrong, count = [], 0
     for path, notebook in everything.items():
-        for target in re.findall(r"\]\(((?!https?:)[^)\s]+)\)", "\n".join(map(without_code, texts(notebook)))):
+        for target in re.findall(
+            r"\]\(((?!https?:)[^)\s]+)\)", "\n".join(map(without_code, texts(notebook)))
+        ):
             count += 1
             other, _, name = target.partition("#")
             file = (path.parent / other) if other else path
             known = places.get(Path(str(file.resolve())), set())
             if file.suffix == ".html" and file.is_file():
                 known = {name} if f'id="{name}"' in file.read_text() else set()
-            if not file.is_file() or (name and name.removeprefix("cell-id=") not in known):
+            if not file.is_file() or (
+                name and name.removeprefix("cell-id=") not in known
+            ):
                 wrong.append(f"{path.relative_to(MADE)}: {target}")
     assert count > 2_000
     assert wrong == []
@@ -196,7 +268,10 @@ def test_the_button_of_a_page_gives_its_notebook_or_its_text():
         target = shown(page).download
         assert target.is_file()
         if (ROOT / f"{page}.py").is_file():
-            assert target.suffix == ".ipynb" and target.read_bytes() == path_of(page).read_bytes()
+            assert (
+                target.suffix == ".ipynb"
+                and target.read_bytes() == path_of(page).read_bytes()
+            )
         else:
             assert target.suffix == ".md"
 
@@ -204,5 +279,12 @@ def test_the_button_of_a_page_gives_its_notebook_or_its_text():
 def test_the_first_notebook_lists_every_page_in_its_order():
     text = "\n".join(texts(nbformat.read(MADE / "start.ipynb", 4)))
     listed = re.findall(r"^\* \[[^\]]+\]\(([^)]+)\)$", text, re.MULTILINE)
-    contents = [page for part in editions.parts().values() for page in part if page != "index"]
-    assert listed == [path_of(page).relative_to(MADE).as_posix() if page in PAGES else f"pages/{page}.html" for page in contents]
+    contents = [
+        page for part in editions.parts().values() for page in part if page != "index"
+    ]
+    assert listed == [
+        path_of(page).relative_to(MADE).as_posix()
+        if page in PAGES
+        else f"pages/{page}.html"
+        for page in contents
+    ]

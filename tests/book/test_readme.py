@@ -19,18 +19,28 @@ def test_the_example_runs_without_a_warning_and_finds_the_coefficients():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         exec(textwrap.dedent(code), names)
-    # The data were made with all coefficients 1; 10,000 of them tell each to about 0.03, and 0.2 is far beyond.
+    # The data were made with all coefficients 1; 10,000 of them tell each to about
+    # 0.03, and 0.2 is far beyond.
     assert torch.all((names["mean"] - 1).abs() < 0.2)
     assert torch.all(names["standard_error"] < 0.01)
 
 
 def test_every_command_is_a_target_of_the_makefile():
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(
+        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    )
     named = set(re.findall(r"\bmake ([a-z]+)", README)) - {"and"}
     assert named and named <= targets
 
 
 def test_every_file_it_names_is_there():
-    named = re.findall(r"`((?:[\w/]+\.(?:md|cff|py|toml|txt))|LICENSE)`|\]\((?!http)([^)]+)\)", README)
-    missing = [name for pair in named for name in pair if name and "NAME" not in name and not (ROOT / name).exists()]
+    named = re.findall(
+        r"`((?:[\w/]+\.(?:md|cff|py|toml|txt))|LICENSE)`|\]\((?!http)([^)]+)\)", README
+    )
+    missing = [
+        name
+        for pair in named
+        for name in pair
+        if name and "NAME" not in name and not (ROOT / name).exists()
+    ]
     assert named and missing == []

@@ -1,4 +1,6 @@
-"""The built site: every page there, no error shown, nothing loaded from elsewhere. ``make test`` builds it first."""
+"""The built site: every page there, no error shown, nothing loaded from elsewhere.
+``make test`` builds it first.
+"""
 
 import re
 from html.parser import HTMLParser
@@ -24,18 +26,37 @@ def pages():
 def test_every_entry_of_the_table_of_contents_has_a_page(pages):
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
-    files = [toc["root"], *(entry["file"] for chapter in chapters for entry in (chapter, *chapter.get("sections", ())))]
+    files = [
+        toc["root"],
+        *(
+            entry["file"]
+            for chapter in chapters
+            for entry in (chapter, *chapter.get("sections", ()))
+        ),
+    ]
     assert [name for name in files if SITE / f"{name}.html" not in pages] == []
 
 
 def test_no_page_shows_an_error(pages):
-    marks = ("Traceback (most recent call last)", "output traceback", 'class="problematic"', "mystnb-exec-error")
-    shown = [(str(path), mark) for path, text in pages.items() for mark in marks if mark in text and "appendix/api" not in path.as_posix()]
+    marks = (
+        "Traceback (most recent call last)",
+        "output traceback",
+        'class="problematic"',
+        "mystnb-exec-error",
+    )
+    shown = [
+        (str(path), mark)
+        for path, text in pages.items()
+        for mark in marks
+        if mark in text and "appendix/api" not in path.as_posix()
+    ]
     assert shown == []
 
 
 class Loads(HTMLParser):
-    """Collect what a browser would load for a page: scripts, style sheets, images, fonts; not what a reader may click on."""
+    """Collect what a browser would load for a page: scripts, style sheets, images,
+    fonts; not what a reader may click on.
+    """
 
     def __init__(self):
         super().__init__()
@@ -43,9 +64,25 @@ class Loads(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
-        if tag in ("script", "img", "iframe", "source", "video", "audio", "embed") and attributes.get("src"):
+        if tag in (
+            "script",
+            "img",
+            "iframe",
+            "source",
+            "video",
+            "audio",
+            "embed",
+        ) and attributes.get("src"):
             self.addresses.append(attributes["src"])
-        if tag == "link" and attributes.get("rel") not in ("canonical", "next", "prev", "search", "index", "author", "license"):
+        if tag == "link" and attributes.get("rel") not in (
+            "canonical",
+            "next",
+            "prev",
+            "search",
+            "index",
+            "author",
+            "license",
+        ):
             self.addresses.append(attributes.get("href") or "")
         self.addresses += re.findall(r"url\((.*?)\)", attributes.get("style") or "")
 
@@ -53,13 +90,24 @@ class Loads(HTMLParser):
 def loaded_from_elsewhere(text):
     parser = Loads()
     parser.feed(text)
-    return [address for address in parser.addresses if re.match(r"(https?:)?//", address)]
+    return [
+        address for address in parser.addresses if re.match(r"(https?:)?//", address)
+    ]
 
 
 def test_the_scan_sees_what_it_should():
-    assert loaded_from_elsewhere('<script src="https://example.org/x.js"></script>') == ["https://example.org/x.js"]
-    assert loaded_from_elsewhere('<link rel="stylesheet" href="//example.org/x.css">') == ["//example.org/x.css"]
-    assert loaded_from_elsewhere('<a href="https://example.org">a link</a><img src="x.png">') == []
+    assert loaded_from_elsewhere(
+        '<script src="https://example.org/x.js"></script>'
+    ) == ["https://example.org/x.js"]
+    assert loaded_from_elsewhere(
+        '<link rel="stylesheet" href="//example.org/x.css">'
+    ) == ["//example.org/x.css"]
+    assert (
+        loaded_from_elsewhere(
+            '<a href="https://example.org">a link</a><img src="x.png">'
+        )
+        == []
+    )
 
 
 def test_no_page_loads_anything_from_elsewhere(pages):
@@ -68,7 +116,9 @@ def test_no_page_loads_anything_from_elsewhere(pages):
     imported = [
         (str(path), address)
         for path in SITE.rglob("*.css")
-        for address in re.findall(r"""(?:@import|url\()\s*["']?((?:https?:)?//[^"')]+)""", path.read_text())
+        for address in re.findall(
+            r"""(?:@import|url\()\s*["']?((?:https?:)?//[^"')]+)""", path.read_text()
+        )
     ]
     assert imported == []
 
@@ -76,7 +126,11 @@ def test_no_page_loads_anything_from_elsewhere(pages):
 def test_the_page_of_claims_lists_exactly_the_claims_of_the_book(pages):
     page = pages[SITE / "book" / "appendix" / "claims.html"]
     listed = set(re.findall(r'href="\.\./([^"]+#claim-[0-9a-f]+)"', page))
-    expected = {f"{path.parent.name}/{path.stem}.html#{claims.anchor(line)}" for path, lines in book.claims().items() for line in lines}
+    expected = {
+        f"{path.parent.name}/{path.stem}.html#{claims.anchor(line)}"
+        for path, lines in book.claims().items()
+        for line in lines
+    }
     assert listed == expected
     for link in expected:
         path, anchor = link.split("#")
@@ -84,21 +138,30 @@ def test_the_page_of_claims_lists_exactly_the_claims_of_the_book(pages):
 
 
 def test_the_page_of_claims_shows_what_the_chapters_show(pages):
-    """Value, bound and kind, the same as beside the cell: both come from one execution."""
+    """Value, bound and kind, the same as beside the cell: both come from one
+    execution.
+    """
     rows = re.findall(
-        r'<tr data-kind="(\w+)"><td>✓ <a href="\.\./([^"]+)#([^"]+)">.*?</a></td>\s*<td>(.*?)</td><td>(.*?)</td><td>(\w+)</td>',
+        r'<tr data-kind="(\w+)"><td>✓ <a '
+        r'href="\.\./([^"]+)#([^"]+)">.*?</a></td>\s*<td>(.*?)</td><td>(.*?)</td><td>(\w+)</td>',
         pages[SITE / "book" / "appendix" / "claims.html"],
         re.DOTALL,
     )
     assert len(rows) == sum(map(len, book.claims().values()))
     for kind, path, anchor, bound, measured, word in rows:
         text = pages[SITE / "book" / path]
-        shown = re.findall(rf'<div class="claim" id="{anchor}" data-kind="(\w+)">(.*?)</div>', text, re.DOTALL)
+        shown = re.findall(
+            rf'<div class="claim" id="{anchor}" data-kind="(\w+)">(.*?)</div>',
+            text,
+            re.DOTALL,
+        )
         assert (kind, bound, measured) in [
             (
                 of,
                 *(
-                    re.search(rf'<span class="{name}">(.*?)</span>', spans, re.DOTALL)[1].removeprefix("measured ")
+                    re.search(rf'<span class="{name}">(.*?)</span>', spans, re.DOTALL)[
+                        1
+                    ].removeprefix("measured ")
                     for name in ("bound", "measured")
                 ),
             )
@@ -109,6 +172,9 @@ def test_the_page_of_claims_shows_what_the_chapters_show(pages):
 
 def test_the_page_of_times_names_every_chapter_in_words(pages):
     page = pages[SITE / "book" / "appendix" / "execution_status.html"]
-    links = {f'href="../{path.parent.name}/{path.stem}.html"'.replace("../appendix/", "") for path in book.chapters()}
+    links = {
+        f'href="../{path.parent.name}/{path.stem}.html"'.replace("../appendix/", "")
+        for path in book.chapters()
+    }
     assert [link for link in links if link not in page] == []
     assert page.count(">passed<") == len(book.executed_pages())

@@ -1,4 +1,6 @@
-"""Bad surroundings: one sentence before any work. A false Python stands for the long installation."""
+"""Bad surroundings: one sentence before any work. A false Python stands for the long
+installation.
+"""
 
 import os
 import shutil
@@ -28,7 +30,13 @@ def checkout(tmp_path):
     """Make a checkout in a path with spaces, and the false Python."""
     root = tmp_path / "a path with spaces"
     (root / "tools").mkdir(parents=True)
-    for name in ("Makefile", "requirements.txt", "requirements-more.txt", "constraints.txt", "tools/surroundings.py"):
+    for name in (
+        "Makefile",
+        "requirements.txt",
+        "requirements-more.txt",
+        "constraints.txt",
+        "tools/surroundings.py",
+    ):
         shutil.copy(ROOT / name, root / name)
     python = tmp_path / "python"
     python.write_text(PYTHON.format(log=tmp_path / "log", python=sys.executable))
@@ -37,9 +45,15 @@ def checkout(tmp_path):
 
 
 def make(root, *words, **settings):
-    clean = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
     command = ["make", "-C", root, f"PYTHON={root.parent / 'python'}", *words]
-    result = subprocess.run(command, capture_output=True, text=True, env={**clean, **settings})
+    result = subprocess.run(
+        command, capture_output=True, text=True, env={**clean, **settings}
+    )
     return result.returncode, result.stdout + result.stderr
 
 
@@ -51,11 +65,16 @@ def test_the_environment_is_made_once_and_leads_to_the_checkout(checkout):
     code, said = make(checkout, "importable", "VENV=environment")
     assert code == 0, said
     assert asked(checkout).count("pip install") == 1
-    path = checkout / "environment" / "lib" / "python3" / "site-packages" / "checkout.pth"
+    path = (
+        checkout / "environment" / "lib" / "python3" / "site-packages" / "checkout.pth"
+    )
     assert path.read_text() == f"{checkout}\n"
     path.write_text("another checkout\n")
     assert make(checkout, "importable", "VENV=environment")[0] == 0
-    assert path.read_text() == f"{checkout}\n" and asked(checkout).count("pip install") == 1
+    assert (
+        path.read_text() == f"{checkout}\n"
+        and asked(checkout).count("pip install") == 1
+    )
 
 
 def test_what_only_some_targets_need_is_installed_by_them(checkout):
@@ -71,7 +90,10 @@ def test_an_interrupted_installation_begins_anew(checkout):
     half = checkout / "environment" / "half"
     half.touch()
     code, said = make(checkout, "importable", "VENV=environment")
-    assert code == 0 and "An installation was interrupted here: environment is made anew." in said
+    assert (
+        code == 0
+        and "An installation was interrupted here: environment is made anew." in said
+    )
     assert not half.exists() and not (checkout / "environment" / ".installing").exists()
 
 
@@ -86,7 +108,10 @@ def test_an_environment_of_somebody_else_is_never_deleted(checkout):
 
 def test_a_space_in_the_environments_path_is_refused(checkout):
     code, said = make(checkout, "book", "VENV=/an environment")
-    assert code != 0 and 'VENV is "/an environment", and make cannot work with a space in it' in said
+    assert (
+        code != 0
+        and 'VENV is "/an environment", and make cannot work with a space in it' in said
+    )
     assert not (checkout.parent / "log").exists()
 
 
@@ -96,7 +121,10 @@ def test_no_obstacle_here(tmp_path):
 
 def test_an_old_python_is_told(monkeypatch):
     monkeypatch.setattr(surroundings.sys, "version_info", (3, 10, 4))
-    assert surroundings.obstacle(".") == "Python 3.11 or newer is needed, and this is 3.10: say make PYTHON=/path/to/python3.11"
+    assert (
+        surroundings.obstacle(".")
+        == "Python 3.11 or newer is needed, and this is 3.10: say make PYTHON=/path/to/python3.11"
+    )
 
 
 def test_a_python_without_venv_is_told(monkeypatch):
@@ -105,22 +133,53 @@ def test_a_python_without_venv_is_told(monkeypatch):
 
 
 def test_a_full_disk_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(surroundings.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 3 * 10**9))
-    assert f"needs 9 GB of disk space, and {tmp_path} has 3.0 GB left" in surroundings.obstacle(str(tmp_path / "new"))
-    with pytest.raises(SystemExit, match=r"needs 2 GB of disk space, and .* has 0.5 GB left"):
-        monkeypatch.setattr(book.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 5 * 10**8))
+    monkeypatch.setattr(
+        surroundings.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 3 * 10**9)
+    )
+    assert (
+        f"needs 9 GB of disk space, and {tmp_path} has 3.0 GB left"
+        in surroundings.obstacle(str(tmp_path / "new"))
+    )
+    with pytest.raises(
+        SystemExit, match=r"needs 2 GB of disk space, and .* has 0.5 GB left"
+    ):
+        monkeypatch.setattr(
+            book.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 5 * 10**8)
+        )
         book.build(root=tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(monkeypatch, tmp_path):
     monkeypatch.setattr(surroundings.os, "access", lambda folder, mode: False)
-    assert surroundings.obstacle(str(tmp_path)) == f"{tmp_path} cannot be written to: say make VENV=/a/folder/that/can"
+    assert (
+        surroundings.obstacle(str(tmp_path))
+        == f"{tmp_path} cannot be written to: say make VENV=/a/folder/that/can"
+    )
 
 
-@pytest.mark.parametrize(("reason", "failed"), [("no Chromium is installed", 1), ("no compiler is installed", 0)])
+@pytest.mark.parametrize(
+    ("reason", "failed"),
+    [("no Chromium is installed", 1), ("no compiler is installed", 0)],
+)
 def test_a_skip_for_want_of_a_browser_can_be_made_a_failure(tmp_path, reason, failed):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
-    (tmp_path / "test_it.py").write_text(f"import pytest\n\n\n@pytest.mark.skip(reason={reason!r})\ndef test_it():\n    pass\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(command, env={**os.environ, "WITHOUT_SKIPS": "1"}, capture_output=True, text=True)
+    (tmp_path / "test_it.py").write_text(
+        f"import pytest\n\n\n@pytest.mark.skip(reason={reason!r})\ndef test_it():\n   "
+        " pass\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(tmp_path),
+    ]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "WITHOUT_SKIPS": "1"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == failed, done.stdout

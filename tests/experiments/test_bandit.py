@@ -1,4 +1,6 @@
-"""The bandit: what actions earn, what an oracle would, how agents act, and what a resume does."""
+"""The bandit: what actions earn, what an oracle would, how agents act, and what a
+resume does.
+"""
 
 import itertools
 import json
@@ -17,7 +19,10 @@ from sgmc.sampling import drive
 from tests.checks import z_bound
 
 TABLE = synthetic_mushrooms(300)
-CASES = [torch.tensor(case) for case in zip(*itertools.product((LEAVE, EAT), (0, 1), (0, 1)), strict=True)]
+CASES = [
+    torch.tensor(case)
+    for case in zip(*itertools.product((LEAVE, EAT), (0, 1), (0, 1)), strict=True)
+]
 
 
 def plan(agent, **more):
@@ -26,7 +31,9 @@ def plan(agent, **more):
 
 def test_rewards_by_enumeration():
     actions, poisonous, harmed = CASES
-    expected = [0, 0, 0, 0, 5, 5, 5, -35]  # leave: nothing whatever it is; eat: harm only by a poisonous one, and only with the coin
+    # leave: nothing whatever it is; eat: harm only by a poisonous one, and only with
+    # the coin
+    expected = [0, 0, 0, 0, 5, 5, 5, -35]
     assert bandit.rewards(actions, poisonous, harmed.bool()).tolist() == expected
     averages = {(int(a), int(p)): [] for a, p in zip(actions, poisonous, strict=True)}
     for action, poison, reward in zip(actions, poisonous, expected, strict=True):
@@ -38,49 +45,72 @@ def test_rewards_by_enumeration():
 
 def test_an_oracle_has_no_regret_and_everybody_else_some():
     actions, poisonous, _ = CASES
-    regret, oracle = bandit.regrets(actions, poisonous), torch.where(poisonous == 1, LEAVE, EAT)
+    regret, oracle = (
+        bandit.regrets(actions, poisonous),
+        torch.where(poisonous == 1, LEAVE, EAT),
+    )
     assert (bandit.regrets(oracle, poisonous) == 0).all()
     assert torch.equal(regret > 0, actions != oracle)
-    assert sorted(set(regret.tolist())) == [0, 5, 15]  # an edible one left, a poisonous one eaten
+    # an edible one left, a poisonous one eaten
+    assert sorted(set(regret.tolist())) == [0, 5, 15]
 
 
 def test_an_action_stands_beside_its_context():
     contexts = torch.arange(6.0).view(2, 3)
-    assert bandit.with_actions(contexts)[1].tolist() == [[3, 4, 5, 1, 0], [3, 4, 5, 0, 1]]
+    assert bandit.with_actions(contexts)[1].tolist() == [
+        [3, 4, 5, 1, 0],
+        [3, 4, 5, 0, 1],
+    ]
 
 
 def test_all_agents_of_a_seed_meet_the_same_mushrooms_and_coins():
     runs = [Run(plan(agent), TABLE) for agent in AGENTS]
-    assert all(torch.equal(run.met, runs[0].met) and torch.equal(run.harmed, runs[0].harmed) for run in runs)
+    assert all(
+        torch.equal(run.met, runs[0].met) and torch.equal(run.harmed, runs[0].harmed)
+        for run in runs
+    )
     other = Run(replace(plan("greedy"), seed=2), TABLE)
     assert not torch.equal(other.met, runs[0].met)
     many = Run(replace(plan("greedy"), interactions=100_000), TABLE)
-    for share, expected in ((many.harmed.double().mean(), 0.5), (many.met.double().mean() / 299, 0.5)):
+    for share, expected in (
+        (many.harmed.double().mean(), 0.5),
+        (many.met.double().mean() / 299, 0.5),
+    ):
         assert abs(share - expected) < z_bound(2) * 0.5 / 100_000**0.5
 
 
 class Linear:
-    """A network without hidden layers, whose posterior is known: what a Thompson agent draws its networks from."""
+    """A network without hidden layers, whose posterior is known: what a Thompson agent
+    draws its networks from.
+    """
 
     exploration, averaged = 0.0, 1
 
     def __init__(self, generator):
         inputs = torch.randn(12, 4, generator=generator)
-        self.posterior = LinearRegression(inputs, torch.randn(12, generator=generator), prior_variance=2.0)
+        self.posterior = LinearRegression(
+            inputs, torch.randn(12, generator=generator), prior_variance=2.0
+        )
         self.generator = generator
 
     def draw(self, number):
         root = torch.linalg.cholesky(self.posterior.covariance)
-        return self.posterior.mean + torch.randn(number, 4, generator=self.generator) @ root.T
+        return (
+            self.posterior.mean
+            + torch.randn(number, 4, generator=self.generator) @ root.T
+        )
 
     @staticmethod
     def outputs(position, inputs):
-        return torch.einsum("nd,nkd->nk", position, inputs.expand(len(position), -1, -1))
+        return torch.einsum(
+            "nd,nkd->nk", position, inputs.expand(len(position), -1, -1)
+        )
 
 
 @pytest.mark.parametrize("averaged", [1, 3])
 def test_a_thompson_agent_takes_an_action_as_often_as_it_is_the_best(averaged):
-    """With θ ~ N(m, S) eating is the best of a draw with probability Φ(a·m / √(a·S·a)), a being the difference of the inputs.
+    """With θ ~ N(m, S) eating is the best of a draw with probability Φ(a·m / √(a·S·a)),
+    a being the difference of the inputs.
 
     The mean of three draws has a third of the covariance. False alarms: 10⁻⁴.
     """
@@ -93,18 +123,28 @@ def test_a_thompson_agent_takes_an_action_as_often_as_it_is_the_best(averaged):
     leave, eat = bandit.with_actions(context)[0]
     mean, covariance = agent.posterior.mean, agent.posterior.covariance / averaged
     difference = eat - leave
-    probability = torch.special.ndtr(difference @ mean / (difference @ covariance @ difference).sqrt()).double()
+    probability = torch.special.ndtr(
+        difference @ mean / (difference @ covariance @ difference).sqrt()
+    ).double()
     assert 0.05 < probability < 0.95
-    assert abs(share - probability) < z_bound(1) * (probability * (1 - probability) / number).sqrt()
+    assert (
+        abs(share - probability)
+        < z_bound(1) * (probability * (1 - probability) / number).sqrt()
+    )
 
 
-@pytest.mark.parametrize("agent, share", [("greedy", 0.0), ("ε-greedy, 1 %", 0.01), ("ε-greedy, 5 %", 0.05)])
+@pytest.mark.parametrize(
+    "agent, share", [("greedy", 0.0), ("ε-greedy, 1 %", 0.01), ("ε-greedy, 5 %", 0.05)]
+)
 def test_a_greedy_agent_acts_by_chance_as_often_as_it_says(agent, share):
     """An action by chance is the other one half the time. False alarms: 10⁻⁴."""
     run, number = Run(plan(agent), TABLE), 20_000
     actions = run.act(TABLE.inputs[:1].expand(number, -1))
     other = min((actions == EAT).double().mean(), (actions == LEAVE).double().mean())
-    assert abs(other - share / 2) <= z_bound(1) * (share / 2 * (1 - share / 2) / number) ** 0.5
+    assert (
+        abs(other - share / 2)
+        <= z_bound(1) * (share / 2 * (1 - share / 2) / number) ** 0.5
+    )
 
 
 def test_the_buffer_forgets_the_oldest(monkeypatch):
@@ -114,7 +154,9 @@ def test_the_buffer_forgets_the_oldest(monkeypatch):
     posterior = run.posterior()
     inputs, targets = posterior.data
     assert posterior.num_examples == 30
-    assert torch.equal(inputs[:, :-2], TABLE.inputs[run.met[-30:]]) and torch.equal(inputs[:, -1], run.actions[-30:].float())
+    assert torch.equal(inputs[:, :-2], TABLE.inputs[run.met[-30:]]) and torch.equal(
+        inputs[:, -1], run.actions[-30:].float()
+    )
     paid = bandit.rewards(run.actions, TABLE.targets[run.met], run.harmed)
     assert torch.equal(targets, paid[-30:] / 10)
 
@@ -131,12 +173,15 @@ def test_a_resumed_run_is_the_uninterrupted_one(agent, tmp_path):
     again = Run(plan(agent), TABLE)
     again.go(progress=False)
     assert {**resumed, "processor_seconds": 0} == {**whole, "processor_seconds": 0}
-    assert torch.equal(last.agent.draw(3), again.agent.draw(3))  # the generator too is where it was
+    # the generator too is where it was
+    assert torch.equal(last.agent.draw(3), again.agent.draw(3))
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_learning_fits_the_rewards(agent):
-    """After 300 minibatches of 20 interactions the mean prediction is nearer to the rewards than zero: three seeds give 0.01 to 0.2."""
+    """After 300 minibatches of 20 interactions the mean prediction is nearer to the
+    rewards than zero: three seeds give 0.01 to 0.2.
+    """
     run = Run(plan(agent, steps=300, noise_variance=0.01), TABLE)
     run.actions = torch.arange(BLOCK) % 2
     run.harmed[:] = False
@@ -149,13 +194,20 @@ def test_learning_fits_the_rewards(agent):
 
 def test_numbers_that_are_not_finite_stop_a_run():
     run = Run(plan("SGHMC", rate=1e9), TABLE)
-    with pytest.raises(DivergedError, match=r"SGHMC left the finite numbers in block \d+: lower its learning rate"):
+    with pytest.raises(
+        DivergedError,
+        match=r"SGHMC left the finite numbers in block \d+: lower its learning rate",
+    ):
         run.go(progress=False)
 
 
 @pytest.mark.slow
 def test_small_runs_end_to_end_and_resume(tmp_path, monkeypatch):
-    few = {name: (agent, choices[:2]) for name, (agent, choices) in AGENTS.items() if name in ("greedy", "SGHMC")}
+    few = {
+        name: (agent, choices[:2])
+        for name, (agent, choices) in AGENTS.items()
+        if name in ("greedy", "SGHMC")
+    }
     monkeypatch.setattr(bandit, "AGENTS", few)
     arguments = ["run", "bandit", "--small", "--runs", str(tmp_path)]
     assert main([*arguments, "--seeds", "1"]) == 0
@@ -167,16 +219,25 @@ def test_small_runs_end_to_end_and_resume(tmp_path, monkeypatch):
         assert content["runs"][0] == first["tables"]["made up"][name]["runs"][0]
         assert len(content["tuning"]) == len(content["runs"]) == 2
         best = min(content["tuning"], key=lambda row: row["regret"])
-        assert content["settings"] == {key: best[key] for key in ("rate", "noise_variance")}
+        assert content["settings"] == {
+            key: best[key] for key in ("rate", "noise_variance")
+        }
         for run in content["runs"]:
-            assert run["regret"][-1] == 15 * run["poisonous_eaten"] + 5 * run["edible_left"]
-            assert len(run["regret"]) == 500 // second["every"] and run["regret"] == sorted(run["regret"])
+            assert (
+                run["regret"][-1]
+                == 15 * run["poisonous_eaten"] + 5 * run["edible_left"]
+            )
+            assert len(run["regret"]) == 500 // second["every"] and run[
+                "regret"
+            ] == sorted(run["regret"])
     assert str(tmp_path) not in (tmp_path / "bandit-small.json").read_text()
 
 
 def test_a_real_table_is_met_where_it_lies_among_the_data(tmp_path):
     letters = ["e", *"abcdefghijklmnopqrstuv"]
-    (tmp_path / bandit.FILE).write_text(f"{','.join(letters)}\np,{','.join(letters[1:])}\n")
+    (tmp_path / bandit.FILE).write_text(
+        f"{','.join(letters)}\np,{','.join(letters[1:])}\n"
+    )
     options = bandit.Options(tmp_path, tmp_path)
     assert list(bandit.prepare(options).tables) == ["made up", bandit.FILE]
     assert list(bandit.prepare(options._replace(small=True)).tables) == ["made up"]

@@ -1,4 +1,6 @@
-"""CIFAR-10: how images are read, what random features are, and which prior the weights have."""
+"""CIFAR-10: how images are read, what random features are, and which prior the weights
+have.
+"""
 
 from dataclasses import replace
 
@@ -16,35 +18,55 @@ from experiments.run import Run
 from experiments.walk import Walk
 from sgmc.posteriors import NetworkPosterior
 
-METHODS = ["as reported", "its posterior", "convolutions held", "all layers", "all layers, optimised", "all layers, falling rate"]
+METHODS = [
+    "as reported",
+    "its posterior",
+    "convolutions held",
+    "all layers",
+    "all layers, optimised",
+    "all layers, falling rate",
+]
 
 
 @pytest.fixture
 def options(tmp_path):
-    return Options(data=tmp_path / "nowhere", runs=tmp_path, small=True, seeds=1, progress=False)
+    return Options(
+        data=tmp_path / "nowhere", runs=tmp_path, small=True, seeds=1, progress=False
+    )
 
 
 def images(generator, examples=40, shape=(3, 8, 8)):
-    return Data(torch.rand(examples, shape[0] * shape[1] * shape[2], generator=generator), torch.arange(examples) % 10)
+    return Data(
+        torch.rand(examples, shape[0] * shape[1] * shape[2], generator=generator),
+        torch.arange(examples) % 10,
+    )
 
 
 def test_scrambling_reads_pixels_as_colours():
     pixels = torch.arange(2 * 3 * 4 * 4.0).view(2, 3, 4, 4)
-    as_stored = pixels.permute(0, 2, 3, 1).contiguous()  # as the files of CIFAR-10 come out of torchvision
-    scrambled = cifar.scramble(Data(pixels.flatten(1), torch.zeros(2, dtype=torch.int64)), (3, 4, 4))
+    # as the files of CIFAR-10 come out of torchvision
+    as_stored = pixels.permute(0, 2, 3, 1).contiguous()
+    scrambled = cifar.scramble(
+        Data(pixels.flatten(1), torch.zeros(2, dtype=torch.int64)), (3, 4, 4)
+    )
     assert torch.equal(scrambled.inputs.view(2, 3, 4, 4), as_stored.reshape(2, 3, 4, 4))
     assert not torch.equal(scrambled.inputs.view(2, 3, 4, 4), pixels)
     grey = Data(pixels.flatten(1)[:, :16], torch.zeros(2, dtype=torch.int64))
-    assert torch.equal(cifar.scramble(grey, (1, 4, 4)).inputs, grey.inputs)  # one colour cannot be scrambled
+    # one colour cannot be scrambled
+    assert torch.equal(cifar.scramble(grey, (1, 4, 4)).inputs, grey.inputs)
 
 
-def test_standardised_colours_have_mean_zero_and_variance_one_and_the_test_images_follow(generator):
+def test_standardised_colours_have_mean_zero_and_variance_one_and_the_test_images_follow(
+    generator,
+):
     train, test = images(generator), images(generator, 7)
     new_train, new_test = cifar.standardise(train, test, 3)
     colours = new_train.inputs.view(40, 3, 64)
     torch.testing.assert_close(colours.mean((0, 2)), torch.zeros(3), rtol=0, atol=1e-5)
     torch.testing.assert_close(colours.std((0, 2)), torch.ones(3))
-    repeated = cifar.standardise(train, Data(train.inputs[3:4], train.targets[3:4]), 3)[1]
+    repeated = cifar.standardise(train, Data(train.inputs[3:4], train.targets[3:4]), 3)[
+        1
+    ]
     torch.testing.assert_close(repeated.inputs[0], new_train.inputs[3])
     assert new_test.inputs.shape == (7, 192)
 
@@ -53,9 +75,14 @@ def test_random_features_belong_to_each_image_and_to_the_generator(generator):
     train, test = images(generator), images(generator, 6)
 
     def features(test, seed=0):
-        return cifar.random_features(train, test, (3, 8, 8), torch.Generator().manual_seed(seed))
+        return cifar.random_features(
+            train, test, (3, 8, 8), torch.Generator().manual_seed(seed)
+        )
 
-    together, alone = features(test)[1].inputs, features(Data(test.inputs[2:3], test.targets[2:3]))[1].inputs
+    together, alone = (
+        features(test)[1].inputs,
+        features(Data(test.inputs[2:3], test.targets[2:3]))[1].inputs,
+    )
     torch.testing.assert_close(together[2], alone[0])  # whatever the other images are
     assert together.shape == (6, 16 * 2 * 2) and together.abs().max() <= 1
     assert not torch.allclose(together, features(test, seed=1)[1].inputs)
@@ -63,30 +90,64 @@ def test_random_features_belong_to_each_image_and_to_the_generator(generator):
 
 
 def test_random_features_written_out(generator):
-    """Weights between ±1/√fan-in, and statistics that are averaged over two batches, as they are in training."""
-    train, numbers = images(generator, 1_000, (1, 8, 8)), torch.Generator().manual_seed(3)
-    found = cifar.random_features(train, train, (1, 8, 8), torch.Generator().manual_seed(3))[0].inputs
+    """Weights between ±1/√fan-in, and statistics that are averaged over two batches, as
+    they are in training.
+    """
+    train, numbers = (
+        images(generator, 1_000, (1, 8, 8)),
+        torch.Generator().manual_seed(3),
+    )
+    found = cifar.random_features(
+        train, train, (1, 8, 8), torch.Generator().manual_seed(3)
+    )[0].inputs
     layers = []
     for inputs, outputs in (1, 32), (32, 16):
         bound = (9 * inputs) ** -0.5
         sizes = (outputs, inputs, 3, 3), (outputs,)
-        layers.append([torch.empty(size).uniform_(-bound, bound, generator=numbers) for size in sizes])
-    batches = train.inputs[torch.randperm(1_000, generator=numbers)].view(2, 500, 1, 8, 8)
+        layers.append(
+            [
+                torch.empty(size).uniform_(-bound, bound, generator=numbers)
+                for size in sizes
+            ]
+        )
+    batches = train.inputs[torch.randperm(1_000, generator=numbers)].view(
+        2, 500, 1, 8, 8
+    )
     expected = train.inputs.view(1_000, 1, 8, 8)
     for weight, bias in layers:
-        batches = [functional.conv2d(batch, weight, bias, padding=1) for batch in batches]
-        mean, variance = (sum(f(batch, (0, 2, 3)) for batch in batches) / 2 for f in (torch.mean, torch.var))
-        normalised = [functional.batch_norm(batch, None, None, training=True) for batch in batches]
+        batches = [
+            functional.conv2d(batch, weight, bias, padding=1) for batch in batches
+        ]
+        mean, variance = (
+            sum(f(batch, (0, 2, 3)) for batch in batches) / 2
+            for f in (torch.mean, torch.var)
+        )
+        normalised = [
+            functional.batch_norm(batch, None, None, training=True) for batch in batches
+        ]
         batches = [torch.tanh(functional.max_pool2d(batch, 2)) for batch in normalised]
-        expected = functional.batch_norm(functional.conv2d(expected, weight, bias, padding=1), mean, variance)
+        expected = functional.batch_norm(
+            functional.conv2d(expected, weight, bias, padding=1), mean, variance
+        )
         expected = torch.tanh(functional.max_pool2d(expected, 2))
     torch.testing.assert_close(found, expected.flatten(1), rtol=1e-4, atol=1e-5)
 
 
 def test_the_prior_of_a_weight_has_one_over_its_fan_in(generator):
     network = convolutional_network((3, 8, 8), (4, 5), hidden=6)
-    walk = Walk(Plan(1e-6, 0.1, prior_precision=2.0, prior_by_fan_in=True, batch_size=10), network, images(generator))
-    expected = {"1.weight": 54.0, "1.bias": 2.0, "4.weight": 72.0, "4.bias": 2.0, "8.weight": 40.0, "8.bias": 2.0}
+    walk = Walk(
+        Plan(1e-6, 0.1, prior_precision=2.0, prior_by_fan_in=True, batch_size=10),
+        network,
+        images(generator),
+    )
+    expected = {
+        "1.weight": 54.0,
+        "1.bias": 2.0,
+        "4.weight": 72.0,
+        "4.bias": 2.0,
+        "8.weight": 40.0,
+        "8.bias": 2.0,
+    }
     expected |= {"10.weight": 12.0, "10.bias": 2.0}
     assert walk.posterior.prior_precision == expected
 
@@ -95,7 +156,13 @@ def test_the_prior_of_a_weight_has_one_over_its_fan_in(generator):
 def test_small_runs_end_to_end_and_resume(options, monkeypatch):
     settings = cifar.settings
     size = {"rounds": 2, "burn_in": 1, "batch_size": 100, "record_every": 1}
-    monkeypatch.setattr(cifar, "settings", lambda *given: {k: [replace(p, **size) for p in v] for k, v in settings(*given).items()})
+    monkeypatch.setattr(
+        cifar,
+        "settings",
+        lambda *given: {
+            k: [replace(p, **size) for p in v] for k, v in settings(*given).items()
+        },
+    )
     prepared = cifar.prepare(options)
     train, test = (Data(*(x[::20] for x in data)) for data in prepared[:2])
     prepared = prepared._replace(train=train, test=test)
@@ -103,20 +170,53 @@ def test_small_runs_end_to_end_and_resume(options, monkeypatch):
     assert list(result["methods"]) == METHODS
     again = list(cifar.run(options, prepared))[-1]
     assert again == result and len(cifar.summary(result)) == 7
-    assert all(run["gradient_evaluations"] == 4 for content in result["methods"].values() for run in content["runs"])
+    assert all(
+        run["gradient_evaluations"] == 4
+        for content in result["methods"].values()
+        for run in content["runs"]
+    )
 
 
 def test_the_settings_are_those_of_the_report_at_its_size():
     train = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
-    plans = {method: choices[0] for method, choices in cifar.settings(Prepared(train, train), small=False).items()}
-    plan, reported, body = plans["its posterior"], plans["as reported"], plans["all layers"]
-    assert plan.learning_rate == pytest.approx(1e-6) and (plan.momentum_decay, plan.batch_size, plan.start) == (0.01, 500, "uniform")
-    assert (plan.burn_in, plan.rounds) == (149, 950)  # the average of their epoch 150 is its first, and 800 follow
-    assert (plan.temperature, plan.minibatches, reported.minibatches) == (1.0, "passes", "fresh")
+    plans = {
+        method: choices[0]
+        for method, choices in cifar.settings(
+            Prepared(train, train), small=False
+        ).items()
+    }
+    plan, reported, body = (
+        plans["its posterior"],
+        plans["as reported"],
+        plans["all layers"],
+    )
+    assert plan.learning_rate == pytest.approx(1e-6) and (
+        plan.momentum_decay,
+        plan.batch_size,
+        plan.start,
+    ) == (0.01, 500, "uniform")
+    # the average of their epoch 150 is its first, and 800 follow
+    assert (plan.burn_in, plan.rounds) == (149, 950)
+    assert (plan.temperature, plan.minibatches, reported.minibatches) == (
+        1.0,
+        "passes",
+        "fresh",
+    )
     assert reported.temperature == pytest.approx(2e-8)
-    same = {"temperature": 1.0, "minibatches": "passes", "data": plan.data, "method": plan.method}
+    same = {
+        "temperature": 1.0,
+        "minibatches": "passes",
+        "data": plan.data,
+        "method": plan.method,
+    }
     assert replace(reported, **same) == plan
-    assert (body.rounds, body.burn_in, body.batch_size, body.prior_by_fan_in, body.momentum_decay) == (60, 29, 100, True, 0.1)
+    assert (
+        body.rounds,
+        body.burn_in,
+        body.batch_size,
+        body.prior_by_fan_in,
+        body.momentum_decay,
+    ) == (60, 29, 100, True, 0.1)
     optimised = plans["all layers, optimised"]
     assert optimised == replace(body, temperature=0.0, method=optimised.method)
     falling, held = plans["all layers, falling rate"], plans["convolutions held"]
@@ -124,53 +224,101 @@ def test_the_settings_are_those_of_the_report_at_its_size():
     assert held == replace(body, data=cifar.HELD, method=held.method)
 
 
-def test_the_report_saw_scrambled_images_and_its_posterior_does_not(generator, monkeypatch):
+def test_the_report_saw_scrambled_images_and_its_posterior_does_not(
+    generator, monkeypatch
+):
     train, shape = images(generator), (3, 8, 8)
-    monkeypatch.setattr(cifar, "random_features", lambda train, test, shape, generator: (train, test))
+    monkeypatch.setattr(
+        cifar, "random_features", lambda train, test, shape, generator: (train, test)
+    )
     prepared = Prepared(train, train, shape=shape)
     plans = cifar.settings(prepared, small=False)
-    for name, expected in {"as reported": cifar.scramble(train, shape).inputs, "its posterior": train.inputs}.items():
+    for name, expected in {
+        "as reported": cifar.scramble(train, shape).inputs,
+        "its posterior": train.inputs,
+    }.items():
         on = cifar.on(plans[name][0], prepared)
-        assert torch.equal(on.train.inputs, expected) and torch.equal(on.test.inputs, expected)
+        assert torch.equal(on.train.inputs, expected) and torch.equal(
+            on.test.inputs, expected
+        )
 
 
 def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generator):
-    prepared = Prepared(images(generator), images(generator, 6), convolutional_network, shape=(3, 8, 8))
-    plans = {method: choices[0] for method, choices in cifar.settings(prepared, small=False).items()}
-    for method, same in {"its posterior": False, "as reported": False, "all layers": True}.items():
-        first, again, other = (cifar.on(replace(plans[method], seed=seed), prepared) for seed in (0, 0, 1))
+    prepared = Prepared(
+        images(generator), images(generator, 6), convolutional_network, shape=(3, 8, 8)
+    )
+    plans = {
+        method: choices[0]
+        for method, choices in cifar.settings(prepared, small=False).items()
+    }
+    for method, same in {
+        "its posterior": False,
+        "as reported": False,
+        "all layers": True,
+    }.items():
+        first, again, other = (
+            cifar.on(replace(plans[method], seed=seed), prepared) for seed in (0, 0, 1)
+        )
         assert torch.equal(first.train.inputs, again.train.inputs)
-        assert torch.equal(first.train.inputs, other.train.inputs) == torch.equal(first.test.inputs, other.test.inputs) == same
+        assert (
+            torch.equal(first.train.inputs, other.train.inputs)
+            == torch.equal(first.test.inputs, other.test.inputs)
+            == same
+        )
     train, test = cifar.standardise(prepared.train, prepared.test, 3)
     on = cifar.on(plans["all layers"], prepared)
-    assert torch.equal(on.train.inputs, train.inputs) and torch.equal(on.test.inputs, test.inputs)
+    assert torch.equal(on.train.inputs, train.inputs) and torch.equal(
+        on.test.inputs, test.inputs
+    )
 
 
 def test_convolutions_that_are_held_are_the_whole_network_at_their_weights(generator):
     train, test = images(generator), images(generator, 6)
     network = convolutional_network((3, 8, 8), (4, 5), hidden=6)
-    held, held_test, layers = cifar.behind_convolutions(train, test, network, Generator().manual_seed(3))
+    held, held_test, layers = cifar.behind_convolutions(
+        train, test, network, Generator().manual_seed(3)
+    )
     torch.testing.assert_close(layers(held.inputs), network(train.inputs))
     torch.testing.assert_close(layers(held_test.inputs), network(test.inputs))
     numbers = Generator().manual_seed(3)
     for layer, fan_in in (network[1], 27), (network[4], 36):
-        torch.testing.assert_close(layer.weight, torch.empty_like(layer.weight).normal_(generator=numbers) / fan_in**0.5)
+        torch.testing.assert_close(
+            layer.weight,
+            torch.empty_like(layer.weight).normal_(generator=numbers) / fan_in**0.5,
+        )
         assert layer.bias.abs().max() == 0
 
 
 @pytest.mark.slow
 def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
-    """Against the covariance by enumeration: with n = N - 1 there are N minibatches, and 2,000 looks leave at most 3 % to chance."""
+    """Against the covariance by enumeration: with n = N - 1 there are N minibatches,
+    and 2,000 looks leave at most 3 % to chance.
+    """
     monkeypatch.setattr(cifar, "LOOKS", 2_000)
     train = Data(torch.rand(6, 3, generator=generator), torch.arange(6) % 2)
-    plan = Plan(1e-3, 0.2, prior_precision=1.0, batch_size=5, rounds=2, burn_in=1, record_every=1, minibatches="fresh", cooled=0.5)
+    plan = Plan(
+        1e-3,
+        0.2,
+        prior_precision=1.0,
+        batch_size=5,
+        rounds=2,
+        burn_in=1,
+        record_every=1,
+        minibatches="fresh",
+        cooled=0.5,
+    )
     run = Run(plan, nn.Linear(3, 2), train, train)
     run.go(progress=False)
     position = run.walk.state.position
     slopes = []
     for left in range(6):
         kept = [i for i in range(6) if i != left]
-        part = NetworkPosterior(nn.Linear(3, 2), train.inputs[kept], train.targets[kept]).given({"weight": 1e-9, "bias": 1e-9})
+        part = NetworkPosterior(
+            nn.Linear(3, 2), train.inputs[kept], train.targets[kept]
+        ).given({"weight": 1e-9, "bias": 1e-9})
         slopes.append(6 / 5 * part.gradient(position)[0])
-    variance = torch.stack(slopes).var(0, correction=0)[:6]  # of the weights, before those of the biases
-    assert cifar.heat(run) == {"weight": pytest.approx(float(5e-4 * variance.mean() / 0.4), rel=0.12)}
+    # of the weights, before those of the biases
+    variance = torch.stack(slopes).var(0, correction=0)[:6]
+    assert cifar.heat(run) == {
+        "weight": pytest.approx(float(5e-4 * variance.mean() / 0.4), rel=0.12)
+    }

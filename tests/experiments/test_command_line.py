@@ -1,4 +1,6 @@
-"""The command line: what it lists, runs and refuses, in one line, without overwriting anything."""
+"""The command line: what it lists, runs and refuses, in one line, without overwriting
+anything.
+"""
 
 import importlib
 import json
@@ -31,12 +33,17 @@ def silent(monkeypatch):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Make the experiment on digits so short that it only shows that all the parts fit."""
+    """Make the experiment on digits so short that it only shows that all the parts
+    fit.
+    """
     settings = mnist.settings
 
     def short(prepared, small):
         size = {"rounds": 16, "burn_in": 4, "batch_size": 1600, "keep_every": 4}
-        return {method: [replace(plan, **size) for plan in plans[:2]] for method, plans in settings(prepared, small).items()}
+        return {
+            method: [replace(plan, **size) for plan in plans[:2]]
+            for method, plans in settings(prepared, small).items()
+        }
 
     monkeypatch.setattr(mnist, "settings", short)
 
@@ -45,11 +52,24 @@ def quick(monkeypatch):
 def two_methods(quick, monkeypatch):
     """Make it shorter still: two methods, each with one setting."""
     settings = mnist.settings
-    monkeypatch.setattr(mnist, "settings", lambda *given: {name: settings(*given)[name][:1] for name in ("SGHMC", "SGLD")})
+    monkeypatch.setattr(
+        mnist,
+        "settings",
+        lambda *given: {name: settings(*given)[name][:1] for name in ("SGHMC", "SGLD")},
+    )
 
 
 def run(tmp_path, *more):
-    return main(["run", *more, "--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")])
+    return main(
+        [
+            "run",
+            *more,
+            "--runs",
+            str(tmp_path / "runs"),
+            "--results",
+            str(tmp_path / "results"),
+        ]
+    )
 
 
 def error_of(capsys):
@@ -60,7 +80,9 @@ def error_of(capsys):
 
 def test_list_names_the_experiments(capsys):
     assert main(["list"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(EXPERIMENTS)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(
+        EXPERIMENTS
+    )
 
 
 @pytest.mark.slow
@@ -68,9 +90,24 @@ def test_small_runs_write_results_with_their_provenance(quick, tmp_path, capsys)
     assert run(tmp_path, "mnist", "--small", "--seeds", "1") == 0
     path = tmp_path / "runs" / "mnist-small.json"
     result = json.loads(path.read_text())
-    assert result["provenance"]["command"] == "python -m experiments run mnist --seeds 1 --small"
-    assert list(result["methods"]) == ["SGHMC", "SGD with momentum", "SGLD", "SGD", "SGHMC, fresh minibatches"]
-    assert [len(content["tuning"]) for content in result["methods"].values()] == [0, 2, 2, 2, 0]
+    assert (
+        result["provenance"]["command"]
+        == "python -m experiments run mnist --seeds 1 --small"
+    )
+    assert list(result["methods"]) == [
+        "SGHMC",
+        "SGD with momentum",
+        "SGLD",
+        "SGD",
+        "SGHMC, fresh minibatches",
+    ]
+    assert [len(content["tuning"]) for content in result["methods"].values()] == [
+        0,
+        2,
+        2,
+        2,
+        0,
+    ]
     for content in result["methods"].values():
         for entry in content["runs"]:
             for use in ("last", "average"):
@@ -79,18 +116,28 @@ def test_small_runs_write_results_with_their_provenance(quick, tmp_path, capsys)
     assert not (tmp_path / "results").exists()
     # Another seed, on top of what is there: the first is not run again.
     assert run(tmp_path, "mnist", "--small", "--seeds", "2", "--resume") == 0
-    assert json.loads(path.read_text())["methods"]["SGLD"]["runs"][0] == result["methods"]["SGLD"]["runs"][0]
+    assert (
+        json.loads(path.read_text())["methods"]["SGLD"]["runs"][0]
+        == result["methods"]["SGLD"]["runs"][0]
+    )
     assert run(tmp_path, "uncertainty", "--small", "--seeds", "2") == 0
     looked = json.loads((tmp_path / "runs" / "uncertainty-small.json").read_text())
     for content in looked["methods"].values():
         assert [entry["seed"] for entry in content] == [0, 1]
         assert sum(content[0]["entropy"]["letters"]["histogram"]) == 1080
-        assert content[0]["turned"][0]["error"] == content[0]["scores"]["error"]  # turned by nothing
-    assert looked["methods"]["SGD with momentum"][0]["entropy"]["letters"]["disagreement"] == 0  # one network agrees with itself
+        # turned by nothing
+        assert content[0]["turned"][0]["error"] == content[0]["scores"]["error"]
+    # one network agrees with itself
+    assert (
+        looked["methods"]["SGD with momentum"][0]["entropy"]["letters"]["disagreement"]
+        == 0
+    )
     assert looked["methods"]["SGHMC"][0]["entropy"]["letters"]["disagreement"] > 0
     # The point estimate is the network that mnist scored.
     point = looked["methods"]["SGD with momentum"][0]["scores"]
-    assert point == pytest.approx(result["methods"]["SGD with momentum"]["runs"][0]["last"], abs=2e-6)
+    assert point == pytest.approx(
+        result["methods"]["SGD with momentum"]["runs"][0]["last"], abs=2e-6
+    )
     assert "AUROC letters" in capsys.readouterr().out
     # The runs without a noise estimate are those of mnist.
     assert run(tmp_path, "noise", "--small", "--seeds", "2") == 0
@@ -108,17 +155,27 @@ def test_what_the_matrix_product_rounds_is_small_beside_the_minibatch():
     train, _ = digits()
     layers = [784, 100, 10]
     posterior = NetworkPosterior(multilayer_perceptron(layers), *train, batch_size=100)
-    exact = NetworkPosterior(multilayer_perceptron(layers).double(), train.inputs.double(), train.targets, batch_size=100)
+    exact = NetworkPosterior(
+        multilayer_perceptron(layers).double(),
+        train.inputs.double(),
+        train.targets,
+        batch_size=100,
+    )
     position = posterior.initial_position(1, torch.Generator().manual_seed(0))
-    reference = exact.stochastic_gradient(position.double(), torch.Generator().manual_seed(1), step=0)
+    reference = exact.stochastic_gradient(
+        position.double(), torch.Generator().manual_seed(1), step=0
+    )
     precision = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision("medium")  # as the command line does
-        rounded = posterior.stochastic_gradient(position, torch.Generator().manual_seed(1), step=0)
+        rounded = posterior.stochastic_gradient(
+            position, torch.Generator().manual_seed(1), step=0
+        )
     finally:
         torch.set_float32_matmul_precision(precision)
     noise = reference - exact.gradient(position.double())
-    # 2e-7 in single precision; 0.015 to 0.055 over six starts where the processor multiplies bfloat16, of eight bits.
+    # 2e-7 in single precision; 0.015 to 0.055 over six starts where the processor
+    # multiplies bfloat16, of eight bits.
     assert (rounded - reference).norm() < 0.1 * noise.norm()
 
 
@@ -134,7 +191,11 @@ def test_missing_data_say_where_to_put_them(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(torchvision.datasets.utils, "download_url", offline)
     assert run(tmp_path, "mnist", "--data", str(tmp_path / "nowhere")) == 1
     message = error_of(capsys)
-    assert f"MNIST/raw/train-images-idx3-ubyte.gz is not in {tmp_path / 'nowhere'}" in message and message.endswith("put it there\n")
+    assert (
+        f"MNIST/raw/train-images-idx3-ubyte.gz is not in {tmp_path / 'nowhere'}"
+        in message
+        and message.endswith("put it there\n")
+    )
     assert not (tmp_path / "runs").exists()
 
 
@@ -147,22 +208,38 @@ def test_corrupt_data_are_named(tmp_path, capsys):
     assert path.read_bytes() == b"half of it" and not (tmp_path / "runs").exists()
 
 
-def test_a_resume_with_other_settings_is_refused_and_changes_nothing(two_methods, tmp_path, capsys, monkeypatch):
+def test_a_resume_with_other_settings_is_refused_and_changes_nothing(
+    two_methods, tmp_path, capsys, monkeypatch
+):
     assert run(tmp_path, "mnist", "--small") == 0
-    before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}
+    before = {
+        path: path.read_bytes()
+        for path in (tmp_path / "runs").rglob("*")
+        if path.is_file()
+    }
     settings = mnist.settings
 
     def warmer(prepared, small):
-        return {method: [replace(plan, temperature=2.0) for plan in plans] for method, plans in settings(prepared, small).items()}
+        return {
+            method: [replace(plan, temperature=2.0) for plan in plans]
+            for method, plans in settings(prepared, small).items()
+        }
 
     monkeypatch.setattr(mnist, "settings", warmer)
     assert run(tmp_path, "mnist", "--small", "--resume") == 1
-    assert "SGHMC-0.pt is of a run with other settings (temperature was 1.0 and is 2.0): undo the change" in error_of(capsys)
+    assert (
+        "SGHMC-0.pt is of a run with other settings (temperature was 1.0 and is 2.0): "
+        "undo the change" in error_of(capsys)
+    )
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
 @pytest.mark.parametrize(
-    ("option", "message"), [(["--seeds", "0"], "seeds must be at least 1"), (["--device", "moon"], "device 'moon' cannot")]
+    ("option", "message"),
+    [
+        (["--seeds", "0"], "seeds must be at least 1"),
+        (["--device", "moon"], "device 'moon' cannot"),
+    ],
 )
 def test_bad_options_are_refused(option, message, tmp_path, capsys):
     assert run(tmp_path, "mnist", "--small", *option) == 1
@@ -171,13 +248,22 @@ def test_bad_options_are_refused(option, message, tmp_path, capsys):
 
 def test_earlier_runs_are_not_started_over(two_methods, tmp_path, capsys):
     assert run(tmp_path, "mnist", "--small") == 0
-    before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}
+    before = {
+        path: path.read_bytes()
+        for path in (tmp_path / "runs").rglob("*")
+        if path.is_file()
+    }
     assert run(tmp_path, "mnist", "--small") == 1
-    assert "holds earlier runs: say --resume to go on with them, or delete the folder to start anew" in error_of(capsys)
+    assert (
+        "holds earlier runs: say --resume to go on with them, or delete the folder to "
+        "start anew" in error_of(capsys)
+    )
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
-def test_a_result_of_another_version_stops_the_run_before_it_starts(tmp_path, capsys, monkeypatch):
+def test_a_result_of_another_version_stops_the_run_before_it_starts(
+    tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(mnist, "prepare", None)
     path = tmp_path / "runs" / "mnist-small.json"
     path.parent.mkdir(parents=True)
@@ -193,7 +279,9 @@ def test_uncertainty_needs_the_runs_of_mnist(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("where", ["between rounds", "in a round"])
-def test_an_interrupted_experiment_goes_on(where, two_methods, tmp_path, monkeypatch, capsys):
+def test_an_interrupted_experiment_goes_on(
+    where, two_methods, tmp_path, monkeypatch, capsys
+):
     advance, rounds = Run.advance, []
 
     def interrupt(self):
@@ -206,7 +294,9 @@ def test_an_interrupted_experiment_goes_on(where, two_methods, tmp_path, monkeyp
 
     monkeypatch.setattr(Run, "advance", interrupt)
     assert run(tmp_path, "mnist", "--small") == 130
-    assert capsys.readouterr().err == "interrupted: say --resume to go on\n" and len(rounds) == (21 if where == "between rounds" else 20)
+    assert capsys.readouterr().err == "interrupted: say --resume to go on\n" and len(
+        rounds
+    ) == (21 if where == "between rounds" else 20)
     assert run(tmp_path, "mnist", "--small") == 1  # without --resume nothing is touched
     monkeypatch.setattr(Run, "advance", advance)
     assert run(tmp_path, "mnist", "--small", "--resume") == 0
@@ -217,7 +307,10 @@ def test_a_corrupt_checkpoint_is_one_line(two_methods, tmp_path, capsys):
     path = tmp_path / "runs" / "mnist-small" / "SGLD-0.pt"
     path.write_bytes(b"nothing")
     assert run(tmp_path, "mnist", "--small", "--resume") == 1
-    assert "SGLD-0.pt is corrupt (ValueError when reading it); delete it to start anew" in error_of(capsys)
+    assert (
+        "SGLD-0.pt is corrupt (ValueError when reading it); delete it to start anew"
+        in error_of(capsys)
+    )
     assert path.read_bytes() == b"nothing"
 
 
@@ -225,48 +318,87 @@ def test_a_run_that_diverges_is_one_line(two_methods, tmp_path, capsys, monkeypa
     settings = mnist.settings
 
     def wild(*given):
-        return {method: [replace(plan, learning_rate=1e30) for plan in plans] for method, plans in settings(*given).items()}
+        return {
+            method: [replace(plan, learning_rate=1e30) for plan in plans]
+            for method, plans in settings(*given).items()
+        }
 
     monkeypatch.setattr(mnist, "settings", wild)
     assert run(tmp_path, "mnist", "--small") == 1
-    assert error_of(capsys) == "error: SGHMC left the finite numbers in round 1: lower its learning rate\n"
+    assert (
+        error_of(capsys)
+        == "error: SGHMC left the finite numbers in round 1: lower its learning rate\n"
+    )
 
 
 def without_clocks(thing):
-    """Leave out of a result what another run of it has otherwise: dates, seconds, memory and the command."""
+    """Leave out of a result what another run of it has otherwise: dates, seconds,
+    memory and the command.
+    """
     if isinstance(thing, dict):
-        return {key: without_clocks(value) for key, value in thing.items() if "seconds" not in key and key not in ("made", "provenance")}
-    return [without_clocks(each) for each in thing] if isinstance(thing, list) else thing
+        return {
+            key: without_clocks(value)
+            for key, value in thing.items()
+            if "seconds" not in key and key not in ("made", "provenance")
+        }
+    return (
+        [without_clocks(each) for each in thing] if isinstance(thing, list) else thing
+    )
 
 
 @pytest.mark.slow
-def test_seeds_on_workers_give_the_result_of_seeds_one_after_the_other(two_methods, tmp_path, monkeypatch):
-    """The workers are threads here, which see the short settings; each writes the files from which the result is put together."""
+def test_seeds_on_workers_give_the_result_of_seeds_one_after_the_other(
+    two_methods, tmp_path, monkeypatch
+):
+    """The workers are threads here, which see the short settings; each writes the files
+    from which the result is put together.
+    """
     seen = []
-    monkeypatch.setattr(command_line, "workers", lambda number: seen.append(number) or cluster.workers(number, processes=False))
+    monkeypatch.setattr(
+        command_line,
+        "workers",
+        lambda number: seen.append(number) or cluster.workers(number, processes=False),
+    )
     found = []
     for more in ([], ["--workers", "2"]):
         folder = tmp_path / f"with{len(more)}"
         folder.mkdir()
         assert run(folder, "mnist", "--small", "--seeds", "3", *more) == 0
-        found.append(without_clocks(json.loads((folder / "runs" / "mnist-small.json").read_text())))
+        found.append(
+            without_clocks(
+                json.loads((folder / "runs" / "mnist-small.json").read_text())
+            )
+        )
     assert seen == [2] and found[0] == found[1]
     assert [len(method["runs"]) for method in found[1]["methods"].values()] == [3, 3]
 
 
 def test_experiments_whose_seeds_run_apart_ask_which_ones(tmp_path, capsys):
-    """One that loops over all seeds on every worker would run each of them everywhere."""
+    """One that loops over all seeds on every worker would run each of them
+    everywhere.
+    """
     for name in BY_SEED:
-        source = Path(importlib.import_module(f"experiments.{name}").__file__).read_text()
+        source = Path(
+            importlib.import_module(f"experiments.{name}").__file__
+        ).read_text()
         assert "range(options.seeds)" not in source
-        assert any(each in source for each in ("each_seed()", "compare(", "import compare", "report.run("))
+        assert any(
+            each in source
+            for each in ("each_seed()", "compare(", "import compare", "report.run(")
+        )
     assert run(tmp_path, "modes", "--small", "--workers", "2") == 1
-    assert "the seeds of modes do not run apart: leave out --workers" in error_of(capsys)
+    assert "the seeds of modes do not run apart: leave out --workers" in error_of(
+        capsys
+    )
 
 
 @pytest.mark.slow
-def test_a_falling_rate_ends_where_it_stands_and_its_networks_make_an_ensemble(quick, tmp_path):
-    """The last network is looked at as uncertainty looks at its own, and so is the average over the seeds."""
+def test_a_falling_rate_ends_where_it_stands_and_its_networks_make_an_ensemble(
+    quick, tmp_path
+):
+    """The last network is looked at as uncertainty looks at its own, and so is the
+    average over the seeds.
+    """
     assert run(tmp_path, "falling", "--small", "--seeds", "2") == 0
     result = json.loads((tmp_path / "runs" / "falling-small.json").read_text())
     runs = result["methods"]["SGD with momentum, falling rate"]["runs"]
@@ -275,4 +407,6 @@ def test_a_falling_rate_ends_where_it_stands_and_its_networks_make_an_ensemble(q
         assert entry["look"]["scores"] == pytest.approx(entry["last"], abs=2e-6)
         assert entry["look"]["entropy"]["letters"]["disagreement"] == 0
     assert result["ensemble"]["entropy"]["letters"]["disagreement"] > 0
-    assert result["ensemble"]["scores"]["log_loss"] < max(entry["last"]["log_loss"] for entry in runs)
+    assert result["ensemble"]["scores"]["log_loss"] < max(
+        entry["last"]["log_loss"] for entry in runs
+    )

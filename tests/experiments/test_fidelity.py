@@ -1,4 +1,6 @@
-"""Posterior fidelity: data, predictions, the reference and when it is refused, and what methods are measured by."""
+"""Posterior fidelity: data, predictions, the reference and when it is refused, and what
+methods are measured by.
+"""
 
 import json
 from dataclasses import replace
@@ -9,12 +11,29 @@ from torch import Generator
 
 from booklib.datasets import Data
 from experiments import fidelity
-from experiments.fidelity import Problem, assess, compare_with, diabetes, gauss_newton, look_at, methods, predict, prepare, reference
+from experiments.fidelity import (
+    Problem,
+    assess,
+    compare_with,
+    diabetes,
+    gauss_newton,
+    look_at,
+    methods,
+    predict,
+    prepare,
+    reference,
+)
 from experiments.fits import Task
 from experiments.options import ExperimentError, Options, Prepared
 from experiments.results import score
 from sgmc.draws import Draws
-from sgmc.fidelity import agreement, bin_mixtures, error_floor, function_space_rhat, predictive_distance
+from sgmc.fidelity import (
+    agreement,
+    bin_mixtures,
+    error_floor,
+    function_space_rhat,
+    predictive_distance,
+)
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 
@@ -29,7 +48,11 @@ def line(folder, layers=(2, 1)):
 
     def data(examples):
         inputs = torch.randn(examples, 2, generator=generator)
-        return Data(inputs, inputs @ torch.tensor([1.0, -0.5]) + 0.7 * torch.randn(examples, generator=generator))
+        return Data(
+            inputs,
+            inputs @ torch.tensor([1.0, -0.5])
+            + 0.7 * torch.randn(examples, generator=generator),
+        )
 
     prepared = Prepared(data(40), data(15), folder=folder / "line", validation=data(10))
     return Problem(prepared, layers, 10, 12, num_samples=400, warm_up=100, num_steps=8)
@@ -40,19 +63,45 @@ def classes(folder):
 
     def data(examples):
         targets = torch.randint(3, (examples,), generator=generator)
-        return Data(torch.nn.functional.one_hot(targets, 4).float() + 0.3 * torch.randn(examples, 4, generator=generator), targets)
+        return Data(
+            torch.nn.functional.one_hot(targets, 4).float()
+            + 0.3 * torch.randn(examples, 4, generator=generator),
+            targets,
+        )
 
-    prepared = Prepared(data(40), data(15), folder=folder / "classes", validation=data(10), others={"noise": data(12)})
-    return Problem(prepared, (4, 3, 3), 10, 12, num_samples=60, warm_up=40, num_steps=10, largest_rhat=1.5)
+    prepared = Prepared(
+        data(40),
+        data(15),
+        folder=folder / "classes",
+        validation=data(10),
+        others={"noise": data(12)},
+    )
+    return Problem(
+        prepared,
+        (4, 3, 3),
+        10,
+        12,
+        num_samples=60,
+        warm_up=40,
+        num_steps=10,
+        largest_rhat=1.5,
+    )
 
 
 def test_diabetes_is_split_and_scaled_by_what_is_for_training():
     train, validation, test = diabetes()
     assert [len(part.targets) for part in (train, validation, test)] == [280, 62, 100]
     for values in train:
-        torch.testing.assert_close(values.mean(0), torch.zeros(values.shape[1:]), atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            values.mean(0), torch.zeros(values.shape[1:]), atol=1e-5, rtol=0
+        )
         torch.testing.assert_close(values.std(0), torch.ones(values.shape[1:]))
-    rows = torch.cat([torch.cat([part.inputs, part.targets[:, None]], 1) for part in (train, validation, test)])
+    rows = torch.cat(
+        [
+            torch.cat([part.inputs, part.targets[:, None]], 1)
+            for part in (train, validation, test)
+        ]
+    )
     assert len(rows.unique(dim=0)) == 442  # none is in two parts
 
 
@@ -62,58 +111,97 @@ def test_digits_are_averaged_over_squares_and_split(tmp_path):
     assert float(pooled[1, 2]) == float(image.view(28, 28)[4:8, 8:12].mean())
     problem = prepare(options(tmp_path))["digits"]
     parts = [problem.prepared.train, problem.prepared.validation, problem.prepared.test]
-    assert [len(part.targets) for part in parts] == [1000] * 3 and all((part.targets.bincount() == 100).all() for part in parts)
-    assert not {tuple(x) for x in parts[0].inputs.tolist()} & {tuple(x) for part in parts[1:] for x in part.inputs.tolist()}
+    assert [len(part.targets) for part in parts] == [1000] * 3 and all(
+        (part.targets.bincount() == 100).all() for part in parts
+    )
+    assert not {tuple(x) for x in parts[0].inputs.tolist()} & {
+        tuple(x) for part in parts[1:] for x in part.inputs.tolist()
+    }
 
 
 def test_both_networks_are_those_of_the_task(tmp_path):
     for name, dim in (("diabetes", 465), ("digits", 970)):
         problem = prepare(options(tmp_path))[name]
         posterior = problem.posterior()
-        assert posterior.dim == dim and float(posterior.prior.value) == 1.0 and posterior.batch_size is None
-        assert problem.rounds * (posterior.num_examples // problem.batch_size) == 4_000  # minibatches
+        assert (
+            posterior.dim == dim
+            and float(posterior.prior.value) == 1.0
+            and posterior.batch_size is None
+        )
+        # minibatches
+        assert problem.rounds * (posterior.num_examples // problem.batch_size) == 4_000
 
 
 def test_scores_of_a_regression_are_of_the_mixture(tmp_path):
     problem, generator = line(tmp_path), Generator().manual_seed(1)
-    outputs, targets = torch.randn(6, 15, generator=generator), torch.randn(15, generator=generator)
+    outputs, targets = (
+        torch.randn(6, 15, generator=generator),
+        torch.randn(15, generator=generator),
+    )
     mixture = torch.distributions.MixtureSameFamily(
-        torch.distributions.Categorical(torch.ones(15, 6)), torch.distributions.Normal(outputs.T, fidelity.NOISE_VARIANCE**0.5)
+        torch.distributions.Categorical(torch.ones(15, 6)),
+        torch.distributions.Normal(outputs.T, fidelity.NOISE_VARIANCE**0.5),
     )
     found = problem.scores(outputs, targets)
-    assert found["log_loss"] == pytest.approx(-float(mixture.log_prob(targets).mean()), abs=2e-6)
-    assert found["error"] == pytest.approx(float((mixture.mean - targets).square().mean().sqrt()), abs=2e-6)
+    assert found["log_loss"] == pytest.approx(
+        -float(mixture.log_prob(targets).mean()), abs=2e-6
+    )
+    assert found["error"] == pytest.approx(
+        float((mixture.mean - targets).square().mean().sqrt()), abs=2e-6
+    )
 
 
 def test_scores_of_classes_are_those_of_all_experiments(tmp_path):
     problem = classes(tmp_path)
     singles = torch.randn(6, 15, 3, generator=Generator().manual_seed(1)).softmax(-1)
-    assert problem.scores(singles, problem.prepared.test.targets) == score(singles.double().mean(0), problem.prepared.test.targets)
+    assert problem.scores(singles, problem.prepared.test.targets) == score(
+        singles.double().mean(0), problem.prepared.test.targets
+    )
 
 
 def test_a_reference_knows_a_posterior_that_is_known(tmp_path):
-    """Of a linear model the predictive law is a normal one: within a floor of the reference's, which should be half of one from it."""
+    """Of a linear model the predictive law is a normal one: within a floor of the
+    reference's, which should be half of one from it.
+    """
     problem = line(tmp_path)
     found = reference(problem, options(tmp_path))
     inputs, targets = (values.double() for values in problem.prepared.train)
     design = torch.cat([inputs, torch.ones(40, 1).double()], 1)
     precision = design.T @ design / fidelity.NOISE_VARIANCE + torch.eye(3).double()
     mean = torch.linalg.solve(precision, design.T @ targets / fidelity.NOISE_VARIANCE)
-    where = torch.cat([problem.prepared.test.inputs.double(), torch.ones(15, 1).double()], 1)
+    where = torch.cat(
+        [problem.prepared.test.inputs.double(), torch.ones(15, 1).double()], 1
+    )
     variance = (where @ precision.inverse() * where).sum(-1)
     exact = torch.cat(
         [
-            bin_mixtures((x @ mean)[None, None], float(fidelity.NOISE_VARIANCE + v), fidelity.EDGES)
+            bin_mixtures(
+                (x @ mean)[None, None],
+                float(fidelity.NOISE_VARIANCE + v),
+                fidelity.EDGES,
+            )
             for x, v in zip(where, variance, strict=True)
         ]
     )
     summary = found["summary"]
-    assert predictive_distance(found["predictions"].mean(0), exact) < summary["floor"]["total_variation"]
-    assert summary["spread"] == pytest.approx(float(variance.mean().sqrt()), rel=0.1)  # 3,200 draws know it to three in a hundred
-    assert summary["rhat"]["largest"] < 1.01 and summary["rhat"]["number"] == 15 and len(summary["acceptance"]) == 8
+    assert (
+        predictive_distance(found["predictions"].mean(0), exact)
+        < summary["floor"]["total_variation"]
+    )
+    # 3,200 draws know it to three in a hundred
+    assert summary["spread"] == pytest.approx(float(variance.mean().sqrt()), rel=0.1)
+    assert (
+        summary["rhat"]["largest"] < 1.01
+        and summary["rhat"]["number"] == 15
+        and len(summary["acceptance"]) == 8
+    )
     distances = error_floor(found["predictions"])[0]
-    assert summary["floor"]["total_variation"] == pytest.approx(float(distances.mean()), abs=1e-7)
-    assert summary["halves"]["total_variation"] == pytest.approx(distances.tolist(), abs=1e-7)
+    assert summary["floor"]["total_variation"] == pytest.approx(
+        float(distances.mean()), abs=1e-7
+    )
+    assert summary["halves"]["total_variation"] == pytest.approx(
+        distances.tolist(), abs=1e-7
+    )
     json.dumps(summary, allow_nan=False)
     again = reference(problem, options(tmp_path))  # from its file
     assert torch.equal(again["predictions"], found["predictions"])
@@ -122,7 +210,11 @@ def test_a_reference_knows_a_posterior_that_is_known(tmp_path):
 def test_chains_that_have_not_mixed_are_no_reference(tmp_path):
     problem = replace(line(tmp_path), num_samples=8, warm_up=20, largest_rhat=1.01)
     with pytest.raises(
-        ExperimentError, match=r"^the reference of line is none: the chains have not mixed: R̂ of the prediction \(\d+,\) is"
+        ExperimentError,
+        match=(
+            r"^the reference of line is none: the chains have not mixed: R̂ of the "
+            r"prediction \(\d+,\) is"
+        ),
     ):
         reference(problem, options(tmp_path))
 
@@ -131,8 +223,14 @@ def test_chains_that_have_not_mixed_are_no_reference(tmp_path):
 def test_draws_are_looked_at_a_few_inputs_at_a_time(make, tmp_path):
     """Against the same in one go."""
     problem = make(tmp_path)
-    posterior, inputs = problem.posterior(), torch.cat([problem.prepared.train.inputs, problem.prepared.test.inputs])  # of three pieces
-    samples = 0.3 * torch.randn(9, 2, posterior.dim, generator=Generator().manual_seed(0))
+    # of three pieces
+    posterior, inputs = (
+        problem.posterior(),
+        torch.cat([problem.prepared.train.inputs, problem.prepared.test.inputs]),
+    )
+    samples = 0.3 * torch.randn(
+        9, 2, posterior.dim, generator=Generator().manual_seed(0)
+    )
     averages, rhat, deviations, spread = look_at(problem, posterior, samples, inputs)
     values = torch.stack([posterior.predict(draw, inputs) for draw in samples])
     for chain in range(2):
@@ -140,27 +238,43 @@ def test_draws_are_looked_at_a_few_inputs_at_a_time(make, tmp_path):
     torch.testing.assert_close(rhat, function_space_rhat(values), rtol=1e-4, atol=1e-4)
     singles = torch.stack([problem.cells(one[None]) for one in values.flatten(0, 1)])
     torch.testing.assert_close(deviations, singles.std(0), rtol=1e-4, atol=1e-7)
-    assert spread == pytest.approx(float(values.flatten(0, 1).double().var(0).mean().sqrt()), rel=1e-5)
+    assert spread == pytest.approx(
+        float(values.flatten(0, 1).double().var(0).mean().sqrt()), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("make", [line, classes])
 def test_the_curvature_of_a_network_without_hidden_units_is_the_hessian(make, tmp_path):
     problem = make(tmp_path)
-    posterior = replace(problem, layers=(problem.layers[0], problem.layers[-1])).posterior()
+    posterior = replace(
+        problem, layers=(problem.layers[0], problem.layers[-1])
+    ).posterior()
     position = torch.randn(posterior.dim, generator=Generator().manual_seed(0))
-    hessian = torch.autograd.functional.hessian(lambda place: posterior.energy(place[None])[0], position)
-    torch.testing.assert_close(gauss_newton(posterior, position), hessian.double(), rtol=1e-4, atol=1e-3)
+    hessian = torch.autograd.functional.hessian(
+        lambda place: posterior.energy(place[None])[0], position
+    )
+    torch.testing.assert_close(
+        gauss_newton(posterior, position), hessian.double(), rtol=1e-4, atol=1e-3
+    )
 
 
 def test_the_curvature_is_positive_where_the_hessian_is_not(tmp_path):
     posterior = classes(tmp_path).posterior()
     position = 3 * torch.randn(posterior.dim, generator=Generator().manual_seed(0))
-    hessian = torch.autograd.functional.hessian(lambda place: posterior.energy(place[None])[0], position)
-    assert torch.linalg.eigvalsh(hessian)[0] < 0 and torch.linalg.eigvalsh(gauss_newton(posterior, position))[0] > 1 - 1e-3  # the prior's
+    hessian = torch.autograd.functional.hessian(
+        lambda place: posterior.energy(place[None])[0], position
+    )
+    # the prior's
+    assert (
+        torch.linalg.eigvalsh(hessian)[0] < 0
+        and torch.linalg.eigvalsh(gauss_newton(posterior, position))[0] > 1 - 1e-3
+    )
 
 
 def test_laplace_draws_have_the_curvature_of_their_mode(tmp_path, monkeypatch):
-    """Whitened by its root they are standard normal: a z-test of the mean of 400·15 squares."""
+    """Whitened by its root they are standard normal: a z-test of the mean of 400·15
+    squares.
+    """
     problem = replace(classes(tmp_path), layers=(4, 3))
     task = Task(problem.posterior(10), 12, 400, 0, tmp_path / "fit", False)
     draws = fidelity.curve(task, rate=0.1)
@@ -171,20 +285,37 @@ def test_laplace_draws_have_the_curvature_of_their_mode(tmp_path, monkeypatch):
     assert abs(float(z)) < 4 and draws.samples.shape == (400, 1, 15)
 
 
-def test_hmc_has_as_many_gradients_of_all_the_data_as_there_are_rounds(tmp_path, monkeypatch):
+def test_hmc_has_as_many_gradients_of_all_the_data_as_there_are_rounds(
+    tmp_path, monkeypatch
+):
     taken, gradient = [], NetworkPosterior.gradient
-    monkeypatch.setattr(NetworkPosterior, "gradient", lambda self, position: taken.append(len(position)) or gradient(self, position))
+    monkeypatch.setattr(
+        NetworkPosterior,
+        "gradient",
+        lambda self, position: taken.append(len(position)) or gradient(self, position),
+    )
     problem = line(tmp_path)
-    draws = fidelity.hmc(Task(problem.posterior(10), 60, 30, 0, tmp_path / "fit", False), step_size=0.05, num_steps=5)
+    draws = fidelity.hmc(
+        Task(problem.posterior(10), 60, 30, 0, tmp_path / "fit", False),
+        step_size=0.05,
+        num_steps=5,
+    )
     looks = 3  # before the start
-    assert 60 * 0.7 < sum(taken) - looks <= 60 * 1.3, sum(taken)  # trajectories are of 4, 5 or 6 steps
+    # trajectories are of 4, 5 or 6 steps
+    assert 60 * 0.7 < sum(taken) - looks <= 60 * 1.3, sum(taken)
     assert len(draws.samples) == 5
 
 
 def test_ten_times_the_budget_is_ten_times_the_rounds(tmp_path):
     problem, asked = line(tmp_path), []
     task = Task(problem.posterior(10), 12, 6, 0, tmp_path / "fit", False)
-    fidelity.longer(lambda given, rate: asked.append((given.rounds, given.num_networks, given.path, rate)), task, rate=2.0)
+    fidelity.longer(
+        lambda given, rate: asked.append(
+            (given.rounds, given.num_networks, given.path, rate)
+        ),
+        task,
+        rate=2.0,
+    )
     assert asked == [(120, 60, task.path, 2.0)]
     assert {name for name in methods(problem) if "ten times" in name} == {
         f"{name}, ten times the budget" for name in ("SGHMC", "SGLD", "HMC")
@@ -195,36 +326,65 @@ def test_a_regression_has_the_methods_that_need_no_classes(tmp_path):
     of_line, of_classes = (methods(make(tmp_path)) for make in (line, classes))
     assert set(of_classes) - set(of_line) == {"Laplace, last layer"}
     assert {"Laplace, all weights", "HMC, the same budget"} <= set(of_line)
-    for problem, found in ((line(tmp_path, (2, 3, 3, 1)), methods(line(tmp_path, (2, 3, 3, 1)))), (classes(tmp_path), of_classes)):
+    for problem, found in (
+        (line(tmp_path, (2, 3, 3, 1)), methods(line(tmp_path, (2, 3, 3, 1)))),
+        (classes(tmp_path), of_classes),
+    ):
         layers = len(problem.posterior().linear_layers())
         assert all(len(each["dropped"]) == layers for each in found["dropout"][1])
 
 
 @pytest.mark.parametrize("make", [line, classes])
 def test_a_fit_is_measured_against_the_reference(make, tmp_path):
-    """Against the same by hand; draws of the reference's own chains are at distance zero."""
+    """Against the same by hand; draws of the reference's own chains are at distance
+    zero.
+    """
     problem = make(tmp_path)
     task = Task(problem.posterior(10), 12, 6, 0, tmp_path / "fit", False)
-    draws = Draws(0.5 * torch.randn(8, 1, task.posterior.dim, generator=Generator().manual_seed(1)))
+    draws = Draws(
+        0.5
+        * torch.randn(8, 1, task.posterior.dim, generator=Generator().manual_seed(1))
+    )
     exact = problem.cells(
-        predict(task.posterior, torch.randn(5, task.posterior.dim, generator=Generator().manual_seed(2)), problem.prepared.test.inputs)
+        predict(
+            task.posterior,
+            torch.randn(5, task.posterior.dim, generator=Generator().manual_seed(2)),
+            problem.prepared.test.inputs,
+        )
     )
     found = assess(problem, exact, draws, task, problem.prepared)
-    singles = torch.stack([task.posterior.predict(one, problem.prepared.test.inputs)[0] for one in draws.samples])
+    singles = torch.stack(
+        [
+            task.posterior.predict(one, problem.prepared.test.inputs)[0]
+            for one in draws.samples
+        ]
+    )
     averaged = problem.cells(singles)
     # Many networks at once round otherwise than one after the other.
     assert found["networks"] == 8
-    assert found["scores"] == pytest.approx(problem.scores(singles, problem.prepared.test.targets), abs=2e-6)
-    assert found["total_variation"] == pytest.approx(predictive_distance(averaged, exact), abs=1e-6)
-    assert found["spread"] == pytest.approx(float(singles.double().var(0, correction=0).mean().sqrt()), abs=1e-6)
+    assert found["scores"] == pytest.approx(
+        problem.scores(singles, problem.prepared.test.targets), abs=2e-6
+    )
+    assert found["total_variation"] == pytest.approx(
+        predictive_distance(averaged, exact), abs=1e-6
+    )
+    assert found["spread"] == pytest.approx(
+        float(singles.double().var(0, correction=0).mean().sqrt()), abs=1e-6
+    )
     assert ("agreement" in found) == ("auroc" in found) == (not problem.is_regression)
     if not problem.is_regression:
-        assert found["agreement"] == pytest.approx(agreement(averaged, exact), abs=1e-6) and list(found["auroc"]) == ["noise"]
-    assert assess(problem, averaged, draws, task, problem.prepared)["total_variation"] == pytest.approx(0, abs=1e-7)
+        assert found["agreement"] == pytest.approx(
+            agreement(averaged, exact), abs=1e-6
+        ) and list(found["auroc"]) == ["noise"]
+    assert assess(problem, averaged, draws, task, problem.prepared)[
+        "total_variation"
+    ] == pytest.approx(0, abs=1e-7)
 
 
 def made_up(task, shift):
-    """Constant functions, whose log loss is least near the mean of the targets; far off it diverges."""
+    """Constant functions, whose log loss is least near the mean of the targets; far off
+    it diverges.
+    """
     if shift is None:
         raise DivergenceError("made up", None)
     position = torch.zeros(2, 1, task.posterior.dim)
@@ -232,19 +392,40 @@ def made_up(task, shift):
     return Draws(position, seed=task.seed)
 
 
-def test_settings_are_chosen_by_the_validation_log_loss_and_not_by_fidelity(tmp_path, monkeypatch):
+def test_settings_are_chosen_by_the_validation_log_loss_and_not_by_fidelity(
+    tmp_path, monkeypatch
+):
     problem = line(tmp_path)
-    monkeypatch.setattr(fidelity, "methods", lambda problem: {"constant": (made_up, [{"shift": s} for s in (3.0, None, 0.0, -3.0)])})
+    monkeypatch.setattr(
+        fidelity,
+        "methods",
+        lambda problem: {
+            "constant": (made_up, [{"shift": s} for s in (3.0, None, 0.0, -3.0)])
+        },
+    )
     generator = Generator().manual_seed(0)
-    far = torch.stack([bin_mixtures(3.0 + torch.zeros(1, 15), 0.5, fidelity.EDGES)] * 2)  # of which the first setting is nearest
+    # of which the first setting is nearest
+    far = torch.stack([bin_mixtures(3.0 + torch.zeros(1, 15), 0.5, fidelity.EDGES)] * 2)
     *_, result = compare_with(far, problem, options(tmp_path, seeds=2))
     found = result["methods"]["constant"]
-    assert found["settings"] == {"shift": 0.0} and found["tuning"][1]["diverged"] and [run["seed"] for run in found["runs"]] == [0, 1]
+    assert (
+        found["settings"] == {"shift": 0.0}
+        and found["tuning"][1]["diverged"]
+        and [run["seed"] for run in found["runs"]] == [0, 1]
+    )
     outputs = torch.zeros(1, 10)
-    assert found["tuning"][2]["log_loss"] == problem.scores(outputs, problem.prepared.validation.targets)["log_loss"]
+    assert (
+        found["tuning"][2]["log_loss"]
+        == problem.scores(outputs, problem.prepared.validation.targets)["log_loss"]
+    )
     moved = far + 0.001 * torch.rand(far.shape, generator=generator)
-    with pytest.raises(ExperimentError, match="is of other settings"):  # of another reference
-        list(compare_with(moved / moved.sum(-1, keepdim=True), problem, options(tmp_path, seeds=1)))
+    # of another reference
+    with pytest.raises(ExperimentError, match="is of other settings"):
+        list(
+            compare_with(
+                moved / moved.sum(-1, keepdim=True), problem, options(tmp_path, seeds=1)
+            )
+        )
 
 
 @pytest.mark.slow
@@ -253,7 +434,13 @@ def test_the_whole_experiment_on_small_problems(tmp_path, monkeypatch):
     chosen = ("SGHMC", "ensemble", "Laplace, all weights", "HMC, the same budget")
     everything = methods
     monkeypatch.setattr(
-        fidelity, "methods", lambda problem: {name: (m, s[:1]) for name, (m, s) in everything(problem).items() if name in chosen}
+        fidelity,
+        "methods",
+        lambda problem: {
+            name: (m, s[:1])
+            for name, (m, s) in everything(problem).items()
+            if name in chosen
+        },
     )
     problems = {"line": line(tmp_path, (2, 3, 1)), "classes": classes(tmp_path)}
     problems["line"] = replace(problems["line"], largest_rhat=1.5)
@@ -261,7 +448,9 @@ def test_the_whole_experiment_on_small_problems(tmp_path, monkeypatch):
     json.dumps(result, allow_nan=False)
     assert list(result["problems"]) == ["line", "classes"]
     for content in result["problems"].values():
-        assert tuple(content["methods"]) == chosen and all(len(method["runs"]) == 2 for method in content["methods"].values())
+        assert tuple(content["methods"]) == chosen and all(
+            len(method["runs"]) == 2 for method in content["methods"].values()
+        )
         assert content["reference"]["rhat"]["largest"] < 1.5
     lines = fidelity.summary(result)
     assert len(lines) == 2 + 2 * 4 and "floors" in lines[1]

@@ -1,4 +1,6 @@
-"""Experiments with approximations: tuning, seeds, scores, and what each method is given."""
+"""Experiments with approximations: tuning, seeds, scores, and what each method is
+given.
+"""
 
 import pytest
 import torch
@@ -23,18 +25,41 @@ def prepared(folder):
 
     def data(examples):
         targets = torch.randint(4, (examples,), generator=generator)
-        return Data(torch.nn.functional.one_hot(targets, 6).float() + 0.1 * torch.randn(examples, 6, generator=generator), targets)
+        return Data(
+            torch.nn.functional.one_hot(targets, 6).float()
+            + 0.1 * torch.randn(examples, 6, generator=generator),
+            targets,
+        )
 
     train, validation, test, other = data(60), data(20), data(30), data(25)
-    return Prepared(train, test, lambda: multilayer_perceptron([6, 5, 4]), folder, validation, others={"noise": other})
+    return Prepared(
+        train,
+        test,
+        lambda: multilayer_perceptron([6, 5, 4]),
+        folder,
+        validation,
+        others={"noise": other},
+    )
 
 
 def posterior_of(data, batch_size=20):
-    return NetworkPosterior(multilayer_perceptron([6, 5, 4]), *data, batch_size=batch_size, minibatches=Passes())
+    return NetworkPosterior(
+        multilayer_perceptron([6, 5, 4]),
+        *data,
+        batch_size=batch_size,
+        minibatches=Passes(),
+    )
 
 
 def task(folder, rounds=6, num_networks=5):
-    return Task(posterior_of(prepared(folder).train), rounds, num_networks, 0, folder / "fit", False)
+    return Task(
+        posterior_of(prepared(folder).train),
+        rounds,
+        num_networks,
+        0,
+        folder / "fit",
+        False,
+    )
 
 
 def options(folder, **more):
@@ -43,47 +68,74 @@ def options(folder, **more):
 
 @pytest.mark.parametrize("name", neighbours.methods())
 def test_every_neighbour_takes_its_rounds_and_no_more(name, tmp_path, monkeypatch):
-    """Counted at the minibatches of all chains: what is said of the budget is what is taken."""
+    """Counted at the minibatches of all chains: what is said of the budget is what is
+    taken.
+    """
     taken, draw_noise = [], NetworkPosterior.draw_noise
     monkeypatch.setattr(
         NetworkPosterior,
         "draw_noise",
         lambda self, position, generator, step, num_steps=1: (
-            taken.append(len(position) * num_steps) or draw_noise(self, position, generator, step, num_steps)
+            taken.append(len(position) * num_steps)
+            or draw_noise(self, position, generator, step, num_steps)
         ),
     )
     method, settings = neighbours.methods()[name]
     given = task(tmp_path, rounds=12)
     draws = method(given, **settings[0])
-    assert draws.complete and draws.samples.shape[-1] == given.posterior.dim and draws.seconds > 0
+    assert (
+        draws.complete
+        and draws.samples.shape[-1] == given.posterior.dim
+        and draws.seconds > 0
+    )
     looks = {"constant SGD": 2 + 10, "Laplace, last layer": 2 + 500}.get(
         name, neighbours.MEMBERS if name.startswith("ensemble") else 1
     )  # not at the data's gradients
     budget = given.num_steps * (neighbours.MEMBERS if "five times" in name else 1)
-    # The rounds need not divide by the members, nor by the paths of SGNUTS, of at most two states here.
-    spare = neighbours.MEMBERS if name.startswith("ensemble") else 2 if name == "SGNUTS" else 0
+    # The rounds need not divide by the members, nor by the paths of SGNUTS, of at most
+    # two states here.
+    spare = (
+        neighbours.MEMBERS
+        if name.startswith("ensemble")
+        else 2
+        if name == "SGNUTS"
+        else 0
+    )
     assert budget - spare <= sum(taken) - looks <= budget, (sum(taken), budget)
     again = method(given, **settings[0])  # from its file
     assert torch.equal(again.samples, draws.samples)
 
 
 def test_a_last_layer_is_drawn_about_its_mode(tmp_path):
-    """Its mode given the other layers, and the Hessian that the energy of all weights has in these coordinates."""
+    """Its mode given the other layers, and the Hessian that the energy of all weights
+    has in these coordinates.
+    """
     given = task(tmp_path, rounds=60)
     draws = neighbours.curve(given, rate=0.1)
-    mode, posterior = neighbours.descend(given, rate=0.1).samples[-1], posterior_of(prepared(tmp_path).train, None)
+    mode, posterior = (
+        neighbours.descend(given, rate=0.1).samples[-1],
+        posterior_of(prepared(tmp_path).train, None),
+    )
     for _ in range(20):  # Newton's method
-        hessian = torch.autograd.functional.hessian(lambda head: posterior.energy(torch.cat([mode[0, :35], head])[None])[0], mode[0, 35:])
+        hessian = torch.autograd.functional.hessian(
+            lambda head: posterior.energy(torch.cat([mode[0, :35], head])[None])[0],
+            mode[0, 35:],
+        )
         mode = mode.clone()
         mode[0, 35:] -= torch.linalg.solve(hessian, posterior.gradient(mode)[0, 35:])
-    exact = laplace(posterior, mode, given.num_networks, coordinates=torch.arange(35, 59), seed=0)
+    exact = laplace(
+        posterior, mode, given.num_networks, coordinates=torch.arange(35, 59), seed=0
+    )
     assert torch.equal(draws.samples[..., :35], exact.samples[..., :35])
     deviation = hessian.inverse().diagonal().sqrt()
-    assert ((draws.samples - exact.samples)[..., 35:] / deviation).abs().max() < 0.1  # what 500 steps of Adam leave
+    # what 500 steps of Adam leave
+    assert ((draws.samples - exact.samples)[..., 35:] / deviation).abs().max() < 0.1
 
 
 def made_up(scores):
-    """Make a method whose draws predict the right class with the given logit, so that the larger the better."""
+    """Make a method whose draws predict the right class with the given logit, so that
+    the larger the better.
+    """
 
     def method(task, quality):
         if quality is None:
@@ -107,13 +159,27 @@ def test_settings_are_chosen_on_validation_examples_and_kept_for_all_seeds(tmp_p
     methods = {"good or bad": made_up([-1.0, None, 2.0, 0.5]), "one": made_up([1.0])}
     *_, result = compare(methods, make, data, options(tmp_path, seeds=2), 9)
     found = result["methods"]["good or bad"]
-    assert found["settings"] == {"quality": 2.0} and found["tuning"][1] == {"settings": {"quality": None}, "rounds": 3, "diverged": True}
-    assert [row["rounds"] for row in found["tuning"]] == [3] * 4 and result["methods"]["one"]["tuning"] == []
+    assert found["settings"] == {"quality": 2.0} and found["tuning"][1] == {
+        "settings": {"quality": None},
+        "rounds": 3,
+        "diverged": True,
+    }
+    assert [row["rounds"] for row in found["tuning"]] == [3] * 4 and result["methods"][
+        "one"
+    ]["tuning"] == []
     assert [run["seed"] for run in found["runs"]] == [0, 1]
-    assert asked[-4:] == [(9, 0, "good-or-bad-0"), (9, 0, "one-0"), (9, 1, "good-or-bad-1"), (9, 1, "one-1")]
+    assert asked[-4:] == [
+        (9, 0, "good-or-bad-0"),
+        (9, 0, "one-0"),
+        (9, 1, "good-or-bad-1"),
+        (9, 1, "one-1"),
+    ]
     best = Task(posterior_of(data.train), 9, 3, 0, tmp_path / "x", False)
     position = methods["one"][0](best, 2.0).samples[0]
-    expected = score(predict(best.posterior, position, data.validation.inputs).mean(0), data.validation.targets)
+    expected = score(
+        predict(best.posterior, position, data.validation.inputs).mean(0),
+        data.validation.targets,
+    )
     assert {key: found["tuning"][2][key] for key in expected} == expected
 
 
@@ -129,43 +195,78 @@ def test_what_is_finished_is_not_done_again_nor_taken_for_something_else(tmp_pat
         def make(rounds, seed, path):
             return Task(posterior_of(data.train), rounds, 3, seed, path, False)
 
-        *_, result = compare({"one": (counted, [{"quality": q} for q in qualities])}, make, data, options(tmp_path, seeds=seeds), rounds)
+        *_, result = compare(
+            {"one": (counted, [{"quality": q} for q in qualities])},
+            make,
+            data,
+            options(tmp_path, seeds=seeds),
+            rounds,
+        )
         return result
 
     first = results([0.5, 2.0], 1)
     assert len(fitted) == 3  # two of the tuning
     again = results([0.5, 2.0], 2)
-    assert fitted[3:] == [(9, 1, 2.0)] and again["methods"]["one"]["runs"][0] == first["methods"]["one"]["runs"][0]
+    assert (
+        fitted[3:] == [(9, 1, 2.0)]
+        and again["methods"]["one"]["runs"][0] == first["methods"]["one"]["runs"][0]
+    )
     for change in (([0.7, 2.0], 1, 9), ([0.5, 2.0], 1, 12)):
         with pytest.raises(ExperimentError, match="is of other settings"):
             results(*change)
     (tmp_path / "one-0.json").write_text("{")
-    with pytest.raises(ExperimentError, match=r"one-0\.json is corrupt .* delete it to have it made anew"):
+    with pytest.raises(
+        ExperimentError,
+        match=r"one-0\.json is corrupt .* delete it to have it made anew",
+    ):
         results([0.5, 2.0], 1)
 
 
 def test_methods_that_always_diverge_are_named(tmp_path):
     data = prepared(tmp_path)
-    with pytest.raises(DivergedError, match="every setting of wild left the finite numbers: lower its learning rates"):
-        list(compare({"wild": made_up([None, None])}, lambda *given: task(tmp_path), data, options(tmp_path, seeds=1), 3))
+    with pytest.raises(
+        DivergedError,
+        match="every setting of wild left the finite numbers: lower its learning rates",
+    ):
+        list(
+            compare(
+                {"wild": made_up([None, None])},
+                lambda *given: task(tmp_path),
+                data,
+                options(tmp_path, seeds=1),
+                3,
+            )
+        )
 
 
 def test_assessment_is_by_the_average_of_the_networks(tmp_path):
     """Against the same by hand."""
     data, given = prepared(tmp_path), task(tmp_path, num_networks=4)
-    draws = Draws(torch.randn(8, 1, given.posterior.dim, generator=torch.Generator().manual_seed(1)))
+    draws = Draws(
+        torch.randn(
+            8, 1, given.posterior.dim, generator=torch.Generator().manual_seed(1)
+        )
+    )
     found = assess(draws, given, data)
     chosen = draws.samples[[0, 2, 4, 7], 0]
     assert torch.equal(networks(draws, 4), chosen)
     each = given.posterior.predict(chosen, data.test.inputs).double()
     assert found["networks"] == 4
-    assert found["scores"] == pytest.approx(score(each.mean(0), data.test.targets), abs=2e-6)
+    assert found["scores"] == pytest.approx(
+        score(each.mean(0), data.test.targets), abs=2e-6
+    )
     order = torch.randperm(4, generator=torch.Generator().manual_seed(0))
     for number in (1, 2, 4):
         scores = score(each[order[:number]].mean(0), data.test.targets)
-        assert found["curve"][str(number)] == pytest.approx([scores["error"], scores["log_loss"]], abs=2e-6)
-    outside = given.posterior.predict(chosen, data.others["noise"].inputs).double().mean(0)
-    expected = area_under_roc(predictive_entropy(each.mean(0)), predictive_entropy(outside))
+        assert found["curve"][str(number)] == pytest.approx(
+            [scores["error"], scores["log_loss"]], abs=2e-6
+        )
+    outside = (
+        given.posterior.predict(chosen, data.others["noise"].inputs).double().mean(0)
+    )
+    expected = area_under_roc(
+        predictive_entropy(each.mean(0)), predictive_entropy(outside)
+    )
     assert found["auroc"] == {"noise": pytest.approx(expected, abs=2e-6)}
 
 
@@ -175,43 +276,78 @@ def test_the_reported_posterior_lacks_the_scale_of_a_minibatch(tmp_path):
     wrong = renyi.Unscaled(multilayer_perceptron([6, 5, 4]), *data, batch_size=20)
     position, indices = torch.ones(1, wrong.dim), torch.arange(20)[None]
     few = posterior_of(Data(data.inputs[:20], data.targets[:20]), None)
-    torch.testing.assert_close(wrong.gradient_given(position, indices), few.gradient(position))
-    torch.testing.assert_close(wrong.energy_given(position, indices), few.energy(position))
+    torch.testing.assert_close(
+        wrong.gradient_given(position, indices), few.gradient(position)
+    )
+    torch.testing.assert_close(
+        wrong.energy_given(position, indices), few.energy(position)
+    )
 
 
-def test_the_methods_of_the_report_take_as_many_gradients_at_each_length(tmp_path, monkeypatch):
+def test_the_methods_of_the_report_take_as_many_gradients_at_each_length(
+    tmp_path, monkeypatch
+):
     taken, gradient = [], NetworkPosterior._gradient
-    count = lambda self, position, *more: taken.append(len(position)) or gradient(self, position, *more)  # noqa: E731
+    count = lambda self, position, *more: (
+        taken.append(len(position)) or gradient(self, position, *more)
+    )
     monkeypatch.setattr(NetworkPosterior, "_gradient", count)
     monkeypatch.setattr(fits.NetworkPosterior, "check_examples", lambda *given: None)
     for rounds in (2, 4):
         for name in ("SGHMC", "Rényi's bound", "evidence bound"):
             taken.clear()
             method, (settings,) = renyi.methods((2, 4))[f"{name}, {rounds} rounds"]
-            method(Task(task(tmp_path).posterior, 4, 3, 0, tmp_path / f"{name}{rounds}", False), **settings)
-            assert rounds * 3 <= sum(taken) <= rounds * 3 + 12, (name, taken)  # with what is looked at before the start
+            method(
+                Task(
+                    task(tmp_path).posterior,
+                    4,
+                    3,
+                    0,
+                    tmp_path / f"{name}{rounds}",
+                    False,
+                ),
+                **settings,
+            )
+            # with what is looked at before the start
+            assert rounds * 3 <= sum(taken) <= rounds * 3 + 12, (name, taken)
 
 
 def test_pruning_at_scale_is_by_signal_to_noise_or_by_size(tmp_path):
     data, given = prepared(tmp_path), task(tmp_path)
     fit = weights.vary(given, rate=0.01, initial_std=0.05)
     found = weights.look("", fit, given, data)
-    assert found["median_std"] == pytest.approx(float(fit.statistics["std"][0].median()), rel=1e-3)
+    assert found["median_std"] == pytest.approx(
+        float(fit.statistics["std"][0].median()), rel=1e-3
+    )
     assert list(found["pruned"]) == ["0.0", "0.5", "0.75", "0.95", "0.98"]
-    assert found["pruned"]["0.0"] == list(assess(fit, given, data)["scores"].values())[:2]
+    assert (
+        found["pruned"]["0.0"] == list(assess(fit, given, data)["scores"].values())[:2]
+    )
     plain = Draws(torch.linspace(-1, 1, given.posterior.dim)[None, None])
     kept = plain.samples[0].where(plain.samples[0].abs() > 0.98, 0.0)  # 2 of 59
-    expected = score(predict(given.posterior, kept, data.test.inputs).mean(0), data.test.targets)
+    expected = score(
+        predict(given.posterior, kept, data.test.inputs).mean(0), data.test.targets
+    )
     found = weights.look("", plain, given, data)
-    assert found["pruned"]["0.98"] == [expected["error"], expected["log_loss"]] and "median_std" not in found
+    assert (
+        found["pruned"]["0.98"] == [expected["error"], expected["log_loss"]]
+        and "median_std" not in found
+    )
 
 
 def test_the_mixture_is_fitted_to_its_own_posterior(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(weights, "vary", lambda task, **settings: seen.append((task.posterior, settings)))
+    monkeypatch.setattr(
+        weights,
+        "vary",
+        lambda task, **settings: seen.append((task.posterior, settings)),
+    )
     weights.mixture(task(tmp_path), share=0.25, narrow=0.01, rate=1.0, initial_std=2.0)
     ((posterior, settings),) = seen
-    assert isinstance(posterior, ScaleMixtureNetwork) and (posterior.share, posterior.stds) == (0.25, (1.0, 0.01))
+    assert isinstance(posterior, ScaleMixtureNetwork) and (
+        posterior.share,
+        posterior.stds,
+    ) == (0.25, (1.0, 0.01))
     assert settings == {"rate": 1.0, "initial_std": 2.0} and posterior.batch_size == 20
 
 
@@ -219,7 +355,9 @@ def test_small_experiments_are_prepared_on_the_digits(tmp_path):
     given = Options(tmp_path, tmp_path, small=True)
     for module in (neighbours, weights, renyi):
         data = module.prepare(given)
-        assert [len(part.targets) for part in (data.train, data.validation, data.test)] == [3200, 800, 1000]
+        assert [
+            len(part.targets) for part in (data.train, data.validation, data.test)
+        ] == [3200, 800, 1000]
         assert data.folder == tmp_path / f"{module.__name__.split('.')[1]}-small"
     assert list(neighbours.prepare(given).others) == ["letters"]
     assert float(weights.prepare(given).train.inputs.max()) == pytest.approx(255 / 126)

@@ -1,4 +1,6 @@
-"""The ordering of eight methods and four cold ones: what they run on, and which temperatures they have."""
+"""The ordering of eight methods and four cold ones: what they run on, and which
+temperatures they have.
+"""
 
 import math
 
@@ -22,45 +24,91 @@ def options(tmp_path):
 
 def posterior(examples=60, batch_size=6):
     generator = torch.Generator().manual_seed(0)
-    inputs, targets = torch.randn(examples, 6, generator=generator), torch.arange(examples) % 4
-    return NetworkPosterior(multilayer_perceptron([6, 5, 4]), inputs, targets, batch_size=batch_size)
+    inputs, targets = (
+        torch.randn(examples, 6, generator=generator),
+        torch.arange(examples) % 4,
+    )
+    return NetworkPosterior(
+        multilayer_perceptron([6, 5, 4]), inputs, targets, batch_size=batch_size
+    )
 
 
 def task(folder, **settings):
     return Task(
-        **{"posterior": posterior(), "rounds": 30, "num_networks": 18, "seed": 0, "path": folder / "fit", "progress": False} | settings
+        **{
+            "posterior": posterior(),
+            "rounds": 30,
+            "num_networks": 18,
+            "seed": 0,
+            "path": folder / "fit",
+            "progress": False,
+        }
+        | settings
     )
 
 
 def test_images_are_averaged_and_no_image_is_for_two_things(options, monkeypatch):
-    """An image whose pixels are its number is a constant after averaging, so that the number can be read again."""
+    """An image whose pixels are its number is a constant after averaging, so that the
+    number can be read again.
+    """
     monkeypatch.setattr(ordering, "TRAINING", 20)
     monkeypatch.setattr(ordering, "VALIDATION", 5)
-    monkeypatch.setattr(ordering, "standardise", lambda train, test, colours: (train, test))
-    numbers = torch.arange(30.0)[:, None].expand(-1, 3 * 32 * 32).clone()
-    numbers[:, ::2] += 0.25  # neighbours in a row, whose mean is the number and an eighth
     monkeypatch.setattr(
-        ordering, "cifar10", lambda root: (Data(numbers, torch.arange(30) % 10), Data(numbers + 100, torch.arange(30) % 10))
+        ordering, "standardise", lambda train, test, colours: (train, test)
+    )
+    numbers = torch.arange(30.0)[:, None].expand(-1, 3 * 32 * 32).clone()
+    # neighbours in a row, whose mean is the number and an eighth
+    numbers[:, ::2] += 0.25
+    monkeypatch.setattr(
+        ordering,
+        "cifar10",
+        lambda root: (
+            Data(numbers, torch.arange(30) % 10),
+            Data(numbers + 100, torch.arange(30) % 10),
+        ),
     )
     prepared = ordering.prepare(options)
-    for data, first, size in ((prepared.train, 0, 20), (prepared.validation, 20, 5), (prepared.test, 100, 30)):
-        assert torch.equal(data.inputs, (torch.arange(first, first + size) + 0.125)[:, None].expand(-1, 3 * 16 * 16))
+    for data, first, size in (
+        (prepared.train, 0, 20),
+        (prepared.validation, 20, 5),
+        (prepared.test, 100, 30),
+    ):
+        assert torch.equal(
+            data.inputs,
+            (torch.arange(first, first + size) + 0.125)[:, None].expand(
+                -1, 3 * 16 * 16
+            ),
+        )
         assert len(data.targets) == size
     assert prepared.network()(prepared.train.inputs).shape == (20, 10)
 
 
 def test_every_method_of_the_published_table_is_there_and_the_cold_ones_have_the_temperature_of_the_authors_program():
     found = ordering.methods(20_000)
-    published = {"SGD", "SGD with momentum", "snapshots of SGD", "snapshots with momentum", "SGLD", "cSGLD", "SGHMC", "cSGHMC"}
+    published = {
+        "SGD",
+        "SGD with momentum",
+        "snapshots of SGD",
+        "snapshots with momentum",
+        "SGLD",
+        "cSGLD",
+        "SGHMC",
+        "cSGHMC",
+    }
     assert published <= set(found) and len(found) == 12
     for name in ("SGLD", "cSGLD", "SGHMC", "cSGHMC"):
         assert all(settings["temperature"] == 1 for settings in found[name][1])
-        assert all(settings["temperature"] == 1 / 20_000 for settings in found[f"{name}, cold"][1])
+        assert all(
+            settings["temperature"] == 1 / 20_000
+            for settings in found[f"{name}, cold"][1]
+        )
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.01])
 @pytest.mark.parametrize("decay", [None, 0.1])
-def test_cycles_explore_without_noise_and_sample_at_their_temperature(decay, temperature, tmp_path, monkeypatch):
+def test_cycles_explore_without_noise_and_sample_at_their_temperature(
+    decay, temperature, tmp_path, monkeypatch
+):
     asked = []
 
     def sample(kernel, potential, position, num_samples, **settings):
@@ -70,42 +118,70 @@ def test_cycles_explore_without_noise_and_sample_at_their_temperature(decay, tem
     monkeypatch.setattr(neighbours, "sample", sample)
     neighbours.cyclical(task(tmp_path), 0.6, decay, temperature)
     ((kernel, number),) = asked
-    assert (kernel.cycle_length, kernel.num_draws, number) == (300 // neighbours.CYCLES, 3, 18)
+    assert (kernel.cycle_length, kernel.num_draws, number) == (
+        300 // neighbours.CYCLES,
+        3,
+        18,
+    )
     assert math.isclose(kernel.step_size, 0.6 / 60)
     kind = SGLD if decay is None else SGHMC
-    made = {name: make(0.01) for name, make in (("explorer", kernel.explorer), ("kernel", kernel.kernel))}
+    made = {
+        name: make(0.01)
+        for name, make in (("explorer", kernel.explorer), ("kernel", kernel.kernel))
+    }
     assert all(isinstance(each, kind) for each in made.values())
-    assert (made["explorer"].temperature, made["kernel"].temperature) == (0.0, temperature)
+    assert (made["explorer"].temperature, made["kernel"].temperature) == (
+        0.0,
+        temperature,
+    )
     if decay is not None:  # η = ε² and α = εC
-        assert all(math.isclose(each.step_size**2, 0.01) and math.isclose(each.step_size * each.friction, decay) for each in made.values())
+        assert all(
+            math.isclose(each.step_size**2, 0.01)
+            and math.isclose(each.step_size * each.friction, decay)
+            for each in made.values()
+        )
 
 
 def test_rounds_of_trees_end_before_a_tree_that_might_take_too_much(tmp_path):
-    """A round's trees would not all fit if one more of the longest kind were grown, and no more than is due was ever spent."""
+    """A round's trees would not all fit if one more of the longest kind were grown, and
+    no more than is due was ever spent.
+    """
     target, kernel = posterior(), SGNUTS(0.01, 1.0, max_depth=2)
     rounds = neighbours.Rounds(kernel, 10)
     generator = torch.Generator().manual_seed(0)
     state = rounds.init(target, torch.zeros(1, target.dim), generator)
     for number in range(1, 9):
         state, info = rounds.step(target, state, generator)
-        assert state.rounds == number and 10 * number - 4 < int(info.num_gradients) <= 10 * number
+        assert (
+            state.rounds == number
+            and 10 * number - 4 < int(info.num_gradients) <= 10 * number
+        )
 
 
 def test_the_small_version_runs_and_its_priors_hang_on_the_fan_in(options, monkeypatch):
     options = options._replace(small=True)
     prepared = ordering.prepare(options)
-    few = prepared._replace(**{name: Data(*(x[:200] for x in getattr(prepared, name))) for name in ("train", "validation", "test")})
+    few = prepared._replace(
+        **{
+            name: Data(*(x[:200] for x in getattr(prepared, name)))
+            for name in ("train", "validation", "test")
+        }
+    )
     seen = []
 
     def method(task, rate):
         seen.append(task.posterior)
         return Draws(task.start()[None], seed=task.seed)
 
-    monkeypatch.setattr(ordering, "methods", lambda number: {"one": (method, [{"rate": 1.0}])})
+    monkeypatch.setattr(
+        ordering, "methods", lambda number: {"one": (method, [{"rate": 1.0}])}
+    )
     *_, result = ordering.run(options, few)
     (run,) = result["methods"]["one"]["runs"]
     assert 0 <= run["scores"]["error"] <= 1 and run["networks"] == 1
-    sizes = {name: parameter.shape for name, parameter in few.network().named_parameters()}
+    sizes = {
+        name: parameter.shape for name, parameter in few.network().named_parameters()
+    }
     for name, precision in seen[0].prior_precision.items():
         expected = 1.0 if name.endswith("bias") else sizes[name][1:].numel()
         assert math.isclose(float(precision), expected), name

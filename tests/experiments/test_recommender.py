@@ -1,4 +1,6 @@
-"""The recommender: parts of the ratings, what methods are made of, what is measured and stored."""
+"""The recommender: parts of the ratings, what methods are made of, what is measured and
+stored.
+"""
 
 import json
 import math
@@ -9,12 +11,26 @@ import torch
 from experiments import recommender, recommender_100k
 from experiments.__main__ import main
 from experiments.options import CACHE, DivergedError, Options
-from experiments.recommender import Average, Prediction, descend, gibbs, made_up, measure, parts, scaled_kernel, walk
+from experiments.recommender import (
+    Average,
+    Prediction,
+    descend,
+    gibbs,
+    made_up,
+    measure,
+    parts,
+    scaled_kernel,
+    walk,
+)
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, Passes
 from sgmc.models import MatrixFactorisation
 
-LINES = "".join(f"{user}::{item}::{1 + (user + item) % 5}::1\n" for user in range(1, 9) for item in range(1, 7))
+LINES = "".join(
+    f"{user}::{item}::{1 + (user + item) % 5}::1\n"
+    for user in range(1, 9)
+    for item in range(1, 7)
+)
 
 
 @pytest.fixture
@@ -28,35 +44,59 @@ def task_of(*arguments, **settings):
 
 def options(folder, data=None, **settings):
     data = CACHE.expanduser() if data is None else data
-    return Options(**{"data": data, "runs": folder, "seeds": 2, "progress": False} | settings)
+    return Options(
+        **{"data": data, "runs": folder, "seeds": 2, "progress": False} | settings
+    )
 
 
 def test_every_rating_is_tested_once_and_validation_sees_no_test(prepared):
     tests = [parts(prepared, fold)[1] for fold in range(5)]
-    assert torch.equal(torch.cat(tests).sort().values, torch.arange(600)) and {len(test) for test in tests} == {120}
+    assert torch.equal(torch.cat(tests).sort().values, torch.arange(600)) and {
+        len(test) for test in tests
+    } == {120}
     for fold, test in enumerate(tests):
         train, again = parts(prepared, fold)
-        assert torch.equal(test, again) and len(torch.cat([train, test]).unique()) == 600
+        assert (
+            torch.equal(test, again) and len(torch.cat([train, test]).unique()) == 600
+        )
         learnt, held_back = parts(prepared, fold, validation=True)
-        assert len(held_back) == 48 and torch.equal(torch.cat([held_back, learnt]), train)
+        assert len(held_back) == 48 and torch.equal(
+            torch.cat([held_back, learnt]), train
+        )
 
 
 def test_a_task_has_the_ratings_it_should_and_a_200th_of_them_in_a_minibatch(prepared):
     train, test = parts(prepared, 1)
     task = task_of(prepared, train, test, passes=3, seed=7)
     users, items, ratings = prepared.ratings
-    assert torch.equal(task.posterior.data[0], torch.stack([users[train], items[train] + task.posterior.num_users], -1))
-    assert torch.equal(task.posterior.data[1], ratings[train]) and task.posterior.batch_size == math.ceil(480 / 200)
-    assert torch.equal(task.users, users[test]) and torch.equal(task.items, items[test]) and task.posterior.rank == 2
+    assert torch.equal(
+        task.posterior.data[0],
+        torch.stack([users[train], items[train] + task.posterior.num_users], -1),
+    )
+    assert torch.equal(
+        task.posterior.data[1], ratings[train]
+    ) and task.posterior.batch_size == math.ceil(480 / 200)
+    assert (
+        torch.equal(task.users, users[test])
+        and torch.equal(task.items, items[test])
+        and task.posterior.rank == 2
+    )
 
 
-def test_samplers_see_independent_minibatches_and_descents_pass_over_the_ratings(prepared, monkeypatch):
-    """What a sampler subtracts is the noise of independent ones: in passes errors nearly cancel, and the chain would be too cold."""
+def test_samplers_see_independent_minibatches_and_descents_pass_over_the_ratings(
+    prepared, monkeypatch
+):
+    """What a sampler subtracts is the noise of independent ones: in passes errors
+    nearly cancel, and the chain would be too cold.
+    """
     seen = []
 
     def spy(task, **settings):
         seen.append(task.posterior.minibatches)
-        return Prediction(torch.zeros(len(task.users), dtype=torch.float64), torch.ones(len(task.users), dtype=torch.float64))
+        return Prediction(
+            torch.zeros(len(task.users), dtype=torch.float64),
+            torch.ones(len(task.users), dtype=torch.float64),
+        )
 
     monkeypatch.setattr(recommender, "descend", spy)
     for method in (recommender.descend, lambda task: spy(task)):
@@ -66,11 +106,17 @@ def test_samplers_see_independent_minibatches_and_descents_pass_over_the_ratings
 
 
 @pytest.mark.parametrize("hamiltonian", [True, False])
-def test_minibatches_bring_the_share_of_the_noise_that_is_asked_for(hamiltonian, prepared):
-    """½ηV or ½εV, with V the known noise, is the share of what the mass, or the friction, has room for, in the loudest row."""
+def test_minibatches_bring_the_share_of_the_noise_that_is_asked_for(
+    hamiltonian, prepared
+):
+    """½ηV or ½εV, with V the known noise, is the share of what the mass, or the
+    friction, has room for, in the loudest row.
+    """
     posterior = task_of(prepared, *parts(prepared, 0), passes=1, seed=0).posterior
     kernel = scaled_kernel(posterior, 0.25, hamiltonian)
-    noise = (posterior.num_examples / posterior.batch_size - 1) * posterior.information()
+    noise = (
+        posterior.num_examples / posterior.batch_size - 1
+    ) * posterior.information()
     assert isinstance(kernel, SGHMC if hamiltonian else SGLD)
     assert torch.equal(kernel.mass, posterior.information() + posterior.prior.value)
     room = kernel.friction if hamiltonian else kernel.mass
@@ -78,34 +124,64 @@ def test_minibatches_bring_the_share_of_the_noise_that_is_asked_for(hamiltonian,
     share = float((brought / room).max())
     assert 0.2 < share <= 0.25  # the prior, which is not noisy, has a part in the mass
     extra = kernel.noise_estimate - brought
-    assert extra.min() >= 0 and float((extra / room).max()) < (kernel.step_size**2 if hamiltonian else 1e-6)
+    assert extra.min() >= 0 and float((extra / room).max()) < (
+        kernel.step_size**2 if hamiltonian else 1e-6
+    )
 
 
 def test_a_prediction_averages_and_adds_the_variances(prepared):
     task = task_of(prepared, *parts(prepared, 0), passes=1, seed=0)
     average, values = Average(task), []
     for number, noise in enumerate((1.0, 4.0, 2.0)):
-        position = torch.randn(1, task.posterior.dim, generator=torch.Generator().manual_seed(number))
-        posterior = task.posterior.given(dict.fromkeys(MatrixFactorisation.names, 1.0) | {"noise": noise})
+        position = torch.randn(
+            1, task.posterior.dim, generator=torch.Generator().manual_seed(number)
+        )
+        posterior = task.posterior.given(
+            dict.fromkeys(MatrixFactorisation.names, 1.0) | {"noise": noise}
+        )
         average.add(position, posterior)
         values.append(posterior.predict(position, task.users, task.items)[0].double())
     values, found = torch.stack(values), average.prediction()
     torch.testing.assert_close(found.means, values.mean(0))
-    torch.testing.assert_close(found.stds, (values.var(0, correction=0) + (1 + 1 / 4 + 1 / 2) / 3).sqrt())
+    torch.testing.assert_close(
+        found.stds, (values.var(0, correction=0) + (1 + 1 / 4 + 1 / 2) / 3).sqrt()
+    )
 
 
 def test_what_is_measured(prepared):
     train, test = parts(prepared, 0)
     task = task_of(prepared, train, test, passes=1, seed=0)
-    ratings, means = prepared.ratings.ratings[test].double(), prepared.means[test].double()
-    truth = measure(Prediction(means, torch.full_like(means, 0.85)), prepared, task, test)["all"]
-    assert truth["rmse_of_means"] == 0 and truth["rmse"] == truth["floor"] == pytest.approx(0.85, abs=4 * 0.85 / 240**0.5)
-    assert truth["width"] == pytest.approx(2 * 1.64485 * 0.85, rel=1e-4) and truth["ratings"] == 120
+    ratings, means = (
+        prepared.ratings.ratings[test].double(),
+        prepared.means[test].double(),
+    )
+    truth = measure(
+        Prediction(means, torch.full_like(means, 0.85)), prepared, task, test
+    )["all"]
+    assert truth["rmse_of_means"] == 0 and truth["rmse"] == truth[
+        "floor"
+    ] == pytest.approx(0.85, abs=4 * 0.85 / 240**0.5)
+    assert (
+        truth["width"] == pytest.approx(2 * 1.64485 * 0.85, rel=1e-4)
+        and truth["ratings"] == 120
+    )
     assert truth["coverage"] == pytest.approx(0.9, abs=4 * (0.09 / 120) ** 0.5)
-    exact = measure(Prediction(ratings - 1, torch.full_like(means, 1 / 1.7)), prepared, task, test)
+    exact = measure(
+        Prediction(ratings - 1, torch.full_like(means, 1 / 1.7)), prepared, task, test
+    )
     assert exact["all"]["rmse"] == 1 and exact["all"]["coverage"] == 0
-    assert measure(Prediction(ratings - 1, torch.full_like(means, 1 / 1.6)), prepared, task, test)["all"]["coverage"] == 1
-    counts = prepared.ratings.items[train].bincount(minlength=30)[prepared.ratings.items[test]]
+    assert (
+        measure(
+            Prediction(ratings - 1, torch.full_like(means, 1 / 1.6)),
+            prepared,
+            task,
+            test,
+        )["all"]["coverage"]
+        == 1
+    )
+    counts = prepared.ratings.items[train].bincount(minlength=30)[
+        prepared.ratings.items[test]
+    ]
     assert exact["cold items"]["ratings"] == int((counts <= recommender.COLD).sum()) > 0
 
 
@@ -128,21 +204,35 @@ def known():
     ],
 )
 def test_every_method_finds_the_factors(method, settings, known):
-    """Biases alone leave an error of about √(0.3² + ¼) = 0.58, and truth one of 0.3; all methods come to 0.32."""
+    """Biases alone leave an error of about √(0.3² + ¼) = 0.58, and truth one of 0.3;
+    all methods come to 0.32.
+    """
     train, test = parts(known, 0)
     task = task_of(known, train, test, passes=30, seed=0)
     scores = measure(method(task, **settings), known, task, test)["all"]
     assert scores["rmse"] < 0.4 and scores["coverage"] > 0.75
 
 
-def test_precisions_are_held_for_the_first_half_of_the_burn_in_and_then_drawn_after_every_pass(known, monkeypatch):
-    """Of 20 passes six are burn-in; in the first three factors grow from near zero, where precisions would be huge."""
+def test_precisions_are_held_for_the_first_half_of_the_burn_in_and_then_drawn_after_every_pass(
+    known, monkeypatch
+):
+    """Of 20 passes six are burn-in; in the first three factors grow from near zero,
+    where precisions would be huge.
+    """
     drawn, draw = [], MatrixFactorisation.draw_hyperparameters
     monkeypatch.setattr(
-        MatrixFactorisation, "draw_hyperparameters", lambda self, *arguments: drawn.append(self.hyperparameters) or draw(self, *arguments)
+        MatrixFactorisation,
+        "draw_hyperparameters",
+        lambda self, *arguments: (
+            drawn.append(self.hyperparameters) or draw(self, *arguments)
+        ),
     )
     walk(task_of(known, *parts(known, 0), passes=20, seed=0), 0.25, True)
-    assert len(drawn) == 17 and drawn[0] == recommender.GUESS and drawn[1] != recommender.GUESS
+    assert (
+        len(drawn) == 17
+        and drawn[0] == recommender.GUESS
+        and drawn[1] != recommender.GUESS
+    )
 
 
 def test_settings_that_diverge_are_noted(known):
@@ -158,60 +248,101 @@ def quick(monkeypatch):
     monkeypatch.setattr(
         recommender,
         "METHODS",
-        {name: (*recommender.METHODS[name][:1], recommender.METHODS[name][1][:2]) for name in ("SGD", "SGHMC", "Gibbs, all the data")},
+        {
+            name: (*recommender.METHODS[name][:1], recommender.METHODS[name][1][:2])
+            for name in ("SGD", "SGHMC", "Gibbs, all the data")
+        },
     )
 
 
-def test_a_copy_of_movielens_is_used_and_a_folder_without_one_refused(tmp_path, monkeypatch, quick):
+def test_a_copy_of_movielens_is_used_and_a_folder_without_one_refused(
+    tmp_path, monkeypatch, quick
+):
     monkeypatch.delenv("SGMC_DATA", raising=False)
     (tmp_path / "ml-1m").mkdir()
     (tmp_path / "ml-1m" / "ratings.dat").write_text(LINES)
     own = recommender.prepare(options(tmp_path, tmp_path))
-    assert own.source == "MovieLens" and own.means is None and own.rank == 20 and len(own.ratings.ratings) == 48
+    assert (
+        own.source == "MovieLens"
+        and own.means is None
+        and own.rank == 20
+        and len(own.ratings.ratings) == 48
+    )
     *_, result = recommender.run(options(tmp_path, tmp_path), own)
-    assert result["ratings"] == 48 and "floor" not in result["methods"]["SGD"]["runs"][0]["scores"]["all"]
+    assert (
+        result["ratings"] == 48
+        and "floor" not in result["methods"]["SGD"]["runs"][0]["scores"]["all"]
+    )
     with pytest.raises(FileNotFoundError, match="holds neither ratings"):
         recommender.prepare(options(tmp_path, tmp_path / "elsewhere"))
 
 
-def test_without_a_folder_as_many_ratings_as_movielens_has_are_made_up_and_the_result_says_so(tmp_path, monkeypatch):
+def test_without_a_folder_as_many_ratings_as_movielens_has_are_made_up_and_the_result_says_so(
+    tmp_path, monkeypatch
+):
     asked = []
     monkeypatch.delenv("SGMC_DATA", raising=False)
     monkeypatch.setattr(recommender, "CACHE", tmp_path)
-    monkeypatch.setattr(recommender, "made_up_ratings", lambda *size: asked.append(size) or (None, None))
+    monkeypatch.setattr(
+        recommender, "made_up_ratings", lambda *size: asked.append(size) or (None, None)
+    )
     assert "made up" in recommender.prepare(options(tmp_path, tmp_path)).source
     recommender_100k.prepare(options(tmp_path))
     assert asked == [(6_040, 3_706, 1_000_209, 5), (943, 1_682, 100_000, 5)]
 
 
 @pytest.mark.slow
-def test_what_is_stored_and_that_it_is_not_made_again(tmp_path, prepared, quick, monkeypatch):
+def test_what_is_stored_and_that_it_is_not_made_again(
+    tmp_path, prepared, quick, monkeypatch
+):
     *_, result = recommender.run(options(tmp_path), prepared)
-    assert result["ratings"] == 600 and "made up" in result["data"] and result["steps"] == 8 * 160
+    assert (
+        result["ratings"] == 600
+        and "made up" in result["data"]
+        and result["steps"] == 8 * 160
+    )
     for name, content in result["methods"].items():
         assert [row["fold"] for row in content["runs"]] == [0, 1]
         assert ("scores_with_validated_width" in content["runs"][0]) == (name == "SGD")
         if content["tuning"]:
-            assert content["settings"] == min(content["tuning"], key=lambda row: row["rmse"])["settings"] and len(content["tuning"]) == 2
+            assert (
+                content["settings"]
+                == min(content["tuning"], key=lambda row: row["rmse"])["settings"]
+                and len(content["tuning"]) == 2
+            )
     json.dumps(result, allow_nan=False)
     lines = recommender.summary(result)
     assert len(lines) == 5 and "0.8411" in lines[3] and "made up" in lines[0]
     for name in ("tried", "fitted"):
-        monkeypatch.setattr(recommender, name, lambda *arguments: pytest.fail("it was made before"))
+        monkeypatch.setattr(
+            recommender, name, lambda *arguments: pytest.fail("it was made before")
+        )
     *_, again = recommender.run(options(tmp_path), prepared)
     assert again == result
 
 
-def test_if_every_setting_diverges_the_error_says_what_to_do(tmp_path, prepared, monkeypatch):
-    monkeypatch.setattr(recommender, "METHODS", {"SGD": (descend, [{"rate": rate, "precision": 1.0} for rate in (1e3, 1e4)])})
-    with pytest.raises(DivergedError, match="every setting of SGD left the finite numbers"):
+def test_if_every_setting_diverges_the_error_says_what_to_do(
+    tmp_path, prepared, monkeypatch
+):
+    monkeypatch.setattr(
+        recommender,
+        "METHODS",
+        {"SGD": (descend, [{"rate": rate, "precision": 1.0} for rate in (1e3, 1e4)])},
+    )
+    with pytest.raises(
+        DivergedError, match="every setting of SGD left the finite numbers"
+    ):
         list(recommender.run(options(tmp_path, small=True), prepared))
 
 
 @pytest.mark.slow
 def test_the_command_line_runs_the_small_version(tmp_path, quick, capsys, monkeypatch):
     sizes, few = [], recommender.made_up_ratings(20, 15, 200, 2)
-    monkeypatch.setattr(recommender, "made_up_ratings", lambda *size: sizes.append(size) or few)
+    monkeypatch.setattr(
+        recommender, "made_up_ratings", lambda *size: sizes.append(size) or few
+    )
     assert main(["run", "recommender", "--small", "--runs", str(tmp_path)]) == 0
-    assert (tmp_path / "recommender-small.json").exists() and "SGHMC" in capsys.readouterr().out
+    assert (
+        tmp_path / "recommender-small.json"
+    ).exists() and "SGHMC" in capsys.readouterr().out
     assert sizes == [(100, 80, 3_000, 2)]

@@ -4,23 +4,40 @@ import pytest
 import torch
 
 from booklib.datasets import Data
-from booklib.prediction import brier_score, error_rate, expected_calibration_error, log_score
+from booklib.prediction import (
+    brier_score,
+    error_rate,
+    expected_calibration_error,
+    log_score,
+)
 from experiments.options import ExperimentError
 from experiments.provenance import checksum
-from experiments.results import FORMAT, RESULTS, read_result, score, who_ran, write_result
+from experiments.results import (
+    FORMAT,
+    RESULTS,
+    read_result,
+    score,
+    who_ran,
+    write_result,
+)
 
 
 def test_results_come_back_as_they_were_written(tmp_path):
     result = {"a": [1, 2.5], "b": {"c": [{"d": None}, {"d": [0.1]}]}}
     write_result(tmp_path / "x.json", result)
     assert read_result(tmp_path / "x.json") == {"format": FORMAT, **result}
-    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]  # nothing is left of the writing
+    # nothing is left of the writing
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"format": 0}', "x.json has format 0, and this version reads 1: move it away and run x again"),
+        (
+            '{"format": 0}',
+            "x.json has format 0, and this version reads 1: move it away and run x "
+            "again",
+        ),
         ("[]", "x.json is no result file, or corrupt"),
         ('{"format": 1', "x.json is no result file, or corrupt"),
     ],
@@ -34,7 +51,9 @@ def test_results_of_another_version_are_refused_and_kept(content, message, tmp_p
 
 
 def test_a_missing_result_says_how_to_make_it(tmp_path):
-    with pytest.raises(ExperimentError, match=r"write it by `python -m experiments run x`"):
+    with pytest.raises(
+        ExperimentError, match=r"write it by `python -m experiments run x`"
+    ):
         read_result(tmp_path / "x.json")
 
 
@@ -43,18 +62,40 @@ def test_stored_results_are_read_and_say_who_ran_them():
     assert len(stored) >= 8
     for path in stored:
         result = read_result(path)
-        assert any(command in who_ran(result) for command in (f"run {path.stem} --seeds", f"-m benchmarks.{path.stem} --"))
+        assert any(
+            command in who_ran(result)
+            for command in (f"run {path.stem} --seeds", f"-m benchmarks.{path.stem} --")
+        )
 
 
 def test_each_score_is_what_it_is_called(generator):
-    probabilities, targets = torch.rand(50, 4, generator=generator).softmax(-1), torch.randint(4, (50,), generator=generator)
-    functions = {"error": error_rate, "log_loss": log_score, "brier": brier_score, "calibration_error": expected_calibration_error}
-    expected = {name: round(function(probabilities, targets), 6) for name, function in functions.items()}
-    assert score(probabilities, targets) == expected and len(set(expected.values())) == 4
+    probabilities, targets = (
+        torch.rand(50, 4, generator=generator).softmax(-1),
+        torch.randint(4, (50,), generator=generator),
+    )
+    functions = {
+        "error": error_rate,
+        "log_loss": log_score,
+        "brier": brier_score,
+        "calibration_error": expected_calibration_error,
+    }
+    expected = {
+        name: round(function(probabilities, targets), 6)
+        for name, function in functions.items()
+    }
+    assert (
+        score(probabilities, targets) == expected and len(set(expected.values())) == 4
+    )
 
 
 def test_the_checksum_sees_inputs_and_targets():
     inputs, targets = torch.rand(4, 2), torch.arange(4)
     one = checksum(Data(inputs, targets))
-    assert one == checksum(Data(inputs.clone(), targets.clone())) == checksum(Data(inputs, targets), None)
-    assert one != checksum(Data(inputs, targets.flip(0))) and one != checksum(Data(inputs + 1e-3, targets))
+    assert (
+        one
+        == checksum(Data(inputs.clone(), targets.clone()))
+        == checksum(Data(inputs, targets), None)
+    )
+    assert one != checksum(Data(inputs, targets.flip(0))) and one != checksum(
+        Data(inputs + 1e-3, targets)
+    )

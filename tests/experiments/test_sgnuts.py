@@ -1,4 +1,6 @@
-"""SGNUTS on networks: what counts as a round, what is averaged, and what a resume does."""
+"""SGNUTS on networks: what counts as a round, what is averaged, and what a resume
+does.
+"""
 
 import json
 from dataclasses import replace
@@ -55,7 +57,8 @@ PREPARED = Prepared(TRAIN, TEST, partial(multilayer_perceptron, [6, 4, 10]))
 
 
 def made_up_walk(run, counts):
-    """Let a run take steps that are written down: each leads to a random network after so many gradients, by a tree of depth 2.
+    """Let a run take steps that are written down: each leads to a random network after
+    so many gradients, by a tree of depth 2.
 
     The last tree is at its limit, and the first three diverged.
     """
@@ -73,28 +76,57 @@ def made_up_walk(run, counts):
 
 
 def test_a_round_is_so_many_gradients_whatever_the_trees():
-    """Eight gradients are a round here. The tree that ends at 31 ends rounds 2 and 3, and the start counts in none."""
+    """Eight gradients are a round here. The tree that ends at 31 ends rounds 2 and 3,
+    and the start counts in none.
+    """
     run = TreeRun(PLAN, PREPARED)
     positions = made_up_walk(run, [3, 7, 8, 12, 31, 39, 41, 96])
     result = run.go(progress=False)
-    assert result["curve"]["gradients"] == [0, 8, 31, 39, 41, 96] and result["curve"]["trees"] == [0, 3, 5, 6, 7, 8]
+    assert result["curve"]["gradients"] == [0, 8, 31, 39, 41, 96] and result["curve"][
+        "trees"
+    ] == [0, 3, 5, 6, 7, 8]
     assert result["trees"] == 8 and result["depths"] == [0, 0, 8] + 8 * [0]
     assert result["depth_limited"] == 1 and result["diverged"] == 3
-    # At the ends of the rounds 5 to 12 since the burn-in: once the network at 41, seven times the last.
+    # At the ends of the rounds 5 to 12 since the burn-in: once the network at 41, seven
+    # times the last.
     posterior = NetworkPosterior(multilayer_perceptron([6, 4, 10]), *TRAIN)
-    at = {count: posterior.predict(position, TEST.inputs)[0].double() for count, position in positions.items()}
+    at = {
+        count: posterior.predict(position, TEST.inputs)[0].double()
+        for count, position in positions.items()
+    }
     average = (at[41] + 7 * at[96]) / 8
-    assert result["average"]["error"] == pytest.approx(error_rate(average, TEST.targets), abs=1e-6)
-    assert result["average"]["log_loss"] == pytest.approx(log_score(average, TEST.targets), abs=1e-6)
-    entropies = [float(-(p * p.log()).sum(-1).mean()) for p in (average, at[41], at[96])]
-    assert result["entropy"] == pytest.approx([entropies[0], (entropies[1] + 7 * entropies[2]) / 8], abs=2e-5)
+    assert result["average"]["error"] == pytest.approx(
+        error_rate(average, TEST.targets), abs=1e-6
+    )
+    assert result["average"]["log_loss"] == pytest.approx(
+        log_score(average, TEST.targets), abs=1e-6
+    )
+    entropies = [
+        float(-(p * p.log()).sum(-1).mean()) for p in (average, at[41], at[96])
+    ]
+    assert result["entropy"] == pytest.approx(
+        [entropies[0], (entropies[1] + 7 * entropies[2]) / 8], abs=2e-5
+    )
     # The table: after no, one, two and five rounds, and over five rounds from then on.
     lines = {line["burn_in"]: line for line in result["after"]}
-    assert {burn_in: line["gradients"] for burn_in, line in lines.items()} == {0: 0, 1: 8, 2: 31, 5: 41}
-    expected = {0: at[8] + 2 * at[31] + at[39] + at[41], 1: 2 * at[31] + at[39] + at[41] + at[96], 5: 5 * at[96]}
+    assert {burn_in: line["gradients"] for burn_in, line in lines.items()} == {
+        0: 0,
+        1: 8,
+        2: 31,
+        5: 41,
+    }
+    expected = {
+        0: at[8] + 2 * at[31] + at[39] + at[41],
+        1: 2 * at[31] + at[39] + at[41] + at[96],
+        5: 5 * at[96],
+    }
     for burn_in, total in expected.items():
-        assert lines[burn_in]["average"]["log_loss"] == pytest.approx(log_score(total / 5, TEST.targets), abs=1e-6)
-    assert lines[1]["log_loss"] == pytest.approx(log_score(at[8], TEST.targets), abs=1e-5)
+        assert lines[burn_in]["average"]["log_loss"] == pytest.approx(
+            log_score(total / 5, TEST.targets), abs=1e-6
+        )
+    assert lines[1]["log_loss"] == pytest.approx(
+        log_score(at[8], TEST.targets), abs=1e-5
+    )
 
 
 def test_weights_of_pixels_without_data_are_the_thermometer():
@@ -102,36 +134,77 @@ def test_weights_of_pixels_without_data_are_the_thermometer():
     positions = made_up_walk(run, [96])
     curve = run.go(progress=False)["curve"]
     weights = positions[96][0, :24].view(4, 6)[:, 2]
-    assert curve["temperature"][-1] == pytest.approx(float(weights.square().mean()), rel=1e-5)
-    assert curve["length"][-1] == pytest.approx(float(positions[96].square().sum()), rel=1e-5)
+    assert curve["temperature"][-1] == pytest.approx(
+        float(weights.square().mean()), rel=1e-5
+    )
+    assert curve["length"][-1] == pytest.approx(
+        float(positions[96].square().sum()), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("start", ["prior", "fan-in"])
 @pytest.mark.parametrize("method", ALL)
 def test_every_method_runs_and_counts_its_gradients(method, start):
     result = TreeRun(replace(ALL[method], start=start), PREPARED).go(progress=False)
-    assert result["gradients"] >= 96 and result["curve"]["gradients"][-1] == result["gradients"]
-    assert sum(result["depths"]) == result["trees"] and (result["trees"] > 0) == method.startswith("SGNUTS")
+    assert (
+        result["gradients"] >= 96
+        and result["curve"]["gradients"][-1] == result["gradients"]
+    )
+    assert sum(result["depths"]) == result["trees"] and (
+        result["trees"] > 0
+    ) == method.startswith("SGNUTS")
     assert 0 < result["entropy"][1] <= result["entropy"][0] < 2.31
 
 
 def test_the_methods_are_what_they_are_called():
-    reported, hybrid, fresh = (ALL[name] for name in ("SGNUTS, our reading", "SGNUTS, then SGHMC", "fresh momenta, then SGHMC"))
-    assert (reported.trees, reported.integrator, reported.minibatches) == ("energy", "drift_kick", "held")
-    assert (PLAN.trees, PLAN.integrator, PLAN.minibatches) == ("uniform", "palindromic", "fresh")
-    assert (hybrid.trees, hybrid.head_start) == ("uniform", 3) and (fresh.trees, fresh.resample_every, fresh.head_start) == (None, 10, 3)
+    reported, hybrid, fresh = (
+        ALL[name]
+        for name in (
+            "SGNUTS, our reading",
+            "SGNUTS, then SGHMC",
+            "fresh momenta, then SGHMC",
+        )
+    )
+    assert (reported.trees, reported.integrator, reported.minibatches) == (
+        "energy",
+        "drift_kick",
+        "held",
+    )
+    assert (PLAN.trees, PLAN.integrator, PLAN.minibatches) == (
+        "uniform",
+        "palindromic",
+        "fresh",
+    )
+    assert (hybrid.trees, hybrid.head_start) == ("uniform", 3) and (
+        fresh.trees,
+        fresh.resample_every,
+        fresh.head_start,
+    ) == (None, 10, 3)
     assert ALL["SGHMC"].trees is None and ALL["SGHMC"].resample_every is None
     full = sgnuts.settings(small=False)
-    assert [(plan.data, plan.method) for plan in full] == [("MNIST", method) for method in ALL] + [
-        ("Fashion-MNIST", method) for method in ("SGNUTS", "SGNUTS, our reading", "SGHMC")
+    assert [(plan.data, plan.method) for plan in full] == [
+        ("MNIST", method) for method in ALL
+    ] + [
+        ("Fashion-MNIST", method)
+        for method in ("SGNUTS", "SGNUTS, our reading", "SGHMC")
     ]
-    assert {(plan.data, plan.learning_rate) for plan in full} == {("MNIST", 2e-6), ("Fashion-MNIST", 1e-6)}
-    assert {(plan.momentum_decay, plan.rounds, plan.burn_in, plan.batch_size, plan.start) for plan in full} == {
-        (0.01, 70, 20, 500, "prior")
+    assert {(plan.data, plan.learning_rate) for plan in full} == {
+        ("MNIST", 2e-6),
+        ("Fashion-MNIST", 1e-6),
     }
+    assert {
+        (plan.momentum_decay, plan.rounds, plan.burn_in, plan.batch_size, plan.start)
+        for plan in full
+    } == {(0.01, 70, 20, 500, "prior")}
     small = {plan.method: plan for plan in sgnuts.settings(small=True)}
-    assert {method for method, plan in small.items() if plan.start == "fan-in"} == {"SGNUTS, small start", "SGHMC, small start"}
-    assert small["SGHMC, small start"].trees is None and small["SGNUTS, small start"].trees == "uniform"
+    assert {method for method, plan in small.items() if plan.start == "fan-in"} == {
+        "SGNUTS, small start",
+        "SGHMC, small start",
+    }
+    assert (
+        small["SGHMC, small start"].trees is None
+        and small["SGNUTS, small start"].trees == "uniform"
+    )
 
 
 @pytest.mark.parametrize("method", ALL)
@@ -144,27 +217,41 @@ def test_a_resumed_run_is_the_uninterrupted_one(method, tmp_path):
         return result
 
     path = tmp_path / "run.pt"
-    whole, part = TreeRun(ALL[method], PREPARED), TreeRun(ALL[method], PREPARED, path=path)
+    whole, part = (
+        TreeRun(ALL[method], PREPARED),
+        TreeRun(ALL[method], PREPARED, path=path),
+    )
     for rounds in (2, 7):  # before and after the change of kernel
         drive(part, rounds, checkpoint=part.checkpoint, progress=False)
         part = TreeRun(ALL[method], PREPARED, path=path)
     resumed = contents(part)
-    assert resumed == contents(whole) and torch.equal(part.walk.state.position, whole.walk.state.position)
+    assert resumed == contents(whole) and torch.equal(
+        part.walk.state.position, whole.walk.state.position
+    )
 
 
 def test_finished_runs_are_read_and_others_are_run_again(tmp_path, monkeypatch):
     monkeypatch.setattr(sgnuts, "settings", lambda small: [PLAN, ALL["SGHMC"]])
-    prepared, options = {"MNIST": PREPARED._replace(folder=tmp_path)}, Options(tmp_path, tmp_path, seeds=1, progress=False)
+    prepared, options = (
+        {"MNIST": PREPARED._replace(folder=tmp_path)},
+        Options(tmp_path, tmp_path, seeds=1, progress=False),
+    )
     [*_, whole] = sgnuts.run(options, prepared)
-    (tmp_path / "MNIST-SGHMC-0.pt").unlink()  # as if the experiment had been killed before the second run
+    # as if the experiment had been killed before the second run
+    (tmp_path / "MNIST-SGHMC-0.pt").unlink()
     [*_, again] = sgnuts.run(options, prepared)
     assert again["runs"]["MNIST"]["SGNUTS"] == whole["runs"]["MNIST"]["SGNUTS"]
     one, other = (result["runs"]["MNIST"]["SGHMC"][0] for result in (whole, again))
-    assert one["average"] == other["average"] and one["curve"]["length"] == other["curve"]["length"]
+    assert (
+        one["average"] == other["average"]
+        and one["curve"]["length"] == other["curve"]["length"]
+    )
 
 
 def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
-    """With steps that take seven gradients and 14 milliseconds of a clock that is made up."""
+    """With steps that take seven gradients and 14 milliseconds of a clock that is made
+    up.
+    """
     clock = [0.0]
 
     def step(walk):
@@ -174,28 +261,58 @@ def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
     monkeypatch.setattr(sgnuts.Walk, "step", step)
     monkeypatch.setattr(sgnuts.time, "process_time", lambda: clock[0])
     measured = sgnuts.costs([ALL["SGHMC"], PLAN], PREPARED, "cpu", 2)
-    assert measured == {"gradient": [0, 0], "SGHMC": pytest.approx([2, 2]), "SGNUTS": pytest.approx([2, 2])}
+    assert measured == {
+        "gradient": [0, 0],
+        "SGHMC": pytest.approx([2, 2]),
+        "SGNUTS": pytest.approx([2, 2]),
+    }
 
 
 def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
     monkeypatch.setattr(sgnuts, "settings", lambda small: list(ALL.values()))
-    monkeypatch.setattr(sgnuts, "prepare", lambda given: {"MNIST": PREPARED._replace(folder=given.folder("sgnuts"))})
+    monkeypatch.setattr(
+        sgnuts,
+        "prepare",
+        lambda given: {"MNIST": PREPARED._replace(folder=given.folder("sgnuts"))},
+    )
     precision = torch.get_float32_matmul_precision()
     try:
-        assert main(["run", "sgnuts", "--small", "--seeds", "2", "--runs", str(tmp_path)]) == 0
+        assert (
+            main(["run", "sgnuts", "--small", "--seeds", "2", "--runs", str(tmp_path)])
+            == 0
+        )
         assert torch.get_float32_matmul_precision() == "highest"
     finally:
         torch.set_float32_matmul_precision(precision)
     result = json.loads((tmp_path / "sgnuts-small.json").read_text())
-    assert {method: len(runs) for method, runs in result["runs"]["MNIST"].items()} == dict.fromkeys(ALL, 2)
-    assert set(result["costs"]) == {"gradient", "SGHMC", "SGNUTS", "SGNUTS, our reading"}
-    assert all(len(measured) == 2 and min(measured) > 0 for measured in result["costs"].values())
+    assert {
+        method: len(runs) for method, runs in result["runs"]["MNIST"].items()
+    } == dict.fromkeys(ALL, 2)
+    assert set(result["costs"]) == {
+        "gradient",
+        "SGHMC",
+        "SGNUTS",
+        "SGNUTS, our reading",
+    }
+    assert all(
+        len(measured) == 2 and min(measured) > 0
+        for measured in result["costs"].values()
+    )
     assert str(tmp_path) not in (tmp_path / "sgnuts-small.json").read_text()
 
 
 def test_the_table_takes_the_first_network_after_the_burn_in():
     run = TreeRun(PLAN, PREPARED)
-    run.curve = {"gradients": [0, 9, 30], "processor_seconds": [0.0, 1.0, 2.0], "error": [0.9, 0.5, 0.1], "log_loss": [3.0, 2.0, 1.0]}
+    run.curve = {
+        "gradients": [0, 9, 30],
+        "processor_seconds": [0.0, 1.0, 2.0],
+        "error": [0.9, 0.5, 0.1],
+        "log_loss": [3.0, 2.0, 1.0],
+    }
     run.averages[2] = torch.full((30, 10), 0.1, dtype=torch.float64)
     line = run.after(2)
-    assert line["gradients"] == 30 and line["error"] == 0.1 and line["average"]["log_loss"] == pytest.approx(2.302585)
+    assert (
+        line["gradients"] == 30
+        and line["error"] == 0.1
+        and line["average"]["log_loss"] == pytest.approx(2.302585)
+    )

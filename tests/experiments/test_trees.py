@@ -1,4 +1,6 @@
-"""The table of warm-ups in epochs of samples: what an epoch is, what its average is, and what a resume does."""
+"""The table of warm-ups in epochs of samples: what an epoch is, what its average is,
+and what a resume does.
+"""
 
 import json
 from dataclasses import replace
@@ -19,44 +21,105 @@ from sgmc.kernels import SGHMC, SGNUTS
 from sgmc.sampling import drive
 from tests.experiments.test_run import data
 
-ONE = Plan(1e-3, 0.05, batch_size=10, rounds=12, burn_in=0, prior_precision=1.0, start="uniform", minibatches="fresh")
+ONE = Plan(
+    1e-3,
+    0.05,
+    batch_size=10,
+    rounds=12,
+    burn_in=0,
+    prior_precision=1.0,
+    start="uniform",
+    minibatches="fresh",
+)
 ALL = {plan.method: plan for plan in methods(ONE)}
 HYBRID, SGHMC_PLAN = replace(ALL["SGNUTS, then SGHMC"], head_start=1), ALL["SGHMC"]
 REPORTED = replace(ALL["SGNUTS, our reading"], rounds=4)
-PREPARED = Prepared(data(40), data(30, 1), partial(multilayer_perceptron, [6, 4, 10], "relu"))  # four samples are an epoch
+# four samples are an epoch
+PREPARED = Prepared(
+    data(40), data(30, 1), partial(multilayer_perceptron, [6, 4, 10], "relu")
+)
 
 
 def test_the_settings_are_those_of_the_report():
     plans = {plan.method: plan for plan in trees.settings(small=False)}
-    assert list(plans) == ["SGHMC", "SGHMC, noise as in their program", "SGNUTS, then SGHMC", "SGNUTS, our reading"]
+    assert list(plans) == [
+        "SGHMC",
+        "SGHMC, noise as in their program",
+        "SGNUTS, then SGHMC",
+        "SGNUTS, our reading",
+    ]
     for plan in plans.values():
-        assert (plan.learning_rate, plan.momentum_decay, plan.batch_size, plan.prior_precision) == (2e-6, 0.01, 500, 1.0)
-        assert (plan.start, plan.burn_in, plan.num_steps, plan.resample_every) == ("uniform", 0, 1, None)
+        assert (
+            plan.learning_rate,
+            plan.momentum_decay,
+            plan.batch_size,
+            plan.prior_precision,
+        ) == (2e-6, 0.01, 500, 1.0)
+        assert (plan.start, plan.burn_in, plan.num_steps, plan.resample_every) == (
+            "uniform",
+            0,
+            1,
+            None,
+        )
     assert [plan.rounds for plan in plans.values()] == [2_600, 2_600, 2_600, 300]
     sghmc, cold, hybrid, reported = plans.values()
-    assert replace(cold, method="SGHMC", temperature=1.0) == sghmc and cold.temperature == pytest.approx(4e-8)
-    assert (hybrid.trees, hybrid.integrator, hybrid.head_start, hybrid.minibatches) == ("uniform", "palindromic", 1, "fresh")
-    assert (reported.trees, reported.integrator, reported.head_start, reported.minibatches) == ("energy", "drift_kick", None, "held")
+    assert replace(
+        cold, method="SGHMC", temperature=1.0
+    ) == sghmc and cold.temperature == pytest.approx(4e-8)
+    assert (hybrid.trees, hybrid.integrator, hybrid.head_start, hybrid.minibatches) == (
+        "uniform",
+        "palindromic",
+        1,
+        "fresh",
+    )
+    assert (
+        reported.trees,
+        reported.integrator,
+        reported.head_start,
+        reported.minibatches,
+    ) == ("energy", "drift_kick", None, "held")
 
 
-@pytest.mark.parametrize("plan", [SGHMC_PLAN, HYBRID, REPORTED], ids=lambda plan: plan.method)
+@pytest.mark.parametrize(
+    "plan", [SGHMC_PLAN, HYBRID, REPORTED], ids=lambda plan: plan.method
+)
 def test_the_average_of_an_epoch_is_that_of_its_samples(plan, monkeypatch):
     monkeypatch.setattr(trees, "WARM_UPS", (0, 2))
     seen = []
     run = EpochRun(plan, PREPARED)
-    run.watch = lambda run: seen.append((type(run.walk.kernel), run.walk.state.position.clone(), run.walk.num_gradients))
+    run.watch = lambda run: seen.append(
+        (type(run.walk.kernel), run.walk.state.position.clone(), run.walk.num_gradients)
+    )
     result = run.go(progress=False)
-    assert len(seen) == plan.rounds and [line["warm_up"] for line in result["epochs"]] == ([0, 2] if plan.rounds == 12 else [0])
+    assert len(seen) == plan.rounds and [
+        line["warm_up"] for line in result["epochs"]
+    ] == ([0, 2] if plan.rounds == 12 else [0])
     for line in result["epochs"]:
         epoch = seen[4 * line["warm_up"] : 4 * line["warm_up"] + 4]
-        predictions = [run.walk.posterior.predict(position, PREPARED.test.inputs)[0].double() for _, position, _ in epoch]
+        predictions = [
+            run.walk.posterior.predict(position, PREPARED.test.inputs)[0].double()
+            for _, position, _ in epoch
+        ]
         targets = PREPARED.test.targets
-        assert line["average"]["error"] == pytest.approx(error_rate(sum(predictions) / 4, targets), abs=1e-6)
-        assert line["last"]["error"] == pytest.approx(error_rate(predictions[-1], targets), abs=1e-6)
-        assert line["gradients"] == epoch[-1][2] and line["length"] == pytest.approx(float(epoch[-1][1].square().sum()))
-    number = {"SGHMC": 0, "SGNUTS, then SGHMC": 4, "SGNUTS, our reading": 4}[plan.method]  # of trees
-    assert [kernel for kernel, _, _ in seen] == [SGNUTS] * number + [SGHMC] * (plan.rounds - number)
-    assert [line["trees"] for line in result["epochs"]] == [number] * len(result["epochs"])
+        assert line["average"]["error"] == pytest.approx(
+            error_rate(sum(predictions) / 4, targets), abs=1e-6
+        )
+        assert line["last"]["error"] == pytest.approx(
+            error_rate(predictions[-1], targets), abs=1e-6
+        )
+        assert line["gradients"] == epoch[-1][2] and line["length"] == pytest.approx(
+            float(epoch[-1][1].square().sum())
+        )
+    # of trees
+    number = {"SGHMC": 0, "SGNUTS, then SGHMC": 4, "SGNUTS, our reading": 4}[
+        plan.method
+    ]
+    assert [kernel for kernel, _, _ in seen] == [SGNUTS] * number + [SGHMC] * (
+        plan.rounds - number
+    )
+    assert [line["trees"] for line in result["epochs"]] == [number] * len(
+        result["epochs"]
+    )
     assert list(map(sum, result["depths"])) == [4] * (number // 4)
     if not number:
         assert [gradients for _, _, gradients in seen] == list(range(1, 13))
@@ -66,7 +129,11 @@ def test_only_what_is_averaged_is_predicted(monkeypatch):
     monkeypatch.setattr(trees, "WARM_UPS", (1,))
     calls, run = [], EpochRun(SGHMC_PLAN, PREPARED)
     predict = type(run.walk.posterior).log_predict
-    monkeypatch.setattr(type(run.walk.posterior), "log_predict", lambda *given: calls.append(run.done) or predict(*given))
+    monkeypatch.setattr(
+        type(run.walk.posterior),
+        "log_predict",
+        lambda *given: calls.append(run.done) or predict(*given),
+    )
     run.go(progress=False)
     assert calls == [5, 6, 7, 8]
 
@@ -90,22 +157,30 @@ def test_a_resumed_run_is_the_uninterrupted_one(plan, tmp_path):
 
 def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
     monkeypatch.setattr(trees, "settings", lambda small: [SGHMC_PLAN, HYBRID, REPORTED])
-    monkeypatch.setattr(trees, "prepare", lambda given: PREPARED._replace(folder=given.folder("trees")))
+    monkeypatch.setattr(
+        trees, "prepare", lambda given: PREPARED._replace(folder=given.folder("trees"))
+    )
     precision = torch.get_float32_matmul_precision()
     try:
-        assert main(["run", "trees", "--small", "--seeds", "2", "--runs", str(tmp_path)]) == 0
+        assert (
+            main(["run", "trees", "--small", "--seeds", "2", "--runs", str(tmp_path)])
+            == 0
+        )
         assert torch.get_float32_matmul_precision() == "highest"
     finally:
         torch.set_float32_matmul_precision(precision)
     result = json.loads((tmp_path / "trees-small.json").read_text())
-    assert {method: [run["plan"]["seed"] for run in runs] for method, runs in result["runs"].items()} == {
-        plan.method: [0, 1] for plan in (SGHMC_PLAN, HYBRID, REPORTED)
-    }
+    assert {
+        method: [run["plan"]["seed"] for run in runs]
+        for method, runs in result["runs"].items()
+    } == {plan.method: [0, 1] for plan in (SGHMC_PLAN, HYBRID, REPORTED)}
     assert len(trees.summary(result)) == 1 + 3 + 3 + 1
 
 
 def test_the_small_version_is_ready(tmp_path):
-    options = Options(data=tmp_path / "nowhere", runs=tmp_path, small=True, seeds=1, progress=False)
+    options = Options(
+        data=tmp_path / "nowhere", runs=tmp_path, small=True, seeds=1, progress=False
+    )
     prepared = trees.prepare(options)
     for plan in trees.settings(small=True):
         run = EpochRun(plan, prepared)

@@ -33,20 +33,34 @@ def test_rejection_drops_the_least_sure(generator):
     errors = rejection_curve(probabilities, targets, [0.0, 0.2, 0.5])
     order = sorted(range(50), key=lambda i: float(predictive_entropy(probabilities[i])))
     for error, left in zip(errors, (50, 40, 25), strict=True):
-        wrong = [int(probabilities[i].argmax()) != int(targets[i]) for i in order[:left]]
+        wrong = [
+            int(probabilities[i].argmax()) != int(targets[i]) for i in order[:left]
+        ]
         assert abs(error - sum(wrong) / left) < 1e-12
 
 
-def test_what_predicts_is_the_reservoir_or_the_last_network_of_a_run_that_is_finished(tmp_path):
+def test_what_predicts_is_the_reservoir_or_the_last_network_of_a_run_that_is_finished(
+    tmp_path,
+):
     plan, path = PLANS["SGD"], run_file(tmp_path, "SGD", 0)
     part = make(plan, path)
     drive(part, 5, checkpoint=part.checkpoint, progress=False)
-    with pytest.raises(ExperimentError, match="the run of SGD with seed 0 is not finished"):
+    with pytest.raises(
+        ExperimentError, match="the run of SGD with seed 0 is not finished"
+    ):
         uncertainty.networks(tmp_path, "SGD", 0, average=True)
     run = make(plan, path)
     run.go(progress=False)
-    assert torch.equal(uncertainty.networks(tmp_path, "SGD", 0, average=True), torch.stack(run.reservoir)) and len(run.reservoir) == 3
-    assert torch.equal(uncertainty.networks(tmp_path, "SGD", 0, average=False), run.walk.state.position)
+    assert (
+        torch.equal(
+            uncertainty.networks(tmp_path, "SGD", 0, average=True),
+            torch.stack(run.reservoir),
+        )
+        and len(run.reservoir) == 3
+    )
+    assert torch.equal(
+        uncertainty.networks(tmp_path, "SGD", 0, average=False), run.walk.state.position
+    )
 
 
 def test_a_quarter_turn_is_exact(generator):
@@ -57,44 +71,74 @@ def test_a_quarter_turn_is_exact(generator):
 
 
 def test_a_network_that_is_sure_of_digits_alone_tells_letters_apart():
-    digits, blank = (Data(fill(30, 784), torch.zeros(30, dtype=torch.int64)) for fill in (torch.ones, torch.zeros))
+    digits, blank = (
+        Data(fill(30, 784), torch.zeros(30, dtype=torch.int64))
+        for fill in (torch.ones, torch.zeros)
+    )
     posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
     position = torch.zeros(2, posterior.dim)
     position[:, :784] = 0.05  # the weights of the first class
-    result = uncertainty.look(posterior, position, Prepared(digits, digits, others={"letters": blank}))
+    result = uncertainty.look(
+        posterior, position, Prepared(digits, digits, others={"letters": blank})
+    )
     assert result["entropy"]["letters"]["auroc"] == 1 and result["scores"]["error"] == 0
     assert result["entropy"]["letters"]["mean"] == pytest.approx(math.log(10), abs=1e-6)
     assert sum(result["entropy"]["letters"]["histogram"]) == 30
-    assert result["entropy"]["letters"]["disagreement"] == pytest.approx(0, abs=1e-6)  # two equal networks
+    # two equal networks
+    assert result["entropy"]["letters"]["disagreement"] == pytest.approx(0, abs=1e-6)
 
 
 def test_networks_that_disagree_about_letters_alone_tell_them_apart_by_that():
-    """Both networks are sure of each digit; on a letter each is sure of another class, so that the disagreement is log 2."""
-    digits, letters = (Data(torch.zeros(30, 784), torch.zeros(30, dtype=torch.int64)) for _ in range(2))
+    """Both networks are sure of each digit; on a letter each is sure of another class,
+    so that the disagreement is log 2.
+    """
+    digits, letters = (
+        Data(torch.zeros(30, 784), torch.zeros(30, dtype=torch.int64)) for _ in range(2)
+    )
     digits.inputs[:, 0] = letters.inputs[:, 1] = 1.0
     position = torch.zeros(2, 7850)
     weights = position[:, :7840].view(2, 10, 784)
     weights[:, 0, 0] = 50.0  # both call a digit a nought
     weights[0, 1, 1] = weights[1, 2, 1] = 50.0
     posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
-    look = uncertainty.look(posterior, position, Prepared(digits, digits, others={"letters": letters}))["entropy"]
-    assert look["letters"]["disagreement"] == pytest.approx(math.log(2), abs=1e-6) and look["digits"]["disagreement"] < 1e-6
+    look = uncertainty.look(
+        posterior, position, Prepared(digits, digits, others={"letters": letters})
+    )["entropy"]
+    assert (
+        look["letters"]["disagreement"] == pytest.approx(math.log(2), abs=1e-6)
+        and look["digits"]["disagreement"] < 1e-6
+    )
     assert look["letters"]["auroc_disagreement"] == 1 == look["letters"]["auroc"]
     # The other way round the same networks know nothing of digits.
-    look = uncertainty.look(posterior, position, Prepared(letters, letters, others={"letters": digits}))["entropy"]
+    look = uncertainty.look(
+        posterior, position, Prepared(letters, letters, others={"letters": digits})
+    )["entropy"]
     assert look["letters"]["auroc_disagreement"] == 0 == look["letters"]["auroc"]
 
 
 def test_the_digits_are_turned_before_they_are_looked_at(generator):
-    """A bar that lies is right, and one that stands is wrong: the networks that tell them apart are wrong after a quarter turn."""
+    """A bar that lies is right, and one that stands is wrong: the networks that tell
+    them apart are wrong after a quarter turn.
+    """
     images = torch.zeros(40, 28, 28)
     images[:, 13:15, 2:26] = 1
     digits = Data(images.flatten(1), torch.zeros(40, dtype=torch.int64))
     position = torch.zeros(1, 7850)
-    position[0, :784], position[0, 784:1568] = images[0].flatten(), images[0].T.flatten()
+    position[0, :784], position[0, 784:1568] = (
+        images[0].flatten(),
+        images[0].T.flatten(),
+    )
     posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
-    rows = uncertainty.look(posterior, position, Prepared(digits, digits, others={}))["turned"]
+    rows = uncertainty.look(posterior, position, Prepared(digits, digits, others={}))[
+        "turned"
+    ]
     assert rows[0]["error"] == 0 and rows[uncertainty.ANGLES.index(90)]["error"] == 1
-    expected = posterior.predict(position, images.rot90(1, (1, 2)).flatten(1))[0].double()
-    assert rows[-1]["log_loss"] == pytest.approx(score(expected, digits.targets)["log_loss"], abs=1e-5)
-    assert rows[-1]["entropy"] == pytest.approx(float(predictive_entropy(expected).mean()), abs=1e-5)
+    expected = posterior.predict(position, images.rot90(1, (1, 2)).flatten(1))[
+        0
+    ].double()
+    assert rows[-1]["log_loss"] == pytest.approx(
+        score(expected, digits.targets)["log_loss"], abs=1e-5
+    )
+    assert rows[-1]["entropy"] == pytest.approx(
+        float(predictive_entropy(expected).mean()), abs=1e-5
+    )

@@ -1,4 +1,6 @@
-"""Faults that an expert might make, to see how sharp the tests are: ``python -m tests.faults`` plants them one at a time."""
+"""Faults that an expert might make, to see how sharp the tests are: ``python -m
+tests.faults`` plants them one at a time.
+"""
 
 from pathlib import Path
 

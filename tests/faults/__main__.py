@@ -1,4 +1,5 @@
-"""Plant faults in a copy of the code, one at a time, and tell which of them the tests see.
+"""Plant faults in a copy of the code, one at a time, and tell which of them the tests
+see.
 
 usage: python -m tests.faults [--only WORD] [--list]
 

@@ -1,4 +1,6 @@
-"""How a fault is planted in a copy of the tree, and how it is told whether the tests see it."""
+"""How a fault is planted in a copy of the tree, and how it is told whether the tests
+see it.
+"""
 
 import ast
 import functools
@@ -33,14 +35,18 @@ IMPORTED = [
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault that an expert might make: a piece of a function, which is there once, and what is put in its place."""
+    """A fault that an expert might make: a piece of a function, which is there once,
+    and what is put in its place.
+    """
 
     module: str  #: such as "sgmc.kernels.hmc"
     function: str  #: such as "HMC.step"
     what: str  #: a short sentence, by which the fault is known
     text: str  #: as ``ast.unparse`` writes the function
     instead: str
-    tests: str  #: which should see it: arguments of pytest with blanks between them, the cheap ones first
+    #: which should see it: arguments of pytest with blanks between them, the cheap ones
+    #: first
+    tests: str
 
     @property
     def name(self) -> str:
@@ -56,21 +62,33 @@ class Fault:
         """Plant it in the source of its module, whose comments go.
 
         Raises:
-            ValueError: if there is no such function, or its text is not in it exactly once.
+            ValueError: if there is no such function, or its text is not in it exactly
+                once.
             SyntaxError: if what it makes of the function is no Python.
         """
         tree = ast.parse(source)
         body, places = tree.body, []
         for name in self.function.split("."):
-            places = [(body, number) for number, node in enumerate(body) if getattr(node, "name", None) == name]
+            places = [
+                (body, number)
+                for number, node in enumerate(body)
+                if getattr(node, "name", None) == name
+            ]
             if not places:
-                raise ValueError(f"{self.name}: there is no such function; bring it up to date")
+                raise ValueError(
+                    f"{self.name}: there is no such function; bring it up to date"
+                )
             body = places[-1][0][places[-1][1]].body
         block, number = places[-1]
         right = ast.unparse(block[number])
         if (count := right.count(self.text)) != 1:
-            raise ValueError(f"{self.name}: its text is there {count} times, not once; bring it up to date")
-        block[number : number + 1] = ast.parse(right.replace(self.text, self.instead)).body
+            raise ValueError(
+                f"{self.name}: its text is there {count} times, not once; bring it up "
+                "to date"
+            )
+        block[number : number + 1] = ast.parse(
+            right.replace(self.text, self.instead)
+        ).body
         return ast.unparse(tree)
 
 
@@ -82,7 +100,16 @@ def read_faults(path: Path) -> list[Fault]:
             parts.setdefault(line[0], []).append(line[2:])
             continue
         if parts:
-            found.append(Fault(module, function, what, "\n".join(parts["-"]), "\n".join(parts.get("+", [])), tests))
+            found.append(
+                Fault(
+                    module,
+                    function,
+                    what,
+                    "\n".join(parts["-"]),
+                    "\n".join(parts.get("+", [])),
+                    tests,
+                )
+            )
             parts = {}
         if line.startswith("@ "):
             module, tests = line[2:].split(" ", 1)
@@ -117,10 +144,13 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def run_tests(tree: Path, tests: str, seconds: int | None = SECONDS) -> str:
-    """Run tests, with blanks between them, in a tree until one fails, and name that one; an empty name if all passed.
+    """Run tests, with blanks between them, in a tree until one fails, and name that
+    one; an empty name if all passed.
 
-    They run in a process of their own, forked from one that has imported what takes long, such as torch, but nothing of the tree.
-    No verdict hangs on the clock on the wall: what computes for ever is ended by its limit of the processor's time, and so seen.
+    They run in a process of their own, forked from one that has imported what takes
+    long, such as torch, but nothing of the tree. No verdict hangs on the clock on the
+    wall: what computes for ever is ended by its limit of the processor's time, and so
+    seen.
 
     Raises:
         NoVerdictError: if there are no such tests, or pytest itself was stopped.
@@ -145,7 +175,9 @@ def run_tests(tree: Path, tests: str, seconds: int | None = SECONDS) -> str:
 
 
 class _Failed:
-    """A plugin of pytest that notes which test failed, or which file could not be imported."""
+    """A plugin of pytest that notes which test failed, or which file could not be
+    imported.
+    """
 
     name = ""
 
@@ -178,7 +210,8 @@ def _run_pytest(
     os.chdir(tree)
     if seconds is not None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10))
-        sys.dont_write_bytecode = True  # compiled code is told apart by seconds, of which two faults may share one
+        # compiled code is told apart by seconds, of which two faults may share one
+        sys.dont_write_bytecode = True
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         for descriptor in (1, 2):
@@ -205,7 +238,8 @@ def planted(fault: Fault, tree: Path) -> Iterator[None]:
     right, times = path.read_text(), path.stat()
     if (number := right.count(fault.text)) != 1:
         raise ValueError(
-            f"{fault.name}: its text is there {number} times, not once; bring it up to date"
+            f"{fault.name}: its text is there {number} times, not once; bring it up "
+            "to date"
         )
     wrong = right.replace(fault.text, fault.instead)
     if path.suffix == ".py":
@@ -222,7 +256,8 @@ def try_fault(fault: Fault, tree: Path) -> Verdict:
     """Plant a fault in a tree, and run its tests.
 
     Raises:
-        NoVerdictError: if the tests cannot be run, or what failed fails without the fault too.
+        NoVerdictError: if the tests cannot be run, or what failed fails without the
+            fault too.
     """
     started = time.monotonic()
     with planted(fault, tree):

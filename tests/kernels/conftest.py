@@ -1,4 +1,6 @@
-"""What the tests of the kernels share; they are level 1 of the ladder: algebra that is exact up to rounding."""
+"""What the tests of the kernels share; they are level 1 of the ladder: algebra that is
+exact up to rounding.
+"""
 
 import torch
 from torch import Tensor
@@ -34,7 +36,9 @@ class Box(Flat):
         self.outside = outside
 
     def energy(self, position):
-        return torch.where((position.abs() <= 1).all(-1), 0.5, self.outside).to(position)
+        return torch.where((position.abs() <= 1).all(-1), 0.5, self.outside).to(
+            position
+        )
 
 
 class Counting(Potential):
@@ -53,7 +57,11 @@ class Counting(Potential):
 
 def forms(value: float) -> dict:
     """Write one matrix, a multiple of the identity, in the three forms."""
-    return {"number": value, "diagonal": torch.full((2,), value, dtype=DOUBLE), "full": value * torch.eye(2, dtype=DOUBLE)}
+    return {
+        "number": value,
+        "diagonal": torch.full((2,), value, dtype=DOUBLE),
+        "full": value * torch.eye(2, dtype=DOUBLE),
+    }
 
 
 def full(matrix) -> Tensor:
@@ -64,7 +72,9 @@ def full(matrix) -> Tensor:
 
 
 def root(matrix) -> Tensor:
-    """Take the symmetric root of a full matrix by its own means, Schur's in place of the eigenvectors'."""
+    """Take the symmetric root of a full matrix by its own means, Schur's in place of
+    the eigenvectors'.
+    """
     from scipy.linalg import sqrtm
 
     return torch.from_numpy(sqrtm(full(matrix).numpy()).real)
@@ -100,7 +110,11 @@ def logistic(batch_size=None) -> LogisticRegression:
     """Make a posterior of 40 examples."""
     generator = generator_of(11)
     inputs = torch.randn(40, 2, generator=generator, dtype=DOUBLE)
-    return LogisticRegression(inputs, (torch.rand(40, generator=generator) < 0.5).to(DOUBLE), batch_size=batch_size)
+    return LogisticRegression(
+        inputs,
+        (torch.rand(40, generator=generator) < 0.5).to(DOUBLE),
+        batch_size=batch_size,
+    )
 
 
 def assert_same(first, second, **tolerance) -> None:
@@ -110,14 +124,23 @@ def assert_same(first, second, **tolerance) -> None:
 
 
 def assert_chains_do_not_interact(kernel, potential) -> None:
-    """Moving the start of one chain changes nothing in the others, and chains from one point draw their own numbers."""
+    """Moving the start of one chain changes nothing in the others, and chains from one
+    point draw their own numbers.
+    """
     moved = START.clone()
     moved[1] += 0.5
     others = torch.arange(len(START)) != 1
-    first, second = (run_with_info(kernel, potential, start, 3) for start in (START, moved))
-    for one, other in zip((*first[0], *first[1]), (*second[0], *second[1]), strict=True):
+    first, second = (
+        run_with_info(kernel, potential, start, 3) for start in (START, moved)
+    )
+    for one, other in zip(
+        (*first[0], *first[1]), (*second[0], *second[1]), strict=True
+    ):
         if isinstance(one, Tensor):
-            torch.testing.assert_close(one[others], other[others], rtol=0, atol=0, equal_nan=True)
+            torch.testing.assert_close(
+                one[others], other[others], rtol=0, atol=0, equal_nan=True
+            )
     assert not torch.equal(first[0].position[1], second[0].position[1])
     together = run(kernel, potential, torch.zeros_like(START), 3).position
-    assert len(together.unique(dim=0)) > len(START) / 2  # a rejected proposal may leave a few where they were
+    # a rejected proposal may leave a few where they were
+    assert len(together.unique(dim=0)) > len(START) / 2

@@ -1,4 +1,6 @@
-"""Compiled steps: those of the eager kernel on the same numbers, compiled once, and one clear sentence where that cannot be."""
+"""Compiled steps: those of the eager kernel on the same numbers, compiled once, and one
+clear sentence where that cannot be.
+"""
 
 import shutil
 
@@ -12,10 +14,21 @@ from sgmc.noise import OnlineNoise
 from sgmc.posteriors import Posterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, NoisyGradient
-from tests.kernels.conftest import DIAGONAL, DOUBLE, FULL, NOISY, START, Flat, assert_same, generator_of, run_with_info
+from tests.kernels.conftest import (
+    DIAGONAL,
+    DOUBLE,
+    FULL,
+    NOISY,
+    START,
+    Flat,
+    assert_same,
+    generator_of,
+    run_with_info,
+)
 
 needs_a_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "c++", "clang++"))), reason="compiled=True needs a C++ compiler, and none is installed"
+    not any(map(shutil.which, ("g++", "c++", "clang++"))),
+    reason="compiled=True needs a C++ compiler, and none is installed",
 )
 FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)
 
@@ -29,14 +42,28 @@ class Users(Potential):
 
 USERS_POSTERIOR = Posterior(
     log_prior=lambda position: -0.5 * position.pow(2).sum(-1),
-    log_likelihood=lambda position, x: -torch.cosh(x - position.sum(-1, keepdim=True)).log(),
+    log_likelihood=lambda position, x: (
+        -torch.cosh(x - position.sum(-1, keepdim=True)).log()
+    ),
     data=(torch.linspace(-3, 3, 40, dtype=DOUBLE),),
     dim=2,
     batch_size=5,
 )
 CASES = {
-    "matrices": (NOISY, dict(friction=FRICTION, noise_estimate=0.2 * FULL, mass=DIAGONAL, temperature=0.5, resample_every=2)),
-    "automatic differentiation of minibatches, no temperature": (USERS_POSTERIOR, dict(friction=20.0, temperature=0.0)),
+    "matrices": (
+        NOISY,
+        dict(
+            friction=FRICTION,
+            noise_estimate=0.2 * FULL,
+            mass=DIAGONAL,
+            temperature=0.5,
+            resample_every=2,
+        ),
+    ),
+    "automatic differentiation of minibatches, no temperature": (
+        USERS_POSTERIOR,
+        dict(friction=20.0, temperature=0.0),
+    ),
 }
 
 
@@ -44,9 +71,14 @@ CASES = {
 @needs_a_compiler
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
-    """On the same seed, call after call, while the number of gradients grows; equal to float rounding."""
+    """On the same seed, call after call, while the number of gradients grows; equal to
+    float rounding.
+    """
     potential, settings = CASES[case]
-    kernel, eager = (SGHMC(0.05, num_steps=3, compiled=compiled, **settings) for compiled in (True, False))
+    kernel, eager = (
+        SGHMC(0.05, num_steps=3, compiled=compiled, **settings)
+        for compiled in (True, False)
+    )
     state, info = run_with_info(kernel, potential, START, 6)
     expected, expected_info = run_with_info(eager, potential, START, 6)
     assert_same(state, expected, rtol=1e-12, atol=1e-12)
@@ -57,30 +89,47 @@ def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
 @pytest.mark.slow
 @needs_a_compiler
 def test_compiled_draws_of_single_precision_are_the_eager_ones():
-    """Through the loop. In twelve steps in a well, which do not drive chains apart, some dozen roundings of 6·10⁻⁸ add up."""
+    """Through the loop. In twelve steps in a well, which do not drive chains apart,
+    some dozen roundings of 6·10⁻⁸ add up.
+    """
     potential = NoisyGradient(DoubleWell(), 4.0)
     draws, eager = (
-        sample(SGHMC(0.1, 3.0, 0.2, num_steps=3, compiled=compiled), potential, torch.ones(50, 1), num_samples=4, progress=False)
+        sample(
+            SGHMC(0.1, 3.0, 0.2, num_steps=3, compiled=compiled),
+            potential,
+            torch.ones(50, 1),
+            num_samples=4,
+            progress=False,
+        )
         for compiled in (True, False)
     )
     torch.testing.assert_close(draws.samples, eager.samples, rtol=1e-5, atol=1e-5)
-    assert torch.equal(draws.statistics["num_gradients"], eager.statistics["num_gradients"])
+    assert torch.equal(
+        draws.statistics["num_gradients"], eager.statistics["num_gradients"]
+    )
 
 
 @pytest.mark.slow
 @needs_a_compiler
 def test_other_shapes_and_another_potential_are_compiled_anew():
-    """What was compiled for one potential is never used for another, nor after one of its attributes was set."""
-    kernel, eager = (SGHMC(0.1, 2.0, num_steps=1, compiled=compiled) for compiled in (True, False))
+    """What was compiled for one potential is never used for another, nor after one of
+    its attributes was set.
+    """
+    kernel, eager = (
+        SGHMC(0.1, 2.0, num_steps=1, compiled=compiled) for compiled in (True, False)
+    )
     potential = NoisyGradient(DoubleWell(2), 4.0)
 
     def assert_the_same(potential, start, num_compiled):
-        (state, _), (expected, _) = (run_with_info(each, potential, start, 2) for each in (kernel, eager))
+        (state, _), (expected, _) = (
+            run_with_info(each, potential, start, 2) for each in (kernel, eager)
+        )
         assert_same(state, expected, rtol=1e-12, atol=1e-12)
         assert kernel._compiled_trajectory.num_compiled == num_compiled
 
     assert_the_same(potential, START, 1)
-    columns = START[:7].T.contiguous().T  # another number of chains, laid out by columns
+    # another number of chains, laid out by columns
+    columns = START[:7].T.contiguous().T
     assert columns.stride() != START[:7].stride()
     assert_the_same(potential, columns, 2)
     assert_the_same(potential, START, 2)
@@ -102,39 +151,64 @@ class Leaving(Flat):
         return torch.from_numpy(2 * position.numpy())
 
 
-@pytest.mark.parametrize("potential", [Branching(), Leaving()], ids=lambda potential: type(potential).__name__)
+@pytest.mark.parametrize(
+    "potential",
+    [Branching(), Leaving()],
+    ids=lambda potential: type(potential).__name__,
+)
 def test_a_gradient_that_cannot_be_traced_is_refused_in_one_sentence(potential):
-    message = r"^compiled=True needs a potential whose gradient is a formula of tensor operations, .*: leave it out \(.+: .+\)$"
+    message = (
+        r"^compiled=True needs a potential whose gradient is a formula of tensor "
+        r"operations, .*: leave it out \(.+: .+\)$"
+    )
     with pytest.raises(RuntimeError, match=message):
         sample(SGHMC(0.1, 2.0, compiled=True), potential, START, num_samples=2)
     assert len(sample(SGHMC(0.1, 2.0), potential, START, num_samples=2).samples) == 2
 
 
 def test_a_missing_compiler_is_told_in_one_sentence(monkeypatch, tmp_path):
-    """PyTorch looks for a compiler of another name, and finds nothing that it compiled before."""
+    """PyTorch looks for a compiler of another name, and finds nothing that it compiled
+    before.
+    """
     from torch._inductor import config
 
     monkeypatch.setattr(config.cpp, "cxx", (None, "/nowhere/g++"))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     with pytest.raises(
-        RuntimeError, match=r"^compiled=True needs a C\+\+ compiler .*: install one, or leave it out \(.*/nowhere/g\+\+'\)\)$"
+        RuntimeError,
+        match=(
+            r"^compiled=True needs a C\+\+ compiler .*: install one, or leave it out "
+            r"\(.*/nowhere/g\+\+'\)\)$"
+        ),
     ):
         sample(SGHMC(0.1, 2.0, compiled=True), Users(), START, num_samples=2)
 
 
 def test_where_every_call_has_another_potential_it_is_refused(monkeypatch):
     """As in a Gibbs kernel; without compiling anything, which is not what is tested."""
-    monkeypatch.setattr(CompiledInPlace, "_compile", lambda self, potential, arguments, tensors: lambda *tensors: None)
+    monkeypatch.setattr(
+        CompiledInPlace,
+        "_compile",
+        lambda self, potential, arguments, tensors: lambda *tensors: None,
+    )
     kernel = SGHMC(0.1, 2.0, compiled=True)
     state = kernel.init(NOISY, START, generator_of(0))
     for _ in range(_AT_MOST):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
-    with pytest.raises(RuntimeError, match=f"is for one potential and few shapes .* but {_AT_MOST + 1} were met, as in a Gibbs kernel"):
+    with pytest.raises(
+        RuntimeError,
+        match=(
+            f"is for one potential and few shapes .* but {_AT_MOST + 1} were met, as "
+            "in a Gibbs kernel"
+        ),
+    ):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
 
 
 def test_an_online_estimate_is_refused():
-    with pytest.raises(ValueError, match="compiled is True, which needs a fixed noise_estimate"):
+    with pytest.raises(
+        ValueError, match="compiled is True, which needs a fixed noise_estimate"
+    ):
         SGHMC(0.1, 2.0, OnlineNoise(), compiled=True)
 
 

@@ -1,4 +1,6 @@
-"""Cyclical step sizes: the schedule, the stages, where draws are taken, what is handed on, and the exact law of every phase."""
+"""Cyclical step sizes: the schedule, the stages, where draws are taken, what is handed
+on, and the exact law of every phase.
+"""
 
 import math
 import warnings
@@ -36,7 +38,9 @@ HIGH, LENGTH = 0.2, 12
 
 
 def rate(step, high=HIGH, length=LENGTH):
-    """The step size of Zhang et al. (2020), with k = step + 1 from one on and ⌈K/M⌉ = length, term by term."""
+    """The step size of Zhang et al. (2020), with k = step + 1 from one on and ⌈K/M⌉ =
+    length, term by term.
+    """
     k = step + 1
     return high / 2 * (math.cos(math.pi * ((k - 1) % length) / length) + 1)
 
@@ -53,8 +57,15 @@ def test_steps_are_those_of_sgld_with_the_schedule_of_the_paper():
     generator, position = generator_of(0), START
     for step in range(2 * LENGTH + 6):
         gradient = NOISY.stochastic_gradient(position, generator, step)
-        position = position - rate(step) * gradient + math.sqrt(2 * rate(step)) * normal(generator)
-    state, info = run_with_info(Cyclical(SGLD, HIGH, LENGTH, num_draws=4), NOISY, START, 10)  # three steps to a draw
+        position = (
+            position
+            - rate(step) * gradient
+            + math.sqrt(2 * rate(step)) * normal(generator)
+        )
+    # three steps to a draw
+    state, info = run_with_info(
+        Cyclical(SGLD, HIGH, LENGTH, num_draws=4), NOISY, START, 10
+    )
     assert_same(state.inner, (position, 2 * LENGTH + 6), rtol=1e-10, atol=1e-10)
     assert (info.cycle, info.draw, state.num_draws) == (2, 1, 10)
     assert info.inner.step_size == pytest.approx(rate(2 * LENGTH + 5), rel=1e-12)
@@ -62,58 +73,94 @@ def test_steps_are_those_of_sgld_with_the_schedule_of_the_paper():
 
 
 def test_steps_are_those_of_sghmc_whose_momentum_no_step_size_enters():
-    """θ ← θ + εr, r ← (1 − α)r − ε∇Ũ + N(0, 2α) with ε² = η: that r is handed on as it is."""
+    """θ ← θ + εr, r ← (1 − α)r − ε∇Ũ + N(0, 2α) with ε² = η: that r is handed on as it
+    is.
+    """
     generator, decay = generator_of(0), 0.3
     momentum, position = normal(generator), START
     for step in range(2 * LENGTH):
         epsilon = math.sqrt(rate(step))
-        noise, injected = normal(generator), normal(generator)  # of the gradient, and ours
+        # of the gradient, and ours
+        noise, injected = normal(generator), normal(generator)
         position = position + epsilon * momentum
         gradient = NOISY.gradient_given(position, noise)
-        momentum = (1 - decay) * momentum - epsilon * gradient + math.sqrt(2 * decay) * injected
+        momentum = (
+            (1 - decay) * momentum
+            - epsilon * gradient
+            + math.sqrt(2 * decay) * injected
+        )
     state = run(Cyclical(momentum_kernel, HIGH, LENGTH), NOISY, START, 2)
-    assert_same(state.inner[:3], (position, momentum, 2 * LENGTH), rtol=1e-10, atol=1e-10)
+    assert_same(
+        state.inner[:3], (position, momentum, 2 * LENGTH), rtol=1e-10, atol=1e-10
+    )
 
 
 def test_the_highest_and_the_lowest_step_size():
     made = []
     Cyclical(lambda rate: made.append(rate) or SGLD(rate), HIGH, LENGTH)
     assert max(made) == HIGH  # the first of a cycle, exactly
-    assert min(made) == pytest.approx(HIGH * math.sin(math.pi / 2 / LENGTH) ** 2, rel=1e-12)  # ½(1 + cos(π − x)) = sin²(x/2), never zero
+    # ½(1 + cos(π − x)) = sin²(x/2), never zero
+    assert min(made) == pytest.approx(
+        HIGH * math.sin(math.pi / 2 / LENGTH) ** 2, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("exploration", [0.0, 0.25, 1 / 3, 0.9])
 @pytest.mark.parametrize("num_draws", [1, 2, 5, 9])
 def test_where_the_draws_of_a_cycle_are_taken(exploration, num_draws):
     length = 100
-    exploring = sum(step / length < exploration for step in range(length))  # Algorithm 1: mod(k − 1, ⌈K/M⌉)/⌈K/M⌉ < β
+    # Algorithm 1: mod(k − 1, ⌈K/M⌉)/⌈K/M⌉ < β
+    exploring = sum(step / length < exploration for step in range(length))
     kernel = Cyclical(SGLD, HIGH, length, num_draws, exploration)
     state, taken = kernel.init(TARGET, START, generator_of(0)), []
     for draw in range(3 * num_draws):
         state, info = kernel.step(TARGET, state, generator_of(1))
         taken.append(state.inner.num_gradients)
         assert (info.cycle, info.draw) == divmod(draw, num_draws)
-    ends = [exploring + (length - exploring) * (draw + 1) // num_draws for draw in range(num_draws)]
+    ends = [
+        exploring + (length - exploring) * (draw + 1) // num_draws
+        for draw in range(num_draws)
+    ]
     assert taken == [cycle * length + end for cycle in range(3) for end in ends]
-    gaps = {second - first for first, second in zip([exploring, *ends], ends, strict=False)}
-    assert ends[-1] == length and max(gaps) - min(gaps) <= 1  # the last at the end of the cycle, all at equal distances
+    gaps = {
+        second - first for first, second in zip([exploring, *ends], ends, strict=False)
+    }
+    # the last at the end of the cycle, all at equal distances
+    assert ends[-1] == length and max(gaps) - min(gaps) <= 1
 
 
-@pytest.mark.parametrize(("exploration", "length", "exploring"), [(0.28, 25, 7), (50 / 1667, 1667, 50), (0.7, 10, 7), (0.701, 10, 8)])
-def test_a_share_that_is_a_whole_number_of_steps_explores_so_many(exploration, length, exploring):
-    """As a product of floating-point numbers 0.28 of 25 steps is a little more than seven."""
-    kernel = Cyclical(SGLD, HIGH, length, length - exploring, exploration)  # a draw at every step that samples
-    state, _ = kernel.step(TARGET, kernel.init(TARGET, START, generator_of(0)), generator_of(1))
+@pytest.mark.parametrize(
+    ("exploration", "length", "exploring"),
+    [(0.28, 25, 7), (50 / 1667, 1667, 50), (0.7, 10, 7), (0.701, 10, 8)],
+)
+def test_a_share_that_is_a_whole_number_of_steps_explores_so_many(
+    exploration, length, exploring
+):
+    """As a product of floating-point numbers 0.28 of 25 steps is a little more than
+    seven.
+    """
+    # a draw at every step that samples
+    kernel = Cyclical(SGLD, HIGH, length, length - exploring, exploration)
+    state, _ = kernel.step(
+        TARGET, kernel.init(TARGET, START, generator_of(0)), generator_of(1)
+    )
     assert state.inner.num_gradients == exploring + 1
 
 
 def test_the_explorer_takes_the_first_stage_and_the_kernel_the_second():
     generator, position = generator_of(0), START
     for step in range(LENGTH + 9):  # the second cycle explores again
-        position = position - rate(step) * NOISY.stochastic_gradient(position, generator, step)
+        position = position - rate(step) * NOISY.stochastic_gradient(
+            position, generator, step
+        )
         if step % LENGTH >= 6:
             position = position + math.sqrt(2 * rate(step)) * normal(generator)
-    state = run(Cyclical(SGLD, HIGH, LENGTH, num_draws=2, exploration=0.5, explorer=descent), NOISY, START, 3)
+    state = run(
+        Cyclical(SGLD, HIGH, LENGTH, num_draws=2, exploration=0.5, explorer=descent),
+        NOISY,
+        START,
+        3,
+    )
     assert_same(state.inner, (position, LENGTH + 9), rtol=1e-10, atol=1e-10)
 
 
@@ -124,9 +171,18 @@ def test_each_kernel_of_a_cycle_is_made_once():
     assert len(made) == len(set(made)) == LENGTH
 
 
-@pytest.mark.parametrize("make", [momentum_kernel, SGLD, lambda rate: momentum_kernel(rate, noise_estimate=OnlineNoise())])
+@pytest.mark.parametrize(
+    "make",
+    [
+        momentum_kernel,
+        SGLD,
+        lambda rate: momentum_kernel(rate, noise_estimate=OnlineNoise()),
+    ],
+)
 def test_a_state_is_handed_on_bit_for_bit(make):
-    """From one kernel to the next and from one cycle to the next: nothing is drawn anew, rescaled or forgotten."""
+    """From one kernel to the next and from one cycle to the next: nothing is drawn
+    anew, rescaled or forgotten.
+    """
     kernel, generator = Cyclical(make, HIGH, LENGTH, num_draws=3), generator_of(0)
     state = kernel._kernel_of(0).init(NOISY, START, generator)
     for step in range(2 * LENGTH):
@@ -137,16 +193,33 @@ def test_a_state_is_handed_on_bit_for_bit(make):
 
 
 def test_a_momentum_gathered_in_the_exploration_is_handed_to_the_sampler():
-    explorer, generator = lambda rate: momentum_kernel(rate, temperature=0.0), generator_of(0)
+    explorer, generator = (
+        lambda rate: momentum_kernel(rate, temperature=0.0),
+        generator_of(0),
+    )
     state = explorer(rate(0)).init(NOISY, START, generator)
     for step in range(LENGTH):
-        state, _ = (explorer if step < 6 else momentum_kernel)(rate(step)).step(NOISY, state, generator)
-    got = run(Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=explorer), NOISY, START)
+        state, _ = (explorer if step < 6 else momentum_kernel)(rate(step)).step(
+            NOISY, state, generator
+        )
+    got = run(
+        Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=explorer),
+        NOISY,
+        START,
+    )
     assert_same(got.inner[:3], state[:3], rtol=1e-10, atol=1e-10)
 
 
 def test_an_explorer_that_is_the_kernel_changes_nothing_bit_for_bit():
-    states = [run(Cyclical(SGLD, HIGH, LENGTH, exploration=0.5, explorer=explorer), NOISY, START, 3) for explorer in (SGLD, None)]
+    states = [
+        run(
+            Cyclical(SGLD, HIGH, LENGTH, exploration=0.5, explorer=explorer),
+            NOISY,
+            START,
+            3,
+        )
+        for explorer in (SGLD, None)
+    ]
     assert_same(states[0].inner, states[1].inner)
 
 
@@ -159,8 +232,14 @@ def test_passes_over_the_data_go_on_from_cycle_to_cycle(monkeypatch):
         return draw(self, position, generator, step, num_steps)
 
     monkeypatch.setattr(LogisticRegression, "draw_noise", noting)
-    run(Cyclical(SGLD, 0.02, 5, num_draws=2, exploration=0.3, explorer=descent), posterior, START, 6)
-    assert steps == list(range(15))  # or a cycle would see the minibatches of the one before
+    run(
+        Cyclical(SGLD, 0.02, 5, num_draws=2, exploration=0.3, explorer=descent),
+        posterior,
+        START,
+        6,
+    )
+    # or a cycle would see the minibatches of the one before
+    assert steps == list(range(15))
 
 
 def test_gradients_are_counted():
@@ -184,7 +263,9 @@ NOISE = torch.tensor([[4.0, 1.0], [1.0, 2.0]], dtype=DOUBLE)  # of NOISY
 
 
 def phase_laws(steps, end):
-    """Compute the stationary covariance of the draws taken after so many steps of a cycle, given the linear chain of each step."""
+    """Compute the stationary covariance of the draws taken after so many steps of a
+    cycle, given the linear chain of each step.
+    """
     order = [*steps[end:], *steps[:end]]
     cycle = order[0]
     for step in order[1:]:
@@ -193,9 +274,13 @@ def phase_laws(steps, end):
 
 
 def assert_phases(kernel, steps):
-    """Compare the draws of each phase with their exact law, in 4,000 chains: one false alarm in 3,000 for the three phases."""
+    """Compare the draws of each phase with their exact law, in 4,000 chains: one false
+    alarm in 3,000 for the three phases.
+    """
     start = torch.zeros(4_000, 2, dtype=DOUBLE)
-    draws = sample(kernel, NOISY, start, num_samples=4 * LAW_DRAWS, warm_up=6 * LAW_DRAWS, seed=4)
+    draws = sample(
+        kernel, NOISY, start, num_samples=4 * LAW_DRAWS, warm_up=6 * LAW_DRAWS, seed=4
+    )
     laws = [phase_laws(steps, end) for end in (10, 20, 30)]
     for phase, law in enumerate(laws):
         assert_covariance(draws.samples[phase::LAW_DRAWS], law)
@@ -205,51 +290,98 @@ def assert_phases(kernel, steps):
 
 
 def test_sgld_has_at_every_phase_the_law_of_its_linear_chains():
-    steps = [langevin_chain(TARGET.precision, rate(j, 0.4, LAW_LENGTH), NOISE) for j in range(LAW_LENGTH)]
+    steps = [
+        langevin_chain(TARGET.precision, rate(j, 0.4, LAW_LENGTH), NOISE)
+        for j in range(LAW_LENGTH)
+    ]
     assert_phases(Cyclical(SGLD, 0.4, LAW_LENGTH, LAW_DRAWS), steps)
 
 
 def test_sgld_with_an_estimate_that_follows_the_step_size_has_its_law():
-    """B̂ = ½ηV at every step, as the published experiment with 25 modes has it: all noise of a step is then N(0, 2η)."""
+    """B̂ = ½ηV at every step, as the published experiment with 25 modes has it: all
+    noise of a step is then N(0, 2η).
+    """
     steps = [
-        langevin_chain(TARGET.precision, rate(j, 0.4, LAW_LENGTH), NOISE, 0.5 * rate(j, 0.4, LAW_LENGTH) * NOISE) for j in range(LAW_LENGTH)
+        langevin_chain(
+            TARGET.precision,
+            rate(j, 0.4, LAW_LENGTH),
+            NOISE,
+            0.5 * rate(j, 0.4, LAW_LENGTH) * NOISE,
+        )
+        for j in range(LAW_LENGTH)
     ]
-    assert_phases(Cyclical(lambda rate: SGLD(rate, noise_estimate=0.5 * rate * NOISE), 0.4, LAW_LENGTH, LAW_DRAWS), steps)
+    assert_phases(
+        Cyclical(
+            lambda rate: SGLD(rate, noise_estimate=0.5 * rate * NOISE),
+            0.4,
+            LAW_LENGTH,
+            LAW_DRAWS,
+        ),
+        steps,
+    )
 
 
 def sghmc_steps(high=0.4, length=LAW_LENGTH, decay=0.3):
     epsilons = [math.sqrt(rate(j, high, length)) for j in range(length)]
-    return [linear_chain(flows.sghmc(epsilon, decay / epsilon), TARGET.precision, NOISE) for epsilon in epsilons], epsilons
+    return [
+        linear_chain(flows.sghmc(epsilon, decay / epsilon), TARGET.precision, NOISE)
+        for epsilon in epsilons
+    ], epsilons
 
 
 def test_sghmc_has_at_every_phase_the_law_of_its_linear_chains():
-    assert_phases(Cyclical(momentum_kernel, 0.4, LAW_LENGTH, LAW_DRAWS), sghmc_steps()[0])
+    assert_phases(
+        Cyclical(momentum_kernel, 0.4, LAW_LENGTH, LAW_DRAWS), sghmc_steps()[0]
+    )
 
 
 def test_a_velocity_kept_while_the_step_size_falls_makes_other_draws():
-    """With v = εr kept, r is multiplied by the ratio of the step sizes after each step; the kernel's draws do not have that law."""
+    """With v = εr kept, r is multiplied by the ratio of the step sizes after each step;
+    the kernel's draws do not have that law.
+    """
     steps, epsilons = sghmc_steps()
     kept = []
     for j, step in enumerate(steps):
-        scale = torch.diag(torch.tensor([1.0, 1.0, *[epsilons[j] / epsilons[(j + 1) % LAW_LENGTH]] * 2], dtype=DOUBLE))
+        scale = torch.diag(
+            torch.tensor(
+                [1.0, 1.0, *[epsilons[j] / epsilons[(j + 1) % LAW_LENGTH]] * 2],
+                dtype=DOUBLE,
+            )
+        )
         kept.append(step.then(LinearChain(scale, torch.zeros(4, 4, dtype=DOUBLE))))
     start = torch.zeros(4_000, 2, dtype=DOUBLE)
     kernel = Cyclical(momentum_kernel, 0.4, LAW_LENGTH, LAW_DRAWS)
-    draws = sample(kernel, NOISY, start, num_samples=4 * LAW_DRAWS, warm_up=6 * LAW_DRAWS, seed=4).samples
+    draws = sample(
+        kernel, NOISY, start, num_samples=4 * LAW_DRAWS, warm_up=6 * LAW_DRAWS, seed=4
+    ).samples
     assert torch.allclose(phase_laws(steps, 20), phase_laws(sghmc_steps()[0], 20))
     with pytest.raises(AssertionError, match="z ="):
         assert_covariance(draws[1::LAW_DRAWS], phase_laws(kept, 20))
 
 
 def test_a_step_size_that_is_unstable_for_a_while_leaves_a_stationary_law():
-    """η = 0.07 exceeds 2σ² = 0.06, but over the whole of a cycle the product of the steps contracts."""
+    """η = 0.07 exceeds 2σ² = 0.06, but over the whole of a cycle the product of the
+    steps contracts.
+    """
     target, length = Gaussian(0.03 * torch.eye(1, dtype=DOUBLE)), 60
-    steps = [langevin_chain(target.precision, rate(j, 0.07, length), 1.0, rate(j, 0.07, length) / 2) for j in range(length)]
+    steps = [
+        langevin_chain(
+            target.precision, rate(j, 0.07, length), 1.0, rate(j, 0.07, length) / 2
+        )
+        for j in range(length)
+    ]
     cycle = steps[0]
     for step in steps[1:]:
         cycle = cycle.then(step)
     kernel = Cyclical(lambda rate: SGLD(rate, noise_estimate=rate / 2), 0.07, length)
-    draws = sample(kernel, NoisyGradient(target, 1.0), torch.zeros(4_000, 1, dtype=DOUBLE), num_samples=10, warm_up=10, seed=1)
+    draws = sample(
+        kernel,
+        NoisyGradient(target, 1.0),
+        torch.zeros(4_000, 1, dtype=DOUBLE),
+        num_samples=10,
+        warm_up=10,
+        seed=1,
+    )
     assert abs(steps[0].transition) > 1
     assert_covariance(draws.samples, cycle.stationary_covariance())
 
@@ -257,17 +389,33 @@ def test_a_step_size_that_is_unstable_for_a_while_leaves_a_stationary_law():
 def test_statistics_tell_cycle_draw_and_step_size():
     draws = sample(Cyclical(SGLD, HIGH, LENGTH, 3, 0.25), NOISY, START, num_samples=7)
     one = {name: values[:, 0] for name, values in draws.statistics.items()}
-    assert one["cycle"].tolist() == [0, 0, 0, 1, 1, 1, 2] and one["draw"].tolist() == [0, 1, 2, 0, 1, 2, 0]
-    assert one["step_size"][:3].tolist() == pytest.approx([rate(5), rate(8), rate(11)], rel=1e-6)
+    assert one["cycle"].tolist() == [0, 0, 0, 1, 1, 1, 2] and one["draw"].tolist() == [
+        0,
+        1,
+        2,
+        0,
+        1,
+        2,
+        0,
+    ]
+    assert one["step_size"][:3].tolist() == pytest.approx(
+        [rate(5), rate(8), rate(11)], rel=1e-6
+    )
     assert draws.weighted_mean().shape == START.shape
 
 
 def test_a_state_comes_back_from_a_checkpoint_and_goes_on():
-    kernel, generator = Cyclical(momentum_kernel, HIGH, LENGTH, num_draws=3, exploration=0.25), generator_of(0)
+    kernel, generator = (
+        Cyclical(momentum_kernel, HIGH, LENGTH, num_draws=3, exploration=0.25),
+        generator_of(0),
+    )
     state = kernel.init(NOISY, START, generator)
     for _ in range(4):
         state, _ = kernel.step(NOISY, state, generator)
-    saved, again = [x.clone() if torch.is_tensor(x) else x for x in flatten(state)], generator_of(0)
+    saved, again = (
+        [x.clone() if torch.is_tensor(x) else x for x in flatten(state)],
+        generator_of(0),
+    )
     again.set_state(generator.get_state())
     for _ in range(4):
         state, _ = kernel.step(NOISY, state, generator)
@@ -276,7 +424,10 @@ def test_a_state_comes_back_from_a_checkpoint_and_goes_on():
     for _ in range(4):
         resumed, _ = fresh.step(NOISY, resumed, again)
     assert_same(resumed.inner[:3], state.inner[:3])
-    assert isinstance(resumed.inner, SGHMCState) and resumed.num_draws == state.num_draws == 8
+    assert (
+        isinstance(resumed.inner, SGHMCState)
+        and resumed.num_draws == state.num_draws == 8
+    )
 
 
 def test_retarget_brings_the_inner_state_up_to_date():
@@ -298,23 +449,49 @@ def test_a_run_that_ends_within_its_first_cycle_is_told():
     settings = dict(potential=NOISY, position=START, seed=2)
     five = Cyclical(SGLD, HIGH, 50, num_draws=5)
     [message] = warned(kernel=five, num_samples=4, **settings)
-    assert message.startswith("the run ended after 4 of the 5 draws of its first cycle, before the step size was small: take a shorter")
-    assert not any("first cycle" in message for message in warned(kernel=five, num_samples=5, **settings))
+    assert message.startswith(
+        "the run ended after 4 of the 5 draws of its first cycle, before the step "
+        "size was small: take a shorter"
+    )
+    assert not any(
+        "first cycle" in message
+        for message in warned(kernel=five, num_samples=5, **settings)
+    )
     # It counts draws of the kernel, whichever of them are kept.
-    assert not any("first cycle" in message for message in warned(kernel=five, num_samples=3, thinning=2, **settings))
-    assert "after 4 of the 5" in warned(kernel=five, num_samples=2, thinning=2, **settings)[0]
-    assert "after 4 of the 5" in warned(kernel=five, num_samples=1, warm_up=3, **settings)[0]
+    assert not any(
+        "first cycle" in message
+        for message in warned(kernel=five, num_samples=3, thinning=2, **settings)
+    )
+    assert (
+        "after 4 of the 5"
+        in warned(kernel=five, num_samples=2, thinning=2, **settings)[0]
+    )
+    assert (
+        "after 4 of the 5"
+        in warned(kernel=five, num_samples=1, warm_up=3, **settings)[0]
+    )
 
 
 def test_what_the_inner_kernel_says_is_passed_on():
-    kernel = Cyclical(lambda rate: SGHMC.from_learning_rate(rate, 0.05, OnlineNoise()), HIGH, LENGTH)
-    assert any("½εV̂ exceeded the friction" in message for message in warned(kernel=kernel, potential=NOISY, position=START, num_samples=5))
+    kernel = Cyclical(
+        lambda rate: SGHMC.from_learning_rate(rate, 0.05, OnlineNoise()), HIGH, LENGTH
+    )
+    assert any(
+        "½εV̂ exceeded the friction" in message
+        for message in warned(
+            kernel=kernel, potential=NOISY, position=START, num_samples=5
+        )
+    )
 
 
 def test_an_explorer_with_other_states_is_refused():
     kernel = Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=descent)
     with pytest.raises(
-        ValueError, match=r"explorer and kernel need states of one kind, but SGLD\(.* and SGHMC\(.* have others: take the same"
+        ValueError,
+        match=(
+            r"explorer and kernel need states of one kind, but SGLD\(.* and SGHMC\(.* "
+            r"have others: take the same"
+        ),
     ):
         kernel.init(TARGET, START, generator_of(0))
     online = Cyclical(
@@ -325,25 +502,40 @@ def test_an_explorer_with_other_states_is_refused():
         explorer=lambda rate: momentum_kernel(rate, temperature=0.0),
     )
     with pytest.raises(ValueError, match="explorer and kernel need states of one kind"):
-        online.init(NOISY, START, generator_of(0))  # the explorer would not know the estimate
+        # the explorer would not know the estimate
+        online.init(NOISY, START, generator_of(0))
 
 
 def test_looking_at_the_kernels_state_draws_nothing():
     with_explorer, without = (
-        Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=explorer) for explorer in (momentum_kernel, None)
+        Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=explorer)
+        for explorer in (momentum_kernel, None)
     )
     generators = generator_of(0), generator_of(0)
-    states = [kernel.init(NOISY, START, each) for kernel, each in zip((with_explorer, without), generators, strict=True)]
+    states = [
+        kernel.init(NOISY, START, each)
+        for kernel, each in zip((with_explorer, without), generators, strict=True)
+    ]
     assert_same(states[0].inner[:3], states[1].inner[:3])
     assert torch.equal(generators[0].get_state(), generators[1].get_state())
 
 
 def test_minibatches_of_a_rule_are_those_of_the_inner_kernel():
-    """A cyclical kernel with one step a cycle is its kernel at the highest step size, bit for bit, minibatches and all."""
+    """A cyclical kernel with one step a cycle is its kernel at the highest step size,
+    bit for bit, minibatches and all.
+    """
     generator = generator_of(3)
     inputs = torch.randn(40, 2, generator=generator, dtype=DOUBLE)
-    posterior = LogisticRegression(inputs, (torch.rand(40, generator=generator) < 0.5).to(DOUBLE), batch_size=8, minibatches=Passes())
-    got, expected = run(Cyclical(SGLD, 0.02, 1), posterior, START, 12), run(SGLD(0.02), posterior, START, 12)
+    posterior = LogisticRegression(
+        inputs,
+        (torch.rand(40, generator=generator) < 0.5).to(DOUBLE),
+        batch_size=8,
+        minibatches=Passes(),
+    )
+    got, expected = (
+        run(Cyclical(SGLD, 0.02, 1), posterior, START, 12),
+        run(SGLD(0.02), posterior, START, 12),
+    )
     assert_same(got.inner, expected)
 
 
@@ -352,31 +544,96 @@ def test_minibatches_of_a_rule_are_those_of_the_inner_kernel():
     [
         ({"step_size": 0.0}, "step_size must be a positive number, but it is 0.0"),
         ({"step_size": math.inf}, "step_size must be a positive number, but it is inf"),
-        ({"cycle_length": 0}, "cycle_length must be a whole number of at least 1, but it is 0"),
-        ({"cycle_length": 10.0}, "cycle_length must be a whole number of at least 1, but it is 10.0"),
-        ({"num_draws": 0}, "num_draws must be a whole number of at least 1, but it is 0"),
-        ({"num_draws": 13}, "num_draws is 13, but only 12 of the 12 steps of a cycle sample: ask for fewer draws, or take a longer cycle"),
-        ({"num_draws": 7, "exploration": 0.5}, "num_draws is 7, but only 6 of the 12 steps of a cycle sample"),
-        ({"exploration": -0.1}, "exploration must be a number of at least 0, but it is -0.1"),
-        ({"exploration": math.nan}, "exploration must be a number of at least 0, but it is nan"),
+        (
+            {"cycle_length": 0},
+            "cycle_length must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"cycle_length": 10.0},
+            "cycle_length must be a whole number of at least 1, but it is 10.0",
+        ),
+        (
+            {"num_draws": 0},
+            "num_draws must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"num_draws": 13},
+            "num_draws is 13, but only 12 of the 12 steps of a cycle sample: ask for "
+            "fewer draws, or take a longer cycle",
+        ),
+        (
+            {"num_draws": 7, "exploration": 0.5},
+            "num_draws is 7, but only 6 of the 12 steps of a cycle sample",
+        ),
+        (
+            {"exploration": -0.1},
+            "exploration must be a number of at least 0, but it is -0.1",
+        ),
+        (
+            {"exploration": math.nan},
+            "exploration must be a number of at least 0, but it is nan",
+        ),
         (
             {"exploration": 1.0},
-            "exploration is 1.0, which leaves none of the 12 steps of a cycle to sample: take a smaller share, or a longer",
+            "exploration is 1.0, which leaves none of the 12 steps of a cycle to "
+            "sample: take a smaller share, or a longer",
         ),
-        ({"exploration": 0.95}, "exploration is 0.95, which leaves none of the 12 steps"),
+        (
+            {"exploration": 0.95},
+            "exploration is 0.95, which leaves none of the 12 steps",
+        ),
         ({"exploration": 80}, "exploration is 80, which leaves none of the 12 steps"),
-        ({"explorer": SGLD}, "explorer is given, but exploration is 0, so that it has no steps: say which share of a cycle explores"),
-        ({"kernel": SGLD(0.1)}, "kernel must be a function from a step size to a kernel, such as SGLD, but it is SGLD\\(step_size=0.1"),
-        ({"kernel": SGHMC}, "kernel must be a function from a step size to a kernel, such as SGLD: .*missing 1 required .*'friction'"),
-        ({"kernel": lambda: SGLD(0.1)}, "kernel must be a function from a step size to a kernel, such as SGLD: .* takes 0 positional"),
-        ({"kernel": lambda rate: rate}, "what kernel makes must be of type Kernel, such as SGLD\\(0.1\\), but it is 0.2 of type float"),
-        ({"kernel": lambda rate: SGLD}, "what kernel makes must be of type Kernel, such as SGLD\\(0.1\\), but it is the class SGLD"),
-        ({"kernel": lambda rate: SGLD(rate, noise_estimate=10 * rate)}, "noise_estimate exceeds the temperature 1.0 times the mass"),
-        ({"explorer": 3.0, "exploration": 0.5}, "explorer must be a function from a step size to a kernel, such as SGLD, but it is 3.0"),
-        ({"explorer": lambda rate: None, "exploration": 0.5}, "what explorer makes must be of type Kernel"),
-        ({"kernel": lambda rate: None, "explorer": SGLD, "exploration": 0.5}, "what kernel makes must be of type Kernel"),
+        (
+            {"explorer": SGLD},
+            "explorer is given, but exploration is 0, so that it has no steps: say "
+            "which share of a cycle explores",
+        ),
+        (
+            {"kernel": SGLD(0.1)},
+            "kernel must be a function from a step size to a kernel, such as SGLD, "
+            "but it is SGLD\\(step_size=0.1",
+        ),
+        (
+            {"kernel": SGHMC},
+            "kernel must be a function from a step size to a kernel, such as SGLD: "
+            ".*missing 1 required .*'friction'",
+        ),
+        (
+            {"kernel": lambda: SGLD(0.1)},
+            "kernel must be a function from a step size to a kernel, such as SGLD: .* "
+            "takes 0 positional",
+        ),
+        (
+            {"kernel": lambda rate: rate},
+            "what kernel makes must be of type Kernel, such as SGLD\\(0.1\\), but it "
+            "is 0.2 of type float",
+        ),
+        (
+            {"kernel": lambda rate: SGLD},
+            "what kernel makes must be of type Kernel, such as SGLD\\(0.1\\), but it "
+            "is the class SGLD",
+        ),
+        (
+            {"kernel": lambda rate: SGLD(rate, noise_estimate=10 * rate)},
+            "noise_estimate exceeds the temperature 1.0 times the mass",
+        ),
+        (
+            {"explorer": 3.0, "exploration": 0.5},
+            "explorer must be a function from a step size to a kernel, such as SGLD, "
+            "but it is 3.0",
+        ),
+        (
+            {"explorer": lambda rate: None, "exploration": 0.5},
+            "what explorer makes must be of type Kernel",
+        ),
+        (
+            {"kernel": lambda rate: None, "explorer": SGLD, "exploration": 0.5},
+            "what kernel makes must be of type Kernel",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        Cyclical(**({"kernel": SGLD, "step_size": HIGH, "cycle_length": LENGTH} | settings))
+        Cyclical(
+            **({"kernel": SGLD, "step_size": HIGH, "cycle_length": LENGTH} | settings)
+        )

@@ -26,35 +26,62 @@ from tests.kernels.conftest import (
 )
 
 
-def written_out(position, momentum, generator, step_size, num_steps, mass=1.0, refreshment=1.0, metropolis=True):
-    """Move every chain as Neal (2011) writes it, with two half kicks in every leapfrog step."""
+def written_out(
+    position,
+    momentum,
+    generator,
+    step_size,
+    num_steps,
+    mass=1.0,
+    refreshment=1.0,
+    metropolis=True,
+):
+    """Move every chain as Neal (2011) writes it, with two half kicks in every leapfrog
+    step.
+    """
     inverse = torch.linalg.inv(full(mass))
 
     def hamiltonian(position, momentum):
-        return TARGET.energy(position) + 0.5 * torch.einsum("ci,ij,cj->c", momentum, inverse, momentum)
+        return TARGET.energy(position) + 0.5 * torch.einsum(
+            "ci,ij,cj->c", momentum, inverse, momentum
+        )
 
-    start = math.sqrt(1 - refreshment**2) * momentum + refreshment * normal(generator) @ root(mass)
+    start = math.sqrt(1 - refreshment**2) * momentum + refreshment * normal(
+        generator
+    ) @ root(mass)
     end, momentum = position, start
     for _ in range(num_steps):
         momentum = momentum - step_size / 2 * TARGET.gradient(end)
         end = end + step_size * momentum @ inverse
         momentum = momentum - step_size / 2 * TARGET.gradient(end)
-    acceptance = torch.exp(hamiltonian(position, start) - hamiltonian(end, momentum)).clamp(max=1)
+    acceptance = torch.exp(
+        hamiltonian(position, start) - hamiltonian(end, momentum)
+    ).clamp(max=1)
     accepted = uniform(generator) < acceptance
     if not metropolis:
         accepted[:] = True
     position = torch.where(accepted[:, None], end, position)
-    return position, torch.where(accepted[:, None], momentum, -start), TARGET.energy(position), acceptance, accepted
+    return (
+        position,
+        torch.where(accepted[:, None], momentum, -start),
+        TARGET.energy(position),
+        acceptance,
+        accepted,
+    )
 
 
 @pytest.mark.parametrize("refreshment", [1.0, 0.6])
 @pytest.mark.parametrize("mass", MASSES)
 def test_steps_are_the_algorithm_written_out(mass, refreshment):
-    settings = dict(step_size=0.9, num_steps=3, mass=MASSES[mass], refreshment=refreshment)
+    settings = dict(
+        step_size=0.9, num_steps=3, mass=MASSES[mass], refreshment=refreshment
+    )
     generator, shares = generator_of(0), []
     position, momentum = START, normal(generator) @ root(settings["mass"])
     for _ in range(4):
-        position, momentum, energy, acceptance, accepted = written_out(position, momentum, generator, **settings)
+        position, momentum, energy, acceptance, accepted = written_out(
+            position, momentum, generator, **settings
+        )
         shares.append(accepted.double().mean())
     assert 0 < min(shares) and max(shares) < 1  # both branches are seen
     state, info = run_with_info(HMC(**settings), TARGET, START, 4)
@@ -65,7 +92,9 @@ def test_steps_are_the_algorithm_written_out(mass, refreshment):
 def test_without_correction_every_end_is_taken():
     settings = dict(step_size=0.9, num_steps=3, metropolis=False)
     generator = generator_of(0)
-    position, momentum, energy, acceptance, _ = written_out(START, normal(generator), generator, **settings)
+    position, momentum, energy, acceptance, _ = written_out(
+        START, normal(generator), generator, **settings
+    )
     state, info = run_with_info(HMC(**settings), TARGET, START)
     assert_same(state, (position, momentum, energy, 4), rtol=1e-10, atol=1e-10)
     assert_same(info, (acceptance, energy, 4), rtol=1e-10, atol=1e-10)
@@ -73,14 +102,21 @@ def test_without_correction_every_end_is_taken():
 
 def test_the_state_keeps_the_energy_of_its_position():
     state, info = run_with_info(HMC(0.9, 3), TARGET, START, 10)
-    assert torch.equal(state.energy, TARGET.energy(state.position)) and torch.equal(info.energy, state.energy)
+    assert torch.equal(state.energy, TARGET.energy(state.position)) and torch.equal(
+        info.energy, state.energy
+    )
     assert ((info.acceptance >= 0) & (info.acceptance <= 1)).all()
 
 
 @pytest.mark.parametrize("mass", MASSES)
-def test_on_a_flat_potential_a_trajectory_is_a_straight_line_at_the_end_of_which_all_is_accepted(mass):
+def test_on_a_flat_potential_a_trajectory_is_a_straight_line_at_the_end_of_which_all_is_accepted(
+    mass,
+):
     state, info = run_with_info(HMC(0.3, 5, mass=MASSES[mass]), Flat(), START)
-    torch.testing.assert_close(state.position, START + 1.5 * state.momentum @ torch.linalg.inv(full(MASSES[mass])))
+    torch.testing.assert_close(
+        state.position,
+        START + 1.5 * state.momentum @ torch.linalg.inv(full(MASSES[mass])),
+    )
     assert (info.acceptance == 1).all()
 
 
@@ -94,12 +130,22 @@ def test_partial_refreshment_keeps_a_share_of_the_momentum(mass):
 
 @pytest.mark.parametrize("outside", [math.inf, -math.inf, math.nan])
 def test_an_end_without_finite_energy_is_rejected_and_the_chain_turns_round(outside):
-    kernel, start, generator = HMC(100.0, 2, refreshment=0.5), torch.zeros_like(START), generator_of(0)
+    kernel, start, generator = (
+        HMC(100.0, 2, refreshment=0.5),
+        torch.zeros_like(START),
+        generator_of(0),
+    )
     before, fresh = normal(generator), normal(generator)
     state, info = run_with_info(kernel, Box(outside), start)
-    assert torch.equal(state.position, start) and (state.energy == 0.5).all() and (info.acceptance == 0).all()
+    assert (
+        torch.equal(state.position, start)
+        and (state.energy == 0.5).all()
+        and (info.acceptance == 0).all()
+    )
     assert (info.energy == 0.5).all()
-    torch.testing.assert_close(state.momentum, -(math.sqrt(0.75) * before + 0.5 * fresh))
+    torch.testing.assert_close(
+        state.momentum, -(math.sqrt(0.75) * before + 0.5 * fresh)
+    )
 
 
 def test_gradients_are_counted():
@@ -108,10 +154,13 @@ def test_gradients_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("num_steps", "jitter", "expected"), [(8, 0.5, (4, 12)), (10, 0.7, (3, 17)), (100, 0.29, (71, 129)), (3, 0.2, (3, 3))]
+    ("num_steps", "jitter", "expected"),
+    [(8, 0.5, (4, 12)), (10, 0.7, (3, 17)), (100, 0.29, (71, 129)), (3, 0.2, (3, 3))],
 )
 def test_jitter_draws_every_number_of_steps_in_its_range(num_steps, jitter, expected):
-    """Every number of the range is missing from 2,000 draws with probability 59·(58/59)^2000 < 1e-12 at most."""
+    """Every number of the range is missing from 2,000 draws with probability
+    59·(58/59)^2000 < 1e-12 at most.
+    """
     kernel, generator = HMC(1e-3, num_steps, jitter=jitter), generator_of(0)
     drawn = {kernel.draw_num_steps(generator) for _ in range(2_000)}
     assert drawn == set(range(expected[0], expected[1] + 1))
@@ -124,19 +173,31 @@ def test_a_jittered_trajectory_has_the_number_of_steps_drawn():
     for _ in range(10):
         position = state.position
         state, _ = kernel.step(potential, state, generator)
-        counts.append(round(float(((state.position - position) / (0.1 * state.momentum)).mean())))
-    assert len(set(counts)) > 1 and state.num_gradients == potential.count == sum(counts) + 10
+        counts.append(
+            round(float(((state.position - position) / (0.1 * state.momentum)).mean()))
+        )
+    assert (
+        len(set(counts)) > 1
+        and state.num_gradients == potential.count == sum(counts) + 10
+    )
 
 
 def test_the_start():
     state = HMC(0.1, 2, mass=MASSES["full"]).init(TARGET, START, generator_of(3))
-    expected = START, normal(generator_of(3)) @ root(MASSES["full"]), TARGET.energy(START), 0
+    expected = (
+        START,
+        normal(generator_of(3)) @ root(MASSES["full"]),
+        TARGET.energy(START),
+        0,
+    )
     assert_same(state, expected, rtol=1e-12, atol=1e-12)
     assert state.position is not START
 
 
 def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
-    assert_same(run(HMC(0.2, 4), logistic(40), START, 5), run(HMC(0.2, 4), logistic(), START, 5))
+    assert_same(
+        run(HMC(0.2, 4), logistic(40), START, 5), run(HMC(0.2, 4), logistic(), START, 5)
+    )
 
 
 def test_chains_do_not_interact():
@@ -148,15 +209,36 @@ def test_chains_do_not_interact():
     [
         ({"step_size": 0.0}, "step_size must be a positive number, but it is 0.0"),
         ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
-        ({"num_steps": 2.5}, "num_steps must be a whole number of at least 1, but it is 2.5"),
-        ({"mass": 0.0}, "mass must be positive, but its smallest value or eigenvalue is 0"),
-        ({"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])}, r"mass is a matrix that is not symmetric; pass \(mass \+ mass.T\) / 2"),
+        (
+            {"num_steps": 0},
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"num_steps": 2.5},
+            "num_steps must be a whole number of at least 1, but it is 2.5",
+        ),
+        (
+            {"mass": 0.0},
+            "mass must be positive, but its smallest value or eigenvalue is 0",
+        ),
+        (
+            {"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])},
+            r"mass is a matrix that is not symmetric; pass \(mass \+ mass.T\) / 2",
+        ),
         ({"jitter": 1.0}, "jitter must be at least 0 and less than 1, but it is 1.0"),
         ({"jitter": -0.1}, "jitter must be at least 0 and less than 1, but it is -0.1"),
-        ({"jitter": math.nan}, "jitter must be at least 0 and less than 1, but it is nan"),
-        ({"refreshment": 0.0}, "refreshment must be more than 0 and at most 1, but it is 0.0"),
-        ({"refreshment": 1.1}, "refreshment must be more than 0 and at most 1, but it is 1.1"),
+        (
+            {"jitter": math.nan},
+            "jitter must be at least 0 and less than 1, but it is nan",
+        ),
+        (
+            {"refreshment": 0.0},
+            "refreshment must be more than 0 and at most 1, but it is 0.0",
+        ),
+        (
+            {"refreshment": 1.1},
+            "refreshment must be more than 0 and at most 1, but it is 1.1",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(change, message):

@@ -30,47 +30,80 @@ from tests.kernels.conftest import (
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
-@pytest.mark.parametrize("noise_estimate", [0.0, 0.3, 0.2 * DIAGONAL, 0.2 * FULL], ids=["none", "number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "noise_estimate",
+    [0.0, 0.3, 0.2 * DIAGONAL, 0.2 * FULL],
+    ids=["none", "number", "diagonal", "full"],
+)
 @pytest.mark.parametrize("mass", {"one": 1.0} | MASSES)
 def test_steps_are_the_equation_written_out(mass, noise_estimate, temperature):
     mass = MASSES.get(mass, 1.0)
-    generator, position, step_size, inverse = generator_of(0), START, 0.1, torch.linalg.inv(full(mass))
+    generator, position, step_size, inverse = (
+        generator_of(0),
+        START,
+        0.1,
+        torch.linalg.inv(full(mass)),
+    )
     for step in range(3):
         gradient = NOISY.stochastic_gradient(position, generator, step)
-        noise_root = root(2 * step_size * (temperature * inverse - inverse @ full(noise_estimate) @ inverse))
-        position = position - step_size * gradient @ inverse + normal(generator) @ noise_root
-    state, info = run_with_info(SGLD(step_size, temperature, noise_estimate, mass), NOISY, START, 3)
+        noise_root = root(
+            2
+            * step_size
+            * (temperature * inverse - inverse @ full(noise_estimate) @ inverse)
+        )
+        position = (
+            position - step_size * gradient @ inverse + normal(generator) @ noise_root
+        )
+    state, info = run_with_info(
+        SGLD(step_size, temperature, noise_estimate, mass), NOISY, START, 3
+    )
     assert_same(state, (position, 3), rtol=1e-10, atol=1e-10)
     assert info == (step_size, 3)
 
 
 def test_one_noise_estimate_in_three_forms_makes_the_same_steps():
-    states = [run(SGLD(0.1, noise_estimate=estimate), NOISY, START, 3) for estimate in forms(0.3).values()]
+    states = [
+        run(SGLD(0.1, noise_estimate=estimate), NOISY, START, 3)
+        for estimate in forms(0.3).values()
+    ]
     for state in states[1:]:
         assert_same(state, states[0], rtol=1e-10, atol=1e-10)
 
 
 def test_one_mass_in_three_forms_makes_the_same_steps():
-    states = [run(SGLD(0.1, noise_estimate=0.3, mass=mass), NOISY, START, 3) for mass in forms(1.7).values()]
+    states = [
+        run(SGLD(0.1, noise_estimate=0.3, mass=mass), NOISY, START, 3)
+        for mass in forms(1.7).values()
+    ]
     for state in states[1:]:
         assert_same(state, states[0], rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 def test_a_mass_of_one_changes_nothing_bit_for_bit(temperature):
-    settings = dict(temperature=temperature, noise_estimate=temperature * 0.2 * DIAGONAL)
-    states = [run(SGLD(0.1, mass=mass, **settings), NOISY, START, 3) for mass in (1.0, 1, torch.ones(2, dtype=DOUBLE))]
+    settings = dict(
+        temperature=temperature, noise_estimate=temperature * 0.2 * DIAGONAL
+    )
+    states = [
+        run(SGLD(0.1, mass=mass, **settings), NOISY, START, 3)
+        for mass in (1.0, 1, torch.ones(2, dtype=DOUBLE))
+    ]
     for state in states:
         assert_same(state, run(SGLD(0.1, **settings), NOISY, START, 3))
 
 
 def test_a_mass_of_other_coordinates_is_refused():
-    with pytest.raises(ValueError, match="the numbers of coordinates do not agree: position has 2, mass has 3"):
+    with pytest.raises(
+        ValueError,
+        match="the numbers of coordinates do not agree: position has 2, mass has 3",
+    ):
         SGLD(0.1, mass=torch.ones(3)).init(TARGET, START, generator_of(0))
 
 
 def test_zero_temperature_without_gradient_stays():
-    assert torch.equal(run(SGLD(0.1, temperature=0.0), Flat(), START, 3).position, START)
+    assert torch.equal(
+        run(SGLD(0.1, temperature=0.0), Flat(), START, 3).position, START
+    )
 
 
 def test_zero_temperature_is_stochastic_gradient_descent():
@@ -79,7 +112,12 @@ def test_zero_temperature_is_stochastic_gradient_descent():
     for _ in range(10):
         parameter.grad = logistic().gradient(parameter.detach())
         optimiser.step()
-    torch.testing.assert_close(run(SGLD(0.02, temperature=0.0), logistic(), START, 10).position, parameter.detach(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        run(SGLD(0.02, temperature=0.0), logistic(), START, 10).position,
+        parameter.detach(),
+        rtol=1e-12,
+        atol=1e-12,
+    )
 
 
 def test_a_noise_estimate_at_the_temperature_leaves_nothing_to_inject():
@@ -88,7 +126,9 @@ def test_a_noise_estimate_at_the_temperature_leaves_nothing_to_inject():
 
 
 def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
-    assert_same(run(SGLD(0.02), logistic(40), START, 5), run(SGLD(0.02), logistic(), START, 5))
+    assert_same(
+        run(SGLD(0.02), logistic(40), START, 5), run(SGLD(0.02), logistic(), START, 5)
+    )
 
 
 def test_the_schedule_is_asked_for_the_number_of_steps_taken():
@@ -104,7 +144,11 @@ def test_the_schedule_is_asked_for_the_number_of_steps_taken():
     for step_size in (0.1, 0.05, 0.1 / 3):
         before = generator_of(0)
         before.set_state(generator.get_state())
-        position = position - step_size * TARGET.gradient(position) + math.sqrt(2 * step_size) * normal(before)
+        position = (
+            position
+            - step_size * TARGET.gradient(position)
+            + math.sqrt(2 * step_size) * normal(before)
+        )
         state, info = kernel.step(TARGET, state, generator)
         torch.testing.assert_close(state.position, position)
         assert info.step_size == step_size
@@ -125,26 +169,84 @@ def test_chains_do_not_interact():
     [
         ({"step_size": 0.0}, "step_size must be a positive number, but it is 0.0"),
         ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
-        ({"step_size": lambda step: step - 0.1}, "step_size must be a positive number, but it is -0.1"),
-        ({"step_size": lambda step: 0.1 * step}, "step_size must be a positive number, but it is 0.0"),
-        ({"step_size": lambda: 0.1}, "step_size must be a number, or a function of the number of steps taken so far: .*takes 0 positional"),
-        ({"step_size": torch.tensor(0.1)}, r"step_size must be a positive number, but it is tensor\(0.1000\): use step_size.item\(\)"),
+        (
+            {"step_size": lambda step: step - 0.1},
+            "step_size must be a positive number, but it is -0.1",
+        ),
+        (
+            {"step_size": lambda step: 0.1 * step},
+            "step_size must be a positive number, but it is 0.0",
+        ),
+        (
+            {"step_size": lambda: 0.1},
+            "step_size must be a number, or a function of the number of steps taken "
+            "so far: .*takes 0 positional",
+        ),
+        (
+            {"step_size": torch.tensor(0.1)},
+            r"step_size must be a positive number, but it is tensor\(0.1000\): use "
+            r"step_size.item\(\)",
+        ),
         ({"noise_estimate": [0.1]}, "noise_estimate must be a number, a tensor"),
-        ({"temperature": -1.0}, "temperature must be a number of at least 0, but it is -1"),
-        ({"temperature": math.inf}, "temperature must be a number of at least 0, but it is inf"),
-        ({"noise_estimate": -0.1}, "noise_estimate must be non-negative, but its smallest value or eigenvalue is -0.1"),
-        ({"noise_estimate": torch.tensor([[0.1, 0.1], [0.0, 0.1]])}, "noise_estimate is a matrix that is not symmetric"),
-        ({"noise_estimate": 1.1}, "noise_estimate exceeds the temperature 1.0 times the mass: take a smaller step_size"),
-        ({"noise_estimate": torch.tensor([0.5, 1.1])}, "noise_estimate exceeds the temperature 1.0"),
-        ({"noise_estimate": torch.tensor([[0.6, 0.5], [0.5, 0.6]])}, "noise_estimate exceeds the temperature 1.0"),
-        ({"noise_estimate": 0.6, "temperature": 0.5}, "noise_estimate exceeds the temperature 0.5"),
-        ({"noise_estimate": 0.6, "mass": 0.5}, "noise_estimate exceeds the temperature 1.0 times the mass"),
-        ({"noise_estimate": 0.6 * FULL, "mass": 0.5 * FULL}, "noise_estimate exceeds the temperature 1.0 times the mass"),
-        ({"mass": 0.0}, "mass must be positive, but its smallest value or eigenvalue is 0"),
-        ({"mass": torch.tensor([1.0, -1.0])}, "mass must be positive, but its smallest value or eigenvalue is -1"),
-        ({"mass": torch.tensor([[1.0, 2.0], [0.0, 1.0]])}, "mass is a matrix that is not symmetric"),
+        (
+            {"temperature": -1.0},
+            "temperature must be a number of at least 0, but it is -1",
+        ),
+        (
+            {"temperature": math.inf},
+            "temperature must be a number of at least 0, but it is inf",
+        ),
+        (
+            {"noise_estimate": -0.1},
+            "noise_estimate must be non-negative, but its smallest value or "
+            "eigenvalue is -0.1",
+        ),
+        (
+            {"noise_estimate": torch.tensor([[0.1, 0.1], [0.0, 0.1]])},
+            "noise_estimate is a matrix that is not symmetric",
+        ),
+        (
+            {"noise_estimate": 1.1},
+            "noise_estimate exceeds the temperature 1.0 times the mass: take a "
+            "smaller step_size",
+        ),
+        (
+            {"noise_estimate": torch.tensor([0.5, 1.1])},
+            "noise_estimate exceeds the temperature 1.0",
+        ),
+        (
+            {"noise_estimate": torch.tensor([[0.6, 0.5], [0.5, 0.6]])},
+            "noise_estimate exceeds the temperature 1.0",
+        ),
+        (
+            {"noise_estimate": 0.6, "temperature": 0.5},
+            "noise_estimate exceeds the temperature 0.5",
+        ),
+        (
+            {"noise_estimate": 0.6, "mass": 0.5},
+            "noise_estimate exceeds the temperature 1.0 times the mass",
+        ),
+        (
+            {"noise_estimate": 0.6 * FULL, "mass": 0.5 * FULL},
+            "noise_estimate exceeds the temperature 1.0 times the mass",
+        ),
+        (
+            {"mass": 0.0},
+            "mass must be positive, but its smallest value or eigenvalue is 0",
+        ),
+        (
+            {"mass": torch.tensor([1.0, -1.0])},
+            "mass must be positive, but its smallest value or eigenvalue is -1",
+        ),
+        (
+            {"mass": torch.tensor([[1.0, 2.0], [0.0, 1.0]])},
+            "mass is a matrix that is not symmetric",
+        ),
         ({"mass": [1.0]}, "mass must be a number, a tensor"),
-        ({"mass": torch.ones(3), "noise_estimate": DIAGONAL}, "the numbers of coordinates do not agree: noise_estimate has 2, mass has 3"),
+        (
+            {"mass": torch.ones(3), "noise_estimate": DIAGONAL},
+            "the numbers of coordinates do not agree: noise_estimate has 2, mass has 3",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(settings, message):

@@ -1,4 +1,6 @@
-"""What the kernels share: the correction step, momenta, and the checks of parameters."""
+"""What the kernels share: the correction step, momenta, and the checks of
+parameters.
+"""
 
 import math
 
@@ -11,7 +13,16 @@ from sgmc.kernels.metropolis import accept
 from sgmc.matrices import Matrix
 from sgmc.randomness import normal_like
 from tests.checks import assert_covariance, z_bound
-from tests.kernels.conftest import DOUBLE, MASSES, START, forms, full, generator_of, normal, root
+from tests.kernels.conftest import (
+    DOUBLE,
+    MASSES,
+    START,
+    forms,
+    full,
+    generator_of,
+    normal,
+    root,
+)
 
 INF, NAN = math.inf, math.nan
 
@@ -32,7 +43,11 @@ INF, NAN = math.inf, math.nan
     ],
 )
 def test_probability_of_acceptance(energy, proposed, probability, generator):
-    accepted, given = accept(torch.full((100,), energy, dtype=DOUBLE), torch.full((100,), proposed, dtype=DOUBLE), generator)
+    accepted, given = accept(
+        torch.full((100,), energy, dtype=DOUBLE),
+        torch.full((100,), proposed, dtype=DOUBLE),
+        generator,
+    )
     torch.testing.assert_close(given, torch.full((100,), probability, dtype=DOUBLE))
     if probability in (0.0, 1.0):
         assert (accepted == bool(probability)).all()
@@ -42,7 +57,9 @@ def test_proposals_are_accepted_with_their_probability(generator):
     """False alarms: 1 in 10,000."""
     difference = torch.tensor([-1.0, 0.1, 0.7, 2.0]).repeat_interleave(50_000)
     accepted, probability = accept(torch.zeros_like(difference), difference, generator)
-    share, expected = (x.reshape(4, -1).double().mean(-1) for x in (accepted, probability))
+    share, expected = (
+        x.reshape(4, -1).double().mean(-1) for x in (accepted, probability)
+    )
     assert share[0] == 1.0
     z = (share - expected)[1:] / (expected * (1 - expected) / 50_000).sqrt()[1:]
     assert z.abs().max() < z_bound(3)
@@ -56,7 +73,9 @@ def test_momenta_and_their_energy(form, generator):
     half_as_hot = draw_momentum(START, Matrix(mass), generator_of(0), temperature=0.5)
     torch.testing.assert_close(half_as_hot, math.sqrt(0.5) * momentum)
     energy = [0.5 * float(r @ torch.linalg.inv(full(mass)) @ r) for r in momentum]
-    torch.testing.assert_close(kinetic_energy(momentum, Matrix(mass)), torch.tensor(energy, dtype=DOUBLE))
+    torch.testing.assert_close(
+        kinetic_energy(momentum, Matrix(mass)), torch.tensor(energy, dtype=DOUBLE)
+    )
     many = draw_momentum(torch.zeros(20_000, 2, dtype=DOUBLE), Matrix(mass), generator)
     assert_covariance(many[None], full(mass))
 
@@ -77,18 +96,26 @@ def test_noise_has_the_shape_and_type_of_its_model_in_memory_of_its_own():
 def test_noise_is_the_same_however_its_model_lies_in_memory():
     columns = torch.zeros(3, 5, dtype=DOUBLE).T
     assert not columns.is_contiguous()
-    assert torch.equal(normal_like(columns, generator_of(1)), normal_like(torch.zeros(5, 3, dtype=DOUBLE), generator_of(1)))
+    assert torch.equal(
+        normal_like(columns, generator_of(1)),
+        normal_like(torch.zeros(5, 3, dtype=DOUBLE), generator_of(1)),
+    )
 
 
 @pytest.mark.parametrize("value", [0, -1.0, NAN, INF, "0.1", None, torch.tensor(0.1)])
 def test_what_is_not_a_positive_number_is_refused(value):
-    with pytest.raises(ValueError, match=r"^step_size must be a positive number, but it is "):
+    with pytest.raises(
+        ValueError, match=r"^step_size must be a positive number, but it is "
+    ):
         check_positive("step_size", value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, 2.0, "2", None])
 def test_what_is_no_count_is_refused(value):
-    with pytest.raises(ValueError, match=f"^num_steps must be a whole number of at least 1, but it is {value!r}$"):
+    with pytest.raises(
+        ValueError,
+        match=f"^num_steps must be a whole number of at least 1, but it is {value!r}$",
+    ):
         check_count("num_steps", value)
 
 

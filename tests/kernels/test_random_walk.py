@@ -35,7 +35,9 @@ def test_a_step_is_the_algorithm_written_out():
 
 def test_the_state_keeps_the_energy_of_its_position():
     state, info = run_with_info(RandomWalkMetropolis(1.5), TARGET, START, 20)
-    assert torch.equal(state.energy, TARGET.energy(state.position)) and torch.equal(info.energy, state.energy)
+    assert torch.equal(state.energy, TARGET.energy(state.position)) and torch.equal(
+        info.energy, state.energy
+    )
     assert ((info.acceptance >= 0) & (info.acceptance <= 1)).all()
 
 
@@ -49,7 +51,11 @@ def test_on_a_flat_potential_every_proposal_is_taken():
 def test_a_proposal_without_finite_energy_is_rejected(outside):
     start = torch.zeros_like(START)
     state, info = run_with_info(RandomWalkMetropolis(100.0), Box(outside), start)
-    assert torch.equal(state.position, start) and (info.acceptance == 0).all() and (state.energy == 0.5).all()
+    assert (
+        torch.equal(state.position, start)
+        and (info.acceptance == 0).all()
+        and (state.energy == 0.5).all()
+    )
     assert (info.energy == 0.5).all()
 
 
@@ -59,5 +65,8 @@ def test_chains_do_not_interact():
 
 @pytest.mark.parametrize("step_size", [0.0, -1.0, math.nan, math.inf])
 def test_a_bad_step_size_is_refused(step_size):
-    with pytest.raises(ValueError, match=f"^step_size must be a positive number, but it is {step_size}$"):
+    with pytest.raises(
+        ValueError,
+        match=f"^step_size must be a positive number, but it is {step_size}$",
+    ):
         RandomWalkMetropolis(step_size)

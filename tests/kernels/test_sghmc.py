@@ -34,14 +34,23 @@ from tests.kernels.conftest import (
     run_with_info,
 )
 
-FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)  # does not commute with the mass
+# does not commute with the mass
+FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)
 CASES = {
     "numbers": dict(friction=2.0, noise_estimate=0.2, mass=1.7),
-    "diagonals": dict(friction=2 * DIAGONAL, noise_estimate=0.2 * DIAGONAL, mass=DIAGONAL),
+    "diagonals": dict(
+        friction=2 * DIAGONAL, noise_estimate=0.2 * DIAGONAL, mass=DIAGONAL
+    ),
     "full": dict(friction=FRICTION, noise_estimate=0.2 * FULL, mass=FULL),
-    "full friction, diagonal mass": dict(friction=FRICTION, noise_estimate=0.2, mass=DIAGONAL),
-    "diagonal friction, full mass": dict(friction=2 * DIAGONAL, noise_estimate=0.2 * FULL, mass=FULL),
-    "half temperature": dict(friction=FRICTION, noise_estimate=0.2 * DIAGONAL, mass=FULL, temperature=0.5),
+    "full friction, diagonal mass": dict(
+        friction=FRICTION, noise_estimate=0.2, mass=DIAGONAL
+    ),
+    "diagonal friction, full mass": dict(
+        friction=2 * DIAGONAL, noise_estimate=0.2 * FULL, mass=FULL
+    ),
+    "half temperature": dict(
+        friction=FRICTION, noise_estimate=0.2 * DIAGONAL, mass=FULL, temperature=0.5
+    ),
     "no temperature": dict(friction=FRICTION, mass=FULL, temperature=0.0),
     "no estimate": dict(friction=2.0),
 }
@@ -52,24 +61,53 @@ def normals(number, generator, like=START):
     return torch.randn((number, *like.shape), generator=generator, dtype=like.dtype)
 
 
-def written_out(settings, num_steps, num_calls, start=START, length=None, step_size=0.1):
-    """Take m steps a call; the noise of a block of steps comes at once, first the gradients', then what is injected."""
+def written_out(
+    settings, num_steps, num_calls, start=START, length=None, step_size=0.1
+):
+    """Take m steps a call; the noise of a block of steps comes at once, first the
+    gradients', then what is injected.
+    """
     settings = {"noise_estimate": 0.0, "mass": 1.0, "temperature": 1.0} | settings
-    temperature, friction, estimate = settings["temperature"], full(settings["friction"]), full(settings["noise_estimate"])
-    inverse, generator, step = torch.linalg.inv(full(settings["mass"])), generator_of(0), 0
-    injected = root(2 * (temperature * friction - estimate) * step_size) if temperature > 0 else torch.zeros(2, 2, dtype=DOUBLE)
+    temperature, friction, estimate = (
+        settings["temperature"],
+        full(settings["friction"]),
+        full(settings["noise_estimate"]),
+    )
+    inverse, generator, step = (
+        torch.linalg.inv(full(settings["mass"])),
+        generator_of(0),
+        0,
+    )
+    injected = (
+        root(2 * (temperature * friction - estimate) * step_size)
+        if temperature > 0
+        else torch.zeros(2, 2, dtype=DOUBLE)
+    )
     position = start
-    momentum = math.sqrt(temperature) * torch.randn(start.shape, generator=generator, dtype=DOUBLE) @ root(settings["mass"])
+    momentum = (
+        math.sqrt(temperature)
+        * torch.randn(start.shape, generator=generator, dtype=DOUBLE)
+        @ root(settings["mass"])
+    )
     for _ in range(num_calls):
         left = num_steps
         while left > 0:
             number = min(left, length or num_steps)
             omegas = NOISY.draw_noise(position, generator, step, number)
-            xis = normals(number, generator, start) if temperature > 0 else torch.zeros(number, *start.shape, dtype=DOUBLE)
+            xis = (
+                normals(number, generator, start)
+                if temperature > 0
+                else torch.zeros(number, *start.shape, dtype=DOUBLE)
+            )
             for omega, xi in zip(omegas, xis, strict=True):
                 position = position + step_size * momentum @ inverse
                 gradient = TARGET.gradient(position) + omega @ NOISY.noise_root.value
-                momentum = momentum - step_size * momentum @ inverse @ friction - step_size * gradient + xi @ injected
+                momentum = (
+                    momentum
+                    - step_size * momentum @ inverse @ friction
+                    - step_size * gradient
+                    + xi @ injected
+                )
             step, left = step + number, left - number
     return position, momentum, step
 
@@ -77,7 +115,9 @@ def written_out(settings, num_steps, num_calls, start=START, length=None, step_s
 @pytest.mark.parametrize("num_steps", [1, 2])
 @pytest.mark.parametrize("case", CASES)
 def test_steps_are_the_algorithm_written_out(case, num_steps):
-    state, info = run_with_info(SGHMC(0.1, num_steps=num_steps, **CASES[case]), NOISY, START, 6 // num_steps)
+    state, info = run_with_info(
+        SGHMC(0.1, num_steps=num_steps, **CASES[case]), NOISY, START, 6 // num_steps
+    )
     position, momentum, _ = written_out(CASES[case], num_steps, 6 // num_steps)
     assert_same(state, (position, momentum, 6, None, None), rtol=1e-10, atol=1e-10)
     assert info == (6, None, None)
@@ -85,8 +125,12 @@ def test_steps_are_the_algorithm_written_out(case, num_steps):
 
 @pytest.mark.parametrize(("chains", "length"), [(30, 50), (4_096, 8), (32_768, 1)])
 def test_noise_that_is_drawn_in_blocks_makes_the_same_steps(chains, length):
-    """Fifty steps a call: the noise of (30, 2) positions fits into one block, that of larger ones into several."""
-    settings = dict(friction=FRICTION, noise_estimate=0.2 * FULL, mass=DIAGONAL, temperature=0.5)
+    """Fifty steps a call: the noise of (30, 2) positions fits into one block, that of
+    larger ones into several.
+    """
+    settings = dict(
+        friction=FRICTION, noise_estimate=0.2 * FULL, mass=DIAGONAL, temperature=0.5
+    )
     start = torch.randn(chains, 2, generator=generator_of(5), dtype=DOUBLE)
     num_steps = 50 if length > 1 else 3
     assert next(blocks(0, num_steps, start)) == (0, min(length, num_steps))
@@ -96,7 +140,9 @@ def test_noise_that_is_drawn_in_blocks_makes_the_same_steps(chains, length):
 
 
 def test_blocks_go_on_with_the_number_of_the_step():
-    """By which minibatches are chosen: in the blocks of one call, and from call to call."""
+    """By which minibatches are chosen: in the blocks of one call, and from call to
+    call.
+    """
     asked, seen = [], []
 
     class Numbered(Flat):
@@ -108,12 +154,26 @@ def test_blocks_go_on_with_the_number_of_the_step():
             seen.append(noise)
             return torch.zeros_like(position)
 
-    run(SGHMC(0.1, 2.0, num_steps=20), Numbered(), torch.zeros(4_096, 2, dtype=DOUBLE), 2)
-    assert asked == [(0, 8), (8, 8), (16, 4), (20, 8), (28, 8), (36, 4)] and seen == list(range(40))
+    run(
+        SGHMC(0.1, 2.0, num_steps=20),
+        Numbered(),
+        torch.zeros(4_096, 2, dtype=DOUBLE),
+        2,
+    )
+    assert asked == [
+        (0, 8),
+        (8, 8),
+        (16, 4),
+        (20, 8),
+        (28, 8),
+        (36, 4),
+    ] and seen == list(range(40))
 
 
 def test_a_trajectory_is_a_pure_function_of_its_noise():
-    """The same noise gives the same trajectory, from a step's own call or by hand, and nothing is drawn on the way."""
+    """The same noise gives the same trajectory, from a step's own call or by hand, and
+    nothing is drawn on the way.
+    """
     kernel = SGHMC(0.1, FRICTION, 0.2 * FULL, DIAGONAL, num_steps=50)
     state = kernel.init(NOISY, START, generator_of(0))
     generator, seen = generator_of(1), []
@@ -129,16 +189,24 @@ def test_a_trajectory_is_a_pure_function_of_its_noise():
             return super().gradient_given(position, noise)
 
     watched = Watched(NOISY.potential, NOISY.noise_variance)
-    ends = [kernel.trajectory(watched, START.clone(), state.momentum.clone(), omegas, xis, estimate) for _ in range(2)]
+    ends = [
+        kernel.trajectory(
+            watched, START.clone(), state.momentum.clone(), omegas, xis, estimate
+        )
+        for _ in range(2)
+    ]
     assert_same(ends[0][:2], ends[1][:2])
-    assert torch.equal(torch.stack(seen[:50]), omegas)  # one gradient a step, each from its own noise
+    # one gradient a step, each from its own noise
+    assert torch.equal(torch.stack(seen[:50]), omegas)
     stepped, _ = kernel.step(NOISY, state, generator_of(1))
     assert_same(stepped[:2], ends[0][:2], rtol=1e-12, atol=1e-12)
 
 
 def test_one_matrix_in_three_forms_makes_the_same_steps():
     states = []
-    for friction, estimate, mass in itertools.product(forms(2.0).values(), forms(0.3).values(), forms(0.7).values()):
+    for friction, estimate, mass in itertools.product(
+        forms(2.0).values(), forms(0.3).values(), forms(0.7).values()
+    ):
         states.append(run(SGHMC(0.1, friction, estimate, mass), NOISY, START, 3))
     assert len(states) == 27
     for state in states[1:]:
@@ -160,68 +228,138 @@ class Written(Potential):
         return TARGET.gradient(position) + noise
 
 
-@pytest.mark.parametrize("estimate", [0.2, OnlineNoise("full", refresh_every=3, averaging=0.2)], ids=["fixed", "online"])
-def test_several_steps_between_draws_are_as_many_draws_of_one_step(estimate, monkeypatch):
-    """Bit for bit, where each step finds the same noise; that of the gradients goes by the number of the step."""
+@pytest.mark.parametrize(
+    "estimate",
+    [0.2, OnlineNoise("full", refresh_every=3, averaging=0.2)],
+    ids=["fixed", "online"],
+)
+def test_several_steps_between_draws_are_as_many_draws_of_one_step(
+    estimate, monkeypatch
+):
+    """Bit for bit, where each step finds the same noise; that of the gradients goes by
+    the number of the step.
+    """
     table = torch.randn(10, 30, 2, generator=generator_of(4), dtype=DOUBLE)
     potential, taken = Written() if estimate == 0.2 else logistic(7), itertools.count()
-    monkeypatch.setattr(sghmc, "normal_block", lambda position, number, generator: torch.stack([table[next(taken)] for _ in range(number)]))
+    monkeypatch.setattr(
+        sghmc,
+        "normal_block",
+        lambda position, number, generator: torch.stack(
+            [table[next(taken)] for _ in range(number)]
+        ),
+    )
     states = []
     for num_steps in (5, 1):
         taken = itertools.count()
-        states.append(run(SGHMC(0.1, 20.0, estimate, num_steps=num_steps), potential, START, 10 // num_steps))
+        states.append(
+            run(
+                SGHMC(0.1, 20.0, estimate, num_steps=num_steps),
+                potential,
+                START,
+                10 // num_steps,
+            )
+        )
         assert next(taken) == 10
     assert_same(*states)
 
 
 def test_zero_temperature_without_gradient_stays_at_rest():
     state = run(SGHMC(0.1, 2.0, temperature=0.0), Flat(), START, 3)
-    assert torch.equal(state.position, START) and torch.equal(state.momentum, torch.zeros_like(START))
+    assert torch.equal(state.position, START) and torch.equal(
+        state.momentum, torch.zeros_like(START)
+    )
 
 
 @pytest.mark.parametrize("momentum_decay", [0.1, 0.6])
 def test_zero_temperature_is_stochastic_gradient_descent_with_momentum(momentum_decay):
     """PyTorch accumulates b ← μb + ∇U(θ) and then moves, θ ← θ − ηb.
 
-    With v = −ηb and μ = 1 − α that is v ← (1 − α)v − η∇U(θ), θ ← θ + v, the very updates of SGHMC, of which it does the position's
-    last and SGHMC first. From rest SGHMC's first move goes nowhere, so that its k + 1 steps end where k of PyTorch's do.
-    """
+    With v = −ηb and μ = 1 − α that is v ← (1 − α)v − η∇U(θ), θ ← θ + v, the very
+    updates of SGHMC, of which it does the position's last and SGHMC first. From rest
+    SGHMC's first move goes nowhere, so that its k + 1 steps end where k of PyTorch's
+    do."""
     learning_rate, number = 0.01, 12
     parameter = START.clone().requires_grad_()
-    optimiser = torch.optim.SGD([parameter], lr=learning_rate, momentum=1 - momentum_decay)
+    optimiser = torch.optim.SGD(
+        [parameter], lr=learning_rate, momentum=1 - momentum_decay
+    )
     for _ in range(number):
         parameter.grad = logistic().gradient(parameter.detach())
         optimiser.step()
     kernel = SGHMC.from_learning_rate(learning_rate, momentum_decay, temperature=0.0)
     state = run(kernel, logistic(), START, number)
     buffer = optimiser.state[parameter]["momentum_buffer"]
-    torch.testing.assert_close(kernel.step_size * state.momentum, -learning_rate * buffer, rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(
+        kernel.step_size * state.momentum,
+        -learning_rate * buffer,
+        rtol=1e-11,
+        atol=1e-12,
+    )
     state, _ = kernel.step(logistic(), state, generator_of(0))
-    torch.testing.assert_close(state.position, parameter.detach(), rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(
+        state.position, parameter.detach(), rtol=1e-11, atol=1e-12
+    )
 
 
-@pytest.mark.parametrize("estimate", [0.0, 0.02, 0.02 * DIAGONAL, 0.02 * FULL], ids=["none", "number", "diagonal", "full"])
-@pytest.mark.parametrize("momentum_decay", [0.1, 0.1 * DIAGONAL, 0.1 * FRICTION], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "estimate",
+    [0.0, 0.02, 0.02 * DIAGONAL, 0.02 * FULL],
+    ids=["none", "number", "diagonal", "full"],
+)
+@pytest.mark.parametrize(
+    "momentum_decay",
+    [0.1, 0.1 * DIAGONAL, 0.1 * FRICTION],
+    ids=["number", "diagonal", "full"],
+)
 def test_learning_rate_form_written_out(momentum_decay, estimate):
     """Chen et al. (2014), eq. 15: v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η)."""
     learning_rate, generator = 0.04, generator_of(0)
     position, velocity = START, math.sqrt(learning_rate) * normal(generator)
     noise_root = root(2 * (full(momentum_decay) - full(estimate)) * learning_rate)
-    for omega, xi in zip(NOISY.draw_noise(position, generator, 0, 5), normals(5, generator), strict=True):
+    for omega, xi in zip(
+        NOISY.draw_noise(position, generator, 0, 5), normals(5, generator), strict=True
+    ):
         position = position + velocity
         gradient = NOISY.gradient_given(position, omega)
-        velocity = velocity - velocity @ full(momentum_decay) - learning_rate * gradient + xi @ noise_root
-    state = run(SGHMC.from_learning_rate(learning_rate, momentum_decay, estimate, num_steps=5), NOISY, START)
-    assert_same(state, (position, velocity / math.sqrt(learning_rate), 5, None, None), rtol=1e-10, atol=1e-10)
+        velocity = (
+            velocity
+            - velocity @ full(momentum_decay)
+            - learning_rate * gradient
+            + xi @ noise_root
+        )
+    state = run(
+        SGHMC.from_learning_rate(learning_rate, momentum_decay, estimate, num_steps=5),
+        NOISY,
+        START,
+    )
+    assert_same(
+        state,
+        (position, velocity / math.sqrt(learning_rate), 5, None, None),
+        rtol=1e-10,
+        atol=1e-10,
+    )
 
 
-@pytest.mark.parametrize("estimate", [0.2, 0.2 * DIAGONAL, 0.2 * FULL], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "estimate", [0.2, 0.2 * DIAGONAL, 0.2 * FULL], ids=["number", "diagonal", "full"]
+)
 def test_both_forms_make_the_same_steps(estimate):
     """η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1."""
-    step_size, friction, settings = 0.3, 2.0, dict(num_steps=2, resample_every=3, temperature=0.9)
+    step_size, friction, settings = (
+        0.3,
+        2.0,
+        dict(num_steps=2, resample_every=3, temperature=0.9),
+    )
     first = SGHMC(step_size, friction, estimate, **settings)
-    second = SGHMC.from_learning_rate(step_size**2, step_size * friction, step_size * estimate, **settings)
-    assert_same(run(first, NOISY, START, 5), run(second, NOISY, START, 5), rtol=1e-10, atol=1e-10)
+    second = SGHMC.from_learning_rate(
+        step_size**2, step_size * friction, step_size * estimate, **settings
+    )
+    assert_same(
+        run(first, NOISY, START, 5),
+        run(second, NOISY, START, 5),
+        rtol=1e-10,
+        atol=1e-10,
+    )
 
 
 def test_friction_at_the_noise_estimate_leaves_nothing_to_inject():
@@ -230,7 +368,10 @@ def test_friction_at_the_noise_estimate_leaves_nothing_to_inject():
     momentum = state.momentum.clone()
     state, _ = kernel.step(TARGET, state, generator_of(1))
     position = START + 0.1 * momentum
-    torch.testing.assert_close(state.momentum, momentum - 0.1 * momentum @ (0.5 * FULL) - 0.1 * TARGET.gradient(position))
+    torch.testing.assert_close(
+        state.momentum,
+        momentum - 0.1 * momentum @ (0.5 * FULL) - 0.1 * TARGET.gradient(position),
+    )
 
 
 def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
@@ -254,13 +395,29 @@ def test_every_step_and_every_chain_draws_its_own_minibatch():
 
 def test_gradients_are_counted():
     potential = Counting(TARGET)
-    assert run(SGHMC(0.1, 2.0, num_steps=3), potential, START, 4).num_gradients == potential.count == 12
+    assert (
+        run(SGHMC(0.1, 2.0, num_steps=3), potential, START, 4).num_gradients
+        == potential.count
+        == 12
+    )
 
 
-@pytest.mark.parametrize(("resample_every", "fresh"), [(None, []), (1, [0, 1, 2, 3, 4, 5, 6]), (3, [0, 3, 6]), (4, [0, 4])])
+@pytest.mark.parametrize(
+    ("resample_every", "fresh"),
+    [(None, []), (1, [0, 1, 2, 3, 4, 5, 6]), (3, [0, 3, 6]), (4, [0, 4])],
+)
 def test_momentum_is_drawn_afresh_before_every_so_many_calls(resample_every, fresh):
-    """Without forces, friction and noise nothing else changes it. Calls are counted, not gradients, of which there are two in each."""
-    kernel = SGHMC(0.1, 0.0, mass=FULL, num_steps=2, resample_every=resample_every, temperature=0.25)
+    """Without forces, friction and noise nothing else changes it. Calls are counted,
+    not gradients, of which there are two in each.
+    """
+    kernel = SGHMC(
+        0.1,
+        0.0,
+        mass=FULL,
+        num_steps=2,
+        resample_every=resample_every,
+        temperature=0.25,
+    )
     generator, expected = generator_of(0), generator_of(0)
     state = kernel.init(Flat(), START, generator)
     momentum = 0.5 * normal(expected) @ root(FULL)
@@ -282,38 +439,79 @@ def falling(draw):
 
 @pytest.mark.parametrize("case", CASES)
 def test_steps_of_a_schedule_are_the_algorithm_written_out(case):
-    """Algorithm 2 has one ε_t for all m steps of a draw; momenta are handed on as they are."""
+    """Algorithm 2 has one ε_t for all m steps of a draw; momenta are handed on as they
+    are.
+    """
     settings = {"noise_estimate": 0.0, "mass": 1.0, "temperature": 1.0} | CASES[case]
-    temperature, friction, estimate = settings["temperature"], full(settings["friction"]), full(settings["noise_estimate"])
-    inverse, generator, position = torch.linalg.inv(full(settings["mass"])), generator_of(0), START
+    temperature, friction, estimate = (
+        settings["temperature"],
+        full(settings["friction"]),
+        full(settings["noise_estimate"]),
+    )
+    inverse, generator, position = (
+        torch.linalg.inv(full(settings["mass"])),
+        generator_of(0),
+        START,
+    )
     momentum = math.sqrt(temperature) * normal(generator) @ root(settings["mass"])
     for draw in range(3):
         step_size = (0.1, 0.05, 0.1 / 3)[draw]
-        injected = root(2 * (temperature * friction - estimate) * step_size) if temperature > 0 else 0 * full(1.0)
+        injected = (
+            root(2 * (temperature * friction - estimate) * step_size)
+            if temperature > 0
+            else 0 * full(1.0)
+        )
         omegas = NOISY.draw_noise(position, generator, 2 * draw, 2)
-        xis = normals(2, generator) if temperature > 0 else torch.zeros(2, *START.shape, dtype=DOUBLE)
+        xis = (
+            normals(2, generator)
+            if temperature > 0
+            else torch.zeros(2, *START.shape, dtype=DOUBLE)
+        )
         for omega, xi in zip(omegas, xis, strict=True):
             position = position + step_size * momentum @ inverse
             gradient = TARGET.gradient(position) + omega @ NOISY.noise_root.value
-            momentum = momentum - step_size * momentum @ inverse @ friction - step_size * gradient + xi @ injected
-    state, info = run_with_info(SGHMC(falling, num_steps=2, **CASES[case]), NOISY, START, 3)
+            momentum = (
+                momentum
+                - step_size * momentum @ inverse @ friction
+                - step_size * gradient
+                + xi @ injected
+            )
+    state, info = run_with_info(
+        SGHMC(falling, num_steps=2, **CASES[case]), NOISY, START, 3
+    )
     assert_same(state, (position, momentum, 6, None, None), rtol=1e-10, atol=1e-10)
     assert info == (6, None, 0.1 / 3)
 
 
-@pytest.mark.parametrize("estimate", [0.2, OnlineNoise("full", refresh_every=3, averaging=0.2)], ids=["fixed", "online"])
+@pytest.mark.parametrize(
+    "estimate",
+    [0.2, OnlineNoise("full", refresh_every=3, averaging=0.2)],
+    ids=["fixed", "online"],
+)
 def test_a_draw_of_a_schedule_is_that_of_its_step_size(estimate):
-    """Bit for bit, from the same state and the same random numbers; an online estimate is ½ε_tV̂ with the draw's own ε_t."""
+    """Bit for bit, from the same state and the same random numbers; an online estimate
+    is ½ε_tV̂ with the draw's own ε_t.
+    """
     asked = []
 
     def schedule(draw):
         asked.append(draw)
         return (0.05, 0.02, 0.01)[draw]
 
-    settings = dict(friction=20.0, noise_estimate=estimate, num_steps=5, resample_every=2)
-    kernel, potential, generator, twin = SGHMC(schedule, **settings), logistic(7), generator_of(0), generator_of(0)
+    settings = dict(
+        friction=20.0, noise_estimate=estimate, num_steps=5, resample_every=2
+    )
+    kernel, potential, generator, twin = (
+        SGHMC(schedule, **settings),
+        logistic(7),
+        generator_of(0),
+        generator_of(0),
+    )
     asked.clear()  # the constructor's look at the first one
-    state, other = kernel.init(potential, START, generator), SGHMC(0.05, **settings).init(potential, START, twin)
+    state, other = (
+        kernel.init(potential, START, generator),
+        SGHMC(0.05, **settings).init(potential, START, twin),
+    )
     for step_size in (0.05, 0.02, 0.01):
         state, info = kernel.step(potential, state, generator)
         other, other_info = SGHMC(step_size, **settings).step(potential, other, twin)
@@ -325,36 +523,55 @@ def test_a_draw_of_a_schedule_is_that_of_its_step_size(estimate):
 def test_the_weights_of_an_average_are_the_step_sizes():
     draws = sample(SGHMC(falling, 2.0, num_steps=2), NOISY, START, 3, progress=False)
     weights = torch.tensor([1, 1 / 2, 1 / 3], dtype=DOUBLE)[:, None, None]
-    torch.testing.assert_close(draws.weighted_mean(), (weights * draws.samples).sum(0) / weights.sum())
-    assert "step_size" not in sample(SGHMC(0.1, 2.0), NOISY, START, 3, progress=False).statistics
+    torch.testing.assert_close(
+        draws.weighted_mean(), (weights * draws.samples).sum(0) / weights.sum()
+    )
+    assert (
+        "step_size"
+        not in sample(SGHMC(0.1, 2.0), NOISY, START, 3, progress=False).statistics
+    )
 
 
 # The online estimate
 
 
 def minibatch_gradient_and_variance(posterior, position, indices):
-    """Write the stochastic gradient of logistic regression and the estimate of its covariance out, chain by chain (Cochran's formula)."""
+    """Write the stochastic gradient of logistic regression and the estimate of its
+    covariance out, chain by chain (Cochran's formula).
+    """
     inputs, targets = posterior.data
     total, size = len(inputs), indices.shape[1]
     gradients, covariances = [], []
     for theta, rows in zip(position, indices, strict=True):
-        each = (targets[rows] - torch.sigmoid(inputs[rows] @ theta))[:, None] * inputs[rows]
+        each = (targets[rows] - torch.sigmoid(inputs[rows] @ theta))[:, None] * inputs[
+            rows
+        ]
         centred = each - each.mean(0)
         gradients.append(posterior.prior_precision * theta - total / size * each.sum(0))
-        covariances.append(total**2 / size * (1 - size / total) / (size - 1) * centred.T @ centred)
+        covariances.append(
+            total**2 / size * (1 - size / total) / (size - 1) * centred.T @ centred
+        )
     return torch.stack(gradients), torch.stack(covariances)
 
 
 def of_kind(covariance, kind):
-    """Keep of a covariance what the kind keeps, written out as a matrix for each chain."""
+    """Keep of a covariance what the kind keeps, written out as a matrix for each
+    chain.
+    """
     if kind == "full":
         return covariance
     diagonal = covariance.diagonal(dim1=-2, dim2=-1)
-    return torch.diag_embed(diagonal if kind == "diagonal" else diagonal.mean(-1, keepdim=True).expand_as(diagonal))
+    return torch.diag_embed(
+        diagonal
+        if kind == "diagonal"
+        else diagonal.mean(-1, keepdim=True).expand_as(diagonal)
+    )
 
 
 def room_left(friction, estimate):
-    """Take a root of (TC − B̂)⁺ for a chain: Cholesky's, or of a diagonal entry by entry, with the share that was negative."""
+    """Take a root of (TC − B̂)⁺ for a chain: Cholesky's, or of a diagonal entry by
+    entry, with the share that was negative.
+    """
     spare = friction - estimate
     if spare[0, 1] == 0:
         return spare.clamp(min=0).sqrt(), float((spare.diagonal() < 0).double().mean())
@@ -362,17 +579,30 @@ def room_left(friction, estimate):
 
 
 def online_by_hand(posterior, kernel, settings, num_calls, fault=None):
-    """Take the online steps one by one: drift, gradient and V̂ at the new position, friction, kick, noise; or with a known fault.
+    """Take the online steps one by one: drift, gradient and V̂ at the new position,
+    friction, kick, noise; or with a known fault.
 
-    Returns the position, the momentum, V̂ as a matrix for each chain, and the sum of the clipped shares.
-    """
-    step_size, temperature, friction = 0.05, settings["temperature"], full(settings["friction"])
-    inverse, online = torch.linalg.inv(full(settings["mass"])), settings["noise_estimate"]
+    Returns the position, the momentum, V̂ as a matrix for each chain, and the sum of
+    the clipped shares."""
+    step_size, temperature, friction = (
+        0.05,
+        settings["temperature"],
+        full(settings["friction"]),
+    )
+    inverse, online = (
+        torch.linalg.inv(full(settings["mass"])),
+        settings["noise_estimate"],
+    )
     generator = generator_of(0)
-    position, momentum = START, math.sqrt(temperature) * normal(generator) @ root(settings["mass"])
+    position, momentum = (
+        START,
+        math.sqrt(temperature) * normal(generator) @ root(settings["mass"]),
+    )
 
     def look(step):
-        indices = posterior.minibatches.indices(40, posterior.batch_size, len(START), generator.initial_seed(), step)
+        indices = posterior.minibatches.indices(
+            40, posterior.batch_size, len(START), generator.initial_seed(), step
+        )
         return minibatch_gradient_and_variance(posterior, position, indices)
 
     variance = of_kind(look(2**40)[1], online.kind)
@@ -387,20 +617,37 @@ def online_by_hand(posterior, kernel, settings, num_calls, fault=None):
                 gradient, now = look(step)
             counted = offset if fault == "refreshed by the steps of a call" else step
             if counted % online.refresh_every == 0:
-                weight = 1 - online.averaging if fault == "averaging upside down" else online.averaging
+                weight = (
+                    1 - online.averaging
+                    if fault == "averaging upside down"
+                    else online.averaging
+                )
                 variance = weight * variance + (1 - weight) * of_kind(now, online.kind)
             estimate = 0.5 * step_size * variance
             room = friction if fault == "C in place of TC" else temperature * friction
             pairs = [room_left(room, one) for one in estimate]
-            roots, shares = torch.stack([pair[0] for pair in pairs]), torch.tensor([pair[1] for pair in pairs], dtype=DOUBLE)
+            roots, shares = (
+                torch.stack([pair[0] for pair in pairs]),
+                torch.tensor([pair[1] for pair in pairs], dtype=DOUBLE),
+            )
             noise = math.sqrt(2 * step_size) * torch.einsum("cij,cj->ci", roots, xi)
-            damping = friction @ inverse if fault == "friction on the wrong side" else inverse @ friction
-            momentum = momentum - step_size * momentum @ damping - step_size * gradient + noise
+            damping = (
+                friction @ inverse
+                if fault == "friction on the wrong side"
+                else inverse @ friction
+            )
+            momentum = (
+                momentum - step_size * momentum @ damping - step_size * gradient + noise
+            )
             clipped = clipped + shares
     return position, momentum, variance, clipped
 
 
-ONLINE_FRICTIONS = {"number": 60.0, "diagonal": torch.tensor([70.0, 50.0], dtype=DOUBLE), "full": 25 * FRICTION}
+ONLINE_FRICTIONS = {
+    "number": 60.0,
+    "diagonal": torch.tensor([70.0, 50.0], dtype=DOUBLE),
+    "full": 25 * FRICTION,
+}
 ONLINE_FAULTS = [
     "C in place of TC",
     "gradient at the old position",
@@ -412,26 +659,45 @@ ONLINE_FAULTS = [
 
 def online_kernel(kind, friction, num_steps=3):
     online = OnlineNoise(kind, refresh_every=2, averaging=0.3)
-    settings = dict(noise_estimate=online, friction=friction, mass=FULL, temperature=0.5)
+    settings = dict(
+        noise_estimate=online, friction=friction, mass=FULL, temperature=0.5
+    )
     return SGHMC(0.05, num_steps=num_steps, **settings), settings
 
 
 def as_full(variance):
     """Write V̂ of a state out as a matrix for each chain."""
-    return variance if variance.ndim == 3 else torch.diag_embed(variance.expand(len(START), 2))
+    return (
+        variance
+        if variance.ndim == 3
+        else torch.diag_embed(variance.expand(len(START), 2))
+    )
 
 
 @pytest.mark.parametrize("friction", ONLINE_FRICTIONS)
 @pytest.mark.parametrize("kind", ["scalar", "diagonal", "full"])
 def test_online_steps_are_the_algorithm_written_out(kind, friction):
-    """At half the temperature, with a memory, and a look at the noise every two steps, which three steps a call do not divide."""
+    """At half the temperature, with a memory, and a look at the noise every two steps,
+    which three steps a call do not divide.
+    """
     kernel, settings = online_kernel(kind, ONLINE_FRICTIONS[friction])
     posterior = logistic(7)
-    (position, momentum, num_gradients, variance, clipped), info = run_with_info(kernel, posterior, START, 3)
+    (position, momentum, num_gradients, variance, clipped), info = run_with_info(
+        kernel, posterior, START, 3
+    )
     expected = online_by_hand(posterior, kernel, settings, 3)
     assert not expected[3].any()  # there is room enough
-    assert_same((position, momentum, as_full(variance), clipped), expected, rtol=1e-10, atol=1e-10)
-    assert num_gradients == 9 and info.num_gradients == 9 and torch.equal(info.clipped, clipped)
+    assert_same(
+        (position, momentum, as_full(variance), clipped),
+        expected,
+        rtol=1e-10,
+        atol=1e-10,
+    )
+    assert (
+        num_gradients == 9
+        and info.num_gradients == 9
+        and torch.equal(info.clipped, clipped)
+    )
 
 
 @pytest.mark.parametrize("fault", ONLINE_FAULTS)
@@ -446,23 +712,47 @@ def test_the_comparison_of_online_steps_sees_faults(fault):
 
 @pytest.mark.parametrize("kind", ["scalar", "diagonal"])
 def test_where_the_online_estimate_exceeds_the_room_nothing_is_injected(kind):
-    """Diagonals are clipped entry by entry; the shares of all steps add up, also while V̂ is held."""
+    """Diagonals are clipped entry by entry; the shares of all steps add up, also while
+    V̂ is held.
+    """
     online = OnlineNoise(kind, refresh_every=2, averaging=0.3)
-    settings = dict(noise_estimate=online, friction=torch.tensor([6.0, 5.0], dtype=DOUBLE), mass=1.7, temperature=0.5)
+    settings = dict(
+        noise_estimate=online,
+        friction=torch.tensor([6.0, 5.0], dtype=DOUBLE),
+        mass=1.7,
+        temperature=0.5,
+    )
     kernel, posterior = SGHMC(0.05, num_steps=3, **settings), logistic(7)
     position, momentum, _, variance, clipped = run(kernel, posterior, START, 3)
     expected = online_by_hand(posterior, kernel, settings, 3)
-    assert (expected[3] == 0).any() and (expected[3] == 1).any() and (expected[3] > 1).any()  # half of the coordinates, for two steps
-    assert_same((position, momentum, as_full(variance), clipped), expected, rtol=1e-10, atol=1e-10)
+    # half of the coordinates, for two steps
+    assert (
+        (expected[3] == 0).any()
+        and (expected[3] == 1).any()
+        and (expected[3] > 1).any()
+    )
+    assert_same(
+        (position, momentum, as_full(variance), clipped),
+        expected,
+        rtol=1e-10,
+        atol=1e-10,
+    )
 
 
 def test_where_a_full_online_estimate_exceeds_the_room_nothing_is_injected():
-    """In the direction of a negative eigenvalue of TC − ½εV̂ there is no noise, in the other √(2ελ) of one of the normals."""
-    kernel, posterior = SGHMC(0.05, 2 * FRICTION, OnlineNoise("full"), 1.7, temperature=0.5), logistic(7)
+    """In the direction of a negative eigenvalue of TC − ½εV̂ there is no noise, in the
+    other √(2ελ) of one of the normals.
+    """
+    kernel, posterior = (
+        SGHMC(0.05, 2 * FRICTION, OnlineNoise("full"), 1.7, temperature=0.5),
+        logistic(7),
+    )
     state = kernel.init(posterior, START, generator_of(0))
     start = START + 0.05 / 1.7 * state.momentum
     damped = state.momentum - 0.05 / 1.7 * state.momentum @ (2 * FRICTION)
-    gradient, variance = minibatch_gradient_and_variance(posterior, start, posterior.draw_noise(start, generator_of(0), 0)[0])
+    gradient, variance = minibatch_gradient_and_variance(
+        posterior, start, posterior.draw_noise(start, generator_of(0), 0)[0]
+    )
     after, info = kernel.step(posterior, state, generator_of(0))
     injected = after.momentum - damped + 0.05 * gradient
     values, vectors = torch.linalg.eigh(FRICTION - 0.025 * variance)
@@ -472,7 +762,9 @@ def test_where_a_full_online_estimate_exceeds_the_room_nothing_is_injected():
     assert 5 < clipped.sum() < 25
     # An eigenvector's sign is free.
     expected = (0.1 * values.clamp(min=0)).sqrt() * normal(generator_of(0))
-    torch.testing.assert_close(seen[clipped].abs(), expected[clipped].abs(), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        seen[clipped].abs(), expected[clipped].abs(), rtol=1e-10, atol=1e-10
+    )
     root = torch.linalg.cholesky((0.1 * (FRICTION - 0.025 * variance))[~clipped])
     by_cholesky = torch.einsum("cij,cj->ci", root, normal(generator_of(0))[~clipped])
     torch.testing.assert_close(injected[~clipped], by_cholesky, rtol=1e-10, atol=1e-10)
@@ -493,39 +785,101 @@ def test_chains_do_not_interact():
         ({"step_size": 0}, "step_size must be a positive number, but it is 0"),
         ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
         ({"step_size": math.inf}, "step_size must be a positive number, but it is inf"),
-        ({"step_size": lambda draw: -0.1}, "step_size must be a positive number, but it is -0.1"),
-        ({"step_size": lambda: 0.1}, "step_size must be a number, or a function of the number of draws taken so far: "),
-        ({"step_size": falling, "compiled": True}, "compiled is True, which needs a fixed step_size"),
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
-        ({"num_steps": 2.5}, "num_steps must be a whole number of at least 1, but it is 2.5"),
-        ({"resample_every": 0}, "resample_every must be a whole number of at least 1, but it is 0"),
-        ({"friction": -1.0}, "friction must be non-negative, but its smallest value or eigenvalue is -1"),
+        (
+            {"step_size": lambda draw: -0.1},
+            "step_size must be a positive number, but it is -0.1",
+        ),
+        (
+            {"step_size": lambda: 0.1},
+            "step_size must be a number, or a function of the number of draws taken "
+            "so far: ",
+        ),
+        (
+            {"step_size": falling, "compiled": True},
+            "compiled is True, which needs a fixed step_size",
+        ),
+        (
+            {"num_steps": 0},
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"num_steps": 2.5},
+            "num_steps must be a whole number of at least 1, but it is 2.5",
+        ),
+        (
+            {"resample_every": 0},
+            "resample_every must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"friction": -1.0},
+            "friction must be non-negative, but its smallest value or eigenvalue is -1",
+        ),
         (
             {"friction": torch.tensor([[3.0, 1.0], [0.0, 3.0]])},
-            r"friction is a matrix that is not symmetric; pass \(friction \+ friction.T\)",
+            r"friction is a matrix that is not symmetric; pass \(friction \+ "
+            r"friction.T\)",
         ),
-        ({"friction": torch.ones(2, 3)}, r"friction has shape \(2, 3\); give a number, a tensor \(dim,\) or a tensor \(dim, dim\)"),
+        (
+            {"friction": torch.ones(2, 3)},
+            r"friction has shape \(2, 3\); give a number, a tensor \(dim,\) or a "
+            r"tensor \(dim, dim\)",
+        ),
         ({"friction": math.nan}, "friction has entries that are not finite: nan"),
-        ({"noise_estimate": -0.1}, "noise_estimate must be non-negative, but its smallest value or eigenvalue is -0.1"),
-        ({"mass": 0.0}, "mass must be positive, but its smallest value or eigenvalue is 0"),
-        ({"mass": torch.tensor([1.0, 0.0])}, "mass must be positive, but its smallest value or eigenvalue is 0"),
-        ({"temperature": -1.0}, "temperature must be a number of at least 0, but it is -1"),
+        (
+            {"noise_estimate": -0.1},
+            "noise_estimate must be non-negative, but its smallest value or "
+            "eigenvalue is -0.1",
+        ),
+        (
+            {"mass": 0.0},
+            "mass must be positive, but its smallest value or eigenvalue is 0",
+        ),
+        (
+            {"mass": torch.tensor([1.0, 0.0])},
+            "mass must be positive, but its smallest value or eigenvalue is 0",
+        ),
+        (
+            {"temperature": -1.0},
+            "temperature must be a number of at least 0, but it is -1",
+        ),
         (
             {"noise_estimate": 2.5},
-            r"friction must be at least the noise_estimate \(in every direction, and times the temperature 1.0\): "
-            r".* is -0.5. Raise the friction, take a smaller step_size or a larger batch",
+            r"friction must be at least the noise_estimate \(in every direction, and "
+            r"times the temperature 1.0\): "
+            r".* is -0.5. Raise the friction, take a smaller step_size or a larger "
+            r"batch",
         ),
-        ({"noise_estimate": torch.tensor([1.0, 2.25])}, "friction must be at least the noise_estimate .* is -0.25"),
-        ({"noise_estimate": torch.tensor([[1.5, 1.0], [1.0, 1.5]])}, "friction must be at least the noise_estimate .* is -0.5"),
-        ({"noise_estimate": 1.5, "temperature": 0.5}, "times the temperature 0.5.* is -0.5"),
-        ({"noise_estimate": OnlineNoise}, "noise_estimate must be a number, a tensor .* of type type"),
-        ({"friction": [1.0, 2.0]}, r"friction must be a number, .* but it is \[1.0, 2.0\] of type list: use torch.as_tensor\(friction\)"),
+        (
+            {"noise_estimate": torch.tensor([1.0, 2.25])},
+            "friction must be at least the noise_estimate .* is -0.25",
+        ),
+        (
+            {"noise_estimate": torch.tensor([[1.5, 1.0], [1.0, 1.5]])},
+            "friction must be at least the noise_estimate .* is -0.5",
+        ),
+        (
+            {"noise_estimate": 1.5, "temperature": 0.5},
+            "times the temperature 0.5.* is -0.5",
+        ),
+        (
+            {"noise_estimate": OnlineNoise},
+            "noise_estimate must be a number, a tensor .* of type type",
+        ),
+        (
+            {"friction": [1.0, 2.0]},
+            r"friction must be a number, .* but it is \[1.0, 2.0\] of type list: use "
+            r"torch.as_tensor\(friction\)",
+        ),
         (
             {"friction": torch.tensor([1, 2])},
-            r"friction is a tensor of torch.int64, .* floating-point numbers: use .float\(\)",
+            r"friction is a tensor of torch.int64, .* floating-point numbers: use "
+            r".float\(\)",
         ),
         ({"mass": None}, "mass must be a number, a tensor"),
-        ({"compiled": "yes"}, "compiled must be of type bool, such as True, but it is 'yes' of type str"),
+        (
+            {"compiled": "yes"},
+            "compiled must be of type bool, such as True, but it is 'yes' of type str",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(change, message):
@@ -534,24 +888,51 @@ def test_bad_parameters_are_refused(change, message):
 
 
 @pytest.mark.parametrize(
-    "kernel", [HMC(0.1, 2, mass=torch.ones(3)), NaiveSGHMC(0.1, 2, mass=torch.eye(3)), SGHMC(0.1, torch.ones(3))], ids=str
+    "kernel",
+    [
+        HMC(0.1, 2, mass=torch.ones(3)),
+        NaiveSGHMC(0.1, 2, mass=torch.eye(3)),
+        SGHMC(0.1, torch.ones(3)),
+    ],
+    ids=str,
 )
 def test_numbers_of_coordinates_that_do_not_agree_are_named(kernel, generator):
-    with pytest.raises(ValueError, match=r"do not agree: position has 2, (mass|friction) has 3"):
+    with pytest.raises(
+        ValueError, match=r"do not agree: position has 2, (mass|friction) has 3"
+    ):
         kernel.init(TARGET, torch.zeros(1, 2), generator)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"learning_rate": 0.0}, "learning_rate must be a positive number, but it is 0.0"),
-        ({"learning_rate": -0.01}, "learning_rate must be a positive number, but it is -0.01"),
-        ({"momentum_decay": -0.1}, "momentum_decay must be non-negative, but its smallest value or eigenvalue is -0.1"),
-        ({"noise_estimate": -0.1}, "noise_estimate must be non-negative, but its smallest value or eigenvalue is -0.1"),
+        (
+            {"learning_rate": 0.0},
+            "learning_rate must be a positive number, but it is 0.0",
+        ),
+        (
+            {"learning_rate": -0.01},
+            "learning_rate must be a positive number, but it is -0.01",
+        ),
+        (
+            {"momentum_decay": -0.1},
+            "momentum_decay must be non-negative, but its smallest value or "
+            "eigenvalue is -0.1",
+        ),
+        (
+            {"noise_estimate": -0.1},
+            "noise_estimate must be non-negative, but its smallest value or "
+            "eigenvalue is -0.1",
+        ),
         ({"noise_estimate": 0.2}, "friction must be at least the noise_estimate"),
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
+        (
+            {"num_steps": 0},
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
     ],
 )
 def test_bad_parameters_of_the_learning_rate_form_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        SGHMC.from_learning_rate(**({"learning_rate": 0.01, "momentum_decay": 0.1} | change))
+        SGHMC.from_learning_rate(
+            **({"learning_rate": 0.01, "momentum_decay": 0.1} | change)
+        )

@@ -1,4 +1,6 @@
-"""Splittings as samplers, and the samplers as splittings: the steps that are written out in the kernels are those of the flows."""
+"""Splittings as samplers, and the samplers as splittings: the steps that are written
+out in the kernels are those of the flows.
+"""
 
 import math
 
@@ -30,15 +32,21 @@ from tests.kernels.conftest import (
     uniform,
 )
 
-FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)  # does not commute with the mass
+# does not commute with the mass
+FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)
 FRICTIONS = {"number": 2.0, "diagonal": 2 * DIAGONAL, "full": FRICTION}
 POTENTIALS = {"noisy gradient": NOISY, "minibatches": logistic(7)}
 CLOSE = dict(rtol=1e-12, atol=1e-12)
 
 
 def both(kernel, splitting, potential, num_calls=3, mass=1.0, num_steps=1):
-    """Take steps of a kernel and of a splitting from one state, on generators of the same seed: the states and infos of both."""
-    state, generators = kernel.init(potential, START, generator_of(3)), [generator_of(4), generator_of(4)]
+    """Take steps of a kernel and of a splitting from one state, on generators of the
+    same seed: the states and infos of both.
+    """
+    state, generators = (
+        kernel.init(potential, START, generator_of(3)),
+        [generator_of(4), generator_of(4)],
+    )
     momentum = getattr(state, "momentum", torch.zeros_like(START))
     other = SplittingState(START.clone(), momentum.clone(), 0)
     info = other_info = None
@@ -46,7 +54,8 @@ def both(kernel, splitting, potential, num_calls=3, mass=1.0, num_steps=1):
     for _ in range(num_calls):
         state, info = kernel.step(potential, state, generators[0])
         other, other_info = splitting.step(potential, other, generators[1])
-    assert torch.equal(generators[0].get_state(), generators[1].get_state())  # neither drew more
+    # neither drew more
+    assert torch.equal(generators[0].get_state(), generators[1].get_state())
     return state, info, other, other_info
 
 
@@ -58,19 +67,34 @@ def both(kernel, splitting, potential, num_calls=3, mass=1.0, num_steps=1):
 @pytest.mark.parametrize("friction", FRICTIONS)
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
 def test_the_step_of_sghmc_is_its_splitting(temperature, friction, mass, potential):
-    settings = dict(friction=FRICTIONS[friction], noise_estimate=0.2 * DIAGONAL, mass=MASSES[mass], temperature=temperature)
-    state, info, other, other_info = both(SGHMC(0.1, **settings), flows.sghmc(0.1, **settings), POTENTIALS[potential])
+    settings = dict(
+        friction=FRICTIONS[friction],
+        noise_estimate=0.2 * DIAGONAL,
+        mass=MASSES[mass],
+        temperature=temperature,
+    )
+    state, info, other, other_info = both(
+        SGHMC(0.1, **settings), flows.sghmc(0.1, **settings), POTENTIALS[potential]
+    )
     assert_same(state[:3], other, **CLOSE)
     assert info.num_gradients == other_info.num_gradients == 3
 
 
 def test_several_steps_of_sghmc_are_as_many_of_its_splitting():
-    """With nothing to inject no block of noise has another order, and the minibatches go by the number of the step."""
+    """With nothing to inject no block of noise has another order, and the minibatches
+    go by the number of the step.
+    """
     settings = dict(friction=FRICTION, noise_estimate=FRICTION, mass=FULL)
     kernel, potential = SGHMC(0.1, num_steps=4, **settings), logistic(7)
     state = run(kernel, potential, START, 3)
-    other = SplittingState(START.clone(), kernel.init(potential, START, generator_of(0)).momentum, 0)
-    splitting, generator = Splitting(flows.sghmc(0.1, **settings), num_steps=4), generator_of(0)  # minibatches go by the seed too
+    other = SplittingState(
+        START.clone(), kernel.init(potential, START, generator_of(0)).momentum, 0
+    )
+    # minibatches go by the seed too
+    splitting, generator = (
+        Splitting(flows.sghmc(0.1, **settings), num_steps=4),
+        generator_of(0),
+    )
     for _ in range(3):
         other, info = splitting.step(potential, other, generator)
     assert_same(state[:3], other, **CLOSE)
@@ -78,12 +102,19 @@ def test_several_steps_of_sghmc_are_as_many_of_its_splitting():
 
 
 @pytest.mark.parametrize("potential", POTENTIALS)
-@pytest.mark.parametrize("estimate", [0.0, 0.3, 0.2 * DIAGONAL, 0.2 * FULL], ids=["none", "number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "estimate",
+    [0.0, 0.3, 0.2 * DIAGONAL, 0.2 * FULL],
+    ids=["none", "number", "diagonal", "full"],
+)
 @pytest.mark.parametrize("mass", {"one": 1.0} | MASSES)
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_the_step_of_sgld_is_its_splitting(temperature, mass, estimate, potential):
     mass = MASSES.get(mass, 1.0)
-    kernel, splitting = SGLD(0.05, temperature, estimate, mass), flows.sgld(0.05, estimate, temperature, mass)
+    kernel, splitting = (
+        SGLD(0.05, temperature, estimate, mass),
+        flows.sgld(0.05, estimate, temperature, mass),
+    )
     state, _, other, _ = both(kernel, splitting, POTENTIALS[potential])
     assert_same(state, (other.position, other.num_gradients), **CLOSE)
     assert torch.equal(other.momentum, torch.zeros_like(START))
@@ -91,8 +122,14 @@ def test_the_step_of_sgld_is_its_splitting(temperature, mass, estimate, potentia
 
 @pytest.mark.parametrize("mass", MASSES)
 def test_the_step_of_hmc_without_correction_is_the_splitting_of_naive_sghmc(mass):
-    kernel, splitting = HMC(0.3, 4, MASSES[mass], metropolis=False), flows.naive_sghmc(0.3, 4, MASSES[mass])
-    state, generators = kernel.init(TARGET, START, generator_of(3)), [generator_of(4), generator_of(4)]
+    kernel, splitting = (
+        HMC(0.3, 4, MASSES[mass], metropolis=False),
+        flows.naive_sghmc(0.3, 4, MASSES[mass]),
+    )
+    state, generators = (
+        kernel.init(TARGET, START, generator_of(3)),
+        [generator_of(4), generator_of(4)],
+    )
     other = SplittingState(START.clone(), state.momentum.clone(), 0)
     for _ in range(3):
         state, _ = kernel.step(TARGET, state, generators[0])
@@ -104,7 +141,10 @@ def test_the_step_of_hmc_without_correction_is_the_splitting_of_naive_sghmc(mass
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize("mass", MASSES)
 def test_the_step_of_naive_sghmc_is_its_splitting(mass, potential):
-    kernel, splitting = NaiveSGHMC(0.2, 4, MASSES[mass]), flows.naive_sghmc(0.2, 4, MASSES[mass])
+    kernel, splitting = (
+        NaiveSGHMC(0.2, 4, MASSES[mass]),
+        flows.naive_sghmc(0.2, 4, MASSES[mass]),
+    )
     state, info, other, other_info = both(kernel, splitting, POTENTIALS[potential])
     assert_same((state.position, state.momentum, state.num_gradients), other, **CLOSE)
     assert info.num_gradients == other_info.num_gradients == 15
@@ -113,18 +153,33 @@ def test_the_step_of_naive_sghmc_is_its_splitting(mass, potential):
 @pytest.mark.parametrize("integrator", ["palindromic", "drift_kick"])
 @pytest.mark.parametrize("potential", POTENTIALS)
 def test_a_step_of_sgnuts_is_its_splitting_or_the_reversal(potential, integrator):
-    """A tree of two states has one step, to the right or to the left, and moves to its end; the numbers are drawn in a known order."""
+    """A tree of two states has one step, to the right or to the left, and moves to its
+    end; the numbers are drawn in a known order.
+    """
     potential = POTENTIALS[potential]
-    kernel = SGNUTS(0.2, FRICTION, 0.2 * DIAGONAL, FULL, max_depth=1, integrator=integrator)
-    splitting = (flows.palindromic if integrator == "palindromic" else flows.sghmc)(0.2, FRICTION, 0.2 * DIAGONAL, FULL)
+    kernel = SGNUTS(
+        0.2, FRICTION, 0.2 * DIAGONAL, FULL, max_depth=1, integrator=integrator
+    )
+    splitting = (flows.palindromic if integrator == "palindromic" else flows.sghmc)(
+        0.2, FRICTION, 0.2 * DIAGONAL, FULL
+    )
     state, info = run_with_info(kernel, potential, START)
     generator = generator_of(0)
     momentum = normal(generator) @ root(FULL)
-    turned_round = torch.rand((2, 1, len(START)), generator=generator, dtype=DOUBLE)[0, 0] < 0.5
-    uniform(generator)  # chooses among the states of the new half, of which there is one
+    turned_round = (
+        torch.rand((2, 1, len(START)), generator=generator, dtype=DOUBLE)[0, 0] < 0.5
+    )
+    # chooses among the states of the new half, of which there is one
+    uniform(generator)
     way = torch.where(turned_round, -1.0, 1.0).to(DOUBLE)[:, None]
     position, moved = START.clone(), way * momentum
-    flows.advance(splitting, position, moved, lambda position: potential.stochastic_gradient(position, generator, 0), generator)
+    flows.advance(
+        splitting,
+        position,
+        moved,
+        lambda position: potential.stochastic_gradient(position, generator, 0),
+        generator,
+    )
     assert 5 < turned_round.sum() < 25
     assert_same((state.position,), (position,), **CLOSE)
     assert (info.num_gradients == 1).all() and (info.depth == 1).all()
@@ -134,16 +189,24 @@ def test_a_step_of_sgnuts_is_its_splitting_or_the_reversal(potential, integrator
 
 
 def written_baoab(potential, num_steps, step_size, friction, mass, temperature):
-    """BAOAB for numbers as Leimkuhler and Matthews (2013) write it, the second half kick with a gradient of its own."""
+    """BAOAB for numbers as Leimkuhler and Matthews (2013) write it, the second half
+    kick with a gradient of its own.
+    """
     generator = generator_of(0)
     position, momentum, step = START, math.sqrt(mass) * normal(generator), 0
     decay = math.exp(-friction * step_size / mass)
     for _ in range(num_steps):
-        momentum = momentum - step_size / 2 * potential.stochastic_gradient(position, generator, step)
+        momentum = momentum - step_size / 2 * potential.stochastic_gradient(
+            position, generator, step
+        )
         position = position + step_size / 2 * momentum / mass
-        momentum = decay * momentum + math.sqrt(temperature * mass * (1 - decay**2)) * normal(generator)
+        momentum = decay * momentum + math.sqrt(
+            temperature * mass * (1 - decay**2)
+        ) * normal(generator)
         position = position + step_size / 2 * momentum / mass
-        momentum = momentum - step_size / 2 * potential.stochastic_gradient(position, generator, step + 1)
+        momentum = momentum - step_size / 2 * potential.stochastic_gradient(
+            position, generator, step + 1
+        )
         step += 2
     return position, momentum, step
 
@@ -151,17 +214,23 @@ def written_baoab(potential, num_steps, step_size, friction, mass, temperature):
 @pytest.mark.parametrize("potential", POTENTIALS)
 @pytest.mark.parametrize(("num_steps", "num_calls"), [(1, 6), (3, 2)])
 def test_baoab_is_the_algorithm_written_out(num_steps, num_calls, potential):
-    """Gradients are numbered on from call to call, so that minibatches are never drawn twice."""
+    """Gradients are numbered on from call to call, so that minibatches are never drawn
+    twice.
+    """
     kernel = Splitting(flows.baoab(0.3, 1.3, 1.7, 0.5), num_steps, mass=1.7)
     state, info = run_with_info(kernel, POTENTIALS[potential], START, num_calls)
-    assert_same(state, written_baoab(POTENTIALS[potential], 6, 0.3, 1.3, 1.7, 0.5), **CLOSE)
+    assert_same(
+        state, written_baoab(POTENTIALS[potential], 6, 0.3, 1.3, 1.7, 0.5), **CLOSE
+    )
     assert info == (12,)
 
 
 def test_the_start_is_that_of_the_mass_and_is_not_changed():
     kernel, start = Splitting(flows.baoab(0.3, 1.3, FULL), mass=FULL), START.clone()
     state = kernel.init(NOISY, start, generator_of(3))
-    assert_same(state, (START, normal(generator_of(3)) @ root(FULL), 0), rtol=1e-12, atol=1e-12)
+    assert_same(
+        state, (START, normal(generator_of(3)) @ root(FULL), 0), rtol=1e-12, atol=1e-12
+    )
     kernel.step(NOISY, state, generator_of(0))
     assert torch.equal(start, START)
 
@@ -174,27 +243,51 @@ def test_gradients_are_counted():
     assert draws.statistics["num_gradients"][:, 0].tolist() == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("maker", [flows.baoab, flows.obabo, flows.ubu], ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize(
+    "maker", [flows.baoab, flows.obabo, flows.ubu], ids=lambda maker: maker.__name__
+)
 def test_chains_do_not_interact(maker):
-    assert_chains_do_not_interact(Splitting(maker(0.1, DIAGONAL, 1.7), num_steps=2, mass=1.7), logistic(7))
+    assert_chains_do_not_interact(
+        Splitting(maker(0.1, DIAGONAL, 1.7), num_steps=2, mass=1.7), logistic(7)
+    )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_positions_keep_their_type(dtype):
     """Numbers and diagonals of the type of the positions make no others."""
     for friction in (1.3, DIAGONAL.to(dtype)):
-        for maker in (flows.baoab, flows.obabo, flows.ubu, flows.sghmc, flows.palindromic):
-            state = run(Splitting(maker(0.1, friction)), Gaussian.correlated(0.5, dtype), START.to(dtype), 2)
+        for maker in (
+            flows.baoab,
+            flows.obabo,
+            flows.ubu,
+            flows.sghmc,
+            flows.palindromic,
+        ):
+            state = run(
+                Splitting(maker(0.1, friction)),
+                Gaussian.correlated(0.5, dtype),
+                START.to(dtype),
+                2,
+            )
             assert state.position.dtype == state.momentum.dtype == dtype
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1, but it is 0"),
-        ({"num_steps": 1.5}, "num_steps must be a whole number of at least 1, but it is 1.5"),
+        (
+            {"num_steps": 0},
+            "num_steps must be a whole number of at least 1, but it is 0",
+        ),
+        (
+            {"num_steps": 1.5},
+            "num_steps must be a whole number of at least 1, but it is 1.5",
+        ),
         ({"mass": 0.0}, "mass must be positive"),
-        ({"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])}, "mass is a matrix that is not symmetric"),
+        (
+            {"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])},
+            "mass is a matrix that is not symmetric",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(settings, message):
@@ -204,26 +297,63 @@ def test_bad_parameters_are_refused(settings, message):
 
 def test_numbers_of_coordinates_that_do_not_agree_are_named(generator):
     with pytest.raises(ValueError, match="do not agree: position has 2, mass has 3"):
-        Splitting(flows.baoab(0.1, 1.0), mass=torch.ones(3)).init(TARGET, torch.zeros(1, 2), generator)
+        Splitting(flows.baoab(0.1, 1.0), mass=torch.ones(3)).init(
+            TARGET, torch.zeros(1, 2), generator
+        )
 
 
-@pytest.mark.parametrize("estimate", [2.5, 1.5 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"])
+@pytest.mark.parametrize(
+    "estimate", [2.5, 1.5 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"]
+)
 def test_an_estimate_above_the_friction_is_no_covariance(estimate):
     """Nothing is clipped without a word."""
     for maker in (flows.sghmc, flows.palindromic):
-        with pytest.raises(ValueError, match=r"temperature \* friction - noise_estimate must be non-negative, but its smallest .* is -"):
+        with pytest.raises(
+            ValueError,
+            match=(
+                r"temperature \* friction - noise_estimate must be non-negative, but "
+                r"its smallest .* is -"
+            ),
+        ):
             maker(0.1, 2.0, estimate)
 
 
-@pytest.mark.parametrize("wrong", [None, [], "baoab", flows.baoab, flows.Drift(0.1), [1, 2], iter(flows.baoab(0.1, 1.0))])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        "baoab",
+        flows.baoab,
+        flows.Drift(0.1),
+        [1, 2],
+        iter(flows.baoab(0.1, 1.0)),
+    ],
+)
 def test_what_is_no_list_of_flows_is_refused(wrong):
     """An iterator would be empty from the second step on."""
-    with pytest.raises(ValueError, match=r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but it is"):
+    with pytest.raises(
+        ValueError,
+        match=(
+            r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but "
+            r"it is"
+        ),
+    ):
         Splitting(wrong)
 
 
-@pytest.mark.parametrize("settings", [dict(friction=torch.ones(3)), dict(friction=1.0, mass=torch.eye(3))], ids=str)
+@pytest.mark.parametrize(
+    "settings",
+    [dict(friction=torch.ones(3)), dict(friction=1.0, mass=torch.eye(3))],
+    ids=str,
+)
 def test_flows_of_another_number_of_coordinates_are_named(settings, generator):
     for maker in (flows.baoab, flows.sghmc):
-        with pytest.raises(ValueError, match=r"do not agree: position has 2, (mass of Drift|factor of MomentumMap) has 3"):
+        with pytest.raises(
+            ValueError,
+            match=(
+                r"do not agree: position has 2, (mass of Drift|factor of MomentumMap) "
+                r"has 3"
+            ),
+        ):
             Splitting(maker(0.1, **settings)).init(TARGET, torch.zeros(1, 2), generator)

@@ -1,4 +1,6 @@
-"""The doubling on paths that are written down beforehand: against brute force, and that it leaves the weights of a path invariant."""
+"""The doubling on paths that are written down beforehand: against brute force, and that
+it leaves the weights of a path invariant.
+"""
 
 import math
 import weakref
@@ -21,20 +23,30 @@ def copy_of(generator):
 
 
 def directions(max_depth, chains, generator):
-    """Foresee whether each doubling goes to the right: the path starts so, and is turned round before a doubling with probability ½."""
-    turned_round = torch.rand(2, max_depth, chains, generator=copy_of(generator), dtype=torch.float64)[0] < 0.5
+    """Foresee whether each doubling goes to the right: the path starts so, and is
+    turned round before a doubling with probability ½.
+    """
+    turned_round = (
+        torch.rand(
+            2, max_depth, chains, generator=copy_of(generator), dtype=torch.float64
+        )[0]
+        < 0.5
+    )
     return turned_round.long().cumsum(0) % 2 == 0
 
 
 class WrittenPath:
-    """A path given as a table of momenta and log-weights, which every chain reads from its own start, in rounds if it leaves the table.
+    """A path given as a table of momenta and log-weights, which every chain reads from
+    its own start, in rounds if it leaves the table.
 
-    A position is the index in the table. The last coordinate of a momentum is 1, which the flip turns to −1, so that it tells in which
-    direction the path grows; its inverse mass of 0 keeps it out of the U-turn criterion.
-    """
+    A position is the index in the table. The last coordinate of a momentum is 1, which
+    the flip turns to −1, so that it tells in which direction the path grows; its
+    inverse mass of 0 keeps it out of the U-turn criterion."""
 
     def __init__(self, momenta, log_weights):
-        self.momenta = torch.cat([momenta, torch.ones(len(momenta), 1, dtype=momenta.dtype)], -1)
+        self.momenta = torch.cat(
+            [momenta, torch.ones(len(momenta), 1, dtype=momenta.dtype)], -1
+        )
         self.log_weights = log_weights
         inverse_mass = torch.ones(self.momenta.shape[1], dtype=momenta.dtype)
         inverse_mass[-1] = 0
@@ -45,33 +57,53 @@ class WrittenPath:
             way = point.momentum[:, -1:]
             index = point.position + way
             row = index[:, 0].long() % len(self.momenta)
-            return Point(index, way * self.momenta[row], self.log_weights[row] - self.log_weights[start])
+            return Point(
+                index,
+                way * self.momenta[row],
+                self.log_weights[row] - self.log_weights[start],
+            )
 
-        point = Point(start[:, None].to(self.momenta), self.momenta[start], torch.zeros_like(self.log_weights[start]))
+        point = Point(
+            start[:, None].to(self.momenta),
+            self.momenta[start],
+            torch.zeros_like(self.log_weights[start]),
+        )
         return grow_tree(point, forward, self.inverse_mass, max_depth, generator)
 
 
 def slowly_turning_path(length, seed):
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(length, 2, generator=generator, dtype=torch.float64)
-    angle = torch.cumsum(0.35 * torch.randn(length, generator=generator, dtype=torch.float64), 0)
+    angle = torch.cumsum(
+        0.35 * torch.randn(length, generator=generator, dtype=torch.float64), 0
+    )
     momenta = 1.5 * torch.stack([angle.cos(), angle.sin()], -1) + noise
-    return WrittenPath(momenta, torch.randn(length, generator=generator, dtype=torch.float64))
+    return WrittenPath(
+        momenta, torch.randn(length, generator=generator, dtype=torch.float64)
+    )
 
 
 def by_brute_force(momenta, start, to_right):
-    """Grow one tree as the definition says, checking every aligned sub-tree from scratch: depth, ends, steps, whether it hit the limit."""
+    """Grow one tree as the definition says, checking every aligned sub-tree from
+    scratch: depth, ends, steps, whether it hit the limit.
+    """
     at = {i: momenta[i].tolist()[:-1] for i in range(len(momenta))}
 
     def does_not_turn(first, last):
         total = [sum(at[i][k] for i in range(first, last + 1)) for k in range(2)]
-        return all(sum(total[k] * at[end][k] for k in range(2)) > 0 for end in (first, last))
+        return all(
+            sum(total[k] * at[end][k] for k in range(2)) > 0 for end in (first, last)
+        )
 
     def checked(first, last):
         middle = (first + last) // 2
         not_turning = does_not_turn(first, last)
         if last - first > 1:
-            not_turning = not_turning and does_not_turn(first, middle + 1) and does_not_turn(middle, last)
+            not_turning = (
+                not_turning
+                and does_not_turn(first, middle + 1)
+                and does_not_turn(middle, last)
+            )
         return not_turning
 
     low = high = start
@@ -81,8 +113,13 @@ def by_brute_force(momenta, start, to_right):
         for taken in range(1, size + 1):
             steps += 1
             for level in range(1, depth + 1):
-                if taken % 2**level == 0:  # an aligned sub-tree of 2^level states is complete
-                    block = (high + taken - 2**level + 1, high + taken) if right else (low - taken, low - taken + 2**level - 1)
+                # an aligned sub-tree of 2^level states is complete
+                if taken % 2**level == 0:
+                    block = (
+                        (high + taken - 2**level + 1, high + taken)
+                        if right
+                        else (low - taken, low - taken + 2**level - 1)
+                    )
                     if not checked(*block):
                         break
             else:
@@ -102,8 +139,14 @@ def test_the_stack_of_sub_trees_finds_what_brute_force_finds(seed):
     to_right = directions(MAX_DEPTH, len(start), generator)
     tree = path.grow(start, generator)
     for chain, first in enumerate(start.tolist()):
-        depth, low, high, steps, limited = by_brute_force(path.momenta, first, to_right[:, chain].tolist())
-        assert tree.depth[chain] == depth and tree.num_steps[chain] == steps and tree.depth_limited[chain] == limited
+        depth, low, high, steps, limited = by_brute_force(
+            path.momenta, first, to_right[:, chain].tolist()
+        )
+        assert (
+            tree.depth[chain] == depth
+            and tree.num_steps[chain] == steps
+            and tree.depth_limited[chain] == limited
+        )
         assert low <= tree.chosen.position[chain, 0] <= high
     assert len(tree.depth.unique()) == MAX_DEPTH  # all depths were met
     assert not tree.diverged.any()
@@ -113,11 +156,17 @@ def test_long_vectors_are_checked_as_short_ones_are():
     """Of few numbers all checks are made in one call, of many one by one."""
     generator = torch.Generator().manual_seed(0)
     mass = Matrix(0.5 + torch.rand(300, generator=generator))
-    old, new = (trees.Span(*torch.randn(3, 200, 300, generator=generator), num_states=4) for _ in range(2))
+    old, new = (
+        trees.Span(*torch.randn(3, 200, 300, generator=generator), num_states=4)
+        for _ in range(2)
+    )
     assert old.total.numel() > 10_000 > old.total[0].numel()
     whole, not_turning = trees.join(old, new, mass)
     for chain in range(200):
-        alone = (trees.Span(*(x[chain, None] for x in span[:3]), num_states=4) for span in (old, new))
+        alone = (
+            trees.Span(*(x[chain, None] for x in span[:3]), num_states=4)
+            for span in (old, new)
+        )
         span, one = trees.join(*alone, mass)
         assert torch.equal(one, not_turning[chain, None])
         assert torch.equal(span.total, whole.total[chain, None])
@@ -125,13 +174,21 @@ def test_long_vectors_are_checked_as_short_ones_are():
 
 
 def invariance(path, seed, num_chains=200_000, max_depth=3):
-    """Start at states of a closed path with their weights, choose a state of each tree: z-scores of how often each state is chosen."""
+    """Start at states of a closed path with their weights, choose a state of each tree:
+    z-scores of how often each state is chosen.
+    """
     generator = torch.Generator().manual_seed(seed)
     probability = torch.softmax(path.log_weights, 0)
-    start = torch.multinomial(probability, num_chains, replacement=True, generator=generator)
-    chosen = path.grow(start, generator, max_depth).chosen.position[:, 0].long() % len(probability)
+    start = torch.multinomial(
+        probability, num_chains, replacement=True, generator=generator
+    )
+    chosen = path.grow(start, generator, max_depth).chosen.position[:, 0].long() % len(
+        probability
+    )
     counts = torch.bincount(chosen, minlength=len(probability))
-    return (counts - num_chains * probability) / (num_chains * probability * (1 - probability)).sqrt()
+    return (counts - num_chains * probability) / (
+        num_chains * probability * (1 - probability)
+    ).sqrt()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -145,7 +202,9 @@ def test_doubling_leaves_the_weights_of_a_path_invariant(weights, seed):
 
 
 def test_without_checks_inside_a_new_half_it_does_not(monkeypatch):
-    """The negative control: the rule of stopping then depends on where the start was."""
+    """The negative control: the rule of stopping then depends on where the start
+    was.
+    """
     join, grow_branch = trees.join, trees.grow_branch
 
     def join_without_check(*spans):
@@ -158,12 +217,16 @@ def test_without_checks_inside_a_new_half_it_does_not(monkeypatch):
             return grow_branch(*arguments)
 
     monkeypatch.setattr(trees, "grow_branch", grow_branch_without_checks)
-    worst = max(invariance(slowly_turning_path(16, seed), seed).abs().max() for seed in range(4))
+    worst = max(
+        invariance(slowly_turning_path(16, seed), seed).abs().max() for seed in range(4)
+    )
     assert worst > 3 * z_bound(16)
 
 
 def test_a_step_that_diverges_ends_the_path_and_is_not_chosen():
-    """To the right of every start lies a state of no, or an undefined, weight; to the left a straight path goes on for ever."""
+    """To the right of every start lies a state of no, or an undefined, weight; to the
+    left a straight path goes on for ever.
+    """
     for bad in (-math.inf, math.nan, math.inf, -2000.0):
         log_weights = torch.zeros(64, dtype=torch.float64)
         log_weights[33] = bad
@@ -175,31 +238,55 @@ def test_a_step_that_diverges_ends_the_path_and_is_not_chosen():
         def forward(point, path=path):
             way = point.momentum[:, -1:]
             index = point.position + way
-            return Point(index, way * path.momenta[index[:, 0].long()], path.log_weights[index[:, 0].long()])
+            return Point(
+                index,
+                way * path.momenta[index[:, 0].long()],
+                path.log_weights[index[:, 0].long()],
+            )
 
-        point = Point(start[:, None].double(), path.momenta[start], torch.zeros(len(start), dtype=torch.float64))
-        tree = grow_tree(point, forward, path.inverse_mass, 3, generator, max_error=1000.0)
-        assert torch.equal(tree.diverged, to_right.any(0)) and torch.equal(tree.depth_limited, ~tree.diverged)
+        point = Point(
+            start[:, None].double(),
+            path.momenta[start],
+            torch.zeros(len(start), dtype=torch.float64),
+        )
+        tree = grow_tree(
+            point, forward, path.inverse_mass, 3, generator, max_error=1000.0
+        )
+        assert torch.equal(tree.diverged, to_right.any(0)) and torch.equal(
+            tree.depth_limited, ~tree.diverged
+        )
         assert (tree.chosen.position <= 32).all()
-        lefts = torch.where(tree.diverged, to_right.int().argmax(0), 3)  # doublings before the first to the right
-        assert torch.equal(tree.depth, lefts) and torch.equal(tree.num_steps, 2**lefts - 1 + tree.diverged.long())
+        # doublings before the first to the right
+        lefts = torch.where(tree.diverged, to_right.int().argmax(0), 3)
+        assert torch.equal(tree.depth, lefts) and torch.equal(
+            tree.num_steps, 2**lefts - 1 + tree.diverged.long()
+        )
 
 
 def test_a_tree_keeps_few_states_however_many_it_visits():
-    """Of the 2ʲ states of a path only the ends and the choices are kept, and for every sub-tree on the stack three vectors at most."""
+    """Of the 2ʲ states of a path only the ends and the choices are kept, and for every
+    sub-tree on the stack three vectors at most.
+    """
     max_depth, dim = 9, 3
     positions, momenta, most = [], [], [0, 0]
 
     def forward(point):
-        new = Point(point.position + point.momentum, point.momentum.clone(), point.log_weight)
+        new = Point(
+            point.position + point.momentum, point.momentum.clone(), point.log_weight
+        )
         for kept, tensor in ((positions, new.position), (momenta, new.momentum)):
             kept.append(weakref.ref(tensor))
-        most[:] = [max(m, sum(r() is not None for r in kept)) for m, kept in zip(most, (positions, momenta), strict=True)]
+        most[:] = [
+            max(m, sum(r() is not None for r in kept))
+            for m, kept in zip(most, (positions, momenta), strict=True)
+        ]
         return new
 
     generator = torch.Generator().manual_seed(0)
     start = Point(torch.zeros(1, dim), torch.ones(1, dim), torch.zeros(1))
     tree = grow_tree(start, forward, Matrix(1.0), max_depth, generator)
     assert tree.num_steps == 2**max_depth - 1 and tree.depth == max_depth
-    assert most[0] <= 6  # two ends, the choice of the path and that of the new half, the new end and the one before
+    # two ends, the choice of the path and that of the new half, the new end and the one
+    # before
+    assert most[0] <= 6
     assert most[1] <= 2 * max_depth + 6

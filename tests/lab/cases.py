@@ -1,4 +1,6 @@
-"""Runs of the reference on recorded noise: every algorithm on every landscape, 1,000 steps."""
+"""Runs of the reference on recorded noise: every algorithm on every landscape, 1,000
+steps.
+"""
 
 import hashlib
 import struct
@@ -16,10 +18,33 @@ SETTINGS = {
     "nuts": {"step_size": 0.2, "max_depth": 5},
     "sgld": {"step_size": 0.02, "noise_estimate": 0.04, "noise_variance": 4.0},
     "naive_sghmc": {"step_size": 0.05, "num_steps": 6, "noise_variance": 4.0},
-    "sghmc": {"step_size": 0.1, "friction": 3.0, "noise_estimate": 0.2, "noise_variance": 4.0},
-    "sgnuts_energy": {"step_size": 0.1, "friction": 1.0, "noise_estimate": 0.2, "noise_variance": 4.0, "max_depth": 5},
-    "sgnuts_repaired": {"step_size": 0.1, "friction": 1.0, "noise_estimate": 0.2, "noise_variance": 4.0, "max_depth": 5},
-    "cyclical": {"step_size": 0.05, "cycle_length": 70, "num_draws": 9, "exploration": 0.3, "noise_variance": 4.0},
+    "sghmc": {
+        "step_size": 0.1,
+        "friction": 3.0,
+        "noise_estimate": 0.2,
+        "noise_variance": 4.0,
+    },
+    "sgnuts_energy": {
+        "step_size": 0.1,
+        "friction": 1.0,
+        "noise_estimate": 0.2,
+        "noise_variance": 4.0,
+        "max_depth": 5,
+    },
+    "sgnuts_repaired": {
+        "step_size": 0.1,
+        "friction": 1.0,
+        "noise_estimate": 0.2,
+        "noise_variance": 4.0,
+        "max_depth": 5,
+    },
+    "cyclical": {
+        "step_size": 0.05,
+        "cycle_length": 70,
+        "num_draws": 9,
+        "exploration": 0.3,
+        "noise_variance": 4.0,
+    },
 }
 CASES = [(algorithm, landscape) for algorithm in SETTINGS for landscape in LANDSCAPES]
 
@@ -27,7 +52,8 @@ CASES = [(algorithm, landscape) for algorithm in SETTINGS for landscape in LANDS
 class Run(NamedTuple):
     """What the reference did on recorded noise."""
 
-    states: list[dict[str, Any]]  #: the first one and that after each step, without the states of trees
+    #: the first one and that after each step, without the states of trees
+    states: list[dict[str, Any]]
     digests: list[str]  #: of everything there is in them
     normals: list[float]
     uniforms: list[float]
@@ -35,8 +61,14 @@ class Run(NamedTuple):
 
 
 def parameters_of(algorithm: str, landscape: str) -> dict[str, Any]:
-    """Give the parameters of a case, the landscape by its name; the gradients of the one with data are from minibatches of seven."""
-    settings = {"noise_variance": 0.0, "batch_size": 0} | SETTINGS[algorithm] | {"landscape": landscape}
+    """Give the parameters of a case, the landscape by its name; the gradients of the
+    one with data are from minibatches of seven.
+    """
+    settings = (
+        {"noise_variance": 0.0, "batch_size": 0}
+        | SETTINGS[algorithm]
+        | {"landscape": landscape}
+    )
     if landscape == "regression" and settings["noise_variance"] > 0:
         settings |= {"batch_size": 7, "noise_variance": 0.0}
     return settings
@@ -45,8 +77,13 @@ def parameters_of(algorithm: str, landscape: str) -> dict[str, Any]:
 @cache
 def run_reference(algorithm: str, landscape: str) -> Run:
     """Run a case."""
-    parameters = parameters_of(algorithm, landscape) | {"landscape": LANDSCAPES[landscape]}
-    noise, kernel = Recorder(Generator(CASES.index((algorithm, landscape)))), ALGORITHMS[algorithm]
+    parameters = parameters_of(algorithm, landscape) | {
+        "landscape": LANDSCAPES[landscape]
+    }
+    noise, kernel = (
+        Recorder(Generator(CASES.index((algorithm, landscape)))),
+        ALGORITHMS[algorithm],
+    )
     state = kernel.init(LANDSCAPES[landscape].start, parameters, noise)
     states, digests, used = [], [], []
     for step in range(STEPS + 1):
@@ -59,11 +96,19 @@ def run_reference(algorithm: str, landscape: str) -> Run:
 
 def without_tree(state: dict[str, Any]) -> dict[str, Any]:
     """Leave out the states of a tree, which take much memory."""
-    return state | {"info": {name: value for name, value in state["info"].items() if name not in ("tree", "path")}}
+    return state | {
+        "info": {
+            name: value
+            for name, value in state["info"].items()
+            if name not in ("tree", "path")
+        }
+    }
 
 
 def digest(value: Any) -> str:
-    """Make one word of the bits of all numbers, in the order of their names, as ``harness.js`` does."""
+    """Make one word of the bits of all numbers, in the order of their names, as
+    ``harness.js`` does.
+    """
     found = list(numbers(value))
     return hashlib.sha256(struct.pack(f"<{len(found)}d", *found)).hexdigest()[:16]
 

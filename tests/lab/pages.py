@@ -43,16 +43,33 @@ if ({name} === "sandbox") {{
 
 def run_node(script: str) -> str:
     """Run a script under Node; return what it prints."""
-    done = node(["-e", "{" + script + "}"], return_completed_process=True, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = node(
+        ["-e", "{" + script + "}"],
+        return_completed_process=True,
+        encoding="utf-8",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @cache
 def presets(name: str, change: str = "") -> list[dict]:
-    """Run the presets of a figure: what each says, and for each seed whether what one should see holds; ``change`` is a fault to plant."""
+    """Run the presets of a figure: what each says, and for each seed whether what one
+    should see holds; ``change`` is a fault to plant.
+    """
     seeds = [1] if name in OF_ONE_SEED or change else list(SEEDS)
-    return json.loads(run_node(SAY.format(still=json.dumps(str(LAB / "still.js")), name=json.dumps(name), change=change, seeds=seeds)))
+    return json.loads(
+        run_node(
+            SAY.format(
+                still=json.dumps(str(LAB / "still.js")),
+                name=json.dumps(name),
+                change=change,
+                seeds=seeds,
+            )
+        )
+    )
 
 
 CONF = """
@@ -76,12 +93,30 @@ The caption of {0}.
 
 
 def build(folder: Path, pages: dict[str, str]) -> tuple[int, str]:
-    """Build a site of some pages in Markdown; return the exit status, and what was said."""
+    """Build a site of some pages in Markdown; return the exit status, and what was
+    said.
+    """
     (folder / "conf.py").write_text(CONF)
     names = "\n".join(pages)
     (folder / "index.md").write_text(f"# Title\n\n```{{toctree}}\n{names}\n```\n")
     for name, text in pages.items():
         (folder / f"{name}.md").write_text(text)
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(folder), str(folder / "html")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "-b",
+        "html",
+        str(folder),
+        str(folder / "html"),
+    ]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     return done.returncode, done.stdout + done.stderr

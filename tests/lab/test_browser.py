@@ -1,7 +1,8 @@
-"""The live figures in a browser, from files: every preset is opened and says what it says under Node, and nothing complains.
+"""The live figures in a browser, from files: every preset is opened and says what it
+says under Node, and nothing complains.
 
-The site of the book is looked at by ``tests/book/test_browser.py``; here is a small one, with a page for each figure.
-"""
+The site of the book is looked at by ``tests/book/test_browser.py``; here is a small
+one, with a page for each figure."""
 
 import json
 
@@ -14,16 +15,22 @@ from tools import editions
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(editions.CHROMIUM is None, reason="no Chromium is installed, in which the live figures run"),
+    pytest.mark.skipif(
+        editions.CHROMIUM is None,
+        reason="no Chromium is installed, in which the live figures run",
+    ),
 ]
 
 AXE = """async () => (await axe.run(".lab", {resultTypes: ["violations"], preload: false})).violations
   .filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " + v.nodes[0].html.slice(0, 120))"""
 SMALL = """() => [...document.querySelectorAll(".lab :is(button, select, input)")]
   .filter((e) => e.getBoundingClientRect().height < 24 || e.getBoundingClientRect().width < 24).map((e) => e.outerHTML.slice(0, 80))"""
-SIDEWAYS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SIDEWAYS = (
+    "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+)
 HEIGHTS = (
-    "() => [...document.querySelectorAll('.lab, .lab-why, .lab-see, .lab canvas')].map((e) => Math.round(e.getBoundingClientRect().height))"
+    "() => [...document.querySelectorAll('.lab, .lab-why, .lab-see, .lab "
+    "canvas')].map((e) => Math.round(e.getBoundingClientRect().height))"
 )
 INK = """() => [...document.querySelectorAll(".lab canvas")].map((e) => {
   const {data} = e.getContext("2d").getImageData(0, 0, e.width, e.height), first = [...data.slice(0, 3)];
@@ -44,7 +51,9 @@ def site(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0)
+        started = playwright.chromium.launch(
+            executable_path=editions.CHROMIUM, args=["--no-sandbox"], timeout=0
+        )
         yield started
         started.close()
 
@@ -55,12 +64,23 @@ def look(browser, site):
     contexts, said = [], []
 
     def open_page(name, address="", **settings):
-        context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, "reduced_motion": "reduce", **settings})
+        context = browser.new_context(
+            **{
+                "viewport": {"width": 1400, "height": 900},
+                "reduced_motion": "reduce",
+                **settings,
+            }
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(0)  # a busy machine may take its time
         page.on(
-            "console", lambda message: said.append(message.text) if message.type == "error" and "/lab/" in str(message.location) else None
+            "console",
+            lambda message: (
+                said.append(message.text)
+                if message.type == "error" and "/lab/" in str(message.location)
+                else None
+            ),
         )
         page.on("pageerror", lambda error: said.append(str(error)))
         page.goto((site / f"{name}.html").as_uri() + address)
@@ -92,7 +112,9 @@ def test_every_preset_says_in_the_browser_what_it_says_under_node(name, look):
         else:
             assert page.locator(".lab-see").text_content() == preset["see"]
             assert page.evaluate(
-                f"() => {{ const {{figure, now}} = document.querySelector('.lab').live; return figure.presets[{i}].holds(now().run); }}"
+                "() => { const {figure, now} = "
+                "document.querySelector('.lab').live; return "
+                f"figure.presets[{i}].holds(now().run); }}"
             )
 
 
@@ -102,16 +124,24 @@ def test_a_figure_can_be_read_by_all(name, look):
     page.evaluate(AXE_SCRIPT)
     assert page.evaluate(AXE) == [] and page.evaluate(SMALL) == []
     light = page.evaluate(INK)
-    page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")  # as the button of the theme does
+    # as the button of the theme does
+    page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
     page.evaluate("() => new Promise(requestAnimationFrame)")
     assert page.evaluate(AXE) == []
     dark = page.evaluate(INK)
-    assert all(paper == 255 and ink > 0.01 for paper, ink in light) and all(paper < 40 and ink > 0.01 for paper, ink in dark)
+    assert all(paper == 255 and ink > 0.01 for paper, ink in light) and all(
+        paper < 40 and ink > 0.01 for paper, ink in dark
+    )
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_figure_fits_a_telephone(name, look):
-    page = look(name, viewport={"width": 390, "height": 844}, has_touch=True, device_scale_factor=2)
+    page = look(
+        name,
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        device_scale_factor=2,
+    )
     assert page.evaluate(SIDEWAYS) == 0 and page.evaluate(SMALL) == []
     assert all(ink > 0.01 for _, ink in page.evaluate(INK))
 
@@ -120,32 +150,50 @@ def test_a_figure_fits_a_telephone(name, look):
 def test_nothing_jumps_and_the_keyboard_reaches_all(name, look):
     page = look(name, reduced_motion="no-preference")
     heights, see = page.evaluate(HEIGHTS), page.locator(".lab-see").text_content()
-    play, scrub = page.locator(".lab-moves button").first, page.locator(".lab-moves input")
+    play, scrub = (
+        page.locator(".lab-moves button").first,
+        page.locator(".lab-moves input"),
+    )
     play.focus()
     page.keyboard.press("Enter")
     page.wait_for_function(
-        "() => { const {run, shown} = document.querySelector('.lab').live.now(); return shown > 0 && shown < run.length; }"
+        "() => { const {run, shown} = document.querySelector('.lab').live.now(); "
+        "return shown > 0 && shown < run.length; }"
     )
     assert page.evaluate(HEIGHTS) == heights
     page.keyboard.press("Enter")
-    assert play.text_content() == "Play" and page.locator(".lab-see").text_content() == see
+    assert (
+        play.text_content() == "Play" and page.locator(".lab-see").text_content() == see
+    )
     scrub.focus()
     page.keyboard.press("Home")
     assert page.evaluate("() => document.querySelector('.lab').live.now().shown") == 0
     page.locator(".lab-slider input").first.focus()
     page.keyboard.press("End")
-    page.wait_for_function("(see) => document.querySelector('.lab-see').textContent !== see", arg=see)
+    page.wait_for_function(
+        "(see) => document.querySelector('.lab-see').textContent !== see", arg=see
+    )
     assert page.evaluate(HEIGHTS) == heights
-    assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert (
+        page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+        == "solid"
+    )
     page.get_by_role("button", name="Reset").click()
     assert page.locator(".lab-see").text_content() == see
 
 
 def test_the_sandbox_runs_goes_back_and_keeps_its_state_in_the_address(look):
     page = look("sandbox")
-    assert page.evaluate("() => document.querySelector('.lab').getBoundingClientRect().bottom + scrollY") <= 900
+    assert (
+        page.evaluate(
+            "() => document.querySelector('.lab').getBoundingClientRect().bottom + "
+            "scrollY"
+        )
+        <= 900
+    )
     tops = page.evaluate(
-        "() => [...document.querySelectorAll('.lab-side')].map((side) => [...side.children].map((e) => e.getBoundingClientRect().top))"
+        "() => [...document.querySelectorAll('.lab-side')].map((side) => "
+        "[...side.children].map((e) => e.getBoundingClientRect().top))"
     )
     assert tops[0] == tops[1]  # row beside row
     page.get_by_role("button", name="Step", exact=True).click()
@@ -154,17 +202,27 @@ def test_the_sandbox_runs_goes_back_and_keeps_its_state_in_the_address(look):
     assert page.locator(".lab-see").text_content().startswith("After 100 draws")
     page.get_by_label("algorithm on the right").select_option("nuts")
     page.get_by_label("landscape").select_option("banana")
-    address, see = page.evaluate("() => location.hash"), page.locator(".lab-see").text_content()
+    address, see = (
+        page.evaluate("() => location.hash"),
+        page.locator(".lab-see").text_content(),
+    )
     assert "landscape=banana" in address and "right=nuts" in address
     again = look("sandbox", address)
     assert again.locator(".lab-see").text_content() == see
     with page.expect_download() as download:
         page.get_by_role("button", name="Save picture").click()
-    assert download.value.suggested_filename == "sandbox.png" and download.value.path().read_bytes()[:4] == b"\x89PNG"
+    assert (
+        download.value.suggested_filename == "sandbox.png"
+        and download.value.path().read_bytes()[:4] == b"\x89PNG"
+    )
 
 
 def test_a_thousand_chains_move_and_the_time_of_a_frame_is_said(look, record_property):
-    page = look("sandbox", "#chains=1000&draws=10&noise_variance=4&right=sgld", reduced_motion="no-preference")
+    page = look(
+        "sandbox",
+        "#chains=1000&draws=10&noise_variance=4&right=sgld",
+        reduced_motion="no-preference",
+    )
     frames = page.evaluate("""async () => {
       const {runs} = document.querySelector(".lab").live(), {advance, VIEWS} = lab.sandbox;
       const canvases = [...document.querySelectorAll(".lab canvas")], times = [];
@@ -179,7 +237,11 @@ def test_a_thousand_chains_move_and_the_time_of_a_frame_is_said(look, record_pro
       return [runs[0].chains, runs[0].infos.length, times.sort((a, b) => a - b)];
     }""")
     assert frames[:2] == [1000, 110]
-    record_property("median milliseconds of a frame, 1,000 chains on either side", frames[2][50])
+    record_property(
+        "median milliseconds of a frame, 1,000 chains on either side", frames[2][50]
+    )
     print(
-        json.dumps({"frame, ms": {"median": frames[2][50], "nine tenths": frames[2][90]}})
+        json.dumps(
+            {"frame, ms": {"median": frames[2][50], "nine tenths": frames[2][90]}}
+        )
     )  # said, never judged: it depends on the machine

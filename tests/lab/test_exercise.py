@@ -1,4 +1,6 @@
-"""The algorithm that the chapter on the lab adds as an exercise: its script and its reference are those of the page."""
+"""The algorithm that the chapter on the lab adds as an exercise: its script and its
+reference are those of the page.
+"""
 
 import re
 
@@ -11,11 +13,19 @@ from tests.lab import node
 from tests.lab.pages import ROOT
 
 PAGE = (ROOT / "book" / "appendix" / "live_lab.md").read_text()
-SETTINGS = {"step_size": 0.1, "friction": 1.0, "noise_estimate": 0.0, "noise_variance": 4.0, "batch_size": 0}
+SETTINGS = {
+    "step_size": 0.1,
+    "friction": 1.0,
+    "noise_estimate": 0.0,
+    "noise_variance": 4.0,
+    "batch_size": 0,
+}
 
 
 def solution(language):
-    return re.search(rf"```{language}\n(lab\.algorithms.*?|class .*?)```", PAGE, re.DOTALL)[1]
+    return re.search(
+        rf"```{language}\n(lab\.algorithms.*?|class .*?)```", PAGE, re.DOTALL
+    )[1]
 
 
 def test_the_solution_of_the_exercise_equals_its_reference_bit_for_bit():
@@ -37,11 +47,16 @@ def test_the_solution_of_the_exercise_equals_its_reference_bit_for_bit():
     for (let k = 0; k < 100; k++) path.push(...explicit_euler.step(state, parameters, noise).position);
     return Float64Array.from(path);"""
     )
-    assert node.run(script, {"normals": noise.normals, "settings": SETTINGS}).tolist() == path
+    assert (
+        node.run(script, {"normals": noise.normals, "settings": SETTINGS}).tolist()
+        == path
+    )
 
 
 def test_what_the_solution_says_of_its_variance_is_right():
     said = float(re.search(r"its variance is about ([\d.]+) where", PAGE)[1])
     one = torch.eye(1, dtype=torch.float64)
-    exact = sghmc_chain(one, 0.1, 1.0, explicit_euler=True).stationary_covariance()[0, 0]
+    exact = sghmc_chain(one, 0.1, 1.0, explicit_euler=True).stationary_covariance()[
+        0, 0
+    ]
     assert abs(float(exact) - said) < 0.005

@@ -1,7 +1,8 @@
-"""The laws of the scripts: on Gaussians the exact ones of their discretised chains, elsewhere the invariance of exact draws.
+"""The laws of the scripts: on Gaussians the exact ones of their discretised chains,
+elsewhere the invariance of exact draws.
 
-The very scripts of the pages run, under Node. Each test gives a false alarm once in 10,000 times.
-"""
+The very scripts of the pages run, under Node. Each test gives a false alarm once in
+10,000 times."""
 
 import math
 
@@ -16,10 +17,13 @@ from tests.lab.node import run
 
 PRECISION = {
     "gaussian": torch.eye(2, dtype=torch.float64),
-    "correlated": torch.linalg.inv(torch.tensor([[1.0, 0.9], [0.9, 1.0]], dtype=torch.float64)),
+    "correlated": torch.linalg.inv(
+        torch.tensor([[1.0, 0.9], [0.9, 1.0]], dtype=torch.float64)
+    ),
 }
 
-# Many particles at once, from the mode: positions after warm_up steps, every so many steps.
+# Many particles at once, from the mode: positions after warm_up steps, every so many
+# steps.
 PARTICLES = """
 return given.map(({ algorithm, landscape, settings, particles, warm_up, every, draws }) => {
   const parameters = lab.parameters(algorithm, { ...settings, landscape: lab.landscapes[landscape] });
@@ -36,24 +40,62 @@ return given.map(({ algorithm, landscape, settings, particles, warm_up, every, d
 """
 
 
-def sghmc_law(precision, step_size, friction, noise_estimate, noise_variance, **settings):
-    return sghmc_chain(precision, step_size, friction, noise_variance, noise_estimate, **settings).stationary_covariance()
+def sghmc_law(
+    precision, step_size, friction, noise_estimate, noise_variance, **settings
+):
+    return sghmc_chain(
+        precision, step_size, friction, noise_variance, noise_estimate, **settings
+    ).stationary_covariance()
 
 
 def sgld_law(precision, step_size, noise_estimate, noise_variance):
-    return langevin_chain(precision, step_size, noise_variance, noise_estimate).stationary_covariance()
+    return langevin_chain(
+        precision, step_size, noise_variance, noise_estimate
+    ).stationary_covariance()
 
 
 def naive_law(precision, step_size, num_steps, noise_variance):
-    return naive_sghmc_chain(precision, step_size, num_steps, noise_variance).stationary_covariance()
+    return naive_sghmc_chain(
+        precision, step_size, num_steps, noise_variance
+    ).stationary_covariance()
 
 
 LAWS = {
-    "SGLD with a large step": (sgld_law, "sgld", "gaussian", dict(step_size=0.5, noise_estimate=0.0, noise_variance=0.0), 50),
-    "SGLD": (sgld_law, "sgld", "correlated", dict(step_size=0.05, noise_estimate=0.0, noise_variance=4.0), 300),
-    "SGLD with its noise known": (sgld_law, "sgld", "correlated", dict(step_size=0.05, noise_estimate=0.1, noise_variance=4.0), 300),
-    "naive SGHMC": (naive_law, "naive_sghmc", "correlated", dict(step_size=0.1, num_steps=6, noise_variance=4.0), 60),
-    "SGHMC": (sghmc_law, "sghmc", "correlated", dict(step_size=0.2, friction=2.0, noise_estimate=0.0, noise_variance=4.0), 300),
+    "SGLD with a large step": (
+        sgld_law,
+        "sgld",
+        "gaussian",
+        dict(step_size=0.5, noise_estimate=0.0, noise_variance=0.0),
+        50,
+    ),
+    "SGLD": (
+        sgld_law,
+        "sgld",
+        "correlated",
+        dict(step_size=0.05, noise_estimate=0.0, noise_variance=4.0),
+        300,
+    ),
+    "SGLD with its noise known": (
+        sgld_law,
+        "sgld",
+        "correlated",
+        dict(step_size=0.05, noise_estimate=0.1, noise_variance=4.0),
+        300,
+    ),
+    "naive SGHMC": (
+        naive_law,
+        "naive_sghmc",
+        "correlated",
+        dict(step_size=0.1, num_steps=6, noise_variance=4.0),
+        60,
+    ),
+    "SGHMC": (
+        sghmc_law,
+        "sghmc",
+        "correlated",
+        dict(step_size=0.2, friction=2.0, noise_estimate=0.0, noise_variance=4.0),
+        300,
+    ),
     "SGHMC with its noise known": (
         sghmc_law,
         "sghmc",
@@ -74,10 +116,21 @@ LAWS = {
 @pytest.fixture(scope="module")
 def particles():
     given = [
-        dict(algorithm=algorithm, landscape=landscape, settings=settings, particles=4000, warm_up=warm_up, every=10, draws=10)
+        dict(
+            algorithm=algorithm,
+            landscape=landscape,
+            settings=settings,
+            particles=4000,
+            warm_up=warm_up,
+            every=10,
+            draws=10,
+        )
         for _, algorithm, landscape, settings, warm_up in LAWS.values()
     ]
-    return {name: torch.from_numpy(x.copy()).view(10, 4000, 2) for name, x in zip(LAWS, run(PARTICLES, given), strict=True)}
+    return {
+        name: torch.from_numpy(x.copy()).view(10, 4000, 2)
+        for name, x in zip(LAWS, run(PARTICLES, given), strict=True)
+    }
 
 
 @pytest.mark.slow
@@ -88,59 +141,118 @@ def test_a_script_has_the_law_of_its_linear_chain(particles, name):
 
 
 def test_other_laws_are_refused(particles):
-    """Negative controls: explicit Euler, a variance for a standard deviation, no noise estimate, and the faults of a well-known demo."""
-    samples, settings = particles["SGHMC with its noise known"], LAWS["SGHMC with its noise known"][3]
+    """Negative controls: explicit Euler, a variance for a standard deviation, no noise
+    estimate, and the faults of a well-known demo.
+    """
+    samples, settings = (
+        particles["SGHMC with its noise known"],
+        LAWS["SGHMC with its noise known"][3],
+    )
     wrong = [
         sghmc_law(PRECISION["correlated"], **settings | {"step_size": 0.05}),
         sghmc_law(PRECISION["correlated"], **settings | {"noise_estimate": 0.0}),
         sghmc_law(PRECISION["correlated"], **settings | {"noise_variance": 2.0}),
         sghmc_law(PRECISION["correlated"], **settings, temperature=1.05),
-        sghmc_law(PRECISION["correlated"], **settings | {"step_size": 0.1}, explicit_euler=True),
+        sghmc_law(
+            PRECISION["correlated"],
+            **settings | {"step_size": 0.1},
+            explicit_euler=True,
+        ),
     ]
     for law in wrong:
         with pytest.raises(AssertionError, match="z ="):
             assert_covariance(samples, law[:2, :2])
     for variance in (1.33, 0.39):  # in place of 1, found by an audit
         with pytest.raises(AssertionError, match="z ="):
-            assert_covariance(samples, variance * sghmc_law(PRECISION["correlated"], **settings)[:2, :2])
+            assert_covariance(
+                samples,
+                variance * sghmc_law(PRECISION["correlated"], **settings)[:2, :2],
+            )
 
 
 def test_cyclical_steps_have_the_law_of_a_product_of_chains():
-    """On its way through a cycle, the noise estimate following the step size; 14 steps a draw, from the mode."""
-    settings = dict(step_size=0.1, cycle_length=40, num_draws=4, exploration=0.5, noise_variance=4.0)
-    case = dict(algorithm="cyclical", landscape="correlated", settings=settings, particles=20_000, warm_up=0, every=14, draws=5)
+    """On its way through a cycle, the noise estimate following the step size; 14 steps
+    a draw, from the mode.
+    """
+    settings = dict(
+        step_size=0.1, cycle_length=40, num_draws=4, exploration=0.5, noise_variance=4.0
+    )
+    case = dict(
+        algorithm="cyclical",
+        landscape="correlated",
+        settings=settings,
+        particles=20_000,
+        warm_up=0,
+        every=14,
+        draws=5,
+    )
     (samples,) = run(PARTICLES, [case])
-    samples, covariance = torch.from_numpy(samples.copy()).view(5, 20_000, 2), torch.zeros(2, 2, dtype=torch.float64)
+    samples, covariance = (
+        torch.from_numpy(samples.copy()).view(5, 20_000, 2),
+        torch.zeros(2, 2, dtype=torch.float64),
+    )
     for step in range(70):
         step_size = 0.05 * (1 + math.cos(math.pi * (step % 40) / 40))
-        chain = langevin_chain(PRECISION["correlated"], step_size, 4.0, 0.5 * step_size * 4.0)
-        covariance = chain.transition @ covariance @ chain.transition.T + chain.noise_covariance
+        chain = langevin_chain(
+            PRECISION["correlated"], step_size, 4.0, 0.5 * step_size * 4.0
+        )
+        covariance = (
+            chain.transition @ covariance @ chain.transition.T + chain.noise_covariance
+        )
         if step % 14 == 13:
             assert_covariance(samples[step // 14, None], covariance, 1e-4 / 5)
 
 
 def minibatch_law(step_size: float, batch_size: int) -> torch.Tensor:
-    """Iterate Σ ← (1 − ηA)Σ(1 − ηA)ᵀ + η²E[V(θ)] + 2η for SGLD on the regression, where V depends on θ, quadratically."""
+    """Iterate Σ ← (1 − ηA)Σ(1 − ηA)ᵀ + η²E[V(θ)] + 2η for SGLD on the regression, where
+    V depends on θ, quadratically.
+    """
     landscape = LANDSCAPES["regression"]
     inputs = np.stack([np.ones(40), np.array(landscape.inputs)], -1)
     residuals = inputs @ np.array(landscape.start) - np.array(landscape.targets)
-    constant, slopes = inputs * residuals[:, None] / 40, np.einsum("ni,nj->nij", inputs, inputs) / 40
+    constant, slopes = (
+        inputs * residuals[:, None] / 40,
+        np.einsum("ni,nj->nij", inputs, inputs) / 40,
+    )
     precision = slopes.sum(0) + np.eye(2) / 100
     constant, slopes = constant - constant.mean(0), slopes - slopes.mean(0)
-    scale, shrink, covariance = 40**2 / batch_size * (1 - batch_size / 40) / 39, np.eye(2) - step_size * precision, np.eye(2)
+    scale, shrink, covariance = (
+        40**2 / batch_size * (1 - batch_size / 40) / 39,
+        np.eye(2) - step_size * precision,
+        np.eye(2),
+    )
     for _ in range(2000):
-        noise = scale * (constant.T @ constant + np.einsum("nij,jk,nlk->il", slopes, covariance, slopes))
-        covariance = shrink @ covariance @ shrink.T + step_size**2 * noise + 2 * step_size * np.eye(2)
+        noise = scale * (
+            constant.T @ constant
+            + np.einsum("nij,jk,nlk->il", slopes, covariance, slopes)
+        )
+        covariance = (
+            shrink @ covariance @ shrink.T
+            + step_size**2 * noise
+            + 2 * step_size * np.eye(2)
+        )
     return torch.from_numpy(covariance)
 
 
 @pytest.mark.parametrize("batch_size", [1, 5, 40])
 def test_minibatches_have_the_noise_of_the_theorem(batch_size):
-    """Mean and covariance of minibatch gradients without replacement, by the stationary law of SGLD."""
+    """Mean and covariance of minibatch gradients without replacement, by the stationary
+    law of SGLD.
+    """
     settings = dict(step_size=0.1, batch_size=batch_size)
-    case = dict(algorithm="sgld", landscape="regression", settings=settings, particles=4000, warm_up=150, every=15, draws=8)
+    case = dict(
+        algorithm="sgld",
+        landscape="regression",
+        settings=settings,
+        particles=4000,
+        warm_up=150,
+        every=15,
+        draws=8,
+    )
     (samples,) = run(PARTICLES, [case])
-    samples = torch.from_numpy(samples.copy()).view(8, 4000, 2) - torch.tensor(LANDSCAPES["regression"].start)
+    samples = torch.from_numpy(samples.copy()).view(8, 4000, 2) - torch.tensor(
+        LANDSCAPES["regression"].start
+    )
     law = minibatch_law(0.1, batch_size)
     assert_covariance(samples, law, 0.5e-4)
     mean = samples.mean(0)
@@ -150,7 +262,8 @@ def test_minibatches_have_the_noise_of_the_theorem(batch_size):
         assert_covariance(samples, minibatch_law(0.1, {1: 2, 5: 6, 40: 20}[batch_size]))
 
 
-# One chain from each of many exact draws, which are images of normal numbers u: the moved ones must be such images too.
+# One chain from each of many exact draws, which are images of normal numbers u: the
+# moved ones must be such images too.
 INVARIANCE = """
 const maps = {
   gaussian: [(u, v) => [u, v], (x, y) => [x, y]],
@@ -171,18 +284,51 @@ return given.map(({ algorithm, landscape, settings, chains, steps }) => {
 });
 """
 CORRECTED = {
-    "random walk": dict(algorithm="random_walk", landscape="correlated", settings=dict(step_size=0.6), steps=20),
-    "random walk, banana": dict(algorithm="random_walk", landscape="banana", settings=dict(step_size=1.5), steps=20),
-    "HMC": dict(algorithm="hmc", landscape="correlated", settings=dict(step_size=0.4, num_steps=5), steps=6),
-    "HMC, banana": dict(algorithm="hmc", landscape="banana", settings=dict(step_size=0.3, num_steps=6), steps=6),
-    "HMC, funnel": dict(algorithm="hmc", landscape="funnel", settings=dict(step_size=0.5, num_steps=5), steps=6),
-    "NUTS": dict(algorithm="nuts", landscape="correlated", settings=dict(step_size=0.4), steps=5),
-    "NUTS, banana": dict(algorithm="nuts", landscape="banana", settings=dict(step_size=0.4), steps=5),
-    "NUTS, funnel": dict(algorithm="nuts", landscape="funnel", settings=dict(step_size=0.4), steps=5),
+    "random walk": dict(
+        algorithm="random_walk",
+        landscape="correlated",
+        settings=dict(step_size=0.6),
+        steps=20,
+    ),
+    "random walk, banana": dict(
+        algorithm="random_walk",
+        landscape="banana",
+        settings=dict(step_size=1.5),
+        steps=20,
+    ),
+    "HMC": dict(
+        algorithm="hmc",
+        landscape="correlated",
+        settings=dict(step_size=0.4, num_steps=5),
+        steps=6,
+    ),
+    "HMC, banana": dict(
+        algorithm="hmc",
+        landscape="banana",
+        settings=dict(step_size=0.3, num_steps=6),
+        steps=6,
+    ),
+    "HMC, funnel": dict(
+        algorithm="hmc",
+        landscape="funnel",
+        settings=dict(step_size=0.5, num_steps=5),
+        steps=6,
+    ),
+    "NUTS": dict(
+        algorithm="nuts", landscape="correlated", settings=dict(step_size=0.4), steps=5
+    ),
+    "NUTS, banana": dict(
+        algorithm="nuts", landscape="banana", settings=dict(step_size=0.4), steps=5
+    ),
+    "NUTS, funnel": dict(
+        algorithm="nuts", landscape="funnel", settings=dict(step_size=0.4), steps=5
+    ),
     "repaired": dict(
         algorithm="sgnuts_repaired",
         landscape="gaussian",
-        settings=dict(step_size=0.05, friction=1.0, noise_estimate=0.025, noise_variance=1.0),
+        settings=dict(
+            step_size=0.05, friction=1.0, noise_estimate=0.025, noise_variance=1.0
+        ),
         steps=5,
     ),
 }
@@ -193,16 +339,23 @@ def moved():
     given = [case | {"chains": 8_000} for case in CORRECTED.values()]
     reported = CORRECTED["repaired"] | {"algorithm": "sgnuts_energy", "chains": 8_000}
     results = run(INVARIANCE, [*given, reported])
-    return {name: torch.from_numpy(x.copy()).view(1, -1, 2) for name, x in zip([*CORRECTED, "reported"], results, strict=True)}
+    return {
+        name: torch.from_numpy(x.copy()).view(1, -1, 2)
+        for name, x in zip([*CORRECTED, "reported"], results, strict=True)
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CORRECTED)
 def test_exact_draws_stay_exact(moved, name):
-    """Second moments, and fourth ones by those of (u², v², uv), whose law is known too."""
+    """Second moments, and fourth ones by those of (u², v², uv), whose law is known
+    too.
+    """
     u, v = moved[name].unbind(-1)
     assert_covariance(moved[name], torch.eye(2, dtype=torch.float64), 0.5e-4)
-    squares = torch.stack([(u**2 - 1) / math.sqrt(2), (v**2 - 1) / math.sqrt(2), u * v], -1)
+    squares = torch.stack(
+        [(u**2 - 1) / math.sqrt(2), (v**2 - 1) / math.sqrt(2), u * v], -1
+    )
     assert_covariance(squares, torch.eye(3, dtype=torch.float64), 0.5e-4)
 
 

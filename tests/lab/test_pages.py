@@ -1,8 +1,10 @@
-"""The live figures without a browser: what they say under Node, what a page loads, and what who reads without scripts sees.
+"""The live figures without a browser: what they say under Node, what a page loads, and
+what who reads without scripts sees.
 
-Monte Carlo: a preset holds within four standard errors. With about ninety runs of two estimates each, fixed seeds, and errors that are
-themselves estimates, a set of seeds chosen blindly would fail in about one of twenty; these seeds do not, and the arithmetic is exact.
-"""
+Monte Carlo: a preset holds within four standard errors. With about ninety runs of two
+estimates each, fixed seeds, and errors that are themselves estimates, a set of seeds
+chosen blindly would fail in about one of twenty; these seeds do not, and the arithmetic
+is exact."""
 
 import json
 import re
@@ -19,38 +21,60 @@ LIMIT = 60_000  # bytes of script of a page
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_what_one_should_see_holds_under_every_preset(name):
-    assert [preset["name"] for preset in presets(name) if not all(preset["holds"])] == []
+    assert [
+        preset["name"] for preset in presets(name) if not all(preset["holds"])
+    ] == []
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_sentences_are_whole(name):
     for preset in presets(name):
         said = [preset["see"], preset["why"], *preset["alts"]]
-        assert all(sentence.endswith(".") for sentence in (preset["see"], preset["why"])), said
-        assert not [sentence for sentence in said if re.search(r"NaN|undefined|Infinity|\[object", sentence)]
+        assert all(
+            sentence.endswith(".") for sentence in (preset["see"], preset["why"])
+        ), said
+        assert not [
+            sentence
+            for sentence in said
+            if re.search(r"NaN|undefined|Infinity|\[object", sentence)
+        ]
 
 
-# A fault of the engine, and the figures whose presets must see it: the variance of the noise taken for its standard deviation;
-# the friction forgotten; noise that is no noise; weights that are all the same.
+# A fault of the engine, and the figures whose presets must see it: the variance of the
+# noise taken for its standard deviation; the friction forgotten; noise that is no
+# noise; weights that are all the same.
 FAULTS = {
-    "lab.injected_root = (C, B, h) => 2 * Math.max(0, C - B) * h;": ["sghmc", "cyclical", "sandbox"],
-    "const { step } = lab.algorithms.sghmc; lab.algorithms.sghmc.step = (s, p, n) => step(s, { ...p, friction: p.noise_estimate }, n);": [
-        "sghmc"
+    "lab.injected_root = (C, B, h) => 2 * Math.max(0, C - B) * h;": [
+        "sghmc",
+        "cyclical",
+        "sandbox",
     ],
-    "const exact = lab.stochastic_gradient; lab.stochastic_gradient = (x, p, n, out) => lab.gradient(x, p, out);": [
+    "const { step } = lab.algorithms.sghmc; lab.algorithms.sghmc.step = (s, p, n) => "
+    "step(s, { ...p, friction: p.noise_estimate }, n);": ["sghmc"],
+    "const exact = lab.stochastic_gradient; lab.stochastic_gradient = (x, p, n, out) "
+    "=> lab.gradient(x, p, out);": [
         "naive_sghmc",
         "minibatch_noise",
     ],
     "lab.is_not_turning = () => true;": ["nuts"],
-    "lab.leapfrog = (gradient, x, r, h) => { const g = [0, 0]; gradient(x, g); x[0] += h * r[0]; r[0] -= h * g[0]; };": ["leapfrog"],
-    "lab.algorithms.sgnuts_energy = lab.algorithms.sgnuts_repaired;": ["sgnuts", "sandbox"],
+    "lab.leapfrog = (gradient, x, r, h) => { const g = [0, 0]; gradient(x, g); x[0] "
+    "+= h * r[0]; r[0] -= h * g[0]; };": ["leapfrog"],
+    "lab.algorithms.sgnuts_energy = lab.algorithms.sgnuts_repaired;": [
+        "sgnuts",
+        "sandbox",
+    ],
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("fault", "name"), [(fault, name) for fault, names in FAULTS.items() for name in names])
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [(fault, name) for fault, names in FAULTS.items() for name in names],
+)
 def test_a_fault_of_the_engine_breaks_a_preset(fault, name):
-    assert not all(holds for preset in presets(name, fault) for holds in preset["holds"])
+    assert not all(
+        holds for preset in presets(name, fault) for holds in preset["holds"]
+    )
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -61,17 +85,33 @@ def test_a_page_has_less_script_than_the_limit(name):
 def test_scripts_are_classic_and_call_nobody():
     for path in {path for name in SCRIPTS for path in live_lab.scripts_of(name)}:
         found = re.findall(
-            r"\bimport\b\s*[({\"']|\bexport\b|\bfetch\(|\bWorker\b|\beval\(|https?:|Math\.random|Date\b|localStorage", path.read_text()
+            r"\bimport\b\s*[({\"']|\bexport\b|\bfetch\(|\bWorker\b|\beval\(|https?:|Math\.random|Date\b|localStorage",
+            path.read_text(),
         )
         assert found == [], f"{path.name}: {found}"
 
 
 def test_algorithms_have_the_colours_of_the_book():
-    colours = dict(re.findall(r"(\w+): \"(#\w{6})\"", re.search(r"lab\.colours = \{(.*?)\}", (LAB / "plot.js").read_text(), re.DOTALL)[1]))
+    colours = dict(
+        re.findall(
+            r"(\w+): \"(#\w{6})\"",
+            re.search(
+                r"lab\.colours = \{(.*?)\}", (LAB / "plot.js").read_text(), re.DOTALL
+            )[1],
+        )
+    )
     names = {
-        **{"random_walk": "random walk", "hmc": "HMC", "nuts": "NUTS", "sgd": "SGD", "sgld": "SGLD", "cyclical": "SGLD"},
+        **{
+            "random_walk": "random walk",
+            "hmc": "HMC",
+            "nuts": "NUTS",
+            "sgd": "SGD",
+            "sgld": "SGLD",
+            "cyclical": "SGLD",
+        },
         **{"naive_sghmc": "naive SGHMC", "sghmc": "SGHMC"},
-        **{"sgnuts_energy": "naive SGHMC", "sgnuts_repaired": "SGNUTS"},  # as in the chapter
+        # as in the chapter
+        **{"sgnuts_energy": "naive SGHMC", "sgnuts_repaired": "SGNUTS"},
     }
     assert colours.pop("truth") == "#" + 3 * f"{round(float(TRUTH) * 255):02X}"
     assert colours == {name: COLOURS[of] for name, of in names.items()}
@@ -91,16 +131,31 @@ def test_an_address_holds_the_state_and_nonsense_does_no_harm():
     """
     )
     found = json.loads(run_node(script))
-    plain = {"landscape": "gaussian", "noise_variance": 0, "seed": 1, "chains": "1", "draws": 3000, "left": "sghmc"}
+    plain = {
+        "landscape": "gaussian",
+        "noise_variance": 0,
+        "seed": 1,
+        "chains": "1",
+        "draws": 3000,
+        "left": "sghmc",
+    }
     assert found["kept"]
     assert found["odd"] == {**plain, "right": "nuts"}
-    assert found["many"] == {**plain, "chains": "1000", "draws": 400, "right": "naive_sghmc", "right.num_steps": 7}
+    assert found["many"] == {
+        **plain,
+        "chains": "1000",
+        "draws": 400,
+        "right": "naive_sghmc",
+        "right.num_steps": 7,
+    }
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    status, said = build(folder, {"live": PAGE.format("leapfrog"), "plain": "# Plain\n"})
+    status, said = build(
+        folder, {"live": PAGE.format("leapfrog"), "plain": "# Plain\n"}
+    )
     assert status == 0, said
     return folder / "html"
 
@@ -108,30 +163,53 @@ def site(tmp_path_factory):
 def test_only_pages_with_a_live_figure_load_its_scripts(site):
     def loaded(page):
         head = BeautifulSoup((site / f"{page}.html").read_text(), "html.parser")
-        return [script["src"].split("?")[0] for script in head.select("script[src]") if "/lab/" in script["src"]]
+        return [
+            script["src"].split("?")[0]
+            for script in head.select("script[src]")
+            if "/lab/" in script["src"]
+        ]
 
-    assert loaded("live") == [f"_static/lab/{script}.js" for script in SCRIPTS["leapfrog"]]
+    assert loaded("live") == [
+        f"_static/lab/{script}.js" for script in SCRIPTS["leapfrog"]
+    ]
     assert loaded("plain") == loaded("index") == []
-    assert all((site / path).read_bytes() == (LAB.parent / path.removeprefix("_static/")).read_bytes() for path in loaded("live"))
+    assert all(
+        (site / path).read_bytes()
+        == (LAB.parent / path.removeprefix("_static/")).read_bytes()
+        for path in loaded("live")
+    )
 
 
 def test_who_reads_without_scripts_sees_a_still_and_so_do_pdf_and_epub(site):
-    found = editions.article(site, "live", ["live"], lambda page, identifier: f"#{identifier}")
+    found = editions.article(
+        site, "live", ["live"], lambda page, identifier: f"#{identifier}"
+    )
     (image,) = found.select("figure.live img")
     assert image["alt"] == "the still of leapfrog" and not found.select("script")
     drawn = (site / image["src"]).read_text()
     assert drawn == live_lab.draw_still("leapfrog")
-    assert "momentum r" in drawn and drawn.count("<path") > 50 and not re.search("NaN|undefined", drawn)
+    assert (
+        "momentum r" in drawn
+        and drawn.count("<path") > 50
+        and not re.search("NaN|undefined", drawn)
+    )
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_every_still_can_be_drawn(name):
     drawn = live_lab.draw_still(name)
-    assert drawn.startswith("<svg") and drawn.count("<text") > 30 and not re.search("NaN|undefined|Infinity", drawn)
+    assert (
+        drawn.startswith("<svg")
+        and drawn.count("<text") > 30
+        and not re.search("NaN|undefined|Infinity", drawn)
+    )
     assert len(drawn) < 300_000
 
 
-NOT = {"```{live} leapfrog\n```": "needs an :alt:", "```{live} nobody\n:alt: nothing\n```": "there is no live figure 'nobody'"}
+NOT = {
+    "```{live} leapfrog\n```": "needs an :alt:",
+    "```{live} nobody\n:alt: nothing\n```": "there is no live figure 'nobody'",
+}
 
 
 @pytest.mark.parametrize(("text", "message"), NOT.items())

@@ -1,1 +1,3 @@
-"""Hand out the assignments, and grade what comes back: see ``python -m tools.coursework``."""
+"""Hand out the assignments, and grade what comes back: see ``python -m
+tools.coursework``.
+"""

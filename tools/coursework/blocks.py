@@ -1,4 +1,6 @@
-"""Split a test cell into blocks that are graded one by one, and into what everybody sees and what only grading runs."""
+"""Split a test cell into blocks that are graded one by one, and into what everybody
+sees and what only grading runs.
+"""
 
 import re
 from typing import NamedTuple
@@ -32,15 +34,20 @@ def visible(source: str) -> str:
 
 
 def blocks(source: str, points: float) -> list[Block]:
-    r"""Split a test cell at its lines ``# POINTS 4: a sentence``; what stands before the first of them belongs to every block.
+    r"""Split a test cell at its lines ``# POINTS 4: a sentence``; what stands before
+    the first of them belongs to every block.
 
     A cell without such lines is one block that is worth all points.
 
     Raises:
-        ValueError: if the blocks' points are not the cell's, or if one of the lines, or a block's end, is among hidden tests.
+        ValueError: if the blocks' points are not the cell's, or if one of the lines, or
+            a block's end, is among hidden tests.
 
     Example:
-        >>> for block in blocks("x = f(1)\n# POINTS 1: a number\nfloat(x)\n# POINTS 2: the right one\nassert x == 1", 3):
+        >>> for block in blocks(
+        ...     "x = f(1)\n# POINTS 1: a number\nfloat(x)\n# POINTS 2: the right one\nassert x == 1",
+        ...     3,
+        ... ):
         ...     print(block)
         Block(points=1.0, sentence='a number', source='x = f(1)\nfloat(x)')
         Block(points=2.0, sentence='the right one', source='x = f(1)\nassert x == 1')
@@ -58,5 +65,11 @@ def blocks(source: str, points: float) -> list[Block]:
     if not found:
         return [Block(points, "", source)]
     if sum(worth for worth, *_ in found) != points:
-        raise ValueError(f"the blocks have {sum(worth for worth, *_ in found):g} points, and their cell has {points:g}")
-    return [Block(worth, sentence, "\n".join(head + lines)) for worth, sentence, lines in found]
+        raise ValueError(
+            f"the blocks have {sum(worth for worth, *_ in found):g} points, and their "
+            f"cell has {points:g}"
+        )
+    return [
+        Block(worth, sentence, "\n".join(head + lines))
+        for worth, sentence, lines in found
+    ]

@@ -10,10 +10,11 @@ import psutil
 
 
 class Clock:
-    """Seconds of a process and its descendants: those of the processor, or a tenth of those on the wall if that is more.
+    """Seconds of a process and its descendants: those of the processor, or a tenth of
+    those on the wall if that is more.
 
-    So a busy machine takes nothing from anybody, and what sleeps for ever ends nevertheless.
-    """
+    So a busy machine takes nothing from anybody, and what sleeps for ever ends
+    nevertheless."""
 
     def __init__(self, pid: int):
         self.pid = pid
@@ -29,7 +30,8 @@ class Clock:
         seconds = 0.0
         for one in self._tree():
             with suppress(psutil.Error):
-                seconds += sum(one.cpu_times()[:4])  # its own and its dead children's, as user and as system
+                # its own and its dead children's, as user and as system
+                seconds += sum(one.cpu_times()[:4])
         return seconds
 
     def processor(self) -> float:
@@ -56,7 +58,9 @@ class Clock:
         return sum(1 for _ in self._tree())
 
     def memory(self) -> int:
-        """Add up the bytes that the processes hold, and those of files in memory; what they share counts for each."""
+        """Add up the bytes that the processes hold, and those of files in memory; what
+        they share counts for each.
+        """
         held, files = 0, {}
         for one in self._tree():
             with suppress(psutil.Error, OSError):
@@ -66,7 +70,9 @@ class Clock:
 
 
 def nameless(pid: int) -> dict[tuple[int, int], int]:
-    """Give the bytes of the files that a process holds open and that have no name, by device and number."""
+    """Give the bytes of the files that a process holds open and that have no name, by
+    device and number.
+    """
     found = {}
     for name in os.listdir(f"/proc/{pid}/fd"):
         with suppress(OSError):
@@ -77,7 +83,9 @@ def nameless(pid: int) -> dict[tuple[int, int], int]:
 
 
 def in_private_folders(pid: int) -> dict[tuple[int, int], int]:
-    """Give the bytes in the folders in memory that a confined process writes to, by device."""
+    """Give the bytes in the folders in memory that a confined process writes to, by
+    device.
+    """
     found = {}
     for name in ("/tmp", "/dev/shm"):
         with suppress(OSError):

@@ -1,10 +1,12 @@
-"""What crosses the border between the judge and a pupil: calls and values of a closed grammar, as JSON and raw numbers.
+"""What crosses the border between the judge and a pupil: calls and values of a closed
+grammar, as JSON and raw numbers.
 
-Nothing that arrives is executed or imported. Both ends use this file; it is the judge's that must not be deceived. A value is None, a
-truth value, a number, a text, a list, a tuple, a dictionary whose keys are texts, a tensor or an array (which arrives as a plain tensor,
-whatever class it was of), a generator (which arrives with its state, and whose new state comes back), or a function (whose calls cross
-the border back). Anything else that a pupil sends arrives as ``Opaque``.
-"""
+Nothing that arrives is executed or imported. Both ends use this file; it is the judge's
+that must not be deceived. A value is None, a truth value, a number, a text, a list, a
+tuple, a dictionary whose keys are texts, a tensor or an array (which arrives as a plain
+tensor, whatever class it was of), a generator (which arrives with its state, and whose
+new state comes back), or a function (whose calls cross the border back). Anything else
+that a pupil sends arrives as ``Opaque``."""
 
 import json
 import struct
@@ -15,12 +17,22 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-HEADER, BUFFERS = 16 * 2**20, 256 * 2**20  # bytes of one message: of its JSON, and of its tensors
-DEPTH, CALLS, GENERATORS = 20, 20, 1000  # of values within values, of calls within calls, and known at a time
-LENGTHS = (100, 2000, 4000)  # of what is said of an exception: its kind, its message and its trace
-WORDS = 5016  # bytes of a generator's state; behind them is a number kept for the next draw, which does not cross
-GLOBAL = -1  # the number of PyTorch's own generator, whose state goes from the judge to the pupil, never back
-NUMBERS = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
+# bytes of one message: of its JSON, and of its tensors
+HEADER, BUFFERS = 16 * 2**20, 256 * 2**20
+# of values within values, of calls within calls, and known at a time
+DEPTH, CALLS, GENERATORS = 20, 20, 1000
+# of what is said of an exception: its kind, its message and its trace
+LENGTHS = (100, 2000, 4000)
+# bytes of a generator's state; behind them is a number kept for the next draw, which
+# does not cross
+WORDS = 5016
+# the number of PyTorch's own generator, whose state goes from the judge to the pupil,
+# never back
+GLOBAL = -1
+NUMBERS = (
+    "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 "
+    "complex128"
+)
 DTYPES = {name: getattr(torch, name) for name in NUMBERS.split()}
 
 
@@ -58,19 +70,31 @@ class Remote:
 
 
 class Link:
-    """One end of the border: it calls what is beyond, and meanwhile answers calls from there.
+    """One end of the border: it calls what is beyond, and meanwhile answers calls from
+    there.
 
     Args:
         reader: where messages come from.
         writer: where they go to.
         functions: what can be called from beyond by a name.
         admit: says whether a generator may be put into a state, and puts it there.
-        made: gives, for an object that is no value, the name of the given function and the arguments that made it, or None; or nothing.
+        made: gives, for an object that is no value, the name of the given function and
+            the arguments that made it, or None; or nothing.
         make: makes such an object again.
         describe: says of an exception its kind, its message and its trace.
     """
 
-    def __init__(self, reader: BinaryIO, writer: BinaryIO, functions=None, *, admit=None, made=None, make=None, describe=None):
+    def __init__(
+        self,
+        reader: BinaryIO,
+        writer: BinaryIO,
+        functions=None,
+        *,
+        admit=None,
+        made=None,
+        make=None,
+        describe=None,
+    ):
         self.reader, self.writer, self.named = reader, writer, functions or {}
         self.admit, self.made, self.make, self.describe = admit, made, make, describe
         self.judging = admit is not None
@@ -86,10 +110,19 @@ class Link:
     # Messages
 
     def send(self, content: dict[str, Any]) -> None:
-        """Send a message, with the states of all generators that have moved since the last one."""
+        """Send a message, with the states of all generators that have moved since the
+        last one.
+        """
         buffers: list[bytes] = []
         message = {key: self._encode(value, buffers) for key, value in content.items()}
-        shared = {**self.generators, **({GLOBAL: torch.default_generator} if self.judging and not self.depth else {})}
+        shared = {
+            **self.generators,
+            **(
+                {GLOBAL: torch.default_generator}
+                if self.judging and not self.depth
+                else {}
+            ),
+        }
         message["generators"] = []
         for number, generator in shared.items():
             state = generator.get_state()[:WORDS]
@@ -103,7 +136,9 @@ class Link:
             raise ValueError("what should cross the border is too large")
         self.crossing = True
         try:
-            self.writer.write(struct.pack(">Q", len(header)) + header + b"".join(buffers))
+            self.writer.write(
+                struct.pack(">Q", len(header)) + header + b"".join(buffers)
+            )
             self.writer.flush()
         except (OSError, ValueError):
             raise BorderError("nobody listens") from None
@@ -117,17 +152,24 @@ class Link:
             (length,) = struct.unpack(">Q", self._read(8, 8))
             message = json.loads(self._read(length, HEADER))
             sizes = message.pop("sizes")
-            if not all(type(size) is int and size >= 0 for size in sizes) or sum(sizes) > BUFFERS:
+            if (
+                not all(type(size) is int and size >= 0 for size in sizes)
+                or sum(sizes) > BUFFERS
+            ):
                 raise BorderError("too large")
             buffers = [self._read(size, BUFFERS) for size in sizes]
             for number, index in message.pop("generators"):
-                self._move(number, torch.frombuffer(_take(buffers, index), dtype=torch.uint8))
+                self._move(
+                    number, torch.frombuffer(_take(buffers, index), dtype=torch.uint8)
+                )
             return {key: self._decode(value, buffers) for key, value in message.items()}
         except Exception as error:  # whatever is wrong with it
             self.reader.close()  # nothing that follows can be understood
             if isinstance(error, BorderError):
                 raise
-            raise BorderError(f"what arrived is no message ({type(error).__name__})") from None
+            raise BorderError(
+                f"what arrived is no message ({type(error).__name__})"
+            ) from None
         finally:
             self.crossing = False
 
@@ -153,7 +195,14 @@ class Link:
             self.states = {GLOBAL: self.states[GLOBAL]} if GLOBAL in self.states else {}
         self.serial += 1
         serial = self.serial
-        self.send({"call": function, "arguments": list(arguments), "named": named, "serial": serial})
+        self.send(
+            {
+                "call": function,
+                "arguments": list(arguments),
+                "named": named,
+                "serial": serial,
+            }
+        )
         while True:
             message = self.receive()
             if "call" in message:
@@ -163,10 +212,16 @@ class Link:
                 raise BorderError("an answer to another call")
             elif "raised" in message:
                 said = message["raised"]
-                if not isinstance(said, list) or [type(one) for one in said] != [str, str, str]:
+                if not isinstance(said, list) or [type(one) for one in said] != [
+                    str,
+                    str,
+                    str,
+                ]:
                     self.reader.close()
                     raise BorderError("no exception")
-                raise AnswerError(*(one[:length] for one, length in zip(said, LENGTHS, strict=True)))
+                raise AnswerError(
+                    *(one[:length] for one, length in zip(said, LENGTHS, strict=True))
+                )
             else:
                 return message["value"]
 
@@ -177,10 +232,19 @@ class Link:
             if self.depth > CALLS:
                 raise RecursionError("too many calls within calls")
             function, named = message["call"], message.get("named", {})
-            function = self.named[function] if isinstance(function, str) else self.functions[function]
+            function = (
+                self.named[function]
+                if isinstance(function, str)
+                else self.functions[function]
+            )
             arguments = message.get("arguments", [])
-            if self.judging and not all(_is_harmless(one) for one in (*arguments, *named.values())):
-                raise TypeError("a function of a test takes numbers, tensors, generators and functions only")
+            if self.judging and not all(
+                _is_harmless(one) for one in (*arguments, *named.values())
+            ):
+                raise TypeError(
+                    "a function of a test takes numbers, tensors, generators and "
+                    "functions only"
+                )
             reply = {"value": function(*arguments, **named)}
         except BorderError:
             raise
@@ -194,7 +258,12 @@ class Link:
         except BorderError:
             raise
         except Exception as error:
-            self.send({"raised": [type(error).__name__, str(error)[:1000], ""], "serial": serial})
+            self.send(
+                {
+                    "raised": [type(error).__name__, str(error)[:1000], ""],
+                    "serial": serial,
+                }
+            )
 
     def serve(self) -> None:
         """Answer calls until ``leave`` is one of them, or none come any more."""
@@ -243,9 +312,18 @@ class Link:
                 raise ValueError("a tensor is too large to cross the border")
             raw = plain.contiguous().reshape(-1)
             buffers.append(raw.view(torch.uint8).numpy().tobytes() if len(raw) else b"")
-            return {"tensor": [len(buffers) - 1, str(plain.dtype).removeprefix("torch."), list(plain.shape)]}
+            return {
+                "tensor": [
+                    len(buffers) - 1,
+                    str(plain.dtype).removeprefix("torch."),
+                    list(plain.shape),
+                ]
+            }
         if isinstance(value, Generator) and value.device.type == "cpu":
-            number = next((number for number, one in self.generators.items() if one is value), None)
+            number = next(
+                (number for number, one in self.generators.items() if one is value),
+                None,
+            )
             if number is None:
                 number = 2 * len(self.generators) + self.judging
                 self.generators[number] = value
@@ -260,7 +338,9 @@ class Link:
                 self.functions.append(value)
             return {"function": self.numbers[id(value)]}
         if self.judging:
-            raise TypeError(f"a test passes {value!r:.80}, which cannot cross the border")
+            raise TypeError(
+                f"a test passes {value!r:.80}, which cannot cross the border"
+            )
         return {"opaque": f"{value!r:.80}"}
 
     def _decode(self, value, buffers: list[bytes], depth: int = 0):
@@ -280,7 +360,10 @@ class Link:
         if kind == "tuple":
             return tuple(self._decode(one, buffers, depth + 1) for one in content)
         if kind == "dict":
-            return {self._decode(key, buffers): self._decode(one, buffers, depth + 1) for key, one in content.items()}
+            return {
+                self._decode(key, buffers): self._decode(one, buffers, depth + 1)
+                for key, one in content.items()
+            }
         if kind == "tensor":
             index, name, shape = content
             return self._tensor(_take(buffers, index), DTYPES[name], shape)
@@ -293,7 +376,9 @@ class Link:
         if kind == "made" and self.make:
             number, *recipe = content
             if number not in self.objects:
-                self.objects[number] = self.make(*(self._decode(part, buffers, depth + 1) for part in recipe))
+                self.objects[number] = self.make(
+                    *(self._decode(part, buffers, depth + 1) for part in recipe)
+                )
             return self.objects[number]
         if kind == "opaque":
             return Opaque(self._decode(content, buffers)[:80])
@@ -328,7 +413,9 @@ class Link:
 
 
 def _take(buffers: list[bytes | None], index: int) -> bytearray:
-    """Take a buffer, which belongs to one value only: so values are never larger than the message that brings them."""
+    """Take a buffer, which belongs to one value only: so values are never larger than
+    the message that brings them.
+    """
     if type(index) is not int or index < 0 or (data := buffers[index]) is None:
         raise BorderError("no numbers")
     buffers[index] = None
@@ -336,14 +423,26 @@ def _take(buffers: list[bytes | None], index: int) -> bytearray:
 
 
 def _is_sound(state: Tensor) -> bool:
-    """Say whether PyTorch could have made a generator's state: it counts the numbers that are left, and those that were given out."""
-    left, seeded, given = int(state[8:12].view(torch.int32)), int(state[12:16].view(torch.int32)), int(state[16:24].view(torch.int64))
-    return seeded == 1 and ((left, given) == (1, 0) or (1 <= left <= 624 and left + given == 625))
+    """Say whether PyTorch could have made a generator's state: it counts the numbers
+    that are left, and those that were given out.
+    """
+    left, seeded, given = (
+        int(state[8:12].view(torch.int32)),
+        int(state[12:16].view(torch.int32)),
+        int(state[16:24].view(torch.int64)),
+    )
+    return seeded == 1 and (
+        (left, given) == (1, 0) or (1 <= left <= 624 and left + given == 625)
+    )
 
 
 def _is_harmless(value) -> bool:
     """Say whether what a test computes from a value is of about its size."""
-    return value is None or isinstance(value, bool | int | float | complex | Tensor | Generator) or callable(value)
+    return (
+        value is None
+        or isinstance(value, bool | int | float | complex | Tensor | Generator)
+        or callable(value)
+    )
 
 
 def _plain(value: Tensor) -> Tensor | None:
@@ -351,5 +450,9 @@ def _plain(value: Tensor) -> Tensor | None:
     with torch._C.DisableTorchFunctionSubclass():
         if str(value.dtype).removeprefix("torch.") not in DTYPES:
             return None
-        dense = value.detach() if value.layout == torch.strided else value.detach().to_dense()
+        dense = (
+            value.detach()
+            if value.layout == torch.strided
+            else value.detach().to_dense()
+        )
         return dense.cpu().resolve_conj().resolve_neg()

@@ -21,17 +21,21 @@ def version_of_gradebooks() -> str:
     return ScriptDirectory(ALEMBIC_DIR).get_current_head()
 
 
-nbgrader.api.get_alembic_version = version_of_gradebooks  # its own starts another process for it, which takes longer than all the rest
+# its own starts another process for it, which takes longer than all the rest
+nbgrader.api.get_alembic_version = version_of_gradebooks
 
 
 def course(folder: Path, root: Path = ROOT) -> Config:
-    """Lay out a course directory of nbgrader with the instructor's notebooks in ``source``; return nbgrader's settings for it."""
+    """Lay out a course directory of nbgrader with the instructor's notebooks in
+    ``source``; return nbgrader's settings for it.
+    """
     for item in assignments(root):
         source = folder / "source" / item.name
         shutil.rmtree(source, ignore_errors=True)
         source.mkdir(parents=True)
         notebook = item.read()
-        notebook.metadata.pop("jupytext", None)  # with it JupyterLab would write a script beside each notebook that is saved
+        # with it JupyterLab would write a script beside each notebook that is saved
+        notebook.metadata.pop("jupytext", None)
         nbformat.write(notebook, source / f"{item.notebook}.ipynb")
         for path in item.files():
             shutil.copy(path, source)
@@ -56,9 +60,13 @@ def release(target: Path, root: Path = ROOT) -> None:
         for item in assignments(root):
             succeed(api.generate_assignment(item.name, force=True))
         shutil.copytree(Path(folder) / "release", target)
-    shutil.copytree(root / "book" / "assignments" / "student", target, dirs_exist_ok=True)
+    shutil.copytree(
+        root / "book" / "assignments" / "student", target, dirs_exist_ok=True
+    )
     for name in PACKAGES:
-        shutil.copytree(root / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            root / name, target / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("requirements.txt", "constraints.txt", "LICENSE"):
         shutil.copy(root / name, target)
     print(f"The student edition is at {target}")

@@ -1,8 +1,9 @@
 """Write the pages on which students read how their work was graded.
 
-A page is one file, which loads nothing and runs nothing: formulas are set here, pictures are within it. It is made from the student
-edition, from what the student wrote, and from the outputs of the visible tests; hidden tests and model answers are in none of these.
-"""
+A page is one file, which loads nothing and runs nothing: formulas are set here,
+pictures are within it. It is made from the student edition, from what the student
+wrote, and from the outputs of the visible tests; hidden tests and model answers are in
+none of these."""
 
 import html
 import json
@@ -25,16 +26,23 @@ from pygments.lexers import PythonLexer
 
 from tools.coursework.pairs import task_of
 
-TEXT, IMAGE, FORMULA = 20_000, 2 * 2**20, 3_000  # characters of a source or an output, of a picture, of a formula: what is longer is cut
+# characters of a source or an output, of a picture, of a formula: what is longer is cut
+TEXT, IMAGE, FORMULA = 20_000, 2 * 2**20, 3_000
 OUTPUTS, FORMULAS = 20, 1_000  # outputs of a cell, formulas of a page
-PAGE, FULL = 8 * 2**20, "Left out, for this page would be too long with it."  # characters of what is put into a page
-COLOURS, DARK = (HtmlFormatter(style=f"a11y-high-contrast-{light}", cssclass="code") for light in ("light", "dark"))
+# characters of what is put into a page
+PAGE, FULL = 8 * 2**20, "Left out, for this page would be too long with it."
+COLOURS, DARK = (
+    HtmlFormatter(style=f"a11y-high-contrast-{light}", cssclass="code")
+    for light in ("light", "dark")
+)
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 SECONDS = 120  # for MathJax, which needs less than one
 
 
 class Mark(NamedTuple):
-    """What was given for a cell: ``points`` is None where a person must still mark it, ``by_hand`` tells that one did."""
+    """What was given for a cell: ``points`` is None where a person must still mark it,
+    ``by_hand`` tells that one did.
+    """
 
     points: float | None = None
     max_points: float | None = None
@@ -43,7 +51,9 @@ class Mark(NamedTuple):
 
 
 class Paper(NamedTuple):
-    """What a page is made of: the graded notebook, the student edition, the instructor's notebook (for its rubrics), and the marks."""
+    """What a page is made of: the graded notebook, the student edition, the
+    instructor's notebook (for its rubrics), and the marks.
+    """
 
     graded: nbformat.NotebookNode
     released: nbformat.NotebookNode
@@ -55,16 +65,22 @@ def write(folder: Path, papers: dict[Path, Paper]) -> None:
     """Write a page for every paper; pages that were there before go."""
     shutil.rmtree(folder, ignore_errors=True)
     made = {path: Page(paper) for path, paper in papers.items()}
-    for (path, page), (pictures, glyphs) in zip(made.items(), typeset([page.formulas for page in made.values()]), strict=True):
+    for (path, page), (pictures, glyphs) in zip(
+        made.items(), typeset([page.formulas for page in made.values()]), strict=True
+    ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(page.with_formulas(pictures, glyphs), encoding="utf-8")
+        (folder / path).write_text(
+            page.with_formulas(pictures, glyphs), encoding="utf-8"
+        )
 
 
 def typeset(pages: list[list[tuple[str, bool]]]) -> list[tuple[list[str], str]]:
-    """Have MathJax make pictures of the formulas of pages; a page whose formulas bring it down keeps them as they were typed.
+    """Have MathJax make pictures of the formulas of pages; a page whose formulas bring
+    it down keeps them as they were typed.
 
     Args:
-        pages: for every page its formulas, each with whether it stands on lines of its own.
+        pages: for every page its formulas, each with whether it stands on lines of its
+            own.
 
     Returns:
         For every page the pictures of its formulas, and the glyphs that they share.
@@ -75,7 +91,14 @@ def typeset(pages: list[list[tuple[str, bool]]]) -> list[tuple[list[str], str]]:
         Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax",
     ]
     try:
-        result = subprocess.run(node, input=json.dumps(pages), capture_output=True, text=True, timeout=SECONDS, check=True)
+        result = subprocess.run(
+            node,
+            input=json.dumps(pages),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=True,
+        )
         return [tuple(page) for page in json.loads(result.stdout)]
     except (OSError, subprocess.SubprocessError, ValueError):
         if len(pages) > 1:
@@ -84,7 +107,9 @@ def typeset(pages: list[list[tuple[str, bool]]]) -> list[tuple[list[str], str]]:
 
 
 class Renderer(mistune.HTMLRenderer):
-    """Markdown to HTML without any HTML of its author's, any picture from elsewhere, or any link that runs something."""
+    """Markdown to HTML without any HTML of its author's, any picture from elsewhere, or
+    any link that runs something.
+    """
 
     def __init__(self, page: "Page"):
         super().__init__(escape=True, allow_harmful_protocols=False)
@@ -115,16 +140,33 @@ class Page:
     """A page in the making."""
 
     def __init__(self, paper: Paper):
-        self.formulas, self.token, self.paper = [], secrets.token_hex(12), paper  # nobody can write what stands for a formula
+        # nobody can write what stands for a formula
+        self.formulas, self.token, self.paper = [], secrets.token_hex(12), paper
         self.room = PAGE
         self.markdown = MarkdownWithMath(renderer=Renderer(self))
-        shown = {task_of(cell): cell.source for cell in paper.released.cells if task_of(cell) and not is_answer(cell)}
-        self.cells = [self.cell(cell, shown.get(task_of(cell), cell.source)) for cell in paper.graded.cells]
-        environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+        shown = {
+            task_of(cell): cell.source
+            for cell in paper.released.cells
+            if task_of(cell) and not is_answer(cell)
+        }
+        self.cells = [
+            self.cell(cell, shown.get(task_of(cell), cell.source))
+            for cell in paper.graded.cells
+        ]
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(Path(__file__).parent),
+            autoescape=True,
+            trim_blocks=True,
+        )
         graded = [mark for mark in paper.marks.values() if mark.max_points is not None]
         self.html = environment.get_template("feedback.html").render(
             title=next(
-                (cell.source.lstrip("# ").splitlines()[0] for cell in paper.released.cells if cell.source.startswith("# ")), "Feedback"
+                (
+                    cell.source.lstrip("# ").splitlines()[0]
+                    for cell in paper.released.cells
+                    if cell.source.startswith("# ")
+                ),
+                "Feedback",
             ),
             cells=self.cells,
             points=sum(mark.points or 0 for mark in graded),
@@ -136,7 +178,8 @@ class Page:
 
     def formula(self, tex: str, display: bool) -> str:
         """Keep a formula for later, and give what stands for it."""
-        if len(tex) > FORMULA or len(self.formulas) >= FORMULAS or "\\mmlToken" in tex:  # which makes links
+        # which makes links
+        if len(tex) > FORMULA or len(self.formulas) >= FORMULAS or "\\mmlToken" in tex:
             return html.escape(tex)
         self.formulas.append((tex, display))
         return f"{self.token}-{len(self.formulas) - 1}-"
@@ -148,14 +191,19 @@ class Page:
             number = int(match[1])
             tex, display = self.formulas[number]
             return self.fitting(
-                f'<span class="{"display" if display else "inline"}" role="img" aria-label="{html.escape(tex)}">{pictures[number]}</span>'
+                f'<span class="{"display" if display else "inline"}" role="img" '
+                f'aria-label="{html.escape(tex)}">{pictures[number]}</span>'
             )
 
         page = re.sub(f"{self.token}-(\\d+)-", picture, self.html)
-        return page.replace("</body>", f'<svg class="glyphs" aria-hidden="true">{glyphs}</svg></body>')
+        return page.replace(
+            "</body>", f'<svg class="glyphs" aria-hidden="true">{glyphs}</svg></body>'
+        )
 
     def fitting(self, piece: str) -> str:
-        """Give a piece of the page, or a sentence where there is no room left for it."""
+        """Give a piece of the page, or a sentence where there is no room left for
+        it.
+        """
         self.room -= len(piece)
         return piece if self.room >= 0 else FULL
 
@@ -167,7 +215,9 @@ class Page:
 
     def code(self, source: str) -> str:
         """Set a source of Python."""
-        return self.fitting(highlight(source[:TEXT], PythonLexer(), COLOURS) if self.room >= 0 else FULL)
+        return self.fitting(
+            highlight(source[:TEXT], PythonLexer(), COLOURS) if self.room >= 0 else FULL
+        )
 
     def cell(self, cell: nbformat.NotebookNode, source: str) -> dict:
         """Say what a page shows of a cell: nothing but what is named here."""
@@ -175,20 +225,37 @@ class Page:
         mark = self.paper.marks.get(task, Mark())
         code = cell.cell_type == "code"
         is_test = code and settings.get("grade", False)
-        outputs = cell.get("outputs", []) if "BEGIN HIDDEN TESTS" not in cell.source else []  # which were theirs
+        # which were theirs
+        outputs = (
+            cell.get("outputs", []) if "BEGIN HIDDEN TESTS" not in cell.source else []
+        )
         if is_test and mark.points is not None and mark.points == mark.max_points:
-            # With all its points a visible test may have failed by a mistake in another task, which the hidden tests put right.
+            # With all its points a visible test may have failed by a mistake in another
+            # task, which the hidden tests put right.
             outputs = [output for output in outputs if output.output_type != "error"]
         return {
             "task": task if settings.get("grade") or settings.get("solution") else None,
             "name": (task or "").removesuffix("-test") if is_test else (task or ""),
-            "kind": "test" if is_test else "answer" if settings.get("solution") else "given" if settings else "added",
+            "kind": "test"
+            if is_test
+            else "answer"
+            if settings.get("solution")
+            else "given"
+            if settings
+            else "added",
             "body": self.code(source) if code else self.text(source),
-            "outputs": [shown for output in outputs[:OUTPUTS] for shown in [self.output(output, is_test)] if shown],
+            "outputs": [
+                shown
+                for output in outputs[:OUTPUTS]
+                for shown in [self.output(output, is_test)]
+                if shown
+            ],
             "mark": mark,
             "parts": cell.metadata.get("parts", []) if is_test else [],
             "comment": self.text(mark.comment) if mark.comment else "",
-            "rubric": self.text(rubric(self.paper.source, task)) if mark.by_hand else "",
+            "rubric": self.text(rubric(self.paper.source, task))
+            if mark.by_hand
+            else "",
         }
 
     def printed(self, text: str | list[str]) -> str:
@@ -202,15 +269,25 @@ class Page:
         if output.output_type == "stream":
             return {"text": self.printed(output.text)}
         if output.output_type == "error":
-            return {"text": self.printed("\n".join(output.traceback or [f"{output.ename}: {output.evalue}"])), "error": True}
+            return {
+                "text": self.printed(
+                    "\n".join(output.traceback or [f"{output.ename}: {output.evalue}"])
+                ),
+                "error": True,
+            }
         data = output.get("data", {})
         for kind in ("image/png", "image/jpeg"):
             picture = re.sub(r"\s", "", data.get(kind, ""))
-            if picture and len(picture) <= IMAGE and re.fullmatch(r"[A-Za-z0-9+/]+=*", picture):
+            if (
+                picture
+                and len(picture) <= IMAGE
+                and re.fullmatch(r"[A-Za-z0-9+/]+=*", picture)
+            ):
                 shown = self.fitting(f"data:{kind};base64,{picture}")
                 return {"text": FULL} if shown is FULL else {"image": shown}
         if is_test and output.output_type == "execute_result":
-            return {}  # the points of a test that gives part of them, which stand in its head
+            # the points of a test that gives part of them, which stand in its head
+            return {}
         return {"text": self.printed(data.get("text/plain", ""))}
 
 
@@ -223,5 +300,9 @@ def rubric(source: nbformat.NotebookNode, task: str) -> str:
     """Read how an answer is marked, from the end of the model answer."""
     for cell in source.cells:
         if task_of(cell) == task:
-            return cell.source.partition("**Rubric.**")[2].partition("### END SOLUTION")[0].strip()
+            return (
+                cell.source.partition("**Rubric.**")[2]
+                .partition("### END SOLUTION")[0]
+                .strip()
+            )
     return ""

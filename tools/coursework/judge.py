@@ -1,9 +1,10 @@
-"""Judge one submission: its cells run in a pupil's process, all tests in this one, which nothing but values reaches.
+"""Judge one submission: its cells run in a pupil's process, all tests in this one,
+which nothing but values reaches.
 
-A submission is executed twice, each time by a pupil of its own. The first time only the visible tests are run; what feedback shows is the
-output of that time, and so no hidden test can be in it. The second time all tests are run; all that is taken from it are points, and for
-the lecturer why they are missing.
-"""
+A submission is executed twice, each time by a pupil of its own. The first time only the
+visible tests are run; what feedback shows is the output of that time, and so no hidden
+test can be in it. The second time all tests are run; all that is taken from it are
+points, and for the lecturer why they are missing."""
 
 import ast
 import contextlib
@@ -34,7 +35,8 @@ from tools.coursework.codec import AnswerError, BorderError, Link, Remote
 from tools.coursework.pairs import task_of
 from tools.coursework.suspicions import read_all
 
-MEMORY, PROCESSES = 3 * 2**30, 64  # bytes and number of all processes of a pupil together
+# bytes and number of all processes of a pupil together
+MEMORY, PROCESSES = 3 * 2**30, 64
 RESERVE = 2**30  # bytes that must stay available on this machine
 OUTPUTS = 2**24  # characters of all outputs of a submission
 REMARKS, LONGEST = 50, 300  # number and characters of remarks
@@ -44,7 +46,22 @@ ENDED = "ended its process, or disturbed it"
 SPENT = "had no time left, for the submission used it up"
 DEATHS = 30  # of pupils in one execution of a submission
 OWN_MEMORY, OWN_SECONDS = 2 * 2**30, 1800  # of the judge itself
-VALUES = (type(None), bool, int, float, complex, str, list, tuple, dict, Tensor, np.ndarray, np.generic, Generator, types.FunctionType)
+VALUES = (
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    list,
+    tuple,
+    dict,
+    Tensor,
+    np.ndarray,
+    np.generic,
+    Generator,
+    types.FunctionType,
+)
 
 
 class Cell(NamedTuple):
@@ -55,12 +72,15 @@ class Cell(NamedTuple):
     source: str
     points: float = 0.0
     names: tuple[str, ...] = ()  #: what the instructor's answer defines
-    forbidden: tuple[str, ...] = ()  #: modules of which an answer, or what is tested, may call nothing
+    #: modules of which an answer, or what is tested, may call nothing
+    forbidden: tuple[str, ...] = ()
     experiment: bool = False  #: marked by hand, and of no use to any test
 
 
 def read_cells(submitted: list, instructors: list) -> list[Cell]:
-    """Read the code cells of a submission, put into the instructor's notebook; what an answer should be is the instructor's to say."""
+    """Read the code cells of a submission, put into the instructor's notebook; what an
+    answer should be is the instructor's to say.
+    """
     known = {task_of(cell): cell for cell in instructors if task_of(cell)}
     found = []
     for number, cell in enumerate(submitted):
@@ -70,11 +90,22 @@ def read_cells(submitted: list, instructors: list) -> list[Cell]:
         if own is None:
             found.append(Cell("added", f"{number + 1}", cell.source))
             continue
-        settings, experiment = own.metadata.nbgrader, "experiment" in own.metadata.get("tags", ())
+        settings, experiment = (
+            own.metadata.nbgrader,
+            "experiment" in own.metadata.get("tags", ()),
+        )
         kind = "test" if settings.grade else "answer" if settings.solution else "given"
         names = tuple(defined(own.source)) if kind == "answer" else ()
         found.append(
-            Cell(kind, task_of(cell), cell.source, settings.get("points", 0.0), names, tuple(own.metadata.get("forbidden", ())), experiment)
+            Cell(
+                kind,
+                task_of(cell),
+                cell.source,
+                settings.get("points", 0.0),
+                names,
+                tuple(own.metadata.get("forbidden", ())),
+                experiment,
+            )
         )
     return found
 
@@ -91,7 +122,12 @@ def defined(source: str) -> list[str]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign):
-            names += [one.id for target in node.targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+            names += [
+                one.id
+                for target in node.targets
+                for one in ast.walk(target)
+                if isinstance(one, ast.Name)
+            ]
     return names
 
 
@@ -107,15 +143,20 @@ class Verdict(NamedTuple):
 class Outcome:
     """What is known of a submission; what was not reached has no points."""
 
-    outputs: dict[str, list[dict]] = field(default_factory=dict)  #: of every cell, as far as feedback may show them
-    seen: dict[str, list[Verdict]] = field(default_factory=dict)  #: of the visible part of every test cell
-    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)  #: of every test cell
+    #: of every cell, as far as feedback may show them
+    outputs: dict[str, list[dict]] = field(default_factory=dict)
+    #: of the visible part of every test cell
+    seen: dict[str, list[Verdict]] = field(default_factory=dict)
+    #: of every test cell
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     exhausted: bool = False  #: it ran out of time or memory
 
 
 class Limits(NamedTuple):
-    """Seconds of the processor: of every cell and every block of a test, of all cells that a student added, and of all there is."""
+    """Seconds of the processor: of every cell and every block of a test, of all cells
+    that a student added, and of all there is.
+    """
 
     cell: float = 60
     added: float = 300
@@ -123,7 +164,9 @@ class Limits(NamedTuple):
 
 
 class Budget:
-    """What is left to a submission: seconds of the processor, and four times as many on the wall, for what sleeps must end too."""
+    """What is left to a submission: seconds of the processor, and four times as many on
+    the wall, for what sleeps must end too.
+    """
 
     def __init__(self, seconds: float):
         self.left, self.end = seconds, time.monotonic() + 4 * seconds
@@ -138,7 +181,12 @@ class Pupil:
 
     def __init__(self, process: subprocess.Popen, link: Link, budget: Budget):
         self.process, self.link, self.budget = process, link, budget
-        self.clock, self.seconds, self.why, self.ended = Clock(process.pid), 60.0, "", False
+        self.clock, self.seconds, self.why, self.ended = (
+            Clock(process.pid),
+            60.0,
+            "",
+            False,
+        )
         threading.Thread(target=self._watch, daemon=True).start()
 
     def within(self, seconds: float) -> None:
@@ -147,14 +195,17 @@ class Pupil:
         self.link.call("limit", seconds)
 
     def is_late(self) -> bool:
-        """Say whether what was begun, and has failed, was stopped; the clock of the alarm is not quite this one."""
+        """Say whether what was begun, and has failed, was stopped; the clock of the
+        alarm is not quite this one.
+        """
         return self.clock.processor() >= 0.75 * self.seconds
 
     def kill(self) -> None:
-        """Kill it, with all processes that it started; those that are confined cannot do without it.
+        """Kill it, with all processes that it started; those that are confined cannot
+        do without it.
 
-        One that is not, and hides, may still hold its end of the border: so that is closed here.
-        """
+        One that is not, and hides, may still hold its end of the border: so that is
+        closed here."""
         with contextlib.suppress(psutil.Error):
             for one in psutil.Process(self.process.pid).children(recursive=True):
                 with contextlib.suppress(psutil.Error):
@@ -181,13 +232,21 @@ class Pupil:
             self.budget.left -= spent - before
             if self.budget.is_spent():
                 self.why = SPENT
-            elif self.clock.seconds() > 1.1 * self.seconds + 1:  # what can be interrupted was interrupted before
-                self.why = "took too long" if self.clock.processor() > self.clock.wall() / 100 else "slept for too long"
+            # what can be interrupted was interrupted before
+            elif self.clock.seconds() > 1.1 * self.seconds + 1:
+                self.why = (
+                    "took too long"
+                    if self.clock.processor() > self.clock.wall() / 100
+                    else "slept for too long"
+                )
             elif self.clock.has_ended():
                 self.why = ENDED
             elif self.clock.processes() > PROCESSES:
                 self.why = "started too many processes"
-            elif self.clock.memory() > MEMORY or psutil.virtual_memory().available < RESERVE:
+            elif (
+                self.clock.memory() > MEMORY
+                or psutil.virtual_memory().available < RESERVE
+            ):
                 self.why = "took too much memory"
             if self.why:
                 self.kill()
@@ -199,7 +258,8 @@ class Sitting:
 
     Args:
         cells: its cells.
-        start: starts a pupil's process, with the judge's end of a socket as its ``border``.
+        start: starts a pupil's process, with the judge's end of a socket as its
+            ``border``.
         limits: for the processor.
         hidden: whether hidden tests are run, rather than the visible ones alone.
         findings: sentences on forbidden uses that were read in an answer, by its name.
@@ -226,7 +286,8 @@ class Sitting:
         self.answers: list[str] = []  # names that the answers so far should define
         self.scope: dict[str, Any] = {}  # of the test that runs
         self.made: dict[int, tuple] = {}
-        self.done: list[Cell] = []  # executed by the pupil, which another pupil must do again
+        # executed by the pupil, which another pupil must do again
+        self.done: list[Cell] = []
         self.faults: list[str] = []  # what fails a test whatever its values
         self.answer: Cell | None = None  # the last one
         self.deaths, self.added = 0, limits.added
@@ -235,7 +296,10 @@ class Sitting:
 
     def run(self) -> Iterator[tuple[Cell, list[dict], list[Verdict]]]:
         """Execute the cells; give for each its outputs, and for a test its verdicts."""
-        last = max((number for number, cell in enumerate(self.cells) if cell.kind == "test"), default=-1)
+        last = max(
+            (number for number, cell in enumerate(self.cells) if cell.kind == "test"),
+            default=-1,
+        )
         for number, cell in enumerate(self.cells):
             if cell.kind == "test":
                 yield cell, *self.test(cell)
@@ -243,7 +307,9 @@ class Sitting:
                 yield cell, self.execute(cell), []
 
     def end(self, keeps: bool = False) -> subprocess.Popen | None:
-        """Let the pupil go; if wanted, and possible, keep the process in which there will be another one."""
+        """Let the pupil go; if wanted, and possible, keep the process in which there
+        will be another one.
+        """
         pupil, self.pupil = self.pupil, None
         with contextlib.suppress(BorderError, AnswerError):
             if pupil and keeps:
@@ -258,16 +324,26 @@ class Sitting:
     # The student's cells
 
     def execute(self, cell: Cell) -> list[dict]:
-        """Have the pupil execute a cell, and execute it here as well if it was given."""
+        """Have the pupil execute a cell, and execute it here as well if it was
+        given.
+        """
         if cell.kind == "given" and not cell.experiment:
             self.execute_given(cell)
         if cell.kind == "answer" and not cell.experiment:
             self.answers += cell.names
             self.answer = cell
         if cell.kind == "added" and self.added <= 0:
-            return [error_output("not executed, for the cells that were added took too long")]
+            return [
+                error_output(
+                    "not executed, for the cells that were added took too long"
+                )
+            ]
         try:
-            pupil = self.present(min(self.limits.cell, self.added) if cell.kind == "added" else self.limits.cell)
+            pupil = self.present(
+                min(self.limits.cell, self.added)
+                if cell.kind == "added"
+                else self.limits.cell
+            )
             result = pupil.link.call("execute", cell.source, cell.kind == "given")
             outputs = [clean(output) for output in result["outputs"][:100]]
             self.room -= sum(len(str(output)) for output in outputs)
@@ -276,7 +352,11 @@ class Sitting:
                 self.remark("its cells put out too much: the last outputs are left out")
             if result["full"]:
                 self.remark(f"cell {cell.name} printed too much, and was cut")
-            errors = [output["ename"] for output in outputs if output["output_type"] == "error"]
+            errors = [
+                output["ename"]
+                for output in outputs
+                if output["output_type"] == "error"
+            ]
             if errors and cell.kind == "answer" and not cell.experiment:
                 self.remark(f"cell {cell.name} ended with {errors[-1]}")
             seconds = pupil.clock.seconds()
@@ -295,15 +375,22 @@ class Sitting:
         if cell.kind == "added":
             self.added -= seconds
             if self.added <= 0:
-                self.remark(f"the cells that were added took too long: those after {cell.name} were not executed")
+                self.remark(
+                    "the cells that were added took too long: those after "
+                    f"{cell.name} were not executed"
+                )
         return outputs
 
     def execute_given(self, cell: Cell) -> None:
-        """Execute a given cell here; remember of the objects that its functions will make how they were made."""
+        """Execute a given cell here; remember of the objects that its functions will
+        make how they were made.
+        """
         exec(compile(cell.source, f"<{cell.name}>", "exec"), self.namespace)
         for node in ast.parse(cell.source).body:
             if isinstance(node, ast.FunctionDef):
-                self.namespace[node.name] = self.remembering(node.name, self.namespace[node.name])
+                self.namespace[node.name] = self.remembering(
+                    node.name, self.namespace[node.name]
+                )
 
     def remembering(self, name: str, function: Callable) -> Callable:
         """Make of a given function one whose results can be made again by a pupil."""
@@ -319,11 +406,15 @@ class Sitting:
         return remembers
 
     def recipe(self, value) -> tuple | None:
-        """Say how a given function made an object: its name, its arguments, and PyTorch's generator before."""
+        """Say how a given function made an object: its name, its arguments, and
+        PyTorch's generator before.
+        """
         return self.made[id(value)][1] if id(value) in self.made else None
 
     def present(self, seconds: float) -> Pupil:
-        """Give the pupil, for something that may take so long; if there is none of use, start one that does the cells so far."""
+        """Give the pupil, for something that may take so long; if there is none of use,
+        start one that does the cells so far.
+        """
         while True:
             if self.budget.is_spent():
                 raise BorderError(SPENT)
@@ -340,7 +431,13 @@ class Sitting:
     def begin(self) -> None:
         """Start a pupil, and have it execute the cells so far."""
         process, self.process = self.process or self.start(), None
-        link = Link(process.border.makefile("rb"), process.border.makefile("wb"), admit=self.admit, made=self.recipe, describe=describe)
+        link = Link(
+            process.border.makefile("rb"),
+            process.border.makefile("wb"),
+            admit=self.admit,
+            made=self.recipe,
+            describe=describe,
+        )
         self.pupil = Pupil(process, link, self.budget)
         for cell in list(self.done):
             try:
@@ -358,7 +455,11 @@ class Sitting:
             self.pupil.end()
             self.pupil, self.deaths = None, self.deaths + 1
         self.exhausted = self.exhausted or why.startswith("took")
-        self.remark("not all cells were executed, for the submission used up its time" if why == SPENT else f"{where} {why}")
+        self.remark(
+            "not all cells were executed, for the submission used up its time"
+            if why == SPENT
+            else f"{where} {why}"
+        )
         return why
 
     def remark(self, text: str) -> None:
@@ -377,7 +478,10 @@ class Sitting:
             self.faults, printed = list(found), io.StringIO()
             error, where = None, ""
             try:
-                with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+                with (
+                    contextlib.redirect_stdout(printed),
+                    contextlib.redirect_stderr(printed),
+                ):
                     self.run_block(source, cell)
             except BaseException as raised:
                 error, where = raised, line_of(raised, cell, source)
@@ -389,15 +493,29 @@ class Sitting:
             for fault in self.faults:
                 self.remark(f"the answer tested in {cell.name}: {fault}")
                 error, where = AssertionError(fault), ""
-            outputs += [{"output_type": "stream", "name": "stdout", "text": printed.getvalue()[:10_000]}] if printed.getvalue() else []
+            outputs += (
+                [
+                    {
+                        "output_type": "stream",
+                        "name": "stdout",
+                        "text": printed.getvalue()[:10_000],
+                    }
+                ]
+                if printed.getvalue()
+                else []
+            )
             outputs += [error_of(error, where)] if error else []
-            verdicts.append(Verdict(block, 0.0 if error else block.points, reason_of(error)))
+            verdicts.append(
+                Verdict(block, 0.0 if error else block.points, reason_of(error))
+            )
         if any(NOT_ALLOWED in verdict.error for verdict in verdicts):
             verdicts = [verdict._replace(points=0.0) for verdict in verdicts]
         return outputs, verdicts
 
     def run_block(self, source: str, cell: Cell) -> None:
-        """Run a block of a test, which sees what was given, and what the student made of the names that were to be defined."""
+        """Run a block of a test, which sees what was given, and what the student made
+        of the names that were to be defined.
+        """
         pupil = self.present(self.limits.cell)
         pupil.link.forget()
         pupil.link.call("forget")
@@ -405,7 +523,9 @@ class Sitting:
         for name in self.answers:
             self.namespace.pop(name, None)
         self.namespace |= {
-            name: functools.partial(self.ask, name) if isinstance(value, Remote) else value
+            name: functools.partial(self.ask, name)
+            if isinstance(value, Remote)
+            else value
             for name, value in found.items()
             if name in self.answers
         }
@@ -413,29 +533,46 @@ class Sitting:
         exec(compile(source, f"<{cell.name}>", "exec"), self.scope)
 
     def ask(self, name: str, *arguments, **named):
-        """Call a student's function. Names of answers that the test has replaced, the student's functions see replaced too."""
+        """Call a student's function. Names of answers that the test has replaced, the
+        student's functions see replaced too.
+        """
         replaced = {
-            other: self.scope[other] for other in self.answers if self.scope.get(other) is not self.namespace.get(other) and other != name
+            other: self.scope[other]
+            for other in self.answers
+            if self.scope.get(other) is not self.namespace.get(other) and other != name
         }
         forbidden = list(self.answer.forbidden) if self.answer else []
-        reply = self.pupil.link.call("answer", name, list(arguments), named, replaced, forbidden)
-        if not isinstance(reply, dict) or set(reply) != {"value", "used"} or not isinstance(reply["used"], list):
+        reply = self.pupil.link.call(
+            "answer", name, list(arguments), named, replaced, forbidden
+        )
+        if (
+            not isinstance(reply, dict)
+            or set(reply) != {"value", "used"}
+            or not isinstance(reply["used"], list)
+        ):
             raise BorderError("no answer")
-        faults = [f"it calls {str(what)[:100]}, {NOT_ALLOWED}" for what in reply["used"][:NAMED]]
+        faults = [
+            f"it calls {str(what)[:100]}, {NOT_ALLOWED}"
+            for what in reply["used"][:NAMED]
+        ]
         self.faults += [fault for fault in faults if fault not in self.faults]
         return reply["value"]
 
     def admit(self, generator: Generator, state: Tensor) -> None:
-        """Put a generator into the state in which it came back, if it has moved there by drawing."""
-        if not self.faults and not reached(generator, state):  # to look once is enough, and takes long in vain
+        """Put a generator into the state in which it came back, if it has moved there
+        by drawing.
+        """
+        # to look once is enough, and takes long in vain
+        if not self.faults and not reached(generator, state):
             self.faults.append("it sets a generator back, or to a state of its own")
 
 
 def reached(generator: Generator, state: Tensor, most: int = 50_000) -> bool:
-    """Put a generator into a state if draws lead there from its present one; say whether they do.
+    """Put a generator into a state if draws lead there from its present one; say
+    whether they do.
 
-    The state of a Mersenne Twister is 624 numbers, which change all at once whenever all of them were given out, and how many are left.
-    """
+    The state of a Mersenne Twister is 624 numbers, which change all at once whenever
+    all of them were given out, and how many are left."""
 
     def words(one: Tensor) -> tuple[Tensor, int]:
         return one[24:5016], int(one[8:12].view(torch.int32))
@@ -458,10 +595,16 @@ def describe(error: BaseException) -> tuple[str, str, str]:
 
 
 def clean(output: dict) -> dict:
-    """Make an output of a pupil's one for a notebook: text and pictures, within limits."""
+    """Make an output of a pupil's one for a notebook: text and pictures, within
+    limits.
+    """
     kind, data = output["output_type"], output.get("data", {})
     if kind == "stream":
-        return {"output_type": kind, "name": "stderr" if output["name"] == "stderr" else "stdout", "text": str(output["text"])[:200_000]}
+        return {
+            "output_type": kind,
+            "name": "stderr" if output["name"] == "stderr" else "stdout",
+            "text": str(output["text"])[:200_000],
+        }
     if kind == "error":
         return {
             "output_type": kind,
@@ -471,20 +614,33 @@ def clean(output: dict) -> dict:
         }
     if kind not in ("display_data", "execute_result"):
         raise TypeError("no output")
-    shown = {key: str(data[key])[: 2**22] for key in ("text/plain", "image/png") if key in data}
+    shown = {
+        key: str(data[key])[: 2**22]
+        for key in ("text/plain", "image/png")
+        if key in data
+    }
     return {"output_type": "display_data", "data": shown, "metadata": {}}
 
 
 def error_output(message: str, kind: str = "GradingError", trace: str = "") -> dict:
     """Make the output of a cell that failed for a reason outside its code."""
     lines = [line for line in (trace, f"{kind}: {message}") if line]
-    return {"output_type": "error", "ename": kind, "evalue": message, "traceback": lines}
+    return {
+        "output_type": "error",
+        "ename": kind,
+        "evalue": message,
+        "traceback": lines,
+    }
 
 
 def error_of(error: BaseException, where: str) -> dict:
     """Make the output of a test that failed."""
     if isinstance(error, AnswerError):
-        return error_output(str(error).removeprefix(f"{error.kind}: "), error.kind, f"{where}\n{error.trace}".strip())
+        return error_output(
+            str(error).removeprefix(f"{error.kind}: "),
+            error.kind,
+            f"{where}\n{error.trace}".strip(),
+        )
     if isinstance(error, BorderError):
         return error_output(str(error), "Stopped", where)
     return error_output(str(error)[:2000], type(error).__name__, where)
@@ -493,22 +649,40 @@ def error_of(error: BaseException, where: str) -> dict:
 def reason_of(error: BaseException | None) -> str:
     """Say for the lecturer why a test failed; nothing if it did not."""
     if isinstance(error, AnswerError):
-        return "not answered" if error.kind == "NotImplementedError" else f"the answer raised {error}"[:2000]
+        return (
+            "not answered"
+            if error.kind == "NotImplementedError"
+            else f"the answer raised {error}"[:2000]
+        )
     return f"{type(error).__name__}: {error}"[:2000] if error else ""
 
 
 def line_of(error: BaseException, cell: Cell, source: str) -> str:
     """Quote the line of a test in which it failed."""
-    numbers = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == f"<{cell.name}>"]
+    numbers = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == f"<{cell.name}>"
+    ]
     lines = source.splitlines()
-    return f"in the line  {lines[numbers[0] - 1].strip()}" if numbers and numbers[0] <= len(lines) else ""
+    return (
+        f"in the line  {lines[numbers[0] - 1].strip()}"
+        if numbers and numbers[0] <= len(lines)
+        else ""
+    )
 
 
-def judge(cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits) -> Iterator[Outcome]:
-    """Read a submission and execute it twice; give what is known of it, again and again as more is."""
+def judge(
+    cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limits
+) -> Iterator[Outcome]:
+    """Read a submission and execute it twice; give what is known of it, again and again
+    as more is.
+    """
     outcome, findings = Outcome(), {}
     given = [cell.source for cell in cells if cell.kind == "given"]
-    for name, found in read_all([cell for cell in cells if cell.kind in ("answer", "added")], given).items():
+    for name, found in read_all(
+        [cell for cell in cells if cell.kind in ("answer", "added")], given
+    ).items():
         findings[name] = found.forbidden
         outcome.remarks += [f"cell {name}: {remark}" for remark in found.remarks]
     process, budget = None, Budget(limits.submission)
@@ -522,14 +696,23 @@ def judge(cells: list[Cell], start: Callable[[], subprocess.Popen], limits: Limi
                 outcome.seen[cell.name] = verdicts
             if verdicts:
                 yield outcome
-        outcome.remarks += [remark for remark in sitting.remarks if remark not in outcome.remarks]
+        outcome.remarks += [
+            remark for remark in sitting.remarks if remark not in outcome.remarks
+        ]
         outcome.exhausted |= sitting.exhausted
         process = sitting.end(keeps=not hidden)
         yield outcome
 
 
-def main(sender, cells: list[Cell], folder: str, start: Callable[[], subprocess.Popen], limits: Limits) -> None:
-    """Judge a submission in a process of its own, and send what is known of it, again and again as more is.
+def main(
+    sender,
+    cells: list[Cell],
+    folder: str,
+    start: Callable[[], subprocess.Popen],
+    limits: Limits,
+) -> None:
+    """Judge a submission in a process of its own, and send what is known of it, again
+    and again as more is.
 
     Args:
         sender: where it goes.
@@ -538,7 +721,11 @@ def main(sender, cells: list[Cell], folder: str, start: Callable[[], subprocess.
         start: see ``Sitting``.
         limits: of the processor.
     """
-    for kind, amount in ((resource.RLIMIT_DATA, OWN_MEMORY), (resource.RLIMIT_CPU, OWN_SECONDS), (resource.RLIMIT_CORE, 0)):
+    for kind, amount in (
+        (resource.RLIMIT_DATA, OWN_MEMORY),
+        (resource.RLIMIT_CPU, OWN_SECONDS),
+        (resource.RLIMIT_CORE, 0),
+    ):
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(kind, (amount, amount))
     torch.set_num_threads(1)

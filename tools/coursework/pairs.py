@@ -12,7 +12,9 @@ PACKAGES = ("sgmc", "booklib")  # what the assignments import
 
 
 class Assignment(NamedTuple):
-    """An assignment: a folder ``book/assignments/NAME`` with one percent script, and files that its notebook reads."""
+    """An assignment: a folder ``book/assignments/NAME`` with one percent script, and
+    files that its notebook reads.
+    """
 
     name: str
     source: Path
@@ -28,18 +30,28 @@ class Assignment(NamedTuple):
 
     def files(self) -> list[Path]:
         """List what goes with the notebook: the checks, and the assignment's data."""
-        others = [path for path in sorted(self.source.parent.iterdir()) if path.is_file() and path.stem != self.source.stem]
+        others = [
+            path
+            for path in sorted(self.source.parent.iterdir())
+            if path.is_file() and path.stem != self.source.stem
+        ]
         return [self.source.parents[1] / "checks.py", *others]
 
 
 def assignments(root: Path = ROOT) -> list[Assignment]:
     """List the assignments of a tree."""
-    return [Assignment(path.parent.name, path) for path in sorted((root / "book" / "assignments").glob("assignment_*/*.py"))]
+    return [
+        Assignment(path.parent.name, path)
+        for path in sorted((root / "book" / "assignments").glob("assignment_*/*.py"))
+    ]
 
 
 def pairs(root: Path = ROOT) -> dict[Path, str]:
     """Say what the notebook of every assignment should hold."""
-    return {item.source.with_suffix(".ipynb"): nbformat.writes(item.read()) + "\n" for item in assignments(root)}
+    return {
+        item.source.with_suffix(".ipynb"): nbformat.writes(item.read()) + "\n"
+        for item in assignments(root)
+    }
 
 
 def problems(root: Path = ROOT) -> list[str]:

@@ -1,8 +1,8 @@
-"""Execute a student's cells, and answer calls of the student's functions: the process that nobody trusts.
+"""Execute a student's cells, and answer calls of the student's functions: the process
+that nobody trusts.
 
-The judge starts it, confined, with a socket as its standard input and output, sends it cells and calls, and believes nothing but the
-values that come back.
-"""
+The judge starts it, confined, with a socket as its standard input and output, sends it
+cells and calls, and believes nothing but the values that come back."""
 
 import _thread
 import ctypes
@@ -26,14 +26,21 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tools.coursework.codec import BorderError, Link
 
-AUTOGRAD = {"torch.autograd", "torch.autograd.functional", "torch.autograd.forward_ad", "torch._functorch.eager_transforms"}
+AUTOGRAD = {
+    "torch.autograd",
+    "torch.autograd.functional",
+    "torch.autograd.forward_ad",
+    "torch._functorch.eager_transforms",
+}
 PRINTING = "unpack_dual"  # of these, what PyTorch calls to show a tensor
 NAMED = 3  # calls that are noted
-EVASIONS = (sys.setprofile, _thread.start_new_thread)  # which switch off what notices calls, or start a thread without it
+# which switch off what notices calls, or start a thread without it
+EVASIONS = (sys.setprofile, _thread.start_new_thread)
 NOTICING = "sys.setprofile, or starts a thread, so that its calls are not noticed"
 PR_SET_PDEATHSIG = 1  # of Linux
 LET_GO = 77  # the exit status of a pupil after which there is another one
-OUTPUT, IMAGES = 100_000, 2 * 2**20  # characters of text and of pictures that a cell may put out
+# characters of text and of pictures that a cell may put out
+OUTPUT, IMAGES = 100_000, 2 * 2**20
 LIMITS = {
     resource.RLIMIT_AS: 8 * 2**30,  # of which PyTorch maps three without using them
     resource.RLIMIT_FSIZE: 2**28,
@@ -45,7 +52,9 @@ LIMITS = {
 
 
 class Outputs:
-    """What a cell puts out, as far as there is room; what goes beyond is lost where it is made."""
+    """What a cell puts out, as far as there is room; what goes beyond is lost where it
+    is made.
+    """
 
     def __init__(self):
         self.clear()
@@ -67,14 +76,19 @@ class Outputs:
             if self.list and self.list[-1].get("name") == name:
                 self.list[-1]["text"].append(text)
             else:
-                self.list.append({"output_type": "stream", "name": name, "text": [text]})
+                self.list.append(
+                    {"output_type": "stream", "name": name, "text": [text]}
+                )
 
     def data(self, kind: str, data: dict) -> None:
         """Add something that is displayed: its text, and its picture."""
         shown = {}
         if isinstance(text := data.get("text/plain"), str):
             shown["text/plain"] = self.cut(text)
-        if isinstance(image := data.get("image/png"), str) and len(image) <= self.images:
+        if (
+            isinstance(image := data.get("image/png"), str)
+            and len(image) <= self.images
+        ):
             self.images -= len(image)
             shown["image/png"] = image
         if shown:
@@ -82,7 +96,14 @@ class Outputs:
 
     def error(self, kind: str, message: str, trace: list[str]) -> None:
         """Add an error."""
-        self.list.append({"output_type": "error", "ename": kind[:100], "evalue": message[:2000], "traceback": ["\n".join(trace)[:10_000]]})
+        self.list.append(
+            {
+                "output_type": "error",
+                "ename": kind[:100],
+                "evalue": message[:2000],
+                "traceback": ["\n".join(trace)[:10_000]],
+            }
+        )
 
 
 OUTPUTS = Outputs()
@@ -141,7 +162,9 @@ class Shell(InteractiveShell):
     display_pub_class = Publisher
 
     def _showtraceback(self, etype, evalue, stb):
-        OUTPUTS.error(etype.__name__, f"{evalue}", stb if isinstance(stb, list) else [stb])
+        OUTPUTS.error(
+            etype.__name__, f"{evalue}", stb if isinstance(stb, list) else [stb]
+        )
 
     def enable_gui(self, gui=None):
         """Have none."""
@@ -151,11 +174,15 @@ class Pupil:
     """The cells that were executed, and what the judge may ask of them."""
 
     def __init__(self):
-        self.shell = Shell.instance(colors="NoColor", xmode="Plain", cache_size=1000, history_length=0)
+        self.shell = Shell.instance(
+            colors="NoColor", xmode="Plain", cache_size=1000, history_length=0
+        )
         self.shell.history_manager.enabled = False
         self.names, self.given = self.shell.user_ns, {}
-        self.forbidden, self.used = [], []  # words and modules, and what was called of them
-        threading.setprofile(self.look)  # for a thread of a cell may work on when a function is called
+        # words and modules, and what was called of them
+        self.forbidden, self.used = [], []
+        # for a thread of a cell may work on when a function is called
+        threading.setprofile(self.look)
 
     def execute(self, source: str, given: bool) -> dict:
         """Execute a cell; give what it put out, and whether it raised an exception."""
@@ -163,29 +190,58 @@ class Pupil:
         before = dict(self.names)
         result = self.shell.run_cell(source, store_history=True)
         if given:
-            self.given |= {name: value for name, value in self.names.items() if before.get(name, self) is not value}
+            self.given |= {
+                name: value
+                for name, value in self.names.items()
+                if before.get(name, self) is not value
+            }
         if OUTPUTS.full:
-            OUTPUTS.list.append({"output_type": "stream", "name": "stderr", "text": ["… cut, for it printed too much"]})
+            OUTPUTS.list.append(
+                {
+                    "output_type": "stream",
+                    "name": "stderr",
+                    "text": ["… cut, for it printed too much"],
+                }
+            )
         for output in OUTPUTS.list:
             if isinstance(output.get("text"), list):
                 output["text"] = "".join(output["text"])
         OUTPUTS.room = 0  # what is printed between cells is lost
-        return {"outputs": OUTPUTS.list, "failed": not result.success, "full": OUTPUTS.full}
+        return {
+            "outputs": OUTPUTS.list,
+            "failed": not result.success,
+            "full": OUTPUTS.full,
+        }
 
     def look_up(self, names: list[str]) -> dict:
         """Give what the cells call by these names."""
         return {name: self.names[name] for name in names if name in self.names}
 
-    def answer(self, name: str, arguments: list, named: dict, replaced: dict, forbidden: list[str]):
-        """Call a student's function; meanwhile other names are replaced, and calls of what is forbidden are noticed."""
-        before, outer = {other: self.names.get(other) for other in replaced}, (self.forbidden, self.used)
+    def answer(
+        self,
+        name: str,
+        arguments: list,
+        named: dict,
+        replaced: dict,
+        forbidden: list[str],
+    ):
+        """Call a student's function; meanwhile other names are replaced, and calls of
+        what is forbidden are noticed.
+        """
+        before, outer = (
+            {other: self.names.get(other) for other in replaced},
+            (self.forbidden, self.used),
+        )
         self.names.update(replaced)
         if forbidden and not self.forbidden:
             sys.setprofile(self.look)
         self.forbidden, self.used = forbidden, []
         try:
             value = self.names[name](*arguments, **named)
-            if forbidden and not sys.getprofile() == threading.getprofile() == self.look:
+            if (
+                forbidden
+                and not sys.getprofile() == threading.getprofile() == self.look
+            ):
                 self.note(NOTICING)
             return {"value": value, "used": self.used}
         finally:
@@ -195,13 +251,19 @@ class Pupil:
                 sys.setprofile(None)
 
     def look(self, frame, event: str, called) -> None:
-        """Notice calls of functions of forbidden modules and of those within them, and what would hide such calls."""
+        """Notice calls of functions of forbidden modules and of those within them, and
+        what would hide such calls.
+        """
         if not self.forbidden or len(self.used) == NAMED:
             return
         module, name = f"{frame.f_globals.get('__name__')}", frame.f_code.co_name
         if event == "call" and is_forbidden(module, name, self.forbidden):
             self.note(f"{module}.{name}")
-        elif event == "c_call" and module != "threading" and any(called is one for one in EVASIONS):
+        elif (
+            event == "c_call"
+            and module != "threading"
+            and any(called is one for one in EVASIONS)
+        ):
             self.note(NOTICING)
 
     def note(self, call: str) -> None:
@@ -210,7 +272,9 @@ class Pupil:
             self.used.append(call)
 
     def make(self, name: str, arguments: list, named: dict, state: torch.Tensor):
-        """Make an object once more, by the given function that made it for the judge."""
+        """Make an object once more, by the given function that made it for the
+        judge.
+        """
         kept = torch.get_rng_state()
         torch.set_rng_state(state)
         try:
@@ -220,15 +284,21 @@ class Pupil:
 
 
 def is_forbidden(module: str, name: str, forbidden: list[str]) -> bool:
-    """Tell whether a function is one of those that a task forbids; what draws figures is nobody's answer.
+    """Tell whether a function is one of those that a task forbids; what draws figures
+    is nobody's answer.
 
     Example:
-        >>> is_forbidden("torch.autograd", "grad", ["autograd"]), is_forbidden("booklib.figures", "use_style", ["sgmc"])
+        >>> (
+        ...     is_forbidden("torch.autograd", "grad", ["autograd"]),
+        ...     is_forbidden("booklib.figures", "use_style", ["sgmc"]),
+        ... )
         (True, False)
     """
     if module in AUTOGRAD:
         return "autograd" in forbidden and name != PRINTING
-    return module != "booklib.figures" and any(f"{module}.".startswith(f"{one}.") for one in forbidden)
+    return module != "booklib.figures" and any(
+        f"{module}.".startswith(f"{one}.") for one in forbidden
+    )
 
 
 class Alarm:
@@ -244,8 +314,14 @@ class Alarm:
         signal.setitimer(signal.ITIMER_PROF, seconds, 0.1)
 
     def ring(self, *_) -> None:
-        """Interrupt what is computed, unless a message crosses, or the timer has counted time that others took away."""
-        if time.process_time() >= self.end and self.link.depth and not self.link.crossing:
+        """Interrupt what is computed, unless a message crosses, or the timer has
+        counted time that others took away.
+        """
+        if (
+            time.process_time() >= self.end
+            and self.link.depth
+            and not self.link.crossing
+        ):
             raise KeyboardInterrupt("it took too long")
 
 
@@ -253,14 +329,25 @@ def describe(error: BaseException) -> tuple[str, str, str]:
     """Say what was raised, and where in the student's cells."""
     trace = traceback.extract_tb(error.__traceback__)
     trace.reverse()
-    lines = [line for frame in trace[:20] if frame.filename.startswith("<ipython-input") for line in traceback.format_list([frame])]
+    lines = [
+        line
+        for frame in trace[:20]
+        if frame.filename.startswith("<ipython-input")
+        for line in traceback.format_list([frame])
+    ]
     with suppress(BaseException):
-        return type(error).__name__[:100], f"{error}"[:2000], "".join(lines[::-1])[-4000:]
+        return (
+            type(error).__name__[:100],
+            f"{error}"[:2000],
+            "".join(lines[::-1])[-4000:],
+        )
     return "Exception", "", ""
 
 
 def main() -> None:
-    """Answer the judge through standard input and output, which are of no other use then."""
+    """Answer the judge through standard input and output, which are of no other use
+    then.
+    """
     border = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -269,12 +356,15 @@ def main() -> None:
 
 
 def serve_again(border: socket.socket) -> None:
-    """Answer the judge in a copy of this process, which has imported what takes long; when the judge lets that go, in the next one."""
+    """Answer the judge in a copy of this process, which has imported what takes long;
+    when the judge lets that go, in the next one.
+    """
     while True:
         child = os.fork()
         if not child:
             with suppress(OSError, AttributeError):  # a system other than Linux
-                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # who ends this process ends the copy too
+                # who ends this process ends the copy too
+                ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             serve(border)
         if os.waitpid(child, 0)[1] != LET_GO << 8:
             return
@@ -283,14 +373,17 @@ def serve_again(border: socket.socket) -> None:
 def serve(border: socket.socket) -> None:
     """Answer the judge at the other end of a socket."""
     for kind, amount in LIMITS.items():
-        with suppress(ValueError, OSError):  # a system without this limit, or with a lower one
+        # a system without this limit, or with a lower one
+        with suppress(ValueError, OSError):
             resource.setrlimit(kind, (amount, amount))
     sys.stdout, sys.stderr = Printed("stdout"), Printed("stderr")
     torch.set_num_threads(1)
     random.seed(0)
     np.random.seed(0)
     pupil = Pupil()
-    link = Link(border.makefile("rb"), border.makefile("wb"), make=pupil.make, describe=describe)
+    link = Link(
+        border.makefile("rb"), border.makefile("wb"), make=pupil.make, describe=describe
+    )
 
     link.named = {
         "execute": pupil.execute,

@@ -1,8 +1,10 @@
-"""Read a student's source: does it use what a task forbids, and does anything in it hide something, or look at the grader?
+"""Read a student's source: does it use what a task forbids, and does anything in it
+hide something, or look at the grader?
 
-What is forbidden and used costs the task its points. Everything else that is noticed here is a remark for the lecturer and costs nothing.
-Reading is no fence: a fence is the confinement in which the source runs. It tells honest work from what deserves a second look.
-"""
+What is forbidden and used costs the task its points. Everything else that is noticed
+here is a remark for the lecturer and costs nothing. Reading is no fence: a fence is the
+confinement in which the source runs. It tells honest work from what deserves a second
+look."""
 
 import ast
 import builtins
@@ -16,44 +18,140 @@ from typing import NamedTuple
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-LONGEST, SECONDS = 100_000, 5  # characters of a source, and seconds of the processor to read it
-OTHERS, ALL_SECONDS = 10 * LONGEST, 60  # characters of the other cells that are looked into, and seconds to read all cells of a student
+# characters of a source, and seconds of the processor to read it
+LONGEST, SECONDS = 100_000, 5
+# characters of the other cells that are looked into, and seconds to read all cells of a
+# student
+OTHERS, ALL_SECONDS = 10 * LONGEST, 60
 REMARKS, LINES = 20, 5  # how many remarks are made, and of how many lines
-LENGTH, DEPTH = 300, 20  # how long remarks are, and how many aliases of aliases are followed
-UNREAD, UNFOLLOWED = "a cell that could not be read: look at it", "what it uses of other cells could not be read: look at it"
+# how long remarks are, and how many aliases of aliases are followed
+LENGTH, DEPTH = 300, 20
+UNREAD, UNFOLLOWED = (
+    "a cell that could not be read: look at it",
+    "what it uses of other cells could not be read: look at it",
+)
 
-AUTOGRAD = ("torch.autograd", "torch.func", "torch._functorch", "torch.nn.Parameter", "torch.nn.parameter", "torch.enable_grad")
-AUTOGRAD += ("torch.set_grad_enabled", "torch.Tensor.backward", "torch.Tensor.requires_grad_")
-AUTOGRAD += ("functorch", "jax", "autograd", "sympy", "tensorflow", "casadi", "pyro", "numpyro")
-ALLOWED = ("booklib.figures", "torch.autograd.no_grad", "torch.func.vmap")  # which draw a figure, or have no gradient
-GRAPHS = ("torch.nn", "torch.optim", "torch.inference_mode")  # which have parameters with gradients, or may let them have some
-TAPE, TAPE_PERHAPS = {"next_functions", "retain_grad"}, {"backward", "grad_fn", "register_hook"}  # attributes of tensors with a gradient
+AUTOGRAD = (
+    "torch.autograd",
+    "torch.func",
+    "torch._functorch",
+    "torch.nn.Parameter",
+    "torch.nn.parameter",
+    "torch.enable_grad",
+)
+AUTOGRAD += (
+    "torch.set_grad_enabled",
+    "torch.Tensor.backward",
+    "torch.Tensor.requires_grad_",
+)
+AUTOGRAD += (
+    "functorch",
+    "jax",
+    "autograd",
+    "sympy",
+    "tensorflow",
+    "casadi",
+    "pyro",
+    "numpyro",
+)
+# which draw a figure, or have no gradient
+ALLOWED = ("booklib.figures", "torch.autograd.no_grad", "torch.func.vmap")
+# which have parameters with gradients, or may let them have some
+GRAPHS = ("torch.nn", "torch.optim", "torch.inference_mode")
+# attributes of tensors with a gradient
+TAPE, TAPE_PERHAPS = (
+    {"next_functions", "retain_grad"},
+    {"backward", "grad_fn", "register_hook"},
+)
 
-# The longest beginning of a name with dots decides whether its use is harmless or worth a look; what begins with none of these is.
+# The longest beginning of a name with dots decides whether its use is harmless or worth
+# a look; what begins with none of these is.
 HARMLESS_NAMES = set(
-    "__future__ abc bisect cmath collections contextlib copy csv dataclasses datetime decimal enum fractions functools heapq itertools "
-    "json logging math numbers operator pprint random re statistics string textwrap time typing warnings "
-    "os.path os.cpu_count os.linesep os.makedirs os.sep sys.float_info sys.getsizeof sys.maxsize sys.version sys.version_info sys.platform "
+    "__future__ abc bisect cmath collections contextlib copy csv dataclasses datetime "
+    "decimal enum fractions functools heapq itertools "
+    "json logging math numbers operator pprint random re statistics string textwrap "
+    "time typing warnings "
+    "os.path os.cpu_count os.linesep os.makedirs os.sep sys.float_info sys.getsizeof "
+    "sys.maxsize sys.version sys.version_info sys.platform "
     "sys.stdout.write sys.stdout.flush types.SimpleNamespace IPython.display "
-    "arviz booklib checks einops matplotlib mlxtend mpl_toolkits numba numpy pandas pathlib scipy seaborn sgmc sklearn torch "
+    "arviz booklib checks einops matplotlib mlxtend mpl_toolkits numba numpy pandas "
+    "pathlib scipy seaborn sgmc sklearn torch "
     "torch.utils.data torchvision tqdm".split()
 )
 SUSPICIOUS_NAMES = set(
-    "functools.singledispatch functools.singledispatchmethod numpy.ctypeslib numpy.f2py numpy.load operator.attrgetter "
-    "operator.methodcaller pandas.eval pandas.read_pickle sklearn.utils.parallel string.Formatter torch.classes torch.distributed "
-    "torch.export torch.futures torch.fx torch.hub torch.jit torch.library torch.load torch.multiprocessing torch.ops torch.overrides "
-    "torch.package torch.serialization torch.utils tqdm.contrib.concurrent typing.ForwardRef typing.get_type_hints".split()
+    "functools.singledispatch functools.singledispatchmethod numpy.ctypeslib "
+    "numpy.f2py numpy.load operator.attrgetter "
+    "operator.methodcaller pandas.eval pandas.read_pickle sklearn.utils.parallel "
+    "string.Formatter torch.classes torch.distributed "
+    "torch.export torch.futures torch.fx torch.hub torch.jit torch.library torch.load "
+    "torch.multiprocessing torch.ops torch.overrides "
+    "torch.package torch.serialization torch.utils tqdm.contrib.concurrent "
+    "typing.ForwardRef typing.get_type_hints".split()
 )
-BEHIND = {"sys", "os", "gc", "inspect", "ctypes", "subprocess", "builtins", "importlib", "pickle", "threading"}  # also within others
-FUNCTIONS = set("eval exec compile __import__ globals locals vars delattr setattr breakpoint input open help memoryview".split())
+# also within others
+BEHIND = {
+    "sys",
+    "os",
+    "gc",
+    "inspect",
+    "ctypes",
+    "subprocess",
+    "builtins",
+    "importlib",
+    "pickle",
+    "threading",
+}
+FUNCTIONS = set(
+    "eval exec compile __import__ globals locals vars delattr setattr breakpoint "
+    "input open help memoryview".split()
+)
 IPYTHON = re.compile(r"get_ipython|In|Out|_ih|_oh|_dh|_ii|_iii|_i\d*|exit|quit")
-TIMED = re.compile(r"\A\s*%%(?:time|timeit|capture)\b.*|^([ \t]*(?:[\w, ]+=[ \t]*)?)%time(?:it)?\b(?: +-\S+)*[ \t]*", re.M)
-MAGICS = {"matplotlib", "time", "timeit", "config", "precision", "load_ext", "autoreload"}
-FRAMES = re.compile(r"(f|tb|gi|cr|ag|co)_(back|builtins|code|consts|frame|globals|lasti|lineno|locals|names|next|trace)|mro|func_globals")
-HARMLESS = {"__init__", "__name__", "__doc__", "__version__", "__post_init__", "__call__", "__repr__", "__str__", "__len__", "__iter__"}
-HARMLESS |= {f"__{kind}{name}__" for name in "add sub mul matmul truediv floordiv mod pow".split() for kind in ("", "r", "i")}
-HARMLESS |= {"__neg__", "__abs__", "__next__", "__getitem__", "__enter__", "__exit__", "__annotations__"}
-PLACES = re.compile(r"/proc\b|/sys/|/etc/|gradebook|\.ipynb|BEGIN HIDDEN|PYTHONPATH|assignment_\d")
+TIMED = re.compile(
+    r"\A\s*%%(?:time|timeit|capture)\b.*|^([ \t]*(?:[\w, ]+=[ "
+    r"\t]*)?)%time(?:it)?\b(?: +-\S+)*[ \t]*",
+    re.M,
+)
+MAGICS = {
+    "matplotlib",
+    "time",
+    "timeit",
+    "config",
+    "precision",
+    "load_ext",
+    "autoreload",
+}
+FRAMES = re.compile(
+    r"(f|tb|gi|cr|ag|co)_(back|builtins|code|consts|frame|globals|lasti|lineno|locals|names|next|trace)|mro|func_globals"
+)
+HARMLESS = {
+    "__init__",
+    "__name__",
+    "__doc__",
+    "__version__",
+    "__post_init__",
+    "__call__",
+    "__repr__",
+    "__str__",
+    "__len__",
+    "__iter__",
+}
+HARMLESS |= {
+    f"__{kind}{name}__"
+    for name in "add sub mul matmul truediv floordiv mod pow".split()
+    for kind in ("", "r", "i")
+}
+HARMLESS |= {
+    "__neg__",
+    "__abs__",
+    "__next__",
+    "__getitem__",
+    "__enter__",
+    "__exit__",
+    "__annotations__",
+}
+PLACES = re.compile(
+    r"/proc\b|/sys/|/etc/|gradebook|\.ipynb|BEGIN HIDDEN|PYTHONPATH|assignment_\d"
+)
 
 
 class Findings(NamedTuple):
@@ -64,22 +162,34 @@ class Findings(NamedTuple):
 
 
 def read(
-    source: str, forbidden: Collection[str] = (), others: Collection[str] = (), given: Collection[str] = (), answers: Collection[str] = ()
+    source: str,
+    forbidden: Collection[str] = (),
+    others: Collection[str] = (),
+    given: Collection[str] = (),
+    answers: Collection[str] = (),
 ) -> Findings:
     r"""Read a cell that a student wrote.
 
     Args:
         source: the cell.
-        forbidden: what the task forbids: names with dots, each of which stands for all below it, or the word "autograd".
-        others: all other cells of the same student; what the cell uses of them is read for forbidden uses as well.
+        forbidden: what the task forbids: names with dots, each of which stands for all
+            below it, or the word "autograd".
+        others: all other cells of the same student; what the cell uses of them is read
+            for forbidden uses as well.
         given: the cells that were handed out, whose imports hold here as well.
-        answers: names that other tasks' answers define, into which nothing is followed: each task pays for itself.
+        answers: names that other tasks' answers define, into which nothing is followed:
+            each task pays for itself.
 
     Returns:
-        What was found. A cell that cannot be read within the limits of this file leaves a remark.
+        What was found. A cell that cannot be read within the limits of this file leaves
+        a remark.
 
     Example:
-        >>> read("def slope(f, x):\n    return torch.func.grad(f)(x)", forbidden=["autograd"], given=["import torch"]).forbidden
+        >>> read(
+        ...     "def slope(f, x):\n    return torch.func.grad(f)(x)",
+        ...     forbidden=["autograd"],
+        ...     given=["import torch"],
+        ... ).forbidden
         ['it uses torch.func.grad, which this task does not allow']
         >>> read("func = 1").remarks, read("eval('1')").remarks
         ([], ['eval in line 1'])
@@ -89,23 +199,35 @@ def read(
 
 
 def read_all(cells: Iterable, given: Collection[str]) -> dict[str, Findings]:
-    """Read all cells that a student wrote, the answers first, as long as that does not take too long.
+    """Read all cells that a student wrote, the answers first, as long as that does not
+    take too long.
 
     Args:
-        cells: each with its ``kind``, "answer" or another, its ``name``, its ``source``, what is ``forbidden`` in it, and the ``names``
-            that the instructor's answer defines; an ``experiment`` is of no use to other cells, for it is not run with the tests.
+        cells: each with its ``kind``, "answer" or another, its ``name``, its
+            ``source``, what is ``forbidden`` in it, and the ``names`` that the
+            instructor's answer defines; an ``experiment`` is of no use to other cells,
+            for it is not run with the tests.
         given: as for ``read``.
 
     Returns:
-        What was found in each cell, by its name. Of cells that were left unread the first one has a remark.
+        What was found in each cell, by its name. Of cells that were left unread the
+        first one has a remark.
     """
-    cells, found, end = sorted(cells, key=lambda cell: cell.kind != "answer"), [], _seconds_of_readers() + ALL_SECONDS
+    cells, found, end = (
+        sorted(cells, key=lambda cell: cell.kind != "answer"),
+        [],
+        _seconds_of_readers() + ALL_SECONDS,
+    )
     names = {name for cell in cells for name in cell.names}
     readings = [
         (
             cell.source,
             cell.forbidden,
-            [other.source for other in cells if other is not cell and not other.experiment],
+            [
+                other.source
+                for other in cells
+                if other is not cell and not other.experiment
+            ],
             given,
             names - {*cell.names},
         )
@@ -113,7 +235,10 @@ def read_all(cells: Iterable, given: Collection[str]) -> dict[str, Findings]:
     ]
     while len(found) < len(cells):
         if found and _seconds_of_readers() >= end:
-            remark = f"{len(cells) - len(found)} cells from here on were not read, for those before took too long"
+            remark = (
+                f"{len(cells) - len(found)} cells from here on were not read, for "
+                "those before took too long"
+            )
             found.append(Findings([], [remark]))
             break
         found += _read_apart(readings[len(found) :], end - _seconds_of_readers())
@@ -126,13 +251,16 @@ def _seconds_of_readers() -> float:
 
 
 def _read_apart(readings: list[tuple], seconds: float) -> list[Findings]:
-    """Read cells in a process with limits, for the parser can take for ever, or die, of what it is given.
+    """Read cells in a process with limits, for the parser can take for ever, or die, of
+    what it is given.
 
-    The last one that is given may have been its end. The first one is always begun, those behind it as long as there are seconds left.
-    """
+    The last one that is given may have been its end. The first one is always begun,
+    those behind it as long as there are seconds left."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_read_within_limits, args=(sender, readings, seconds))
+    process = context.Process(
+        target=_read_within_limits, args=(sender, readings, seconds)
+    )
     process.start()
     sender.close()
     found = {}
@@ -153,17 +281,40 @@ def _read_within_limits(sender, readings: list[tuple], seconds: float) -> None:
         if number and time.process_time() >= seconds:
             break
         if len(source) > LONGEST:
-            sender.send((number, Findings([], [f"a cell of {len(source):,} characters, too long to be read"])))
+            sender.send(
+                (
+                    number,
+                    Findings(
+                        [],
+                        [f"a cell of {len(source):,} characters, too long to be read"],
+                    ),
+                )
+            )
             continue
         sender.send((number, Findings([], [UNREAD])))
         with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + SECONDS + 1, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+            resource.setrlimit(
+                resource.RLIMIT_CPU,
+                (
+                    int(time.process_time()) + SECONDS + 1,
+                    resource.getrlimit(resource.RLIMIT_CPU)[1],
+                ),
+            )
         with suppress(RecursionError, MemoryError, ValueError):
             found = find(source, forbidden, [], given, answers)
             if forbidden and others:  # which are read for what is forbidden alone
                 chosen = _short(others)
-                left = [f"{n} long cells were not read for what it uses of them" for n in [len(others) - len(chosen)] if n]
-                sender.send((number, found._replace(remarks=[*found.remarks, UNFOLLOWED, *left])))
+                left = [
+                    f"{n} long cells were not read for what it uses of them"
+                    for n in [len(others) - len(chosen)]
+                    if n
+                ]
+                sender.send(
+                    (
+                        number,
+                        found._replace(remarks=[*found.remarks, UNFOLLOWED, *left]),
+                    )
+                )
                 found = find(source, forbidden, chosen, given, answers)
                 found.remarks.extend(left)
             sender.send((number, found))
@@ -171,7 +322,9 @@ def _read_within_limits(sender, readings: list[tuple], seconds: float) -> None:
 
 
 def _short(others: Collection[str]) -> list[str]:
-    """Choose the cells that are looked into, the short ones first, so that nothing is hidden behind long ones."""
+    """Choose the cells that are looked into, the short ones first, so that nothing is
+    hidden behind long ones.
+    """
     chosen, room = [], OTHERS
     for other in sorted(others, key=len):
         room -= len(other)
@@ -182,17 +335,34 @@ def _short(others: Collection[str]) -> list[str]:
 
 
 def parse(source: str) -> ast.Module:
-    """Parse a cell, which may have IPython's magics; what is no Python is an empty cell, for it cannot run either."""
+    """Parse a cell, which may have IPython's magics; what is no Python is an empty
+    cell, for it cannot run either.
+    """
     source = TIMED.sub(r"\1", source)  # what is timed is Python, but a text to IPython
     for text in (lambda: source, lambda: TransformerManager().transform_cell(source)):
         with suppress(SyntaxError):
-            return compile(text(), "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            return compile(
+                text(),
+                "cell",
+                "exec",
+                ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT,
+            )
     return ast.Module([], [])
 
 
-def find(source: str, forbidden: Collection[str], others: list[str], given: list[str], answers: Collection[str]) -> Findings:
+def find(
+    source: str,
+    forbidden: Collection[str],
+    others: list[str],
+    given: list[str],
+    answers: Collection[str],
+) -> Findings:
     """Do what ``read`` does, without limits."""
-    tree, other_trees, given_trees = parse(source), list(map(parse, others)), list(map(parse, given))
+    tree, other_trees, given_trees = (
+        parse(source),
+        list(map(parse, others)),
+        list(map(parse, given)),
+    )
     handed_out, elsewhere, mine = Scope(), Scope(), Scope(tree.body)
     for scope, trees in ((handed_out, given_trees), (elsewhere, other_trees)):
         for one in trees:
@@ -207,7 +377,8 @@ def find(source: str, forbidden: Collection[str], others: list[str], given: list
 
 
 def together(remarks: Iterable[str]) -> list[str]:
-    """Say once what was noticed in several lines, and how much is left out if it is too much.
+    """Say once what was noticed in several lines, and how much is left out if it is too
+    much.
 
     Example:
         >>> together(["eval in line 1", "os imported in line 2", "eval in line 3"])
@@ -218,16 +389,24 @@ def together(remarks: Iterable[str]) -> list[str]:
         what, _, line = remark.partition(" in line ")
         lines.setdefault(what, []).append(line)
     found = [
-        f"{what} in line{'s' if len(numbers) > 1 else ''} {', '.join(numbers[:LINES])}{', …' if len(numbers) > LINES else ''}"
+        f"{what} in line{'s' if len(numbers) > 1 else ''} "
+        f"{', '.join(numbers[:LINES])}{', …' if len(numbers) > LINES else ''}"
         if numbers[0]
         else what
         for what, numbers in lines.items()
     ]
-    return [*found[:REMARKS], *(f"and {n} things more" for n in [len(found) - REMARKS] if n > 0)]
+    return [
+        *found[:REMARKS],
+        *(f"and {n} things more" for n in [len(found) - REMARKS] if n > 0),
+    ]
 
 
-def follow(reader: "Reader", others: list[ast.Module], mine: set[str], seen: set[str]) -> None:
-    """Read the statements of other cells that bind what a cell uses, or what it defines, and what those use in turn."""
+def follow(
+    reader: "Reader", others: list[ast.Module], mine: set[str], seen: set[str]
+) -> None:
+    """Read the statements of other cells that bind what a cell uses, or what it
+    defines, and what those use in turn.
+    """
     binding: dict[str, list[ast.stmt]] = {}
     for statement in (statement for other in others for statement in other.body):
         for name in Scope([statement]).names:
@@ -244,13 +423,19 @@ def follow(reader: "Reader", others: list[ast.Module], mine: set[str], seen: set
 
 
 def same(name: str, body: list[ast.stmt], scope: "Scope") -> bool:
-    """Tell whether statements bind a name to what it is bound to anyway, as a second import does."""
+    """Tell whether statements bind a name to what it is bound to anyway, as a second
+    import does.
+    """
     mine = Scope(body).names[name]
-    return all(isinstance(one, str) for one in mine) and set(mine) <= {one for one in scope.names[name] if isinstance(one, str)}
+    return all(isinstance(one, str) for one in mine) and set(mine) <= {
+        one for one in scope.names[name] if isinstance(one, str)
+    }
 
 
 class Scope:
-    """The names that a module or a function binds: each to names with dots, to expressions, or to None, which may be anything."""
+    """The names that a module or a function binds: each to names with dots, to
+    expressions, or to None, which may be anything.
+    """
 
     def __init__(self, body: Iterable[ast.AST] = ()):
         self.names: dict[str, list[str | ast.expr | None]] = {}
@@ -262,26 +447,43 @@ class Scope:
         self.names.setdefault(name, []).append(value)
 
     def bind(self, body: Iterable[ast.AST]) -> None:
-        """Bind what statements bind, and what those within them do, unless they have a scope of their own."""
+        """Bind what statements bind, and what those within them do, unless they have a
+        scope of their own.
+        """
         for node in body:
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    self.add(alias.asname or alias.name.partition(".")[0], alias.name if alias.asname else alias.name.partition(".")[0])
+                    self.add(
+                        alias.asname or alias.name.partition(".")[0],
+                        alias.name if alias.asname else alias.name.partition(".")[0],
+                    )
             elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
                     if alias.name == "*":
                         self.stars.append(node.module or "")
                     else:
-                        self.add(alias.asname or alias.name, f"{node.module or ''}.{alias.name}")
+                        self.add(
+                            alias.asname or alias.name,
+                            f"{node.module or ''}.{alias.name}",
+                        )
             elif isinstance(node, ast.Assign):
                 for target in node.targets:
                     self.assign(target, node.value)
             elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value:
                 self.assign(node.target, node.value)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            elif isinstance(
+                node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+            ):
                 self.add(node.name)
                 continue
-            elif isinstance(node, ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.SetComp | ast.DictComp):
+            elif isinstance(
+                node,
+                ast.Lambda
+                | ast.GeneratorExp
+                | ast.ListComp
+                | ast.SetComp
+                | ast.DictComp,
+            ):
                 continue
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 self.names.setdefault(node.id, [None])
@@ -293,7 +495,11 @@ class Scope:
         """Bind a name to an expression, or several to as many."""
         if isinstance(target, ast.Name):
             self.add(target.id, value)
-        elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List) and len(target.elts) == len(value.elts):
+        elif (
+            isinstance(target, ast.Tuple | ast.List)
+            and isinstance(value, ast.Tuple | ast.List)
+            and len(target.elts) == len(value.elts)
+        ):
             for one, other in zip(target.elts, value.elts, strict=True):
                 self.assign(one, other)
 
@@ -304,9 +510,13 @@ class Reader(ast.NodeVisitor):
     def __init__(self, scopes: list[Scope], forbidden: Collection[str]):
         self.scopes, self.looking = scopes, True
         self.autograd = "autograd" in forbidden
-        self.forbidden = tuple(name for name in forbidden if name != "autograd") + AUTOGRAD * self.autograd
+        self.forbidden = (
+            tuple(name for name in forbidden if name != "autograd")
+            + AUTOGRAD * self.autograd
+        )
         self.outside = len(scopes)  # the scopes that are no function's
-        self.free, self.noted = [], set()  # names that are no function's, in order, each once
+        # names that are no function's, in order, each once
+        self.free, self.noted = [], set()
         self.found, self.remarks = {}, {}  # in order, each once
 
     def remark(self, text: str) -> None:
@@ -318,31 +528,60 @@ class Reader(ast.NodeVisitor):
         """Note a forbidden use."""
         self.found[f"it uses {what[:LENGTH]}, which this task does not allow"] = None
 
-    def resolve(self, node: ast.AST, scopes: list[Scope] | None = None, depth: int = 0) -> set[str]:
-        """Say what an expression may be, in names with dots; nothing if it is the student's own."""
+    def resolve(
+        self, node: ast.AST, scopes: list[Scope] | None = None, depth: int = 0
+    ) -> set[str]:
+        """Say what an expression may be, in names with dots; nothing if it is the
+        student's own.
+        """
         scopes = self.scopes if scopes is None else scopes
         if depth > DEPTH:
             return set()
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id, scopes, depth)
         if isinstance(node, ast.Attribute):
-            return {f"{one}.{node.attr}" for one in self.resolve(node.value, scopes, depth + 1)}
+            return {
+                f"{one}.{node.attr}"
+                for one in self.resolve(node.value, scopes, depth + 1)
+            }
         if isinstance(node, ast.Call):
             [called, *_] = self.resolve(node.func, scopes, depth + 1) or {""}
-            values = [one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None for one in node.args]
+            values = [
+                one.value
+                if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                else None
+                for one in node.args
+            ]
             if called == "builtins.getattr" and len(values) > 1 and values[1]:
-                return {f"{one}.{values[1]}" for one in self.resolve(node.args[0], scopes, depth + 1)}
-            if called in ("builtins.__import__", "importlib.import_module") and values and values[0]:
+                return {
+                    f"{one}.{values[1]}"
+                    for one in self.resolve(node.args[0], scopes, depth + 1)
+                }
+            if (
+                called in ("builtins.__import__", "importlib.import_module")
+                and values
+                and values[0]
+            ):
                 return {values[0]}
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.slice, ast.Constant)
+            and isinstance(node.slice.value, str)
+        ):
             owners = self.resolve(node.value, scopes, depth + 1)
             return {node.slice.value for one in owners if one == "sys.modules"} | {
-                one.removesuffix("__dict__") + node.slice.value for one in owners if one.endswith(".__dict__")
+                one.removesuffix("__dict__") + node.slice.value
+                for one in owners
+                if one.endswith(".__dict__")
             }
         if isinstance(node, ast.IfExp):
-            return self.resolve(node.body, scopes, depth + 1) | self.resolve(node.orelse, scopes, depth + 1)
+            return self.resolve(node.body, scopes, depth + 1) | self.resolve(
+                node.orelse, scopes, depth + 1
+            )
         if isinstance(node, ast.BoolOp):
-            return set().union(*(self.resolve(one, scopes, depth + 1) for one in node.values))
+            return set().union(
+                *(self.resolve(one, scopes, depth + 1) for one in node.values)
+            )
         if isinstance(node, ast.NamedExpr):
             return self.resolve(node.value, scopes, depth + 1)
         return set()
@@ -374,22 +613,37 @@ class Reader(ast.NodeVisitor):
             return
         if begins(name, self.forbidden):
             self.forbid(name)
-        elif any(begins(one, (name,)) for one in self.forbidden) and name not in ("torch", "torch.Tensor"):
+        elif any(begins(one, (name,)) for one in self.forbidden) and name not in (
+            "torch",
+            "torch.Tensor",
+        ):
             self.remark(f"{name} handed on as a whole in line {line}")
-        if parts[0] == "ipython" or (parts[0] == "builtins" and len(parts) == 2 and parts[1] in FUNCTIONS):
+        if parts[0] == "ipython" or (
+            parts[0] == "builtins" and len(parts) == 2 and parts[1] in FUNCTIONS
+        ):
             self.remark(f"{parts[1]} in line {line}")
-        elif parts[0] != "builtins" and (is_suspicious(name) or (parts[0] != "os" and BEHIND & set(parts[1:]))):
+        elif parts[0] != "builtins" and (
+            is_suspicious(name) or (parts[0] != "os" and BEHIND & set(parts[1:]))
+        ):
             self.remark(f"{name} in line {line}")
         elif any(part.startswith("_") for part in parts[1:]):
             self.remark(f"{name}, which is private, in line {line}")
         if name == "builtins.getattr":
             self.remark(f"getattr handed on in line {line}")
-        if self.autograd and begins(name, GRAPHS) and not begins(name, ("torch.nn.functional",)):
+        if (
+            self.autograd
+            and begins(name, GRAPHS)
+            and not begins(name, ("torch.nn.functional",))
+        ):
             self.remark(f"{name} in line {line}")
 
     def visit_Name(self, node: ast.Name) -> None:
         """Note what a name stands for."""
-        if node.id.startswith("__") and node.id.endswith("__") and node.id not in ("__name__", "__doc__", "__import__", "__class__"):
+        if (
+            node.id.startswith("__")
+            and node.id.endswith("__")
+            and node.id not in ("__name__", "__doc__", "__import__", "__class__")
+        ):
             self.remark(f"{node.id} in line {node.lineno}")
         self.note_free(node.id)
         for name in self.resolve(node) if isinstance(node.ctx, ast.Load) else ():
@@ -420,9 +674,15 @@ class Reader(ast.NodeVisitor):
 
     def attribute(self, name: str, node: ast.AST) -> None:
         """Note the name of an attribute, whosever it is."""
-        if (name.startswith("__") and name.endswith("__") and name not in HARMLESS) or FRAMES.fullmatch(name):
+        if (
+            name.startswith("__") and name.endswith("__") and name not in HARMLESS
+        ) or FRAMES.fullmatch(name):
             self.remark(f".{name} in line {node.lineno}")
-        if self.autograd and name == "requires_grad" and isinstance(getattr(node, "ctx", None), ast.Store):
+        if (
+            self.autograd
+            and name == "requires_grad"
+            and isinstance(getattr(node, "ctx", None), ast.Store)
+        ):
             self.forbid("requires_grad")
         if self.autograd and name in TAPE:
             self.forbid(f".{name}")
@@ -434,7 +694,11 @@ class Reader(ast.NodeVisitor):
         called = self.resolve(node.func)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         parts = [node.func, *node.args, *node.keywords]
-        if "builtins.getattr" in called and len(node.args) > 1 and not isinstance(node.args[0], ast.Starred):
+        if (
+            "builtins.getattr" in called
+            and len(node.args) > 1
+            and not isinstance(node.args[0], ast.Starred)
+        ):
             parts.remove(node.func)  # which is remarked where it is handed on
             if isinstance(node.args[1], ast.Constant):
                 self.attribute(f"{node.args[1].value}", node)
@@ -447,14 +711,28 @@ class Reader(ast.NodeVisitor):
             self.remark(f"type with {len(node.args)} arguments in line {node.lineno}")
         if self.autograd:
             off = [
-                one for one in [*node.args, *(one.value for one in node.keywords)] if isinstance(one, ast.Constant) and one.value is False
+                one
+                for one in [*node.args, *(one.value for one in node.keywords)]
+                if isinstance(one, ast.Constant) and one.value is False
             ]
-            if off and called & {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled"}:
+            if off and called & {
+                "torch.set_grad_enabled",
+                "torch.autograd.set_grad_enabled",
+            }:
                 parts.remove(node.func)
-            if (method == "requires_grad_" or any(one.arg == "requires_grad" for one in node.keywords)) and not off:
+            if (
+                method == "requires_grad_"
+                or any(one.arg == "requires_grad" for one in node.keywords)
+            ) and not off:
                 self.forbid("requires_grad")
-        if isinstance(node.func, ast.Attribute) and method in ("run_line_magic", "run_cell_magic") and node.args:
-            magic = node.args[0].value if isinstance(node.args[0], ast.Constant) else "?"
+        if (
+            isinstance(node.func, ast.Attribute)
+            and method in ("run_line_magic", "run_cell_magic")
+            and node.args
+        ):
+            magic = (
+                node.args[0].value if isinstance(node.args[0], ast.Constant) else "?"
+            )
             if magic not in MAGICS:
                 self.remark(f"the magic %{magic} in line {node.lineno}")
             parts.remove(node.func)
@@ -465,7 +743,13 @@ class Reader(ast.NodeVisitor):
         """Note what is bound; a gradient that is switched off is none."""
         off = isinstance(node.value, ast.Constant) and node.value.value is False
         for target in node.targets:
-            self.visit(target.value if off and isinstance(target, ast.Attribute) and target.attr == "requires_grad" else target)
+            self.visit(
+                target.value
+                if off
+                and isinstance(target, ast.Attribute)
+                and target.attr == "requires_grad"
+                else target
+            )
         self.visit(node.value)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -475,9 +759,13 @@ class Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
-        """Note an import of something suspicious; whether it is forbidden is told by its use."""
+        """Note an import of something suspicious; whether it is forbidden is told by
+        its use.
+        """
         for alias in node.names:
-            if is_suspicious(alias.name) and not any(begins(name, (alias.name,)) for name in HARMLESS_NAMES):
+            if is_suspicious(alias.name) and not any(
+                begins(name, (alias.name,)) for name in HARMLESS_NAMES
+            ):
                 self.remark(f"{alias.name} imported in line {node.lineno}")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
@@ -488,10 +776,19 @@ class Reader(ast.NodeVisitor):
                 self.remark(f"{name} imported in line {node.lineno}")
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """Note the name of a place in which a submission has nothing to look for, or of what may be forbidden."""
+        """Note the name of a place in which a submission has nothing to look for, or of
+        what may be forbidden.
+        """
         if isinstance(node.value, str) and PLACES.search(node.value):
-            self.remark(f"{PLACES.search(node.value)[0]} in a text in line {node.lineno}")
-        if self.autograd and node.value in {*TAPE, *TAPE_PERHAPS, "requires_grad", "requires_grad_"}:
+            self.remark(
+                f"{PLACES.search(node.value)[0]} in a text in line {node.lineno}"
+            )
+        if self.autograd and node.value in {
+            *TAPE,
+            *TAPE_PERHAPS,
+            "requires_grad",
+            "requires_grad_",
+        }:
             self.remark(f"{node.value} in a text in line {node.lineno}")
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
@@ -507,7 +804,11 @@ class Reader(ast.NodeVisitor):
         for one in ast.walk(node):
             if isinstance(one, ast.Constant) and isinstance(one.value, str):
                 with suppress(SyntaxError):
-                    self.annotation(ast.increment_lineno(ast.parse(one.value.strip(), mode="eval"), one.lineno - 1).body)
+                    self.annotation(
+                        ast.increment_lineno(
+                            ast.parse(one.value.strip(), mode="eval"), one.lineno - 1
+                        ).body
+                    )
 
     def visit_MatchClass(self, node: ast.MatchClass) -> None:
         """Note attributes that are taken by a pattern."""
@@ -518,35 +819,57 @@ class Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """Note a class that pretends to be something else."""
         for base in node.bases:
-            for name in self.resolve(base) & {"torch.Tensor", "torch.nn.Parameter", *(f"builtins.{one}" for one in PLAIN)}:
-                self.remark(f"a subclass of {name.removeprefix('builtins.')} in line {node.lineno}")
+            for name in self.resolve(base) & {
+                "torch.Tensor",
+                "torch.nn.Parameter",
+                *(f"builtins.{one}" for one in PLAIN),
+            }:
+                self.remark(
+                    f"a subclass of {name.removeprefix('builtins.')} in line "
+                    f"{node.lineno}"
+                )
         if node.keywords:
             self.remark(f"a class with a metaclass in line {node.lineno}")
         self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
+    def visit_FunctionDef(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    ) -> None:
         """Go into a function, whose own names hide those around it."""
         name = getattr(node, "name", "")
         if name.startswith("__") and name.endswith("__") and name not in HARMLESS:
             self.remark(f"a method {name} in line {node.lineno}")
-        for outside in [*getattr(node, "decorator_list", []), *node.args.defaults, *(one for one in node.args.kw_defaults if one)]:
+        for outside in [
+            *getattr(node, "decorator_list", []),
+            *node.args.defaults,
+            *(one for one in node.args.kw_defaults if one),
+        ]:
             self.visit(outside)
         for one in [*ast.walk(node.args), node]:
-            if annotation := getattr(one, "returns" if one is node else "annotation", None):
+            if annotation := getattr(
+                one, "returns" if one is node else "annotation", None
+            ):
                 self.annotation(annotation)
         body = node.body if isinstance(node.body, list) else [node.body]
         scope = Scope(body)
         for argument in ast.walk(node.args):
             if isinstance(argument, ast.arg):
                 scope.names[argument.arg] = [None, *scope.names.get(argument.arg, [])]
-        for statement in (one for part in body for one in ast.walk(part) if isinstance(one, ast.Global | ast.Nonlocal)):
+        for statement in (
+            one
+            for part in body
+            for one in ast.walk(part)
+            if isinstance(one, ast.Global | ast.Nonlocal)
+        ):
             for outer in statement.names:
                 scope.names.pop(outer, None)
         self.within(scope, body)
 
     visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef
 
-    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+    def visit_ListComp(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+    ) -> None:
         """Go into a comprehension, whose variables are its own."""
         scope = Scope()
         for generator in node.generators:
@@ -572,7 +895,9 @@ def begins(name: str, beginnings: Iterable[str]) -> bool:
 
 
 def is_suspicious(name: str) -> bool:
-    """Tell whether a name with dots is worth a look; the longest of its beginnings that is known decides."""
+    """Tell whether a name with dots is worth a look; the longest of its beginnings that
+    is known decides.
+    """
     while name:
         if name in HARMLESS_NAMES or name in SUSPICIOUS_NAMES:
             return name in SUSPICIOUS_NAMES
