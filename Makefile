@@ -24,8 +24,7 @@ STRICT ?=
 quiet := TQDM_DISABLE=1
 install = $(python) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt
 pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
-of_the_core := tests/kernels tests/statistical $(addprefix tests/test_,$(addsuffix .py,draws flows integrators likelihoods linear \
-	linear_laws matrices minibatches noise posteriors potentials sampling targets))
+of_the_core := tests/core tests/kernels tests/splittings tests/statistical
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
 	tests/book/test_jupyterlab.py tests/assignments/test_secrets.py
 

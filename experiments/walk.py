@@ -6,7 +6,6 @@ import torch
 from torch import Generator, Tensor, nn
 
 from booklib.datasets import Data
-from experiments.graphs import CapturedRound, fits_a_graph
 from experiments.plan import Plan
 from sgmc.kernels import SGNUTS
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
@@ -45,18 +44,12 @@ class Walk:
         self.gradients_per_round = plan.num_steps * (
             len(train.targets) // plan.batch_size
         )
-        rule = plan.rule()
-        self.captured = (
-            CapturedRound(rule, self.gradients_per_round, plan.batch_size, self.device)
-            if fits_a_graph(plan, self.device)
-            else None
-        )
         posterior = NetworkPosterior(
             network,
             train.inputs.to(self.device),
             train.targets.to(self.device),
             batch_size=plan.batch_size,
-            minibatches=rule if self.captured is None else self.captured,
+            minibatches=plan.rule(),
         )
         self.posterior = posterior.given(plan.prior_precisions(network))
         self.rounds, self.num_gradients = 0, 0
@@ -133,8 +126,6 @@ class Walk:
         self.rounds += 1
         end = self.rounds * self.gradients_per_round
         moves = self.num_gradients < end
-        if self.captured is not None:
-            self.captured.go(self)
         while self.num_gradients < end:
             self.step()
         if self.plan.prior_precision is None and self.is_finite():

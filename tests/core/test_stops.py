@@ -26,7 +26,7 @@ import torch
 from sgmc import sample
 from sgmc.kernels import NUTS
 from sgmc.tuning import adapt
-from tests.test_sampling import NOISY, RUNS, START
+from tests.core.test_sampling import NOISY, RUNS, START
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 STOPS = 4  # by each of them
@@ -125,13 +125,13 @@ def verdicts():
     """Of one process for all runs: pytest has handlers of its own, and importing
     PyTorch takes longer than most of them.
     """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [
         sys.executable,
         "-W",
         "ignore",
         "-c",
-        "from tests.test_stops import main; main()",
+        "from tests.core.test_stops import main; main()",
     ]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr

@@ -542,7 +542,7 @@ def test_equal_content_is_the_same_whoever_holds_it(name):
 def test_equal_content_is_the_same_in_another_process():
     """With another seed of the hashes of words."""
     root, seed = (
-        Path(__file__).parents[1],
+        Path(__file__).parents[2],
         "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
     )
     said = subprocess.run(
@@ -794,7 +794,7 @@ def test_a_file_that_may_not_be_read_is_not_called_corrupt(tmp_path, monkeypatch
         ),
         ("", r"checkpoint \. is a folder: name a file in it, such as run.pt"),
         (
-            Path(__file__).parent,
+            Path(__file__).parents[1],
             "checkpoint .*tests is a folder: name a file in it, such as .*run.pt",
         ),
     ],

@@ -12,7 +12,7 @@ import pytest
 from tests.faults import FAULTS, planting
 from tests.faults.planting import Fault, NoVerdictError, copy_tree, planted, try_fault
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_fault_can_be_planted_in_the_present_code():

@@ -376,7 +376,7 @@ print("the process went on")
 
 def test_sigterm_saves_the_run_and_the_process_dies_of_it(tmp_path):
     file = tmp_path / "run.pt"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     ended = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(file)],
         env=environment,
@@ -1301,7 +1301,7 @@ def test_progress_in_a_notebook_is_shown_while_it_runs_and_leaves_nothing(monkey
         bar, said, write = sampling.tqdm, [], sampling._Cell.write
         sampling.tqdm = lambda **settings: bar(**{**settings, "delay": 0, "mininterval": 0})
         sampling._Cell.write = lambda cell, text: (said.append(text), write(cell, text))
-        from tests.test_sampling import NOISY, SGHMC_KERNEL, START, sample
+        from tests.core.test_sampling import NOISY, SGHMC_KERNEL, START, sample
         draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=3)
         quiet = sample(SGHMC_KERNEL, NOISY, START, num_samples=3, progress=False)
         print(any("| 2/3 [" in text for text in said))

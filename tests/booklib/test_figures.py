@@ -190,7 +190,7 @@ def test_the_site_knows_how_large_letters_are():
     """On a phone it shows figures so wide that letters of eight points are eight pixels
     high.
     """
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     (dots,) = re.findall(
         r"const DPI = (\d+);", (root / "book" / "_static" / "site.js").read_text()
     )

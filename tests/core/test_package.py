@@ -15,7 +15,7 @@ from pybtex.database import parse_file
 
 import sgmc
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # of the core; executed by an import of SGHMC and sample
 MOST_FILES, MOST_MODULES = 32, 24
 WORK = """
