@@ -80,7 +80,7 @@ def execute(path: Path, shift: int) -> dict:
     processor seconds.
     """
     import matplotlib.pyplot as plt
-    import sgmc.claims
+    import booklib.claims
 
     found, raised, started = [], [], time.process_time()
 
@@ -115,10 +115,7 @@ def execute(path: Path, shift: int) -> dict:
             {"statement": statement, "kind": kind, "value": float(value), **given}
         )
 
-    sgmc.claims.claim = note
-    import sgmc
-
-    sgmc.claim = note
+    booklib.claims.claim = note
     if shift:
         shift_seeds(shift, path)
     os.chdir(path.parent)
@@ -152,7 +149,7 @@ def execute(path: Path, shift: int) -> dict:
 def shift_seeds(shift: int, path: Path) -> None:
     """Add a number to every seed that is set from now on, other than for data sets."""
     import numpy as np
-    import sgmc.datasets
+    import booklib.datasets
     import torch
 
     class Shifted(torch.Generator):
@@ -164,12 +161,12 @@ def shift_seeds(shift: int, path: Path) -> None:
 
     rng = np.random.default_rng
     # keeps the generator that it has
-    sgmc.datasets.torch = type("torch", (), {**vars(torch)})
+    booklib.datasets.torch = type("torch", (), {**vars(torch)})
     torch.Generator = Shifted
     for module in list(sys.modules.values()):
         name = getattr(module, "__name__", "")
         if (
-            name.startswith(("sgmc", "experiments", "benchmarks"))
+            name.startswith(("sgmc", "booklib", "experiments", "benchmarks"))
             and not name.endswith("shards")
             and hasattr(module, "Generator")
         ):
