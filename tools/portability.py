@@ -80,6 +80,7 @@ def execute(path: Path, shift: int) -> dict:
     processor seconds.
     """
     import matplotlib.pyplot as plt
+
     import booklib.claims
 
     found, raised, started = [], [], time.process_time()
@@ -149,8 +150,9 @@ def execute(path: Path, shift: int) -> dict:
 def shift_seeds(shift: int, path: Path) -> None:
     """Add a number to every seed that is set from now on, other than for data sets."""
     import numpy as np
-    import booklib.datasets
     import torch
+
+    import booklib.datasets
 
     class Shifted(torch.Generator):
         def manual_seed(self, seed: int) -> torch.Generator:

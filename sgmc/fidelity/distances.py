@@ -143,8 +143,8 @@ def check_mixed(values: Tensor, at_most: float = 1.01) -> Tensor:
         >>> values[:, 0, 1] += 9.0
         >>> check_mixed(values)
         Traceback (most recent call last):
-        sgmc.fidelity.distances.NotMixedError: the chains have not mixed: R̂ of the prediction
-        (1,) is 1.532, and a reference needs at most 1.01: ...
+        sgmc.fidelity.distances.NotMixedError: the chains have not mixed: R̂ of the
+        prediction (1,) is 1.532, and a reference needs at most 1.01: ...
     """
     found = function_space_rhat(values)
     refuse_unmixed(found, at_most)
