@@ -283,7 +283,7 @@ def random_walk(theta, step_size, num_steps, generator):
 # %% [markdown]
 # The package does the same for many chains at once. Its positions are tensors `(chains, dim)`, so that a thousand chains cost little more than one; `accept` makes the decision for each of them. `Guarded` sees to it that no chain moves to where the energy cannot be computed.
 #
-# ```{literalinclude} ../../sgmc/kernels/random_walk.py
+# ```{literalinclude} ../../sgmc/other_kernels/random_walk.py
 # :language: python
 # :pyobject: RandomWalkMetropolis.step
 # ```

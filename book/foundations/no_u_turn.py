@@ -512,7 +512,7 @@ claim(
 # **Step size.** Too large a step makes large energy errors; the mean of $\min(1, e^{H(z_0) - H(z)})$ over the states of a tree says how large, and 0.8 is a good value.
 # *Dual averaging* {cite:p}`hoffman2014` adds up by how much the acceptance has fallen short of that, and lowers $\log\varepsilon$ in proportion to the sum, boldly at first and ever more cautiously. In the end it takes an average of where it has been.
 #
-# ```{literalinclude} ../../sgmc/adaptation.py
+# ```{literalinclude} ../../sgmc/tuning/adaptation.py
 # :language: python
 # :pyobject: DualAveraging.update
 # ```

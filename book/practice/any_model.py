@@ -284,7 +284,7 @@ claim(
 # How is it done?
 # The position is cut into pieces, each goes through its map, and the functions are called for all chains at once.
 #
-# ```{literalinclude} ../../sgmc/posteriors/models.py
+# ```{literalinclude} ../../sgmc/models/named.py
 # :language: python
 # :pyobject: Parameters.constrain
 # ```
@@ -571,12 +571,12 @@ for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
 # $\tilde U$ is minus the prior minus $N/n$ times the sum of the likelihoods.
 # ```
 #
-# ```{literalinclude} ../../sgmc/posteriors/pyro_model.py
+# ```{literalinclude} ../../sgmc/models/pyro_model.py
 # :language: python
 # :pyobject: _Run._pyro_sample
 # ```
 #
-# ```{literalinclude} ../../sgmc/posteriors/pyro_model.py
+# ```{literalinclude} ../../sgmc/models/pyro_model.py
 # :language: python
 # :pyobject: _Run._pyro_post_sample
 # ```

@@ -405,10 +405,10 @@ claim(
 # Each chain has weights of its own, estimated from its own draws ({ref}`ex-machines-weights` says why).
 # The seed of a piece follows from its number, so that it does not matter who works on it, or when, or how many others there are.
 #
-# ```{literalinclude} ../../sgmc/cluster.py
+# ```{literalinclude} ../../sgmc/machines/cluster.py
 # :language: python
 # :pyobject: sample_all
-# :lines: 49-57
+# :start-at: settings = {"num_samples"
 # :dedent: 4
 # ```
 #

@@ -88,7 +88,7 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 # In code it is a kernel around another one, given as a function from a step size to a kernel.
 # One of its steps takes all steps of the inner kernel up to the next draw; `_kernel_of` makes the inner kernel with the step size that belongs to a place in the cycle.
 #
-# ```{literalinclude} ../../sgmc/kernels/cyclical.py
+# ```{literalinclude} ../../sgmc/other_kernels/cyclical.py
 # :language: python
 # :start-at: cycle, number = divmod
 # :end-at: return CyclicalState(inner, state.num_draws

@@ -81,9 +81,7 @@ class NaiveSGHMC(Kernel):
     def step(
         self, potential: Potential, state: HMCState, generator: Generator
     ) -> tuple[HMCState, HMCInfo]:
-        """Follow one noisy trajectory in every chain; accept or reject its end if asked
-        to.
-        """
+        """Follow one noisy trajectory in every chain, and judge its end if asked."""
         steps = count(state.num_gradients)
 
         def gradient(position: Tensor) -> Tensor:
