@@ -143,7 +143,8 @@ def sample(
         if (on_divergence or ON_DIVERGENCE) == "raise":
             raise
         warnings.warn(
-            f"{error}\nThe rest of them is NaN, as on_divergence asks", stacklevel=2
+            f"{error}\nHere the rest of them is NaN, as on_divergence asks",
+            stacklevel=2,
         )
         return run.filled_up(error.draws)
     for remark in run.remarks():

@@ -1,4 +1,4 @@
-// Random-walk Metropolis: propose θ' ~ N(θ, ε²), accept with probability min(1, π(θ')/π(θ)); sgmc/other_kernels/random_walk.py.
+// Random-walk Metropolis: propose θ' ~ N(θ, ε²), accept by min(1, π(θ')/π(θ)); sgmc/other_kernels/random_walk.py.
 "use strict";
 
 lab.algorithms.random_walk = {

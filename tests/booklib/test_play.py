@@ -17,7 +17,7 @@ from sgmc.sampling import DivergenceError
 from sgmc.targets import Gaussian
 
 CELLS = [
-    "import torch\nfrom sgmc import claim, sample\nfrom sgmc.kernels import "
+    "import torch\nfrom booklib.claims import claim\nfrom sgmc import sample\nfrom sgmc.kernels import "
     "SGLD\nfrom booklib.play import play\n"
     "from sgmc.targets import Gaussian\nplay()",
     'claim("One is small", 0.5, at_most=1.0, because="it is a half")',

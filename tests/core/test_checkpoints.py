@@ -549,7 +549,7 @@ def test_equal_content_is_the_same_in_another_process():
         [
             sys.executable,
             "-c",
-            "from tests import test_checkpoints as here; "
+            "from tests.core import test_checkpoints as here; "
             "print(here.all_fingerprints())",
         ],
         env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)},
