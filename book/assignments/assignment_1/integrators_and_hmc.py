@@ -8,30 +8,21 @@
 # %% [markdown]
 # # Assignment 1: integrators and Hamiltonian Monte Carlo
 #
-# You build a sampler from its parts: a gradient, an integrator, a momentum, an energy,
-# a decision.
+# You build a sampler from its parts: a gradient, an integrator, a momentum, an energy, a decision.
 #
-# *Before you start*, read the chapters *Markov chains*, *Hamiltonian dynamics* and
-# *Hamiltonian Monte Carlo*, all in *Foundations*. Each task names the sections that it
-# rests on. *It takes* four to five hours: two and a half for the code, one and a half
-# for the questions, the rest for the plots. *It is worth* 100 points: 60 for seven code
-# tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
+# *Before you start*, read the chapters *Markov chains*, *Hamiltonian dynamics* and *Hamiltonian Monte Carlo*, all in *Foundations*. Each task names the sections that it rests on.
+# *It takes* four to five hours: two and a half for the code, one and a half for the questions, the rest for the plots.
+# *It is worth* 100 points: 60 for seven code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
-# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy and SciPy
-# are allowed; `sgmc`, which holds what you are asked to write, and automatic
-# differentiation are not, and a task that uses them scores zero. Your functions may
-# call each other. In the plots you may use what you like.
+# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy and SciPy are allowed; `sgmc`, which holds what you are asked to write, and automatic differentiation are not, and a task that uses them scores zero.
+# Your functions may call each other. In the plots you may use what you like.
 #
-# A code task's test cell stands below it. Its parts begin with `# POINTS` and are
-# graded one by one; grading runs each of them with more tests. `make test
-# A=assignment_1` tells which of them pass. Positions and momenta are tensors `(chains,
-# dim)` in double precision, energies are `(chains,)`, and a mass is a tensor `(dim,)`,
-# the diagonal of $M$. Your functions must work for any number of chains at once, also
-# for one; how they do it is up to you. They may change their arguments in place. All
-# randomness comes from the `torch.Generator` that a function is given.
+# A code task's test cell stands below it. Its parts begin with `# POINTS` and are graded one by one; grading runs each of them with more tests. `make test A=assignment_1` tells which of them pass.
+# Positions and momenta are tensors `(chains, dim)` in double precision, energies are `(chains,)`, and a mass is a tensor `(dim,)`, the diagonal of $M$.
+# Your functions must work for any number of chains at once, also for one; how they do it is up to you. They may change their arguments in place.
+# All randomness comes from the `torch.Generator` that a function is given.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3,
-# "solution": false, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
 import sys
 from pathlib import Path
@@ -70,22 +61,19 @@ def spring(position):
 # %% [markdown]
 # ## 1 A landscape (8 points)
 #
-# The *banana* is the density of $\theta = (\theta_1, \theta_2)$ with $\theta_1 \sim
-# N(0, v)$ and $\theta_2 \mid \theta_1 \sim N\bigl(b\,(\theta_1^2 - v),\ 1\bigr)$. Up to
-# a constant its potential is
+# The *banana* is the density of $\theta = (\theta_1, \theta_2)$ with $\theta_1 \sim N(0, v)$ and $\theta_2 \mid \theta_1 \sim N\bigl(b\,(\theta_1^2 - v),\ 1\bigr)$.
+# Up to a constant its potential is
 #
 # $$
-# U(\theta) = \frac{\theta_1^2}{2v} + \frac12\bigl(\theta_2 - b\,(\theta_1^2 -
-# v)\bigr)^2 . $$
+# U(\theta) = \frac{\theta_1^2}{2v} + \frac12\bigl(\theta_2 - b\,(\theta_1^2 - v)\bigr)^2 .
+# $$
 #
-# Write its energy and its gradient, the latter by hand: neither automatic
-# differentiation nor differences of energies, nor an imaginary step.
+# Write its energy and its gradient, the latter by hand: neither automatic differentiation nor differences of energies, nor an imaginary step.
 #
 # See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
-# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "banana",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "banana", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def banana_energy(position, variance=4.0, bend=0.5):
     """Compute U: position (chains, 2) -> (chains,)."""
     ### BEGIN SOLUTION
@@ -105,8 +93,7 @@ def banana_gradient(position, variance=4.0, bend=0.5):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "banana-test", "locked": true, "points": 8,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "banana-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
 places = torch.tensor([[2.0, 0.0], [1.0, 1.0], [-3.0, 2.0]])
 # POINTS 3: the energy
 energies = banana_energy(places.clone())
@@ -149,14 +136,12 @@ assert_shape(banana_gradient(places[:1].clone()), (1, 2), "the gradient of one c
 # %% [markdown]
 # ## 2 Leapfrog (12 points)
 #
-# Write the leapfrog integrator with mass $M$, kick–drift–kick or drift–kick–drift, as
-# you like.
+# Write the leapfrog integrator with mass $M$, kick–drift–kick or drift–kick–drift, as you like.
 #
 # See *Hamiltonian dynamics*, “Three integrators”.
 
 
-# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "leapfrog",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "leapfrog", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
     """Follow num_steps leapfrog steps.
 
@@ -173,8 +158,7 @@ def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "leapfrog-test", "locked": true, "points": 12,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "leapfrog-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 start = (
     torch.tensor([[1.0, -0.5, 0.3], [0.0, 2.0, -1.0]]),
     torch.tensor([[0.2, 0.4, -1.0], [-1.0, 0.5, 0.7]]),
@@ -246,47 +230,33 @@ for gradient, step_size, num_steps in [(spring, 0.3, 1), (twist, 0.2, 7)]:
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 1 (7 points).** Show that one leapfrog step, of the kind you wrote,
-# preserves volume, and that it is undone by flipping the momentum, stepping, and
-# flipping again. Where does the proof that HMC leaves $\pi$ invariant need each of the
-# two properties? Which of the two does symplectic Euler (kick, then drift) lack?
+# **Question 1 (7 points).** Show that one leapfrog step, of the kind you wrote, preserves volume, and that it is undone by flipping the momentum, stepping, and flipping again.
+# Where does the proof that HMC leaves $\pi$ invariant need each of the two properties?
+# Which of the two does symplectic Euler (kick, then drift) lack?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "leapfrog-question", "locked":
-# false, "points": 7, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION A kick $K_h(\theta, r) = (\theta, r - h\nabla U(\theta))$ and a drift
-# $D_h(\theta, r) = (\theta + hM^{-1}r, r)$ are shears: their Jacobians are triangular
-# with ones on the diagonal, so each has determinant 1, and so has $\Psi =
-# K_{\varepsilon/2}D_\varepsilon K_{\varepsilon/2}$. With the flip $F(\theta, r) =
-# (\theta, -r)$ one has $FK_hF = K_{-h} = K_h^{-1}$ and $FD_hF = D_{-h} = D_h^{-1}$.
-# Inserting $FF = I$ between the factors, $F\Psi F =
-# K_{\varepsilon/2}^{-1}D_\varepsilon^{-1}K_{\varepsilon/2}^{-1} = \Psi^{-1}$, since the
-# product is a palindrome.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "leapfrog-question", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# A kick $K_h(\theta, r) = (\theta, r - h\nabla U(\theta))$ and a drift $D_h(\theta, r) = (\theta + hM^{-1}r, r)$ are shears: their Jacobians are triangular with ones on the diagonal, so each has determinant 1, and so has $\Psi = K_{\varepsilon/2}D_\varepsilon K_{\varepsilon/2}$.
+# With the flip $F(\theta, r) = (\theta, -r)$ one has $FK_hF = K_{-h} = K_h^{-1}$ and $FD_hF = D_{-h} = D_h^{-1}$.
+# Inserting $FF = I$ between the factors, $F\Psi F = K_{\varepsilon/2}^{-1}D_\varepsilon^{-1}K_{\varepsilon/2}^{-1} = \Psi^{-1}$, since the product is a palindrome.
 #
-# Detailed balance of the proposal $S = F\Psi^L$ needs $S \circ S = I$ (reversibility),
-# so that the way back from $z' = S(z)$ is proposed with certainty, and $\lvert\det
-# DS\rvert = 1$, so that the change of variables $w = S(z)$ brings no Jacobian into the
-# acceptance probability. Symplectic Euler is a product of shears and keeps volume, but
-# it is not a palindrome, so it is not reversible.
+# Detailed balance of the proposal $S = F\Psi^L$ needs $S \circ S = I$ (reversibility), so that the way back from $z' = S(z)$ is proposed with certainty, and $\lvert\det DS\rvert = 1$, so that the change of variables $w = S(z)$ brings no Jacobian into the acceptance probability.
+# Symplectic Euler is a product of shears and keeps volume, but it is not a palindrome, so it is not reversible.
 #
-# **Rubric.** 2 points: each factor is a shear, determinant 1. 2 points: $FK_hF =
-# K_h^{-1}$ and the same for the drift, and the palindrome. 2 points: where each is
-# used. 1 point: symplectic Euler lacks reversibility. An answer for drift–kick–drift is
-# as good. "Leapfrog is symplectic" without a proof earns 1 of the first 2 points. ###
-# END SOLUTION
+# **Rubric.** 2 points: each factor is a shear, determinant 1. 2 points: $FK_hF = K_h^{-1}$ and the same for the drift, and the palindrome. 2 points: where each is used. 1 point: symplectic Euler lacks reversibility.
+# An answer for drift–kick–drift is as good. "Leapfrog is symplectic" without a proof earns 1 of the first 2 points.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 3 What leapfrog conserves (8 points)
 #
-# In the bowl $U(\theta) = \tfrac12\theta^2$ with mass 1 your leapfrog is a linear map
-# of $(\theta, r)$. Find a quadratic form that this map conserves **exactly**, for every
-# $\varepsilon < 2$, and that tends to $H = \tfrac12\theta^2 + \tfrac12r^2$ as
-# $\varepsilon \to 0$.
+# In the bowl $U(\theta) = \tfrac12\theta^2$ with mass 1 your leapfrog is a linear map of $(\theta, r)$.
+# Find a quadratic form that this map conserves **exactly**, for every $\varepsilon < 2$, and that tends to $H = \tfrac12\theta^2 + \tfrac12r^2$ as $\varepsilon \to 0$.
 #
 # See *Hamiltonian dynamics*, “Why two of them work: a shadow”.
 
 
-# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "shadow",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "shadow", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def shadow_energy(position, momentum, step_size):
     """Compute the conserved energy in the bowl.
 
@@ -297,8 +267,7 @@ def shadow_energy(position, momentum, step_size):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "shadow-test", "locked": true, "points": 8,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "shadow-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
 states = torch.tensor([[3.0], [1.0]]), torch.tensor([[4.0], [-2.0]])
 tiny = shadow_energy(*fresh(*states), 1e-6)
 assert_shape(tiny, (2,), "the energy of two chains")
@@ -352,42 +321,28 @@ assert all(0.1 < float(found[0]) < 10 for found in best), (
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 2 (6 points).** In the same bowl, by what factor does one step of
-# *explicit* Euler, $\theta' = \theta + \varepsilon r$, $r' = r - \varepsilon\theta$,
-# multiply $H$? Can a small enough step size make it fit for a sampler? For which
-# $\varepsilon$ does your conserved form of leapfrog stop being an ellipse, and what
-# happens there?
+# **Question 2 (6 points).** In the same bowl, by what factor does one step of *explicit* Euler, $\theta' = \theta + \varepsilon r$, $r' = r - \varepsilon\theta$, multiply $H$?
+# Can a small enough step size make it fit for a sampler? For which $\varepsilon$ does your conserved form of leapfrog stop being an ellipse, and what happens there?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "euler-question", "locked": false,
-# "points": 6, "schema_version": 3, "solution": true, "task": false} ### BEGIN SOLUTION
-# $\theta'^2 + r'^2 = (\theta + \varepsilon r)^2 + (r - \varepsilon\theta)^2 = (1 +
-# \varepsilon^2)(\theta^2 + r^2)$: the factor is $1 + \varepsilon^2$, whatever the
-# state. After a time $t$, in $t/\varepsilon$ steps, it is $(1 +
-# \varepsilon^2)^{t/\varepsilon} \approx e^{\varepsilon t}$. For a fixed time it tends
-# to one as $\varepsilon \to 0$, but for any $\varepsilon$ the energy grows
-# exponentially with the time. Besides, explicit Euler multiplies volumes by $1 +
-# \varepsilon^2$ and is not reversible, so even with a correction step of the usual form
-# it would not leave the target invariant. The form $\tfrac12(1 -
-# \varepsilon^2/4)\theta^2 + \tfrac12r^2$ is an ellipse for $\varepsilon < 2$, a pair of
-# lines at $\varepsilon = 2$ and a hyperbola beyond: paths are no longer bounded,
-# leapfrog is unstable.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "euler-question", "locked": false, "points": 6, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# $\theta'^2 + r'^2 = (\theta + \varepsilon r)^2 + (r - \varepsilon\theta)^2 = (1 + \varepsilon^2)(\theta^2 + r^2)$: the factor is $1 + \varepsilon^2$, whatever the state.
+# After a time $t$, in $t/\varepsilon$ steps, it is $(1 + \varepsilon^2)^{t/\varepsilon} \approx e^{\varepsilon t}$. For a fixed time it tends to one as $\varepsilon \to 0$, but for any $\varepsilon$ the energy grows exponentially with the time.
+# Besides, explicit Euler multiplies volumes by $1 + \varepsilon^2$ and is not reversible, so even with a correction step of the usual form it would not leave the target invariant.
+# The form $\tfrac12(1 - \varepsilon^2/4)\theta^2 + \tfrac12r^2$ is an ellipse for $\varepsilon < 2$, a pair of lines at $\varepsilon = 2$ and a hyperbola beyond: paths are no longer bounded, leapfrog is unstable.
 #
-# **Rubric.** 2 points: the factor, with its derivation. 2 points: the growth over a
-# time, or the lack of reversibility and of volume preservation, as a reason that it is
-# not fit (either will do, if argued). 2 points: $\varepsilon = 2$ and unbounded paths.
+# **Rubric.** 2 points: the factor, with its derivation. 2 points: the growth over a time, or the lack of reversibility and of volume preservation, as a reason that it is not fit (either will do, if argued). 2 points: $\varepsilon = 2$ and unbounded paths.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## 4 How large may a step be? (6 points)
 #
-# For a Gaussian target $N(0, \Sigma)$ and a diagonal mass, leapfrog is stable for all
-# step sizes below a limit. Compute it.
+# For a Gaussian target $N(0, \Sigma)$ and a diagonal mass, leapfrog is stable for all step sizes below a limit. Compute it.
 #
 # See *Hamiltonian dynamics*, “Three integrators”; *Hamiltonian Monte Carlo*, “Mass”.
 
 
-# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "stability",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "stability", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def stability_limit(covariance, mass):
     """Compute the largest stable step size, a number.
 
@@ -399,9 +354,8 @@ def stability_limit(covariance, mass):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "stability-test", "locked": true, "points": 6,
-# "schema_version": 3, "solution": false, "task": false} POINTS 2: a target without
-# correlations
+# %% nbgrader={"grade": true, "grade_id": "stability-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+# POINTS 2: a target without correlations
 assert_close(
     stability_limit(torch.eye(3), torch.ones(3)),
     2.0,
@@ -447,37 +401,26 @@ for covariance, mass in [
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 3 (5 points).** Which mass makes HMC on $N(0, \Sigma)$ behave as on a
-# standard normal, and why? What does the ratio of the largest to the smallest variance
-# of the target cost, in leapfrog steps, where $M = I$?
+# **Question 3 (5 points).** Which mass makes HMC on $N(0, \Sigma)$ behave as on a standard normal, and why?
+# What does the ratio of the largest to the smallest variance of the target cost, in leapfrog steps, where $M = I$?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "mass-question", "locked": false,
-# "points": 5, "schema_version": 3, "solution": true, "task": false} ### BEGIN SOLUTION
-# $M = \Sigma^{-1}$. With $x = M^{1/2}\theta$ and $y = M^{-1/2}r$ leapfrog with mass $M$
-# is leapfrog with mass $I$ in $(x, y)$, and $r \sim N(0, M)$ means $y \sim N(0, I)$.
-# The potential $\tfrac12\theta^\top\Sigma^{-1}\theta$ becomes $\tfrac12x^\top
-# M^{-1/2}\Sigma^{-1}M^{-1/2}x = \tfrac12x^\top x$. With $M = I$ the step must stay
-# below $2\sigma_{\min}$, while a trajectory must last about $\tfrac\pi2\sigma_{\max}$
-# to forget its start in the widest direction: of the order of
-# $\sigma_{\max}/\sigma_{\min}$ steps, the square root of the ratio of variances (the
-# condition number).
+# %% [markdown] nbgrader={"grade": true, "grade_id": "mass-question", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# $M = \Sigma^{-1}$. With $x = M^{1/2}\theta$ and $y = M^{-1/2}r$ leapfrog with mass $M$ is leapfrog with mass $I$ in $(x, y)$, and $r \sim N(0, M)$ means $y \sim N(0, I)$. The potential $\tfrac12\theta^\top\Sigma^{-1}\theta$ becomes $\tfrac12x^\top M^{-1/2}\Sigma^{-1}M^{-1/2}x = \tfrac12x^\top x$.
+# With $M = I$ the step must stay below $2\sigma_{\min}$, while a trajectory must last about $\tfrac\pi2\sigma_{\max}$ to forget its start in the widest direction: of the order of $\sigma_{\max}/\sigma_{\min}$ steps, the square root of the ratio of variances (the condition number).
 #
-# **Rubric.** 1 point: $M = \Sigma^{-1}$. 2 points: the change of coordinates, positions
-# and momenta. 2 points: the step is bound by $\sigma_{\min}$ and the time by
-# $\sigma_{\max}$, so the square root of the ratio; 1 of these if the ratio itself is
-# named. ### END SOLUTION
+# **Rubric.** 1 point: $M = \Sigma^{-1}$. 2 points: the change of coordinates, positions and momenta. 2 points: the step is bound by $\sigma_{\min}$ and the time by $\sigma_{\max}$, so the square root of the ratio; 1 of these if the ratio itself is named.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 5 A momentum (6 points)
 #
-# Draw $r \sim N(0, M)$, independently for every chain. In this book the second argument
-# of $N$ is always a variance.
+# Draw $r \sim N(0, M)$, independently for every chain. In this book the second argument of $N$ is always a variance.
 #
 # See *Hamiltonian Monte Carlo*, “From a density to a ball”.
 
 
-# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "momentum",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "momentum", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def draw_momentum(position, mass, generator):
     """Draw a momentum for every chain.
 
@@ -490,8 +433,7 @@ def draw_momentum(position, mass, generator):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "momentum-test", "locked": true, "points": 6,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "momentum-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 mass = torch.tensor([0.25, 9.0]).repeat(2_500)
 generator = seeded(1)
 first = draw_momentum(torch.zeros(2, 5_000), mass.clone(), generator)
@@ -535,8 +477,7 @@ assert not torch.equal(same[0], same[2]), (
 # See *Hamiltonian dynamics*, “Position, momentum, energy”.
 
 
-# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hamiltonian",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hamiltonian", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def hamiltonian(energy, position, momentum, mass):
     """Compute H.
 
@@ -548,8 +489,7 @@ def hamiltonian(energy, position, momentum, mass):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "hamiltonian-test", "locked": true, "points":
-# 6, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "hamiltonian-test", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 arguments = (
     torch.tensor([[3.0, 1.0], [0.0, 2.0]]),
     torch.tensor([[4.0, -6.0], [1.0, 0.0]]),
@@ -579,16 +519,13 @@ assert_close(total, 0.5 + torch.arange(5.0) ** 2, "H of five states with mass 0.
 # %% [markdown]
 # ## 7 Hamiltonian Monte Carlo (14 points)
 #
-# Put the parts together: draw a momentum, follow a trajectory of `num_steps` leapfrog
-# steps, accept or reject its end, each chain by a decision of its own. (Grading first
-# replaces your `leapfrog`, `draw_momentum` and `hamiltonian` by right ones, so that a
-# mistake there does not cost points here.)
+# Put the parts together: draw a momentum, follow a trajectory of `num_steps` leapfrog steps, accept or reject its end, each chain by a decision of its own.
+# (Grading first replaces your `leapfrog`, `draw_momentum` and `hamiltonian` by right ones, so that a mistake there does not cost points here.)
 #
 # See *Hamiltonian Monte Carlo*, “Why the correction step”.
 
 
-# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hmc",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "autograd"] nbgrader={"grade": false, "grade_id": "hmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
     """Take one step of HMC.
 
@@ -608,8 +545,7 @@ def hmc_step(energy, gradient, position, step_size, num_steps, mass, generator):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "hmc-test", "locked": true, "points": 14,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "hmc-test", "locked": true, "points": 14, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 def leapfrog(gradient, position, momentum, step_size, num_steps, mass):
     for _ in range(num_steps):
@@ -804,48 +740,36 @@ assert_share(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 4 (7 points).** Let $\Delta = H(\theta', r') - H(\theta, r)$ be the energy
-# error of a trajectory that starts in $\pi(\theta, r)$, with a continuous distribution.
-# Show that the mean acceptance probability is $E[\min(1, e^{-\Delta})] = 2\,P(\Delta <
-# 0)$. For the one-dimensional standard normal with mass 1 a trajectory is a matrix with
-# determinant 1; let $s \ge 1$ be its larger singular value. Show that the mean
-# acceptance probability is $\tfrac4\pi\arctan\tfrac1s$.
+# **Question 4 (7 points).** Let $\Delta = H(\theta', r') - H(\theta, r)$ be the energy error of a trajectory that starts in $\pi(\theta, r)$, with a continuous distribution.
+# Show that the mean acceptance probability is $E[\min(1, e^{-\Delta})] = 2\,P(\Delta < 0)$.
+# For the one-dimensional standard normal with mass 1 a trajectory is a matrix with determinant 1; let $s \ge 1$ be its larger singular value.
+# Show that the mean acceptance probability is $\tfrac4\pi\arctan\tfrac1s$.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "acceptance-question", "locked":
-# false, "points": 7, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION Let $S$ be the trajectory followed by the flip: $S \circ S = I$, $\lvert\det
-# DS\rvert = 1$, and $\Delta(Sz) = -\Delta(z)$, since $H$ is even in $r$. Then with $w =
-# Sz$
+# %% [markdown] nbgrader={"grade": true, "grade_id": "acceptance-question", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# Let $S$ be the trajectory followed by the flip: $S \circ S = I$, $\lvert\det DS\rvert = 1$, and $\Delta(Sz) = -\Delta(z)$, since $H$ is even in $r$.
+# Then with $w = Sz$
 #
 # $$
-# E\bigl[e^{-\Delta}\mathbf 1_{\Delta > 0}\bigr] = \int
-# \pi(z)\,\frac{\pi(Sz)}{\pi(z)}\,\mathbf 1_{\Delta(z) > 0}\,dz = \int \pi(w)\,\mathbf
-# 1_{\Delta(w) < 0}\,dw = P(\Delta < 0), $$
+# E\bigl[e^{-\Delta}\mathbf 1_{\Delta > 0}\bigr] = \int \pi(z)\,\frac{\pi(Sz)}{\pi(z)}\,\mathbf 1_{\Delta(z) > 0}\,dz = \int \pi(w)\,\mathbf 1_{\Delta(w) < 0}\,dw = P(\Delta < 0),
+# $$
 #
-# and $E[\min(1, e^{-\Delta})] = P(\Delta < 0) + E[e^{-\Delta}\mathbf 1_{\Delta > 0}] =
-# 2P(\Delta < 0)$.
+# and $E[\min(1, e^{-\Delta})] = P(\Delta < 0) + E[e^{-\Delta}\mathbf 1_{\Delta > 0}] = 2P(\Delta < 0)$.
 #
-# For the standard normal $z \sim N(0, I)$ in two dimensions and $\Delta =
-# \tfrac12\lvert Fz\rvert^2 - \tfrac12\lvert z\rvert^2$. With the singular value
-# decomposition $F = Q\operatorname{diag}(s, 1/s)P^\top$ and $x = P^\top z \sim N(0,
-# I)$: $2\Delta = (s^2 - 1)x_1^2 - (1 - s^{-2})x_2^2$, which is negative where
-# $x_1^2/x_2^2 < (1 - s^{-2})/(s^2 - 1) = s^{-2}$. The direction of $x$ is uniform, so
-# this has probability $\tfrac2\pi\arctan\tfrac1s$. Twice that is the claim.
+# For the standard normal $z \sim N(0, I)$ in two dimensions and $\Delta = \tfrac12\lvert Fz\rvert^2 - \tfrac12\lvert z\rvert^2$.
+# With the singular value decomposition $F = Q\operatorname{diag}(s, 1/s)P^\top$ and $x = P^\top z \sim N(0, I)$: $2\Delta = (s^2 - 1)x_1^2 - (1 - s^{-2})x_2^2$, which is negative where $x_1^2/x_2^2 < (1 - s^{-2})/(s^2 - 1) = s^{-2}$.
+# The direction of $x$ is uniform, so this has probability $\tfrac2\pi\arctan\tfrac1s$. Twice that is the claim.
 #
-# **Rubric.** 1 point: $\Delta(Sz) = -\Delta(z)$. 2 points: the change of variables with
-# the Jacobian 1. 1 point: the two parts added. 1 point: $\Delta$ as a quadratic form
-# with the singular values. 1 point: $s^{-2}$. 1 point: the angle. ### END SOLUTION
+# **Rubric.** 1 point: $\Delta(Sz) = -\Delta(z)$. 2 points: the change of variables with the Jacobian 1. 1 point: the two parts added. 1 point: $\Delta$ as a quadratic form with the singular values. 1 point: $s^{-2}$. 1 point: the angle.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 8 Plot: the energy along a trajectory (7 points)
 #
-# Follow one trajectory of duration 20 in the banana, from $\theta = (3, 2.5)$, $r = (1,
-# 1)$ with mass 1, by leapfrog with the step sizes 0.05, 0.2 and 0.5. Plot the energy
-# error $H - H_0$ against time, one line for each; the axis is linear within $\pm0.01$
-# and logarithmic beyond. Then say below what you see.
+# Follow one trajectory of duration 20 in the banana, from $\theta = (3, 2.5)$, $r = (1, 1)$ with mass 1, by leapfrog with the step sizes 0.05, 0.2 and 0.5.
+# Plot the energy error $H - H_0$ against time, one line for each; the axis is linear within $\pm0.01$ and logarithmic beyond. Then say below what you see.
 
-# %% nbgrader={"grade": false, "grade_id": "plot-energy", "locked": false,
-# "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
+# %% nbgrader={"grade": false, "grade_id": "plot-energy", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
 figure, axes = plt.subplots()
 ### BEGIN SOLUTION
 unit = torch.ones(2)
@@ -872,40 +796,26 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# By how much does the largest error fall from 0.2 to 0.05, and what does the order of
-# leapfrog let you expect? Does the error of the two smaller steps grow with time? What
-# happens with the largest step, and where in the banana does it begin? What would HMC
-# do with such a trajectory?
+# By how much does the largest error fall from 0.2 to 0.05, and what does the order of leapfrog let you expect? Does the error of the two smaller steps grow with time?
+# What happens with the largest step, and where in the banana does it begin? What would HMC do with such a trajectory?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-energy-answer", "locked":
-# false, "points": 7, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION The error of the two smaller steps oscillates about zero, largest where the
-# path turns in the steep bends of the banana, and does not grow: leapfrog conserves a
-# nearby energy for very long times. Leapfrog is of order two, so a step four times
-# smaller should have an error about sixteen times smaller: read off the plot, 0.04
-# against 0.002. With the largest step the error is of another kind: the path leaves the
-# banana, and its energy grows without bound. Where $\lvert\theta_1\rvert$ is large the
-# curvature is about $(2b\theta_1)^2$, beyond the stability limit $4/\varepsilon^2 = 16$
-# from $\lvert\theta_1\rvert = 4$ on. HMC accepts the end of a trajectory with
-# probability $\min(1, e^{-\Delta H})$: where $\Delta H$ is large it rejects, and the
-# work is lost.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-energy-answer", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# The error of the two smaller steps oscillates about zero, largest where the path turns in the steep bends of the banana, and does not grow: leapfrog conserves a nearby energy for very long times.
+# Leapfrog is of order two, so a step four times smaller should have an error about sixteen times smaller: read off the plot, 0.04 against 0.002.
+# With the largest step the error is of another kind: the path leaves the banana, and its energy grows without bound. Where $\lvert\theta_1\rvert$ is large the curvature is about $(2b\theta_1)^2$, beyond the stability limit $4/\varepsilon^2 = 16$ from $\lvert\theta_1\rvert = 4$ on.
+# HMC accepts the end of a trajectory with probability $\min(1, e^{-\Delta H})$: where $\Delta H$ is large it rejects, and the work is lost.
 #
-# **Rubric.** 2 points: the plot, right and labelled. 2 points: order two, sixteen,
-# compared with a number read off. 1 point: oscillates and does not grow. 2 points: the
-# large step is unstable where the curvature is large, and HMC rejects it. ### END
-# SOLUTION
+# **Rubric.** 2 points: the plot, right and labelled. 2 points: order two, sixteen, compared with a number read off. 1 point: oscillates and does not grow. 2 points: the large step is unstable where the curvature is large, and HMC rejects it.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 9 Plot: tuning the step size (8 points)
 #
-# Sample the standard normal in 50 dimensions by HMC with mass 1 and trajectories of
-# duration about 1.5: for each step size take `num_steps = max(1, round(1.5 /
-# step_size))`. For ten step sizes between 0.1 and 1.9 run a chain of 500 steps from an
-# exact draw, and estimate two things: the acceptance rate, and the mean squared jump
-# $\lvert\theta_{t+1} - \theta_t\rvert^2$ (zero where rejected) per leapfrog step.
+# Sample the standard normal in 50 dimensions by HMC with mass 1 and trajectories of duration about 1.5: for each step size take `num_steps = max(1, round(1.5 / step_size))`.
+# For ten step sizes between 0.1 and 1.9 run a chain of 500 steps from an exact draw, and estimate two things: the acceptance rate, and the mean squared jump $\lvert\theta_{t+1} - \theta_t\rvert^2$ (zero where rejected) per leapfrog step.
 
-# %% nbgrader={"grade": false, "grade_id": "plot-tuning", "locked": false,
-# "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
+# %% nbgrader={"grade": false, "grade_id": "plot-tuning", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
 step_sizes = torch.linspace(0.1, 1.9, 10).tolist()
 rates, jumps = [], []  # one number for each step size
 ### BEGIN SOLUTION
@@ -939,24 +849,13 @@ right.set(xlabel="acceptance rate", ylabel="squared jump per leapfrog step")
 plt.show()
 
 # %% [markdown]
-# Where is the squared jump per leapfrog step largest? Why not at the smallest step
-# size, and why not at the largest? The dashed line is the rate of 0.65 that theory
-# recommends for many dimensions: how near do you come to it, and what, besides chance,
-# may set them apart?
+# Where is the squared jump per leapfrog step largest? Why not at the smallest step size, and why not at the largest? The dashed line is the rate of 0.65 that theory recommends for many dimensions: how near do you come to it, and what, besides chance, may set them apart?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-tuning-answer", "locked":
-# false, "points": 8, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION The best step size is neither small nor large. With small steps nearly
-# everything is accepted, but a trajectory of the same duration takes many steps, and
-# each costs a gradient. With large steps the energy error, which is a sum over 50
-# coordinates, makes rejections frequent, and a rejected trajectory is wasted. The curve
-# is flat about its maximum: anything between acceptance rates of about 0.4 and 0.85
-# does nearly as well. The theory's 0.65 is a limit for many independent coordinates, a
-# duration fixed as the step size varies, and a cost of one gradient a step; here there
-# are 50 coordinates, the number of steps is rounded, so that the duration jumps, and a
-# stability limit at $\varepsilon = 2$ is near.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-tuning-answer", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# The best step size is neither small nor large. With small steps nearly everything is accepted, but a trajectory of the same duration takes many steps, and each costs a gradient. With large steps the energy error, which is a sum over 50 coordinates, makes rejections frequent, and a rejected trajectory is wasted.
+# The curve is flat about its maximum: anything between acceptance rates of about 0.4 and 0.85 does nearly as well.
+# The theory's 0.65 is a limit for many independent coordinates, a duration fixed as the step size varies, and a cost of one gradient a step; here there are 50 coordinates, the number of steps is rounded, so that the duration jumps, and a stability limit at $\varepsilon = 2$ is near.
 #
-# **Rubric.** 3 points: the plot, right. 2 points: both ends explained, cost of a step
-# and rejections. 1 point: flat maximum, read off. 2 points: a reason besides chance:
-# rounding of the number of steps, finite dimension, a target other than the theory's.
+# **Rubric.** 3 points: the plot, right. 2 points: both ends explained, cost of a step and rejections. 1 point: flat maximum, read off. 2 points: a reason besides chance: rounding of the number of steps, finite dimension, a target other than the theory's.
 # ### END SOLUTION

@@ -8,31 +8,21 @@
 # %% [markdown]
 # # Assignment 2: minibatch noise, and samplers that live with it
 #
-# You measure the noise of a minibatch gradient, see it spoil Hamiltonian Monte Carlo,
-# and repair the damage with friction.
+# You measure the noise of a minibatch gradient, see it spoil Hamiltonian Monte Carlo, and repair the damage with friction.
 #
-# *Before you start*, read the chapters *Minibatch noise*, *Naive stochastic-gradient
-# HMC* and *Stochastic-gradient HMC*, all in *Stochastic gradients*. Each task names the
-# sections that it rests on. *It takes* three to four hours: an hour and a half for the
-# code, as much for the questions, the rest for the plots. *It is worth* 100 points: 60
-# for six code tasks, graded by tests; 25 for four questions and 15 for two plots,
-# marked by hand.
+# *Before you start*, read the chapters *Minibatch noise*, *Naive stochastic-gradient HMC* and *Stochastic-gradient HMC*, all in *Stochastic gradients*. Each task names the sections that it rests on.
+# *It takes* three to four hours: an hour and a half for the code, as much for the questions, the rest for the plots.
+# *It is worth* 100 points: 60 for six code tasks, graded by tests; 25 for four questions and 15 for two plots, marked by hand.
 #
-# *In the code tasks* you write everything yourself: `torch`, with automatic
-# differentiation if you like, `math`, NumPy and SciPy are allowed; `sgmc`, which holds
-# what you are asked to write, is not, and a task that uses it scores zero. In the plots
-# you may use what you like.
+# *In the code tasks* you write everything yourself: `torch`, with automatic differentiation if you like, `math`, NumPy and SciPy are allowed; `sgmc`, which holds what you are asked to write, is not, and a task that uses it scores zero.
+# In the plots you may use what you like.
 #
-# A code task's test cell stands below it. Its parts begin with `# POINTS` and are
-# graded one by one; grading runs each of them with more tests. `make test
-# A=assignment_2` tells which of them pass. Positions and momenta are tensors `(chains,
-# dim)` in double precision, and the mass is 1. Your functions must work for any number
-# of chains at once, also for one, except where it says `(1, dim)`; how they do it is up
-# to you. They may change their arguments in place. All randomness comes from the
-# `torch.Generator` that a function is given.
+# A code task's test cell stands below it. Its parts begin with `# POINTS` and are graded one by one; grading runs each of them with more tests. `make test A=assignment_2` tells which of them pass.
+# Positions and momenta are tensors `(chains, dim)` in double precision, and the mass is 1.
+# Your functions must work for any number of chains at once, also for one, except where it says `(1, dim)`; how they do it is up to you. They may change their arguments in place.
+# All randomness comes from the `torch.Generator` that a function is given.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3,
-# "solution": false, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import itertools
 import math
 import sys
@@ -74,21 +64,18 @@ def noisy(gradient, noise_variance):
 # %% [markdown]
 # ## 1 The gradient of a minibatch (8 points)
 #
-# In Bayesian linear regression with unit noise, $y_i \sim N(x_i^\top\theta, 1)$, and
-# the prior $\theta \sim N(0, vI)$, the potential is
+# In Bayesian linear regression with unit noise, $y_i \sim N(x_i^\top\theta, 1)$, and the prior $\theta \sim N(0, vI)$, the potential is
 #
 # $$
-# U(\theta) = \frac{\lvert\theta\rvert^2}{2v} + \frac12\sum_{i=1}^N(y_i -
-# x_i^\top\theta)^2 . $$
+# U(\theta) = \frac{\lvert\theta\rvert^2}{2v} + \frac12\sum_{i=1}^N(y_i - x_i^\top\theta)^2 .
+# $$
 #
-# Compute an unbiased estimate of $\nabla U$ from a minibatch of $n$ of the $N$
-# examples.
+# Compute an unbiased estimate of $\nabla U$ from a minibatch of $n$ of the $N$ examples.
 #
 # See *Minibatch noise*, “The gradient of a posterior is a sum”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "minibatch", "locked":
-# false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "minibatch", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def minibatch_gradient(position, inputs, targets, num_examples, prior_variance):
     """Estimate the gradient of U.
 
@@ -101,8 +88,8 @@ def minibatch_gradient(position, inputs, targets, num_examples, prior_variance):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "minibatch-test", "locked": true, "points": 8,
-# "schema_version": 3, "solution": false, "task": false} POINTS 3: one chain, by hand
+# %% nbgrader={"grade": true, "grade_id": "minibatch-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
+# POINTS 3: one chain, by hand
 found = minibatch_gradient(
     torch.tensor([[2.0]]),
     torch.tensor([[1.0], [2.0]]),
@@ -147,15 +134,13 @@ for total, dim, variance in [(6, 2, 2.5), (5, 3, 0.3)]:
 # %% [markdown]
 # ## 2 Its noise (10 points)
 #
-# Minibatches are drawn **without replacement**, each of the $\binom Nn$ with the same
-# probability. Compute the exact covariance $V(\theta)$ of the estimate from all $N$
-# examples, by a formula: an answer that lists minibatches scores zero.
+# Minibatches are drawn **without replacement**, each of the $\binom Nn$ with the same probability.
+# Compute the exact covariance $V(\theta)$ of the estimate from all $N$ examples, by a formula: an answer that lists minibatches scores zero.
 #
 # See *Minibatch noise*, “Counting every minibatch”.
 
 
-# %% forbidden=["sgmc", "itertools.combinations"] nbgrader={"grade": false, "grade_id":
-# "variance", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc", "itertools.combinations"] nbgrader={"grade": false, "grade_id": "variance", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def noise_variance(position, inputs, targets, batch_size):
     """Compute V, (dim, dim).
 
@@ -176,8 +161,7 @@ def noise_variance(position, inputs, targets, batch_size):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "variance-test", "locked": true, "points": 10,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "variance-test", "locked": true, "points": 10, "schema_version": 3, "solution": false, "task": false}
 inputs, targets = regression()
 position = torch.tensor([[0.7, -0.4]])
 # POINTS 3: the simplest cases
@@ -224,42 +208,29 @@ for total, size, dim in [(6, 1, 2), (6, 4, 2), (7, 2, 3), (5, 3, 1)]:
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 1 (7 points).** Derive the formula that you used. Where does the factor
-# $N^2/n$ come from, and where the one that makes $V$ vanish at $n = N$? If the batch
-# size is doubled, what happens to the *standard deviation* of the noise as long as $n
-# \ll N$?
+# **Question 1 (7 points).** Derive the formula that you used. Where does the factor $N^2/n$ come from, and where the one that makes $V$ vanish at $n = N$?
+# If the batch size is doubled, what happens to the *standard deviation* of the noise as long as $n \ll N$?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "variance-question", "locked":
-# false, "points": 7, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION Let $g_i$ be example $i$'s contribution, $\Sigma_g = \frac1N\sum_i(g_i - \bar
-# g)(g_i - \bar g)^\top$. Each place of the minibatch holds every example with
-# probability $1/N$: its covariance is $\Sigma_g$. Two different places have some
-# covariance $\Gamma$, the same for all pairs, by symmetry, and independent of $n$. At
-# $n = N$ the sum is certain: $0 = N\Sigma_g + N(N - 1)\Gamma$, so $\Gamma =
-# -\Sigma_g/(N - 1)$. For any $n$: $\operatorname{Cov}\sum_{i \in S}g_i = n\Sigma_g +
-# n(n - 1)\Gamma = n\frac{N - n}{N - 1}\Sigma_g$, and the factor $N/n$ of the estimate
-# enters squared: $V = \frac{N^2}{n^2}\,n\,\frac{N - n}{N - 1}\,\Sigma_g$. So $N^2/n$ is
-# the square of the scale $N/n$ times the $n$ terms of the sum, and $\frac{N-n}{N-1}$ is
-# the negative correlation of draws without replacement. Doubling $n \ll N$ halves $V$
-# and divides the standard deviation by $\sqrt2$. The prior's part is not random and
-# does not matter.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "variance-question", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# Let $g_i$ be example $i$'s contribution, $\Sigma_g = \frac1N\sum_i(g_i - \bar g)(g_i - \bar g)^\top$. Each place of the minibatch holds every example with probability $1/N$: its covariance is $\Sigma_g$. Two different places have some covariance $\Gamma$, the same for all pairs, by symmetry, and independent of $n$.
+# At $n = N$ the sum is certain: $0 = N\Sigma_g + N(N - 1)\Gamma$, so $\Gamma = -\Sigma_g/(N - 1)$.
+# For any $n$: $\operatorname{Cov}\sum_{i \in S}g_i = n\Sigma_g + n(n - 1)\Gamma = n\frac{N - n}{N - 1}\Sigma_g$, and the factor $N/n$ of the estimate enters squared: $V = \frac{N^2}{n^2}\,n\,\frac{N - n}{N - 1}\,\Sigma_g$.
+# So $N^2/n$ is the square of the scale $N/n$ times the $n$ terms of the sum, and $\frac{N-n}{N-1}$ is the negative correlation of draws without replacement.
+# Doubling $n \ll N$ halves $V$ and divides the standard deviation by $\sqrt2$. The prior's part is not random and does not matter.
 #
-# **Rubric.** 3 points: the covariance between places (or indicator variables), with its
-# value. 2 points: the factor $N^2/n$. 1 point: the factor that vanishes. 1 point:
-# $\sqrt2$. ### END SOLUTION
+# **Rubric.** 3 points: the covariance between places (or indicator variables), with its value. 2 points: the factor $N^2/n$. 1 point: the factor that vanishes. 1 point: $\sqrt2$.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 3 An estimate of the noise, from one minibatch (10 points)
 #
-# While sampling, $V$ is not known, but the gradients $g_i$ of the minibatch's own
-# examples are. Make of them an **unbiased** estimate of $V$, still for minibatches
-# without replacement.
+# While sampling, $V$ is not known, but the gradients $g_i$ of the minibatch's own examples are. Make of them an **unbiased** estimate of $V$, still for minibatches without replacement.
 #
 # See *Estimating the noise*, “The noise, from the examples of a minibatch”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "estimate", "locked":
-# false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "estimate", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def estimate_noise_variance(gradients, num_examples):
     """Estimate V, (dim, dim).
 
@@ -277,8 +248,8 @@ def estimate_noise_variance(gradients, num_examples):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "estimate-test", "locked": true, "points": 10,
-# "schema_version": 3, "solution": false, "task": false} POINTS 3: the simplest cases
+# %% nbgrader={"grade": true, "grade_id": "estimate-test", "locked": true, "points": 10, "schema_version": 3, "solution": false, "task": false}
+# POINTS 3: the simplest cases
 gradients = torch.tensor([[1.0, 0.0], [3.0, 4.0]])
 assert_shape(estimate_noise_variance(gradients.clone(), 10), (2, 2), "the estimate")
 assert_close(
@@ -327,18 +298,15 @@ for total, size, dim in [(6, 2, 2), (6, 5, 2), (7, 3, 3)]:
 # %% [markdown]
 # ## 4 The naive algorithm (10 points)
 #
-# Take Hamiltonian Monte Carlo, put the stochastic gradient in the place of the exact
-# one, and leave out the decision. One step draws a fresh momentum $r \sim N(0, 1)$ in
-# every coordinate and follows $L$ leapfrog steps. Both kinds of leapfrog are right:
-# kick–drift–kick, where the two half kicks between neighbouring drifts **share one**
-# stochastic gradient ($L + 1$ gradients in all), or drift–kick–drift ($L$ gradients).
+# Take Hamiltonian Monte Carlo, put the stochastic gradient in the place of the exact one, and leave out the decision.
+# One step draws a fresh momentum $r \sim N(0, 1)$ in every coordinate and follows $L$ leapfrog steps.
+# Both kinds of leapfrog are right: kick–drift–kick, where the two half kicks between neighbouring drifts **share one** stochastic gradient ($L + 1$ gradients in all), or drift–kick–drift ($L$ gradients).
 # Every gradient has its own noise.
 #
 # See *Naive stochastic-gradient HMC*, “The obvious algorithm”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "naive", "locked": false,
-# "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "naive", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def naive_sghmc_step(stochastic_gradient, position, step_size, num_steps, generator):
     """Take one step of naive SGHMC.
 
@@ -356,8 +324,7 @@ def naive_sghmc_step(stochastic_gradient, position, step_size, num_steps, genera
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "naive-test", "locked": true, "points": 10,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "naive-test", "locked": true, "points": 10, "schema_version": 3, "solution": false, "task": false}
 def flight(position):
     return 0 * position
 
@@ -458,43 +425,30 @@ assert_law(0.5, 0.3, 6, 20.0, seed=6)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 2 (6 points).** What the noise of the gradients does to the naive
-# algorithm:
+# **Question 2 (6 points).** What the noise of the gradients does to the naive algorithm:
 #
-# 1. By how much does the noise of one leapfrog step raise the variance of a momentum?
-# Add it up over a fixed time $t$: does the damage vanish as $\varepsilon \to 0$ for a
-# fixed $V$, and how fast? (4 points) 2. A decision with the exact $U$, as in HMC, would
-# repair it. What does that cost? (2 points)
+# 1. By how much does the noise of one leapfrog step raise the variance of a momentum? Add it up over a fixed time $t$: does the damage vanish as $\varepsilon \to 0$ for a fixed $V$, and how fast? (4 points)
+# 2. A decision with the exact $U$, as in HMC, would repair it. What does that cost? (2 points)
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "naive-question", "locked": false,
-# "points": 6, "schema_version": 3, "solution": true, "task": false} ### BEGIN SOLUTION
-# 1. A kick of length $\varepsilon$ adds $N(0, \varepsilon^2V)$ to the momentum: its
-# variance rises by $\varepsilon^2V$. Over a time $t$ there are $t/\varepsilon$ steps:
-# $\varepsilon tV = 2Bt$ with $B = \tfrac12\varepsilon V$. It vanishes as $\varepsilon
-# \to 0$, but only in proportion to $\varepsilon$, while the cost in gradients grows as
-# $1/\varepsilon$. 2. A Metropolis decision needs $H$ before and after, so the exact $U$
-# with all $N$ examples for every proposal, which minibatches were to avoid; and since
-# the energy error grows with the length and the dimension, long trajectories are nearly
-# always rejected.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "naive-question", "locked": false, "points": 6, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# 1. A kick of length $\varepsilon$ adds $N(0, \varepsilon^2V)$ to the momentum: its variance rises by $\varepsilon^2V$.
+# Over a time $t$ there are $t/\varepsilon$ steps: $\varepsilon tV = 2Bt$ with $B = \tfrac12\varepsilon V$. It vanishes as $\varepsilon \to 0$, but only in proportion to $\varepsilon$, while the cost in gradients grows as $1/\varepsilon$.
+# 2. A Metropolis decision needs $H$ before and after, so the exact $U$ with all $N$ examples for every proposal, which minibatches were to avoid; and since the energy error grows with the length and the dimension, long trajectories are nearly always rejected.
 #
-# **Rubric.** Part 1: 2 points for $\varepsilon^2V$, 1 for $\varepsilon tV$ over a time
-# $t$, 1 for the first order. Part 2: 1 point for all the data at each decision, 1 for
-# low acceptance. ### END SOLUTION
+# **Rubric.** Part 1: 2 points for $\varepsilon^2V$, 1 for $\varepsilon tV$ over a time $t$, 1 for the first order. Part 2: 1 point for all the data at each decision, 1 for low acceptance.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 5 From a learning rate to SGHMC's parameters (8 points)
 #
-# A colleague trains by SGD with momentum, $v \leftarrow (1 - \alpha)v -
-# \eta\nabla\tilde U(\theta)$, $\theta \leftarrow \theta + v$, and knows the variance
-# $V$ of her gradient noise (a number). Translate her $\eta$ and $\alpha$ into the step
-# size $\varepsilon$, the friction $C$ and the noise estimate $\hat B =
-# \tfrac12\varepsilon V$ of SGHMC with mass 1.
+# A colleague trains by SGD with momentum, $v \leftarrow (1 - \alpha)v - \eta\nabla\tilde U(\theta)$, $\theta \leftarrow \theta + v$, and knows the variance $V$ of her gradient noise (a number).
+# Translate her $\eta$ and $\alpha$ into the step size $\varepsilon$, the friction $C$ and the noise estimate $\hat B = \tfrac12\varepsilon V$ of SGHMC with mass 1.
 #
 # See *Stochastic-gradient HMC*, “The learning-rate form”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "settings", "locked":
-# false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "settings", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sghmc_settings(learning_rate, momentum_decay, noise_variance):
     """Compute ε, C and B̂ of SGHMC from η, α and V: three numbers -> three numbers."""
     ### BEGIN SOLUTION
@@ -503,8 +457,8 @@ def sghmc_settings(learning_rate, momentum_decay, noise_variance):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "settings-test", "locked": true, "points": 8,
-# "schema_version": 3, "solution": false, "task": false} POINTS 2: the step size
+# %% nbgrader={"grade": true, "grade_id": "settings-test", "locked": true, "points": 8, "schema_version": 3, "solution": false, "task": false}
+# POINTS 2: the step size
 for rate, exact in [(0.04, 0.2), (1.0, 1.0)]:
     assert_close(sghmc_settings(rate, 0.1, 3.0)[0], exact, f"ε for η = {rate}")
 ### BEGIN HIDDEN TESTS
@@ -544,19 +498,15 @@ for rate, decay, variance in [(4e-4, 0.03, 2.5), (0.25, 0.9, 0.3)]:
 # Write one step of SGHMC with mass 1,
 #
 # $$
-# \theta \leftarrow \theta + \varepsilon r, \qquad r \leftarrow r - \varepsilon Cr -
-# \varepsilon\nabla\tilde U(\theta) + N\bigl(0,\ 2(C - \hat B)\varepsilon\bigr), $$
+# \theta \leftarrow \theta + \varepsilon r, \qquad r \leftarrow r - \varepsilon Cr - \varepsilon\nabla\tilde U(\theta) + N\bigl(0,\ 2(C - \hat B)\varepsilon\bigr),
+# $$
 #
-# with the gradient at the position where the chain has just arrived. The other order is
-# as right: first the momentum, with the gradient at the old position, then the position
-# with the **new** momentum. Explicit Euler, where both updates read the old state, is
-# not.
+# with the gradient at the position where the chain has just arrived. The other order is as right: first the momentum, with the gradient at the old position, then the position with the **new** momentum. Explicit Euler, where both updates read the old state, is not.
 #
 # See *Stochastic-gradient HMC*, “The algorithm” and “The order of the updates”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "sghmc", "locked": false,
-# "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "sghmc", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sghmc_step(
     stochastic_gradient,
     position,
@@ -585,8 +535,7 @@ def sghmc_step(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "sghmc-test", "locked": true, "points": 14,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "sghmc-test", "locked": true, "points": 14, "schema_version": 3, "solution": false, "task": false}
 def quiet(position):
     return 0 * position
 
@@ -697,59 +646,40 @@ for seed, (curvature, step_size, friction, noise, estimate) in enumerate(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# **Question 3 (7 points).** As $\varepsilon \to 0$ SGHMC with the right $\hat B = B$
-# follows $d\theta = r\,dt$, $dr = -\nabla U\,dt - Cr\,dt + N(0, 2C\,dt)$. Write down
-# the Fokker–Planck equation for the density of $(\theta, r)$, and show that $e^{-H}$
-# with $H = U(\theta) + \tfrac12\lvert r\rvert^2$ is stationary. What does the same
-# calculation say of the naive dynamics, $C = 0$ but noise $N(0, 2B\,dt)$?
+# **Question 3 (7 points).** As $\varepsilon \to 0$ SGHMC with the right $\hat B = B$ follows $d\theta = r\,dt$, $dr = -\nabla U\,dt - Cr\,dt + N(0, 2C\,dt)$.
+# Write down the Fokker–Planck equation for the density of $(\theta, r)$, and show that $e^{-H}$ with $H = U(\theta) + \tfrac12\lvert r\rvert^2$ is stationary.
+# What does the same calculation say of the naive dynamics, $C = 0$ but noise $N(0, 2B\,dt)$?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "sghmc-question", "locked": false,
-# "points": 7, "schema_version": 3, "solution": true, "task": false} ### BEGIN SOLUTION
-# $\partial_tp = -\nabla_\theta\cdot(rp) + \nabla_r\cdot\bigl((\nabla U + Cr)p\bigr) +
-# \nabla_r\cdot(C\nabla_rp)$. Insert $p = e^{-H}$: $\nabla_\theta p = -p\nabla U$ and
-# $\nabla_rp = -pr$. The Hamiltonian part: $-r\cdot\nabla_\theta p + \nabla
-# U\cdot\nabla_rp = p\,r\cdot\nabla U - p\,\nabla U\cdot r = 0$. The rest:
-# $\nabla_r\cdot(Crp + C\nabla_rp) = \nabla_r\cdot(Crp - Crp) = 0$. So friction and
-# noise balance, separately from the Hamiltonian part. For the naive dynamics the rest
-# is $\nabla_r\cdot(B\nabla_rp) = -\nabla_r\cdot(Brp) = p\,(r^\top Br -
-# \operatorname{tr}B)$, which is not zero: $e^{-H}$ is not stationary. (No density is:
-# the mean energy grows at the rate $\operatorname{tr}B$ for ever.)
+# %% [markdown] nbgrader={"grade": true, "grade_id": "sghmc-question", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# $\partial_tp = -\nabla_\theta\cdot(rp) + \nabla_r\cdot\bigl((\nabla U + Cr)p\bigr) + \nabla_r\cdot(C\nabla_rp)$.
+# Insert $p = e^{-H}$: $\nabla_\theta p = -p\nabla U$ and $\nabla_rp = -pr$.
+# The Hamiltonian part: $-r\cdot\nabla_\theta p + \nabla U\cdot\nabla_rp = p\,r\cdot\nabla U - p\,\nabla U\cdot r = 0$.
+# The rest: $\nabla_r\cdot(Crp + C\nabla_rp) = \nabla_r\cdot(Crp - Crp) = 0$. So friction and noise balance, separately from the Hamiltonian part.
+# For the naive dynamics the rest is $\nabla_r\cdot(B\nabla_rp) = -\nabla_r\cdot(Brp) = p\,(r^\top Br - \operatorname{tr}B)$, which is not zero: $e^{-H}$ is not stationary. (No density is: the mean energy grows at the rate $\operatorname{tr}B$ for ever.)
 #
-# **Rubric.** 2 points: the equation, with its signs. 2 points: the Hamiltonian part
-# cancels. 2 points: friction against noise. 1 point: the naive dynamics leaves a term
-# that is not zero. ### END SOLUTION
+# **Rubric.** 2 points: the equation, with its signs. 2 points: the Hamiltonian part cancels. 2 points: friction against noise. 1 point: the naive dynamics leaves a term that is not zero.
+# ### END SOLUTION
 
 # %% [markdown]
-# **Question 4 (5 points).** In the bowl $U = \tfrac12\theta^2$, and as $\varepsilon \to
-# 0$, with noise $B$ but an estimate $\hat B \ne B$, SGHMC samples $e^{-H/T}$ at some
-# temperature $T$. Which one? What is it for $\hat B = 0$, and what can be done about it
-# without any knowledge of $B$? At what price?
+# **Question 4 (5 points).** In the bowl $U = \tfrac12\theta^2$, and as $\varepsilon \to 0$, with noise $B$ but an estimate $\hat B \ne B$, SGHMC samples $e^{-H/T}$ at some temperature $T$. Which one?
+# What is it for $\hat B = 0$, and what can be done about it without any knowledge of $B$? At what price?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "temperature-question", "locked":
-# false, "points": 5, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION Noise of variance $2(C - \hat B)\,dt$ is injected and $2B\,dt$ comes with the
-# gradient: together $2(C - \hat B + B)\,dt$, against the friction $C$. The balance
-# $\nabla_r\cdot\bigl(Crp + (C - \hat B + B)\nabla_rp\bigr) = 0$ holds for $p =
-# e^{-H/T}$ with $T = 1 + (B - \hat B)/C$. For $\hat B = 0$ it is $1 + B/C$, too hot. A
-# larger friction brings it near to one, and so does a smaller step, since $B =
-# \tfrac12\varepsilon V$. The price: with more friction the chain moves by diffusion
-# rather than along trajectories, and more slowly; with a smaller step it takes more
-# steps.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "temperature-question", "locked": false, "points": 5, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# Noise of variance $2(C - \hat B)\,dt$ is injected and $2B\,dt$ comes with the gradient: together $2(C - \hat B + B)\,dt$, against the friction $C$. The balance $\nabla_r\cdot\bigl(Crp + (C - \hat B + B)\nabla_rp\bigr) = 0$ holds for $p = e^{-H/T}$ with $T = 1 + (B - \hat B)/C$.
+# For $\hat B = 0$ it is $1 + B/C$, too hot. A larger friction brings it near to one, and so does a smaller step, since $B = \tfrac12\varepsilon V$. The price: with more friction the chain moves by diffusion rather than along trajectories, and more slowly; with a smaller step it takes more steps.
 #
-# **Rubric.** 2 points: $T$, derived. 1 point: $1 + B/C$. 1 point: larger $C$ or smaller
-# $\varepsilon$. 1 point: slower mixing. ### END SOLUTION
+# **Rubric.** 2 points: $T$, derived. 1 point: $1 + B/C$. 1 point: larger $C$ or smaller $\varepsilon$. 1 point: slower mixing.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 7 Plot: what the noise does to the naive algorithm (7 points)
 #
-# In the bowl $U = \tfrac12\theta^2$ with $V = 4$ and $\varepsilon = 0.1$, run your
-# naive algorithm for 200 steps on the position `torch.zeros(1, 2_000)`, 2,000 chains at
-# once, for $L = 1, 5, 10, 20, 40$, and record the variance of $\theta$ over the last
-# 100 steps. The grey line is the exact law of the chain of kick–drift–kick, the dashed
-# one the target's variance.
+# In the bowl $U = \tfrac12\theta^2$ with $V = 4$ and $\varepsilon = 0.1$, run your naive algorithm for 200 steps on the position `torch.zeros(1, 2_000)`, 2,000 chains at once, for $L = 1, 5, 10, 20, 40$, and record the variance of $\theta$ over the last 100 steps.
+# The grey line is the exact law of the chain of kick–drift–kick, the dashed one the target's variance.
 
-# %% nbgrader={"grade": false, "grade_id": "plot-naive", "locked": false,
-# "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
+# %% nbgrader={"grade": false, "grade_id": "plot-naive", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
 lengths = [1, 5, 10, 20, 40]
 variances = []  # one for each length
 ### BEGIN SOLUTION
@@ -781,38 +711,25 @@ axes.set(xlabel="leapfrog steps $L$", ylabel=r"variance of $\theta$")
 plt.show()
 
 # %% [markdown]
-# Describe the curve. Why is the variance above one for all $L$, and what happens near
-# $L = 31$? Which of your points cannot be trusted after 200 steps from zero, and why?
+# Describe the curve. Why is the variance above one for all $L$, and what happens near $L = 31$? Which of your points cannot be trusted after 200 steps from zero, and why?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-naive-answer", "locked":
-# false, "points": 7, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION The variance is above one for every length: noise heats the momentum on the
-# way, and the position with it, and only the fresh momentum at the start of a step is
-# at the right temperature. Short trajectories gain little energy each, and refreshing
-# the momentum cools often; at $L = 1$ the excess is about one per cent. It rises with
-# $L$. Near half a turn, $L\varepsilon \approx \pi$, so $L \approx 31$, a trajectory
-# maps $\theta$ nearly on $-\theta$, whatever the momentum: the old position, with all
-# the excess that it ever gained, is hardly forgotten, the excess adds up from draw to
-# draw, and the exact variance is in the hundreds. Beyond, it falls again: at $L = 40$ a
-# trajectory forgets more of the position than at 31. At $L = 1$ the chain is a slow
-# random walk: a step multiplies $\theta$ by $1 - \varepsilon^2/2 = 0.995$, so after 200
-# steps from zero the variance still lacks $0.995^{400} = 13$ per cent, and the dot lies
-# below the line, even below one. That is a transient, not a virtue.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-naive-answer", "locked": false, "points": 7, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# The variance is above one for every length: noise heats the momentum on the way, and the position with it, and only the fresh momentum at the start of a step is at the right temperature.
+# Short trajectories gain little energy each, and refreshing the momentum cools often; at $L = 1$ the excess is about one per cent. It rises with $L$.
+# Near half a turn, $L\varepsilon \approx \pi$, so $L \approx 31$, a trajectory maps $\theta$ nearly on $-\theta$, whatever the momentum: the old position, with all the excess that it ever gained, is hardly forgotten, the excess adds up from draw to draw, and the exact variance is in the hundreds. Beyond, it falls again: at $L = 40$ a trajectory forgets more of the position than at 31.
+# At $L = 1$ the chain is a slow random walk: a step multiplies $\theta$ by $1 - \varepsilon^2/2 = 0.995$, so after 200 steps from zero the variance still lacks $0.995^{400} = 13$ per cent, and the dot lies below the line, even below one. That is a transient, not a virtue.
 #
-# **Rubric.** 2 points: the plot, right. 2 points: heating by noise on the way and
-# cooling by refreshment. 1 point: the peak near half a turn. 2 points: $L = 1$ has not
-# converged, with a reason. ### END SOLUTION
+# **Rubric.** 2 points: the plot, right. 2 points: heating by noise on the way and cooling by refreshment. 1 point: the peak near half a turn. 2 points: $L = 1$ has not converged, with a reason.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 8 Plot: the double well (8 points)
 #
-# The double well $U = -2\theta^2 + \theta^4$ is seen through gradient noise of variance
-# $V = 4$, with $\varepsilon = 0.1$. Run your SGHMC with $C = 0.6$ twice, with $\hat B =
-# 0$ and with the right $\hat B$, on 2,000 chains at once: 400 steps of warm-up, then
-# 400 steps whose positions you keep.
+# The double well $U = -2\theta^2 + \theta^4$ is seen through gradient noise of variance $V = 4$, with $\varepsilon = 0.1$.
+# Run your SGHMC with $C = 0.6$ twice, with $\hat B = 0$ and with the right $\hat B$, on 2,000 chains at once: 400 steps of warm-up, then 400 steps whose positions you keep.
 
-# %% nbgrader={"grade": false, "grade_id": "plot-double-well", "locked": false,
-# "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
+# %% nbgrader={"grade": false, "grade_id": "plot-double-well", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
 draws = {}  # for each of the two estimates, a tensor with all the positions kept
 well = noisy(lambda position: 4 * position**3 - 4 * position, 4.0)
 ### BEGIN SOLUTION
@@ -843,21 +760,13 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# How does the histogram with $\hat B = 0$ differ from the true density, and which
-# temperature (Question 4) describes it? Is the one with the right $\hat B$ exact? What
-# would you see with $\hat B = 0$ and $C = 6$, and what would it cost?
+# How does the histogram with $\hat B = 0$ differ from the true density, and which temperature (Question 4) describes it? Is the one with the right $\hat B$ exact? What would you see with $\hat B = 0$ and $C = 6$, and what would it cost?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-double-well-answer",
-# "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false}
-# ### BEGIN SOLUTION With $\hat B = 0$ the histogram is too flat: the wells are too
-# shallow, the barrier between them and the tails too high, as if at the temperature $1
-# + B/C = 1 + 0.2/0.6 \approx 1.33$, since $B = \tfrac12 \cdot 0.1 \cdot 4 = 0.2$. With
-# $\hat B = 0.2$ it lies on the true density up to the error of a step of 0.1, which is
-# of the second order, and the Monte Carlo error; both are hardly visible. With $C = 6$
-# and $\hat B = 0$ the temperature would be 1.03: nearly right, but at the price of
-# strong friction, so that a chain crosses the barrier less often and needs more steps
-# for as many independent draws.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-double-well-answer", "locked": false, "points": 8, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# With $\hat B = 0$ the histogram is too flat: the wells are too shallow, the barrier between them and the tails too high, as if at the temperature $1 + B/C = 1 + 0.2/0.6 \approx 1.33$, since $B = \tfrac12 \cdot 0.1 \cdot 4 = 0.2$.
+# With $\hat B = 0.2$ it lies on the true density up to the error of a step of 0.1, which is of the second order, and the Monte Carlo error; both are hardly visible.
+# With $C = 6$ and $\hat B = 0$ the temperature would be 1.03: nearly right, but at the price of strong friction, so that a chain crosses the barrier less often and needs more steps for as many independent draws.
 #
-# **Rubric.** 3 points: the plot, right, with $\hat B = 0.2$. 2 points: too flat,
-# temperature 1.33. 1 point: nearly exact, discretisation error. 2 points: $C = 6$ and
-# its price. ### END SOLUTION
+# **Rubric.** 3 points: the plot, right, with $\hat B = 0.2$. 2 points: too flat, temperature 1.33. 1 point: nearly exact, discretisation error. 2 points: $C = 6$ and its price.
+# ### END SOLUTION

@@ -8,29 +8,20 @@
 # %% [markdown]
 # # Assignment 3: a claim, tested
 #
-# A report says that a new sampler is right, and shows a number. You will say what would
-# refute it, build what it takes to try, find the flaw, and put it to use.
+# A report says that a new sampler is right, and shows a number. You will say what would refute it, build what it takes to try, find the flaw, and put it to use.
 #
-# *Before you start*, read the chapters *Stochastic-gradient HMC* (in *Stochastic
-# gradients*) and *The no-U-turn sampler* (in *Foundations*); keep *SGNUTS* for after
-# question 1. Each task names the sections that it rests on. *It takes* four to five
-# hours: two for the code, one for the two questions, the rest for the experiment. *It
-# is worth* 100 points: 60 for five code tasks, graded by tests; 25 for two questions
-# and 15 for a figure and what you read in it, marked by hand.
+# *Before you start*, read the chapters *Stochastic-gradient HMC* (in *Stochastic gradients*) and *The no-U-turn sampler* (in *Foundations*); keep *SGNUTS* for after question 1. Each task names the sections that it rests on.
+# *It takes* four to five hours: two for the code, one for the two questions, the rest for the experiment.
+# *It is worth* 100 points: 60 for five code tasks, graded by tests; 25 for two questions and 15 for a figure and what you read in it, marked by hand.
 #
-# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy, SciPy and
-# ArviZ are allowed; `sgmc`, which holds much of what you are asked to write, is not,
-# and a task that uses it scores zero. In the experiment you may use what you like.
+# *In the code tasks* you write everything yourself: `torch`, `math`, NumPy, SciPy and ArviZ are allowed; `sgmc`, which holds much of what you are asked to write, is not, and a task that uses it scores zero.
+# In the experiment you may use what you like.
 #
-# A code task's test cell stands below it. Its parts begin with `# POINTS` and are
-# graded one by one; grading runs each of them with more tests, at other numbers. `make
-# test A=assignment_3` tells which of them pass. Positions and momenta are tensors
-# `(chains, dim)`, the mass is 1. Your functions must work for any number of chains at
-# once, also for one; how they do it is up to you. They may change their arguments in
-# place. All randomness comes from the generator, or the seed, that a function is given.
+# A code task's test cell stands below it. Its parts begin with `# POINTS` and are graded one by one; grading runs each of them with more tests, at other numbers. `make test A=assignment_3` tells which of them pass.
+# Positions and momenta are tensors `(chains, dim)`, the mass is 1. Your functions must work for any number of chains at once, also for one; how they do it is up to you. They may change their arguments in place.
+# All randomness comes from the generator, or the seed, that a function is given.
 
-# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3,
-# "solution": false, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "setup", "locked": true, "schema_version": 3, "solution": false, "task": false}
 import math
 import sys
 from pathlib import Path
@@ -59,26 +50,21 @@ use_style()
 #
 # *(Made up for this course, after a real one.)*
 #
-# > **Window sampling with friction.** HMC needs a number of leapfrog steps, and exact
-# energies to correct their error. We propose a sampler that needs neither to be right.
-# > From $\theta$ draw a momentum $r \sim N(0, 1)$, and grow a path of $n$ states around
-# it with the steps of SGHMC, > > $$\theta \leftarrow \theta + \varepsilon r, \qquad r
-# \leftarrow r - \varepsilon\nabla U(\theta) - \varepsilon Cr + N(0, 2C\varepsilon),$$ >
-# > $k$ of the $n - 1$ steps forward in time and the others backward, all values of $k$
-# being equally likely. A step backward is: reverse the momentum, step, reverse the
-# momentum. > Then move to one of the $n$ states, chosen with weights $e^{-H}$, $H =
-# U(\theta) + \tfrac12r^2$, as in NUTS. The weights correct what friction and noise do
-# to the energy, so that the target is right. > > We tested it on $U = \tfrac12\theta^2$
-# with $\varepsilon = 0.25$, $C = 0.25$ and $n = 7$. The variance of $\theta$ was $0.998
-# \pm 0.004$; the true value is 1. > **We conclude that the sampler is right, and that
-# what discretisation error there is vanishes with $\varepsilon$.**
+# > **Window sampling with friction.** HMC needs a number of leapfrog steps, and exact energies to correct their error. We propose a sampler that needs neither to be right.
+# > From $\theta$ draw a momentum $r \sim N(0, 1)$, and grow a path of $n$ states around it with the steps of SGHMC,
+# >
+# > $$\theta \leftarrow \theta + \varepsilon r, \qquad r \leftarrow r - \varepsilon\nabla U(\theta) - \varepsilon Cr + N(0, 2C\varepsilon),$$
+# >
+# > $k$ of the $n - 1$ steps forward in time and the others backward, all values of $k$ being equally likely. A step backward is: reverse the momentum, step, reverse the momentum.
+# > Then move to one of the $n$ states, chosen with weights $e^{-H}$, $H = U(\theta) + \tfrac12r^2$, as in NUTS. The weights correct what friction and noise do to the energy, so that the target is right.
+# >
+# > We tested it on $U = \tfrac12\theta^2$ with $\varepsilon = 0.25$, $C = 0.25$ and $n = 7$. The variance of $\theta$ was $0.998 \pm 0.004$; the true value is 1.
+# > **We conclude that the sampler is right, and that what discretisation error there is vanishes with $\varepsilon$.**
 #
-# Here are the report's step and its energy. Positions and momenta are tensors `(chains,
-# dim)`; the mass is 1 throughout.
+# Here are the report's step and its energy. Positions and momenta are tensors `(chains, dim)`; the mass is 1 throughout.
 
 
-# %% nbgrader={"grade": false, "grade_id": "report-code", "locked": true,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": false, "grade_id": "report-code", "locked": true, "schema_version": 3, "solution": false, "task": false}
 def report_step(position, momentum, generator, step_size=0.25, friction=0.25):
     """Drift, then kick, on U = ½|θ|²: the step of the report."""
     position = position + step_size * momentum
@@ -101,52 +87,35 @@ def energy(position, momentum):
 #
 # Answer before you run anything.
 #
-# 1. Write the report's conclusion as two statements that an experiment could refute.
-# What would you measure, on which target, at which settings, and which outcome would
-# count against each? How do you tell a deviation from Monte Carlo error? 2. The report
-# measured one number at one step size. Name two different ways in which a wrong sampler
-# can produce it.
+# 1. Write the report's conclusion as two statements that an experiment could refute. What would you measure, on which target, at which settings, and which outcome would count against each? How do you tell a deviation from Monte Carlo error?
+# 2. The report measured one number at one step size. Name two different ways in which a wrong sampler can produce it.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "theory-hypothesis", "locked":
-# false, "points": 10, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION 1. (a) *Right*: as $\varepsilon \to 0$ at a fixed duration $\tau = (n -
-# 1)\varepsilon$ the stationary variance (or any other moment) tends to that of the
-# target. (b) *The error is discretisation error*: the bias shrinks when $\varepsilon$
-# does, at some positive order. Measure $E[\theta^2]$ on the bowl, whose answer is 1,
-# for several $\varepsilon$, say 0.5, 0.25, 0.125, 0.0625, with $\tau$ and $C$ held
-# fixed, and again for another $C$ and another target. Many independent chains give a
-# standard error; state beforehand how many of them a deviation has to exceed, corrected
-# for the number of measurements. A deviation that stays or grows as $\varepsilon$
-# shrinks refutes both. 2. Two errors of opposite sign that cancel at this step size; a
-# bias that is too small to see at these settings, such as one proportional to $C$, or
-# hidden by too large a standard error; a chain that has not moved far from its start in
-# the right law; a statistic that is blind to the error (a variance does not see the
-# shape).
+# %% [markdown] nbgrader={"grade": true, "grade_id": "theory-hypothesis", "locked": false, "points": 10, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# 1. (a) *Right*: as $\varepsilon \to 0$ at a fixed duration $\tau = (n - 1)\varepsilon$ the stationary variance (or any other moment) tends to that of the target. (b) *The error is discretisation error*: the bias shrinks when $\varepsilon$ does, at some positive order.
+# Measure $E[\theta^2]$ on the bowl, whose answer is 1, for several $\varepsilon$, say 0.5, 0.25, 0.125, 0.0625, with $\tau$ and $C$ held fixed, and again for another $C$ and another target. Many independent chains give a standard error; state beforehand how many of them a deviation has to exceed, corrected for the number of measurements. A deviation that stays or grows as $\varepsilon$ shrinks refutes both.
+# 2. Two errors of opposite sign that cancel at this step size; a bias that is too small to see at these settings, such as one proportional to $C$, or hidden by too large a standard error; a chain that has not moved far from its start in the right law; a statistic that is blind to the error (a variance does not see the shape).
 #
-# **Rubric.** 2 for (a) with a limit, and not just "is close to 1"; 1 for (b), an order
-# or a shrinking; 1 for holding the duration or saying why it matters; 2 for a tolerance
-# from Monte Carlo error, fixed before the run; 2 for each of two ways in part 2. No
-# points for "use MNIST": accuracy does not see the law. ### END SOLUTION
+# **Rubric.** 2 for (a) with a limit, and not just "is close to 1"; 1 for (b), an order or a shrinking; 1 for holding the duration or saying why it matters; 2 for a tolerance from Monte Carlo error, fixed before the run; 2 for each of two ways in part 2. No points for "use MNIST": accuracy does not see the law.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 1 A step that reads the same from both sides (12 points)
 #
-# To take the report's sampler apart you need another step to put in the place of its
-# own. Write the *palindromic* one: with $M = 1$,
+# To take the report's sampler apart you need another step to put in the place of its own. Write the *palindromic* one: with $M = 1$,
 #
 # $$
 # y = \theta + \tfrac12\varepsilon r, \qquad
-# r' = r - \varepsilon\nabla U(y) - \tfrac12\varepsilon C(r + r') + \xi, \quad \xi \sim
-# N(0, 2C\varepsilon), \qquad \theta' = y + \tfrac12\varepsilon r' . $$
+# r' = r - \varepsilon\nabla U(y) - \tfrac12\varepsilon C(r + r') + \xi, \quad \xi \sim N(0, 2C\varepsilon), \qquad
+# \theta' = y + \tfrac12\varepsilon r' .
+# $$
 #
-# The middle equation has $r'$ on both sides; solve it. The noise is independent for
-# every chain and coordinate. `gradient` maps `(chains, dim)` to `(chains, dim)`.
+# The middle equation has $r'$ on both sides; solve it. The noise is independent for every chain and coordinate. `gradient` maps `(chains, dim)` to `(chains, dim)`.
 #
 # See *Stochastic-gradient HMC*, “A splitting is a list of flows”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "palindromic-step",
-# "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "palindromic-step", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def palindromic_step(position, momentum, gradient, step_size, friction, generator):
     """Half a drift, a kick with friction and noise, half a drift.
 
@@ -167,10 +136,9 @@ def palindromic_step(position, momentum, gradient, step_size, friction, generato
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "palindromic-step-test", "locked": true,
-# "points": 12, "schema_version": 3, "solution": false, "task": false} Without a force,
-# one step from θ = 0, r = 1 leaves friction and noise: whatever its size, it should be
-# normal, and new.
+# %% nbgrader={"grade": true, "grade_id": "palindromic-step-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
+# Without a force, one step from θ = 0, r = 1 leaves friction and noise: whatever its
+# size, it should be normal, and new.
 generator = seeded(31)
 free = [
     palindromic_step(
@@ -270,21 +238,16 @@ for seed, step_size, friction in ((3101, 0.5, 1.5), (3102, 0.25, 3.0)):
 # %% [markdown]
 # ## 2 A path in both directions of time (12 points)
 #
-# Write a function that grows a path of `num_states` states around a start: the start is
-# state number `place`, counted from 0, a whole number for each chain. States after it
-# come from steps forward, states before it from steps backward, and a step backward is:
-# reverse the momentum, step, reverse the momentum. Return positions and momenta, each
-# `(num_states, chains, dim)`, in the order of time, all momenta belonging to the film
-# that runs forward.
+# Write a function that grows a path of `num_states` states around a start: the start is state number `place`, counted from 0, a whole number for each chain.
+# States after it come from steps forward, states before it from steps backward, and a step backward is: reverse the momentum, step, reverse the momentum.
+# Return positions and momenta, each `(num_states, chains, dim)`, in the order of time, all momenta belonging to the film that runs forward.
 #
-# `step(position, momentum, generator)` returns a new position and momentum. (Growing
-# more states than you need, and throwing some away, is fine.)
+# `step(position, momentum, generator)` returns a new position and momentum. (Growing more states than you need, and throwing some away, is fine.)
 #
 # See *The no-U-turn sampler*, “The obvious rule is wrong” and “Doubling”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "path", "locked": false,
-# "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "path", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def path(position, momentum, place, num_states, step, generator):
     """Grow a path around a start.
 
@@ -306,8 +269,7 @@ def path(position, momentum, place, num_states, step, generator):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "path-test", "locked": true, "points": 12,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "path-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 def crooked_step(q, p, generator=None):
     return q + 0.5 * p + 0.1, 0.8 * p - 0.3 * q + 0.2
 
@@ -417,19 +379,15 @@ assert_close(moved[0][2], torch.zeros(20, 1), "the start, where it was put")
 # %% [markdown]
 # ## 3 Place, grow, choose (12 points)
 #
-# Write the transition: draw a place for the start of each chain, independent and
-# uniform on $0, \dots, n - 1$; grow the path; go to state $k$ of it with probability
-# $\omega_k/\sum_i\omega_i$, where $\log\omega$ is given.
+# Write the transition: draw a place for the start of each chain, independent and uniform on $0, \dots, n - 1$; grow the path; go to state $k$ of it with probability $\omega_k/\sum_i\omega_i$, where $\log\omega$ is given.
 #
-# `grow(position, momentum, place)` returns what `path` returns, and
-# `log_weight(positions, momenta)` maps `(..., dim)` to `(...)`. Return the chosen
-# position and its momentum, each `(chains, dim)`.
+# `grow(position, momentum, place)` returns what `path` returns, and `log_weight(positions, momenta)` maps `(..., dim)` to `(...)`.
+# Return the chosen position and its momentum, each `(chains, dim)`.
 #
 # See *The no-U-turn sampler*, “Why it works”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "transition", "locked":
-# false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "transition", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def transition(position, momentum, log_weight, grow, num_states, generator):
     """Move to a state of a window around the start, chosen with the given weights."""
     ### BEGIN SOLUTION
@@ -442,8 +400,7 @@ def transition(position, momentum, log_weight, grow, num_states, generator):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "transition-test", "locked": true, "points":
-# 12, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "transition-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 def walk(position, momentum, place, num_states):
     """A path on whole numbers, one to the right with every step.
 
@@ -560,20 +517,15 @@ for num_states, slope in ((4, 0.7), (3, 0.0), (4, -0.4)):
 # %% [markdown]
 # ## 4 A number with an honest error (12 points)
 #
-# Write a function that runs `chains` independent chains in one dimension and returns an
-# estimate of the stationary $E[\theta^2]$ **and its standard error**, two floats.
-# Before each transition draw a fresh momentum $r \sim N(0, 1)$. Throw away the first
-# `warm_up` transitions, keep the next `num_draws`. Successive draws of a chain are
-# correlated; chains are not.
+# Write a function that runs `chains` independent chains in one dimension and returns an estimate of the stationary $E[\theta^2]$ **and its standard error**, two floats.
+# Before each transition draw a fresh momentum $r \sim N(0, 1)$. Throw away the first `warm_up` transitions, keep the next `num_draws`. Successive draws of a chain are correlated; chains are not.
 #
-# `move(position, momentum, generator)` returns a position and a momentum, each
-# `(chains, 1)`. Start where you like.
+# `move(position, momentum, generator)` returns a position and a momentum, each `(chains, 1)`. Start where you like.
 #
 # See *Markov chains*, “How much is a draw worth?”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "measure", "locked":
-# false, "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "measure", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def measure(move, chains, warm_up, num_draws, seed):
     """Estimate E[θ²] and its standard error."""
     ### BEGIN SOLUTION
@@ -589,8 +541,7 @@ def measure(move, chains, warm_up, num_draws, seed):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "measure-test", "locked": true, "points": 12,
-# "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "measure-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
 def autoregression(a, b):
     """θ' = aθ + br with a fresh r.
 
@@ -657,21 +608,15 @@ for a, b, num_draws in ((0.8, 1.5, 40), (0.0, 2.0, 20), (-0.5, 1.0, 30)):
 # %% [markdown]
 # ## The experiment (15 points, together with what you read in it)
 #
-# Now test the claim. First reproduce the report's number. Then draw **one figure** that
-# settles it: the variance of $\theta$ in the bowl against the step size, at a fixed
-# duration $(n - 1)\varepsilon = 1.5$ and $C = 0.25$, with error bars and the true
-# value, for the four samplers that you get from
+# Now test the claim. First reproduce the report's number. Then draw **one figure** that settles it: the variance of $\theta$ in the bowl against the step size, at a fixed duration $(n - 1)\varepsilon = 1.5$ and $C = 0.25$, with error bars and the true value, for the four samplers that you get from
 #
 # * the report's step or the palindromic step,
 # * weights $e^{-H}$ or equal weights.
 #
-# Take at least four step sizes. Use enough chains for the error bars to be shorter than
-# the effects you want to see, and at least 40 transitions of warm-up. Label it; a
-# person will look at it and at your code.
+# Take at least four step sizes. Use enough chains for the error bars to be shorter than the effects you want to see, and at least 40 transitions of warm-up. Label it; a person will look at it and at your code.
 
 
-# %% nbgrader={"grade": false, "grade_id": "plot-experiment", "locked": false,
-# "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
+# %% nbgrader={"grade": false, "grade_id": "plot-experiment", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["experiment"]
 ### BEGIN SOLUTION
 # The report's ε, C and n are such that two errors cancel. For other numbers look where
 # the curve of its sampler crosses 1.
@@ -744,102 +689,53 @@ plt.show()
 # %% [markdown]
 # What you see:
 #
-# 1. Which of the two ingredients of the report causes which deviation? For each say its
-# sign, and how it goes with $\varepsilon$. 2. Why did the report find 0.998? Is either
-# of your two statements refuted, and by which points? 3. What happens to each of the
-# two deviations when $C \to 0$ at a fixed $\varepsilon$? Argue first, then try it if
-# you like.
+# 1. Which of the two ingredients of the report causes which deviation? For each say its sign, and how it goes with $\varepsilon$.
+# 2. Why did the report find 0.998? Is either of your two statements refuted, and by which points?
+# 3. What happens to each of the two deviations when $C \to 0$ at a fixed $\varepsilon$? Argue first, then try it if you like.
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-experiment-answer", "locked":
-# false, "points": 15, "schema_version": 3, "solution": true, "task": false} ### BEGIN
-# SOLUTION 1. Weights $e^{-H}$ make the variance too small, about 0.85 at $C = 0.25$ and
-# $\tau = 1.5$, nearly whatever $\varepsilon$. The report's step makes it too large, in
-# proportion to $\varepsilon$ where $\varepsilon$ is small: the last halving about
-# halves the excess, the first does more. Equal weights with the palindromic step have
-# an error of order $\varepsilon^2$, hardly to be seen. 2. At $\varepsilon = 0.25$ the
-# two errors have the same size and opposite signs, and cancel. At smaller steps the
-# excess goes away and the deficit stays: the report's variance falls below one and
-# stays there, away from 1 by many standard errors. Both statements are refuted: the
-# limit $\varepsilon \to 0$ is not the target, and the error grows as $\varepsilon$
-# shrinks. 3. Without friction the energy is nearly constant along a path, so that all
-# weights are alike and the deficit goes to zero, in proportion to $C$. The excess
-# stays: it comes from the order of drift and kick and from the fresh momentum, at both
-# sides of the start a path is shifted by half a drift; it needs no friction.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "plot-experiment-answer", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# 1. Weights $e^{-H}$ make the variance too small, about 0.85 at $C = 0.25$ and $\tau = 1.5$, nearly whatever $\varepsilon$. The report's step makes it too large, in proportion to $\varepsilon$ where $\varepsilon$ is small: the last halving about halves the excess, the first does more. Equal weights with the palindromic step have an error of order $\varepsilon^2$, hardly to be seen.
+# 2. At $\varepsilon = 0.25$ the two errors have the same size and opposite signs, and cancel. At smaller steps the excess goes away and the deficit stays: the report's variance falls below one and stays there, away from 1 by many standard errors. Both statements are refuted: the limit $\varepsilon \to 0$ is not the target, and the error grows as $\varepsilon$ shrinks.
+# 3. Without friction the energy is nearly constant along a path, so that all weights are alike and the deficit goes to zero, in proportion to $C$. The excess stays: it comes from the order of drift and kick and from the fresh momentum, at both sides of the start a path is shifted by half a drift; it needs no friction.
 #
-# **Rubric.** The figure, 6: 1 for the report's number, reproduced within the errors; 1
-# for all four samplers; 1 for four step sizes at a fixed duration, so that $n$ changes
-# with $\varepsilon$; 2 for error bars that tell the curves apart; 1 for labels and the
-# true value. Errors made in tasks 1 to 4 do not count again. What it shows, 9: part 1:
-# 2 for attributing the deficit to the weights and the excess to the step, 1 for each
-# dependence on $\varepsilon$; part 2: 1 for the cancellation, 2 for the conclusion,
-# with the points and error bars that carry it; part 3: 1 each. Conclusions that follow
-# from the student's own figure count even if that is wrong. ### END SOLUTION
+# **Rubric.** The figure, 6: 1 for the report's number, reproduced within the errors; 1 for all four samplers; 1 for four step sizes at a fixed duration, so that $n$ changes with $\varepsilon$; 2 for error bars that tell the curves apart; 1 for labels and the true value. Errors made in tasks 1 to 4 do not count again.
+# What it shows, 9: part 1: 2 for attributing the deficit to the weights and the excess to the step, 1 for each dependence on $\varepsilon$; part 2: 1 for the cancellation, 2 for the conclusion, with the points and error bars that carry it; part 3: 1 each. Conclusions that follow from the student's own figure count even if that is wrong.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## Question 2: the flaw, proved (15 points)
 #
-# Let $F(\theta, r) = (\theta, -r)$, let $P$ be the kernel of a step, and suppose that
-# the step satisfies detailed balance up to the flip for some density $\mu$ with
-# $\mu(Fz) = \mu(z)$:
+# Let $F(\theta, r) = (\theta, -r)$, let $P$ be the kernel of a step, and suppose that the step satisfies detailed balance up to the flip for some density $\mu$ with $\mu(Fz) = \mu(z)$:
 #
 # $$\mu(z)P(z, z') = \mu(z')P(Fz', Fz) .$$
 #
-# 1. Let $z_0, \dots, z_{n-1}$ be grown as in task 2 around $z_s \sim \mu$. Show that
-# the joint density of the states is the same for every $s$. 2. Let $s$ be uniform, and
-# let state $k$ be chosen with probability $\omega(z_k)/\sum_i\omega(z_i)$ for a
-# positive function $\omega$. Show that the transition satisfies detailed balance with
-# respect to $\omega\mu$. Which law does the report's sampler therefore have, in the
-# limit $\varepsilon \to 0$, if the momentum is kept? 3. The report says "as in NUTS".
-# Why is the weight $e^{-H}$ right there? Where exactly does your argument of part 2 no
-# longer apply?
+# 1. Let $z_0, \dots, z_{n-1}$ be grown as in task 2 around $z_s \sim \mu$. Show that the joint density of the states is the same for every $s$.
+# 2. Let $s$ be uniform, and let state $k$ be chosen with probability $\omega(z_k)/\sum_i\omega(z_i)$ for a positive function $\omega$. Show that the transition satisfies detailed balance with respect to $\omega\mu$. Which law does the report's sampler therefore have, in the limit $\varepsilon \to 0$, if the momentum is kept?
+# 3. The report says "as in NUTS". Why is the weight $e^{-H}$ right there? Where exactly does your argument of part 2 no longer apply?
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "theory-flaw", "locked": false,
-# "points": 15, "schema_version": 3, "solution": true, "task": false} ### BEGIN SOLUTION
-# 1. A step to the left takes $z_{i+1}$ to $z_i$ with density $P(Fz_{i+1}, Fz_i)$. So
-# the density of the path begun at $s$ is $\mu(z_s)\prod_{i\ge s}P(z_i,
-# z_{i+1})\prod_{i<s}P(Fz_{i+1}, Fz_i)$. Use the assumption for $i = s - 1$:
-# $\mu(z_s)P(Fz_s, Fz_{s-1}) = \mu(z_{s-1})P(z_{s-1}, z_s)$. That is the density of the
-# path begun at $s - 1$. By induction all are equal to $\lambda(z_0, \dots, z_{n-1}) =
-# \mu(z_0)\prod_iP(z_i, z_{i+1})$. 2. Start from $z_s \sim \omega\mu$ (normalised), with
-# $s$ uniform. The density that the path is $w$, the start has index $s$ and the choice
-# is $k$, is $\frac1n\,\omega(z_s)\lambda(w)\,\omega(z_k)/\sum_i\omega(z_i)$, up to a
-# constant. It is symmetric in $s$ and $k$; so the pair (start, end) has a symmetric
-# law, which is detailed balance. With $\mu \propto e^{-H}$, which holds in the limit,
-# and $\omega = e^{-H}$, the law is $e^{-2H}$: temperature one half, variance
-# $\tfrac12$. Fresh momenta bring the temperature of $r$ back to one at every
-# transition, and the variance ends between $\tfrac12$ and 1. 3. In NUTS the step is
-# deterministic and keeps volume: $P(z, \cdot)$ is a point mass at $\Phi(z)$, and it is
-# the *volume*, not $e^{-H}$, that plays the part of $\mu$. So $\omega\mu = e^{-H}$.
-# With friction and noise the path itself visits states with density $e^{-H}$, and
-# Lebesgue measure is not invariant (friction contracts volumes); the assumption that
-# holds is the one with $\mu = e^{-H}$, and a further factor $\omega$ counts the energy
-# a second time.
+# %% [markdown] nbgrader={"grade": true, "grade_id": "theory-flaw", "locked": false, "points": 15, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# 1. A step to the left takes $z_{i+1}$ to $z_i$ with density $P(Fz_{i+1}, Fz_i)$. So the density of the path begun at $s$ is $\mu(z_s)\prod_{i\ge s}P(z_i, z_{i+1})\prod_{i<s}P(Fz_{i+1}, Fz_i)$. Use the assumption for $i = s - 1$: $\mu(z_s)P(Fz_s, Fz_{s-1}) = \mu(z_{s-1})P(z_{s-1}, z_s)$. That is the density of the path begun at $s - 1$. By induction all are equal to $\lambda(z_0, \dots, z_{n-1}) = \mu(z_0)\prod_iP(z_i, z_{i+1})$.
+# 2. Start from $z_s \sim \omega\mu$ (normalised), with $s$ uniform. The density that the path is $w$, the start has index $s$ and the choice is $k$, is $\frac1n\,\omega(z_s)\lambda(w)\,\omega(z_k)/\sum_i\omega(z_i)$, up to a constant. It is symmetric in $s$ and $k$; so the pair (start, end) has a symmetric law, which is detailed balance. With $\mu \propto e^{-H}$, which holds in the limit, and $\omega = e^{-H}$, the law is $e^{-2H}$: temperature one half, variance $\tfrac12$. Fresh momenta bring the temperature of $r$ back to one at every transition, and the variance ends between $\tfrac12$ and 1.
+# 3. In NUTS the step is deterministic and keeps volume: $P(z, \cdot)$ is a point mass at $\Phi(z)$, and it is the *volume*, not $e^{-H}$, that plays the part of $\mu$. So $\omega\mu = e^{-H}$. With friction and noise the path itself visits states with density $e^{-H}$, and Lebesgue measure is not invariant (friction contracts volumes); the assumption that holds is the one with $\mu = e^{-H}$, and a further factor $\omega$ counts the energy a second time.
 #
-# **Rubric.** Part 1: 2 for the density with the backward kernel written as $P(F\cdot,
-# F\cdot)$, 3 for moving $\mu$ along by the assumption. Part 2: 3 for the joint density
-# with $1/n$ and the choice, 2 for symmetry implying detailed balance, 1 for $e^{-2H}$.
-# Part 3: 3 for volume as the $\mu$ of NUTS, 1 for what changes with friction. A proof
-# for $n = 2$ only gets half of parts 1 and 2. ### END SOLUTION
+# **Rubric.** Part 1: 2 for the density with the backward kernel written as $P(F\cdot, F\cdot)$, 3 for moving $\mu$ along by the assumption. Part 2: 3 for the joint density with $1/n$ and the choice, 2 for symmetry implying detailed balance, 1 for $e^{-2H}$. Part 3: 3 for volume as the $\mu$ of NUTS, 1 for what changes with friction. A proof for $n = 2$ only gets half of parts 1 and 2.
+# ### END SOLUTION
 
 # %% [markdown]
 # ## 5 Weights that are of use (12 points)
 #
-# Weights can be put to good use. Suppose that the gradient has noise of variance $V$ of
-# its own and that the step injects $N(0, 2(C - \hat B)\varepsilon)$. All noise together
-# has the variance $2(C - \hat B)\varepsilon + \varepsilon^2V$; the right one would be
-# $2C\varepsilon$. A step with friction $C$ and noise of variance $2TC\varepsilon$ has
-# $\mu \propto e^{-H/T}$ in place of $e^{-H}$: it samples at temperature $T$.
+# Weights can be put to good use. Suppose that the gradient has noise of variance $V$ of its own and that the step injects $N(0, 2(C - \hat B)\varepsilon)$. All noise together has the variance $2(C - \hat B)\varepsilon + \varepsilon^2V$; the right one would be $2C\varepsilon$.
+# A step with friction $C$ and noise of variance $2TC\varepsilon$ has $\mu \propto e^{-H/T}$ in place of $e^{-H}$: it samples at temperature $T$.
 #
 # 1. Write the temperature $T$ as a function of $\varepsilon$, $C$, $V$ and $\hat B$.
-# 2. With the result of question 2, find $\omega$ such that the transition has the law
-# $e^{-H}$ although the path has the temperature $T$. Write a function that maps the
-# energies $H$ of states to their $\log\omega$. An additive constant does not matter.
+# 2. With the result of question 2, find $\omega$ such that the transition has the law $e^{-H}$ although the path has the temperature $T$. Write a function that maps the energies $H$ of states to their $\log\omega$. An additive constant does not matter.
 #
 # See *Estimating the noise*, “What a wrong estimate does”; *SGNUTS*, “The repair”.
 
 
-# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "repair", "locked": false,
-# "schema_version": 3, "solution": true, "task": false}
+# %% forbidden=["sgmc"] nbgrader={"grade": false, "grade_id": "repair", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def temperature_of(step_size, friction, noise_variance, noise_estimate):
     """Give the temperature at which the path samples: four numbers -> a number."""
     ### BEGIN SOLUTION
@@ -854,8 +750,8 @@ def repair(energies, temperature):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "repair-test", "locked": true, "points": 12,
-# "schema_version": 3, "solution": false, "task": false} POINTS 5: the temperature
+# %% nbgrader={"grade": true, "grade_id": "repair-test", "locked": true, "points": 12, "schema_version": 3, "solution": false, "task": false}
+# POINTS 5: the temperature
 assert_close(
     temperature_of(0.1, 2.0, 4.0, 0.2),
     1.0,
@@ -904,8 +800,5 @@ for temperature in (1.4, 3.0, 0.6):
 # %% [markdown]
 # ## For the curious (no points)
 #
-# Put it all together: gradients $\theta + N(0, 4)$, no noise estimate, $\varepsilon =
-# 0.25$, $C = 1.25$, the palindromic step. With equal weights the variance is too large,
-# with your weights it is 1 up to terms of order $\varepsilon^2$. What do such weights
-# cost in a problem with many coordinates, and what else do they need that a minibatch
-# does not give? Compare with the chapter *Estimating the noise*.
+# Put it all together: gradients $\theta + N(0, 4)$, no noise estimate, $\varepsilon = 0.25$, $C = 1.25$, the palindromic step. With equal weights the variance is too large, with your weights it is 1 up to terms of order $\varepsilon^2$.
+# What do such weights cost in a problem with many coordinates, and what else do they need that a minibatch does not give? Compare with the chapter *Estimating the noise*.
