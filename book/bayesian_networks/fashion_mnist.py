@@ -843,8 +843,8 @@ claim(
     "Live: |θ|²/d of SGD from the start of their program, less the exact law",
     size(live["SGD, programmed"]) - 4 / 3 * (1 - slow_rate) ** (2 * steps),
     near=0,
-    within=0.03,
-    because="it was −0.009 to 0.007 with eight seeds",
+    within=0.035,
+    because="it was −0.009 to 0.007 with ten seeds",
 )
 claim(
     "Live: error of a drawn class less that of the most probable one, mean over twelve "
@@ -856,9 +856,9 @@ claim(
 claim(
     "Live: |θ|²/d of SGHMC",
     size(live["SGHMC"]),
-    near=1.03,
+    near=1.01,
     within=0.06,
-    because="it goes where the prior sends it: 1.01 to 1.02 over eight seeds",
+    because="it goes where the prior sends it: 1.00 to 1.02 over ten seeds",
 )
 claim(
     "Live: |θ|²/d of SGHMC as reported",

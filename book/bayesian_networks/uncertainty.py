@@ -869,20 +869,20 @@ claim(
     "Live: area for letters, by the entropy of SGHMC's average",
     live[sghmc]["letters"]["auroc"],
     near=0.87,
-    within=0.05,
-    because="it was 0.856 to 0.879 over seven seeds",
+    within=0.075,
+    because="it was 0.850 to 0.891 over ten seeds",
 )
 claim(
     "Live: area for letters, SGHMC less the path average",
     live[sghmc]["letters"]["auroc"] - live[path]["letters"]["auroc"],
-    at_most=0.036,
-    because="at full scale it is 0.09; in small it was −0.031 to 0 over seven seeds",
+    at_most=0.05,
+    because="at full scale it is 0.09; in small it was −0.033 to 0.008 over ten seeds",
 )
 claim(
     "Live: area for letters, SGHMC less the last network",
     live[sghmc]["letters"]["auroc"] - live[point]["letters"]["auroc"],
-    at_most=0.035,
-    because="at full scale it is 0.1; in small it was −0.011 to 0.010 over seven seeds",
+    at_most=0.06,
+    because="at full scale it is 0.1; in small it was −0.024 to 0.018 over ten seeds",
 )
 claim(
     "Live: disagreement of SGHMC's networks, letters over digits",
