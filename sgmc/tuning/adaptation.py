@@ -89,7 +89,8 @@ def adapt(
     """Warm up a kernel: move the chains to where the mass is, and tune the step size
     and a diagonal mass, the same for all chains.
 
-    The step size follows the mean acceptance of all chains by :class:`DualAveraging`.
+    The step size follows the mean acceptance of all chains by
+    :class:`~sgmc.tuning.adaptation.DualAveraging`.
     After a first tenth of the steps, the draws of all chains are gathered in windows,
     each twice as long as the one before; at the end of each the mass becomes the
     inverse of the draws' variances, and the search for the step size starts anew. The
