@@ -16,7 +16,6 @@ code, the package or a stored result changes."""
 import hashlib
 import html
 import json
-import multiprocessing
 import os
 import re
 import shutil
@@ -25,7 +24,6 @@ import sys
 import time
 from collections import Counter
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,7 +167,7 @@ def kept(
     return None
 
 
-def execute_one(path: Path, root: Path) -> str:
+def execute_one(path: Path, root: Path) -> None:
     """Execute a chapter to its end, also where cells raise errors, and keep it."""
     from nbclient import NotebookClient
     from nbclient.exceptions import DeadKernelError
@@ -189,9 +187,7 @@ def execute_one(path: Path, root: Path) -> str:
             "error", ename="DeadKernelError", evalue=words, traceback=[words]
         )
         (reached or code_cells(notebook))[-1].outputs.append(error)
-    seconds = time.monotonic() - start
-    keep_executed(path, notebook, seconds, root)
-    return f"{path.stem}, {seconds:.0f} s"
+    keep_executed(path, notebook, time.monotonic() - start, root)
 
 
 def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.NotebookNode]:
@@ -203,16 +199,39 @@ def execute(pages: list[Path], root: Path = ROOT) -> dict[Path, nbformat.Noteboo
     waiting = [path for path, key in keys.items() if kept(path, root, key) is None]
     if waiting:
         print(f"executing {len(waiting)} of {len(keys)} pages", flush=True)
-        # Each in a process of its own, which ends with this one: Ctrl-C leaves nothing
-        # behind.
-        with multiprocessing.get_context("spawn").Pool(
-            min(os.cpu_count(), 4), maxtasksperchild=1
-        ) as pool:
-            for count, said in enumerate(
-                pool.imap_unordered(partial(execute_one, root=root), waiting), start=1
-            ):
-                print(f"  {count} of {len(waiting)}: {said}", flush=True)
+        execute_apart(waiting, root)
     return {path: kept(path, root) for path in keys}
+
+
+def execute_apart(pages: list[Path], root: Path) -> None:
+    """Execute pages, each in a process of its own, which ends when this one stops."""
+    waiting, running, count = list(pages), {}, 0
+    try:
+        while waiting or running:
+            while waiting and len(running) < min(os.cpu_count(), 4):
+                path = waiting.pop(0)
+                program = str(Path(__file__).resolve())
+                command = [sys.executable, program, "one", str(path), str(root)]
+                # In a session of its own: Ctrl-C comes to this process alone.
+                running[path] = subprocess.Popen(
+                    command, cwd=root, start_new_session=True
+                )
+            time.sleep(0.05)
+            for path in [
+                path for path, each in running.items() if each.poll() is not None
+            ]:
+                if running.pop(path).returncode != 0:
+                    sys.exit(f"{path} was not executed: why is said above.")
+                count += 1
+                seconds = kept(path, root).metadata["executed"]["seconds"]
+                print(
+                    f"  {count} of {len(pages)}: {path.stem}, {seconds:.0f} s",
+                    flush=True,
+                )
+    finally:
+        for process in running.values():
+            process.kill()  # its kernel sees that and ends, too
+            process.wait()
 
 
 def as_it_was(path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
@@ -694,6 +713,8 @@ def main(command: str, *options: str) -> None:
             sys.exit(build_chapter(*options))
         elif command == "sync" and not options:
             sync(execute(chapters()))
+        elif command == "one" and len(options) == 2:  # of those that execute starts
+            execute_one(*map(Path, options))
         elif command == "check" and not options:
             found = problems()
             print(
