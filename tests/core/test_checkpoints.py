@@ -539,6 +539,7 @@ def test_equal_content_is_the_same_whoever_holds_it(name):
     assert fingerprint((first, 1, [second])) == fingerprint((second, 1, [second]))
 
 
+@pytest.mark.slow
 def test_equal_content_is_the_same_in_another_process():
     """With another seed of the hashes of words."""
     root, seed = (

@@ -213,6 +213,7 @@ def fresh_process():
         yield pool
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux",
     reason=(

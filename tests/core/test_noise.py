@@ -389,6 +389,7 @@ def test_refreshing_and_averaging(settings, generator):
     assert Counting.looks == looks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
 @pytest.mark.parametrize(
     "settings", [{}, {"averaging": 0.9}, {"refresh_every": 5}], ids=str

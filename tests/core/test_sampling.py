@@ -374,6 +374,7 @@ print("the process went on")
 """
 
 
+@pytest.mark.slow
 def test_sigterm_saves_the_run_and_the_process_dies_of_it(tmp_path):
     file = tmp_path / "run.pt"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -1294,6 +1295,7 @@ def test_progress_goes_to_standard_error_only_and_not_into_a_log_file(
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_progress_in_a_notebook_is_shown_while_it_runs_and_leaves_nothing(monkeypatch):
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     source = """

@@ -166,6 +166,7 @@ def test_a_gradient_that_cannot_be_traced_is_refused_in_one_sentence(potential):
     assert len(sample(SGHMC(0.1, 2.0), potential, START, num_samples=2).samples) == 2
 
 
+@pytest.mark.slow
 def test_a_missing_compiler_is_told_in_one_sentence(monkeypatch, tmp_path):
     """PyTorch looks for a compiler of another name, and finds nothing that it compiled
     before.

@@ -125,6 +125,7 @@ def test_gradients_are_counted_for_each_chain_alone():
 # Invariance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step_size", [0.15, 0.5])
 def test_nuts_leaves_the_double_well_invariant(step_size, generator):
     start = inverse_transform_samples(DoubleWell(), 40_000, -3, 3, generator)[:, None]
@@ -299,6 +300,7 @@ class EightSchools(Potential):
         }
 
 
+@pytest.mark.slow
 def test_eight_schools():
     target = EightSchools()
     kernel, position = adapt(

@@ -201,6 +201,7 @@ def test_doubling_leaves_the_weights_of_a_path_invariant(weights, seed):
     assert invariance(path, seed).abs().max() < z_bound(16)
 
 
+@pytest.mark.slow
 def test_without_checks_inside_a_new_half_it_does_not(monkeypatch):
     """The negative control: the rule of stopping then depends on where the start
     was.

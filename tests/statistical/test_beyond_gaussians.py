@@ -293,6 +293,7 @@ def test_algorithm_2_and_the_palindromic_step_have_order_two_on_a_target_that_is
     assert abs(math.log2(old[1] / old[2]) - 1) < 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step_size", [0.2, 0.1])
 def test_the_leading_term_of_the_bias_is_that_of_the_formula(step_size):
     # Relative to the leading term the rest is of order ε², once the mass is the
