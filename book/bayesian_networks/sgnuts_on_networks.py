@@ -548,7 +548,7 @@ plt.show()
 # %% [markdown]
 # In {numref}`fig-sgnuts-live` plain SGHMC is late, and the middle panel says why.
 # At a draw from the prior the energy of the weights is many times the kinetic energy $\tfrac12d$ that the chain has in equilibrium.
-# SGHMC keeps its momentum, and with little {term}`friction` much of that energy turns into motion before friction has taken it: $\lvert\theta\rvert^2$ grows to about twice its size, from where the prior must pull it back.
+# SGHMC keeps its momentum, and with little {term}`friction` much of that energy turns into motion before friction has taken it: $\lvert\theta\rvert^2$ grows, to more than one and a half times its size in our runs, and the prior must pull it back.
 # Whoever draws a fresh momentum every few steps throws that energy away.
 # Small trees do so, and ten steps of SGHMC do so just as well, without the lottery.
 
