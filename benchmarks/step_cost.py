@@ -451,7 +451,7 @@ def parts(turns: int, seed: int) -> dict:
         steps = kernel.num_steps
         normals, noise = (
             normal_block(position, steps, generator),
-            potential.draw_noise(position, generator, 0, steps),
+            potential.draw_minibatches(position, generator, 0, steps),
         )
         gradient = potential.gradient_given(position, noise[0])
         state, place = [kernel.init(potential, position, generator)], [0]
@@ -467,7 +467,9 @@ def parts(turns: int, seed: int) -> dict:
             steps=steps,
         ):
             place[0] += steps
-            return potential.draw_noise(position, generator, place[0] + 2**20, steps)
+            return potential.draw_minibatches(
+                position, generator, place[0] + 2**20, steps
+            )
 
         functions = {
             "whole": step,
@@ -483,7 +485,7 @@ def parts(turns: int, seed: int) -> dict:
             p.gradient_given(x, n)
         )
         if getattr(potential, "batch_size", None) is not None:
-            functions["gather"] = lambda p=potential, n=noise[0]: p.minibatch(n)
+            functions["gather"] = lambda p=potential, n=noise[0]: p.gather(n)
         times = per_call(functions, turns, 0.1)
         of_steps = {"whole", "injected noise", "minibatch or gradient noise"}
         row = {
@@ -576,7 +578,7 @@ def roofline(turns: int, seed: int) -> dict:
     one = many[:1].clone()
     put("mixture's gradient, 1 chain", mixture_counts(200), lambda: means.gradient(one))
     posterior, weights = network(seed)
-    (indices,) = posterior.draw_noise(weights, generator, 0)
+    (indices,) = posterior.draw_minibatches(weights, generator, 0)
     put(
         "network's gradient",
         network_counts(SIZES, BATCH),
@@ -625,8 +627,10 @@ def precision(turns: int, seed: int) -> dict:
     """
     found = {}
     posterior, weights = network(seed)
-    (indices,) = posterior.draw_noise(weights, torch.Generator().manual_seed(seed), 0)
-    inputs, targets = posterior.minibatch(indices)
+    (indices,) = posterior.draw_minibatches(
+        weights, torch.Generator().manual_seed(seed), 0
+    )
+    inputs, targets = posterior.gather(indices)
     functions = {}
 
     def with_precision(word: str) -> Callable[[], object]:
@@ -853,7 +857,7 @@ def size(turns: int, seed: int) -> dict:
             torch.linalg.inv(curvature)
         ).float() @ torch.randn(4, generator=generator)
         gradients = [
-            few.per_example_gradients(x[None], few.minibatch(None))[0].double()
+            few.per_example_gradients(x[None], few.gather(None))[0].double()
             for x in (mode, near)
         ]
         # at one sd from the mode

@@ -181,10 +181,10 @@ class Greedy:
         return [position]
 
     def gradients(
-        self, posterior: NetworkPosterior, noise: Tensor
+        self, posterior: NetworkPosterior, minibatch: Tensor
     ) -> tuple[Tensor, ...]:
         """Compute the gradient in each parameter from a minibatch."""
-        return (posterior.gradient_given(self.parameters[0], noise),)
+        return (posterior.gradient_given(self.parameters[0], minibatch),)
 
     def draw(self, number: int) -> Tensor:
         """Give networks to act by, ``(number, dim)``."""
@@ -192,11 +192,11 @@ class Greedy:
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
         """Take so many minibatches, the first of which has the number ``first``."""
-        for noise in posterior.draw_noise(
+        for minibatch in posterior.draw_minibatches(
             self.parameters[0], self.generator, first, number
         ):
             for parameter, gradient in zip(
-                self.parameters, self.gradients(posterior, noise), strict=True
+                self.parameters, self.gradients(posterior, minibatch), strict=True
             ):
                 parameter.grad = gradient
             self.optimiser.step()
@@ -239,7 +239,7 @@ class BayesByBackprop(Greedy):
         return [position, torch.full_like(position, INITIAL_STD).expm1().log()]
 
     def gradients(
-        self, posterior: NetworkPosterior, noise: Tensor
+        self, posterior: NetworkPosterior, minibatch: Tensor
     ) -> tuple[Tensor, ...]:
         """Compute the gradients in μ and ρ from a minibatch and one draw of the
         weights.
@@ -250,7 +250,7 @@ class BayesByBackprop(Greedy):
             mean,
             functional.softplus(rho),
             normal_block(mean, 1, self.generator),
-            noise,
+            minibatch,
         )
         return by_mean, by_std * rho.sigmoid()
 

@@ -41,17 +41,19 @@ class Unscaled(NetworkPosterior):
     to the power n/N.
     """
 
-    def _energy(
+    def energy_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
-        return super()._energy(
+        """Compute the energy of a batch."""
+        return super().energy_of(
             position, batch, scale * self.batch_size / self.num_examples
         )
 
-    def _gradient(
+    def gradient_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
-        return super()._gradient(
+        """Compute its gradient."""
+        return super().gradient_of(
             position, batch, scale * self.batch_size / self.num_examples
         )
 

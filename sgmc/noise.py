@@ -77,7 +77,7 @@ class OnlineNoise:
         self,
         potential: Potential,
         position: Tensor,
-        noise: Any,
+        minibatch: Any,
         variance: Tensor,
         step: int,
     ) -> tuple[Tensor, Tensor]:
@@ -86,7 +86,7 @@ class OnlineNoise:
         Args:
             potential: the target.
             position: ``(chains, dim)``.
-            noise: ω of the step.
+            minibatch: ω of the step.
             variance: V̂ so far, in the shape of its kind.
             step: number of steps taken before.
 
@@ -94,9 +94,9 @@ class OnlineNoise:
             The stochastic gradient ``(chains, dim)`` and V̂.
         """
         if step % self.refresh_every:
-            return potential.gradient_given(position, noise), variance
+            return potential.gradient_given(position, minibatch), variance
         gradient, now = potential.gradient_and_variance_given(
-            position, noise, self.kind
+            position, minibatch, self.kind
         )
         if self.averaging > 0:
             now = torch.lerp(now, variance, self.averaging)

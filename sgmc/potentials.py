@@ -40,10 +40,10 @@ class Potential:
     potential has no state that a call changes.
 
     A subclass writes ``energy``, and ``gradient`` where a formula is faster than
-    automatic differentiation. Where the gradient is only seen through noise, ∇Ũ(θ; ω),
-    it writes ``draw_noise``, which draws ω, and ``gradient_given``, a pure function of
-    θ and ω; for minibatches, ω holds the examples' indices. All positions are
-    ``(chains, dim)``.
+    automatic differentiation. Where only a stochastic gradient ∇Ũ(θ; ω) is known, it
+    writes ``draw_minibatches``, which draws ω for some steps, and ``gradient_given``, a
+    pure function of θ and ω: for data, ω is the minibatch's indices; for a gradient
+    with artificial noise, its random numbers. All positions are ``(chains, dim)``.
 
     Example:
         >>> class Quartic(Potential):
@@ -60,15 +60,15 @@ class Potential:
 
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
-        pure = {"stochastic_gradient": "gradient_given(position, noise)"}
+        pure = {"stochastic_gradient": "gradient_given(position, minibatch)"}
         pure["gradient_and_noise_variance"] = (
-            "gradient_and_variance_given(position, noise, kind)"
+            "gradient_and_variance_given(position, minibatch, kind)"
         )
         for name, instead in pure.items():
             if getattr(cls, name) is not getattr(Potential, name):
                 raise TypeError(
                     f"{cls.__name__} defines {name}, which kernels do not call: write "
-                    "draw_noise(position, generator, step, num_steps) "
+                    "draw_minibatches(position, generator, step, num_steps) "
                     f"and {instead}, and it follows from them"
                 )
 
@@ -103,11 +103,11 @@ class Potential:
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
 
-    def draw_noise(
+    def draw_minibatches(
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Sequence[Any]:
-        """Draw what the stochastic gradients of some steps depend on besides the
-        position: ω for each; None here, where there is no noise.
+        """Draw the minibatches ω of some steps, on which their stochastic gradients
+        depend besides the position; None for each here, where the gradient is exact.
 
         Args:
             position: ``(chains, dim)``; tells how many chains there are, their dtype
@@ -118,21 +118,21 @@ class Potential:
         """
         return (None,) * num_steps
 
-    def gradient_given(self, position: Tensor, noise: Any) -> Tensor:
+    def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
         """Compute ∇Ũ(θ; ω), a pure function: ``(chains, dim)`` and one step's ω →
         ``(chains, dim)``.
         """
         return self.gradient(position)
 
     def gradient_and_variance_given(
-        self, position: Tensor, noise: Any, kind: Kind
+        self, position: Tensor, minibatch: Any, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Compute ∇Ũ(θ; ω) as ``gradient_given`` does, and with it an estimate of its
         variance V(θ), for every chain.
 
         Args:
             position: ``(chains, dim)``.
-            noise: one step's ω.
+            minibatch: one step's ω.
             kind: ``"scalar"``, the mean variance of a coordinate; ``"diagonal"``, every
                 coordinate's; ``"full"``, the covariance.
 
@@ -165,7 +165,7 @@ class Potential:
         """
         return self.gradient_given(
             position,
-            *self.draw_noise(
+            *self.draw_minibatches(
                 position, generator, random_step(generator) if step is None else step
             ),
         )
@@ -180,10 +180,10 @@ class Potential:
         """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and estimate its variance as
         ``gradient_and_variance_given`` does.
         """
-        (noise,) = self.draw_noise(
+        (minibatch,) = self.draw_minibatches(
             position, generator, random_step(generator) if step is None else step
         )
-        return self.gradient_and_variance_given(position, noise, kind)
+        return self.gradient_and_variance_given(position, minibatch, kind)
 
 
 def random_step(generator: Generator) -> int:

@@ -312,7 +312,7 @@ class NoisyGradient(Potential):
         """Compute the exact energy and gradient."""
         return self.potential.energy_and_gradient(position)
 
-    def draw_noise(
+    def draw_minibatches(
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Tensor:
         """Draw ω ~ N(0, I) for every chain in so many steps: ``(num_steps, chains,
@@ -320,12 +320,14 @@ class NoisyGradient(Potential):
         """
         return normal_block(position, num_steps, generator)
 
-    def gradient_given(self, position: Tensor, noise: Tensor) -> Tensor:
+    def gradient_given(self, position: Tensor, minibatch: Tensor) -> Tensor:
         """Compute ∇U(θ) + V^½ω, both ``(chains, dim)``."""
-        return self.noise_root.add_product_(self.potential.gradient(position), noise)
+        return self.noise_root.add_product_(
+            self.potential.gradient(position), minibatch
+        )
 
     def gradient_and_variance_given(
-        self, position: Tensor, noise: Tensor, kind: Kind
+        self, position: Tensor, minibatch: Tensor, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Compute ∇U(θ) + V^½ω, and V, which is known, in the shape of the kind."""
         full = Matrix(self.noise_variance).dense(position.shape[1]).to(position)
@@ -334,7 +336,7 @@ class NoisyGradient(Potential):
             "diagonal": full.diagonal(),
             "full": full,
         }[kind]
-        return self.gradient_given(position, noise), variance.expand(
+        return self.gradient_given(position, minibatch), variance.expand(
             len(position), *variance.shape
         )
 

@@ -78,7 +78,7 @@ def follow(posterior, place, num_cycles, length, highest_rate, decay, seed=0):
     for step in range(num_cycles * length):
         wave = torch.tensor(torch.pi * (step % length) / length).cos()
         rates.append(0.5 * highest_rate * float(1 + wave))
-        (minibatch,) = posterior.draw_noise(place, generator, step)
+        (minibatch,) = posterior.draw_minibatches(place, generator, step)
         speed = (1 - decay) * speed + posterior.gradient_given(place, minibatch)
         place = place - rates[-1] * speed
         energies.append(float(posterior.energy(place)))

@@ -109,14 +109,14 @@ def network_posterior(batch_size):
 digit_posterior = network_posterior(100)
 weights = digit_posterior.initial_position(8, torch.Generator().manual_seed(0))
 with torch.no_grad():
-    (indices,) = digit_posterior.draw_noise(
+    (indices,) = digit_posterior.draw_minibatches(
         weights, torch.Generator().manual_seed(1), step=0
     )
     _, by_package = digit_posterior.gradient_and_variance_given(
         weights, indices, "diagonal"
     )
     each = digit_posterior.per_example_gradients(
-        weights, digit_posterior.minibatch(indices)
+        weights, digit_posterior.gather(indices)
     )
     explicit = 4_000**2 / 100 * (1 - 100 / 4_000) * each.var(1)
     by_hand = noise_by_weight(

@@ -443,7 +443,7 @@ def variances(size, repeats=20):
     shapes = [(repeats, size, layer.out_features) for layer in layers]
     by_weights, by_outputs = [], []
     for step in range(rounds):
-        (omega,) = few.draw_noise(mean, generator, step)
+        (omega,) = few.draw_minibatches(mean, generator, step)
         epsilon = torch.randn(mean.shape, generator=generator)
         zeta = [torch.randn(shape, generator=generator) for shape in shapes]
         slopes = bound_gradient(few, mean, std, epsilon[None], omega)

@@ -624,7 +624,7 @@ network.double()
 program = PyroPosterior(bayesian_network, 500)
 direct = NetworkPosterior(network, images, labels, prior_variance=1.0, batch_size=500)
 place = direct.initial_position(2, generator)
-(indices,) = program.draw_noise(place, generator, step=0)
+(indices,) = program.draw_minibatches(place, generator, step=0)
 one, other = (
     program.gradient_given(place, indices),
     direct.gradient_given(place, indices),

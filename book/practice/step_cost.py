@@ -154,7 +154,7 @@ show_table(["job and program", "ms", "ns a step"], rows)
 # %%
 means = MixtureMeans(torch.from_numpy(observations()), batch_size=50)
 truth = torch.tensor([[-3.0, 3.0]], dtype=double)
-gradients = means.per_example_gradients(truth, means.minibatch(None))[0]
+gradients = means.per_example_gradients(truth, means.gather(None))[0]
 noise = 200 * 150 / 50 * gradients.T.cov()  # of 50 of 200 without replacement
 
 # %% [markdown]
@@ -978,7 +978,7 @@ class Spring(Potential):
     def gradient(self, position):
         return 100 * (position - 1.5)
 
-    def gradient_given(self, position, noise):
+    def gradient_given(self, position, minibatch):
         seen = position.bfloat16().to(position.dtype) if self.coarse else position
         return self.gradient(seen)
 

@@ -736,7 +736,7 @@ print(who_ran(stored))
 # If you know, go on: double the step and halve the friction, by `SGHMC` with `matched_noise_estimate`, as long as what *you* predict keeps its widths; `step_size` of `default_kernel` changes the step alone.
 
 # %%
-batch = everything.minibatch(None)
+batch = everything.gather(None)
 per_example = everything.per_example_gradients(modes[:1], batch)[0].double()
 size, total = network.batch_size, network.num_examples
 noise = per_example.T.cov() * total**2 / size * (1 - size / total)
@@ -1103,13 +1103,13 @@ class ManyMeans(Potential):
         squares = (self.data - position).square().sum(-1)
         return 0.5 * (position[:, 0].square() + squares)
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         chains, size = self.data.shape
         shape = num_steps, chains, self.batch_size
         return torch.randint(size, shape, generator=generator)
 
-    def gradient_given(self, position, noise):
-        residuals = self.data.gather(1, noise) - position
+    def gradient_given(self, position, minibatch):
+        residuals = self.data.gather(1, minibatch) - position
         scale = self.data.shape[1] / self.batch_size
         return position - scale * residuals.sum(-1, keepdim=True)
 

@@ -1247,18 +1247,20 @@ claim(
 class HessianForCovariance(LogisticRegression):
     """Wrong: the minibatch's Hessian for the covariance of its gradient."""
 
-    def gradient_and_variance_given(self, position, noise, kind):
-        x, _ = self.minibatch(noise)
+    def gradient_and_variance_given(self, position, minibatch, kind):
+        x, _ = self.gather(minibatch)
         probability = torch.sigmoid((x @ position[..., None])[..., 0])
         second = ((probability * (1 - probability))[:, None] @ x.square())[:, 0]
-        return self.gradient_given(position, noise), N / n * second
+        return self.gradient_given(position, minibatch), N / n * second
 
 
 class MissingFactor(LogisticRegression):
     """Wrong: N/n where N²/n is meant."""
 
-    def gradient_and_variance_given(self, position, noise, kind):
-        gradient, variance = super().gradient_and_variance_given(position, noise, kind)
+    def gradient_and_variance_given(self, position, minibatch, kind):
+        gradient, variance = super().gradient_and_variance_given(
+            position, minibatch, kind
+        )
         return gradient, variance / N
 
 

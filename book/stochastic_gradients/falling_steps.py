@@ -445,7 +445,7 @@ state = kernel.init(noisy, theta, generator)
 momentum = torch.randn(1, 1, generator=again, dtype=torch.float64)
 for draw in range(3):
     state, _ = kernel.step(noisy, state, generator)
-    kicks = noisy.draw_noise(theta, again, 5 * draw, 5)
+    kicks = noisy.draw_minibatches(theta, again, 5 * draw, 5)
     normals = torch.randn(5, 1, 1, generator=again, dtype=torch.float64)
     theta, momentum = draw_of(theta, momentum, falling(draw), 2.0, 4.0, kicks, normals)
 claim(

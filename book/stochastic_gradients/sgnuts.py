@@ -969,9 +969,11 @@ claim(
 class HeldForATree(NoisyGradient):
     """A gradient whose noise is drawn once for all the steps of a tree."""
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         of_tree = torch.Generator().manual_seed(10**6 + step // 2**10)
-        return super().draw_noise(position, of_tree, step).expand(num_steps, -1, -1)
+        return (
+            super().draw_minibatches(position, of_tree, step).expand(num_steps, -1, -1)
+        )
 
 
 bowl = Gaussian.standard(1)

@@ -111,12 +111,12 @@ def descend(
     """Follow stochastic gradients down, in place.
 
     Args:
-        potential: what the gradients' noise is drawn from.
+        potential: what the minibatches are drawn from.
         parameters: what to move, in place; the first is ``(chains, ...)``, as many
             chains as there are minibatches.
-        gradients: from one step's noise ω to the gradient of each parameter, downhill
-            being its negative.
-        generator: the source of the noise.
+        gradients: from one step's minibatch ω to the gradient of each parameter,
+            downhill being its negative.
+        generator: the source of the minibatches.
         settings: how to go down.
         checkpoint: file in which to save the way, as :func:`sgmc.sampling.sample` does,
             and from which to go on.
@@ -139,7 +139,7 @@ def descend(
         >>> way = descend(
         ...     well,
         ...     [position],
-        ...     lambda noise: [well.gradient_given(position, noise)],
+        ...     lambda minibatch: [well.gradient_given(position, minibatch)],
         ...     Generator(),
         ...     Settings(300, 0.1),
         ... )
@@ -184,11 +184,11 @@ class _Descent:
         self.done, self.kept, self.seconds, self.started = 0, [], 0.0, time.monotonic()
 
     def advance(self) -> None:
-        (noise,) = self.potential.draw_noise(
+        (minibatch,) = self.potential.draw_minibatches(
             self.parameters[0], self.generator, self.done
         )
         for parameter, gradient in zip(
-            self.parameters, self.gradients(noise), strict=True
+            self.parameters, self.gradients(minibatch), strict=True
         ):
             parameter.grad = gradient
         self.optimiser.param_groups[0]["lr"] = self.settings.rate(self.done)

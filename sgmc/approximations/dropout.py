@@ -94,16 +94,21 @@ def dropout(
             >= rates
         ).to(weights)
 
-    def gradients(noise: Any) -> tuple[Tensor]:
+    def gradients(minibatch: Any) -> tuple[Tensor]:
         if network:
-            number = potential.num_examples if noise is None else noise.shape[1]
+            number = potential.num_examples if minibatch is None else minibatch.shape[1]
             return (
                 masked_gradient(
-                    potential, weights, masks(len(weights), number), rates, units, noise
+                    potential,
+                    weights,
+                    masks(len(weights), number),
+                    rates,
+                    units,
+                    minibatch,
                 ),
             )
         mask = masks(len(weights))[:, units]
-        return (mask * potential.gradient_given(mask * weights, noise),)
+        return (mask * potential.gradient_given(mask * weights, minibatch),)
 
     settings, what = Settings(num_steps, learning_rate), f"rate={rate}"
     way = descend(
@@ -135,7 +140,7 @@ def masked_gradient(
     masks: Tensor,
     rates: Tensor,
     units: Tensor,
-    noise: Tensor | None,
+    minibatch: Tensor | None,
 ) -> Tensor:
     """Estimate the gradient in M of the mean over z of U(zM), with masks for each
     example: a pure function.
@@ -147,12 +152,12 @@ def masked_gradient(
             units)``, of which the last is no unit.
         rates: p of each unit, ``(units,)``.
         units: the unit of each coordinate, ``(dim,)``.
-        noise: the indices of a minibatch ``(chains, n)``, or None for all the data.
+        minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
 
     Returns:
         ``(chains, dim)``.
     """
-    batch = posterior.minibatch(noise)
+    batch = posterior.gather(minibatch)
     sizes = [layer.in_features for layer in posterior.linear_layers().values()]
     with torch.enable_grad():
         variable = weights.detach().requires_grad_()

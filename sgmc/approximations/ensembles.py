@@ -98,12 +98,12 @@ def ensemble(
     pull = 0.0 if anchors is None else _pull(potential, position, anchors)
     members = position.detach().clone()
 
-    def gradients(noise: Any) -> tuple[Tensor]:
+    def gradients(minibatch: Any) -> tuple[Tensor]:
         if adversarial > 0:
             return (
-                adversarial_gradient(potential, members, noise, adversarial) - pull,
+                adversarial_gradient(potential, members, minibatch, adversarial) - pull,
             )
-        return (potential.gradient_given(members, noise) - pull,)
+        return (potential.gradient_given(members, minibatch) - pull,)
 
     generator, settings = (
         Generator(position.device).manual_seed(seed),
@@ -131,7 +131,7 @@ def ensemble(
 
 
 def adversarial_gradient(
-    posterior: NetworkPosterior, position: Tensor, noise: Tensor | None, size: float
+    posterior: NetworkPosterior, position: Tensor, minibatch: Tensor | None, size: float
 ) -> Tensor:
     """Compute ∇Ũ(θ; S), half of each log-likelihood being that of the example's worst
     neighbour: a pure function.
@@ -139,14 +139,14 @@ def adversarial_gradient(
     Args:
         posterior: the target.
         position: θ, ``(chains, dim)``.
-        noise: the indices of a minibatch ``(chains, n)``, or None for all the data.
+        minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
         size: ϵ; the neighbour is x + ϵ·sign(∇ₓ −log p(y | x, θ)) (Goodfellow et al.,
             2015).
 
     Returns:
         ``(chains, dim)``.
     """
-    inputs, targets = posterior.minibatch(noise)
+    inputs, targets = posterior.gather(minibatch)
     with torch.enable_grad():
         variable, inputs = (
             position.detach().requires_grad_(),

@@ -79,8 +79,8 @@ def snapshots(
         Generator(position.device).manual_seed(seed),
     )
 
-    def gradients(noise: Any) -> tuple[Tensor]:
-        return (potential.gradient_given(place, noise),)
+    def gradients(minibatch: Any) -> tuple[Tensor]:
+        return (potential.gradient_given(place, minibatch),)
 
     way = descend(
         potential,

@@ -171,7 +171,7 @@ def bound_gradient(
     mean: Tensor,
     std: Tensor,
     normals: Tensor,
-    noise: Any,
+    minibatch: Any,
     alpha: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
     """Estimate the gradient of the negative bound in μ and σ, a pure function.
@@ -185,7 +185,7 @@ def bound_gradient(
         mean: μ, ``(chains, dim)``.
         std: σ, ``(chains, dim)``.
         normals: ε, ``(S, chains, dim)``.
-        noise: one step's ω of so many chains, which all draws of a chain share.
+        minibatch: one step's ω of so many chains, which all draws of a chain share.
         alpha: α.
 
     Returns:
@@ -200,15 +200,15 @@ def bound_gradient(
         (tensor([[0.]]), tensor([[0.]]))
     """
     drawn = (mean + std * normals).flatten(0, 1)
-    noise = tree_map_only(
-        Tensor, lambda omega: torch.cat([omega] * len(normals)), noise
+    minibatch = tree_map_only(
+        Tensor, lambda omega: torch.cat([omega] * len(normals)), minibatch
     )
-    slope = potential.gradient_given(drawn, noise).view_as(normals)
+    slope = potential.gradient_given(drawn, minibatch).view_as(normals)
     if alpha == 1:
         weights = torch.full_like(slope[..., :1], 1 / len(normals))
     else:
         energy = (
-            potential.energy_given(drawn, noise)
+            potential.energy_given(drawn, minibatch)
             if isinstance(potential, DataPotential)
             else potential.energy(drawn)
         )
@@ -225,7 +225,7 @@ def local_bound_gradient(
     std: Tensor,
     normals: Tensor,
     normals_of_outputs: Sequence[Tensor],
-    noise: Tensor | None,
+    minibatch: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """Estimate the gradient of the negative bound in μ and σ from drawn outputs, a pure
     function (Kingma et al., 2015).
@@ -242,7 +242,7 @@ def local_bound_gradient(
         normals: ε of the prior's draw, ``(chains, dim)``.
         normals_of_outputs: standard normal numbers for each layer, ``(chains, n,
             outputs)``.
-        noise: the indices of a minibatch ``(chains, n)``, or None for all the data.
+        minibatch: the indices of a minibatch ``(chains, n)``, or None for all the data.
 
     Returns:
         Both gradients, each ``(chains, dim)``.
@@ -257,7 +257,7 @@ def local_bound_gradient(
         ... )  # ∇ −log p(θ) = 1 at θ = 0 + 1·1
         (tensor([[1., 1., 1., 1.]]), tensor([[0., 0., 0., 0.]]))
     """
-    batch = posterior.minibatch(noise)
+    batch = posterior.gather(minibatch)
     with torch.enable_grad():
         mean, std = (parameter.detach().requires_grad_() for parameter in (mean, std))
         outputs = posterior.outputs_of_law(mean, std, batch[0], normals_of_outputs)

@@ -276,7 +276,7 @@ class SGHMC(Kernel):
             state.clipped,
         )
         for first, number in blocks(state.num_gradients, self.num_steps, position):
-            noise = potential.draw_noise(position, generator, first, number)
+            minibatches = potential.draw_minibatches(position, generator, first, number)
             normals = (
                 normal_block(position, number, generator)
                 if self.temperature > 0
@@ -284,10 +284,12 @@ class SGHMC(Kernel):
             )
             if self.compiled:
                 # it overwrites position and momentum
-                self._compiled_trajectory(potential, position, momentum, noise, normals)
+                self._compiled_trajectory(
+                    potential, position, momentum, minibatches, normals
+                )
             else:
                 position, momentum, estimate = self.trajectory(
-                    potential, position, momentum, noise, normals, estimate
+                    potential, position, momentum, minibatches, normals, estimate
                 )
         num_gradients = state.num_gradients + self.num_steps
         state = SGHMCState(
@@ -305,7 +307,7 @@ class SGHMC(Kernel):
         potential: Potential,
         position: Tensor,
         momentum: Tensor,
-        noise: Iterable[Any],
+        minibatches: Iterable[Any],
         normals: Iterable[Tensor | None],
         estimate: Estimate,
     ) -> tuple[Tensor, Tensor, Estimate]:
@@ -316,8 +318,7 @@ class SGHMC(Kernel):
             potential: the target.
             position: θ, ``(chains, dim)``.
             momentum: r, ``(chains, dim)``.
-            noise: what the stochastic gradient of each step depends on besides the
-                position, ω.
+            minibatches: ω of each step, on which its stochastic gradient depends.
             normals: standard normal numbers ``(chains, dim)`` of each step, which
                 become the injected noise; None where T = 0.
             estimate: of the gradient noise, with the root of what is injected.
@@ -325,7 +326,7 @@ class SGHMC(Kernel):
         Returns:
             The new position and momentum, and the estimate.
         """
-        for omega, normal in zip(noise, normals, strict=True):
+        for omega, normal in zip(minibatches, normals, strict=True):
             self._velocity.add_product_(position, momentum)
             gradient, estimate = self.take_gradient(
                 potential, position, omega, estimate

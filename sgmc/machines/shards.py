@@ -115,30 +115,36 @@ class Shard(DataPotential):
             value, gradient = self._part.log_prior(position), prior(position)
         return share * value, share * gradient
 
-    def _energy(
+    def energy_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
-        return self._part._energy(position, batch, scale) + (
+        """Compute the energy of a batch."""
+        return self._part.energy_of(position, batch, scale) + (
             1 - 1 / self.num_shards
         ) * self._part.log_prior(position)
 
-    def _gradient(
+    def gradient_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
-        return self._part._gradient(position, batch, scale) + self._excess(position)[1]
+        """Compute its gradient."""
+        return (
+            self._part.gradient_of(position, batch, scale) + self._excess(position)[1]
+        )
 
-    def _with_prior(
+    def with_prior(
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
+        """Add the prior's gradient."""
         return (
-            self._part._with_prior(position, log_likelihood_gradient, scale)
+            self._part.with_prior(position, log_likelihood_gradient, scale)
             + self._excess(position)[1]
         )
 
-    def _moments(
+    def gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
     ) -> tuple[Tensor, Tensor]:
-        return self._part._moments(position, batch, kind)
+        """Sum the examples' gradients and their squares."""
+        return self._part.gradient_moments(position, batch, kind)
 
 
 def shards(posterior: DataPotential, number: int, seed: int = 0) -> list[Shard]:

@@ -62,7 +62,7 @@ def control_variates(posterior: DataPotential, reference: Tensor) -> Posterior:
             f"take {size / 2**30:,.1f} GiB: use fewer"
         )
     at_reference = posterior.per_example_gradients(
-        reference[None], posterior.minibatch(None)
+        reference[None], posterior.gather(None)
     )[0]
     total = at_reference.sum(0)
     prior, likelihood = posterior.grad_log_prior, posterior.grad_log_likelihood

@@ -341,7 +341,7 @@ class MatrixFactorisation(DataPotential):
         Returns:
             Precisions by name, each ``(chains,)`` float64, for :meth:`given`.
         """
-        rows, ratings = self.minibatch(None)
+        rows, ratings = self.gather(None)
         blocks = {
             name: piece.flatten(1) for name, piece in self.named(position).items()
         }
@@ -384,7 +384,7 @@ class MatrixFactorisation(DataPotential):
             .reshape(-1, width**2)
         )
         for place, ratings in self._pieces(
-            position, *self.minibatch(None), together=_TOGETHER // width
+            position, *self.gather(None), together=_TOGETHER // width
         ):
             mine, theirs = place[..., own], place[..., 1 - own]
             partner = table.reshape(-1, width).index_select(0, theirs.flatten())
@@ -500,14 +500,16 @@ class MatrixFactorisation(DataPotential):
                 sums[1].index_add_(0, place, each.square_())
         return tuple(each.view_as(position) for each in sums)
 
-    def _with_prior(
+    def with_prior(
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
+        """Add the prior's gradient."""
         return self.prior.add_product_(log_likelihood_gradient.mul_(-scale), position)
 
-    def _moments(
+    def gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
     ) -> tuple[Tensor, Tensor]:
+        """Sum the examples' gradients and their squares."""
         if kind == "full":
-            return super()._moments(position, batch, kind)
+            return super().gradient_moments(position, batch, kind)
         return self._sums(position, *batch, squares=True)

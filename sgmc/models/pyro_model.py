@@ -194,18 +194,20 @@ class PyroPosterior(DataPotential):
         """
         return self.parameters.uniform(chains, generator, radius, self._like.dtype)
 
-    def _energy(
+    def energy_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
+        """Compute the energy of a batch."""
         # of one run, where the base would take two
         log_prior, log_likelihoods = self._densities(position, *batch)
         return -log_prior - scale * log_likelihoods.sum(-1)
 
-    def _gradient(
+    def gradient_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
+        """Compute its gradient."""
         return differentiate(
-            lambda position: self._energy(position, batch, scale), position
+            lambda position: self.energy_of(position, batch, scale), position
         )[1]
 
     def _densities(self, position: Tensor, examples: Tensor) -> tuple[Tensor, Tensor]:
@@ -235,7 +237,7 @@ class PyroPosterior(DataPotential):
         return run
 
     def _check_whole(self) -> None:
-        if not self._takes_all_the_data:
+        if not self.takes_all_data:
             raise ValueError(
                 f"the plate {self.plate!r} shows {self.batch_size} of "
                 f"{self.num_examples:,} examples, and HMC and NUTS decide by the "

@@ -104,7 +104,7 @@ class ScaleMixtureNetwork(NetworkPosterior):
             .neg_()
         )
 
-    _with_prior = DataPotential._with_prior
+    with_prior = DataPotential.with_prior
 
     def given(self, prior_precision: Mapping[str, float | Tensor]) -> Never:
         """Refuse: there is no one precision to be given."""

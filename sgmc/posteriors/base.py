@@ -128,11 +128,11 @@ class DataPotential(Potential):
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) from all the data: ``(chains, dim)`` → ``(chains,)``."""
-        return self._energy(position, self.minibatch(None), 1.0)
+        return self.energy_of(position, self.gather(None), 1.0)
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ) from all the data: ``(chains, dim)`` → ``(chains, dim)``."""
-        return self._gradient(position, self.minibatch(None), 1.0)
+        return self.gradient_of(position, self.gather(None), 1.0)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
         """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains,
@@ -142,13 +142,13 @@ class DataPotential(Potential):
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
 
-    def draw_noise(
+    def draw_minibatches(
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Sequence[Tensor | None]:
         """Choose the minibatches of some steps by the rule: the examples' indices
         ``(chains, n)`` for each, or None for all the data.
         """
-        if self._takes_all_the_data:
+        if self.takes_all_data:
             return (None,) * num_steps
         indices, seed, chains = (
             self.minibatches.indices,
@@ -163,7 +163,7 @@ class DataPotential(Potential):
             for each in steps
         ]
 
-    def minibatch(self, indices: Tensor | None) -> tuple[Tensor, ...]:
+    def gather(self, indices: Tensor | None) -> tuple[Tensor, ...]:
         """Gather the examples with the given indices ``(chains, n)``, tensors
         ``(chains, n, ...)``; or all of them, ``(1, N, ...)``.
         """
@@ -174,28 +174,28 @@ class DataPotential(Potential):
             for x in self.data
         )
 
-    def energy_given(self, position: Tensor, noise: Tensor | None) -> Tensor:
+    def energy_given(self, position: Tensor, minibatch: Tensor | None) -> Tensor:
         """Compute Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
         of all the data: → ``(chains,)``.
         """
-        if noise is None:
+        if minibatch is None:
             return self.energy(position)
-        return self._energy(
-            position, self.minibatch(noise), self.num_examples / noise.shape[1]
+        return self.energy_of(
+            position, self.gather(minibatch), self.num_examples / minibatch.shape[1]
         )
 
-    def gradient_given(self, position: Tensor, noise: Tensor | None) -> Tensor:
+    def gradient_given(self, position: Tensor, minibatch: Tensor | None) -> Tensor:
         """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
         of all the data: → ``(chains, dim)``.
         """
-        if noise is None:
+        if minibatch is None:
             return self.gradient(position)
-        return self._gradient(
-            position, self.minibatch(noise), self.num_examples / noise.shape[1]
+        return self.gradient_of(
+            position, self.gather(minibatch), self.num_examples / minibatch.shape[1]
         )
 
     def gradient_and_variance_given(
-        self, position: Tensor, noise: Tensor | None, kind: Kind
+        self, position: Tensor, minibatch: Tensor | None, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Compute ∇Ũ(θ; S) and estimate its variance V(θ) from the very minibatch,
         without bias.
@@ -209,9 +209,9 @@ class DataPotential(Potential):
             ValueError: if the batch has one example, which has no covariance, or a full
                 matrix would not fit into memory.
         """
-        if noise is None:
+        if minibatch is None:
             return self.gradient(position), no_noise(position, kind)
-        size, total = noise.shape[1], self.num_examples
+        size, total = minibatch.shape[1], self.num_examples
         if size < 2:
             raise ValueError(
                 "batch_size is 1, and one example has no covariance: take a batch of "
@@ -219,7 +219,7 @@ class DataPotential(Potential):
             )
         if kind == "full":
             check_fits(len(position), position.shape[1], position.element_size())
-        gradient, moment = self._moments(position, self.minibatch(noise), kind)
+        gradient, moment = self.gradient_moments(position, self.gather(minibatch), kind)
         scale = (
             total**2
             / (size * (size - 1))
@@ -236,7 +236,7 @@ class DataPotential(Potential):
                 .clamp_(min=0)
             )
             scale /= position.shape[1]
-        return self._with_prior(position, gradient, total / size), moment.mul_(scale)
+        return self.with_prior(position, gradient, total / size), moment.mul_(scale)
 
     def per_example_gradients(
         self, position: Tensor, batch: tuple[Tensor, ...]
@@ -246,7 +246,7 @@ class DataPotential(Potential):
 
         Args:
             position: ``(chains, dim)``.
-            batch: tensors ``(chains, n, ...)``, as from :meth:`minibatch`, or ``(1, n,
+            batch: tensors ``(chains, n, ...)``, as from :meth:`gather`, or ``(1, n,
                 ...)``.
 
         Returns:
@@ -281,7 +281,7 @@ class DataPotential(Potential):
 
         def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
             return evaluate(
-                lambda: self._log_likelihoods(position, self.minibatch(indices[None])),
+                lambda: self.log_likelihoods(position, self.gather(indices[None])),
                 position,
             )
 
@@ -344,8 +344,8 @@ class DataPotential(Potential):
         if not odd.any():
             return
         rows = odd.nonzero()[:100, 0]
-        batch = self.minibatch(rows[None].to(self.data[0].device))
-        bad = rows[(~self._log_likelihoods(position[:1], batch)[0].isfinite()).cpu()]
+        batch = self.gather(rows[None].to(self.data[0].device))
+        bad = rows[(~self.log_likelihoods(position[:1], batch)[0].isfinite()).cpu()]
         if len(bad) > 0:
             raise ValueError(
                 f"data have a NaN or an infinity in example {int(bad[0])} (and in "
@@ -355,12 +355,13 @@ class DataPotential(Potential):
             )
 
     @property
-    def _takes_all_the_data(self) -> bool:
+    def takes_all_data(self) -> bool:
+        """Whether every minibatch is all the data, so that the gradient is exact."""
         return self.batch_size is None or (
             self.batch_size == self.num_examples and not self.minibatches.replacement
         )
 
-    def _moments(
+    def gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
@@ -373,10 +374,16 @@ class DataPotential(Potential):
             1
         ), gradients.mT @ gradients if kind == "full" else gradients.square().sum(1)
 
-    def _with_prior(
+    def with_prior(
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
-        """Put ∇Ũ together from Σ∇log p(xᵢ | θ), which it overwrites."""
+        """Put ∇Ũ = −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
+
+        Args:
+            position: ``(chains, dim)``.
+            log_likelihood_gradient: Σ∇log p(xᵢ | θ), ``(chains, dim)``, overwritten.
+            scale: N/n.
+        """
         prior = self.grad_log_prior
         log_prior_gradient = (
             differentiate(self.log_prior, position)[1]
@@ -385,7 +392,8 @@ class DataPotential(Potential):
         )
         return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
 
-    def _log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
+    def log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
+        """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
         log_likelihoods = self.log_likelihood(position, *batch)
         expected = (position.shape[0], batch[0].shape[1])
         if log_likelihoods.shape != expected:
@@ -395,18 +403,20 @@ class DataPotential(Potential):
             )
         return log_likelihoods
 
-    def _energy(
+    def energy_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
-        return -self.log_prior(position) - scale * self._log_likelihoods(
+        """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
+        return -self.log_prior(position) - scale * self.log_likelihoods(
             position, batch
         ).sum(-1)
 
-    def _gradient(
+    def gradient_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
+        """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
         if self.grad_log_likelihood is not None:
-            return self._with_prior(
+            return self.with_prior(
                 position, self.grad_log_likelihood(position, *batch), scale
             )
         prior = self.grad_log_prior
@@ -414,7 +424,7 @@ class DataPotential(Potential):
         # batches are small
         with torch.enable_grad():
             variable = position.detach().requires_grad_()
-            parts = [(self._log_likelihoods(variable, batch), -scale)]
+            parts = [(self.log_likelihoods(variable, batch), -scale)]
             parts += [(self.log_prior(variable), -1.0)] if prior is None else []
             parts = [
                 (value, torch.full_like(value, weight))
@@ -540,14 +550,14 @@ class HeldMinibatch(Potential):
             )
         self.posterior, self.dim = posterior, posterior.dim
         self._batch, self._scale = (
-            posterior.minibatch(indices),
+            posterior.gather(indices),
             posterior.num_examples / indices.shape[1],
         )
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""
-        return self.posterior._energy(position, self._batch, self._scale)
+        return self.posterior.energy_of(position, self._batch, self._scale)
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇Ũ(θ): ``(chains, dim)`` → ``(chains, dim)``."""
-        return self.posterior._gradient(position, self._batch, self._scale)
+        return self.posterior.gradient_of(position, self._batch, self._scale)

@@ -88,16 +88,18 @@ class LinearModel(DataPotential):
             inputs, self.likelihood.slope(dot(inputs, position), targets)
         )
 
-    def _with_prior(
+    def with_prior(
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
+        """Add the prior's gradient."""
         return torch.add(
             self.prior_precision * position, log_likelihood_gradient, alpha=-scale
         )
 
-    def _moments(
+    def gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
     ) -> tuple[Tensor, Tensor]:
+        """Sum the examples' gradients and their squares."""
         inputs, targets = batch
         weights = self.likelihood.slope(dot(inputs, position), targets)
         total = weighted_sum(inputs, weights)

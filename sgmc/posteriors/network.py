@@ -408,25 +408,28 @@ class NetworkPosterior(DataPotential):
             1,
         )
 
-    def _gradient(
+    def gradient_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
+        """Compute its gradient."""
         with torch.enable_grad():
             position = position.detach().requires_grad_()
             loss = self.likelihood.loss(self.outputs(position, batch[0]), batch[1])
             gradient = torch.autograd.grad(loss, position)[0]
-        return self._with_prior(position.detach(), gradient, -scale)
+        return self.with_prior(position.detach(), gradient, -scale)
 
-    def _with_prior(
+    def with_prior(
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
+        """Add the prior's gradient."""
         return self.prior.add_product_(log_likelihood_gradient.mul_(-scale), position)
 
-    def _moments(
+    def gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
     ) -> tuple[Tensor, Tensor]:
+        """Sum the examples' gradients and their squares."""
         if kind == "full" or self._layers is None:
-            return super()._moments(position, batch, kind)
+            return super().gradient_moments(position, batch, kind)
         chains, examples = batch[0].shape[:2]
         with torch.enable_grad():
             position = position.detach().requires_grad_()

@@ -47,12 +47,12 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end(name, tmp_path, monkeypa
     assert threading.current_thread() is threading.main_thread()
     start = posterior().initial_position(2, torch.Generator().manual_seed(1))
     whole = FITS[name](posterior(), start, progress=False)
-    draw_noise = NetworkPosterior.draw_noise
+    draw_minibatches = NetworkPosterior.draw_minibatches
 
     def press_control_c(self, position, generator, step, num_steps=1):
         if step == 123:
             _thread.interrupt_main()
-        return draw_noise(self, position, generator, step, num_steps)
+        return draw_minibatches(self, position, generator, step, num_steps)
 
     with (
         monkeypatch.context() as patched,
@@ -61,7 +61,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end(name, tmp_path, monkeypa
             match="interrupted after 1.. of 400 steps: what was reached so far",
         ),
     ):
-        patched.setattr(NetworkPosterior, "draw_noise", press_control_c)
+        patched.setattr(NetworkPosterior, "draw_minibatches", press_control_c)
         part = FITS[name](posterior(), start, checkpoint=tmp_path / "fit.pt")
     assert not part.complete and whole.complete
     assert (

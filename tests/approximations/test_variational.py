@@ -45,7 +45,7 @@ def test_the_draws_of_a_chain_share_its_minibatch(regression, generator, alpha):
         regression(batch_size=5),
         torch.randn(3, 3, generator=generator).double(),
     )
-    (noise,) = posterior.draw_noise(mean, generator, 0)
+    (noise,) = posterior.draw_minibatches(mean, generator, 0)
     by_mean, _ = bound_gradient(
         posterior,
         mean,
@@ -70,7 +70,7 @@ def test_the_gradient_is_what_differentiation_of_the_bound_gives(
         torch.rand(2, 3, generator=generator).double().requires_grad_(),
     )
     normals = torch.randn(4, 2, 3, generator=generator).double()
-    (noise,) = posterior.draw_noise(mean, generator, 0)
+    (noise,) = posterior.draw_minibatches(mean, generator, 0)
     log_ratio = torch.stack(
         [
             std.log().sum(-1)

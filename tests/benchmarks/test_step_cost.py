@@ -81,9 +81,7 @@ def law(job: Job) -> tuple[torch.Tensor, torch.Tensor]:
         noise = torch.eye(2, dtype=torch.float64) * job.noise_variance
     else:
         total, size = len(observations()), job.batch_size
-        gradients = posterior.per_example_gradients(
-            position, posterior.minibatch(None)
-        )[0]
+        gradients = posterior.per_example_gradients(position, posterior.gather(None))[0]
         noise = total * (total - size) / size * gradients.T.cov()
     chain = sghmc_chain(
         curvature, job.step_size, job.friction, noise, job.noise_estimate

@@ -237,10 +237,10 @@ def test_squares_are_those_of_every_examples_gradient(name, generator):
     posterior = posterior_of(name, batch_size=4)
     for chains in (1, 3):
         position = numbers(generator, chains, posterior.dim)
-        batch = posterior.minibatch(
-            *posterior.draw_noise(position, generator, step=chains)
+        batch = posterior.gather(
+            *posterior.draw_minibatches(position, generator, step=chains)
         )
-        total, squares = posterior._moments(position, batch, "diagonal")
+        total, squares = posterior.gradient_moments(position, batch, "diagonal")
         each = posterior.per_example_gradients(position, batch)
         torch.testing.assert_close(total, each.sum(1))
         torch.testing.assert_close(squares, each.square().sum(1))

@@ -248,10 +248,10 @@ def test_a_posterior_draws_the_same_steps_one_by_one_and_in_blocks(name):
         torch.zeros(3, 1),
         torch.Generator().manual_seed(5),
     )
-    together = posterior.draw_noise(position, generator, step=17, num_steps=50)
+    together = posterior.draw_minibatches(position, generator, step=17, num_steps=50)
     assert len(together) == 50
     for number, indices in enumerate(together):
-        (alone,) = posterior.draw_noise(position, generator, step=17 + number)
+        (alone,) = posterior.draw_minibatches(position, generator, step=17 + number)
         assert torch.equal(indices, alone)
 
 
@@ -264,7 +264,7 @@ def test_minibatches_depend_on_the_seed_and_not_on_the_use_of_a_generator(name):
     torch.rand(1_000, generator=used)
     resumed.set_state(used.get_state())
     at_40 = [
-        posterior.draw_noise(position, generator, step=40)[0]
+        posterior.draw_minibatches(position, generator, step=40)[0]
         for generator in (fresh, used, resumed, other)
     ]
     assert (

@@ -137,10 +137,10 @@ def test_squares_from_activations_and_signals_are_those_of_per_example_gradients
     assert posterior._layers is not None
     for chains in (1, 3):
         position = torch.randn(chains, posterior.dim, generator=generator, dtype=DOUBLE)
-        batch = posterior.minibatch(
-            *posterior.draw_noise(position, generator, step=chains)
+        batch = posterior.gather(
+            *posterior.draw_minibatches(position, generator, step=chains)
         )
-        gradient, squares = posterior._moments(position, batch, "diagonal")
+        gradient, squares = posterior.gradient_moments(position, batch, "diagonal")
         each = posterior.per_example_gradients(position, batch)
         torch.testing.assert_close(gradient, each.sum(1))
         torch.testing.assert_close(squares, each.square().sum(1))
@@ -193,10 +193,10 @@ UNCOMMON = {
 def test_squares_of_uncommon_layers_are_those_of_per_example_gradients(name, generator):
     posterior = UNCOMMON[name](batch_size=4)
     position = torch.randn(2, posterior.dim, generator=generator, dtype=DOUBLE)
-    batch = posterior.minibatch(*posterior.draw_noise(position, generator, step=0))
+    batch = posterior.gather(*posterior.draw_minibatches(position, generator, step=0))
     expected = posterior.per_example_gradients(position, batch).square().sum(1)
     torch.testing.assert_close(
-        posterior._moments(position, batch, "diagonal")[1], expected
+        posterior.gradient_moments(position, batch, "diagonal")[1], expected
     )
 
 
@@ -212,9 +212,9 @@ def test_a_layer_used_twice_is_noticed(generator):
     posterior = NetworkPosterior(Twice().double(), *data(2), batch_size=4)
     assert posterior._layers is None
     position = torch.randn(2, posterior.dim, generator=generator, dtype=DOUBLE)
-    batch = posterior.minibatch(*posterior.draw_noise(position, generator, step=0))
+    batch = posterior.gather(*posterior.draw_minibatches(position, generator, step=0))
     torch.testing.assert_close(
-        posterior._moments(position, batch, "diagonal")[1],
+        posterior.gradient_moments(position, batch, "diagonal")[1],
         posterior.per_example_gradients(position, batch).square().sum(1),
     )
 
@@ -283,7 +283,7 @@ def test_control_variates_see_the_minibatches_of_their_posterior(rule, generator
         torch.ones(4, 2, dtype=DOUBLE),
     )
     drawn = [
-        torch.stack(each.draw_noise(position, generator, 0, num_steps=3))
+        torch.stack(each.draw_minibatches(position, generator, 0, num_steps=3))
         for each in (posterior, calm)
     ]
     assert torch.equal(*drawn)
@@ -359,12 +359,12 @@ def test_refreshing_and_averaging(settings, generator):
     class Counting(Potential):
         dim, looks = 1, 0
 
-        def gradient_given(self, position, noise):
-            return torch.full_like(position, noise)
+        def gradient_given(self, position, minibatch):
+            return torch.full_like(position, minibatch)
 
-        def gradient_and_variance_given(self, position, noise, kind):
+        def gradient_and_variance_given(self, position, minibatch, kind):
             Counting.looks += 1
-            return self.gradient_given(position, noise), torch.full_like(
+            return self.gradient_given(position, minibatch), torch.full_like(
                 position, float(Counting.looks)
             )
 
@@ -523,12 +523,12 @@ class Varying(Potential):
 
     dim = 2
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         self.steps.extend(range(step, step + num_steps))
         return range(step, step + num_steps)
 
-    def gradient_and_variance_given(self, position, noise, kind):
-        variance = position.square() + noise % 7
+    def gradient_and_variance_given(self, position, minibatch, kind):
+        variance = position.square() + minibatch % 7
         full = torch.diag_embed(variance)
         return position, {
             "scalar": variance.mean(-1, keepdim=True),
@@ -595,7 +595,7 @@ def test_a_clipping_run_warns_once_with_the_share_and_keeps_a_statistic():
 
 
 class NoIdea(DoubleWell):
-    def gradient_given(self, position, noise):
+    def gradient_given(self, position, minibatch):
         return self.gradient(position) + 1
 
 

@@ -96,8 +96,8 @@ def test_a_batch_of_all_the_data_is_the_gradient_bit_for_bit(
         default.stochastic_gradient(position, generator), default.gradient(position)
     )
     assert (
-        whole.draw_noise(position, generator, 0, 2)
-        == default.draw_noise(position, generator, 0, 2)
+        whole.draw_minibatches(position, generator, 0, 2)
+        == default.draw_minibatches(position, generator, 0, 2)
         == (None, None)
     )
 
@@ -176,9 +176,9 @@ def test_as_many_draws_as_there_are_data_are_noisy_with_replacement(
     }[kind]
     torch.testing.assert_close(variance.mean(0), expected, rtol=1e-10, atol=1e-10)
     drawn = MAKERS[name](data, batch_size=7, minibatches=Fresh(replacement=True))
-    assert drawn.draw_noise(torch.zeros(2, drawn.dim, dtype=DOUBLE), generator, 0)[
-        0
-    ].shape == (2, 7)
+    assert drawn.draw_minibatches(
+        torch.zeros(2, drawn.dim, dtype=DOUBLE), generator, 0
+    )[0].shape == (2, 7)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -220,7 +220,7 @@ def test_the_gradient_and_the_energy_on_given_indices(name, data, generator):
     assert torch.equal(
         posterior.energy_given(position, None), posterior.energy(position)
     )
-    assert [len(x) for x in posterior.minibatch(indices)] == [3, 3]
+    assert [len(x) for x in posterior.gather(indices)] == [3, 3]
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -230,7 +230,7 @@ def test_stochastic_gradients_are_those_of_the_indices_that_were_drawn(
     posterior = MAKERS[name](data, batch_size=3, minibatches=Passes())
     position = start(posterior, generator)
     for step in (0, 1, 5):
-        (indices,) = posterior.draw_noise(position, generator, step)
+        (indices,) = posterior.draw_minibatches(position, generator, step)
         assert torch.equal(
             indices, Passes().indices(7, 3, 3, generator.initial_seed(), step)
         )
@@ -373,8 +373,8 @@ def test_a_forgotten_scale_is_caught_by_enumeration(data, generator):
     """Level 5: without N/n the mean over all minibatches is another gradient."""
 
     class Forgetful(LogisticRegression):
-        def _gradient(self, position, batch, scale):
-            return super()._gradient(position, batch, 1.0)
+        def gradient_of(self, position, batch, scale):
+            return super().gradient_of(position, batch, 1.0)
 
     posterior = Forgetful(*data, batch_size=3)
     position = start(posterior, generator, 1).expand(35, -1).contiguous()
@@ -445,7 +445,7 @@ def test_network_energy_is_that_of_the_module(generator):
 def test_many_networks_at_once_are_the_single_ones(batch_size, generator):
     posterior = network(generator, batch_size=batch_size)
     position = start(posterior, generator)
-    (indices,) = posterior.draw_noise(position, generator, step=0)
+    (indices,) = posterior.draw_minibatches(position, generator, step=0)
     together = posterior.gradient_given(position, indices)
     assert torch.equal(
         together, posterior.stochastic_gradient(position, generator, step=0)
@@ -641,7 +641,7 @@ def test_every_chain_may_have_precisions_of_its_own(batch_size, generator):
     }
     values["2.bias"] = 1.5  # a number is that of all chains
     many = posterior.given(values)
-    (indices,) = many.draw_noise(position, generator, step=2)
+    (indices,) = many.draw_minibatches(position, generator, step=2)
     energy, gradient = many.energy(position), many.gradient_given(position, indices)
     both = many.energy_and_gradient(position)
     for chain in range(3):
@@ -800,7 +800,10 @@ def test_bad_input_is_refused(make, message):
 
 def test_a_batch_may_be_larger_than_the_data_only_with_replacement(generator):
     posterior = simple(batch_size=9, minibatches=Fresh(replacement=True))
-    assert posterior.draw_noise(torch.zeros(2, 1), generator, 0)[0].shape == (2, 9)
+    assert posterior.draw_minibatches(torch.zeros(2, 1), generator, 0)[0].shape == (
+        2,
+        9,
+    )
 
 
 def test_a_likelihood_of_the_wrong_shape_is_refused():
@@ -831,7 +834,7 @@ def test_a_class_that_writes_what_kernels_do_not_call_is_refused_when_it_is_made
     """
     message = (
         rf"Noisy defines {name}, which kernels do not call: write "
-        rf"draw_noise\(position, generator, step, num_steps\) and {instead}"
+        rf"draw_minibatches\(position, generator, step, num_steps\) and {instead}"
     )
     method = lambda self, position, generator, *_: position
     with pytest.raises(TypeError, match=message):
@@ -847,7 +850,7 @@ def test_a_held_minibatch_is_an_energy_with_its_gradient(data, generator):
     posterior = LogisticRegression(*data, batch_size=4)
     position = torch.randn(3, 3, generator=generator, dtype=DOUBLE)
     first, second = (
-        posterior.draw_noise(position, generator, step)[0] for step in (0, 1)
+        posterior.draw_minibatches(position, generator, step)[0] for step in (0, 1)
     )
     held = HeldMinibatch(posterior, first)
     torch.testing.assert_close(
@@ -899,4 +902,6 @@ def test_a_minibatch_that_is_not_there_cannot_be_held(data, generator):
         ValueError,
         match="a posterior without a batch_size has no minibatch to hold, give it one",
     ):
-        HeldMinibatch(posterior, *posterior.draw_noise(torch.zeros(1, 3), generator, 0))
+        HeldMinibatch(
+            posterior, *posterior.draw_minibatches(torch.zeros(1, 3), generator, 0)
+        )

@@ -33,19 +33,21 @@ class Noisy(Quartic):
     the generator.
     """
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         return [
             step + torch.rand((), generator=generator)
             for step in range(step, step + num_steps)
         ]
 
-    def gradient_given(self, position, noise):
-        return self.gradient(position) + noise
+    def gradient_given(self, position, minibatch):
+        return self.gradient(position) + minibatch
 
 
 class Knowing(Noisy):
-    def gradient_and_variance_given(self, position, noise, kind):
-        return self.gradient_given(position, noise), no_noise(position, kind) + 1 / 12
+    def gradient_and_variance_given(self, position, minibatch, kind):
+        return self.gradient_given(position, minibatch), no_noise(
+            position, kind
+        ) + 1 / 12
 
 
 def generator_of(seed=0):
@@ -91,7 +93,7 @@ def test_automatic_differentiation_leaves_no_trace():
 def test_without_noise_there_is_none_and_nothing_is_drawn(kind):
     generator = generator_of()
     before = generator.get_state()
-    assert tuple(Quartic().draw_noise(START, generator, step=5, num_steps=3)) == (
+    assert tuple(Quartic().draw_minibatches(START, generator, step=5, num_steps=3)) == (
         None,
         None,
         None,
@@ -107,7 +109,7 @@ def test_without_noise_there_is_none_and_nothing_is_drawn(kind):
 
 def test_the_stochastic_gradient_follows_from_noise_and_gradient():
     target = Noisy()
-    (noise,) = target.draw_noise(START, generator_of(3), step=7)
+    (noise,) = target.draw_minibatches(START, generator_of(3), step=7)
     assert torch.equal(
         target.stochastic_gradient(START, generator_of(3), step=7),
         target.gradient(START) + noise,
@@ -146,9 +148,9 @@ class Listening(Knowing):
     def __init__(self):
         self.asked = []
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         self.asked.extend(range(step, step + num_steps))
-        return super().draw_noise(0 * position, generator, 0, num_steps)
+        return super().draw_minibatches(0 * position, generator, 0, num_steps)
 
 
 KERNELS = {
@@ -190,7 +192,7 @@ def test_what_kernels_do_not_call_cannot_be_written(name, instead):
         TypeError,
         match=(
             rf"^Mine defines {name}, which kernels do not call: write "
-            rf"draw_noise\(.*\) and {instead}\("
+            rf"draw_minibatches\(.*\) and {instead}\("
         ),
     ):
         type("Mine", (DoubleWell,), {name: lambda self, position, generator: position})

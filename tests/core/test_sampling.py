@@ -1181,7 +1181,7 @@ class Late(Potential):
     def __init__(self, last=8):
         self.last = last
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         return range(step, step + num_steps)
 
     def gradient_given(self, position, step):

@@ -170,12 +170,12 @@ def test_the_noise_of_a_block_of_steps_is_standard_normal_and_every_step_has_its
     generator,
 ):
     noisy, position = NoisyGradient(Gaussian.standard(2), 4.0), torch.zeros(2_000, 2)
-    noise = noisy.draw_noise(position, generator, step=3, num_steps=5)
+    noise = noisy.draw_minibatches(position, generator, step=3, num_steps=5)
     assert noise.shape == (5, 2_000, 2) and noise.dtype == position.dtype
     # the ten numbers of a chain are independent
     together = noise.transpose(0, 1).flatten(1)[None]
     assert_covariance(together, torch.eye(10, dtype=torch.float64))
-    (one,) = noisy.draw_noise(position, torch.Generator().manual_seed(9), step=0)
+    (one,) = noisy.draw_minibatches(position, torch.Generator().manual_seed(9), step=0)
     expected = noisy.gradient_given(position, one)
     assert torch.equal(
         noisy.stochastic_gradient(position, torch.Generator().manual_seed(9), step=0),

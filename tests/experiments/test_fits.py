@@ -71,13 +71,13 @@ def test_every_neighbour_takes_its_rounds_and_no_more(name, tmp_path, monkeypatc
     """Counted at the minibatches of all chains: what is said of the budget is what is
     taken.
     """
-    taken, draw_noise = [], NetworkPosterior.draw_noise
+    taken, draw_minibatches = [], NetworkPosterior.draw_minibatches
     monkeypatch.setattr(
         NetworkPosterior,
-        "draw_noise",
+        "draw_minibatches",
         lambda self, position, generator, step, num_steps=1: (
             taken.append(len(position) * num_steps)
-            or draw_noise(self, position, generator, step, num_steps)
+            or draw_minibatches(self, position, generator, step, num_steps)
         ),
     )
     method, settings = neighbours.methods()[name]
@@ -287,11 +287,11 @@ def test_the_reported_posterior_lacks_the_scale_of_a_minibatch(tmp_path):
 def test_the_methods_of_the_report_take_as_many_gradients_at_each_length(
     tmp_path, monkeypatch
 ):
-    taken, gradient = [], NetworkPosterior._gradient
+    taken, gradient = [], NetworkPosterior.gradient_of
     count = lambda self, position, *more: (
         taken.append(len(position)) or gradient(self, position, *more)
     )
-    monkeypatch.setattr(NetworkPosterior, "_gradient", count)
+    monkeypatch.setattr(NetworkPosterior, "gradient_of", count)
     monkeypatch.setattr(fits.NetworkPosterior, "check_examples", lambda *given: None)
     for rounds in (2, 4):
         for name in ("SGHMC", "Rényi's bound", "evidence bound"):

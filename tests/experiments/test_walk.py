@@ -290,13 +290,13 @@ def test_fresh_momenta_end_with_the_head_start(monkeypatch):
 @pytest.mark.parametrize("plan", [FRESH_MOMENTA, replace(TREES, head_start=20)])
 def test_no_minibatch_comes_again_after_the_head_start(plan, monkeypatch):
     walk, steps = make(plan), []
-    draw = NetworkPosterior.draw_noise
+    draw = NetworkPosterior.draw_minibatches
 
     def noting(self, position, generator, step, num_steps=1):
         steps.extend(range(step, step + num_steps))
         return draw(self, position, generator, step, num_steps)
 
-    monkeypatch.setattr(NetworkPosterior, "draw_noise", noting)
+    monkeypatch.setattr(NetworkPosterior, "draw_minibatches", noting)
     for _ in range(1_200):  # trees count from multiples of 1,024
         walk.step()
     assert walk.changed and len(set(steps)) == len(steps)

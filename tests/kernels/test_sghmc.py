@@ -93,7 +93,7 @@ def written_out(
         left = num_steps
         while left > 0:
             number = min(left, length or num_steps)
-            omegas = NOISY.draw_noise(position, generator, step, number)
+            omegas = NOISY.draw_minibatches(position, generator, step, number)
             xis = (
                 normals(number, generator, start)
                 if temperature > 0
@@ -146,12 +146,12 @@ def test_blocks_go_on_with_the_number_of_the_step():
     asked, seen = [], []
 
     class Numbered(Flat):
-        def draw_noise(self, position, generator, step, num_steps=1):
+        def draw_minibatches(self, position, generator, step, num_steps=1):
             asked.append((step, num_steps))
             return range(step, step + num_steps)
 
-        def gradient_given(self, position, noise):
-            seen.append(noise)
+        def gradient_given(self, position, minibatch):
+            seen.append(minibatch)
             return torch.zeros_like(position)
 
     run(
@@ -177,16 +177,19 @@ def test_a_trajectory_is_a_pure_function_of_its_noise():
     kernel = SGHMC(0.1, FRICTION, 0.2 * FULL, DIAGONAL, num_steps=50)
     state = kernel.init(NOISY, START, generator_of(0))
     generator, seen = generator_of(1), []
-    omegas, xis = NOISY.draw_noise(START, generator, 0, 50), normals(50, generator)
+    omegas, xis = (
+        NOISY.draw_minibatches(START, generator, 0, 50),
+        normals(50, generator),
+    )
     estimate = Estimate(Matrix(root(2 * 0.1 * (FRICTION - 0.2 * FULL))), 0, None, None)
 
     class Watched(type(NOISY)):
-        def draw_noise(self, *arguments):
+        def draw_minibatches(self, *arguments):
             raise AssertionError("a trajectory draws nothing")
 
-        def gradient_given(self, position, noise):
-            seen.append(noise)
-            return super().gradient_given(position, noise)
+        def gradient_given(self, position, minibatch):
+            seen.append(minibatch)
+            return super().gradient_given(position, minibatch)
 
     watched = Watched(NOISY.potential, NOISY.noise_variance)
     ends = [
@@ -221,11 +224,11 @@ class Written(Potential):
     def energy(self, position):
         return TARGET.energy(position)
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         return self.table[step : step + num_steps]
 
-    def gradient_given(self, position, noise):
-        return TARGET.gradient(position) + noise
+    def gradient_given(self, position, minibatch):
+        return TARGET.gradient(position) + minibatch
 
 
 @pytest.mark.parametrize(
@@ -317,7 +320,9 @@ def test_learning_rate_form_written_out(momentum_decay, estimate):
     position, velocity = START, math.sqrt(learning_rate) * normal(generator)
     noise_root = root(2 * (full(momentum_decay) - full(estimate)) * learning_rate)
     for omega, xi in zip(
-        NOISY.draw_noise(position, generator, 0, 5), normals(5, generator), strict=True
+        NOISY.draw_minibatches(position, generator, 0, 5),
+        normals(5, generator),
+        strict=True,
     ):
         position = position + velocity
         gradient = NOISY.gradient_given(position, omega)
@@ -384,8 +389,8 @@ def test_every_step_and_every_chain_draws_its_own_minibatch():
     seen = []
 
     class Watched(type(logistic())):
-        def gradient_given(self, position, noise):
-            seen.append(super().gradient_given(torch.zeros_like(position), noise))
+        def gradient_given(self, position, minibatch):
+            seen.append(super().gradient_given(torch.zeros_like(position), minibatch))
             return seen[-1]
 
     data = logistic().data
@@ -461,7 +466,7 @@ def test_steps_of_a_schedule_are_the_algorithm_written_out(case):
             if temperature > 0
             else 0 * full(1.0)
         )
-        omegas = NOISY.draw_noise(position, generator, 2 * draw, 2)
+        omegas = NOISY.draw_minibatches(position, generator, 2 * draw, 2)
         xis = (
             normals(2, generator)
             if temperature > 0
@@ -751,7 +756,7 @@ def test_where_a_full_online_estimate_exceeds_the_room_nothing_is_injected():
     start = START + 0.05 / 1.7 * state.momentum
     damped = state.momentum - 0.05 / 1.7 * state.momentum @ (2 * FRICTION)
     gradient, variance = minibatch_gradient_and_variance(
-        posterior, start, posterior.draw_noise(start, generator_of(0), 0)[0]
+        posterior, start, posterior.draw_minibatches(start, generator_of(0), 0)[0]
     )
     after, info = kernel.step(posterior, state, generator_of(0))
     injected = after.momentum - damped + 0.05 * gradient

@@ -430,10 +430,10 @@ class Recorded(LinearRegression):
         )
         self.seen = []
 
-    def gradient_given(self, position, noise):
-        self.seen.append(noise)
+    def gradient_given(self, position, minibatch):
+        self.seen.append(minibatch)
         # hardly a force, so that every tree grows to its limit
-        return 1e-6 * super().gradient_given(position, noise)
+        return 1e-6 * super().gradient_given(position, minibatch)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

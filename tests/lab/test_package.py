@@ -135,7 +135,7 @@ class Recorded(TorchFunctionMode):
     def indices(self, num_examples, batch_size, chains, seed, step):
         """Choose minibatches as a rule of :mod:`sgmc.minibatches` does."""
         return torch.tensor(
-            [LANDSCAPES["regression"].minibatch(batch_size, s) for s in self.streams]
+            [LANDSCAPES["regression"].gather(batch_size, s) for s in self.streams]
         )
 
 

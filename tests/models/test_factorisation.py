@@ -160,7 +160,7 @@ def test_the_gradients_of_single_ratings_are_those_of_differentiation():
     target = posterior()
     position, batch = (
         somewhere(target),
-        target.minibatch(torch.tensor([[0, 3, 4], [8, 8, 1]])),
+        target.gather(torch.tensor([[0, 3, 4], [8, 8, 1]])),
     )
     expected = DataPotential.per_example_gradients(target, position, batch)
     assert (

@@ -163,7 +163,7 @@ def test_chains_together_are_chains_alone_and_see_their_own_minibatches(
 ):
     posterior = PyroPosterior(hierarchy, *data, minibatches=Passes())
     position = posterior.initial_position(4, generator)
-    (indices,) = posterior.draw_noise(position, generator, 1)
+    (indices,) = posterior.draw_minibatches(position, generator, 1)
     assert torch.equal(indices, Passes().indices(7, 3, 4, generator.initial_seed(), 1))
     together = posterior.gradient_given(position, indices)
     alone = [

@@ -225,13 +225,13 @@ def test_an_explorer_that_is_the_kernel_changes_nothing_bit_for_bit():
 
 def test_passes_over_the_data_go_on_from_cycle_to_cycle(monkeypatch):
     posterior, steps = logistic(10), []
-    draw = LogisticRegression.draw_noise
+    draw = LogisticRegression.draw_minibatches
 
     def noting(self, position, generator, step, num_steps=1):
         steps.extend(range(step, step + num_steps))
         return draw(self, position, generator, step, num_steps)
 
-    monkeypatch.setattr(LogisticRegression, "draw_noise", noting)
+    monkeypatch.setattr(LogisticRegression, "draw_minibatches", noting)
     run(
         Cyclical(SGLD, 0.02, 5, num_draws=2, exploration=0.3, explorer=descent),
         posterior,

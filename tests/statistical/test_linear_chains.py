@@ -375,7 +375,7 @@ class OneMinibatchPerTrajectory(Potential):
     def energy(self, position):
         return TARGET.energy(position)
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         seeds = [10**6 + number // 5 for number in range(step, step + num_steps)]
         return torch.stack(
             [
@@ -386,8 +386,8 @@ class OneMinibatchPerTrajectory(Potential):
             ]
         )
 
-    def gradient_given(self, position, noise):
-        return NOISY.gradient_given(position, noise)
+    def gradient_given(self, position, minibatch):
+        return NOISY.gradient_given(position, minibatch)
 
 
 WRONG_SETTINGS = {

@@ -389,11 +389,11 @@ class Silent(Potential):
     def energy(self, position):
         return position.pow(2).sum(-1)
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         return torch.zeros(num_steps, *position.shape)
 
-    def gradient_given(self, position, noise):
-        return 2 * position + noise
+    def gradient_given(self, position, minibatch):
+        return 2 * position + minibatch
 
 
 def test_a_potential_that_does_not_know_its_noise_is_refused():
