@@ -2,12 +2,15 @@
 files that are whole or not there.
 """
 
+import ast
 import copyreg
-import dis
+import dataclasses
 import functools
 import hashlib
+import inspect
 import os
 import site
+import symtable
 import sys
 import sysconfig
 import types
@@ -37,6 +40,8 @@ _PLAIN = (
 )
 # of fields, whose values belong to the objects
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+# files of functions that Python itself writes for a class
+_GENERATED = ("<string>", dataclasses.__file__)
 _INSTALLED = {
     sysconfig.get_path("purelib"),
     sysconfig.get_path("platlib"),
@@ -241,27 +246,8 @@ class _Fingerprint:
             return b"", (thing.get_state(),)
         if kind is weakref.ref:
             return b"", (thing(),)
-        if kind is types.CodeType:
-            names = (
-                thing.co_names,
-                thing.co_varnames,
-                thing.co_freevars,
-                thing.co_cellvars,
-            )
-            numbers = (
-                thing.co_argcount,
-                thing.co_posonlyargcount,
-                thing.co_kwonlyargcount,
-                thing.co_flags,
-            )
-            return thing.co_code, (
-                *names,
-                *numbers,
-                thing.co_consts,
-                thing.co_exceptiontable,
-            )
         if kind is types.FunctionType:
-            return b"", _parts_of_function(thing)
+            return b"", self.of_function(thing)
         if kind is types.MethodType:
             return b"", (thing.__func__, thing.__self__)
         if isinstance(thing, types.ModuleType):
@@ -270,9 +256,34 @@ class _Fingerprint:
             return f"{thing.__module__}.{thing.__qualname__}".encode(), _parts_of_class(
                 thing
             )
-        if isinstance(thing, functools._lru_cache_wrapper):
+        if hasattr(thing, "__wrapped__"):  # such as functools.cache
             return b"", (thing.__wrapped__,)
         return self.of_object(thing)
+
+    def of_function(self, function: types.FunctionType) -> Sequence:
+        """List a function's source, its defaults and attributes, and what it encloses
+        or reads of the globals of its module.
+        """
+        enclosed = [
+            cell.cell_contents
+            for cell in function.__closure__ or ()
+            if _is_filled(cell)
+        ]
+        given = (
+            function.__defaults__,
+            function.__kwdefaults__,
+            enclosed,
+            vars(function),
+        )
+        if _is_installed(function.__module__):
+            return f"{function.__module__}.{function.__qualname__}", *given
+        try:
+            source, names = _find_source(function)
+        except LookupError as error:
+            raise self.cannot_tell(function) from error
+        scope = function.__globals__
+        read = {name: scope[name] for name in names if name in scope}
+        return source, read, *given
 
     def of_module(self, thing: types.ModuleType) -> tuple[bytes, Sequence]:
         if _is_installed(thing.__name__):
@@ -315,9 +326,9 @@ class _Fingerprint:
     def cannot_tell(self, thing: object) -> ValueError:
         return ValueError(
             f"{self.name} holds a {type(thing).__qualname__}, of which a checkpoint "
-            "cannot tell whether it is the same in another run: "
-            "put plain values, tensors and functions in its place, or sample without "
-            "a checkpoint"
+            "cannot tell whether it is the same in another run: put plain values, "
+            "tensors and functions from a file or notebook in its place, or sample "
+            "without a checkpoint"
         )
 
 
@@ -352,64 +363,75 @@ def _parts_of_class(kind: type) -> Sequence:
             member = member.func
         elif isinstance(member, _DESCRIPTORS) or name == "_abc_impl":
             continue
-        if isinstance(member, types.FunctionType) or not (
-            name.startswith("__") and name.endswith("__")
-        ):
+        is_special = name.startswith("__") and name.endswith("__")
+        if isinstance(member, types.FunctionType):
+            # of a data class or named tuple, written by Python from its fields
+            is_special = member.__code__.co_filename in _GENERATED
+        if not is_special or name == "__annotations__":
             members += [name, member]
     return *kind.__bases__, *members
 
 
-def _parts_of_function(function: types.FunctionType) -> Sequence:
-    """List a function's code, its defaults and attributes, and what it encloses or
-    reads of the globals of its module.
+@functools.lru_cache(maxsize=16)
+def _functions_in(source: str) -> list[tuple[ast.AST, list[str]]]:
+    """List the functions that a source defines, each with the globals that it reads."""
+    read: dict[tuple, set[str]] = {}
+
+    def look(table: symtable.SymbolTable) -> set[str]:
+        names = set().union(*map(look, table.get_children()))
+        if isinstance(table, symtable.Function):
+            names |= set(table.get_globals())
+            read.setdefault((table.get_name(), table.get_lineno()), set()).update(names)
+        return names
+
+    look(symtable.symtable(source, "<source>", "exec"))
+    return [
+        (node, sorted(read[getattr(node, "name", "lambda"), node.lineno]))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.Lambda)
+    ]
+
+
+def _find_source(function: types.FunctionType) -> tuple[str, list[str]]:
+    """Find the source of a function, without comments and layout, and the globals that
+    it reads.
+
+    Raises:
+        LookupError: if its source is not there.
     """
     code = function.__code__
-    enclosed = [
-        cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)
-    ]
-    found = (
-        []
-        if _is_installed(function.__module__)
-        else _globals_of(code, function.__globals__)
-    )
-    return (
-        code,
-        function.__defaults__,
-        function.__kwdefaults__,
-        enclosed,
-        vars(function),
-        found,
-    )
+    try:
+        functions = _functions_in("".join(inspect.findsource(function)[0]))
+    except (OSError, TypeError, SyntaxError) as error:
+        raise LookupError("no source") from error
 
+    def begins(node: ast.AST) -> int:
+        return min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
 
-def _globals_of(code: types.CodeType, names: Mapping[str, object]) -> list:
-    """List the globals that code reads, each after its name; of the user's own modules,
-    what it reads there.
-    """
-    found, instructions = {}, list(dis.get_instructions(code))
-    for place, instruction in enumerate(instructions):
-        name = instruction.argval
-        if instruction.opname not in ("LOAD_GLOBAL", "LOAD_NAME") or name not in names:
-            continue
-        value = names[name]
-        for following in instructions[place + 1 :]:
-            own = isinstance(value, types.ModuleType) and not _is_installed(
-                value.__name__
-            )
-            if not own or following.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
-                break
-            name, value = (
-                f"{name}.{following.argval}",
-                getattr(value, following.argval, None),
-            )
-        found[name] = value
-    inner = [
-        part
-        for const in code.co_consts
-        if isinstance(const, types.CodeType)
-        for part in _globals_of(const, names)
+    found = [
+        (node, names)
+        for node, names in functions
+        if begins(node) == code.co_firstlineno
+        and getattr(node, "name", "<lambda>") == code.co_name
     ]
-    return [part for name in sorted(found) for part in (name, found[name])] + inner
+    if len(found) > 1:  # several lambdas in a line are told apart by their columns
+        places = [
+            ((line, column), (end, end_column))
+            for line, end, column, end_column in code.co_positions()
+            if end_column
+        ]
+        found = [
+            (node, names)
+            for node, names in found
+            if places
+            and (node.body.lineno, node.body.col_offset) <= min(places)[0]
+            and max(end for _, end in places)
+            <= (node.body.end_lineno, node.body.end_col_offset)
+        ]
+        found = sorted(found, key=lambda one: len(ast.unparse(one[0])))[:1]
+    if not found:
+        raise LookupError("another source")
+    return ast.unparse(found[0][0]), found[0][1]
 
 
 def _is_filled(cell: types.CellType) -> bool:
