@@ -328,6 +328,17 @@ def network(seed: int) -> tuple[NetworkPosterior, Tensor]:
     return posterior, posterior.initial_position(1, generator)
 
 
+class Known(Potential):
+    """A potential whose gradient is a tensor that is there."""
+
+    def __init__(self, known: Tensor):
+        self.known = known
+
+    def gradient(self, position: Tensor) -> Tensor:
+        """Give it."""
+        return self.known
+
+
 def update_of(
     kernel: SGHMC, position: Tensor, momentum: Tensor, gradient: Tensor, normal: Tensor
 ) -> Callable[[], None]:
@@ -335,12 +346,10 @@ def update_of(
     overwrite.
     """
     position, momentum = position.clone(), momentum.clone()
+    known, noise = Known(gradient), kernel.injected_noise(kernel.step_size)
 
     def update() -> None:
-        kernel._velocity.add_product_(position, momentum)
-        kernel._decay.add_product_(momentum, momentum)
-        momentum.sub_(gradient, alpha=kernel.step_size)
-        kernel._injected.root.add_product_(momentum, normal)
+        kernel.trajectory(known, position, momentum, [None], [normal], noise)
 
     return update
 

@@ -28,7 +28,7 @@ from sgmc.checks import (
     check_number,
     check_positive,
 )
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import Matrix, addmv_, as_matrix
 from sgmc.randomness import normal_like
 
 Gradient = Callable[[Tensor], Tensor]
@@ -107,18 +107,21 @@ class Drift:
         as_matrix(self.mass, "mass", positive=True)
 
     @cached_property
-    def _velocity(self) -> Matrix:
-        return self.time * Matrix(self.mass).inverse
+    def _inverse_mass(self) -> Matrix:
+        return Matrix(self.mass).inverse
 
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
-        self._velocity.add_product_(position, momentum)
+        addmv_(position, self._inverse_mass, momentum, alpha=self.time)
 
     def linear(self, precision, noise_variance):
         """Give F and Q."""
         identity, zero = _identity_and_zero(precision)
         return _blocks(
-            identity, self._velocity.dense(len(precision)), zero, identity
+            identity,
+            self.time * self._inverse_mass.dense(len(precision)),
+            zero,
+            identity,
         ), _blocks(zero, zero, zero, zero)
 
 
@@ -163,9 +166,7 @@ class MomentumMap:
         if self.factor is not None:
             momentum.copy_(self.factor @ momentum)
         if self.covariance is not None:
-            self.covariance.root.add_product_(
-                momentum, normal_like(momentum, generator)
-            )
+            addmv_(momentum, self.covariance.root, normal_like(momentum, generator))
 
     def linear(self, precision, noise_variance):
         """Give F and Q."""
@@ -231,14 +232,14 @@ class Free:
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
         reach, shrink, spread, shared, alone = self._coefficients
-        reach.add_product_(position, momentum)
-        shrink.add_product_(momentum, momentum)
+        addmv_(position, reach, momentum)
+        addmv_(momentum, shrink, momentum)
         first, second = (
             normal_like(momentum, generator),
             normal_like(momentum, generator),
         )
-        spread.add_product_(momentum, first)
-        alone.add_product_(shared.add_product_(position, first), second)
+        addmv_(momentum, spread, first)
+        addmv_(addmv_(position, shared, first), alone, second)
 
     def linear(self, precision, noise_variance):
         """Give F and Q."""
@@ -296,18 +297,18 @@ class Descent:
         as_matrix(self.mass, "mass", positive=True)
 
     @cached_property
-    def _descent(self) -> Matrix:  # −tM⁻¹
-        return -self.time * Matrix(self.mass).inverse
+    def _inverse_mass(self) -> Matrix:
+        return Matrix(self.mass).inverse
 
     def move(self, position, momentum, gradient, generator):
         """Move in place."""
-        self._descent.add_product_(position, gradient(position))
-        self.covariance.root.add_product_(position, normal_like(position, generator))
+        addmv_(position, self._inverse_mass, gradient(position), alpha=-self.time)
+        addmv_(position, self.covariance.root, normal_like(position, generator))
 
     def linear(self, precision, noise_variance):
         """Give F and Q."""
         identity, _ = _identity_and_zero(precision)
-        descent = self._descent.dense(len(precision))
+        descent = -self.time * self._inverse_mass.dense(len(precision))
         return (
             identity + descent @ precision,
             descent @ noise_variance @ descent + self.covariance.dense(len(precision)),
@@ -493,7 +494,7 @@ def _injected(
     check_non_negative("temperature", temperature)
     check_dims(friction=friction, noise_estimate=noise_estimate)
     spare = temperature * as_matrix(friction, "friction") - as_matrix(
-        noise_estimate, "noise_estimate"
+        noise_estimate, "noise_estimate", signed=True
     )
     # 2(TC − B̂)ε
     return 2 * step_size * as_matrix(spare, "temperature * friction - noise_estimate")

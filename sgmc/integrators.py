@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from torch import Generator, Tensor
 
-from sgmc.matrices import Matrix
+from sgmc.matrices import Matrix, addmv_
 from sgmc.randomness import normal_like
 
 Gradient = Callable[[Tensor], Tensor]
@@ -70,10 +70,11 @@ def explicit_euler(
         ... )
         (tensor([[0.5000]]), tensor([[1.]]))
     """
-    velocity = step_size * Matrix(mass).inverse
+    inverse_mass = Matrix(mass).inverse
     for _ in range(num_steps):
         kicked = momentum - step_size * gradient(position)
-        position, momentum = velocity.add_product_(position.clone(), momentum), kicked
+        position = position + step_size * (inverse_mass @ momentum)
+        momentum = kicked
     return position, momentum
 
 
@@ -98,13 +99,10 @@ def symplectic_euler(
         ... )
         (tensor([[0.5000]]), tensor([[0.7500]]))
     """
-    position, momentum, velocity = (
-        position.clone(),
-        momentum.clone(),
-        step_size * Matrix(mass).inverse,
-    )
+    position, momentum = position.clone(), momentum.clone()
+    inverse_mass = Matrix(mass).inverse
     for _ in range(num_steps):
-        velocity.add_product_(position, momentum)
+        addmv_(position, inverse_mass, momentum, alpha=step_size)
         momentum.sub_(gradient(position), alpha=step_size)
     return position, momentum
 
@@ -132,10 +130,10 @@ def leapfrog(
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
     position, momentum = position.clone(), momentum.clone()
-    velocity = step_size * Matrix(mass).inverse
+    inverse_mass = Matrix(mass).inverse
     momentum.sub_(gradient(position), alpha=step_size / 2)
     for step in range(num_steps):
-        velocity.add_product_(position, momentum)
+        addmv_(position, inverse_mass, momentum, alpha=step_size)
         last = step == num_steps - 1
         momentum.sub_(gradient(position), alpha=step_size / 2 if last else step_size)
     return position, momentum

@@ -18,8 +18,8 @@ class Matrix:
     chains, or one for each.
 
     The algorithms write ``A @ x``, ``A @ B``, ``A + B``, ``A - B``, ``2 * A``,
-    ``A.inverse`` and ``A.root``, and in their hot loops ``A.add_product_(x, y)`` for x
-    ← x + Ay. The inverse and the root are computed once.
+    ``A.inverse`` and ``A.root``, and in their loops :func:`addmv_`, which adds αAx in
+    place. The inverse and the root are computed once.
 
     Args:
         value: a number (that multiple of the identity), a tensor ``(dim,)`` (a
@@ -61,24 +61,6 @@ class Matrix:
 
     def __repr__(self) -> str:
         return f"Matrix({self.value})"
-
-    def add_product_(self, target: Tensor, vector: Tensor) -> Tensor:
-        """Add the product with every chain's vector in place: target ← target +
-        A·vector, both ``(chains, dim)``; they may be the same.
-
-        Example:
-            >>> Matrix(torch.tensor([1.0, 2.0])).add_product_(
-            ...     torch.zeros(1, 2), torch.ones(1, 2)
-            ... )
-            tensor([[1., 2.]])
-        """
-        if isinstance(self.value, float):
-            return target.add_(vector, alpha=self.value)
-        return (
-            target.add_(self @ vector)
-            if self.full
-            else target.addcmul_(vector, self.value)
-        )
 
     def __matmul__(self, other):
         """Multiply by every chain's vector ``(chains, dim)``, or by another matrix,
@@ -206,6 +188,37 @@ class Matrix:
         return (torch.linalg.eigvalsh(self.value) if self.full else self.value).tolist()
 
 
+def addmv_(
+    target: Tensor, matrix: Matrix, vector: Tensor, alpha: float = 1.0
+) -> Tensor:
+    """Add a product with every chain's vector in place, target ← target + αA·vector, as
+    :meth:`torch.Tensor.addmv_` does for one.
+
+    Args:
+        target: ``(chains, dim)``, overwritten.
+        matrix: A.
+        vector: ``(chains, dim)``; it may be the target itself.
+        alpha: α.
+
+    Returns:
+        The target.
+
+    Example:
+        >>> addmv_(
+        ...     torch.zeros(1, 2),
+        ...     Matrix(torch.tensor([1.0, 2.0])),
+        ...     torch.ones(1, 2),
+        ...     0.5,
+        ... )
+        tensor([[0.5000, 1.0000]])
+    """
+    if isinstance(matrix.value, float):
+        return target.add_(vector, alpha=alpha * matrix.value)
+    if matrix.full:
+        return target.add_(matrix @ vector, alpha=alpha)
+    return target.addcmul_(vector, matrix.value, value=alpha)
+
+
 def _check_form(value: object, name: str) -> None:
     if isinstance(value, Tensor):
         if (
@@ -239,7 +252,11 @@ def _check_non_negative(smallest: float, rounding: float) -> None:
 
 
 def as_matrix(
-    value: "float | Tensor | Matrix", name: str, *, positive: bool = False
+    value: "float | Tensor | Matrix",
+    name: str,
+    *,
+    positive: bool = False,
+    signed: bool = False,
 ) -> Matrix:
     """Check that ``value`` is a symmetric positive (semi-)definite matrix in one of the
     three forms.
@@ -249,13 +266,14 @@ def as_matrix(
             :class:`Matrix` of these.
         name: the argument's name, for the error message.
         positive: whether zero eigenvalues are refused too.
+        signed: whether negative eigenvalues are allowed.
 
     Returns:
         The matrix.
 
     Raises:
         ValueError: if it has another form, is not symmetric, not finite, or has an
-            eigenvalue below zero (or at zero with ``positive``).
+            eigenvalue below zero (or at zero with ``positive``), unless ``signed``.
 
     Example:
         >>> as_matrix(2, "mass", positive=True)
@@ -272,6 +290,8 @@ def as_matrix(
             f"{name} is a matrix that is not symmetric; pass ({name} + {name}.T) / 2 "
             "if that is meant"
         )
+    if signed:
+        return matrix
     rounding = (
         _ROUNDING * max(abs(x) for x in matrix.eigenvalues) if matrix.full else 0.0
     )

@@ -7,7 +7,7 @@ standard deviation."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -136,6 +136,56 @@ def injected_root(
         failed, (eigenvalues < 0).to(spare.dtype).mean(-1)
     )
     return Matrix.of_chains(root), clipped
+
+
+class InjectedNoise(NamedTuple):
+    """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for a given B̂."""
+
+    step_size: float  #: ε
+    root: Matrix  #: a root of its covariance
+    variance: None = None
+    clipped: None = None
+
+    def look(
+        self, potential: Potential, position: Tensor, minibatch: Any
+    ) -> tuple[Tensor, "InjectedNoise"]:
+        """Compute ∇Ũ(θ; ω); the noise to inject after it stays what it is."""
+        return potential.gradient_given(position, minibatch), self
+
+
+class OnlineInjectedNoise(NamedTuple):
+    """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for B̂ = ½εV̂ of an online
+    estimate.
+    """
+
+    step_size: float  #: ε
+    room: Matrix  #: TC
+    online: OnlineNoise
+    step: int  #: number of steps taken before
+    variance: Tensor  #: V̂
+    #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC,
+    #: (chains,)
+    clipped: Tensor
+    root: Matrix | None = None  #: of the covariance; None if it is to be made from V̂
+    share: Tensor | float = 0.0  #: of coordinates that were clipped for this root
+
+    def look(
+        self, potential: Potential, position: Tensor, minibatch: Any
+    ) -> tuple[Tensor, "OnlineInjectedNoise"]:
+        """Compute ∇Ũ(θ; ω), and from the same minibatch the noise to inject after
+        it.
+        """
+        step_size, room, online, step, old, clipped, root, share = self
+        gradient, variance = online.update(potential, position, minibatch, old, step)
+        if root is None or variance is not old:
+            root, share = injected_root(room, step_size, variance)
+        return gradient, self._replace(
+            step=step + 1,
+            variance=variance,
+            clipped=clipped + share,
+            root=root,
+            share=share,
+        )
 
 
 def estimate_noise_variance(

@@ -15,7 +15,7 @@ from sgmc.checks import (
     check_positive,
     check_tensor,
 )
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import Matrix, addmv_, as_matrix
 from sgmc.potentials import Kind, Potential
 from sgmc.randomness import normal_block
 
@@ -322,9 +322,7 @@ class NoisyGradient(Potential):
 
     def gradient_given(self, position: Tensor, minibatch: Tensor) -> Tensor:
         """Compute ∇U(θ) + V^½ω, both ``(chains, dim)``."""
-        return self.noise_root.add_product_(
-            self.potential.gradient(position), minibatch
-        )
+        return addmv_(self.potential.gradient(position), self.noise_root, minibatch)
 
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Tensor, kind: Kind

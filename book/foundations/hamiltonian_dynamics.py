@@ -174,7 +174,7 @@ show_frames(
 # :prepend: "def leapfrog(gradient, position, momentum, step_size, num_steps=1, mass=1.0):"
 # ```
 #
-# `velocity` is the matrix $\varepsilon M^{-1}$; `add_product_` adds $\varepsilon M^{-1}r$ to the position in place, `sub_` takes the kick off the momentum.
+# As in PyTorch, a name that ends with `_` changes its first tensor in place: `addmv_` adds $\varepsilon M^{-1}r$ to the position, `sub_` takes the kick off the momentum.
 # The half kick that ends a step and the one that begins the next fall on the same point, and the code gives them as one: $L$ steps take $L + 1$ gradients, nearly as few as the other two schemes.
 #
 # Start at $(0, 1)$ with $\varepsilon = 0.3$. Take 20 steps, which is a time of 6 and nearly once round; then 3,000 steps, more than a hundred times round.

@@ -38,11 +38,15 @@ from booklib.play import play
 from booklib.tables import show_table
 from sgmc import flows, sample
 from sgmc.kernels import HMC, SGHMC
-from sgmc.kernels.sghmc import Estimate
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.models import control_variates
-from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for
+from sgmc.noise import (
+    OnlineInjectedNoise,
+    OnlineNoise,
+    estimate_noise_variance,
+    friction_for,
+)
 from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.splittings import LinearChain, Splitting, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
@@ -467,9 +471,9 @@ def coin_step(theta, r, friction, pair, xi):
 #
 # The steps are those of {prf:ref}`alg-sghmc`. Where they ask for the gradient, the root of $2\varepsilon(C - \tfrac12\varepsilon\hat V)$ is made anew for each chain, and the share of it that was clipped is counted:
 #
-# ```{literalinclude} ../../sgmc/kernels/sghmc.py
+# ```{literalinclude} ../../sgmc/noise.py
 # :language: python
-# :pyobject: SGHMC.take_gradient
+# :pyobject: OnlineInjectedNoise.look
 # :dedent: 4
 # ```
 
@@ -498,7 +502,14 @@ with torch.no_grad():
         torch.tensor([[-0.2]]),
         list(pairs),
         list(normals),
-        Estimate(None, 0, torch.zeros(1, 1), torch.zeros(1)),
+        OnlineInjectedNoise(
+            step_size,
+            Matrix(1.5 * noise),
+            OnlineNoise(),
+            0,
+            torch.zeros(1, 1),
+            torch.zeros(1),
+        ),
     )
 for pair, xi in zip(pairs, normals, strict=True):
     by_hand = coin_step(*by_hand, 1.5 * noise, pair[0], xi[0, 0])

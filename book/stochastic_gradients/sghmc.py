@@ -254,20 +254,18 @@ def sghmc(
 
 
 # %% [markdown]
-# The package has the same for many chains.
-# All that is random it draws beforehand, in blocks of steps: $\omega$, on which the stochastic gradient $\nabla\tilde U(\theta; \omega)$ depends, and standard normal numbers for the noise that is injected.
-# One large draw is much faster than many small ones, and what is left is a function without chance, which can be tested on given noise, and compiled:
+# The package has the same lines for many chains, and for $C$, $M$ and $\hat B$ that are numbers, diagonals or matrices.
+# It draws all random numbers of a block of steps beforehand, the minibatches and the standard normal numbers, so that the loop itself is a pure function, which can be tested on given noise, and compiled:
 #
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
 # :language: python
 # :pyobject: SGHMC.trajectory
-# :start-after: The new position and momentum, and the estimate.
+# :start-after: The new position and momentum, and the noise of the next step.
 # :lines: 2-
 # :dedent: 8
 # ```
 #
-# `A.add_product_(x, y)` is $x \leftarrow x + Ay$, with $\varepsilon M^{-1}$ in `_velocity` and $-\varepsilon CM^{-1}$ in `_decay`.
-# The `estimate` holds a root of $2(TC - \hat B)\varepsilon$, where the temperature $T$ is 1 unless said otherwise; how $\hat B$ is found on the way is told in {doc}`/book/stochastic_gradients/estimating_the_noise`.
+# Here `addmv_(x, A, y, alpha=a)` is $x \leftarrow x + aAy$, and the temperature $T$ is 1 unless said otherwise; {doc}`/book/stochastic_gradients/estimating_the_noise` shows how `noise.look` can find $\hat B$ on the way.
 #
 # Now a target that is no bowl: the double well $U = -2\theta^2 + \theta^4$, again with gradient noise of variance 4.
 

@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_dims, check_non_negative, check_step_size
 from sgmc.kernels.base import Kernel
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import Matrix, addmv_, as_matrix
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
@@ -72,7 +72,7 @@ class SGLD(Kernel):
     def __post_init__(self):
         check_step_size("step_size", self.step_size, "steps")
         check_non_negative("temperature", self.temperature)
-        as_matrix(self.noise_estimate, "noise_estimate")
+        as_matrix(self.noise_estimate, "noise_estimate", signed=True)
         as_matrix(self.mass, "mass", positive=True)
         check_dims(noise_estimate=self.noise_estimate, mass=self.mass)
         try:
@@ -84,12 +84,8 @@ class SGLD(Kernel):
             ) from error
 
     @cached_property
-    def _velocity(self) -> Matrix:  # M⁻¹
+    def _inverse_mass(self) -> Matrix:  # M⁻¹
         return Matrix(self.mass).inverse
-
-    @cached_property
-    def _preconditioned(self) -> bool:
-        return isinstance(self._velocity.value, Tensor) or self._velocity.value != 1
 
     @cached_property
     def _spare(self) -> Matrix:  # TM − B̂
@@ -97,7 +93,7 @@ class SGLD(Kernel):
 
     @cached_property
     def _injected(self) -> Matrix:  # M⁻¹(TM − B̂)M⁻¹
-        return self._velocity @ self._spare @ self._velocity
+        return self._inverse_mass @ self._spare @ self._inverse_mass
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -117,12 +113,10 @@ class SGLD(Kernel):
         if callable(step_size):
             step_size = step_size(num_gradients)
         gradient = potential.stochastic_gradient(position, generator, num_gradients)
-        if self._preconditioned:
-            gradient = self._velocity @ gradient
-        position.sub_(gradient, alpha=step_size)
-        if self.temperature > 0:
-            noise_root = (2 * step_size) ** 0.5 * self._injected.root
-            noise_root.add_product_(position, normal_like(position, generator))
+        addmv_(position, self._inverse_mass, gradient, alpha=-step_size)
+        if self.temperature > 0:  # N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹))
+            normal = normal_like(position, generator)
+            addmv_(position, self._injected.root, normal, alpha=(2 * step_size) ** 0.5)
         return SGLDState(position, num_gradients + 1), SGLDInfo(
             step_size, num_gradients + 1
         )

@@ -90,10 +90,6 @@ class NUTS(Kernel):
     def _mass(self) -> Matrix:
         return as_matrix(self.mass, "mass", positive=True)
 
-    @cached_property
-    def _velocity(self) -> Matrix:  # εM⁻¹
-        return self.step_size * self._mass.inverse
-
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> NUTSState:
@@ -125,18 +121,20 @@ class NUTS(Kernel):
         none = torch.zeros_like(start_energy)
         start = Point(state.position, momentum, none, state.energy, state.gradient)
 
+        step_size, inverse_mass = self.step_size, self._mass.inverse
+
         def leapfrog(point: Point) -> Point:
-            momentum = point.momentum.sub(point.gradient, alpha=self.step_size / 2)
-            position = self._velocity.add_product_(point.position.clone(), momentum)
+            momentum = point.momentum - step_size / 2 * point.gradient
+            position = point.position + step_size * (inverse_mass @ momentum)
             energy, gradient = potential.energy_and_gradient(position)
-            momentum.sub_(gradient, alpha=self.step_size / 2)
+            momentum = momentum - step_size / 2 * gradient
             log_weight = start_energy - energy - kinetic_energy(momentum, self._mass)
             return Point(position, momentum, log_weight, energy, gradient)
 
         tree = grow_tree(
             start,
             leapfrog,
-            self._mass.inverse,
+            inverse_mass,
             self.max_depth,
             generator,
             self.max_energy_error,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,8 +20,8 @@ from sgmc.checks import (
 from sgmc.compiling import CompiledInPlace
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
-from sgmc.matrices import Matrix, as_matrix
-from sgmc.noise import OnlineNoise, injected_root
+from sgmc.matrices import Matrix, addmv_, as_matrix
+from sgmc.noise import InjectedNoise, OnlineInjectedNoise, OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import blocks, normal_block
 
@@ -51,18 +51,6 @@ class SGHMCInfo(NamedTuple):
     step_size: float | None = None
 
 
-class Estimate(NamedTuple):
-    """The noise estimate at a step of SGHMC, and what follows from it."""
-
-    root: Matrix | None  #: a root of 2(TC − B̂)ε; None if it has to be made from V̂
-    step: int  #: number of steps taken before
-    variance: Tensor | None  #: V̂ of an online estimate
-    #: the sum over those steps of the share of coordinates in which ½εV̂ exceeded TC,
-    #: (chains,)
-    clipped: Tensor | None
-    share: Tensor | float = 0.0  #: that share for this root
-
-
 @dataclass(frozen=True, eq=False)
 class SGHMC(Kernel):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al., 2014, Algorithm 2).
@@ -74,12 +62,13 @@ class SGHMC(Kernel):
         step_size: ε, a number or a schedule t → ε_t of the number of draws so far, each
             of which takes m steps of one size.
         friction: C, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        noise_estimate: B̂, the estimate of B = ½εV; same forms, at most T·C; or an
-            :class:`~sgmc.noise.OnlineNoise`, which makes it from the minibatches of the
-            steps. Where such an estimate exceeds T·C, no noise is injected, with a
-            warning. A fixed one belongs to one step size: while steps fall it becomes
-            too large and the chain too cold, which an online one, ½ε_tV̂, and zero do
-            not.
+        noise_estimate: B̂, the estimate of B = ½εV; same forms, any symmetric matrix
+            with B̂ ⪯ T·C (one that also corrects the error of the step may be negative
+            in some directions); or an :class:`~sgmc.noise.OnlineNoise`, which makes it
+            from the minibatches of the steps. Where such an estimate exceeds T·C, no
+            noise is injected, with a warning. A fixed one belongs to one step size:
+            while steps fall it becomes too large and the chain too cold, which an
+            online one, ½ε_tV̂, and zero do not.
         mass: M; same forms.
         num_steps: m, the number of such steps between two draws.
         resample_every: draw r ~ N(0, M) afresh before every so many calls of ``step``;
@@ -129,7 +118,8 @@ class SGHMC(Kernel):
         check_instance("compiled", self.compiled, bool, "True")
         as_matrix(self.friction, "friction")
         self._mass  # refuses what is no mass
-        if self._online and self.temperature == 0:
+        estimates = self._online or torch.as_tensor(self._noise_estimate.value).any()
+        if self.temperature == 0 and estimates:
             raise ValueError(
                 "temperature is 0, so that no noise is injected: leave noise_estimate "
                 "at 0"
@@ -144,8 +134,6 @@ class SGHMC(Kernel):
                 "compiled is True, which needs a fixed step_size: a schedule would "
                 "have to be compiled anew for every draw"
             )
-        if not self._online:
-            as_matrix(self.noise_estimate, "noise_estimate")
         check_dims(
             friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate
         )
@@ -192,7 +180,8 @@ class SGHMC(Kernel):
         momentum_decay = as_matrix(momentum_decay, "momentum_decay").value
         if not isinstance(noise_estimate, OnlineNoise):
             noise_estimate = (
-                as_matrix(noise_estimate, "noise_estimate").value / step_size
+                as_matrix(noise_estimate, "noise_estimate", signed=True).value
+                / step_size
             )
         return cls(step_size, momentum_decay / step_size, noise_estimate, **settings)
 
@@ -201,28 +190,25 @@ class SGHMC(Kernel):
         return isinstance(self.noise_estimate, OnlineNoise)
 
     @cached_property
-    def _mass(self) -> Matrix:
+    def _mass(self) -> Matrix:  # M
         return as_matrix(self.mass, "mass", positive=True)
 
     @cached_property
-    def _velocity(self) -> Matrix:  # εM⁻¹
-        return self.step_size * self._mass.inverse
-
-    @cached_property
-    def _decay(self) -> Matrix:  # −εCM⁻¹
-        return -1.0 * (Matrix(self.friction) @ self._velocity)
+    def _damping(self) -> Matrix:  # CM⁻¹
+        return Matrix(self.friction) @ self._mass.inverse
 
     @cached_property
     def _room(self) -> Matrix:  # TC
         return self.temperature * Matrix(self.friction)
 
     @cached_property
-    def _spare(self) -> Matrix:  # TC − B̂
-        return self._room - Matrix(0.0 if self._online else self.noise_estimate)
+    def _noise_estimate(self) -> Matrix:  # B̂; of an online one nothing is known yet
+        given = 0.0 if self._online else self.noise_estimate
+        return as_matrix(given, "noise_estimate", signed=True)
 
     @cached_property
-    def _injected(self) -> Matrix:  # 2(TC − B̂)ε
-        return 2 * self.step_size * self._spare
+    def _spare(self) -> Matrix:  # TC − B̂
+        return self._room - self._noise_estimate
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -253,54 +239,47 @@ class SGHMC(Kernel):
         self, potential: Potential, state: SGHMCState, generator: Generator
     ) -> tuple[SGHMCState, SGHMCInfo]:
         """Take m steps of Algorithm 2 in every chain, in place."""
-        if callable(self.step_size):
-            step_size = self.step_size(state.num_gradients // self.num_steps)
-            state, info = replace(self, step_size=step_size).step(
-                potential, state, generator
+        position, momentum, num_gradients, *known = state
+        draw = num_gradients // self.num_steps
+        falls = callable(self.step_size)
+        step_size = self.step_size(draw) if falls else self.step_size
+        if self.resample_every is not None and draw % self.resample_every == 0:
+            momentum = draw_momentum(position, self._mass, generator, self.temperature)
+        if self._online:
+            noise = OnlineInjectedNoise(
+                step_size, self._room, self.noise_estimate, num_gradients, *known
             )
-            return state, info._replace(step_size=step_size)
-        if (
-            self.resample_every is not None
-            and state.num_gradients // self.num_steps % self.resample_every == 0
-        ):
-            state = state._replace(
-                momentum=draw_momentum(
-                    state.position, self._mass, generator, self.temperature
-                )
-            )
-        position, momentum = state.position, state.momentum
-        estimate = Estimate(
-            self._injected.root if not self._online else None,
-            state.num_gradients,
-            state.noise_variance,
-            state.clipped,
-        )
-        for first, number in blocks(state.num_gradients, self.num_steps, position):
+        else:
+            noise = self.injected_noise(step_size)
+        for first, number in blocks(num_gradients, self.num_steps, position):
             minibatches = potential.draw_minibatches(position, generator, first, number)
             normals = (
                 normal_block(position, number, generator)
                 if self.temperature > 0
-                else (None,) * number
+                else position.new_zeros(1).expand(number, *position.shape)
             )
-            if self.compiled:
-                # it overwrites position and momentum
-                self._compiled_trajectory(
-                    potential, position, momentum, minibatches, normals
-                )
+            if self.compiled:  # position and momentum are overwritten
+                self._compiled(potential, position, momentum, minibatches, normals)
             else:
-                position, momentum, estimate = self.trajectory(
-                    potential, position, momentum, minibatches, normals, estimate
+                position, momentum, noise = self.trajectory(
+                    potential, position, momentum, minibatches, normals, noise
                 )
-        num_gradients = state.num_gradients + self.num_steps
-        state = SGHMCState(
-            position, momentum, num_gradients, estimate.variance, estimate.clipped
+        num_gradients += self.num_steps
+        return (
+            SGHMCState(
+                position, momentum, num_gradients, noise.variance, noise.clipped
+            ),
+            SGHMCInfo(num_gradients, noise.clipped, step_size if falls else None),
         )
-        return state, SGHMCInfo(num_gradients, estimate.clipped)
+
+    def injected_noise(self, step_size: float) -> InjectedNoise:
+        """Make what is injected in steps of a size, for a given noise estimate."""
+        return InjectedNoise(step_size, math.sqrt(2 * step_size) * self._spare.root)
 
     @cached_property
-    def _compiled_trajectory(self) -> CompiledInPlace:
-        fixed = Estimate(self._injected.root, 0, None, None)
-        return CompiledInPlace(lambda *arguments: self.trajectory(*arguments, fixed))
+    def _compiled(self) -> CompiledInPlace:
+        noise = self.injected_noise(self.step_size)
+        return CompiledInPlace(lambda *arguments: self.trajectory(*arguments, noise))
 
     def trajectory(
         self,
@@ -308,51 +287,32 @@ class SGHMC(Kernel):
         position: Tensor,
         momentum: Tensor,
         minibatches: Iterable[Any],
-        normals: Iterable[Tensor | None],
-        estimate: Estimate,
-    ) -> tuple[Tensor, Tensor, Estimate]:
-        """Take steps of Algorithm 2 on given noise: a pure function of its arguments,
-        but that position and momentum are overwritten.
+        normals: Iterable[Tensor],
+        noise: InjectedNoise | OnlineInjectedNoise,
+    ) -> tuple[Tensor, Tensor, InjectedNoise | OnlineInjectedNoise]:
+        """Take steps of Algorithm 2 on given random numbers: a pure function of its
+        arguments, but that position and momentum are overwritten.
 
         Args:
             potential: the target.
             position: θ, ``(chains, dim)``.
             momentum: r, ``(chains, dim)``.
             minibatches: ω of each step, on which its stochastic gradient depends.
-            normals: standard normal numbers ``(chains, dim)`` of each step, which
-                become the injected noise; None where T = 0.
-            estimate: of the gradient noise, with the root of what is injected.
+            normals: standard normal numbers ``(chains, dim)`` of each step.
+            noise: what is injected, with ε and B̂.
 
         Returns:
-            The new position and momentum, and the estimate.
+            The new position and momentum, and the noise of the next step.
         """
-        for omega, normal in zip(minibatches, normals, strict=True):
-            self._velocity.add_product_(position, momentum)
-            gradient, estimate = self.take_gradient(
-                potential, position, omega, estimate
-            )
-            self._decay.add_product_(momentum, momentum)
-            momentum.sub_(gradient, alpha=self.step_size)
-            if normal is not None:
-                estimate.root.add_product_(momentum, normal)
-        return position, momentum, estimate
-
-    def take_gradient(
-        self,
-        potential: Potential,
-        position: Tensor,
-        omega: Any,
-        estimate: Estimate,
-    ) -> tuple[Tensor, Estimate]:
-        """Compute ∇Ũ(θ; ω), and bring an online estimate of its noise up to date."""
-        if not self._online:
-            return potential.gradient_given(position, omega), estimate
-        root, step, old, clipped, share = estimate
-        online = self.noise_estimate
-        gradient, variance = online.update(potential, position, omega, old, step)
-        if root is None or variance is not old:
-            root, share = injected_root(self._room, self.step_size, variance)
-        return gradient, Estimate(root, step + 1, variance, clipped + share, share)
+        step_size, inverse_mass = noise.step_size, self._mass.inverse
+        damping = self._damping  # CM⁻¹
+        for minibatch, normal in zip(minibatches, normals, strict=True):
+            addmv_(position, inverse_mass, momentum, alpha=step_size)  # θ ← θ + εM⁻¹r
+            gradient, noise = noise.look(potential, position, minibatch)
+            addmv_(momentum, damping, momentum, alpha=-step_size)  # r ← r − εCM⁻¹r
+            momentum.sub_(gradient, alpha=step_size)  # r ← r − ε∇Ũ(θ)
+            addmv_(momentum, noise.root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
+        return position, momentum, noise
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say how often an online noise estimate exceeded the friction, if it did."""

@@ -19,7 +19,7 @@ from sgmc.checks import (
     check_positive,
     check_tensor,
 )
-from sgmc.matrices import Matrix
+from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import DataPotential, draw_precision
 from sgmc.posteriors.likelihoods import Likelihood, Softmax
@@ -422,7 +422,7 @@ class NetworkPosterior(DataPotential):
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
         """Add the prior's gradient."""
-        return self.prior.add_product_(log_likelihood_gradient.mul_(-scale), position)
+        return addmv_(log_likelihood_gradient.mul_(-scale), self.prior, position)
 
     def gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind

@@ -834,8 +834,8 @@ def test_bad_frictions_and_masses_are_refused(maker, settings):
             "temperature must be a number of at least 0, but it is -1.0",
         ),
         (
-            lambda: flows.sghmc(0.1, 1.0, noise_estimate=-1.0),
-            "noise_estimate must be non-negative",
+            lambda: flows.sghmc(0.1, 1.0, noise_estimate=1.5),
+            r"temperature \* friction - noise_estimate must be non-negative, .* is -0.5",
         ),
         (
             lambda: flows.sgld(0.1, noise_estimate=2.0),

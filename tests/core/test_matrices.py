@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from sgmc.kernels import HMC
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import Matrix, addmv_, as_matrix
 from sgmc.targets import Gaussian
 from sgmc.tuning import adapt
 
@@ -117,10 +117,10 @@ def test_products_with_vectors(form, generator):
         )
         torch.testing.assert_close(given @ vectors, product, rtol=1e-12, atol=1e-12)
         place = target.clone()
-        assert given.add_product_(place, vectors) is place
+        assert addmv_(place, given, vectors) is place
         torch.testing.assert_close(place, target + product, rtol=1e-12, atol=1e-12)
         itself = vectors.clone()
-        given.add_product_(itself, itself)
+        addmv_(itself, given, itself)
         torch.testing.assert_close(itself, vectors + product, rtol=1e-12, atol=1e-12)
 
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from sgmc import potentials, sample
 from sgmc.kernels import SGHMC
-from sgmc.matrices import Matrix
+from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, Passes
 from sgmc.models import control_variates
 from sgmc.noise import OnlineNoise, estimate_noise_variance, friction_for, injected_root
@@ -320,7 +320,7 @@ def test_the_injected_root(friction, kind, generator):
     expected = 0.2 * room - 0.01 * full[kind]()
     units = torch.eye(2, dtype=DOUBLE)
     columns = [
-        root.add_product_(torch.zeros(3, 2, dtype=DOUBLE), unit.expand(3, 2))
+        addmv_(torch.zeros(3, 2, dtype=DOUBLE), root, unit.expand(3, 2))
         for unit in units
     ]
     matrix = torch.stack(columns, -1)
@@ -664,10 +664,10 @@ def run(potential, kind="diagonal", dim=2, **settings):
         ),
         (
             lambda: SGHMC(
-                0.1, 3.0, noise_estimate=torch.tensor([[1.0, 2.0], [2.0, 1.0]])
+                0.1, 3.0, noise_estimate=torch.tensor([[1.0, 3.0], [3.0, 1.0]])
             ),
             ValueError,
-            "noise_estimate must be non-negative",
+            "friction must be at least the noise_estimate",
         ),
         (
             lambda: SGHMC(

@@ -8,11 +8,12 @@ import torch
 
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, NaiveSGHMC, sghmc
-from sgmc.kernels.sghmc import Estimate
 from sgmc.matrices import Matrix
-from sgmc.noise import OnlineNoise
+from sgmc.noise import InjectedNoise, OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import blocks
+from sgmc.splittings import sghmc_chain
+from sgmc.tuning.defaults import matched_noise_estimate
 from tests.kernels.conftest import (
     DIAGONAL,
     DOUBLE,
@@ -181,7 +182,7 @@ def test_a_trajectory_is_a_pure_function_of_its_noise():
         NOISY.draw_minibatches(START, generator, 0, 50),
         normals(50, generator),
     )
-    estimate = Estimate(Matrix(root(2 * 0.1 * (FRICTION - 0.2 * FULL))), 0, None, None)
+    noise = InjectedNoise(0.1, Matrix(root(2 * 0.1 * (FRICTION - 0.2 * FULL))))
 
     class Watched(type(NOISY)):
         def draw_minibatches(self, *arguments):
@@ -194,7 +195,7 @@ def test_a_trajectory_is_a_pure_function_of_its_noise():
     watched = Watched(NOISY.potential, NOISY.noise_variance)
     ends = [
         kernel.trajectory(
-            watched, START.clone(), state.momentum.clone(), omegas, xis, estimate
+            watched, START.clone(), state.momentum.clone(), omegas, xis, noise
         )
         for _ in range(2)
     ]
@@ -831,11 +832,6 @@ def test_chains_do_not_interact():
         ),
         ({"friction": math.nan}, "friction has entries that are not finite: nan"),
         (
-            {"noise_estimate": -0.1},
-            "noise_estimate must be non-negative, but its smallest value or "
-            "eigenvalue is -0.1",
-        ),
-        (
             {"mass": 0.0},
             "mass must be positive, but its smallest value or eigenvalue is 0",
         ),
@@ -924,11 +920,6 @@ def test_numbers_of_coordinates_that_do_not_agree_are_named(kernel, generator):
             "momentum_decay must be non-negative, but its smallest value or "
             "eigenvalue is -0.1",
         ),
-        (
-            {"noise_estimate": -0.1},
-            "noise_estimate must be non-negative, but its smallest value or "
-            "eigenvalue is -0.1",
-        ),
         ({"noise_estimate": 0.2}, "friction must be at least the noise_estimate"),
         (
             {"num_steps": 0},
@@ -941,3 +932,27 @@ def test_bad_parameters_of_the_learning_rate_form_are_refused(change, message):
         SGHMC.from_learning_rate(
             **({"learning_rate": 0.01, "momentum_decay": 0.1} | change)
         )
+
+
+def test_a_noise_estimate_may_be_negative_in_a_direction():
+    """The estimate that keeps the covariance A⁻¹ at a finite step, B̂ = ½εV + ⅛ε²(CKA +
+    AKC), need not be positive: of the friction, B̂ ⪯ C is all that is asked.
+    """
+    curvature = torch.tensor([[1.0, 0.95], [0.95, 1.0]], dtype=DOUBLE)
+    friction = torch.tensor([0.1, 3.0], dtype=DOUBLE)
+    estimate = matched_noise_estimate(curvature, 0.0, 0.3, friction)
+    assert torch.linalg.eigvalsh(estimate)[0] < -0.02
+    chain = sghmc_chain(curvature, 0.3, friction, 0.0, estimate)
+    expected = torch.linalg.inv(curvature)
+    assert_same(
+        [chain.stationary_covariance()[:2, :2]], [expected], rtol=1e-10, atol=1e-10
+    )
+    # and the sampler injects what the chain has
+    root = SGHMC(0.3, friction, estimate).injected_noise(0.3).root.dense(2)
+    injected = 0.6 * (torch.diag(friction) - estimate)
+    assert_same([root @ root.T], [injected], rtol=1e-12, atol=1e-12)
+    for refused in (0.2, friction + 0.01):
+        with pytest.raises(ValueError, match=r"friction.*noise_estimate"):
+            SGHMC(0.3, friction, refused)
+    with pytest.raises(ValueError, match="temperature is 0.*noise_estimate"):
+        SGHMC(0.3, friction, -0.1, temperature=0.0)
