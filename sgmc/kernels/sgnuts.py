@@ -76,7 +76,7 @@ class SGNUTS(Kernel):
     Args:
         step_size: ε.
         friction: C, a number, a tensor ``(dim,)`` or ``(dim, dim)``.
-        noise_estimate: B̂, the estimate of B = ½εV; same forms; at most C.
+        noise_estimate: B̂, the estimate of B = ½εV; same forms, symmetric, at most C.
         mass: M; same forms.
         max_depth: the path has at most 2^max_depth states.
         weights: ``"uniform"``, ``"energy"`` or ``"work"``; the last two evaluate the
@@ -115,7 +115,7 @@ class SGNUTS(Kernel):
         check_choice("integrator", self.integrator, ("palindromic", "drift_kick"))
         friction, estimate = (
             as_matrix(self.friction, "friction"),
-            as_matrix(self.noise_estimate, "noise_estimate"),
+            as_matrix(self.noise_estimate, "noise_estimate", signed=True),
         )
         self._mass  # refuses what is no mass
         check_dims(
@@ -130,7 +130,7 @@ class SGNUTS(Kernel):
                 "Raise the friction, take a smaller step_size or a larger batch"
             ) from error
         if self.weights == "work" and (
-            self.integrator != "palindromic" or max(estimate.eigenvalues) > 0
+            self.integrator != "palindromic" or any(estimate.eigenvalues)
         ):
             raise ValueError(
                 'weights="work" uses exact gradients and needs '
