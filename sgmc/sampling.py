@@ -342,7 +342,7 @@ class _Sampling:
             name: value.new_empty((num_samples, *value.shape))
             for name, value in self.collected().items()
         }
-        self.statistics: dict[str, Tensor] = {}
+        self.statistics: dict[str, Tensor | list[float]] = {}
 
     def settings(self) -> dict[str, object]:
         # without num_samples: a run may be extended
@@ -402,13 +402,11 @@ class _Sampling:
     def keep(self, index: int, info: NamedTuple) -> None:
         collected, statistics = self.collected(), learned(info)
         if index == 0:
-            first = {
-                name: torch.as_tensor(value, device=self.start.device)
-                for name, value in statistics.items()
-            }
             self.statistics = {
                 name: value.new_empty((self.num_samples, *value.shape))
-                for name, value in first.items()
+                if isinstance(value, Tensor)
+                else []
+                for name, value in statistics.items()
             }
         for what, kept, new in (
             ("collect", self.samples, collected),
@@ -420,10 +418,10 @@ class _Sampling:
                     f"{sorted(kept)} and then {sorted(new)}"
                 )
             for name, value in new.items():
-                # a step size that was 1 first and is 0.5 now
-                if isinstance(value, float) and not kept[name].is_floating_point():
-                    kept[name] = kept[name].to(torch.get_default_dtype())
-                kept[name][index] = value
+                if isinstance(kept[name], list):  # far faster for a single number
+                    kept[name].append(value)
+                else:
+                    kept[name][index] = value
 
     @property
     def num_drawn(self) -> int:
@@ -435,10 +433,8 @@ class _Sampling:
         chains = len(self.start)
         return Draws(
             samples=samples.get("", samples),
-            statistics={  # what all chains share is given to each
-                name: (value if value.ndim > 1 else value[:, None].expand(-1, chains))[
-                    :num_drawn
-                ]
+            statistics={
+                name: _for_all(chains, value[:num_drawn], self.start.device)
                 for name, value in self.statistics.items()
             },
             kernel=str(self.kernel),
@@ -511,7 +507,9 @@ class _Sampling:
                 for name, value in self.samples.items()
             },
             "statistics": {
-                name: value[: self.num_drawn].clone()
+                name: value.copy()
+                if isinstance(value, list)
+                else value[: self.num_drawn].clone()
                 for name, value in self.statistics.items()
             },
         }
@@ -535,8 +533,17 @@ class _Sampling:
 
         self.samples = {name: room(value) for name, value in content["samples"].items()}
         self.statistics = {
-            name: room(value) for name, value in content["statistics"].items()
+            name: value if isinstance(value, list) else room(value)
+            for name, value in content["statistics"].items()
         }
+
+
+def _for_all(
+    chains: int, statistic: Tensor | list[float], device: torch.device
+) -> Tensor:
+    """Give what all chains share to each of them."""
+    statistic = torch.as_tensor(statistic, device=device)
+    return statistic if statistic.ndim > 1 else statistic[:, None].expand(-1, chains)
 
 
 def learned(info: NamedTuple) -> dict[str, Tensor | float]:
