@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from sgmc import sample
+from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Fresh
 from sgmc.posteriors.base import DataPotential
@@ -310,13 +311,8 @@ def _call(
 
 def kernel(job: Job, compiled: bool = False) -> SGHMC:
     """Make the package's kernel for a job."""
-    return SGHMC(
-        job.step_size,
-        job.friction,
-        job.noise_estimate,
-        num_steps=job.steps,
-        compiled=compiled,
-    )
+    make = CompiledSGHMC if compiled else SGHMC
+    return make(job.step_size, job.friction, job.noise_estimate, num_steps=job.steps)
 
 
 def package(

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from booklib.networks import multilayer_perceptron
 from sgmc import sample
+from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
@@ -83,7 +84,7 @@ def double_well(compiled: bool) -> None:
 
         kernels = {"eager": SGHMC(0.1, 3.0, 0.2, num_steps=50)}
         if compiled:
-            kernels["compiled"] = SGHMC(0.1, 3.0, 0.2, num_steps=50, compiled=True)
+            kernels["compiled"] = CompiledSGHMC(0.1, 3.0, 0.2, num_steps=50)
         functions = {
             name: run(kernel, potential, start, draws)
             for name, kernel in kernels.items()
@@ -138,7 +139,7 @@ def logistic(compiled: bool) -> None:
         "by hand, with replacement": by_hand,
     }
     if compiled:
-        fast = SGHMC(0.003, 100.0, num_steps=10, compiled=True)
+        fast = CompiledSGHMC(0.003, 100.0, num_steps=10)
         functions["a user's log density, compiled"] = run(
             fast, user, position, 5 * draws
         )

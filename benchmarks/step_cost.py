@@ -573,7 +573,7 @@ def roofline(turns: int, seed: int) -> dict:
         lambda: means.gradient(many),
     )
     if mixture.has_compiler():
-        from sgmc.compiling import CompiledInPlace
+        from sgmc.compiled import CompiledInPlace
 
         compiled, out = (
             CompiledInPlace(lambda potential, x, to: to.copy_(potential.gradient(x))),
@@ -673,7 +673,7 @@ def precision(turns: int, seed: int) -> dict:
             lambda p=means, x=many: p.gradient(x)
         )
         if compiled:
-            from sgmc.compiling import CompiledInPlace
+            from sgmc.compiled import CompiledInPlace
 
             made, out = (
                 CompiledInPlace(

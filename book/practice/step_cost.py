@@ -600,7 +600,7 @@ for chains_of in (1, 1_000):
 #
 # 1. Profile ten steps after ten others, so that nothing is measured that happens once.
 # 2. Add up `self_cpu_time_total` and compare with the clock.
-#    If a step takes more than twice the sum, you pay for Python: more chains, more steps between draws (`num_steps`), or `SGHMC(…, compiled=True)`.
+#    If a step takes more than twice the sum, you pay for Python: more chains, more steps between draws (`num_steps`), or `CompiledSGHMC`.
 # 3. If the operators take it, but each takes a few microseconds, you pay for calls: the same remedies.
 # 4. If few operators take it, see what they are.
 #    Products of matrices (`aten::mm`, `aten::addmm`, `aten::bmm`): arithmetic, so fewer bits or a smaller model.
@@ -1356,7 +1356,7 @@ claim(
 #   A table of times without the number of steps, the gradient and the precision says little.
 # * Measure on a shared machine in seconds of the processor, in turns, and keep the best: others can only make a run slower.
 #   Measure so many steps that what happens once has no weight.
-# * Small model: more chains in each call first, then more steps between draws, then `compiled=True`.
+# * Small model: more chains in each call first, then more steps between draws, then `CompiledSGHMC`.
 #   Large model: precision of the products first.
 # * Look at page faults when large arrays come and go.
 #   Fewer chains at a time, so that arrays fit into the cache, can be faster than more.

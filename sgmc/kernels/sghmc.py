@@ -12,12 +12,10 @@ from torch import Generator, Tensor
 from sgmc.checks import (
     check_count,
     check_dims,
-    check_instance,
     check_non_negative,
     check_positive,
     check_step_size,
 )
-from sgmc.compiling import CompiledInPlace
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix, addmv_, as_matrix
@@ -75,10 +73,6 @@ class SGHMC(Kernel):
             never by default.
         temperature: T, of the target exp(−U/T). With T = 0 no noise is injected:
             stochastic gradient descent with momentum.
-        compiled: whether the m steps are compiled to one function, which takes from
-            seconds to a minute, once, and needs a C++ compiler, a fixed noise estimate,
-            and a gradient without Python that depends on values. It pays for small
-            models; the law is the same.
 
     Raises:
         ValueError: if a parameter is out of its range, or the friction is below the
@@ -107,7 +101,6 @@ class SGHMC(Kernel):
     num_steps: int = 1
     resample_every: int | None = None
     temperature: float = 1.0
-    compiled: bool = False
 
     def __post_init__(self):
         check_step_size("step_size", self.step_size, "draws")
@@ -115,7 +108,6 @@ class SGHMC(Kernel):
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
         check_non_negative("temperature", self.temperature)
-        check_instance("compiled", self.compiled, bool, "True")
         as_matrix(self.friction, "friction")
         self._mass  # refuses what is no mass
         estimates = self._online or torch.as_tensor(self._noise_estimate.value).any()
@@ -123,16 +115,6 @@ class SGHMC(Kernel):
             raise ValueError(
                 "temperature is 0, so that no noise is injected: leave noise_estimate "
                 "at 0"
-            )
-        if self._online and self.compiled:
-            raise ValueError(
-                "compiled is True, which needs a fixed noise_estimate: what an online "
-                "one clips depends on values"
-            )
-        if callable(self.step_size) and self.compiled:
-            raise ValueError(
-                "compiled is True, which needs a fixed step_size: a schedule would "
-                "have to be compiled anew for every draw"
             )
         check_dims(
             friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate
@@ -165,8 +147,8 @@ class SGHMC(Kernel):
             learning_rate: η.
             momentum_decay: α.
             noise_estimate: β̂ = ½ηV̂, or an online estimate.
-            settings: ``num_steps``, ``resample_every``, ``temperature``, ``compiled``
-                of the kernel; not its mass, which is 1 here.
+            settings: ``num_steps``, ``resample_every``, ``temperature`` of
+                the kernel; not its mass, which is 1 here.
 
         Example:
             >>> kernel = SGHMC.from_learning_rate(
@@ -258,12 +240,9 @@ class SGHMC(Kernel):
                 if self.temperature > 0
                 else position.new_zeros(1).expand(number, *position.shape)
             )
-            if self.compiled:  # position and momentum are overwritten
-                self._compiled(potential, position, momentum, minibatches, normals)
-            else:
-                position, momentum, noise = self.trajectory(
-                    potential, position, momentum, minibatches, normals, noise
-                )
+            position, momentum, noise = self.trajectory(
+                potential, position, momentum, minibatches, normals, noise
+            )
         num_gradients += self.num_steps
         return (
             SGHMCState(
@@ -275,11 +254,6 @@ class SGHMC(Kernel):
     def injected_noise(self, step_size: float) -> InjectedNoise:
         """Make what is injected in steps of a size, for a given noise estimate."""
         return InjectedNoise(step_size, math.sqrt(2 * step_size) * self._spare.root)
-
-    @cached_property
-    def _compiled(self) -> CompiledInPlace:
-        noise = self.injected_noise(self.step_size)
-        return CompiledInPlace(lambda *arguments: self.trajectory(*arguments, noise))
 
     def trajectory(
         self,

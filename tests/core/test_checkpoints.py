@@ -406,7 +406,6 @@ PAIRS = {
         Cyclical(lambda rate: SGLD(rate / 2), 0.1, 9),
     ),
     "flows": (Splitting(baoab(0.1, 1.0)), Splitting(baoab(0.1, 2.0))),
-    "compiled or not": (SGHMC(0.1, 1.0), SGHMC(0.1, 1.0, compiled=True)),
     "noise": (NoisyGradient(DoubleWell(), 4.0), NoisyGradient(DoubleWell(), 4.1)),
     "covariances": (Gaussian(torch.eye(2)), Gaussian(2 * torch.eye(2))),
     "minibatch rules": (Fresh(), Fresh(replacement=True)),

@@ -1,4 +1,4 @@
-"""Compiling, where someone wants it: nothing in the package needs a compiler."""
+"""A function of a potential and of tensors that it overwrites, compiled."""
 
 from collections.abc import Callable, Sequence
 
@@ -57,9 +57,9 @@ class CompiledInPlace:
         if made is None:
             if self.num_compiled == _AT_MOST:
                 raise RuntimeError(
-                    "compiled=True is for one potential and few shapes of its "
+                    "CompiledSGHMC is for one potential and few shapes of its "
                     f"positions, but {_AT_MOST + 1} were met, as in a Gibbs "
-                    "kernel, where every step has a potential of its own: leave it out"
+                    "kernel, where every step has a potential of its own: take SGHMC"
                 )
             # kept, so that nothing else gets their identities
             made = self._compile(potential, arguments, tensors), things
@@ -87,18 +87,18 @@ class CompiledInPlace:
                 )(*tensors)
             except Exception as error:
                 raise RuntimeError(
-                    "compiled=True needs a potential whose gradient is a formula of "
+                    "CompiledSGHMC needs a potential whose gradient is a formula of "
                     "tensor operations, without Python that depends on "
-                    f"their values: leave it out ({type(error).__name__}: "
+                    f"their values: take SGHMC ({type(error).__name__}: "
                     f"{_first_line(error)})"
                 ) from error
             try:
                 return compile_graph(graph, tensors)
             except Exception as error:
                 raise RuntimeError(
-                    "compiled=True needs a C++ compiler that works here, such as g++ "
+                    "CompiledSGHMC needs a C++ compiler that works here, such as g++ "
                     "with Python's headers, and a gradient of operations "
-                    "that it can be given: install one, or leave it out "
+                    "that it can be given: install one, or take SGHMC "
                     f"({type(error).__name__}: {_first_line(error)})"
                 ) from error
 

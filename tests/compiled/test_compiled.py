@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from sgmc import sample
-from sgmc.compiling import _AT_MOST, CompiledInPlace
+from sgmc.compiled import CompiledInPlace, CompiledSGHMC
+from sgmc.compiled.in_place import _AT_MOST
 from sgmc.kernels import SGHMC
 from sgmc.noise import OnlineNoise
 from sgmc.posteriors import Posterior
@@ -28,7 +29,7 @@ from tests.kernels.conftest import (
 
 needs_a_compiler = pytest.mark.skipif(
     not any(map(shutil.which, ("g++", "c++", "clang++"))),
-    reason="compiled=True needs a C++ compiler, and none is installed",
+    reason="CompiledSGHMC needs a C++ compiler, and none is installed",
 )
 FRICTION = torch.tensor([[2.0, -0.5], [-0.5, 3.0]], dtype=DOUBLE)
 
@@ -76,14 +77,13 @@ def test_compiled_steps_are_the_eager_ones_and_are_compiled_once(case):
     """
     potential, settings = CASES[case]
     kernel, eager = (
-        SGHMC(0.05, num_steps=3, compiled=compiled, **settings)
-        for compiled in (True, False)
+        make(0.05, num_steps=3, **settings) for make in (CompiledSGHMC, SGHMC)
     )
     state, info = run_with_info(kernel, potential, START, 6)
     expected, expected_info = run_with_info(eager, potential, START, 6)
     assert_same(state, expected, rtol=1e-12, atol=1e-12)
     assert info == expected_info == (18, None, None)
-    assert kernel._compiled_trajectory.num_compiled == 1
+    assert kernel._compiled.num_compiled == 1
 
 
 @pytest.mark.slow
@@ -95,13 +95,13 @@ def test_compiled_draws_of_single_precision_are_the_eager_ones():
     potential = NoisyGradient(DoubleWell(), 4.0)
     draws, eager = (
         sample(
-            SGHMC(0.1, 3.0, 0.2, num_steps=3, compiled=compiled),
+            make(0.1, 3.0, 0.2, num_steps=3),
             potential,
             torch.ones(50, 1),
             num_samples=4,
             progress=False,
         )
-        for compiled in (True, False)
+        for make in (CompiledSGHMC, SGHMC)
     )
     torch.testing.assert_close(draws.samples, eager.samples, rtol=1e-5, atol=1e-5)
     assert torch.equal(
@@ -115,9 +115,7 @@ def test_other_shapes_and_another_potential_are_compiled_anew():
     """What was compiled for one potential is never used for another, nor after one of
     its attributes was set.
     """
-    kernel, eager = (
-        SGHMC(0.1, 2.0, num_steps=1, compiled=compiled) for compiled in (True, False)
-    )
+    kernel, eager = (make(0.1, 2.0, num_steps=1) for make in (CompiledSGHMC, SGHMC))
     potential = NoisyGradient(DoubleWell(2), 4.0)
 
     def assert_the_same(potential, start, num_compiled):
@@ -125,7 +123,7 @@ def test_other_shapes_and_another_potential_are_compiled_anew():
             run_with_info(each, potential, start, 2) for each in (kernel, eager)
         )
         assert_same(state, expected, rtol=1e-12, atol=1e-12)
-        assert kernel._compiled_trajectory.num_compiled == num_compiled
+        assert kernel._compiled.num_compiled == num_compiled
 
     assert_the_same(potential, START, 1)
     # another number of chains, laid out by columns
@@ -158,11 +156,11 @@ class Leaving(Flat):
 )
 def test_a_gradient_that_cannot_be_traced_is_refused_in_one_sentence(potential):
     message = (
-        r"^compiled=True needs a potential whose gradient is a formula of tensor "
-        r"operations, .*: leave it out \(.+: .+\)$"
+        r"^CompiledSGHMC needs a potential whose gradient is a formula of tensor "
+        r"operations, .*: take SGHMC \(.+: .+\)$"
     )
     with pytest.raises(RuntimeError, match=message):
-        sample(SGHMC(0.1, 2.0, compiled=True), potential, START, num_samples=2)
+        sample(CompiledSGHMC(0.1, 2.0), potential, START, num_samples=2)
     assert len(sample(SGHMC(0.1, 2.0), potential, START, num_samples=2).samples) == 2
 
 
@@ -178,11 +176,11 @@ def test_a_missing_compiler_is_told_in_one_sentence(monkeypatch, tmp_path):
     with pytest.raises(
         RuntimeError,
         match=(
-            r"^compiled=True needs a C\+\+ compiler .*: install one, or leave it out "
+            r"^CompiledSGHMC needs a C\+\+ compiler .*: install one, or take SGHMC "
             r"\(.*/nowhere/g\+\+'\)\)$"
         ),
     ):
-        sample(SGHMC(0.1, 2.0, compiled=True), Users(), START, num_samples=2)
+        sample(CompiledSGHMC(0.1, 2.0), Users(), START, num_samples=2)
 
 
 def test_where_every_call_has_another_potential_it_is_refused(monkeypatch):
@@ -192,7 +190,7 @@ def test_where_every_call_has_another_potential_it_is_refused(monkeypatch):
         "_compile",
         lambda self, potential, arguments, tensors: lambda *tensors: None,
     )
-    kernel = SGHMC(0.1, 2.0, compiled=True)
+    kernel = CompiledSGHMC(0.1, 2.0)
     state = kernel.init(NOISY, START, generator_of(0))
     for _ in range(_AT_MOST):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
@@ -207,15 +205,10 @@ def test_where_every_call_has_another_potential_it_is_refused(monkeypatch):
 
 
 def test_an_online_estimate_is_refused():
-    with pytest.raises(
-        ValueError, match="compiled is True, which needs a fixed noise_estimate"
-    ):
-        SGHMC(0.1, 2.0, OnlineNoise(), compiled=True)
+    with pytest.raises(ValueError, match="noise_estimate is an OnlineNoise"):
+        CompiledSGHMC(0.1, 2.0, OnlineNoise())
 
 
-def test_nothing_is_compiled_where_nobody_asked(monkeypatch):
-    def compile_nothing(*arguments):
-        raise AssertionError("compiled")
-
-    monkeypatch.setattr(CompiledInPlace, "__call__", compile_nothing)
-    run_with_info(SGHMC(0.1, 2.0, num_steps=3), NOISY, START, 2)
+def test_a_schedule_is_refused():
+    with pytest.raises(ValueError, match="step_size is a schedule"):
+        CompiledSGHMC(lambda draw: 0.1, 2.0)
