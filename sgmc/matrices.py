@@ -178,6 +178,14 @@ class Matrix:
         diagonal = torch.as_tensor(self.value, dtype=like.dtype, device=like.device)
         return torch.diag_embed(diagonal.expand(*diagonal.shape[:-1], like.shape[-1]))
 
+    @property
+    def mean(self) -> float:
+        """The mean of the diagonal, that of all eigenvalues."""
+        if isinstance(self.value, float):
+            return self.value
+        diagonal = self.value.diagonal(dim1=-2, dim2=-1) if self.full else self.value
+        return float(diagonal.mean())
+
     @cached_property
     def eigenvalues(self) -> list[float]:
         """The eigenvalues of a symmetric matrix, the same for all chains; the entries

@@ -1,14 +1,22 @@
-"""What the draws of a run say against it, whatever the kernel: chains that stand still,
-or do not agree.
+"""What the samples of a run say against it, whatever the kernel: chains that stand
+still, do not agree, or are too wide or too narrow for their target.
 """
 
 import torch
-from torch import Tensor
+from scipy.special import stdtrit
+from torch import Generator, Tensor
+
+from sgmc.matrices import Matrix
+from sgmc.noise import OnlineNoise
+from sgmc.potentials import Potential
 
 # steps of a chain that stands still, and draws of one whose mean and variance are
 # compared
 LEAST = 100
 LIMIT = 1.1  # of R̂ (Gelman and Rubin, 1992)
+# of the virial ratio: how far from 1 it may be; how often chance alone may take it
+# further, which is that of five standard deviations; stretches of a chain
+OFF, FALSE_ALARMS, PARTS = 0.2, 5.7e-7, 10
 
 
 def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
@@ -156,3 +164,138 @@ def name_chains(which: Tensor) -> str:
         else shown.pop()
     )
     return f"chains {', '.join(shown)} and {rest}"
+
+
+def virial_ratio(
+    potential: Potential,
+    samples: Tensor,
+    generator: Generator,
+    temperature: float = 1.0,
+) -> Tensor:
+    """Compute (θ − c)·∇Ũ(θ)/(T·dim) at samples, whose mean is 1 under exp(−U/T) by the
+    virial theorem, for every c.
+
+    An integration by parts gives E[(θ − c)·∇U(θ)] = T·dim wherever |θ|·exp(−U/T)
+    vanishes at the border of the support and at infinity, and so for a stochastic
+    gradient that is unbiased and independent of θ. Momenta have no part in it. For a
+    Gaussian it is the mean of the variances, each in units of its right value. It does
+    not hold for a density that is cut off where it is not zero.
+
+    The centre c must not depend on the sample it is used for: it is the mean of the
+    other chains, or of the other half of a single one.
+
+    Args:
+        potential: the target.
+        samples: θ, ``(num_samples, chains, dim)``.
+        generator: the source of fresh minibatches, one for each sample.
+        temperature: T.
+
+    Returns:
+        ``(num_samples, chains)``.
+
+    Example:
+        >>> from sgmc.targets import Gaussian
+        >>> generator = Generator().manual_seed(0)
+        >>> draws = 2 * torch.randn(100, 4, 50, generator=generator)
+        >>> ratio = virial_ratio(Gaussian.standard(50), draws, generator)
+        >>> 3.9 < float(ratio.mean()) < 4.1  # their variance is 4
+        True
+    """
+    number, chains, dim = samples.shape
+    if chains > 1:
+        means = samples.mean(0)
+        centres = [(means.sum(0) - means) / (chains - 1)] * number
+    else:
+        half = number // 2
+        first, second = samples[:half].mean(0), samples[half:].mean(0)
+        centres = [second] * half + [first] * (number - half)
+    products = []
+    for theta, centre in zip(samples, centres, strict=True):
+        gradient = potential.stochastic_gradient(theta.clone(), generator)
+        products.append(((theta - centre) * gradient).sum(-1))
+    return torch.stack(products) / (temperature * dim)
+
+
+def mean_and_error(values: Tensor) -> tuple[float, float, int]:
+    """Compute the mean of a statistic ``(num_samples, chains)`` and its standard error,
+    from the means of stretches: forty in all, at most ten of a chain.
+
+    Returns:
+        The mean, its standard error and the number of its degrees of freedom.
+
+    Example:
+        >>> mean_and_error(torch.arange(20.0)[:, None])[::2]
+        (9.5, 9)
+    """
+    number, chains = values.shape
+    parts = max(1, min(PARTS, 40 // chains))
+    length = number // parts
+    stretches = values[: parts * length].double().view(parts, length, chains)
+    means = stretches.mean(1).flatten()
+    return float(means.mean()), float(means.std() / len(means) ** 0.5), len(means) - 1
+
+
+def remark_virial(values: Tensor, cause: str = "") -> list[str]:
+    """Say if the virial ratio of a run is off by more than a fifth, and by more than
+    chance explains in one run of three million.
+
+    Args:
+        values: the ratios ``(num_samples, chains)`` of :func:`virial_ratio`.
+        cause: what the kernel says of it.
+
+    Example:
+        >>> hot = 4 + torch.randn(100, 4, generator=torch.Generator().manual_seed(0))
+        >>> print(remark_virial(hot)[0][:67])
+        the samples are too wide: the mean of (θ − c)·∇U(θ)/(T·dim) is 4.06
+    """
+    mean, error, freedom = mean_and_error(values)
+    limit = -float(stdtrit(freedom, FALSE_ALARMS / 2)) * error
+    if mean == mean and abs(mean - 1) <= max(OFF, limit):
+        return []
+    size = "wide" if not mean < 1 else "narrow"
+    return [
+        f"the samples are too {size}: the mean of (θ − c)·∇U(θ)/(T·dim) is "
+        f"{mean:.3g} ± {error:.1g}, where samples of exp(−U/T) have 1. "
+        f"{cause or 'Halve the step_size, and compare'}"
+    ]
+
+
+def noise_cause(
+    kernel: object, potential: Potential, position: Tensor, generator: Generator
+) -> str:
+    """Say what a minibatch tells of a kernel's friction and noise estimate, if samples
+    are too wide; nothing if it tells nothing.
+
+    Args:
+        kernel: what made the samples; one with a ``friction`` and a fixed
+            ``noise_estimate``, or nothing is said.
+        potential: the target.
+        position: where the noise is looked at, ``(chains, dim)``.
+        generator: the source of the minibatch.
+    """
+    step_size, friction, estimate = (
+        getattr(kernel, name, None)
+        for name in ("step_size", "friction", "noise_estimate")
+    )
+    if not isinstance(step_size, float) or friction is None:
+        return ""
+    try:
+        _, variance = potential.gradient_and_noise_variance(
+            position, generator, "scalar"
+        )
+    except (ValueError, RuntimeError):  # a potential that does not know its noise
+        return ""
+    noise = 0.5 * step_size * float(variance.mean())
+    if noise > Matrix(friction).mean:
+        return (
+            f"½εV̂, the noise of the gradients, is about {noise:.2g}, more than the "
+            f"friction, {Matrix(friction).mean:.2g}: raise the friction, or take a "
+            "smaller step_size or a larger batch"
+        )
+    if not isinstance(estimate, OnlineNoise) and noise > 1.25 * Matrix(estimate).mean:
+        return (
+            f"½εV̂, the noise of the gradients, is about {noise:.2g}, and the "
+            f"noise_estimate {Matrix(estimate).mean:.2g}: give this one, which depends "
+            "on step_size and batch size, or OnlineNoise()"
+        )
+    return ""

@@ -22,9 +22,17 @@ from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
-from sgmc.remarks import remark_disagreement, remark_stuck
+from sgmc.randomness import derived_seed
+from sgmc.remarks import (
+    noise_cause,
+    remark_disagreement,
+    remark_stuck,
+    remark_virial,
+    virial_ratio,
+)
 from sgmc.starting import check_kernel, check_start
 
+LEAST_SAMPLES = 20  # of a chain, whose width is looked at
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
 CHECKPOINT_SECONDS = 30.0
 ON_DIVERGENCE = "raise"  # what sample does where it is not told
@@ -69,8 +77,11 @@ def sample(
 
     Before it starts it looks whether the potential contradicts itself
     (:mod:`sgmc.starting`); at the end it says in warnings what speaks against the
-    draws: what the kernel knows, chains that never moved, chains that do not agree
-    (:mod:`sgmc.remarks`).
+    draws: what the kernel knows, chains that never moved, samples that are too wide or
+    too narrow for exp(−U/T), chains that do not agree (:mod:`sgmc.remarks`). The third
+    needs at most a hundred further gradients. It does not hold for a density that is
+    cut off where it is not zero, and is left out with ``collect``, and where a schedule
+    of step sizes, a Gibbs step or T = 0 leaves no fixed target.
 
     Args:
         kernel: one of :mod:`sgmc.kernels`.
@@ -474,7 +485,28 @@ class _Sampling:
         found = self.kernel.diagnose(draws.statistics) + remark_stuck(
             self.start, self.state.position, self.done
         )
-        return found or remark_disagreement(samples)  # which follows from what was said
+        # what was said already explains the rest
+        return found or self.remark_width() or remark_disagreement(samples)
+
+    def remark_width(self) -> list[str]:
+        """Say if the second half of the samples is too wide or too narrow for its
+        target, by at most a hundred further gradients.
+        """
+        temperature, drawn = self.kernel.target_temperature(), self.num_drawn
+        half = self.samples.get("", self.start[:0])[drawn // 2 : drawn]
+        if temperature is None or self.collect or len(half) < LEAST_SAMPLES:
+            return []
+        chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
+        generator = Generator(self.start.device).manual_seed(
+            derived_seed(self.seed, "fresh minibatches")
+        )
+        with torch.no_grad():
+            try:
+                ratios = virial_ratio(self.potential, chosen, generator, temperature)
+            except (ArithmeticError, ValueError, RuntimeError):
+                return []  # a potential without a gradient
+            cause = noise_cause(self.kernel, self.potential, chosen[-1], generator)
+        return remark_virial(ratios, cause)
 
     def check(self) -> None:
         # A position that is not finite stays so, hence one look now and then finds it,

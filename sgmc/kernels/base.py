@@ -64,6 +64,12 @@ class Kernel(Protocol):
         """
         return state
 
+    def target_temperature(self) -> float | None:
+        """Give T of the density exp(−U/T) that the samples should have, 1 by default;
+        None if they are not meant to have one, such as while step sizes fall.
+        """
+        return 1.0
+
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, a sentence each, given the statistics of its
         draws; nothing by default.

@@ -120,3 +120,8 @@ class SGLD(Kernel):
         return SGLDState(position, num_gradients + 1), SGLDInfo(
             step_size, num_gradients + 1
         )
+
+    def target_temperature(self) -> float | None:
+        """Give T; None with a schedule of step sizes, or without noise."""
+        fixed = not callable(self.step_size) and self.temperature > 0
+        return self.temperature if fixed else None

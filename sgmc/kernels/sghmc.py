@@ -288,6 +288,11 @@ class SGHMC(Kernel):
             addmv_(momentum, noise.root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
         return position, momentum, noise
 
+    def target_temperature(self) -> float | None:
+        """Give T; None with a schedule of step sizes, or without noise."""
+        fixed = not callable(self.step_size) and self.temperature > 0
+        return self.temperature if fixed else None
+
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say how often an online noise estimate exceeded the friction, if it did."""
         if "clipped" not in statistics or not statistics["clipped"].any():

@@ -196,6 +196,10 @@ class Cyclical(Kernel):
         """Bring the inner state up to date."""
         return state._replace(inner=self._kernel_of(0).retarget(potential, state.inner))
 
+    def target_temperature(self) -> float | None:
+        """Give none, whose steps get smaller in every cycle."""
+        return None
+
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say that the run ended within its first cycle, if it did, and what the kernel
         knows.

@@ -127,6 +127,10 @@ class Gibbs(Kernel):
             torch.stack(list(hyperparameters.values()), -1), info
         )
 
+    def target_temperature(self) -> float | None:
+        """Give none, for the potential changes with the parameters that are drawn."""
+        return None
+
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with the kernel that moves the parameters, if anything
         is.

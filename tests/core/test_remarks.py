@@ -1,20 +1,32 @@
-"""What is said of draws whatever the kernel: R̂, chains in separate places, and the
-names of chains.
+"""What is said of samples whatever the kernel: R̂, chains in separate places, the names
+of chains, and the width of the samples, by the virial theorem.
 """
 
 import math
+import os
+import re
+import warnings
 
 import arviz
 import pytest
 import torch
 
+from sgmc import flows, sample
+from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
+from sgmc.minibatches import Held
+from sgmc.posteriors import LogisticRegression
+from sgmc.potentials import Potential
 from sgmc.remarks import (
     LEAST,
+    mean_and_error,
     name_chains,
     remark_disagreement,
     remark_stuck,
     split_r_hat,
+    virial_ratio,
 )
+from sgmc.splittings import Splitting, linear_chain, sghmc_chain
+from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 
 @pytest.mark.parametrize("number", [100, 101])
@@ -133,3 +145,166 @@ def test_only_chains_that_are_where_they_started_are_named():
 )
 def test_chains_are_named(number, expected):
     assert name_chains(torch.arange(8) < number) == expected
+
+
+# Samples that are too wide or too narrow for their target
+
+STANDARD = Gaussian.standard(1)
+
+
+def linear_variance(chain):
+    return float(chain.stationary_covariance()[0, 0])
+
+
+# kernel, potential, the exact variance of θ, and what the remark must name
+TOO_WIDE = {
+    "a step of 1.5 on N(0, 1)": (SGLD(1.5), STANDARD, 4.0, "step_size"),
+    "friction below the noise": (
+        SGHMC(0.1, 0.05, num_steps=50),
+        NoisyGradient(STANDARD, 4.0),
+        linear_variance(sghmc_chain(torch.eye(1), 0.1, 0.05, 4.0)),
+        "friction",
+    ),
+    "no noise estimate where one is needed": (
+        SGHMC(0.1, 0.5, num_steps=20),
+        NoisyGradient(STANDARD, 8.0),
+        linear_variance(sghmc_chain(torch.eye(1), 0.1, 0.5, 8.0)),
+        "noise_estimate",
+    ),
+    "close to the stability limit": (
+        Splitting(flows.obabo(1.9, 1.0)),
+        STANDARD,
+        linear_variance(linear_chain(flows.obabo(1.9, 1.0), torch.eye(1))),
+        "step_size",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOO_WIDE)
+def test_samples_that_are_too_wide_are_told_with_their_cause(case):
+    """The ratio is the exact variance, by five standard errors of the remark itself."""
+    kernel, potential, variance, cause = TOO_WIDE[case]
+    with pytest.warns(UserWarning, match=f"(?s)too wide.*{cause}") as warned:
+        sample(kernel, potential, torch.zeros(40, 1), num_samples=400, progress=False)
+    (told,) = [str(one.message) for one in warned if "too wide" in str(one.message)]
+    found, error = map(float, re.search(r"is ([\d.]+) ± ([\d.]+)", told).groups())
+    assert abs(found - variance) < 5 * error + 0.005 * found
+
+
+def test_a_chain_that_grows_without_end_is_told():
+    with pytest.warns(UserWarning, match="too wide"):
+        sample(SGLD(2.2), STANDARD, torch.ones(4, 1), num_samples=300, progress=False)
+
+
+def test_a_minibatch_that_is_held_is_told():
+    inputs = torch.randn(2_000, 5, generator=torch.Generator().manual_seed(1))
+    posterior = LogisticRegression(
+        inputs, (inputs[:, 0] > 0).float(), batch_size=50, minibatches=Held(10**6)
+    )
+    with pytest.warns(UserWarning, match="too wide"):
+        sample(
+            SGHMC(0.02, 2.0, num_steps=20),
+            posterior,
+            torch.zeros(20, 5),
+            num_samples=400,
+            progress=False,
+        )
+
+
+# of which nothing may be said: (kernel, potential, chains, dim)
+NOISY_WELL = NoisyGradient(DoubleWell(), 4.0)
+RIGHT = {
+    "SGHMC": (SGHMC(0.1, 3.0, 0.2, num_steps=10), NOISY_WELL, 10, 1),
+    "SGHMC, one chain": (SGHMC(0.1, 3.0, 0.2, num_steps=50), NOISY_WELL, 1, 1),
+    "SGHMC, every step kept": (SGHMC(0.1, 3.0, 0.2), NOISY_WELL, 10, 1),
+    "a temperature": (
+        SGHMC(0.1, 3.0, temperature=0.3, num_steps=10),
+        STANDARD,
+        10,
+        1,
+    ),
+    "BAOAB": (Splitting(flows.baoab(0.5, 1.0)), STANDARD, 1, 1),
+    "SGLD": (SGLD(0.05), STANDARD, 1, 1),
+    "NUTS": (NUTS(0.5), DoubleWell(), 1, 1),
+    "NUTS, many coordinates": (NUTS(0.5), Gaussian.standard(50), 2, 50),
+    "HMC": (HMC(0.3, 4), Gaussian.standard(3), 4, 3),
+    "SGNUTS": (SGNUTS(0.1, 3.0, 0.2), NOISY_WELL, 4, 1),
+}
+
+
+# RIGHT_RUNS=20 makes two hundred of them
+@pytest.mark.parametrize("seed", range(int(os.environ.get("RIGHT_RUNS", "1"))))
+@pytest.mark.parametrize("case", RIGHT)
+def test_nothing_is_said_of_the_width_of_right_samples(case, seed):
+    """A false alarm has a probability of 6e-7, if the mean is 1 and stretches are
+    independent; and where they are not, it must still be off by a fifth.
+    """
+    kernel, potential, chains, dim = RIGHT[case]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        start = torch.zeros(chains, dim)
+        sample(kernel, potential, start, num_samples=400, seed=seed, progress=False)
+    assert not [one for one in warned if "samples are too" in str(one.message)]
+
+
+def test_the_centre_is_independent_of_the_samples_it_is_used_for():
+    """One chain of 60 samples in 2,000 coordinates, a fifth of its correlation time
+    apart: about its own mean the ratio is 0.8, for the mean follows the chain.
+    """
+    generator, kept = torch.Generator().manual_seed(0), math.exp(-0.2)
+    theta, chain = torch.randn(1, 2_000, generator=generator), []
+    for _ in range(60):
+        normal = torch.randn(1, 2_000, generator=generator)
+        theta = kept * theta + (1 - kept**2) ** 0.5 * normal
+        chain.append(theta)
+    chain, target = torch.stack(chain), Gaussian.standard(2_000)
+    ratio = float(virial_ratio(target, chain, generator).mean())
+    own = float(((chain - chain.mean(0)) * chain).mean())
+    assert own < 0.9
+    assert abs(ratio - 1) < 0.1
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [SGLD(lambda step: 1.5 / (1 + 0.01 * step)), SGLD(0.5, temperature=0.0)],
+    ids=["a schedule", "no temperature"],
+)
+def test_where_no_density_is_meant_nothing_is_said_of_the_width(kernel):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sample(kernel, STANDARD, torch.ones(4, 1), num_samples=50, progress=False)
+
+
+def test_looking_at_the_width_changes_no_sample_and_takes_a_hundred_gradients(
+    monkeypatch,
+):
+    counted = []
+    real = Potential.stochastic_gradient
+
+    def count(self, position, generator, step=None):
+        counted.append(step)
+        return real(self, position, generator, step)
+
+    def draw():
+        return sample(
+            SGHMC(0.1, 3.0, 0.2), NOISY_WELL, torch.zeros(3, 1), 300, progress=False
+        ).samples
+
+    looked = draw()
+    monkeypatch.setattr(Potential, "stochastic_gradient", count)
+    assert torch.equal(draw(), looked)
+    assert counted.count(None) == 100  # all others are those of the run
+    monkeypatch.setattr("sgmc.sampling.remark_virial", lambda *_: [])
+    assert torch.equal(draw(), looked)
+
+
+def test_the_standard_error_respects_autocorrelation():
+    """Of 2,000 chains with a correlation time of nine samples, against the exact one."""
+    generator, kept = torch.Generator().manual_seed(0), 0.8
+    normal = torch.randn(1_000, 2_000, generator=generator, dtype=torch.float64)
+    chain = [normal[0] / (1 - kept**2) ** 0.5]
+    for each in normal[1:]:
+        chain.append(kept * chain[-1] + each)
+    errors = [mean_and_error(values[:, None])[1] for values in torch.stack(chain, 1)]
+    exact = 1 / (1 - kept) / 1_000**0.5
+    assert 0.85 * exact < sum(errors) / len(errors) < 1.05 * exact
