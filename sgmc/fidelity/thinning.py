@@ -12,8 +12,9 @@ from sgmc.draws import Draws
 def thin(draws: Draws, number: int) -> Draws:
     """Keep so many draws, evenly spaced from first to last and from all chains.
 
-    The draws of all chains are put in one row, all chains' first ones first, cut into
-    ``number`` pieces of nearly equal length, and of each piece the middle one is kept.
+    The draws of all chains are put in one row, all chains' first ones first, and cut
+    into ``number`` pieces of nearly equal length. Of the draw in the middle of a piece
+    one chain is kept, the next one for each piece.
 
     Args:
         draws: the draws, ``samples`` being ``(num_samples, chains, ...)``.
@@ -30,9 +31,12 @@ def thin(draws: Draws, number: int) -> Draws:
         >>> thin(Draws(torch.arange(9.0).view(9, 1, 1)), 3).samples.flatten()
         tensor([1., 4., 7.])
     """
-    total = _total(draws, number)
-    pieces = torch.arange(number, dtype=torch.float64)
-    return _select(draws, ((pieces + 0.5) * total / number).long(), f"thin({number})")
+    total, pieces = _total(draws, number), torch.arange(number)
+    chains = _first(draws).shape[1]
+    middles = ((pieces.double() + 0.5) * total / number).long() // chains
+    # not the chain of the middle: that is always the same one where the number of
+    # chains divides the length of the pieces
+    return _select(draws, middles * chains + pieces % chains, f"thin({number})")
 
 
 def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
@@ -107,15 +111,15 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
     return kept
 
 
+def _first(draws: Draws) -> Tensor:
+    samples = draws.samples
+    return next(iter(samples.values())) if isinstance(samples, dict) else samples
+
+
 def _total(draws: Draws, number: int) -> int:
     check_instance("draws", draws, Draws, "sample(kernel, potential, position, 100)")
     check_count("number", number)
-    samples = (
-        next(iter(draws.samples.values()))
-        if isinstance(draws.samples, dict)
-        else draws.samples
-    )
-    total = samples.shape[0] * samples.shape[1]
+    total = _first(draws).shape[:2].numel()
     if number > total:
         raise ValueError(
             f"number is {number}, but there are only {total} draws: keep fewer, or "

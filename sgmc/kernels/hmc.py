@@ -8,10 +8,15 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_positive
+from sgmc.checks import check_count, check_dims, check_instance, check_positive
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.metropolis import Guarded, accept, remark_rejections
+from sgmc.kernels.metropolis import (
+    Guarded,
+    accept,
+    remark_rejections,
+    remark_rounding,
+)
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
 
@@ -80,6 +85,7 @@ class HMC(Kernel):
     def __post_init__(self):
         check_positive("step_size", self.step_size)
         check_count("num_steps", self.num_steps)
+        check_instance("metropolis", self.metropolis, bool, "True")
         self._mass  # refuses what is no mass
         if not 0 <= self.jitter < 1:
             raise ValueError(
@@ -155,5 +161,5 @@ class HMC(Kernel):
         )
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say so if hardly a proposal was accepted."""
-        return remark_rejections(statistics)
+        """Say so if hardly a proposal was accepted, or rounding decided."""
+        return remark_rejections(statistics) + remark_rounding(statistics["energy"])

@@ -57,6 +57,25 @@ def remark_rejections(statistics: dict[str, Tensor]) -> list[str]:
     ]
 
 
+def remark_rounding(energies: Tensor) -> list[str]:
+    """Say so if the last energies ``(num_samples, chains)`` are so large that what is
+    rounded off decides about proposals.
+
+    Example:
+        >>> remark_rounding(torch.full((1, 1), 1e8))[0][:56]
+        'energies are about 1e+08, which torch.float32 rounds to '
+    """
+    size = float(energies[-1].abs().max())
+    spacing = torch.finfo(energies.dtype).eps * size
+    if not 0.25 < spacing < math.inf:
+        return []
+    return [
+        f"energies are about {size:.1g}, which {energies.dtype} rounds to multiples of "
+        f"about {spacing:.1g}: rounding decides about proposals. Use "
+        "float64 for positions and data, or leave constants out of the energy"
+    ]
+
+
 class Guarded(Potential):
     """A potential on the trajectories of a correcting kernel: where it raises an error
     its energy is NaN, so that no chain goes there.

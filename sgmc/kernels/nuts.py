@@ -11,7 +11,7 @@ from sgmc.checks import check_count, check_dims, check_positive
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.metropolis import Guarded
+from sgmc.kernels.metropolis import Guarded, remark_rounding
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
@@ -160,4 +160,6 @@ class NUTS(Kernel):
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say what is wrong with a run, if anything is."""
-        return trees.diagnose(statistics, self.max_depth)
+        return trees.diagnose(statistics, self.max_depth) + remark_rounding(
+            statistics["energy"]
+        )

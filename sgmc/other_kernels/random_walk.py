@@ -8,7 +8,12 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_positive
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.metropolis import Guarded, accept, remark_rejections
+from sgmc.kernels.metropolis import (
+    Guarded,
+    accept,
+    remark_rejections,
+    remark_rounding,
+)
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
@@ -82,5 +87,5 @@ class RandomWalkMetropolis(Kernel):
         return RandomWalkState(state.position, potential.energy(state.position))
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
-        """Say so if hardly a proposal was accepted."""
-        return remark_rejections(statistics)
+        """Say so if hardly a proposal was accepted, or rounding decided."""
+        return remark_rejections(statistics) + remark_rounding(statistics["energy"])

@@ -1,5 +1,6 @@
 """From data and a model to a potential with minibatch gradients."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -277,6 +278,7 @@ class DataPotential(Potential):
                 likelihood depends on the others of its minibatch.
         """
         self.check_examples(position)
+        self.check_minibatches(generator.initial_seed())
         few = torch.arange(min(3, self.num_examples), device=position.device)
 
         def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
@@ -317,6 +319,30 @@ class DataPotential(Potential):
                 f"{float(among_all[0]):.6g} among {len(few)}. Compute it from that "
                 "example alone: no sum, mean or normalisation over the batch, and no "
                 "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
+            )
+
+    def check_minibatches(self, seed: int) -> None:
+        """Raise a ValueError if the rule gives two chains indices of another shape, or
+        always the same minibatch.
+        """
+        total, size = self.num_examples, self.batch_size
+        if self.takes_all_data or size is None:
+            return
+        chosen = [self.minibatches.indices(total, size, 2, seed, s) for s in range(20)]
+        rule = type(self.minibatches).__name__
+        for indices in chosen:
+            if indices.shape != (2, size):
+                raise ValueError(
+                    f"minibatches: {rule}.indices must return (chains, n), here (2, "
+                    f"{size}), but it returned {tuple(indices.shape)}"
+                )
+        alike = all(torch.equal(indices[0], indices[1]) for indices in chosen)
+        # where there are few minibatches they may be alike by chance
+        if alike and math.comb(total, size) > 10**6:
+            raise ValueError(
+                f"minibatches: {rule}.indices gives all chains the same minibatch, so "
+                "that chains are not independent and standard errors too small: choose "
+                "another one for each chain"
             )
 
     def of_few_examples(self) -> "HeldMinibatch":

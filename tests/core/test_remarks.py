@@ -14,6 +14,7 @@ import torch
 from sgmc import flows, sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Held
+from sgmc.other_kernels import RandomWalkMetropolis
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
 from sgmc.remarks import (
@@ -22,6 +23,7 @@ from sgmc.remarks import (
     name_chains,
     remark_disagreement,
     remark_stuck,
+    remark_virial,
     split_r_hat,
     virial_ratio,
 )
@@ -308,3 +310,67 @@ def test_the_standard_error_respects_autocorrelation():
     errors = [mean_and_error(values[:, None])[1] for values in torch.stack(chain, 1)]
     exact = 1 / (1 - kept) / 1_000**0.5
     assert 0.85 * exact < sum(errors) / len(errors) < 1.05 * exact
+
+
+def test_little_is_not_told_however_sure_it_is():
+    values = 1.1 + 0.001 * torch.randn(100, 40, generator=torch.Generator())
+    assert not remark_virial(values)
+    assert remark_virial(values + 0.2)
+
+
+class Offset(Potential):
+    """A standard normal distribution with a large constant in its energy."""
+
+    def __init__(self, constant):
+        self.constant, self.dim = constant, 2
+
+    def energy(self, position):
+        return 0.5 * position.square().sum(-1) + self.constant
+
+
+@pytest.mark.parametrize(
+    "kernel", [NUTS(0.5), HMC(1.5, 3), RandomWalkMetropolis(2.0)], ids=str
+)
+def test_energies_that_are_rounded_too_much_are_told(kernel):
+    """The variance of NUTS is 2.1 with a constant of 1e8 in single precision."""
+
+    def say(constant, dtype=torch.float32):
+        start = torch.randn(20, 2, generator=torch.Generator(), dtype=dtype)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            sample(kernel, Offset(constant), start, num_samples=30, progress=False)
+        return [str(one.message) for one in warned if "rounds" in str(one.message)]
+
+    (told,) = say(1e8)
+    assert "1e+08" in told and "float32" in told and "float64" in told
+    assert not say(1e6) and not say(1e8, torch.float64)
+
+
+class Shared:
+    """A rule that gives all chains one minibatch."""
+
+    replacement = False
+
+    def __init__(self, chains=None):
+        self.chains = chains
+
+    def indices(self, num_examples, batch_size, chains, seed, step):
+        generator = torch.Generator().manual_seed(step)
+        chosen = torch.randperm(num_examples, generator=generator)[:batch_size]
+        return chosen.expand(self.chains or chains, -1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (Shared(), r"minibatches.*same minibatch"),
+        (Shared(1), r"minibatches.*\(1, 10\)"),
+    ],
+    ids=["the same for all chains", "no axis of chains"],
+)
+def test_a_rule_without_a_minibatch_for_every_chain_is_refused(rule, message):
+    posterior = LogisticRegression(
+        torch.randn(100, 2), torch.ones(100), batch_size=10, minibatches=rule
+    )
+    with pytest.raises(ValueError, match=message):
+        sample(SGLD(0.01), posterior, torch.zeros(3, 2), 5, progress=False)

@@ -114,14 +114,14 @@ def test_thinned_draws_are_evenly_spaced_over_all_chains():
         thinning=3,
     )
     kept = thin(draws, 4)
-    assert kept.samples.flatten().tolist() == [1, 4, 7, 10] and kept.samples.shape == (
+    assert kept.samples.flatten().tolist() == [0, 5, 6, 11] and kept.samples.shape == (
         4,
         1,
         1,
     )
     assert torch.equal(
         kept.statistics["energy"], kept.samples[..., 0]
-    ) and kept.statistics["index"].flatten().tolist() == [1, 4, 7, 10]
+    ) and kept.statistics["index"].flatten().tolist() == [0, 5, 6, 11]
     assert (
         torch.equal(thin(draws, 12).samples.flatten(), torch.arange(12.0))
         and kept.kernel == "thin(4) of SGLD"
@@ -191,3 +191,16 @@ def test_bad_input_is_refused(change, message):
     if "gram" not in change:
         with pytest.raises(ValueError, match=message):
             thin(arguments["draws"], arguments["number"])
+
+
+@pytest.mark.parametrize("number", [100, 25, 10])
+def test_draws_of_all_chains_are_kept_where_their_number_divides_the_stride(number):
+    """Chains in four places, whose mean is 1.5."""
+    draws = Draws(torch.arange(4.0).repeat(100, 1)[..., None])
+    kept = thin(draws, number)
+    counts = kept.samples.flatten().long().bincount(minlength=4)
+    assert counts.max() - counts.min() <= 1
+    places = kept.statistics["index"].flatten()
+    assert len(places.unique()) == number
+    spaces = (places // 4).diff()
+    assert spaces.max() - spaces.min() <= 1
