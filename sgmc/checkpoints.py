@@ -14,6 +14,7 @@ import symtable
 import sys
 import sysconfig
 import types
+import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -73,10 +74,27 @@ class Checkpoint:
     def __init__(self, path: str | Path, settings: Mapping[str, object]):
         check_instance("checkpoint", path, str | Path, '"run.pt"')
         self.path = Path(path)
+        try:
+            if (
+                self.path.is_symlink()
+            ):  # it stays one: the file that it names is replaced
+                self.path = self.path.resolve()
+            is_there = self.path.exists()
+            # the file beside it, to which is written first
+            Path(f"{self.path}.unfinished").exists()
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"checkpoint {str(path)[:60]!r} cannot be the name of a file "
+                f'({error}): give a shorter one, such as "run.pt"'
+            ) from error
         if self.path.is_dir():
             raise ValueError(
                 f"checkpoint {self.path} is a folder: name a file in it, such as "
                 f"{self.path / 'run.pt'}"
+            )
+        if is_there and not self.path.is_file():
+            raise ValueError(
+                f"checkpoint {self.path} is a device: name a file, such as run.pt"
             )
         self.settings = {
             name: fingerprint(value, name) for name, value in settings.items()
@@ -96,6 +114,7 @@ class Checkpoint:
                 _check_sum(file)
                 content = torch.load(file, map_location=device, weights_only=True)
             settings, saved = content["settings"], content["content"]
+            version = content["torch"]
         except OSError:
             raise  # the file may be whole
         except Exception as error:
@@ -113,6 +132,13 @@ class Checkpoint:
                 f"{', '.join(changed)}; "
                 "give another file, or delete this one to start anew"
             )
+        if version != torch.__version__:
+            warnings.warn(
+                f"checkpoint {self.path} was written with PyTorch {version}, but this "
+                f"is {torch.__version__}: the run goes on, and its samples need not be "
+                "those of a run without a break",
+                stacklevel=2,
+            )
         return saved
 
     def save(self, content: dict) -> None:
@@ -121,7 +147,8 @@ class Checkpoint:
         """
 
         def write(unfinished: Path) -> None:
-            torch.save({"settings": self.settings, "content": content}, unfinished)
+            saved = {"settings": self.settings, "content": content}
+            torch.save({**saved, "torch": str(torch.__version__)}, unfinished)
             with open(unfinished, "r+b") as file:
                 digest = hashlib.file_digest(file, "sha256").digest()
                 file.write(digest)

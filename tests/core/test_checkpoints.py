@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import types
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -820,3 +821,38 @@ def test_a_stop_in_the_middle_of_writing_leaves_the_old_file(error, tmp_path):
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
     replace_file(path, lambda unfinished: unfinished.write_text("new"))
     assert path.read_text() == "new" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    link, file = tmp_path / "link.pt", tmp_path / "file.pt"
+    link.symlink_to(file)
+    saved(link)
+    assert link.is_symlink() and not file.is_symlink()
+    assert Checkpoint(file, {"seed": 0}).load("cpu")["done"] == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/dev/full", "checkpoint /dev/full is a device"),
+        ("a" * 250, "checkpoint 'a+' cannot be the name of a file"),
+        ("a\0b", "checkpoint .* cannot be the name of a file"),
+    ],
+    ids=["a device", "a long name", "a null byte"],
+)
+def test_what_cannot_be_a_file_is_refused_before_the_run(
+    path, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        Checkpoint(path, {"seed": 0})
+
+
+def test_another_pytorch_is_told(tmp_path, monkeypatch):
+    path = saved(tmp_path / "run.pt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Checkpoint(path, {"seed": 0}).load("cpu")
+    monkeypatch.setattr(torch, "__version__", "1.0")
+    with pytest.warns(UserWarning, match=r"PyTorch .* this is 1\.0"):
+        assert Checkpoint(path, {"seed": 0}).load("cpu")["done"] == 3
