@@ -75,6 +75,8 @@ class Checkpoint:
         check_instance("checkpoint", path, str | Path, '"run.pt"')
         self.path = Path(path)
         try:
+            if "\0" in str(path):
+                raise ValueError("it holds a null character")
             if (
                 self.path.is_symlink()
             ):  # it stays one: the file that it names is replaced
