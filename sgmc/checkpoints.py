@@ -77,9 +77,7 @@ class Checkpoint:
         try:
             if "\0" in str(path):
                 raise ValueError("it holds a null character")
-            if (
-                self.path.is_symlink()
-            ):  # it stays one: the file that it names is replaced
+            if self.path.is_symlink():  # which stays: the file it names is replaced
                 self.path = self.path.resolve()
             is_there = self.path.exists()
             # the file beside it, to which is written first
