@@ -15,15 +15,17 @@ from sgmc.noise import OnlineNoise
 from sgmc.posteriors import Posterior
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell, NoisyGradient
-from tests.kernels.conftest import (
-    DIAGONAL,
+from tests.fakes import (
     DOUBLE,
-    FULL,
     NOISY,
-    START,
     Flat,
-    assert_same,
     generator_of,
+)
+from tests.kernels.steps import (
+    DIAGONAL,
+    FULL,
+    START,
+    assert_same,
     run_with_info,
 )
 

@@ -6,18 +6,18 @@ import pytest
 import torch
 
 from sgmc.kernels import HMC
-from tests.kernels.conftest import (
-    MASSES,
-    START,
+from tests.fakes import (
     TARGET,
     Box,
     Counting,
     Flat,
-    assert_chains_do_not_interact,
+    generator_of,
+)
+from tests.kernels.steps import (
+    MASSES,
+    START,
     assert_same,
     full,
-    generator_of,
-    logistic,
     normal,
     root,
     run,
@@ -148,11 +148,6 @@ def test_an_end_without_finite_energy_is_rejected_and_the_chain_turns_round(outs
     )
 
 
-def test_gradients_are_counted():
-    potential = Counting(TARGET)
-    assert run(HMC(0.1, 6), potential, START, 3).num_gradients == potential.count == 21
-
-
 @pytest.mark.parametrize(
     ("num_steps", "jitter", "expected"),
     [(8, 0.5, (4, 12)), (10, 0.7, (3, 17)), (100, 0.29, (71, 129)), (3, 0.2, (3, 3))],
@@ -192,55 +187,3 @@ def test_the_start():
     )
     assert_same(state, expected, rtol=1e-12, atol=1e-12)
     assert state.position is not START
-
-
-def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
-    assert_same(
-        run(HMC(0.2, 4), logistic(40), START, 5), run(HMC(0.2, 4), logistic(), START, 5)
-    )
-
-
-def test_chains_do_not_interact():
-    assert_chains_do_not_interact(HMC(0.5, 3, refreshment=0.7, jitter=0.5), TARGET)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"step_size": 0.0}, "step_size must be a positive number, but it is 0.0"),
-        ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
-        (
-            {"num_steps": 0},
-            "num_steps must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            {"num_steps": 2.5},
-            "num_steps must be a whole number of at least 1, but it is 2.5",
-        ),
-        (
-            {"mass": 0.0},
-            "mass must be positive, but its smallest value or eigenvalue is 0",
-        ),
-        (
-            {"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])},
-            r"mass is a matrix that is not symmetric; pass \(mass \+ mass.T\) / 2",
-        ),
-        ({"jitter": 1.0}, "jitter must be at least 0 and less than 1, but it is 1.0"),
-        ({"jitter": -0.1}, "jitter must be at least 0 and less than 1, but it is -0.1"),
-        (
-            {"jitter": math.nan},
-            "jitter must be at least 0 and less than 1, but it is nan",
-        ),
-        (
-            {"refreshment": 0.0},
-            "refreshment must be more than 0 and at most 1, but it is 0.0",
-        ),
-        (
-            {"refreshment": 1.1},
-            "refreshment must be more than 0 and at most 1, but it is 1.1",
-        ),
-    ],
-)
-def test_bad_parameters_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        HMC(**({"step_size": 0.1, "num_steps": 3} | change))

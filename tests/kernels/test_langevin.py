@@ -6,22 +6,22 @@ import pytest
 import torch
 
 from sgmc.kernels import SGLD
-from tests.kernels.conftest import (
-    DIAGONAL,
+from tests.fakes import (
     DOUBLE,
+    NOISY,
+    TARGET,
+    Flat,
+    generator_of,
+    logistic,
+)
+from tests.kernels.steps import (
+    DIAGONAL,
     FULL,
     MASSES,
-    NOISY,
     START,
-    TARGET,
-    Counting,
-    Flat,
-    assert_chains_do_not_interact,
     assert_same,
     forms,
     full,
-    generator_of,
-    logistic,
     normal,
     root,
     run,
@@ -93,14 +93,6 @@ def test_a_mass_of_one_changes_nothing(temperature):
         assert_same(state, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_mass_of_other_coordinates_is_refused():
-    with pytest.raises(
-        ValueError,
-        match="the numbers of coordinates do not agree: position has 2, mass has 3",
-    ):
-        SGLD(0.1, mass=torch.ones(3)).init(TARGET, START, generator_of(0))
-
-
 def test_zero_temperature_without_gradient_stays():
     assert torch.equal(
         run(SGLD(0.1, temperature=0.0), Flat(), START, 3).position, START
@@ -126,12 +118,6 @@ def test_a_noise_estimate_at_the_temperature_leaves_nothing_to_inject():
     torch.testing.assert_close(state.position, START - 0.1 * TARGET.gradient(START))
 
 
-def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
-    assert_same(
-        run(SGLD(0.02), logistic(40), START, 5), run(SGLD(0.02), logistic(), START, 5)
-    )
-
-
 def test_the_schedule_is_asked_for_the_number_of_steps_taken():
     asked = []
 
@@ -154,97 +140,3 @@ def test_the_schedule_is_asked_for_the_number_of_steps_taken():
         torch.testing.assert_close(state.position, position)
         assert info.step_size == step_size
     assert asked == [0, 1, 2]
-
-
-def test_gradients_are_counted():
-    potential = Counting(TARGET)
-    assert run(SGLD(0.1), potential, START, 4).num_gradients == potential.count == 4
-
-
-def test_chains_do_not_interact():
-    assert_chains_do_not_interact(SGLD(0.02), logistic(7))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"step_size": 0.0}, "step_size must be a positive number, but it is 0.0"),
-        ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
-        (
-            {"step_size": lambda step: step - 0.1},
-            "step_size must be a positive number, but it is -0.1",
-        ),
-        (
-            {"step_size": lambda step: 0.1 * step},
-            "step_size must be a positive number, but it is 0.0",
-        ),
-        (
-            {"step_size": lambda: 0.1},
-            "step_size must be a number, or a function of the number of steps taken "
-            "so far: .*takes 0 positional",
-        ),
-        (
-            {"step_size": torch.tensor(0.1)},
-            r"step_size must be a positive number, but it is tensor\(0.1000\): use "
-            r"step_size.item\(\)",
-        ),
-        ({"noise_estimate": [0.1]}, "noise_estimate must be a number, a tensor"),
-        (
-            {"temperature": -1.0},
-            "temperature must be a number of at least 0, but it is -1",
-        ),
-        (
-            {"temperature": math.inf},
-            "temperature must be a number of at least 0, but it is inf",
-        ),
-        (
-            {"noise_estimate": torch.tensor([[0.1, 0.1], [0.0, 0.1]])},
-            "noise_estimate is a matrix that is not symmetric",
-        ),
-        (
-            {"noise_estimate": 1.1},
-            "noise_estimate exceeds the temperature 1.0 times the mass: take a "
-            "smaller step_size",
-        ),
-        (
-            {"noise_estimate": torch.tensor([0.5, 1.1])},
-            "noise_estimate exceeds the temperature 1.0",
-        ),
-        (
-            {"noise_estimate": torch.tensor([[0.6, 0.5], [0.5, 0.6]])},
-            "noise_estimate exceeds the temperature 1.0",
-        ),
-        (
-            {"noise_estimate": 0.6, "temperature": 0.5},
-            "noise_estimate exceeds the temperature 0.5",
-        ),
-        (
-            {"noise_estimate": 0.6, "mass": 0.5},
-            "noise_estimate exceeds the temperature 1.0 times the mass",
-        ),
-        (
-            {"noise_estimate": 0.6 * FULL, "mass": 0.5 * FULL},
-            "noise_estimate exceeds the temperature 1.0 times the mass",
-        ),
-        (
-            {"mass": 0.0},
-            "mass must be positive, but its smallest value or eigenvalue is 0",
-        ),
-        (
-            {"mass": torch.tensor([1.0, -1.0])},
-            "mass must be positive, but its smallest value or eigenvalue is -1",
-        ),
-        (
-            {"mass": torch.tensor([[1.0, 2.0], [0.0, 1.0]])},
-            "mass is a matrix that is not symmetric",
-        ),
-        ({"mass": [1.0]}, "mass must be a number, a tensor"),
-        (
-            {"mass": torch.ones(3), "noise_estimate": DIAGONAL},
-            "the numbers of coordinates do not agree: noise_estimate has 2, mass has 3",
-        ),
-    ],
-)
-def test_bad_parameters_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        SGLD(**({"step_size": 0.1} | settings))

@@ -13,13 +13,15 @@ from sgmc.kernels.metropolis import accept
 from sgmc.matrices import Matrix
 from sgmc.randomness import normal_like
 from tests.checks import assert_covariance, z_bound
-from tests.kernels.conftest import (
+from tests.fakes import (
     DOUBLE,
+    generator_of,
+)
+from tests.kernels.steps import (
     MASSES,
     START,
     forms,
     full,
-    generator_of,
     normal,
     root,
 )

@@ -6,19 +6,20 @@ import pytest
 import torch
 
 from sgmc.kernels import HMC, NaiveSGHMC
-from tests.kernels.conftest import (
+from tests.fakes import (
     DOUBLE,
-    MASSES,
     NOISY,
-    START,
     TARGET,
     Box,
     Counting,
-    assert_chains_do_not_interact,
-    assert_same,
-    full,
     generator_of,
     logistic,
+)
+from tests.kernels.steps import (
+    MASSES,
+    START,
+    assert_same,
+    full,
     normal,
     root,
     run,
@@ -114,11 +115,6 @@ def test_with_exact_gradients_it_is_hmc_bit_for_bit(metropolis):
         ) and torch.equal(first.energy, second.energy)
 
 
-def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
-    kernel = NaiveSGHMC(0.2, 4, metropolis=True)
-    assert_same(run(kernel, logistic(40), START, 5), run(kernel, logistic(), START, 5))
-
-
 def test_the_momentum_of_one_step_is_forgotten_by_the_next():
     kernel = NaiveSGHMC(0.2, 3)
     state = kernel.init(NOISY, START, generator_of(0))
@@ -158,43 +154,3 @@ def test_gradients_are_counted_and_without_correction_no_energy_is_computed():
 def test_acceptance_is_a_probability():
     _, info = run_with_info(NaiveSGHMC(0.4, 4, metropolis=True), NOISY, START, 3)
     assert ((info.acceptance >= 0) & (info.acceptance <= 1)).all()
-
-
-@pytest.mark.parametrize("metropolis", [False, True])
-def test_chains_do_not_interact(metropolis):
-    assert_chains_do_not_interact(
-        NaiveSGHMC(0.1, 3, metropolis=metropolis), logistic(7)
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"step_size": -0.1}, "step_size must be a positive number, but it is -0.1"),
-        ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
-        (
-            {"num_steps": 0},
-            "num_steps must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            {"num_steps": 2.5},
-            "num_steps must be a whole number of at least 1, but it is 2.5",
-        ),
-        (
-            {"metropolis": "yes"},
-            "metropolis must be of type bool, such as True, but it is 'yes' of type "
-            "str",
-        ),
-        (
-            {"mass": -1.0},
-            "mass must be positive, but its smallest value or eigenvalue is -1",
-        ),
-        (
-            {"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])},
-            "mass is a matrix that is not symmetric",
-        ),
-    ],
-)
-def test_bad_parameters_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        NaiveSGHMC(**({"step_size": 0.1, "num_steps": 3} | change))

@@ -19,16 +19,11 @@ from sgmc.potentials import Potential
 from sgmc.targets import Banana, DoubleWell, Funnel, Gaussian
 from sgmc.tuning import adapt
 from tests.checks import assert_leaves_exact_draws_invariant, z_bound
+from tests.fakes import TARGET
+from tests.kernels.steps import FULL, MASSES
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*trees:UserWarning")
-
-FULL_MASS = torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=torch.float64)
-MASSES = {
-    "scalar": 2.0,
-    "diagonal": torch.tensor([0.5, 2.0], dtype=torch.float64),
-    "full": FULL_MASS,
-}
 
 
 def z_scores(draws, functions_and_values):
@@ -51,26 +46,25 @@ def below(bounds):
 
 @pytest.mark.parametrize("mass", MASSES)
 def test_the_next_position_lies_on_the_leapfrog_path(mass):
-    target = Gaussian(torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=torch.float64))
     kernel = NUTS(0.2, MASSES[mass], max_depth=3)
     position = torch.randn(
         200, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64
     )
-    state = kernel.init(target, position, torch.Generator())
+    state = kernel.init(TARGET, position, torch.Generator())
     momentum = draw_momentum(
         position, Matrix(kernel.mass), torch.Generator().manual_seed(2)
     )
-    moved, info = kernel.step(target, state, torch.Generator().manual_seed(2))
+    moved, info = kernel.step(TARGET, state, torch.Generator().manual_seed(2))
     states = [
-        leapfrog(target.gradient, position, way * momentum, 0.2, n, kernel.mass)[0]
+        leapfrog(TARGET.gradient, position, way * momentum, 0.2, n, kernel.mass)[0]
         for way in (1, -1)
         for n in range(8)
     ]
     distance = (moved.position - torch.stack(states)).abs().amax(-1).amin(0)
     assert distance.max() < 1e-12
     assert (moved.position != position).any(-1).double().mean() > 0.9
-    torch.testing.assert_close(moved.energy, target.energy(moved.position))
-    torch.testing.assert_close(moved.gradient, target.gradient(moved.position))
+    torch.testing.assert_close(moved.energy, TARGET.energy(moved.position))
+    torch.testing.assert_close(moved.gradient, TARGET.gradient(moved.position))
     assert torch.equal(info.energy, moved.energy) and torch.equal(
         info.num_gradients, moved.num_gradients
     )
@@ -151,7 +145,7 @@ def test_nuts_leaves_the_double_well_invariant(step_size, generator):
     ("target", "kernel"),
     [
         (Banana(), NUTS(0.4)),
-        (Banana(), NUTS(0.4, FULL_MASS.float())),
+        (Banana(), NUTS(0.4, FULL.float())),
         (Funnel(3), NUTS(0.3, max_depth=5)),
         (Gaussian.correlated(0.9), NUTS(0.4)),
         (Gaussian.correlated(0.9), NUTS(0.4, torch.tensor([0.5, 2.0]))),
@@ -474,27 +468,6 @@ def test_calibration_by_simulation():
 
 
 # What it says when something is wrong
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (dict(step_size=0.0), "step_size must be a positive number, but it is 0.0"),
-        (dict(step_size=0.1, mass=-1.0), "mass must be positive"),
-        (
-            dict(step_size=0.1, max_depth=0),
-            "max_depth must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            dict(step_size=0.1, max_energy_error=-1.0),
-            "max_energy_error must be a positive number",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_bad_parameters_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        NUTS(**settings)
 
 
 class Walled(Potential):

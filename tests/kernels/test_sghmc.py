@@ -7,28 +7,28 @@ import pytest
 import torch
 
 from sgmc import sample
-from sgmc.kernels import HMC, SGHMC, NaiveSGHMC, sghmc
+from sgmc.kernels import SGHMC, sghmc
 from sgmc.matrices import Matrix
 from sgmc.noise import InjectedNoise, OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import blocks
 from sgmc.splittings import sghmc_chain
 from sgmc.tuning.defaults import matched_noise_estimate
-from tests.kernels.conftest import (
-    DIAGONAL,
+from tests.fakes import (
     DOUBLE,
-    FULL,
     NOISY,
-    START,
     TARGET,
-    Counting,
     Flat,
-    assert_chains_do_not_interact,
+    generator_of,
+    logistic,
+)
+from tests.kernels.steps import (
+    DIAGONAL,
+    FULL,
+    START,
     assert_same,
     forms,
     full,
-    generator_of,
-    logistic,
     normal,
     root,
     run,
@@ -380,11 +380,6 @@ def test_friction_at_the_noise_estimate_leaves_nothing_to_inject():
     )
 
 
-def test_a_batch_of_all_the_data_is_the_exact_gradient_bit_for_bit():
-    kernel = SGHMC(0.1, 2.0, num_steps=2)
-    assert_same(run(kernel, logistic(40), START, 5), run(kernel, logistic(), START, 5))
-
-
 def test_every_step_and_every_chain_draws_its_own_minibatch():
     """Level 5: three times thirty gradients at one place, no two of them equal."""
     seen = []
@@ -397,15 +392,6 @@ def test_every_step_and_every_chain_draws_its_own_minibatch():
     data = logistic().data
     run(SGHMC(0.1, 2.0, num_steps=3), Watched(*data, batch_size=5), START)
     assert len(torch.cat(seen).unique(dim=0)) == 3 * len(START)
-
-
-def test_gradients_are_counted():
-    potential = Counting(TARGET)
-    assert (
-        run(SGHMC(0.1, 2.0, num_steps=3), potential, START, 4).num_gradients
-        == potential.count
-        == 12
-    )
 
 
 @pytest.mark.parametrize(
@@ -774,126 +760,6 @@ def test_where_a_full_online_estimate_exceeds_the_room_nothing_is_injected():
     root = torch.linalg.cholesky((0.1 * (FRICTION - 0.025 * variance))[~clipped])
     by_cholesky = torch.einsum("cij,cj->ci", root, normal(generator_of(0))[~clipped])
     torch.testing.assert_close(injected[~clipped], by_cholesky, rtol=1e-10, atol=1e-10)
-
-
-def test_chains_do_not_interact():
-    assert_chains_do_not_interact(SGHMC(0.1, 2.0), logistic(7))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"friction": torch.ones(2), "noise_estimate": torch.zeros(3)},
-            "coordinates do not agree: friction has 2, noise_estimate has 3",
-        ),
-        ({"temperature": torch.ones(2)}, "temperature must be a number of at least 0"),
-        ({"step_size": 0}, "step_size must be a positive number, but it is 0"),
-        ({"step_size": math.nan}, "step_size must be a positive number, but it is nan"),
-        ({"step_size": math.inf}, "step_size must be a positive number, but it is inf"),
-        (
-            {"step_size": lambda draw: -0.1},
-            "step_size must be a positive number, but it is -0.1",
-        ),
-        (
-            {"step_size": lambda: 0.1},
-            "step_size must be a number, or a function of the number of draws taken "
-            "so far: ",
-        ),
-        (
-            {"num_steps": 0},
-            "num_steps must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            {"num_steps": 2.5},
-            "num_steps must be a whole number of at least 1, but it is 2.5",
-        ),
-        (
-            {"resample_every": 0},
-            "resample_every must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            {"friction": -1.0},
-            "friction must be non-negative, but its smallest value or eigenvalue is -1",
-        ),
-        (
-            {"friction": torch.tensor([[3.0, 1.0], [0.0, 3.0]])},
-            r"friction is a matrix that is not symmetric; pass \(friction \+ "
-            r"friction.T\)",
-        ),
-        (
-            {"friction": torch.ones(2, 3)},
-            r"friction has shape \(2, 3\); give a number, a tensor \(dim,\) or a "
-            r"tensor \(dim, dim\)",
-        ),
-        ({"friction": math.nan}, "friction has entries that are not finite: nan"),
-        (
-            {"mass": 0.0},
-            "mass must be positive, but its smallest value or eigenvalue is 0",
-        ),
-        (
-            {"mass": torch.tensor([1.0, 0.0])},
-            "mass must be positive, but its smallest value or eigenvalue is 0",
-        ),
-        (
-            {"temperature": -1.0},
-            "temperature must be a number of at least 0, but it is -1",
-        ),
-        (
-            {"noise_estimate": 2.5},
-            r"friction must be at least the noise_estimate \(in every direction, and "
-            r"times the temperature 1.0\): "
-            r".* is -0.5. Raise the friction, take a smaller step_size or a larger "
-            r"batch",
-        ),
-        (
-            {"noise_estimate": torch.tensor([1.0, 2.25])},
-            "friction must be at least the noise_estimate .* is -0.25",
-        ),
-        (
-            {"noise_estimate": torch.tensor([[1.5, 1.0], [1.0, 1.5]])},
-            "friction must be at least the noise_estimate .* is -0.5",
-        ),
-        (
-            {"noise_estimate": 1.5, "temperature": 0.5},
-            "times the temperature 0.5.* is -0.5",
-        ),
-        (
-            {"noise_estimate": OnlineNoise},
-            "noise_estimate must be a number, a tensor .* of type type",
-        ),
-        (
-            {"friction": [1.0, 2.0]},
-            r"friction must be a number, .* but it is \[1.0, 2.0\] of type list: use "
-            r"torch.as_tensor\(friction\)",
-        ),
-        (
-            {"friction": torch.tensor([1, 2])},
-            r"friction is a tensor of torch.int64, .* floating-point numbers: use "
-            r".float\(\)",
-        ),
-        ({"mass": None}, "mass must be a number, a tensor"),
-    ],
-)
-def test_bad_parameters_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        SGHMC(**({"step_size": 0.1, "friction": 2.0} | change))
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        HMC(0.1, 2, mass=torch.ones(3)),
-        NaiveSGHMC(0.1, 2, mass=torch.eye(3)),
-        SGHMC(0.1, torch.ones(3)),
-    ],
-    ids=str,
-)
-def test_numbers_of_coordinates_that_do_not_agree_are_named(kernel, generator):
-    with pytest.raises(
-        ValueError, match=r"do not agree: position has 2, (mass|friction) has 3"
-    ):
-        kernel.init(TARGET, torch.zeros(1, 2), generator)
 
 
 @pytest.mark.parametrize(

@@ -17,17 +17,14 @@ from sgmc.kernels import NUTS, SGNUTS
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.posteriors import LinearRegression
-from sgmc.potentials import Potential
 from sgmc.splittings import linear_chain
 from sgmc.targets import Banana, DoubleWell, Gaussian, NoisyGradient
 from tests.checks import z_bound
+from tests.fakes import TARGET, Flat
+from tests.kernels.steps import DIAGONAL, FULL
 from tests.statistical.test_stationary_laws import gewekes_joint_test
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*trees:UserWarning")
-
-FULL = torch.tensor([[1.5, 0.3], [0.3, 0.8]], dtype=torch.float64)
-DIAGONAL = torch.tensor([0.5, 2.0], dtype=torch.float64)
-TARGET = Gaussian(torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=torch.float64))
 
 
 # Exact algebra: a friction that equals the noise estimate injects no noise, and the
@@ -216,18 +213,6 @@ def test_the_kick_keeps_the_law_of_the_momentum(generator):
         + step.noise_covariance
     )
     torch.testing.assert_close(moved, momentum_covariance, rtol=0, atol=1e-12)
-
-
-class Flat(Potential):
-    """No force at all."""
-
-    dim = 1
-
-    def energy(self, position):
-        return torch.zeros_like(position[:, 0])
-
-    def gradient(self, position):
-        return torch.zeros_like(position)
 
 
 def test_equal_weights_choose_every_state_of_the_other_half_alike():
@@ -510,43 +495,6 @@ def test_all_the_data_make_fresh_and_held_minibatches_one(generator):
 
 
 # What it says when something is wrong
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (dict(step_size=-1.0), "step_size must be a positive number, but it is -1.0"),
-        (dict(max_depth=0), "max_depth must be a whole number of at least 1"),
-        (dict(mass=0.0), "mass must be positive"),
-        (dict(friction=-1.0), "friction must be non-negative"),
-        (
-            dict(noise_estimate=2.0),
-            "friction must be at least the noise_estimate.*Raise the friction, take a "
-            "smaller step_size",
-        ),
-        (
-            dict(weights="equal"),
-            "weights must be one of uniform, energy, work, but it is 'equal'",
-        ),
-        (
-            dict(integrator="leapfrog"),
-            "integrator must be one of palindromic, drift_kick, but it is 'leapfrog'",
-        ),
-        (
-            dict(weights="work", noise_estimate=0.1),
-            "uses exact gradients and needs .* noise_estimate=0, but they are "
-            "'palindromic' and 0.1",
-        ),
-        (
-            dict(weights="work", integrator="drift_kick"),
-            'needs integrator="palindromic"',
-        ),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
-)
-def test_bad_parameters_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        SGNUTS(**({"step_size": 0.1, "friction": 1.0} | settings))
 
 
 @pytest.mark.parametrize("weights", ["energy", "work"])

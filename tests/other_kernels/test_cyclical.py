@@ -10,25 +10,23 @@ import torch
 
 from sgmc import flows, sample
 from sgmc.kernels import HMC, SGHMC, SGLD
-from sgmc.kernels.sghmc import SGHMCState
 from sgmc.minibatches import Passes
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import LogisticRegression
-from sgmc.sampling import flatten, unflatten
 from sgmc.splittings import LinearChain, langevin_chain, linear_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from tests.checks import assert_covariance
-from tests.kernels.conftest import (
+from tests.fakes import (
     DOUBLE,
     NOISY,
-    START,
     TARGET,
-    Counting,
-    assert_chains_do_not_interact,
-    assert_same,
     generator_of,
     logistic,
+)
+from tests.kernels.steps import (
+    START,
+    assert_same,
     normal,
     run,
     run_with_info,
@@ -242,22 +240,6 @@ def test_passes_over_the_data_go_on_from_cycle_to_cycle(monkeypatch):
     assert steps == list(range(15))
 
 
-def test_gradients_are_counted():
-    potential = Counting(TARGET)
-    state = run(Cyclical(SGLD, HIGH, LENGTH, num_draws=3), potential, START, 4)
-    assert state.inner.num_gradients == potential.count == 16
-
-
-def test_chains_do_not_interact():
-    assert_chains_do_not_interact(Cyclical(SGLD, 0.02, 5, num_draws=2), logistic(7))
-
-
-def test_the_start_is_not_changed():
-    start = START.clone()
-    run(Cyclical(SGLD, HIGH, LENGTH), NOISY, start, 2)
-    assert torch.equal(start, START)
-
-
 LAW_LENGTH, LAW_DRAWS = 30, 3
 NOISE = torch.tensor([[4.0, 1.0], [1.0, 2.0]], dtype=DOUBLE)  # of NOISY
 
@@ -404,32 +386,6 @@ def test_statistics_tell_cycle_draw_and_step_size():
     assert draws.weighted_mean().shape == START.shape
 
 
-def test_a_state_comes_back_from_a_checkpoint_and_goes_on():
-    kernel, generator = (
-        Cyclical(momentum_kernel, HIGH, LENGTH, num_draws=3, exploration=0.25),
-        generator_of(0),
-    )
-    state = kernel.init(NOISY, START, generator)
-    for _ in range(4):
-        state, _ = kernel.step(NOISY, state, generator)
-    saved, again = (
-        [x.clone() if torch.is_tensor(x) else x for x in flatten(state)],
-        generator_of(0),
-    )
-    again.set_state(generator.get_state())
-    for _ in range(4):
-        state, _ = kernel.step(NOISY, state, generator)
-    fresh = Cyclical(momentum_kernel, HIGH, LENGTH, num_draws=3, exploration=0.25)
-    resumed = unflatten(saved, fresh.init(NOISY, START, generator_of(1)))
-    for _ in range(4):
-        resumed, _ = fresh.step(NOISY, resumed, again)
-    assert_same(resumed.inner[:3], state.inner[:3])
-    assert (
-        isinstance(resumed.inner, SGHMCState)
-        and resumed.num_draws == state.num_draws == 8
-    )
-
-
 def test_retarget_brings_the_inner_state_up_to_date():
     other = Gaussian(2 * torch.eye(2, dtype=DOUBLE))
     kernel = Cyclical(lambda rate: HMC(rate, 3), HIGH, LENGTH)
@@ -537,103 +493,3 @@ def test_minibatches_of_a_rule_are_those_of_the_inner_kernel():
         run(SGLD(0.02), posterior, START, 12),
     )
     assert_same(got.inner, expected)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"step_size": 0.0}, "step_size must be a positive number, but it is 0.0"),
-        ({"step_size": math.inf}, "step_size must be a positive number, but it is inf"),
-        (
-            {"cycle_length": 0},
-            "cycle_length must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            {"cycle_length": 10.0},
-            "cycle_length must be a whole number of at least 1, but it is 10.0",
-        ),
-        (
-            {"num_draws": 0},
-            "num_draws must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            {"num_draws": 13},
-            "num_draws is 13, but only 12 of the 12 steps of a cycle sample: ask for "
-            "fewer draws, or take a longer cycle",
-        ),
-        (
-            {"num_draws": 7, "exploration": 0.5},
-            "num_draws is 7, but only 6 of the 12 steps of a cycle sample",
-        ),
-        (
-            {"exploration": -0.1},
-            "exploration must be a number of at least 0, but it is -0.1",
-        ),
-        (
-            {"exploration": math.nan},
-            "exploration must be a number of at least 0, but it is nan",
-        ),
-        (
-            {"exploration": 1.0},
-            "exploration is 1.0, which leaves none of the 12 steps of a cycle to "
-            "sample: take a smaller share, or a longer",
-        ),
-        (
-            {"exploration": 0.95},
-            "exploration is 0.95, which leaves none of the 12 steps",
-        ),
-        ({"exploration": 80}, "exploration is 80, which leaves none of the 12 steps"),
-        (
-            {"explorer": SGLD},
-            "explorer is given, but exploration is 0, so that it has no steps: say "
-            "which share of a cycle explores",
-        ),
-        (
-            {"kernel": SGLD(0.1)},
-            "kernel must be a function from a step size to a kernel, such as SGLD, "
-            "but it is SGLD\\(step_size=0.1",
-        ),
-        (
-            {"kernel": SGHMC},
-            "kernel must be a function from a step size to a kernel, such as SGLD: "
-            ".*missing 1 required .*'friction'",
-        ),
-        (
-            {"kernel": lambda: SGLD(0.1)},
-            "kernel must be a function from a step size to a kernel, such as SGLD: .* "
-            "takes 0 positional",
-        ),
-        (
-            {"kernel": lambda rate: rate},
-            "what kernel makes must be of type Kernel, such as SGLD\\(0.1\\), but it "
-            "is 0.2 of type float",
-        ),
-        (
-            {"kernel": lambda rate: SGLD},
-            "what kernel makes must be of type Kernel, such as SGLD\\(0.1\\), but it "
-            "is the class SGLD",
-        ),
-        (
-            {"kernel": lambda rate: SGLD(rate, noise_estimate=10 * rate)},
-            "noise_estimate exceeds the temperature 1.0 times the mass",
-        ),
-        (
-            {"explorer": 3.0, "exploration": 0.5},
-            "explorer must be a function from a step size to a kernel, such as SGLD, "
-            "but it is 3.0",
-        ),
-        (
-            {"explorer": lambda rate: None, "exploration": 0.5},
-            "what explorer makes must be of type Kernel",
-        ),
-        (
-            {"kernel": lambda rate: None, "explorer": SGLD, "exploration": 0.5},
-            "what kernel makes must be of type Kernel",
-        ),
-    ],
-)
-def test_bad_parameters_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Cyclical(
-            **({"kernel": SGLD, "step_size": HIGH, "cycle_length": LENGTH} | settings)
-        )

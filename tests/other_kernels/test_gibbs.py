@@ -474,24 +474,6 @@ def test_what_is_wrong_with_the_inner_kernel_is_told():
         )
 
 
-@pytest.mark.parametrize("num_steps", [0, 1.5])
-def test_a_number_of_steps_is_needed(num_steps):
-    with pytest.raises(
-        ValueError,
-        match=f"num_steps must be a whole number of at least 1, but it is {num_steps}",
-    ):
-        Gibbs(HMC(0.1, 1), num_steps)
-
-
-@pytest.mark.parametrize("kernel", [None, SGHMC, "SGHMC", DoubleWell()])
-def test_a_kernel_is_needed(kernel):
-    with pytest.raises(
-        ValueError,
-        match=r"kernel must be of type Kernel, such as SGHMC\(...\), but it is",
-    ):
-        Gibbs(kernel)
-
-
 def test_a_potential_without_hyperparameters_is_refused():
     with pytest.raises(
         ValueError,

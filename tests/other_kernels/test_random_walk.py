@@ -6,14 +6,15 @@ import pytest
 import torch
 
 from sgmc.other_kernels import RandomWalkMetropolis
-from tests.kernels.conftest import (
-    START,
+from tests.fakes import (
     TARGET,
     Box,
     Flat,
-    assert_chains_do_not_interact,
-    assert_same,
     generator_of,
+)
+from tests.kernels.steps import (
+    START,
+    assert_same,
     normal,
     run_with_info,
     uniform,
@@ -57,16 +58,3 @@ def test_a_proposal_without_finite_energy_is_rejected(outside):
         and (state.energy == 0.5).all()
     )
     assert (info.energy == 0.5).all()
-
-
-def test_chains_do_not_interact():
-    assert_chains_do_not_interact(RandomWalkMetropolis(0.5), TARGET)
-
-
-@pytest.mark.parametrize("step_size", [0.0, -1.0, math.nan, math.inf])
-def test_a_bad_step_size_is_refused(step_size):
-    with pytest.raises(
-        ValueError,
-        match=f"^step_size must be a positive number, but it is {step_size}$",
-    ):
-        RandomWalkMetropolis(step_size)

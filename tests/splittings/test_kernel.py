@@ -7,24 +7,24 @@ import math
 import pytest
 import torch
 
-from sgmc import flows, sample
+from sgmc import flows
 from sgmc.kernels import HMC, SGHMC, SGLD, SGNUTS, NaiveSGHMC
 from sgmc.splittings import Splitting
 from sgmc.splittings.kernel import SplittingState
 from sgmc.targets import Gaussian
-from tests.kernels.conftest import (
-    DIAGONAL,
+from tests.fakes import (
     DOUBLE,
-    FULL,
-    MASSES,
     NOISY,
-    START,
     TARGET,
-    Counting,
-    assert_chains_do_not_interact,
-    assert_same,
     generator_of,
     logistic,
+)
+from tests.kernels.steps import (
+    DIAGONAL,
+    FULL,
+    MASSES,
+    START,
+    assert_same,
     normal,
     root,
     run,
@@ -235,23 +235,6 @@ def test_the_start_is_that_of_the_mass_and_is_not_changed():
     assert torch.equal(start, START)
 
 
-def test_gradients_are_counted():
-    potential = Counting(TARGET)
-    state = run(Splitting(flows.obabo(0.1, 2.0), num_steps=3), potential, START, 4)
-    assert state.num_gradients == potential.count == 2 * 3 * 4
-    draws = sample(Splitting(flows.ubu(0.1, 2.0)), TARGET, START, num_samples=5)
-    assert draws.statistics["num_gradients"][:, 0].tolist() == [1, 2, 3, 4, 5]
-
-
-@pytest.mark.parametrize(
-    "maker", [flows.baoab, flows.obabo, flows.ubu], ids=lambda maker: maker.__name__
-)
-def test_chains_do_not_interact(maker):
-    assert_chains_do_not_interact(
-        Splitting(maker(0.1, DIAGONAL, 1.7), num_steps=2, mass=1.7), logistic(7)
-    )
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_positions_keep_their_type(dtype):
     """Numbers and diagonals of the type of the positions make no others."""
@@ -273,36 +256,6 @@ def test_positions_keep_their_type(dtype):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (
-            {"num_steps": 0},
-            "num_steps must be a whole number of at least 1, but it is 0",
-        ),
-        (
-            {"num_steps": 1.5},
-            "num_steps must be a whole number of at least 1, but it is 1.5",
-        ),
-        ({"mass": 0.0}, "mass must be positive"),
-        (
-            {"mass": torch.tensor([[1.0, 0.5], [0.0, 1.0]])},
-            "mass is a matrix that is not symmetric",
-        ),
-    ],
-)
-def test_bad_parameters_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Splitting(flows.baoab(0.1, 1.0), **settings)
-
-
-def test_numbers_of_coordinates_that_do_not_agree_are_named(generator):
-    with pytest.raises(ValueError, match="do not agree: position has 2, mass has 3"):
-        Splitting(flows.baoab(0.1, 1.0), mass=torch.ones(3)).init(
-            TARGET, torch.zeros(1, 2), generator
-        )
-
-
-@pytest.mark.parametrize(
     "estimate", [2.5, 1.5 * DIAGONAL, 2 * FULL], ids=["number", "diagonal", "full"]
 )
 def test_an_estimate_above_the_friction_is_no_covariance(estimate):
@@ -316,30 +269,6 @@ def test_an_estimate_above_the_friction_is_no_covariance(estimate):
             ),
         ):
             maker(0.1, 2.0, estimate)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        None,
-        [],
-        "baoab",
-        flows.baoab,
-        flows.Drift(0.1),
-        [1, 2],
-        iter(flows.baoab(0.1, 1.0)),
-    ],
-)
-def test_what_is_no_list_of_flows_is_refused(wrong):
-    """An iterator would be empty from the second step on."""
-    with pytest.raises(
-        ValueError,
-        match=(
-            r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but "
-            r"it is"
-        ),
-    ):
-        Splitting(wrong)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from sgmc.tuning.adaptation import (
     reasonable_step_size,
     window_ends,
 )
+from tests.fakes import Flat
 
 SCALES = torch.tensor([0.1, 1.0, 5.0], dtype=torch.float64)
 TARGET = Gaussian(torch.diag(SCALES**2), mean=SCALES)
@@ -627,18 +628,8 @@ class Hole(Potential):
         return torch.ones_like(position)
 
 
-class Plain(Hole):
-    """A constant: no step is large enough."""
-
-    def energy(self, position):
-        return torch.zeros_like(position[:, 0])
-
-    def gradient(self, position):
-        return torch.zeros_like(position)
-
-
 @pytest.mark.parametrize(
-    "potential", [Hole(), Plain()], ids=lambda potential: type(potential).__name__
+    "potential", [Hole(), Flat()], ids=lambda potential: type(potential).__name__
 )
 def test_a_gradient_that_contradicts_the_energy_is_told(potential):
     with pytest.raises(ValueError, match=r"no step size between .* its gradient"):

@@ -1,0 +1,157 @@
+"""What tests put in the place of a target: two small ones, and potentials that count,
+record, or misbehave on purpose.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from sgmc.posteriors import LogisticRegression
+from sgmc.potentials import Potential
+from sgmc.targets import Gaussian, NoisyGradient
+
+DOUBLE = torch.float64
+TARGET = Gaussian(torch.tensor([[1.0, 0.6], [0.6, 2.0]], dtype=DOUBLE))
+NOISY = NoisyGradient(TARGET, torch.tensor([[4.0, 1.0], [1.0, 2.0]], dtype=DOUBLE))
+
+
+def generator_of(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def logistic(batch_size=None, dtype=DOUBLE, kind=LogisticRegression, **settings):
+    """Make a posterior of 40 examples."""
+    generator = generator_of(11)
+    inputs = torch.randn(40, 2, generator=generator, dtype=DOUBLE)
+    labels = torch.rand(40, generator=generator) < 0.5
+    return kind(inputs.to(dtype), labels.to(dtype), batch_size=batch_size, **settings)
+
+
+class Flat(Potential):
+    """U = 0, which pushes nowhere."""
+
+    def energy(self, position):
+        return torch.zeros_like(position[:, 0])
+
+    def gradient(self, position):
+        return torch.zeros_like(position)
+
+
+class Box(Flat):
+    """U = ½ in the box |θ| ≤ 1, and a given energy outside of it."""
+
+    def __init__(self, outside):
+        self.outside = outside
+
+    def energy(self, position):
+        return torch.where((position.abs() <= 1).all(-1), 0.5, self.outside).to(
+            position
+        )
+
+
+class Around(Potential):
+    """Another potential, which a subclass changes in one respect."""
+
+    def __init__(self, potential):
+        self.potential, self.dim = potential, potential.dim
+
+    def energy(self, position):
+        return self.potential.energy(position)
+
+    def gradient(self, position):
+        return self.potential.gradient(position)
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        return self.potential.draw_noise(position, generator, step, num_steps)
+
+    def gradient_given(self, position, noise):
+        return self.potential.gradient_given(position, noise)
+
+    def gradient_and_variance_given(self, position, noise, kind):
+        return self.potential.gradient_and_variance_given(position, noise, kind)
+
+
+class Counting(Around):
+    """Count the evaluations of the gradients, and note for which steps of the run
+    noise was drawn.
+    """
+
+    def __init__(self, potential):
+        super().__init__(potential)
+        self.count, self.steps = 0, []
+
+    def gradient(self, position):
+        self.count += 1
+        return super().gradient(position)
+
+    def draw_noise(self, position, generator, step, num_steps=1):
+        self.steps.extend(range(step, step + num_steps))
+        return super().draw_noise(position, generator, step, num_steps)
+
+    def gradient_given(self, position, noise):
+        self.count += 1
+        return super().gradient_given(position, noise)
+
+    def gradient_and_variance_given(self, position, noise, kind):
+        self.count += 1
+        return super().gradient_and_variance_given(position, noise, kind)
+
+
+class Walled(Around):
+    """Neither energy nor gradient is a number where a coordinate exceeds a bound."""
+
+    def __init__(self, potential, bound):
+        super().__init__(potential)
+        self.bound = bound
+
+    def inside(self, position):
+        return (position.abs() <= self.bound).all(-1)
+
+    def energy(self, position):
+        return torch.where(self.inside(position), super().energy(position), math.nan)
+
+    def gradient(self, position):
+        inside = self.inside(position)[:, None]
+        return torch.where(inside, super().gradient(position), math.nan)
+
+    def gradient_given(self, position, noise):
+        inside = self.inside(position)[:, None]
+        return torch.where(inside, super().gradient_given(position, noise), math.nan)
+
+    def gradient_and_variance_given(self, position, noise, kind):
+        _, variance = super().gradient_and_variance_given(position, noise, kind)
+        return self.gradient_given(position, noise), variance
+
+
+class WithPrecision(Around):
+    """Another potential with a prior of a precision λ that is a hyperparameter: U(θ) +
+    ½λ|θ|², with λ drawn from a uniform law that depends on θ.
+    """
+
+    def __init__(self, potential, precision: float | Tensor = 1.0):
+        super().__init__(potential)
+        self.hyperparameters = {"precision": precision}
+
+    def given(self, hyperparameters):
+        return type(self)(self.potential, hyperparameters["precision"])
+
+    def draw_hyperparameters(self, position, generator):
+        uniform = torch.rand(len(position), generator=generator, dtype=DOUBLE)
+        return {"precision": uniform / (1 + position.double().pow(2).sum(-1))}
+
+    def _precision(self, position):
+        return torch.as_tensor(self.hyperparameters["precision"]).to(position)
+
+    def energy(self, position):
+        prior = 0.5 * self._precision(position) * position.pow(2).sum(-1)
+        return super().energy(position) + prior
+
+    def _pull(self, position):
+        return self._precision(position)[..., None] * position
+
+    def gradient(self, position):
+        return super().gradient(position) + self._pull(position)
+
+    def gradient_given(self, position, noise):
+        return super().gradient_given(position, noise) + self._pull(position)
