@@ -1,10 +1,10 @@
 // The live lab's core: arithmetic that gives the same bits everywhere, noise, and what the algorithms share.
-// Names are those of the package sgmc, and reference.py says the same in Python, operation by operation.
+// Names are those of the package sgmc.
 "use strict";
 
 var lab = { landscapes: {}, algorithms: {} };
 
-// exp, log and cos out of + − × ÷ alone, for those of two browsers may differ in the last bit.
+// exp, log and cos out of + − × ÷ alone: those of two browsers may differ in the last bit, and every reader sees the run that was tested.
 
 lab.LOG_2 = [0.693147180369123816490, 1.90821492927058770002e-10]; // their sum is log 2, and the first ends in zeros
 lab.FACTORIALS = [1]; // 1/k!
@@ -104,10 +104,10 @@ lab.noise = function (seed) {
   return { uniform, normal };
 };
 
-// Numbers that were recorded, in their order; used() tells how many were taken.
+// Numbers that were recorded, in their order.
 lab.recorded = function (normals, uniforms) {
   let i = 0, j = 0;
-  return { normal: () => normals[i++], uniform: () => uniforms[j++], used: () => [i, j] };
+  return { normal: () => normals[i++], uniform: () => uniforms[j++] };
 };
 
 // What the algorithms share. Positions are a Float64Array(2n): x and y of one particle after the other; mass and temperature are 1.

@@ -15,15 +15,20 @@ lab.landscapes.regression = (function () {
     mean[1] += (inputs[i] * targets[i]) / 40 / precision;
   }
   // Knuth's selection sampling: of the examples that are left each one is equally likely to be among those that are still needed.
+  function minibatch(batch_size, noise) {
+    const chosen = [];
+    for (let i = 0; chosen.length < batch_size; i++) {
+      const left = num_examples - i, needed = batch_size - chosen.length;
+      if (needed >= left || noise.uniform() * left < needed) chosen.push(i);
+    }
+    return chosen;
+  }
   function minibatch_gradient(x, y, batch_size, noise, out) {
-    let first = 0, second = 0, needed = batch_size;
-    for (let i = 0; i < num_examples; i++) {
-      if (needed < num_examples - i && noise.uniform() * (num_examples - i) >= needed) continue;
-      needed -= 1;
+    let first = 0, second = 0;
+    for (const i of lab.landscapes.regression.minibatch(batch_size, noise)) {
       const residual = x + y * inputs[i] - targets[i];
       first += residual;
       second += residual * inputs[i];
-      if (needed === 0) break;
     }
     const scale = num_examples / batch_size / 40;
     out[0] = scale * first + x / 100;
@@ -43,6 +48,7 @@ lab.landscapes.regression = (function () {
       return sum / 80 + (x * x + y * y) / 200;
     },
     gradient: (x, y, out) => minibatch_gradient(x, y, num_examples, null, out),
+    minibatch,
     minibatch_gradient,
     window: [mean[0] - 4, mean[0] + 4, mean[1] - 4, mean[1] + 4],
     start: mean,

@@ -1,14 +1,13 @@
-"""Runs of the reference on recorded noise: every algorithm on every landscape, 1,000
-steps.
+"""Runs of the scripts under Node on noise that is recorded: every algorithm on every
+landscape.
 """
 
-import hashlib
-import struct
 from functools import cache
 from typing import Any, NamedTuple
 
-from lab.reference import ALGORITHMS, LANDSCAPES
-from lab.reference.core import Generator, Recorder
+import numpy as np
+
+from tests.lab.node import run
 
 STEPS = 1000
 SETTINGS = {
@@ -46,18 +45,82 @@ SETTINGS = {
         "noise_variance": 4.0,
     },
 }
+LANDSCAPES = [
+    "gaussian",
+    "correlated",
+    "double_well",
+    "banana",
+    "modes",
+    "funnel",
+    "regression",
+]
 CASES = [(algorithm, landscape) for algorithm in SETTINGS for landscape in LANDSCAPES]
+
+RUN = """
+return given.map(({ algorithm, settings, start, steps, seed }) => {
+  const parameters = { ...settings, landscape: lab.landscapes[settings.landscape] };
+  const { minibatch } = parameters.landscape, drawn = { normal: [], uniform: [], chosen: [] }, used = [];
+  const noise = {}, source = lab.noise(seed), kernel = lab.algorithms[algorithm];
+  for (const kind of ["normal", "uniform"]) noise[kind] = () => drawn[kind][drawn[kind].push(source[kind]()) - 1];
+  if (minibatch) parameters.landscape.minibatch = (batch_size, noise) => {
+    const chosen = minibatch(batch_size, source);
+    if (noise) drawn.chosen.push(...chosen);
+    return chosen;
+  };
+  const kept = [{}, {}];
+  function keep(values, columns) {
+    for (const [name, value] of Object.entries(values)) {
+      if (["number", "boolean"].includes(typeof value)) (columns[name] ??= []).push(Number(value));
+      if (value instanceof Float64Array) (columns[name] ??= []).push(...value);
+    }
+  }
+  let state = kernel.init(Float64Array.from(start || parameters.landscape.start), parameters, noise);
+  for (let step = 0; step <= steps; step++) {
+    if (step > 0) keep((state = kernel.step(state, parameters, noise)).info, kept[1]);
+    keep(state, kept[0]);
+    used.push(drawn.normal.length, drawn.uniform.length, drawn.chosen.length);
+  }
+  if (minibatch) parameters.landscape.minibatch = minibatch;
+  const arrays = (columns) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, Float64Array.from(values)]));
+  return [...kept.map(arrays), arrays(drawn), Float64Array.from(used)];
+});
+"""
 
 
 class Run(NamedTuple):
-    """What the reference did on recorded noise."""
+    """What a script did."""
 
-    #: the first one and that after each step, without the states of trees
-    states: list[dict[str, Any]]
-    digests: list[str]  #: of everything there is in them
-    normals: list[float]
-    uniforms: list[float]
-    used: list[tuple[int, int]]  #: how many of them when a state was reached
+    states: dict[str, np.ndarray]  #: the first one and that after each step, by name
+    learned: dict[str, np.ndarray]  #: the info of each step, by name
+    #: the numbers that it drew, normal and uniform, and the examples of minibatches
+    drawn: dict[str, np.ndarray]
+    used: np.ndarray  #: how many of each when a state was reached, (steps + 1, 3)
+
+
+def record(algorithm: str, settings: dict[str, Any], **given) -> Run:
+    """Run a script on noise that is recorded."""
+    return recorded([{"algorithm": algorithm, "settings": settings, **given}])[0]
+
+
+def recorded(given: list[dict[str, Any]]) -> list[Run]:
+    """Run scripts on noise that is recorded, in one process."""
+    given = [
+        {"steps": STEPS, "seed": place, **each} for place, each in enumerate(given)
+    ]
+    runs = []
+    for each, (states, learned, drawn, used) in zip(
+        given, run(RUN, given), strict=True
+    ):
+        steps = each["steps"]
+        runs.append(
+            Run(
+                {name: x.reshape(steps + 1, -1).copy() for name, x in states.items()},
+                {name: x.reshape(steps, -1) for name, x in learned.items()},
+                drawn,
+                used.reshape(-1, 3).astype(int),
+            )
+        )
+    return runs
 
 
 def parameters_of(algorithm: str, landscape: str) -> dict[str, Any]:
@@ -75,55 +138,7 @@ def parameters_of(algorithm: str, landscape: str) -> dict[str, Any]:
 
 
 @cache
-def run_reference(algorithm: str, landscape: str) -> Run:
-    """Run a case."""
-    parameters = parameters_of(algorithm, landscape) | {
-        "landscape": LANDSCAPES[landscape]
-    }
-    noise, kernel = (
-        Recorder(Generator(CASES.index((algorithm, landscape)))),
-        ALGORITHMS[algorithm],
-    )
-    state = kernel.init(LANDSCAPES[landscape].start, parameters, noise)
-    states, digests, used = [], [], []
-    for step in range(STEPS + 1):
-        state = kernel.step(state, parameters, noise) if step > 0 else state
-        digests.append(digest(state))
-        states.append(without_tree(state))
-        used.append((len(noise.normals), len(noise.uniforms)))
-    return Run(states, digests, noise.normals, noise.uniforms, used)
-
-
-def without_tree(state: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the states of a tree, which take much memory."""
-    return state | {
-        "info": {
-            name: value
-            for name, value in state["info"].items()
-            if name not in ("tree", "path")
-        }
-    }
-
-
-def digest(value: Any) -> str:
-    """Make one word of the bits of all numbers, in the order of their names, as
-    ``harness.js`` does.
-    """
-    found = list(numbers(value))
-    return hashlib.sha256(struct.pack(f"<{len(found)}d", *found)).hexdigest()[:16]
-
-
-def numbers(value: Any):
-    """Go through all numbers of a state."""
-    if isinstance(value, bool | int | float):
-        yield float(value) if value == value else 1.25e300
-    elif isinstance(value, str):
-        yield from (float(ord(letter)) for letter in value)
-    elif value is None:
-        yield -1.25e300
-    elif isinstance(value, dict):
-        for name in sorted(value):
-            yield from numbers(value[name])
-    else:
-        for entry in value:
-            yield from numbers(entry)
+def runs() -> dict[tuple[str, str], Run]:
+    """Run all cases."""
+    given = [{"algorithm": each[0], "settings": parameters_of(*each)} for each in CASES]
+    return dict(zip(CASES, recorded(given), strict=True))

@@ -1,16 +1,20 @@
-"""The algorithm that the chapter on the lab adds as an exercise: its script and its
-reference are those of the page.
+"""The algorithm that the chapter on the lab adds as an exercise: its script is that of
+the page, and equals the package.
 """
 
 import re
 
+import numpy as np
 import torch
 
-from lab.reference import LANDSCAPES, algorithms
-from lab.reference.core import Generator, Recorder
-from sgmc.splittings import sghmc_chain
+from sgmc.flows import explicit_euler_sghmc
+from sgmc.splittings import Splitting, sghmc_chain
+from sgmc.splittings.kernel import SplittingState
+from sgmc.targets import NoisyGradient
+from tests.fakes import generator_of
 from tests.lab import node
 from tests.lab.pages import ROOT
+from tests.lab.test_package import POTENTIALS, Recorded, Stream
 
 PAGE = (ROOT / "book" / "appendix" / "live_lab.md").read_text()
 SETTINGS = {
@@ -22,34 +26,26 @@ SETTINGS = {
 }
 
 
-def solution(language):
-    return re.search(
-        rf"```{language}\n(lab\.algorithms.*?|class .*?)```", PAGE, re.DOTALL
-    )[1]
-
-
-def test_the_solution_of_the_exercise_equals_its_reference_bit_for_bit():
-    made = dict(vars(algorithms))
-    exec(solution("python"), made)
-    kernel, noise = made["ExplicitEuler"](), Recorder(Generator(1))
-    parameters = SETTINGS | {"landscape": LANDSCAPES["double_well"]}
-    state = kernel.init([0.0, 0.0], parameters, noise)
-    path = []
-    for _ in range(100):
-        state = kernel.step(state, parameters, noise)
-        path += state["position"]
-    script = (
-        solution("javascript")
-        + """
-    const { explicit_euler } = lab.algorithms, noise = lab.recorded(given.normals, []), path = [];
-    const parameters = { ...given.settings, landscape: lab.landscapes.double_well };
+def test_the_solution_of_the_exercise_equals_the_package():
+    solution = re.search(r"```javascript\n(lab\.algorithms.*?)```", PAGE, re.DOTALL)[1]
+    script = """
+    const { explicit_euler } = lab.algorithms, noise = lab.recorded(given.normals, []);
+    const parameters = { ...given.settings, landscape: lab.landscapes.double_well }, path = [];
     const state = explicit_euler.init([0, 0], parameters, noise);
     for (let k = 0; k < 100; k++) path.push(...explicit_euler.step(state, parameters, noise).position);
     return Float64Array.from(path);"""
-    )
-    assert (
-        node.run(script, {"normals": noise.normals, "settings": SETTINGS}).tolist()
-        == path
+    normals = torch.randn(402, generator=generator_of(1), dtype=torch.float64).tolist()
+    path = node.run(solution + script, {"normals": normals, "settings": SETTINGS})
+    kernel = Splitting(explicit_euler_sghmc(0.1, 1.0))
+    potential = NoisyGradient(POTENTIALS["double_well"], 4.0)
+    momentum = torch.tensor([normals[:2]], dtype=torch.float64)
+    state, found = SplittingState(torch.zeros_like(momentum), momentum, 0), []
+    with Recorded([Stream({"normal": normals[2:]})]):
+        for _ in range(100):
+            state, _ = kernel.step(potential, state, torch.Generator())
+            found.append(state.position[0].clone())
+    np.testing.assert_allclose(
+        path.reshape(100, 2), torch.stack(found), rtol=1e-9, atol=1e-9
     )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from lab.reference import LANDSCAPES
 from sgmc.splittings import langevin_chain, naive_sghmc_chain, sghmc_chain
 from tests.checks import assert_covariance
 from tests.lab.node import run
+from tests.lab.test_package import data
 
 PRECISION = {
     "gaussian": torch.eye(2, dtype=torch.float64),
@@ -207,9 +207,8 @@ def minibatch_law(step_size: float, batch_size: int) -> torch.Tensor:
     """Iterate Σ ← (1 − ηA)Σ(1 − ηA)ᵀ + η²E[V(θ)] + 2η for SGLD on the regression, where
     V depends on θ, quadratically.
     """
-    landscape = LANDSCAPES["regression"]
-    inputs = np.stack([np.ones(40), np.array(landscape.inputs)], -1)
-    residuals = inputs @ np.array(landscape.start) - np.array(landscape.targets)
+    inputs = np.stack([np.ones(40), np.array(data()["inputs"])], -1)
+    residuals = inputs @ np.array(data()["start"]) - np.array(data()["targets"])
     constant, slopes = (
         inputs * residuals[:, None] / 40,
         np.einsum("ni,nj->nij", inputs, inputs) / 40,
@@ -251,7 +250,7 @@ def test_minibatches_have_the_noise_of_the_theorem(batch_size):
     )
     (samples,) = run(PARTICLES, [case])
     samples = torch.from_numpy(samples.copy()).view(8, 4000, 2) - torch.tensor(
-        LANDSCAPES["regression"].start
+        data()["start"], dtype=torch.float64
     )
     law = minibatch_law(0.1, batch_size)
     assert_covariance(samples, law, 0.5e-4)
