@@ -1,4 +1,4 @@
-"""The scripts equal the package to 1e-11 on the same recorded noise, step by step.
+"""The scripts equal the package to 1e-12 on the same recorded noise, step by step.
 
 Each of the 1,000 states of a run is a chain that takes one step.
 """
@@ -300,8 +300,8 @@ def compare(algorithm: str, parameters: dict, run: Run, steps: list[int]) -> Non
             torch.testing.assert_close(
                 given[name].double(),
                 after,
-                rtol=1e-11,
-                atol=1e-11,
+                rtol=1e-12,
+                atol=1e-12,
                 msg=lambda m, n=name: f"{n}: {m}",
             )
             compared.add(name)
