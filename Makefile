@@ -64,7 +64,7 @@ test: $(complete)
 
 # What does not look at the built book, and so may run beside the build.
 units: $(complete)
-	$(pytest) --doctest-modules $(of_the_site:%=--ignore=%) tests sgmc booklib experiments lab
+	$(pytest) --doctest-modules $(of_the_site:%=--ignore=%) tests sgmc booklib experiments
 
 # The core of the package, in less than a minute: the samplers against their exact laws, and what carries them.
 quick: $(ready)
