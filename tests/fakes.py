@@ -62,19 +62,19 @@ class Around(Potential):
     def gradient(self, position):
         return self.potential.gradient(position)
 
-    def draw_noise(self, position, generator, step, num_steps=1):
-        return self.potential.draw_noise(position, generator, step, num_steps)
+    def draw_minibatches(self, position, generator, step, num_steps=1):
+        return self.potential.draw_minibatches(position, generator, step, num_steps)
 
-    def gradient_given(self, position, noise):
-        return self.potential.gradient_given(position, noise)
+    def gradient_given(self, position, minibatch):
+        return self.potential.gradient_given(position, minibatch)
 
-    def gradient_and_variance_given(self, position, noise, kind):
-        return self.potential.gradient_and_variance_given(position, noise, kind)
+    def gradient_and_variance_given(self, position, minibatch, kind):
+        return self.potential.gradient_and_variance_given(position, minibatch, kind)
 
 
 class Counting(Around):
     """Count the evaluations of the gradients, and note for which steps of the run
-    noise was drawn.
+    minibatches were drawn.
     """
 
     def __init__(self, potential):
@@ -85,17 +85,17 @@ class Counting(Around):
         self.count += 1
         return super().gradient(position)
 
-    def draw_noise(self, position, generator, step, num_steps=1):
+    def draw_minibatches(self, position, generator, step, num_steps=1):
         self.steps.extend(range(step, step + num_steps))
-        return super().draw_noise(position, generator, step, num_steps)
+        return super().draw_minibatches(position, generator, step, num_steps)
 
-    def gradient_given(self, position, noise):
+    def gradient_given(self, position, minibatch):
         self.count += 1
-        return super().gradient_given(position, noise)
+        return super().gradient_given(position, minibatch)
 
-    def gradient_and_variance_given(self, position, noise, kind):
+    def gradient_and_variance_given(self, position, minibatch, kind):
         self.count += 1
-        return super().gradient_and_variance_given(position, noise, kind)
+        return super().gradient_and_variance_given(position, minibatch, kind)
 
 
 class Walled(Around):
@@ -115,13 +115,15 @@ class Walled(Around):
         inside = self.inside(position)[:, None]
         return torch.where(inside, super().gradient(position), math.nan)
 
-    def gradient_given(self, position, noise):
+    def gradient_given(self, position, minibatch):
         inside = self.inside(position)[:, None]
-        return torch.where(inside, super().gradient_given(position, noise), math.nan)
+        return torch.where(
+            inside, super().gradient_given(position, minibatch), math.nan
+        )
 
-    def gradient_and_variance_given(self, position, noise, kind):
-        _, variance = super().gradient_and_variance_given(position, noise, kind)
-        return self.gradient_given(position, noise), variance
+    def gradient_and_variance_given(self, position, minibatch, kind):
+        _, variance = super().gradient_and_variance_given(position, minibatch, kind)
+        return self.gradient_given(position, minibatch), variance
 
 
 class WithPrecision(Around):
@@ -153,5 +155,5 @@ class WithPrecision(Around):
     def gradient(self, position):
         return super().gradient(position) + self._pull(position)
 
-    def gradient_given(self, position, noise):
-        return super().gradient_given(position, noise) + self._pull(position)
+    def gradient_given(self, position, minibatch):
+        return super().gradient_given(position, minibatch) + self._pull(position)

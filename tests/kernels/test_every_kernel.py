@@ -98,7 +98,6 @@ FRICTION = [refused(friction=value) for value in (-1.0, math.nan)] + [
     refused("friction.*int64", friction=torch.tensor([1, 2])),
 ]
 ESTIMATE = [
-    refused(noise_estimate=-0.1),
     refused("noise_estimate.*symmetric", noise_estimate=BENT),
     refused(r"noise_estimate.*\[0\.1\]", noise_estimate=[0.1]),
     refused("noise_estimate.*OnlineNoise", noise_estimate=OnlineNoise),
