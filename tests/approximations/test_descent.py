@@ -58,7 +58,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end(name, tmp_path, monkeypa
         monkeypatch.context() as patched,
         pytest.warns(
             UserWarning,
-            match="interrupted after 1.. of 400 steps: what was reached so far",
+            match=r"interrupted.* 1\d\d .*400",
         ),
     ):
         patched.setattr(NetworkPosterior, "draw_minibatches", press_control_c)
@@ -96,5 +96,5 @@ def test_the_file_of_another_fit_is_refused(change, named, tmp_path):
         "checkpoint": tmp_path / "fit.pt",
     }
     dropout(posterior(), **arguments)
-    with pytest.raises(CheckpointError, match=f"belongs to a run with another {named}"):
+    with pytest.raises(CheckpointError, match=f"another {named}"):
         dropout(posterior(), **(arguments | change))

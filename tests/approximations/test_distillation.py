@@ -193,33 +193,30 @@ def test_a_linear_student_of_a_regression_comes_to_the_mean_of_the_draws_and_no_
     [
         (
             {"draws": Draws(torch.zeros(2, 1, 5))},
-            r"draws must hold positions of the teacher, \(num_samples, chains, 43\), "
-            r"but .* \(2, 1, 5\)",
+            r"\bdraws.*teacher.*\(2, 1, 5\)",
         ),
         (
             {"draws": Draws(torch.zeros(0, 1, 43))},
-            r"are \(0, 1, 43\): run sample without collect",
+            r"\(0, 1, 43\)",
         ),
         (
             {"draws": Draws({"a": torch.zeros(2, 1)})},
-            r"are \['a'\]: run sample without collect",
+            r"\['a'\]",
         ),
-        ({"draws": torch.zeros(2, 1, 43)}, "draws must be of type Draws"),
-        ({"teacher": nn.Linear(4, 3)}, "teacher must be of type NetworkPosterior"),
-        ({"inputs": [1.0]}, "inputs must be a floating-point tensor"),
+        ({"draws": torch.zeros(2, 1, 43)}, r"\bdraws.*\bDraws"),
+        ({"teacher": nn.Linear(4, 3)}, r"teacher.*NetworkPosterior"),
+        ({"inputs": [1.0]}, r"inputs.*tensor"),
         (
             {"copies": 1},
-            "copies and noise_std must both be positive or both zero, but they are 1 "
-            "and 0.0",
+            r"copies.*noise_std.*\b1\b.*\b0\.0\b",
         ),
         (
             {"noise_std": 0.1},
-            "copies and noise_std must both be positive or both zero, but they are 0 "
-            "and 0.1",
+            r"copies.*noise_std.*\b0\b.*\b0\.1\b",
         ),
-        ({"copies": -1}, "copies must be a whole number of at least 0"),
-        ({"noise_std": -1.0}, "noise_std must be a number of at least 0"),
-        ({"seed": 0.5}, "seed must be a whole number"),
+        ({"copies": -1}, r"copies.*-1\b"),
+        ({"noise_std": -1.0}, r"noise_std.*-1\b"),
+        ({"seed": 0.5}, r"\bseed.*\b0\.5\b"),
     ],
 )
 def test_bad_input_is_refused(change, message, teacher, draws):
@@ -234,27 +231,27 @@ def test_bad_input_is_refused(change, message, teacher, draws):
         (
             torch.tensor([[0.7, 0.7]] * 4),
             nn.Linear(4, 2),
-            "targets must be at least 0 with sum 1 over classes",
+            r"targets.*classes",
         ),
         (
             torch.tensor([0, 1, 0, 1]),
             nn.Linear(4, 2),
-            r"targets must be a floating-point tensor \(N, classes\)",
+            r"targets.*\(N, classes\)",
         ),
         (
             torch.full((4, 2), 0.5, dtype=DOUBLE),
             nn.Linear(4, 2),
-            "targets must be of the inputs' dtype torch.float32, not torch.float64",
+            r"targets.*inputs.*\bdtype.*torch.float32.*torch.float64",
         ),
         (
             torch.full((4, 2), 0.5),
             nn.Linear(4, 3),
-            r"the module must give an output for each target, but gives \(3,\)",
+            r"module.*\(3,\)",
         ),
         (
             torch.full((4, 2), 0.5),
             nn.Sequential(nn.Linear(4, 2), nn.Softmax(-1)),
-            "the module seems to end in a softmax",
+            r"module.*softmax",
         ),
     ],
 )

@@ -186,7 +186,7 @@ def test_minibatches_of_a_network_are_scaled_to_all_the_data():
 
 
 def test_a_divergence_is_told():
-    with pytest.raises(DivergenceError, match="the learning_rate is too large"):
+    with pytest.raises(DivergenceError, match=r"\blearning_rate\b"):
         dropout(
             DoubleWell(),
             torch.zeros(1, 1) + 0.1,
@@ -202,28 +202,26 @@ def test_a_divergence_is_told():
     [
         (
             {"rate": 1},
-            "rate must be more than 0 and less than 1, at which all weights are "
-            "dropped, but it is 1",
+            r"\brate.*weights.*\b1\b",
         ),
-        ({"rate": 0.0}, "rate must be more than 0 and less than 1"),
-        ({"rate": math.nan}, "rate must be more than 0 and less than 1"),
-        ({"num_samples": 0}, "num_samples must be a whole number of at least 1"),
-        ({"num_steps": 0}, "num_steps must be a whole number of at least 1"),
-        ({"potential": None}, "potential must be a Potential"),
+        ({"rate": 0.0}, r"\brate.*\b0\b"),
+        ({"rate": math.nan}, r"\brate\b"),
+        ({"num_samples": 0}, r"num_samples.*\b0\b"),
+        ({"num_steps": 0}, r"num_steps.*\b0\b"),
+        ({"potential": None}, r"potential.*None"),
         (
             {"rate": [0.5, 0.5]},
-            r"rate must be one number for a potential that is no network with layers, "
-            r"but it is \[0.5, 0.5\]",
+            r"\brate.*potential.*\[0.5, 0.5\]",
         ),
-        ({"rate": [0.0, 0.0]}, "rate must be more than 0"),
-        ({"rate": "0.5"}, "rate must be more than 0 and less than 1"),
+        ({"rate": [0.0, 0.0]}, r"\brate\b"),
+        ({"rate": "0.5"}, r"\brate.*0.5"),
         (
             {
                 "potential": network(),
                 "position": torch.zeros(1, 15).double(),
                 "rate": [0.5, 0.5, 0.5],
             },
-            "rate must be a number, or one for each of the 2 linear layers",
+            r"\brate.*\b2\b.*layers",
         ),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),

@@ -192,7 +192,7 @@ def test_adversarial_training_has_the_closed_form_of_a_worse_residual():
 
 
 def test_a_divergence_is_told():
-    with pytest.raises(DivergenceError, match="the learning_rate is too large"):
+    with pytest.raises(DivergenceError, match=r"\blearning_rate\b"):
         ensemble(
             DoubleWell(),
             torch.tensor([[0.5], [-0.5]]),
@@ -216,60 +216,57 @@ def laplace_prior():
         (
             DoubleWell(),
             {"position": torch.zeros(1, 1)},
-            "position has one chain, but an ensemble has at least two members",
+            r"position.*ensemble.*two",
         ),
         (
             DoubleWell(),
             {"position": torch.ones(3, 1)},
-            "position has all members start in one place, from which they find one "
-            "mode",
+            r"position.*members.*mode",
         ),
         (
             DoubleWell(2),
             {},
-            "position has 1 coordinates, but the potential has dim = 2",
+            r"position.*coordinates.*potential.*\b2\b",
         ),
         (
             DoubleWell(),
             {"num_steps": 0},
-            "num_steps must be a whole number of at least 1",
+            r"num_steps.*\b0\b",
         ),
         (
             DoubleWell(),
             {"adversarial": -0.1},
-            "adversarial must be a number of at least 0",
+            r"adversarial.*-0\.1\b",
         ),
         (
             DoubleWell(),
             {"adversarial": 0.1},
-            "potential must be of type NetworkPosterior, .* which has inputs, or "
-            "leave out adversarial",
+            r"potential.*NetworkPosterior.*inputs.*adversarial",
         ),
         (
             DoubleWell(),
             {"learning_rate": -1.0},
-            "learning_rate must be a positive number",
+            r"learning_rate.*-1\b",
         ),
         (
             Gaussian.standard(1),
             {"anchors": torch.zeros(2, 1)},
-            "potential must be of type DataPotential, .* whose prior anchors can move",
+            r"potential.*DataPotential.*anchors",
         ),
         (
             laplace_prior(),
             {"anchors": torch.ones(2, 1)},
-            "anchors need a prior that is Gaussian with mean zero",
+            r"anchors.*Gaussian",
         ),
         (
             laplace_prior(),
             {"anchors": torch.ones(3, 1)},
-            r"anchors must be one for each member, \(2, 1\) torch.float32, but they "
-            r"are \(3, 1\)",
+            r"anchors.*\(3, 1\)",
         ),
         (
             laplace_prior(),
             {"anchors": [1.0]},
-            "anchors must be a floating-point tensor",
+            r"anchors.*tensor",
         ),
     ],
 )

@@ -126,37 +126,36 @@ def test_a_networks_last_layer(generator):
     [
         (
             {"potential": DoubleWell(), "position": torch.tensor([[1.0], [0.0]])},
-            "position of chain 1 is no mode, .* an eigenvalue of -4 there",
+            r"position.*\b1\b.*-4\b",
         ),
         (
             {"position": torch.tensor([[0.0, 0.0], [3.0, 0.0]])},
-            "position of chain 1 is no mode: .* is 2.12 standard deviations away",
+            r"position.*\b1\b.*2\.12",
         ),
         (
             {"potential": DoubleWell(30_000), "position": torch.ones(1, 30_000)},
-            "the Hessians of 30,000 coordinates in 1 chains take 6.7 GiB, more than 4 "
-            "GiB: give coordinates",
+            r"30,000.*6\.7 GiB.*4 GiB",
         ),
         (
             {"position": torch.zeros(2)},
-            r"position must be a floating-point tensor \(chains, dim\)",
+            r"position.*\(chains, dim\)",
         ),
-        ({"num_samples": 0}, "num_samples must be a whole number of at least 1"),
+        ({"num_samples": 0}, r"num_samples.*\b0\b"),
         (
             {"coordinates": torch.tensor([0, 2])},
-            "coordinates must be int64 from 0 to 1, but are torch.int64 from 0 to 2",
+            r"coordinates.*torch.int64.*\b0\b.*\b2\b",
         ),
         (
             {"coordinates": torch.tensor([0.0])},
-            "coordinates must be int64 from 0 to 1, but are torch.float32",
+            r"coordinates.*torch.float32",
         ),
         (
             {"coordinates": torch.tensor([1, 1])},
-            "coordinates must be different ones, but one of them comes twice",
+            r"coordinates.*twice",
         ),
         (
             {"coordinates": [0]},
-            r"coordinates must be a tensor \(k,\), but it is a list",
+            r"coordinates.*list",
         ),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),

@@ -196,10 +196,10 @@ def test_a_scale_mixture_is_what_its_formula_says(generator):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"share": 0.0}, "share must be more than 0 and less than 1, but it is 0.0"),
-        ({"share": 1}, "share must be more than 0 and less than 1, but it is 1"),
-        ({"stds": (1.0,)}, "stds must be two positive numbers"),
-        ({"stds": (1.0, -1.0)}, "stds must be a positive number, but it is -1.0"),
+        ({"share": 0.0}, r"\bshare.*\b0\.0\b"),
+        ({"share": 1}, r"\bshare.*\b1\b"),
+        ({"stds": (1.0,)}, r"\bstds.*positive"),
+        ({"stds": (1.0, -1.0)}, r"\bstds.*-1\.0\b"),
     ],
     ids=["no share", "all the share", "one std", "negative std"],
 )
@@ -222,7 +222,7 @@ def test_a_mixture_has_no_precision_to_draw():
         stds=(1.0, 0.1),
     )
     for use in (lambda: posterior.given({}), lambda: posterior.hyperparameters):
-        with pytest.raises(ValueError, match="a scale mixture has no prior precision"):
+        with pytest.raises(ValueError, match=r"\bscale.*precision"):
             use()
 
 
@@ -235,29 +235,28 @@ IMAGES = torch.zeros(4, 16), torch.arange(4) % 2
         (
             LinearRegression(torch.ones(4, 17), torch.ones(4)),
             {},
-            "potential must be of type NetworkPosterior",
+            r"potential.*NetworkPosterior",
         ),
         (
             two_layers(),
             {"num_draws": 2},
-            "local gives every example a draw of its own, for which num_draws and "
-            "alpha are 1",
+            r"\blocal.*num_draws.*\balpha.*\b1\b",
         ),
-        (two_layers(), {"num_draws": 2, "alpha": 0.5}, "but they are 2 and 0.5"),
-        (two_layers(), {"local": 1}, "local must be of type bool"),
+        (two_layers(), {"num_draws": 2, "alpha": 0.5}, r"\b2\b.*\b0\.5\b"),
+        (two_layers(), {"local": 1}, r"\blocal.*\b1\b"),
         (
             NetworkPosterior(
                 convolutional_network((1, 4, 4), (2, 2), 3, classes=2), *IMAGES
             ),
             {},
-            "local is for networks of linear layers",
+            r"\blocal.*layers",
         ),
         (
             NetworkPosterior(
                 nn.Sequential(nn.LayerNorm(16), nn.Linear(16, 2)), *IMAGES
             ),
             {},
-            "module must be made of linear layers",
+            r"module.*layers",
         ),
     ],
     ids=["no network", "draws", "alpha", "no bool", "convolutions", "normalisation"],

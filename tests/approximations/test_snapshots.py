@@ -58,7 +58,7 @@ def test_with_minibatches_snapshots_lie_about_the_mean_closer_than_the_posterior
 
 
 def test_a_divergence_is_told():
-    with pytest.raises(DivergenceError, match="the learning_rate is too large"):
+    with pytest.raises(DivergenceError, match=r"\blearning_rate\b"):
         snapshots(
             DoubleWell(), torch.ones(1, 1) + 0.5, 2, cycle_length=40, learning_rate=1e3
         )
@@ -67,17 +67,16 @@ def test_a_divergence_is_told():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cycle_length": 0}, "cycle_length must be a whole number of at least 1"),
-        ({"num_samples": 0}, "num_samples must be a whole number of at least 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be a positive number"),
-        ({"momentum_decay": 0.0}, "momentum_decay must be a positive number"),
+        ({"cycle_length": 0}, r"cycle_length.*\b0\b"),
+        ({"num_samples": 0}, r"num_samples.*\b0\b"),
+        ({"learning_rate": 0.0}, r"learning_rate.*\b0\b"),
+        ({"momentum_decay": 0.0}, r"momentum_decay.*\b0\b"),
         (
             {"momentum_decay": 1.5},
-            "momentum_decay must be at most 1, which is no momentum at all, but it is "
-            "1.5",
+            r"momentum_decay.*momentum.*\b1\.5\b",
         ),
-        ({"potential": "well"}, "potential must be a Potential"),
-        ({"checkpoint": 3}, "checkpoint must be of type str . pathlib.Path"),
+        ({"potential": "well"}, r"potential.*str"),
+        ({"checkpoint": 3}, r"checkpoint.*\b3\b"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )

@@ -83,34 +83,31 @@ def test_on_a_gaussian_it_is_half_of_the_law_of_gradient_descent():
 @pytest.mark.parametrize(
     ("draws", "settings", "message"),
     [
-        (torch.zeros(5, 2, 3), {}, "draws must be of type Draws, such as sample"),
+        (torch.zeros(5, 2, 3), {}, r"\bdraws.*\bDraws"),
         (
             Draws({"loss": torch.zeros(5, 2)}),
             {},
-            r"draws must be of positions, \(T, chains, dim\), but their samples are "
-            r"\['loss'\]",
+            r"\bdraws.*samples.*\['loss'\]",
         ),
         (
             Draws(torch.zeros(5, 2)),
             {},
-            r"draws must be of positions, .* but their samples are \(5, 2\) of "
-            r"torch.float32",
+            r"\bdraws.*samples.*\(5, 2\).*torch.float32",
         ),
         (
             Draws(torch.zeros(5, 2, 3)),
             {"rank": 1},
-            "rank must be a whole number of at least 2, but it is 1",
+            r"\brank.*\b1\b",
         ),
         (
             Draws(torch.zeros(5, 2, 3)),
             {"rank": 6},
-            "rank is 6, but there are only 5 iterates: take a smaller rank, or more "
-            "of them",
+            r"\brank.*\b5\b",
         ),
         (
             Draws(torch.zeros(5, 2, 3)),
             {"num_samples": 0, "rank": 2},
-            "num_samples must be a whole number of at least 1",
+            r"num_samples.*\b0\b",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -288,7 +288,7 @@ def test_a_stop_keeps_what_was_reached(regression):
 
     with pytest.warns(
         UserWarning,
-        match="interrupted after .* of 100 steps: what was reached so far is used",
+        match=r"interrupted.*100",
     ):
         draws = variational(Stopped(), torch.ones(2, 1), 5, num_steps=100)
     assert not draws.complete and draws.samples.shape == (5, 2, 1)
@@ -297,10 +297,7 @@ def test_a_stop_keeps_what_was_reached(regression):
 def test_a_divergence_is_told():
     with pytest.raises(
         DivergenceError,
-        match=(
-            "stopped being finite, at or shortly before step 32: the learning_rate is "
-            "too large"
-        ),
+        match=r"finite.*\b32\b.*learning_rate",
     ):
         variational(
             DoubleWell(), torch.zeros(1, 1), 1, num_steps=100, learning_rate=1e30
@@ -312,43 +309,40 @@ def test_a_divergence_is_told():
     [
         (
             {"potential": None},
-            "potential must be a Potential, such as one of sgmc.targets, but it is "
-            "NoneType",
+            r"potential.*NoneType",
         ),
         (
             {"position": torch.zeros(2)},
-            r"position must be a floating-point tensor \(chains, dim\), but it is "
-            r"\(2,\)",
+            r"position.*\(2,\)",
         ),
         (
             {"position": torch.zeros(1, 3)},
-            "position has 3 coordinates, but the potential has dim = 2",
+            r"position.*coordinates.*potential.*\b2\b",
         ),
         (
             {"num_samples": 0},
-            "num_samples must be a whole number of at least 1, but it is 0",
+            r"num_samples.*\b0\b",
         ),
         (
             {"num_steps": 0},
-            "num_steps must be a whole number of at least 1, but it is 0",
+            r"num_steps.*\b0\b",
         ),
         (
             {"num_draws": 0},
-            "num_draws must be a whole number of at least 1, but it is 0",
+            r"num_draws.*\b0\b",
         ),
         (
             {"learning_rate": 0.0},
-            "learning_rate must be a positive number, but it is 0.0",
+            r"learning_rate.*\b0\.0\b",
         ),
-        ({"initial_std": 0.0}, "initial_std must be a positive number, but it is 0.0"),
-        ({"alpha": math.inf}, "alpha must be a finite number, but it is inf"),
+        ({"initial_std": 0.0}, r"initial_std.*\b0\.0\b"),
+        ({"alpha": math.inf}, r"\balpha.*inf"),
         (
             {"alpha": 0.5},
-            "alpha is 0.5, but num_draws is 1, and with one draw Rényi's bound is the "
-            "ordinary one: take at least 2",
+            r"\balpha.*num_draws.*\b1\b.*Rényi",
         ),
-        ({"seed": -(2**64)}, "seed must be a whole number of at least"),
-        ({"progress": "no"}, "progress must be True or False, but it is 'no'"),
+        ({"seed": -(2**64)}, r"\bseed.*whole"),
+        ({"progress": "no"}, r"progress.*'no'"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
@@ -391,20 +385,18 @@ def test_pruning_sets_the_weights_of_least_signal_to_zero_in_each_chain():
         (
             law(1.0, 1.0),
             1.0,
-            "share must be at least 0 and less than 1, which would prune all weights, "
-            "but it is 1.0",
+            r"\bshare.*weights.*\b1\.0\b",
         ),
-        (law(1.0, 1.0), -0.1, "share must be at least 0 and less than 1"),
+        (law(1.0, 1.0), -0.1, r"\bshare\b"),
         (
             Draws(torch.ones(1, 1, 1)),
             0.5,
-            r"draws must have the statistics mean and std, as those of variational "
-            r"do, not \[\]",
+            r"\bdraws.*statistics.*\bstd.*\[\]",
         ),
         (
             torch.ones(1, 1, 1),
             0.5,
-            r"draws must be of type Draws, such as variational\(...\)",
+            r"\bdraws.*\bDraws.*\(...\)",
         ),
     ],
 )

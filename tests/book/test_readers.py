@@ -406,12 +406,10 @@ def test_the_first_notebook_lists_the_pages_in_their_order(built):
 
 
 def test_what_is_not_built_is_asked_for(built):
-    with pytest.raises(
-        SystemExit, match=r"there are no notebooks in .*: run make book first"
-    ):
+    with pytest.raises(SystemExit, match=r"notebooks.*make book"):
         readers.copy()
     (built / "_build" / "html" / "book" / "part" / "two.html").unlink()
-    with pytest.raises(SystemExit, match=r"two.html is missing: run make book first"):
+    with pytest.raises(SystemExit, match=r"two\.html.*make book"):
         readers.make()
 
 
@@ -507,7 +505,7 @@ def test_a_folder_that_cannot_be_used_is_named(built):
     (built / "notebooks").write_text("no folder")
     with pytest.raises(
         SystemExit,
-        match=r"notebooks must be a folder that you can write to \(.*directory",
+        match=r"notebooks.*folder.*\bwrite",
     ):
         readers.copy()
 

@@ -140,9 +140,7 @@ def test_a_full_disk_is_told(monkeypatch, tmp_path):
         f"needs 9 GB of disk space, and {tmp_path} has 3.0 GB left"
         in surroundings.obstacle(str(tmp_path / "new"))
     )
-    with pytest.raises(
-        SystemExit, match=r"needs 2 GB of disk space, and .* has 0.5 GB left"
-    ):
+    with pytest.raises(SystemExit, match=r"2 GB.*0\.5 GB"):
         monkeypatch.setattr(
             book.shutil, "disk_usage", lambda folder: Usage(10**12, 0, 5 * 10**8)
         )

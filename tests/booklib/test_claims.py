@@ -79,36 +79,35 @@ def test_a_bound_that_is_missing_or_stated_twice_is_refused(bound):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"value": None}, "value must be one number, but it is None"),
-        ({"value": "1"}, "value must be one number, but it is '1'"),
+        ({"value": None}, r"\bvalue.*None"),
+        ({"value": "1"}, r"\bvalue.*'1'"),
         (
             {"value": torch.ones(2)},
-            r"value must be one number, but it is tensor\(\[1., 1.\]\)",
+            r"\bvalue.*\[1., 1.\]",
         ),
         (
             {"value": torch.tensor([True, False]), "at_most": None},
-            "value must be one number, but it is tensor",
+            r"\bvalue.*tensor",
         ),
-        ({"at_most": "2"}, "at_most must be one number, but it is '2'"),
+        ({"at_most": "2"}, r"at_most.*'2'"),
         (
             {"at_most": math.inf},
-            "at_most must be finite, but it is inf: a bound that nothing breaks "
-            "claims nothing",
+            r"at_most.*inf",
         ),
         (
             {"at_most": None, "near": 1.0, "within": math.inf},
-            "within must be finite, but it is inf",
+            r"within.*inf",
         ),
         (
             {"at_most": None, "near": 1.0, "standard_error": torch.ones(2)},
-            "standard_error must be one number",
+            r"\bstandard_error\b",
         ),
-        ({"statement": None}, "statement must be of type str"),
+        ({"statement": None}, r"statement.*None"),
         (
             {"kind": "sure"},
-            "kind must be one of .exact., .live., .stored., but it is .sure.",
+            r"kind.*sure",
         ),
-        ({"because": 3}, "because must be of type str, .* but it is 3 of type int"),
+        ({"because": 3}, r"because.*\b3\b.*int"),
     ],
     ids=lambda value: "" if isinstance(value, str) else ", ".join(value),
 )

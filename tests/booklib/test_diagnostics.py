@@ -92,7 +92,7 @@ def test_total_variation_by_hand(samples, distance):
 def test_total_variation_needs_edges_that_fit():
     with pytest.raises(
         ValueError,
-        match="edges must be one more than probabilities, but they are 3 and 3",
+        match=r"\bedges.*probabilities.*\b3\b",
     ):
         total_variation(
             torch.zeros(4), torch.ones(3) / 3, torch.tensor([0.0, 1.0, 2.0])
@@ -140,65 +140,64 @@ BOUNDS = torch.tensor([0.0, 1.0, 2.0])
     [
         (
             lambda: bin_probabilities(PLANE, EDGES),
-            "potential must have 1 coordinate, but its dim is 2",
+            r"potential.*\b1\b.*\b2\b",
         ),
         (
             lambda: bin_probabilities(DoubleWell, EDGES),
-            r"potential must be of type Potential, such as DoubleWell\(\), but it is "
-            r"the class",
+            r"potential.*Potential.*class",
         ),
         (
             lambda: bin_probabilities(NORMAL, [0.0, 1.0]),
-            r"edges must be a tensor \(bins \+ 1,\), but it is a list",
+            r"\bedges.*list",
         ),
         (
             lambda: bin_probabilities(NORMAL, EDGES.flip(0)),
-            r"edges must be at least two numbers that increase, but they are \[17.0,",
+            r"\bedges.*\[17.0,",
         ),
         (
             lambda: bin_probabilities(NORMAL, EDGES[:1]),
-            "edges must be at least two numbers that increase",
+            r"\bedges.*increase",
         ),
         (
             lambda: bin_probabilities(NORMAL, torch.tensor([0.0, math.inf])),
-            r"edges must be finite, but it is inf at \(1,\)",
+            r"\bedges.*inf.*\(1,\)",
         ),
         (
             lambda: bin_probabilities(NORMAL, EDGES, 0),
-            "points_per_bin must be a whole number of at least 1",
+            r"points_per_bin.*whole",
         ),
         (
             lambda: bin_probabilities(DoubleWell(), 500 + BOUNDS),
-            "integrates to 0.0: choose bounds between which the density is",
+            r"integrates.*0\.0.*bounds",
         ),
         (
             lambda: expectation(PLANE, lambda x: x, -3, 3),
-            "potential must have 1 coordinate",
+            r"potential.*\b1\b",
         ),
         (
             lambda: expectation(NORMAL, lambda x: x, 3, -3),
-            "low and high must be numbers, the first less than the second, .* 3 and -3",
+            r"\blow.*\bhigh.*\b3\b.*-3\b",
         ),
         (
             lambda: expectation(NORMAL, lambda x: x, -math.inf, 3),
-            "low and high must be numbers",
+            r"\blow.*\bhigh",
         ),
         (
             lambda: expectation(NORMAL, lambda x: x, -3, 3, num_bins=0),
-            "num_bins must be a whole number of at least 1",
+            r"num_bins.*\b0\b",
         ),
-        (lambda: expectation(NORMAL, None, -3, 3), "function must be of type Callable"),
+        (lambda: expectation(NORMAL, None, -3, 3), r"function.*Callable"),
         (
             lambda: expectation(NORMAL, lambda x: x[:, 0], -3, 3),
-            r"function must keep the shape .* \(200, 16\), but gives \(200,\)",
+            r"function.*\(200,\)",
         ),
         (
             lambda: total_variation([0.5], HALVES, BOUNDS),
-            "samples must be a tensor, but it is a list",
+            r"samples.*list",
         ),
         (
             lambda: total_variation(torch.tensor([math.nan]), HALVES, BOUNDS),
-            "samples must be finite",
+            r"samples.*finite",
         ),
         (
             lambda: total_variation(torch.ones(0), HALVES, BOUNDS),
@@ -206,33 +205,33 @@ BOUNDS = torch.tensor([0.0, 1.0, 2.0])
         ),
         (
             lambda: total_variation(HALVES, 2 * HALVES, BOUNDS),
-            "probabilities must be at least 0 with sum 1 over bins",
+            r"probabilities.*sum.*bins",
         ),
         (
             lambda: total_variation(HALVES, HALVES, BOUNDS.flip(0)),
-            "edges must be at least two numbers that increase",
+            r"\bedges.*increase",
         ),
         (
             lambda: inverse_transform_samples(PLANE, 3, -3, 3, torch.Generator()),
-            "potential must have 1 coordinate",
+            r"potential.*\b1\b",
         ),
         (
             lambda: inverse_transform_samples(NORMAL, 3, 3, -3, torch.Generator()),
-            "low and high must be numbers",
+            r"\blow.*\bhigh",
         ),
         (
             lambda: inverse_transform_samples(NORMAL, 3, -3, 3, None),
-            "generator must be of type Generator, .* but it is of type NoneType",
+            r"generator.*Generator.*NoneType",
         ),
         (
             lambda: inverse_transform_samples(NORMAL, 3.0, -3, 3, torch.Generator()),
-            "num_samples must be a whole number of at least 0",
+            r"num_samples.*whole",
         ),
         (
             lambda: inverse_transform_samples(
                 DoubleWell(), 3, 500, 600, torch.Generator()
             ),
-            "integrates to 0.0: choose bounds",
+            r"integrates.*0\.0.*bounds",
         ),
     ],
 )
@@ -340,9 +339,9 @@ def test_the_stein_discrepancy_tells_wrong_widths_and_places_from_right_ones(gen
 
 def test_a_stein_discrepancy_needs_two_draws_and_a_scale_that_is_one(generator):
     target = Gaussian.standard(2)
-    with pytest.raises(ValueError, match="at least two draws"):
+    with pytest.raises(ValueError, match="two draws"):
         stein_discrepancy(target, torch.zeros(1, 2), generator)
-    with pytest.raises(ValueError, match="scale must be 2 positive numbers"):
+    with pytest.raises(ValueError, match=r"\bscale.*\b2\b"):
         stein_discrepancy(target, torch.zeros(3, 2), generator)
-    with pytest.raises(ValueError, match="generator must be of type Generator"):
+    with pytest.raises(ValueError, match=r"generator.*Generator"):
         stein_discrepancy(target, torch.zeros(3, 2), 0)

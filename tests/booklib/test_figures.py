@@ -116,19 +116,19 @@ EDGES = torch.tensor([0.0, 1.0, 2.0])
     [
         (
             lambda axes: plot_density(plt, DoubleWell(), -3, 3),
-            r"axes must be of type Axes, such as plt.subplots\(\)\[1\], but .* module",
+            r"\baxes.*\bAxes.*module",
         ),
         (
             lambda axes: plot_density(axes, Gaussian.standard(2), -3, 3),
-            "potential must have 1 coordinate, but its dim is 2",
+            r"potential.*\b1\b.*\b2\b",
         ),
         (
             lambda axes: plot_density(axes, DoubleWell(), 3, -3),
-            "low and high must be numbers, the first less than the second",
+            r"\blow.*\bhigh",
         ),
         (
             lambda axes: plot_histogram(axes, [0.5], EDGES),
-            "samples must be a tensor, but it is a list",
+            r"samples.*list",
         ),
         (
             lambda axes: plot_histogram(axes, torch.ones(0), EDGES),
@@ -136,15 +136,15 @@ EDGES = torch.tensor([0.0, 1.0, 2.0])
         ),
         (
             lambda axes: plot_histogram(axes, torch.ones(3), EDGES.flip(0)),
-            "edges must be at least two numbers that increase",
+            r"\bedges.*increase",
         ),
         (
             lambda axes: plot_contours(axes, DoubleWell(), -3, 3),
-            "potential must have 2 coordinates, but its dim is 1",
+            r"potential.*\b2\b.*coordinates.*\b1\b",
         ),
         (
             lambda axes: plot_contours(axes, Gaussian.standard(2), -3, 3, levels=0),
-            "levels must be a whole number of at least 1",
+            r"levels.*\b0\b",
         ),
     ],
 )
@@ -182,7 +182,7 @@ def test_a_film_is_one_page_with_all_frames_and_a_still_for_print(monkeypatch):
         and "http" not in data["text/html"]
     )
     assert plt.get_fignums() == open_before
-    with pytest.raises(ValueError, match="frames must have at least one figure"):
+    with pytest.raises(ValueError, match=r"\bframes\b"):
         show_frames([], "nothing")
 
 

@@ -60,10 +60,7 @@ def test_without_hidden_layers_it_is_a_linear_map_and_the_default_is_relu():
 def test_bad_sizes_are_refused(sizes):
     with pytest.raises(
         ValueError,
-        match=(
-            "sizes must be at least two positive whole numbers, inputs to classes, "
-            "but they are "
-        ),
+        match=r"sizes.*positive",
     ):
         multilayer_perceptron(sizes)
 
@@ -71,7 +68,7 @@ def test_bad_sizes_are_refused(sizes):
 def test_an_unknown_activation_is_refused():
     with pytest.raises(
         ValueError,
-        match=r"activation must be one of relu, sigmoid, tanh, but it is 'gelu'",
+        match=r"activation.*'gelu'",
     ):
         multilayer_perceptron([4, 3], "gelu")
 
@@ -120,36 +117,34 @@ def test_a_convolutional_network_is_its_layers_written_out(normalisation, genera
     [
         (
             {"shape": (3, 30, 32)},
-            r"shape must be \(channels, height, width\) with height and width "
-            r"multiples of 4, but it is \(3, 30, 32\)",
+            r"\bshape.*channels.*\(3, 30, 32\)",
         ),
         (
             {"shape": 32},
-            r"shape must be \(channels, height, width\) with height and width "
-            r"multiples of 4, but it is 32",
+            r"\bshape.*channels.*\b32\b",
         ),
         (
             {"channels": (32, 16, 8)},
-            r"channels must be two positive whole numbers, but they are \(32, 16, 8\)",
+            r"channels.*\(32, 16, 8\)",
         ),
         (
             {"channels": 16},
-            "channels must be two positive whole numbers, but they are 16",
+            r"channels.*\b16\b",
         ),
-        ({"hidden": 0}, "hidden must be a whole number of at least 1, but it is 0"),
+        ({"hidden": 0}, r"hidden.*\b0\b"),
         (
             {"classes": 2.5},
-            "classes must be a whole number of at least 1, but it is 2.5",
+            r"classes.*\b2\.5\b",
         ),
-        ({"kernel_size": 4}, "kernel_size must be odd, but it is 4"),
+        ({"kernel_size": 4}, r"kernel_size.*\b4\b"),
         (
             {"kernel_size": -1},
-            "kernel_size must be a whole number of at least 1, but it is -1",
+            r"kernel_size.*-1\b",
         ),
-        ({"activation": "gelu"}, "activation must be one of"),
+        ({"activation": "gelu"}, r"activation.*gelu"),
         (
             {"normalisation": "layer"},
-            "normalisation must be None, 'batch' or 'group', but it is 'layer'",
+            r"normalisation.*'layer'",
         ),
     ],
     ids=str,

@@ -199,43 +199,41 @@ LOGITS = torch.tensor(
         (
             PROBABILITIES.tolist(),
             TARGETS,
-            "probabilities must be a floating-point tensor, but it is a list",
+            r"probabilities.*list",
         ),
         (
             PROBABILITIES.numpy(),
             TARGETS,
-            "probabilities must be a floating-point tensor, but it is a ndarray",
+            r"probabilities.*ndarray",
         ),
         (
             PROBABILITIES,
             TARGETS.numpy(),
-            "targets must be a tensor, but it is a ndarray",
+            r"targets.*ndarray",
         ),
-        (PROBABILITIES * math.nan, TARGETS, "probabilities must be finite"),
+        (PROBABILITIES * math.nan, TARGETS, r"probabilities.*finite"),
         (PROBABILITIES[:0], TARGETS[:0], r"probabilities \(0, 3\) is empty"),
         (
             LOGITS,
             TARGETS,
-            "probabilities must be at least 0 with sum 1 over classes, but go down to "
-            "-3 .* give no logits or logs",
+            r"probabilities.*classes.*-3\b.*logits",
         ),
-        (LOGITS.log_softmax(-1), TARGETS, "give no logits or logs"),
-        (LOGITS.abs(), TARGETS, "give no logits or logs"),
+        (LOGITS.log_softmax(-1), TARGETS, "logits"),
+        (LOGITS.abs(), TARGETS, "logits"),
         (
             PROBABILITIES,
             TARGETS + 1,
-            "targets must be class numbers from 0 to 2, but they go from 1 to 3 as "
-            "torch.int64",
+            r"targets.*\b1\b.*\b3\b.*torch.int64",
         ),
         (
             PROBABILITIES,
             TARGETS - 100,
-            "targets must be class numbers from 0 to 2, but they go from -100 to -98",
+            r"targets.*-100\b.*-98\b",
         ),
         (
             PROBABILITIES,
             TARGETS.float(),
-            "targets must be class numbers from 0 to 2, .* as torch.float32",
+            r"targets.*\b0\b.*\b2\b.*torch.float32",
         ),
     ],
     ids=[
@@ -269,33 +267,32 @@ def test_class_numbers_may_be_of_any_whole_type():
     [
         (
             lambda: average_predictions(PROBABILITIES),
-            r"\(num_samples, chains, n, classes\), but it is \(4, 3\) of torch.float32",
+            r"\(4, 3\).*torch.float32",
         ),
         (
             lambda: average_predictions(PROBABILITIES.expand(5, 4, 3)),
-            r"\(num_samples, chains, n, classes\), but it is \(5, 4, 3\)",
+            r"\(5, 4, 3\)",
         ),
         (
             lambda: average_predictions(LOGITS.expand(5, 2, 4, 3)),
-            "give no logits or logs",
+            "logits",
         ),
-        (lambda: predictive_entropy(LOGITS), "give no logits or logs"),
+        (lambda: predictive_entropy(LOGITS), "logits"),
         (
             lambda: predictive_entropy(torch.tensor(1.0)),
-            r"probabilities must be a floating-point tensor \(..., classes\), but it "
-            r"is \(\)",
+            r"probabilities.*\(\)",
         ),
         (
             lambda: reliability_curve(PROBABILITIES, TARGETS, 0),
-            "num_bins must be a whole number of at least 1, but it is 0",
+            r"num_bins.*\b0\b",
         ),
         (
             lambda: area_under_roc(torch.ones(2, 3), torch.ones(2)),
-            r"inside must be a floating-point tensor \(n,\), but it is \(2, 3\)",
+            r"inside.*\(2, 3\)",
         ),
         (
             lambda: area_under_roc(torch.ones(2), torch.tensor([1.0, math.nan])),
-            r"outside must be finite, but it is nan at \(1,\)",
+            r"outside.*nan.*\(1,\)",
         ),
         (
             lambda: area_under_roc(torch.ones(0), torch.ones(2)),
@@ -303,15 +300,15 @@ def test_class_numbers_may_be_of_any_whole_type():
         ),
         (
             lambda: rejection_curve(PROBABILITIES, TARGETS, 0.5),
-            r"shares must be of type Sequence, such as \[0.0, 0.5\], but it is 0.5",
+            r"shares.*Sequence.*\b0\.5\b",
         ),
         (
             lambda: rejection_curve(PROBABILITIES, TARGETS, [1.5]),
-            r"shares must be numbers of at least 0 and less than 1, .* \[1.5\]",
+            r"shares.*\[1\.5\]",
         ),
         (
             lambda: rejection_curve(PROBABILITIES, TARGETS, [-0.5]),
-            "shares must be numbers of at least 0 and less than 1",
+            r"\bshares\b",
         ),
     ],
 )

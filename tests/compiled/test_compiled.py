@@ -157,10 +157,7 @@ class Leaving(Flat):
     ids=lambda potential: type(potential).__name__,
 )
 def test_a_gradient_that_cannot_be_traced_is_refused_in_one_sentence(potential):
-    message = (
-        r"^CompiledSGHMC needs a potential whose gradient is a formula of tensor "
-        r"operations, .*: take SGHMC \(.+: .+\)$"
-    )
+    message = r"^CompiledSGHMC .*gradient.*\(.+: .+\)$"
     with pytest.raises(RuntimeError, match=message):
         sample(CompiledSGHMC(0.1, 2.0), potential, START, num_samples=2)
     assert len(sample(SGHMC(0.1, 2.0), potential, START, num_samples=2).samples) == 2
@@ -177,10 +174,7 @@ def test_a_missing_compiler_is_told_in_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     with pytest.raises(
         RuntimeError,
-        match=(
-            r"^CompiledSGHMC needs a C\+\+ compiler .*: install one, or take SGHMC "
-            r"\(.*/nowhere/g\+\+'\)\)$"
-        ),
+        match=r"^CompiledSGHMC .*C\+\+ compiler.*\(.*/nowhere/g\+\+'\)\)$",
     ):
         sample(CompiledSGHMC(0.1, 2.0), Users(), START, num_samples=2)
 
@@ -198,19 +192,16 @@ def test_where_every_call_has_another_potential_it_is_refused(monkeypatch):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
     with pytest.raises(
         RuntimeError,
-        match=(
-            f"is for one potential and few shapes .* but {_AT_MOST + 1} were met, as "
-            "in a Gibbs kernel"
-        ),
+        match=rf"one potential.*{_AT_MOST + 1}",
     ):
         kernel.step(NoisyGradient(DoubleWell(2), 1.0), state, generator_of(0))
 
 
 def test_an_online_estimate_is_refused():
-    with pytest.raises(ValueError, match="noise_estimate is an OnlineNoise"):
+    with pytest.raises(ValueError, match=r"noise_estimate.*OnlineNoise"):
         CompiledSGHMC(0.1, 2.0, OnlineNoise())
 
 
 def test_a_schedule_is_refused():
-    with pytest.raises(ValueError, match="step_size is a schedule"):
+    with pytest.raises(ValueError, match=r"step_size.*schedule"):
         CompiledSGHMC(lambda draw: 0.1, 2.0)

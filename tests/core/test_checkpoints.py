@@ -648,10 +648,7 @@ UNTELLABLE = {
 @pytest.mark.parametrize("kind", UNTELLABLE)
 def test_what_cannot_be_told_is_refused_with_its_name(kind):
     thing = UNTELLABLE[kind]()
-    message = (
-        f"potential holds a {kind}, of which a checkpoint cannot tell whether it is "
-        "the same in another run: put plain values"
-    )
+    message = rf"potential.*{kind}.*checkpoint"
     for holder in (
         thing,
         {"a": [thing]},
@@ -724,10 +721,7 @@ def test_a_bit_that_flipped_anywhere_is_noticed(tmp_path):
         path.write_bytes(changed)
         with pytest.raises(
             CheckpointError,
-            match=(
-                r"run\.pt is corrupt \(ValueError when reading it\); delete it to "
-                r"start anew"
-            ),
+            match=r"run\.pt.*corrupt.*ValueError",
         ):
             Checkpoint(path, {"seed": 0}).load("cpu")
         assert path.read_bytes() == changed  # left as it is
@@ -754,15 +748,12 @@ def test_settings_that_differ_are_named(tmp_path):
     path = saved(tmp_path / "run.pt", kernel=SGHMC(0.1, 1.0), thinning=1)
     with pytest.raises(
         CheckpointError,
-        match=(
-            r"run\.pt belongs to a run with another seed, kernel; give another file, "
-            r"or delete this one"
-        ),
+        match=r"run\.pt.*\bseed.*kernel",
     ):
         Checkpoint(path, {"seed": 1, "kernel": SGHMC(0.2, 1.0), "thinning": 1}).load(
             "cpu"
         )
-    with pytest.raises(CheckpointError, match="with another burn_in;"):
+    with pytest.raises(CheckpointError, match=r"\bburn_in\b"):
         Checkpoint(
             path, {"seed": 0, "kernel": SGHMC(0.1, 1.0), "thinning": 1, "burn_in": 2}
         ).load("cpu")
@@ -786,13 +777,12 @@ def test_a_file_that_may_not_be_read_is_not_called_corrupt(tmp_path, monkeypatch
     [
         (
             5,
-            r'checkpoint must be of type str \| pathlib.Path, such as "run.pt", but '
-            r"it is 5 of type int",
+            r"checkpoint.*\b5\b.*int",
         ),
-        ("", r"checkpoint \. is a folder: name a file in it, such as run.pt"),
+        ("", r"checkpoint \. .*folder.*run\.pt"),
         (
             Path(__file__).parents[1],
-            "checkpoint .*tests is a folder: name a file in it, such as .*run.pt",
+            r"checkpoint .*tests .*folder.*run\.pt",
         ),
     ],
     ids=["number", "empty", "folder"],

@@ -13,51 +13,42 @@ INT = torch.int64
 
 
 @pytest.mark.parametrize(
-    ("check", "good", "bad", "message"),
+    ("check", "good", "bad"),
     [
         (
             "positive",
             [1, 1e-9, np.float64(2)],
             [0, -1.0, math.nan, math.inf, True, "1", None, [1.0]],
-            "must be a positive number",
         ),
         (
             "non_negative",
             [0, 1.5],
             [-1e-9, math.nan, math.inf, False, "0"],
-            "must be a number of at least 0",
         ),
         (
             "number",
             [-3, 0.5],
             [math.nan, -math.inf, True, "1", 1j],
-            "must be a finite number",
         ),
         (
             "count",
             [1, 5],
             [0, 1.0, True, "1", None],
-            "must be a whole number of at least 1",
         ),
     ],
 )
-def test_numbers(check, good, bad, message):
+def test_numbers(check, good, bad):
     check = getattr(checks, f"check_{check}")
     for value in good:
         check("size", value)
     for value in bad:
-        with pytest.raises(
-            ValueError, match=f"^size {message}, but it is {re.escape(repr(value))}$"
-        ):
+        with pytest.raises(ValueError, match=rf"^size.*{re.escape(repr(value))}$"):
             check("size", value)
     # numbers in disguise, with what makes plain ones of them
     for value in (torch.tensor(1.0), np.float32(1), np.int64(1)):
         with pytest.raises(
             ValueError,
-            match=(
-                rf"^size {message}, but it is {re.escape(repr(value))}: use "
-                r"size.item\(\)$"
-            ),
+            match=rf"^size.*{re.escape(repr(value))}.*size\.item\(\)$",
         ):
             check("size", value)
 
@@ -149,10 +140,7 @@ def test_probabilities_pass_in_any_precision(dtype, generator):
     ):
         with pytest.raises(
             ValueError,
-            match=(
-                r"p must be at least 0 with sum 1 over classes, but go down to .* "
-                r"give no logits or logs"
-            ),
+            match=r"classes.*logits",
         ):
             checks.check_probabilities("p", bad.to(dtype), "n", "classes")
 
@@ -167,10 +155,7 @@ def test_instances():
     ):
         with pytest.raises(
             ValueError,
-            match=(
-                "^flag must be of type bool, such as True, but it is "
-                f"{re.escape(given)}$"
-            ),
+            match=rf"^flag.*{re.escape(given)}$",
         ):
             checks.check_instance("flag", value, bool, "True")
 
@@ -181,11 +166,11 @@ def test_matrices_that_are_multiplied_are_of_one_type():
     checks.check_dims(position=position, mass=double, friction=1.0)
     with pytest.raises(
         ValueError,
-        match=r"do not agree: position is of torch.float32, mass is of torch.float64",
+        match=r"position.*torch.float32.*\bmass.*torch.float64",
     ):
         checks.check_dims(position=position, mass=torch.diag(double))
     with pytest.raises(
         ValueError,
-        match="the numbers of coordinates do not agree: position has 2, mass has 3",
+        match=r"coordinates.*position.*\b2\b.*\bmass.*\b3\b",
     ):
         checks.check_dims(position=position, mass=torch.ones(3))

@@ -52,10 +52,7 @@ def test_standard_error_covers_the_truth_as_often_as_it_should(generator):
 def test_one_chain_has_no_spread():
     with pytest.raises(
         ValueError,
-        match=(
-            r"one chain has no spread between chains: use "
-            r"arviz.mcse\(draws.to_arviz\(\)\), or more chains"
-        ),
+        match=r"one chain.*mcse",
     ):
         Draws(torch.zeros(5, 1, 2)).mean_and_standard_error()
 
@@ -177,10 +174,7 @@ def test_averages_of_several_tensors_want_a_choice(named):
     for average in (named.mean_and_standard_error, named.weighted_mean):
         with pytest.raises(
             ValueError,
-            match=(
-                r"samples hold \['inside', 'position', 'radius'\]: choose one by a "
-                r"function, such as lambda"
-            ),
+            match=r"samples.*\['inside', 'position', 'radius'\]",
         ):
             average()
 
@@ -221,10 +215,7 @@ def test_weights_that_the_run_does_not_have_are_refused():
     draws = sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(2, 2), num_samples=3)
     with pytest.raises(
         ValueError,
-        match=(
-            r"weights must be one of the run's statistics \['acceptance', .*but it is "
-            r"'step_size'"
-        ),
+        match=r"weights.*'acceptance'.*'step_size",
     ):
         draws.weighted_mean()
 
@@ -255,12 +246,11 @@ def test_what_are_no_draws_is_refused(samples):
     [
         (
             "position",
-            r"function must be of type .*Callable.* but it is 'position' of type str",
+            r"function.*Callable.*'position'.*str",
         ),
         (
             lambda samples: samples.numpy(),
-            r"function must give a tensor \(num_samples, chains, ...\) = \(5, 4, "
-            r"...\), not a ndarray",
+            r"function.*\(5, 4, \.\.\.\).*ndarray",
         ),
         (lambda samples: samples.mean(0), r"\(5, 4, ...\), not \(4, 2\)"),
         (lambda samples: samples.transpose(0, 1), r"\(5, 4, ...\), not \(4, 5, 2\)"),
@@ -282,16 +272,13 @@ def test_other_draws_that_cannot_be_averaged():
     draws = Draws(torch.zeros(5, 4, 2), {"hyperparameters": torch.ones(5, 4, 2)})
     with pytest.raises(
         ValueError,
-        match=(
-            r"weights must be one number for each draw of a chain, but "
-            r"'hyperparameters' is \(5, 4, 2\)"
-        ),
+        match=r"weights.*'hyperparameters'.*\(5, 4, 2\)",
     ):
         draws.weighted_mean("hyperparameters")
-    with pytest.raises(ValueError, match="there are no draws to average"):
+    with pytest.raises(ValueError, match="no draws"):
         Draws(torch.zeros(0, 4, 2)).mean_and_standard_error()
     with pytest.raises(
         ValueError,
-        match='name must be of type str, such as "position", but it is of type list',
+        match=r"\bname.*list",
     ):
         draws.to_arviz(["position"])

@@ -371,15 +371,10 @@ def test_the_free_flow_keeps_its_digits_at_small_friction(friction):
 def test_the_free_flow_refuses_what_it_has_no_formula_for(settings):
     with pytest.raises(
         ValueError,
-        match=(
-            "of a free flow must be positive numbers or diagonals: take a splitting "
-            "without it"
-        ),
+        match=r"free flow.*positive",
     ):
         Free(0.1, **settings)
-    with pytest.raises(
-        ValueError, match="of a free flow must be positive numbers or diagonals"
-    ):
+    with pytest.raises(ValueError, match=r"free flow.*positive"):
         flows.ubu(0.1, **settings)
 
 
@@ -823,78 +818,76 @@ def test_bad_frictions_and_masses_are_refused(maker, settings):
     [
         (
             lambda: flows.sghmc(-0.1, 1.0),
-            "time must be a number of at least 0, but it is -0.1",
+            r"\btime.*-0\.1\b",
         ),
         (
             lambda: flows.sghmc(0.0, 1.0),
-            "step_size must be a positive number, but it is 0.0",
+            r"step_size.*\b0\.0\b",
         ),
         (
             lambda: flows.sghmc(0.1, 1.0, temperature=-1.0),
-            "temperature must be a number of at least 0, but it is -1.0",
+            r"temperature.*-1\.0\b",
         ),
         (
             lambda: flows.sghmc(0.1, 1.0, noise_estimate=1.5),
-            r"temperature \* friction - noise_estimate must be non-negative, .* is -0.5",
+            r"temperature.*friction.*noise_estimate.*-0\.5\b",
         ),
         (
             lambda: flows.sgld(0.1, noise_estimate=2.0),
-            r"temperature \* friction - noise_estimate must be non-negative, .* is -1",
+            r"temperature.*friction.*noise_estimate.*-1\b",
         ),
         (
             lambda: flows.sgld(math.nan),
-            "step_size must be a positive number, but it is nan",
+            r"step_size.*nan",
         ),
-        (lambda: flows.sgld(0.1, mass=0.0), "mass must be positive"),
-        (lambda: flows.Descent(0.1, Matrix(1.0), -1.0), "mass must be positive"),
+        (lambda: flows.sgld(0.1, mass=0.0), r"\bmass.*\b0\b"),
+        (lambda: flows.Descent(0.1, Matrix(1.0), -1.0), r"\bmass.*positive"),
         (
             lambda: flows.baoab(0.1, 1.0, temperature=-1.0),
-            "temperature must be a number of at least 0",
+            r"temperature.*-1\b",
         ),
         (
             lambda: flows.ubu(0.1, 1.0, temperature=-1.0),
-            "temperature must be a number of at least 0",
+            r"temperature.*-1\b",
         ),
         (
             lambda: flows.ubu(-0.1, 1.0),
-            "time must be a positive number, but it is -0.05",
+            r"\btime.*-0\.05\b",
         ),
         (
             lambda: flows.leapfrog(math.nan),
-            "time must be a finite number, but it is nan",
+            r"\btime.*nan",
         ),
         (
             lambda: flows.leapfrog(torch.tensor([0.1, 0.2])),
-            "time must be a finite number, but it is tensor",
+            r"\btime.*tensor",
         ),
         (
             lambda: flows.leapfrog(0.1, 0),
-            "num_steps must be a whole number of at least 1, but it is 0",
+            r"num_steps.*\b0\b",
         ),
-        (lambda: flows.naive_sghmc(0.1, 1, mass=-1.0), "mass must be positive"),
-        (lambda: flows.friction_flow(0.1, -1.0), "friction must be non-negative"),
-        (lambda: flows.friction_flow(-0.1, 1.0), "time must be a number of at least 0"),
-        (lambda: flows.refresh_flow(-1.0), "mass must be positive"),
+        (lambda: flows.naive_sghmc(0.1, 1, mass=-1.0), r"\bmass.*-1\b"),
+        (lambda: flows.friction_flow(0.1, -1.0), r"friction.*negative"),
+        (lambda: flows.friction_flow(-0.1, 1.0), r"\btime\b"),
+        (lambda: flows.refresh_flow(-1.0), r"\bmass.*positive"),
         (
             lambda: flows.noise_flow(1.0),
-            r"covariance must be of type .*Matrix.*, such as Matrix\(0.5\), but it is "
-            r"1.0 of type float",
+            r"covariance.*Matrix.*\b1\.0\b.*float",
         ),
-        (lambda: flows.noise_flow(Matrix(-1.0)), "covariance must be non-negative"),
-        (lambda: flows.Descent(0.1, Matrix(-1.0)), "covariance must be non-negative"),
+        (lambda: flows.noise_flow(Matrix(-1.0)), r"covariance.*negative"),
+        (lambda: flows.Descent(0.1, Matrix(-1.0)), r"covariance.*negative"),
         (
             lambda: flows.MomentumMap(factor=0.5),
-            r"factor must be of type .*Matrix.*, but it is 0.5 of type float",
+            r"factor.*Matrix.*\b0\.5\b.*float",
         ),
-        (lambda: Drift("0.1"), "time must be a finite number, but it is '0.1'"),
-        (lambda: Kick(None), "time must be a finite number, but it is None"),
+        (lambda: Drift("0.1"), r"\btime.*'0.1'"),
+        (lambda: Kick(None), r"\btime.*None"),
         (
             lambda: AtOnce(Drift(0.1)),
-            r"flows must be a list of flows, such as baoab\(0.1, friction=1.0\), but "
-            r"it is Drift",
+            r"flows.*Drift",
         ),
-        (lambda: AtOnce([]), r"flows must be a list of flows, .* but it is \[\]"),
-        (lambda: AtOnce([Drift]), "flows must be a list of flows"),
+        (lambda: AtOnce([]), r"\bflows.*\[\]"),
+        (lambda: AtOnce([Drift]), r"\bflows"),
     ],
 )
 def test_bad_parameters_are_refused(make, message):

@@ -127,9 +127,9 @@ def test_a_run_from_disk_is_the_run_from_memory(generator, tmp_path):
     ("batches", "message"),
     [
         ([], "no examples"),
-        ([{"x": torch.ones(3)}], "must give tensors.*but gave dict"),
-        ([torch.ones(3, dtype=torch.bfloat16)], "a type that NumPy's files have not"),
-        ([(torch.ones(3), [1, 2, 3])], r"must give tensors.*\['Tensor', 'list'\]"),
+        ([{"x": torch.ones(3)}], r"tensors.*dict"),
+        ([torch.ones(3, dtype=torch.bfloat16)], r"type.*NumPy"),
+        ([(torch.ones(3), [1, 2, 3])], r"tensors.*\['Tensor', 'list'\]"),
         ([(torch.ones(3), torch.ones(2))], "must be alike"),
         ([(torch.ones(3, 2),), (torch.ones(3, 1),)], "must be alike"),
         ([(torch.ones(3),), (torch.ones(3).double(),)], "must be alike"),
@@ -143,9 +143,9 @@ def test_streams_that_are_refused_leave_nothing_behind(batches, message, tmp_pat
 
 def test_nothing_is_overwritten_or_made_up(generator, tmp_path):
     to_disk(loader(generator)[1], tmp_path)
-    with pytest.raises(FileExistsError, match="holds data already: take from_disk"):
+    with pytest.raises(FileExistsError, match=r"data.*from_disk"):
         to_disk(loader(generator)[1], tmp_path)
-    with pytest.raises(FileNotFoundError, match="holds no data: write them by to_disk"):
+    with pytest.raises(FileNotFoundError, match=r"no data.*to_disk"):
         from_disk(tmp_path / "elsewhere")
 
 

@@ -373,7 +373,7 @@ def test_predictions(generator):
     for likelihood in (Gaussian(), Poisson()):
         with pytest.raises(
             NotImplementedError,
-            match=f"{type(likelihood).__name__} predicts no probabilities: use predict",
+            match=rf"{type(likelihood).__name__}.*probabilities",
         ):
             likelihood.log_predict(z)
 
@@ -408,13 +408,12 @@ def test_sghmc_runs_under_every_likelihood(name):
     [
         (
             lambda: Gaussian(0.0),
-            "noise_variance must be positive, but it is 0.0; it is a variance, not a "
-            "standard deviation",
+            r"noise_variance.*\b0\.0\b.*variance",
         ),
-        (lambda: Gaussian(math.nan), "noise_variance must be positive"),
+        (lambda: Gaussian(math.nan), r"noise_variance.*positive"),
         (
             lambda: network(Gaussian(), torch.zeros(4).long(), 1),
-            "numbers of the inputs' dtype torch.float32, not torch.int64",
+            r"inputs.*\bdtype.*torch.float32.*torch.int64",
         ),
         (
             lambda: network(Gaussian(), torch.zeros(4, dtype=DOUBLE), 1),
@@ -422,28 +421,27 @@ def test_sghmc_runs_under_every_likelihood(name):
         ),
         (
             lambda: network(Bernoulli(), torch.tensor([0.0, 1.0, 2.0, 0.0]), 1),
-            "targets must be zeros and ones of the inputs' dtype",
+            r"targets.*inputs.*\bdtype",
         ),
         (
             lambda: network(Bernoulli(), torch.zeros(4).bool(), 1),
-            "targets must be zeros and ones of the inputs' dtype",
+            r"targets.*inputs.*\bdtype",
         ),
         (
             lambda: network(Softmax(), torch.zeros(4), 2),
-            r"targets must be class numbers, int64 of shape \(N,\), not torch.float32 "
-            r"\(4,\)",
+            r"targets.*int64.*\(N,\).*torch.float32.*\(4,\)",
         ),
         (
             lambda: network(Softmax(), torch.zeros(4, 1).long(), 2),
-            r"int64 of shape \(N,\), not torch.int64 \(4, 1\)",
+            r"int64.*\(N,\).*torch.int64.*\(4, 1\)",
         ),
         (
             lambda: network(Softmax(), torch.tensor([0, 1, 2, 3]), 3),
-            r"an output for each class, but gives \(3,\) .* are from 0 to 3",
+            r"\(3,\).*\b0\b.*\b3\b",
         ),
         (
             lambda: network(Softmax(), torch.tensor([0, -1, 2, 1]), 3),
-            r"an output for each class, but gives \(3,\) .* are from -1 to 2",
+            r"\(3,\).*-1\b.*\b2\b",
         ),
         (
             lambda: network(Softmax(), torch.tensor([0, 1, 0, 1]), 1),
@@ -453,16 +451,15 @@ def test_sghmc_runs_under_every_likelihood(name):
         # would notice.
         (
             lambda: network(Gaussian(), torch.zeros(4), 4),
-            r"output for each target, but gives \(4,\) of an example whose targets "
-            r"are \(\)",
+            r"\(4,\).*targets",
         ),
         (
             lambda: network(Bernoulli(), torch.zeros(4), 4),
-            r"but gives \(4,\) of an example whose targets are \(\)",
+            r"\(4,\).*targets",
         ),
         (
             lambda: network(Gaussian(), torch.zeros(4, 2), 1),
-            r"but gives \(1,\) of an example whose targets are \(2,\)",
+            r"\(1,\).*targets.*\(2,\)",
         ),
     ],
 )

@@ -39,55 +39,50 @@ def with_nan(tensor, place):
     [
         (
             {"inputs": INPUTS.tolist()},
-            r"inputs must be a floating-point tensor, but it is a list: use "
-            r"torch.as_tensor\(inputs\)",
+            r"inputs.*list",
         ),
         (
             {"inputs": INPUTS.numpy()},
-            "inputs must be a floating-point tensor, but it is a ndarray",
+            r"inputs.*ndarray",
         ),
         (
             {"inputs": INPUTS.long()},
-            r"inputs must be a floating-point tensor, but it is \(4, 2\) of "
-            r"torch.int64",
+            r"inputs.*\(4, 2\).*torch.int64",
         ),
         ({"inputs": INPUTS[:0], "targets": TARGETS[:0]}, r"inputs \(0, 2\) is empty"),
         (
             {"inputs": with_nan(INPUTS, (2, 1))},
-            r"inputs must be finite, but it is nan at \(2, 1\): leave such entries "
-            r"out, or mend them",
+            r"inputs.*nan.*\(2, 1\)",
         ),
-        ({"inputs": INPUTS / 0}, r"inputs must be finite, but it is -inf at \(0, 0\)"),
+        ({"inputs": INPUTS / 0}, r"inputs.*-inf.*\(0, 0\)"),
         (
             {"targets": TARGETS.tolist()},
-            r"targets must be a tensor, but it is a list: use "
-            r"torch.as_tensor\(targets\)",
+            r"targets.*list",
         ),
-        ({"targets": TARGETS.numpy()}, "targets must be a tensor, but it is a ndarray"),
+        ({"targets": TARGETS.numpy()}, r"targets.*ndarray"),
         (
             {"targets": with_nan(TARGETS, 3)},
-            r"targets must be finite, but it is nan at \(3,\)",
+            r"targets.*nan.*\(3,\)",
         ),
         (
             {"targets": TARGETS.double()},
-            "targets must be .* of the inputs' dtype torch.float32",
+            r"targets.*inputs.*\bdtype.*torch.float32",
         ),
         (
             {"targets": TARGETS[:, None]},
-            r"inputs must be \(examples, features\) and targets \(examples,\), but "
-            r"they are",
+            r"inputs.*targets",
         ),
         (
             {"prior_variance": "1"},
-            "prior_variance must be a positive number, but it is '1'; it is a variance",
+            r"prior_variance.*'1'",
         ),
         (
             {"prior_variance": torch.ones(2)},
-            "prior_variance must be a positive number, but it is tensor",
+            r"prior_variance.*tensor",
         ),
         (
             {"prior_variance": math.nan},
-            "prior_variance must be a positive number, but it is nan",
+            r"prior_variance.*nan",
         ),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
@@ -101,14 +96,14 @@ def test_bad_input_is_refused(model, change, message):
 def test_what_is_no_likelihood_is_refused(likelihood):
     with pytest.raises(
         ValueError,
-        match=r"likelihood must be of type Likelihood, such as Bernoulli\(\), but it is",
+        match=r"likelihood.*Likelihood",
     ):
         LinearModel(INPUTS, TARGETS, likelihood)
 
 
 def test_a_likelihood_of_several_outputs_is_refused():
     """A linear model has one."""
-    with pytest.raises(ValueError, match="must give an output for each class"):
+    with pytest.raises(ValueError, match=r"output.*class"):
         LinearModel(INPUTS, TARGETS.long(), Softmax())
 
 
@@ -129,34 +124,32 @@ def test_whole_numbers_are_good_targets_of_a_likelihood_of_counts():
         (
             DoubleWell(),
             torch.zeros(1),
-            r"posterior must be of type DataPotential, such as "
-            r"LinearRegression\(...\), .* type DoubleWell",
+            r"posterior.*DataPotential.*DoubleWell",
         ),
         (
             None,
             [0.0, 0.0],
-            "reference must be a floating-point tensor, but it is a list",
+            r"reference.*list",
         ),
         (
             None,
             torch.zeros(2, dtype=torch.int64),
-            r"reference must be a floating-point tensor, but it is \(2,\) of "
-            r"torch.int64",
+            r"reference.*\(2,\).*torch.int64",
         ),
         (
             None,
             torch.tensor([0.0, math.nan]),
-            r"reference must be finite, but it is nan at \(1,\)",
+            r"reference.*nan.*\(1,\)",
         ),
         (
             None,
             torch.zeros(3),
-            r"reference must have shape \(dim,\) = \(2,\), but it is \(3,\)",
+            r"reference.*\(3,\)",
         ),
         (
             None,
             torch.zeros(2).double(),
-            r"reference must be of the data's type: use reference.to\(torch.float32\)",
+            r"reference.*\bdata",
         ),
     ],
 )

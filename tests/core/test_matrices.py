@@ -194,9 +194,7 @@ def test_root_of_a_singular_matrix():
 )
 def test_what_has_a_negative_eigenvalue_has_no_root(value):
     """Nothing is clipped without a word."""
-    with pytest.raises(
-        ValueError, match=r"eigenvalue is -0.5 has no root, and is no covariance"
-    ):
+    with pytest.raises(ValueError, match=r"-0\.5\b.*\broot.*covariance"):
         Matrix(value).root
 
 
@@ -299,42 +297,39 @@ def test_a_warm_up_factorises_the_mass_once(form, calls):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (-1.0, "mass must be positive, but its smallest value or eigenvalue is -1"),
-        (0.0, "mass must be positive"),
-        (math.nan, "mass has entries that are not finite"),
-        (torch.tensor([1.0, -2.0]), "smallest value or eigenvalue is -2"),
-        (torch.tensor([[1.0, 2.0], [2.0, 1.0]]), "smallest value or eigenvalue is -1"),
+        (-1.0, r"\bmass.*-1\b"),
+        (0.0, r"\bmass.*positive"),
+        (math.nan, r"\bmass.*finite"),
+        (torch.tensor([1.0, -2.0]), r"eigenvalue.*-2\b"),
+        (torch.tensor([[1.0, 2.0], [2.0, 1.0]]), r"eigenvalue.*-1\b"),
         (torch.tensor([[1.0, 2.0], [0.0, 1.0]]), "not symmetric"),
-        (torch.ones(2, 3), r"mass has shape \(2, 3\); give a number"),
-        (torch.ones(2, 2, 2), r"mass has shape \(2, 2, 2\); give a number"),
-        (torch.ones(0), r"mass has shape \(0,\); give a number"),
+        (torch.ones(2, 3), r"\bmass.*\(2, 3\)"),
+        (torch.ones(2, 2, 2), r"\bmass.*\(2, 2, 2\)"),
+        (torch.ones(0), r"\bmass.*\(0,\)"),
         (
             [1.0, 2.0],
-            r"mass must be a number, .* but it is \[1.0, 2.0\] of type list: use "
-            r"torch.as_tensor\(mass\)",
+            r"\bmass.*\[1.0, 2.0\].*list",
         ),
         (
             np.ones(2),
-            r"mass must be a number, .* of type ndarray: use torch.as_tensor\(mass\)",
+            r"mass.*ndarray",
         ),
         (
             np.float32(1),
-            "mass must be a number, .* of type float32: use torch.as_tensor",
+            r"mass.*float32",
         ),
-        (None, "mass must be a number, .* but it is None of type NoneType"),
-        ("1", "mass must be a number, .* but it is '1' of type str"),
-        (True, "mass must be a number, .* but it is True of type bool"),
+        (None, r"\bmass.*None.*NoneType"),
+        ("1", r"\bmass.*'1'.*str"),
+        (True, r"\bmass.*True.*bool"),
         (
             torch.tensor([1, 2]),
-            r"mass is a tensor of torch.int64, but must be one of floating-point "
-            r"numbers: use .float\(\)",
+            r"mass.*torch\.int64",
         ),
         (
             torch.eye(2, dtype=torch.complex64),
-            "mass is a tensor of torch.complex64, but must be one of floating-point "
-            "numbers",
+            r"mass.*torch\.complex64",
         ),
-        (Matrix(torch.tensor([1.0, -2.0])), "smallest value or eigenvalue is -2"),
+        (Matrix(torch.tensor([1.0, -2.0])), r"eigenvalue.*-2\b"),
     ],
 )
 def test_bad_matrices_are_refused(value, message):
@@ -353,7 +348,7 @@ def test_what_has_no_form_of_a_matrix_is_none(value):
 
 
 def test_zero_has_no_inverse():
-    with pytest.raises(ValueError, match="a matrix that is 0 has no inverse"):
+    with pytest.raises(ValueError, match=r"matrix.*\b0\b.*inverse"):
         Matrix(0.0).inverse
 
 
@@ -363,7 +358,7 @@ def test_zero_has_no_inverse():
 def test_a_matrix_is_written_out_in_its_own_number_of_coordinates(form):
     with pytest.raises(
         ValueError,
-        match="the numbers of coordinates do not agree: a matrix has 2, and another 3",
+        match=r"coordinates.*\b2\b.*\b3\b",
     ):
         Matrix(form).dense(3)
 

@@ -307,7 +307,7 @@ def test_a_rule_of_the_users_own_is_a_class_with_one_method():
 def test_a_minibatch_is_held_for_a_number_of_steps(num_steps):
     with pytest.raises(
         ValueError,
-        match=f"num_steps must be a whole number of at least 1, but it is {num_steps}",
+        match=rf"num_steps.*{num_steps}",
     ):
         Held(num_steps)
 
@@ -350,17 +350,15 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
     [
         (
             lambda: Fresh(replacement="no"),
-            "replacement must be of type bool, such as True, but it is 'no' of type "
-            "str",
+            r"replacement.*'no'.*str",
         ),
         (
             lambda: Held(2, Passes),
-            r"rule must be of type MinibatchRule, such as Passes\(\), but it is the "
-            r"class Passes",
+            r"\brule.*MinibatchRule.*class.*Passes",
         ),
         (
             lambda: Held(2, "passes"),
-            "rule must be of type MinibatchRule, .* but it is 'passes' of type str",
+            r"\brule.*MinibatchRule.*'passes'.*str",
         ),
     ],
 )

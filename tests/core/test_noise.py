@@ -582,7 +582,7 @@ def test_a_clipping_run_warns_once_with_the_share_and_keeps_a_statistic():
     kernel = SGHMC(0.1, friction=torch.tensor([3.0, 0.1]), noise_estimate=OnlineNoise())
     with pytest.warns(
         UserWarning,
-        match=r"½εV̂ exceeded the friction in 50\.0% of the coordinates, averaged",
+        match=r"½εV̂.*50\.0%",
     ) as caught:
         draws = sample(
             kernel, NoisyGradient(DoubleWell(2), 4.0), torch.zeros(3, 2), num_samples=10
@@ -610,17 +610,17 @@ def run(potential, kind="diagonal", dim=2, **settings):
         (
             lambda: OnlineNoise("diag"),
             ValueError,
-            "kind must be one of scalar, diagonal, full, but it is 'diag'",
+            r"\bkind.*'diag'",
         ),
         (
             lambda: OnlineNoise(refresh_every=0),
             ValueError,
-            "refresh_every must be a whole number of at least 1, but it is 0",
+            r"refresh_every.*\b0\b",
         ),
         (
             lambda: OnlineNoise(averaging=1.0),
             ValueError,
-            "averaging must be a number of at least 0 and less than 1, but it is 1",
+            r"averaging.*\b1\b",
         ),
         (
             lambda: SGHMC(0.1, 3.0, noise_estimate=OnlineNoise(), temperature=0.0),
@@ -630,68 +630,68 @@ def run(potential, kind="diagonal", dim=2, **settings):
         (
             lambda: friction_for(4.0, 0.1, multiple=1.0),
             ValueError,
-            "multiple must be a number of more than 1, but it is 1.0: at 1",
+            r"multiple.*1\.0",
         ),
         (
             lambda: friction_for(4.0, 0.1, multiple=math.inf),
             ValueError,
-            "multiple must be a number of more than 1, but it is inf",
+            r"multiple.*inf",
         ),
         (
             lambda: friction_for(4.0, -0.1),
             ValueError,
-            "step_size must be a positive number, but it is -0.1",
+            r"step_size.*-0\.1\b",
         ),
         (
             lambda: friction_for([4.0], 0.1),
             ValueError,
-            "noise_variance must be a number, a tensor",
+            r"noise_variance.*tensor",
         ),
         (
             lambda: OnlineNoise(averaging="0.5"),
             ValueError,
-            "averaging must be a number of at least 0 and less than 1, but it is '0.5'",
+            r"averaging.*'0.5'",
         ),
         (
             lambda: friction_for(4.0, 0.1, at_least=-1.0),
             ValueError,
-            "at_least must be a number of at least 0, but it is -1",
+            r"at_least.*-1\b",
         ),
         (
             lambda: SGHMC(0.1, 0.1, noise_estimate=0.2),
             ValueError,
-            "friction must be at least the noise_estimate",
+            r"friction.*noise_estimate",
         ),
         (
             lambda: SGHMC(
                 0.1, 3.0, noise_estimate=torch.tensor([[1.0, 3.0], [3.0, 1.0]])
             ),
             ValueError,
-            "friction must be at least the noise_estimate",
+            r"friction.*noise_estimate",
         ),
         (
             lambda: SGHMC(
                 0.1, 1.0, noise_estimate=torch.tensor([[0.9, 0.2], [0.2, 0.9]])
             ),
             ValueError,
-            "friction must be at least the noise_estimate",
+            r"friction.*noise_estimate",
         ),
         (
             lambda: run(POSTERIORS["logistic"](batch_size=1)),
             ValueError,
-            "one example has no covariance: take a batch of at least 2",
+            r"one example.*covariance.*2",
         ),
         (
             lambda: run(NoIdea(2)),
             NotImplementedError,
-            "NoIdea does not know its gradient noise",
+            r"NoIdea.*gradient_and_variance_given",
         ),
         (
             lambda: control_variates(
                 POSTERIORS["logistic"](), torch.zeros(3, dtype=DOUBLE)
             ),
             ValueError,
-            r"reference must have shape \(dim,\) = \(2,\), but it is \(3,\)",
+            r"reference.*\(3,\)",
         ),
     ],
 )
@@ -705,43 +705,39 @@ def test_bad_input_is_refused(make, error, message):
     [
         (
             {"potential": None},
-            r"potential must be of type Potential, such as LinearRegression\(...\), "
-            r"but it is of type NoneType",
+            r"potential.*Potential.*NoneType",
         ),
         (
             {"position": [[0.0, 0.0]]},
-            r"position must be a floating-point tensor \(chains, dim\), but it is a "
-            r"list",
+            r"position.*list",
         ),
         (
             {"position": torch.zeros(2, dtype=DOUBLE)},
-            r"position must be .* but it is \(2,\) of torch.float64",
+            r"position.*\(2,\).*torch.float64",
         ),
         (
             {"position": torch.full((1, 2), math.nan, dtype=DOUBLE)},
-            r"position must be finite, but it is nan at \(0, 0\)",
+            r"position.*nan.*\(0, 0\)",
         ),
         (
             {"position": torch.zeros(1, 3, dtype=DOUBLE)},
-            "position has 3 coordinates, but the potential has dim = 2",
+            r"position.*coordinates.*potential.*\b2\b",
         ),
         (
             {"position": torch.zeros(1, 2)},
-            r"the potential cannot take a position of shape \(1, 2\), torch.float32: "
-            r".*double",
+            r"potential.*position.*\(1, 2\).*torch.float32",
         ),
         (
             {"generator": 0},
-            r"generator must be of type Generator, such as "
-            r"torch.Generator\(\).manual_seed\(0\), but it is 0 of type int",
+            r"generator.*\b0\b.*int",
         ),
         (
             {"kind": "variance"},
-            "kind must be one of scalar, diagonal, full, but it is 'variance'",
+            r"\bkind.*'variance'",
         ),
         (
             {"num_batches": 0},
-            "num_batches must be a whole number of at least 1, but it is 0",
+            r"num_batches.*\b0\b",
         ),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
@@ -758,17 +754,14 @@ def test_what_no_estimate_can_be_made_of_is_refused(change, message, generator):
 
 def test_a_potential_that_does_not_know_its_noise_says_what_to_write(generator):
     with pytest.raises(
-        NotImplementedError, match="NoIdea does not know its gradient noise: write its"
+        NotImplementedError, match=r"NoIdea.*gradient_and_variance_given"
     ):
         estimate_noise_variance(NoIdea(2), torch.zeros(1, 2), generator)
 
 
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size(monkeypatch):
     monkeypatch.setattr(potentials, "MEMORY", 31)
-    message = (
-        r"a full noise estimate of 2 coordinates in 1 chain takes 0\.0 GiB.*use "
-        r"kind='diagonal' or 'scalar'"
-    )
+    message = r"2 coordinates.*1 chain .*0\.0 GiB.*'diagonal'.*'scalar'"
     with pytest.raises(ValueError, match=message):
         run(POSTERIORS["logistic"](batch_size=3), "full")
     with pytest.raises(ValueError, match=message):

@@ -487,10 +487,7 @@ def test_the_mean_over_all_minibatches_of_convolutions_is_the_gradient(
 def test_normalisation_by_the_batch_is_refused_while_it_mixes_examples(generator):
     with pytest.raises(
         ValueError,
-        match=(
-            r"module has batch normalisation in \['2', '6'\], .* there is no "
-            r"posterior. Normalise by nn.GroupNorm"
-        ),
+        match=r"module.*\['2', '6'\].*GroupNorm",
     ):
         convolutional(generator, "batch")
     inputs, targets = torch.randn(5, 32, generator=generator), torch.arange(5) % 2
@@ -681,7 +678,7 @@ def test_every_chain_may_have_precisions_of_its_own(batch_size, generator):
 def test_bad_precisions_are_refused(precisions, generator):
     with pytest.raises(
         ValueError,
-        match=r"prior_precision must hold a positive number for each of \['0.weight'",
+        match=r"prior_precision.*\['0.weight'",
     ):
         network(generator).given(precisions)
 
@@ -704,65 +701,65 @@ def simple(**settings):
     [
         (
             lambda: simple(batch_size=5),
-            "batch_size is 5, but there are only 4 examples: take a smaller batch",
+            r"batch_size.*5.*4",
         ),
         (
             lambda: simple(batch_size=5, minibatches=Held(2, Passes())),
-            "batch_size is 5, but there are only 4 examples",
+            r"batch_size.*5.*4",
         ),
         (
             lambda: simple(batch_size=0),
-            "batch_size must be a whole number of at least 1, but it is 0",
+            r"batch_size.*\b0\b",
         ),
-        (lambda: simple(batch_size=2.0), "batch_size must be a whole number"),
+        (lambda: simple(batch_size=2.0), r"batch_size.*\b2\b"),
         (
             lambda: Posterior(None, None, (torch.zeros(3), torch.zeros(4)), 1),
-            r"same number of examples on their first axis, not \[3, 4\]",
+            r"\[3, 4\]",
         ),
-        (lambda: Posterior(None, None, (), 1), "data must be tensors"),
+        (lambda: Posterior(None, None, (), 1), r"\bdata.*tensors"),
         (
             lambda: LinearRegression(torch.zeros(3, 2), torch.zeros(4)),
-            r"inputs must be \(examples, features\) and targets",
+            r"inputs.*\(examples, features\).*targets",
         ),
         (
             lambda: LinearRegression(
                 torch.zeros(3, 2), torch.zeros(3), noise_variance=-1.0
             ),
-            "noise_variance must be positive, but it is -1",
+            r"noise_variance.*-1\b",
         ),
         (
             lambda: LogisticRegression(
                 torch.zeros(3, 2), torch.tensor([0.0, 1.0, 2.0])
             ),
-            "targets must be zeros and ones",
+            r"targets.*zeros",
         ),
         (
             lambda: LogisticRegression(torch.zeros(3, 2), torch.zeros(3, dtype=DOUBLE)),
-            "of the inputs' dtype torch.float32",
+            r"inputs.*\bdtype.*torch.float32",
         ),
         (
             lambda: LogisticRegression(
                 torch.zeros(3, 2), torch.zeros(3), prior_variance=0.0
             ),
-            "it is a variance, not a standard deviation",
+            r"variance.*standard deviation",
         ),
         (
             lambda: NetworkPosterior(
                 nn.ReLU(), torch.zeros(3, 2), torch.zeros(3).long()
             ),
-            "module has no parameters",
+            r"module.*parameters",
         ),
         (
             lambda: NetworkPosterior(
                 nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3)
             ),
-            "targets must be class numbers, int64",
+            r"targets.*int64",
         ),
         (
             lambda: NetworkPosterior(
                 nn.Linear(2, 2), torch.zeros(3, 2), torch.zeros(3).long(), 0.0
             ),
-            "prior_variance must be a positive number",
+            r"prior_variance.*positive",
         ),
         (
             lambda: NetworkPosterior(
@@ -771,7 +768,7 @@ def simple(**settings):
                 torch.zeros(3).long(),
                 {"weight": 1.0},
             ),
-            r"one for each of \['weight', 'bias'\]",
+            r"\['weight', 'bias'\]",
         ),
         (
             lambda: NetworkPosterior(
@@ -780,7 +777,7 @@ def simple(**settings):
                 torch.zeros(3).long(),
                 hyperprior=(0.0, 1.0),
             ),
-            "hyperprior's shape must be a positive number, but it is 0.0",
+            r"hyperprior.*\b0\.0\b",
         ),
         (
             lambda: NetworkPosterior(
@@ -789,7 +786,7 @@ def simple(**settings):
                 torch.zeros(3).long(),
                 hyperprior=(1.0, 0.0),
             ),
-            "hyperprior's rate must be a positive number, but it is 0.0",
+            r"hyperprior.*\brate.*\b0\.0\b",
         ),
     ],
 )
@@ -812,7 +809,7 @@ def test_a_likelihood_of_the_wrong_shape_is_refused():
     )
     with pytest.raises(
         ValueError,
-        match=r"one value per chain and example, \(2, 4\), but it returned \(2,\)",
+        match=r"\(2, 4\).*\(2,\)",
     ):
         posterior.gradient(torch.zeros(2, 1))
 
@@ -832,10 +829,7 @@ def test_a_class_that_writes_what_kernels_do_not_call_is_refused_when_it_is_made
     """Its noise would be lost in silence, whether the method is its own or that of
     another parent.
     """
-    message = (
-        rf"Noisy defines {name}, which kernels do not call: write "
-        rf"draw_minibatches\(position, generator, step, num_steps\) and {instead}"
-    )
+    message = rf"Noisy.*{name}.*draw_minibatches.*{instead}"
     method = lambda self, position, generator, *_: position
     with pytest.raises(TypeError, match=message):
         type("Noisy", (LogisticRegression,), {name: method})
@@ -900,7 +894,7 @@ def test_a_minibatch_that_is_not_there_cannot_be_held(data, generator):
     posterior = LogisticRegression(*data)
     with pytest.raises(
         ValueError,
-        match="a posterior without a batch_size has no minibatch to hold, give it one",
+        match=r"posterior.*batch_size.*minibatch",
     ):
         HeldMinibatch(
             posterior, *posterior.draw_minibatches(torch.zeros(1, 3), generator, 0)

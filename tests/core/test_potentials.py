@@ -134,10 +134,7 @@ def test_the_variance_follows_the_gradient_of_the_same_noise():
     assert torch.equal(variance, torch.full((3, 2), 1 / 12))
     with pytest.raises(
         NotImplementedError,
-        match=(
-            "Noisy does not know its gradient noise: write its "
-            "gradient_and_variance_given"
-        ),
+        match=r"Noisy.*gradient_and_variance_given",
     ):
         Noisy().gradient_and_noise_variance(START, generator_of(3), "diagonal")
 
@@ -190,10 +187,7 @@ def test_what_kernels_do_not_call_cannot_be_written(name, instead):
     """
     with pytest.raises(
         TypeError,
-        match=(
-            rf"^Mine defines {name}, which kernels do not call: write "
-            rf"draw_minibatches\(.*\) and {instead}\("
-        ),
+        match=rf"^Mine.*{name}.*draw_minibatches.*{instead}",
     ):
         type("Mine", (DoubleWell,), {name: lambda self, position, generator: position})
 
@@ -201,10 +195,7 @@ def test_what_kernels_do_not_call_cannot_be_written(name, instead):
 def test_a_full_matrix_too_large_for_memory_is_refused_with_its_size():
     with pytest.raises(
         ValueError,
-        match=(
-            r"a full noise estimate of 79,510 coordinates in 2 chains takes 47\.1 "
-            r"GiB, more than 4 GiB: use"
-        ),
+        match=r"79,510 coordinates.*2 chains.*47\.1 GiB.*4 GiB",
     ):
         no_noise(torch.empty(2, 79_510, device="meta"), "full")
     check_fits(1, 10_000, 4)

@@ -187,10 +187,7 @@ def test_ctrl_c_ends_the_run_after_its_step_and_resumed_it_draws_what_an_uninter
             steps = call_in_steps(patch, kernel, {left - 1: ctrl_c})
             with pytest.warns(
                 UserWarning,
-                match=(
-                    f"^interrupted after {done} of {TOTAL} steps: the draws so far "
-                    "are kept$"
-                ),
+                match=rf"^interrupted.* {done} .*{TOTAL}",
             ):
                 part = sample(*RUNS[name], checkpoint=file, **SETTINGS)
         number = max(0, done - 5) // 2
@@ -225,7 +222,7 @@ class Interrupted(DoubleWell):
 
 def test_ctrl_c_in_the_middle_of_a_trajectory_lets_it_come_to_its_end():
     kernel = SGHMC(0.1, 1.0, num_steps=10)
-    with pytest.warns(UserWarning, match="interrupted after 4 of 50 steps"):
+    with pytest.warns(UserWarning, match=r"interrupted.*\b4\b.*\b50\b"):
         # the first looks at the start
         draws = sample(kernel, Interrupted(at=1 + 35), START, num_samples=50)
     assert torch.equal(
@@ -235,9 +232,7 @@ def test_ctrl_c_in_the_middle_of_a_trajectory_lets_it_come_to_its_end():
 
 def test_ctrl_c_keeps_what_was_drawn(monkeypatch):
     call_in_steps(monkeypatch, SGHMC_KERNEL, {8: ctrl_c})
-    with pytest.warns(
-        UserWarning, match="interrupted after 9 of 40 steps: the draws so far are kept"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"interrupted.*\b9\b.*\b40\b") as caught:
         draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=20, thinning=2)
     # it points at the line of the user
     assert [each.filename for each in caught] == [__file__]
@@ -410,7 +405,7 @@ def test_a_finished_run_is_extended_by_asking_for_more(name, tmp_path, monkeypat
     before = file.read_bytes()
     with pytest.raises(
         CheckpointError,
-        match="num_samples is 7, but the checkpoint holds 20 draws: ask for at least 20",
+        match=r"num_samples.*checkpoint.*\b20\b.*\bdraws",
     ):
         sample(*RUNS[name], checkpoint=file, **short)
     assert_same_draws(sample(*RUNS[name], checkpoint=file, **SETTINGS), longer)
@@ -479,10 +474,7 @@ def test_an_error_when_writing_the_checkpoint_warns_and_the_draws_come_back(
     file.rename(tmp_path / "old.pt")
     monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(torch, "save", lambda *_: fail(error))
-    message = (
-        r"checkpoint .*run\.pt could not be written \(.*(No space|Stream).*\): the "
-        r"run goes on without it"
-    )
+    message = r"checkpoint.*run\.pt.*(No space|Stream)"
     with pytest.warns(UserWarning, match=message) as caught:
         draws = sample(SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=file)
     assert len(caught) == 11 and {each.filename for each in caught} == {__file__}
@@ -541,7 +533,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         for *arguments, changed in runs:
             with pytest.raises(
                 CheckpointError,
-                match=rf"run\.pt belongs to a run with another {name}; give another file",
+                match=rf"run\.pt.*another {name}",
             ):
                 sample(*arguments, **(settings | changed))
     assert file.read_bytes() == before
@@ -582,9 +574,7 @@ def test_a_corrupt_checkpoint_is_refused(content, tmp_path):
     file = tmp_path / "run.pt"
     sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
     file.write_bytes(file.read_bytes()[:200] if content is None else content)
-    with pytest.raises(
-        CheckpointError, match=r"run\.pt is corrupt .*delete it to start anew"
-    ):
+    with pytest.raises(CheckpointError, match=r"run\.pt.*corrupt"):
         sample(SGHMC_KERNEL, NOISY, START, num_samples=5, checkpoint=file)
 
 
@@ -606,7 +596,7 @@ def test_what_cannot_be_told_apart_is_refused_before_any_step(tmp_path, monkeypa
         collect = partial(lambda file, position: position, file)
         with pytest.raises(
             ValueError,
-            match="collect holds a TextIOWrapper, of which a checkpoint cannot tell",
+            match=r"collect.*TextIOWrapper.*checkpoint",
         ):
             sample(
                 SGHMC_KERNEL,
@@ -723,7 +713,7 @@ def test_collect_keeps_a_function_of_the_positions():
     )
     with pytest.raises(
         ValueError,
-        match=r"collect must return \(chains, ...\) with chains = 3, not \(2, 1\)",
+        match=r"collect.*\(chains, ...\).*\b3\b.*\(2, 1\)",
     ):
         sample(
             SGHMC_KERNEL,
@@ -802,10 +792,7 @@ def test_collect_must_give_the_same_names_at_every_draw():
 
     with pytest.raises(
         ValueError,
-        match=(
-            r"collect must give the same names at every draw, but gave \['first'\] "
-            r"and then \['first', 's"
-        ),
+        match=r"collect.*\bnames.*\['first'\].*\['first', 's",
     ):
         sample(SGHMC_KERNEL, NOISY, START, num_samples=10, collect=collect)
 
@@ -929,10 +916,7 @@ def test_statistics_of_one_name_are_refused():
     info = Info(torch.ones(3), 1.0, torch.ones(3, 2))
     with pytest.raises(
         ValueError,
-        match=(
-            r"Twice has \['length'\] of its own and from another kernel: give one "
-            r"another name"
-        ),
+        match=r"Twice.*\['length'\].*kernel",
     ):
         sample(
             Learning([Twice(1.0, info)] * 3),
@@ -953,7 +937,7 @@ def test_a_statistic_that_comes_and_goes_is_refused(order):
     ][order]
     with pytest.raises(
         ValueError,
-        match="a kernel's info must give the same names at every draw, but gave",
+        match=r"kernel.*info.*names",
     ):
         sample(Learning(infos), DoubleWell(2), torch.full((3, 2), 0.5), num_samples=2)
 
@@ -986,7 +970,7 @@ class OddKernel(Preconditioned):
 def test_a_state_that_a_checkpoint_cannot_hold_is_refused_before_any_step(tmp_path):
     with pytest.raises(
         ValueError,
-        match="Odd holds a object, which a checkpoint cannot: use tensors and numbers",
+        match=r"Odd.*object.*checkpoint",
     ):
         sample(
             OddKernel(),
@@ -1052,9 +1036,7 @@ class Still(Preconditioned):
 
 
 def test_a_chain_that_never_moved_is_named_whatever_was_collected():
-    with pytest.warns(
-        UserWarning, match="^chain 0 never moved: a smaller step_size"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"^chain 0 .*step_size") as caught:
         sample(
             Still(),
             DoubleWell(2),
@@ -1072,10 +1054,7 @@ def test_chains_in_two_modes_are_named():
     """
     start = torch.tensor([[5.0], [-5.0], [5.0], [5.0]])
     potential = GaussianMixture(means=start[:2], variance=1.0)
-    message = (
-        r"^the chains do not agree: R̂ is \d+\.\d\d in the samples\. Chain 1 stays "
-        r"around -[45][.\d]*, and the others around [45]"
-    )
+    message = r"R̂ .*\d\.\d\d.*[Cc]hain 1 .*-[45].*others.* [45]"
     with pytest.warns(UserWarning, match=message):
         sample(SGHMC(0.1, 1.0), potential, start, num_samples=200)
     with warnings.catch_warnings():
@@ -1153,7 +1132,7 @@ def test_divergence_names_step_chain_and_cause_and_keeps_the_draws():
     kernel = SGHMC(step_size=1.0, friction=0.1)
     with pytest.raises(
         DivergenceError,
-        match=r"chain \d stopped being finite.*step_size of SGHMC.*too large",
+        match=r"chain \d.*finite.*step_size.*SGHMC",
     ) as caught:
         sample(kernel, DoubleWell(), START + 3, num_samples=100)
     kept = caught.value.draws
@@ -1203,10 +1182,7 @@ def test_a_step_that_fails_keeps_the_draws_and_tells_the_reason(tmp_path, monkey
     monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(
         DivergenceError,
-        match=(
-            r"step 9 failed with ValueError: Expected parameter scale .*\n.*step_size "
-            r".* 8 draws"
-        ),
+        match=r"step 9 .*ValueError: .*\n.*step_size.* 8 draws",
     ) as caught:
         sample(
             SGLD(0.1), Failing(), START, num_samples=50, checkpoint=tmp_path / "run.pt"
@@ -1217,7 +1193,7 @@ def test_a_step_that_fails_keeps_the_draws_and_tells_the_reason(tmp_path, monkey
 
 def test_a_step_that_fails_in_the_warm_up_is_a_divergence_too():
     with pytest.raises(
-        DivergenceError, match=r"step 9 failed with ValueError: .*\n.* 0 draws"
+        DivergenceError, match=r"step 9 .*ValueError: .*\n.* 0 draws"
     ) as caught:
         sample(SGLD(0.1), Failing(), START, num_samples=50, warm_up=20)
     assert len(caught.value.draws.samples) == 0
@@ -1233,9 +1209,7 @@ def test_a_dead_run_is_stopped_soon(monkeypatch):
     """Not at its end, which may be hours away."""
     kernel = SGLD(0.1)
     steps = call_in_steps(monkeypatch, kernel, {})
-    with pytest.raises(
-        DivergenceError, match="at or shortly before step 128:"
-    ) as caught:
+    with pytest.raises(DivergenceError, match=r"step 128\b") as caught:
         sample(kernel, Late(last=100), START, num_samples=10_000)
     assert 100 < len(steps) <= 100 + sampling._CHECK_EVERY
     assert (
@@ -1342,52 +1316,50 @@ GOOD = dict(kernel=SGHMC_KERNEL, potential=NOISY, position=START, num_samples=5)
     [
         (
             {"position": torch.zeros(3)},
-            r"position must be a floating-point tensor \(chains, dim\), but it is "
-            r"\(3,\) torch.float32; one chain",
+            r"position.*\(3,\).*torch.float32",
         ),
         ({"position": torch.zeros(3, 1, dtype=torch.int64)}, "torch.int64"),
-        ({"position": [0.0]}, "but it is list"),
+        ({"position": [0.0]}, "list"),
         ({"position": torch.zeros(0, 1)}, r"position \(0, 1\) is empty"),
         (
             {"position": torch.tensor([[math.nan]])},
-            r"position must be finite, but it is nan at \(0, 0\)",
+            r"position.*nan.*\(0, 0\)",
         ),
-        ({"seed": None}, "seed must be a whole number of at least .*, but it is None"),
+        ({"seed": None}, r"\bseed.*None"),
         (
             {"seed": 2**64},
-            "seed must be less than 2.*64, but it is 18446744073709551616",
+            r"\bseed.*18446744073709551616",
         ),
-        ({"collect": 5}, "collect must be a function of the positions, but it is 5"),
+        ({"collect": 5}, r"collect.*\b5\b"),
         (
             {"position": torch.zeros(3, 2)},
-            "position has 2 coordinates, but the potential has dim = 1",
+            r"position.*coordinates.*potential.*\b1\b",
         ),
         (
             {"num_samples": 0},
-            "num_samples must be a whole number of at least 1, but it is 0",
+            r"num_samples.*\b0\b",
         ),
         (
             {"num_samples": 2.5},
-            "num_samples must be a whole number of at least 1, but it is 2.5",
+            r"num_samples.*\b2\.5\b",
         ),
         (
             {"num_samples": True},
-            "num_samples must be a whole number of at least 1, but it is True",
+            r"num_samples.*True",
         ),
-        ({"warm_up": -1}, "warm_up must be a whole number of at least 0"),
-        ({"thinning": 0}, "thinning must be a whole number of at least 1"),
+        ({"warm_up": -1}, r"warm_up.*-1\b"),
+        ({"thinning": 0}, r"thinning.*\b0\b"),
         (
             {"potential": NotANumber()},
-            "gradient at the start is not finite in chain 1; start elsewhere",
+            r"gradient.*\b1\b",
         ),
         (
             {"potential": Flat()},
-            r"the potential's gradient is \(3,\) torch.float32, but the position is "
-            r"\(3, 1\)",
+            r"gradient.*\(3,\).*position.*\(3, 1\)",
         ),
         (
             {"potential": Gaussian.standard(1, torch.float64)},
-            "torch.float64, but the position is .* torch.float32; they must agree",
+            r"torch\.float64.*position.*torch\.float32",
         ),
         (
             {
@@ -1396,38 +1368,36 @@ GOOD = dict(kernel=SGHMC_KERNEL, potential=NOISY, position=START, num_samples=5)
                     torch.ones(2, dtype=torch.float64),
                 )
             },
-            r"cannot take a position of shape \(3, 1\), torch.float32",
+            r"position.*\(3, 1\).*torch.float32",
         ),
         (
             {"kernel": SGHMC},
-            r"kernel must be an object with init, step and diagnose, such as "
-            r"SGHMC\(...\), but it is SGHMC$",
+            r"kernel.*SGHMC$",
         ),
         (
             {"kernel": NOISY, "potential": SGHMC_KERNEL},
-            r"kernel must be an object with .* but it is NoisyGradient$",
+            r"kernel.*NoisyGradient$",
         ),
         (
             {"kernel": NoKernel()},
-            "kernel must be an object with .* but it is NoKernel$",
+            r"kernel.*NoKernel$",
         ),
-        ({"kernel": None}, "kernel must be an object with .* but it is NoneType$"),
+        ({"kernel": None}, r"kernel.*NoneType$"),
         (
             {"potential": lambda position: position.sum(-1)},
-            "potential must be a Potential, such as one of sgmc.targets, but it is "
-            "function$",
+            r"potential.*function$",
         ),
         (
             {"potential": torch.sum},
-            "potential must be a Potential, .* but it is builtin",
+            r"potential.*builtin",
         ),
         (
             {"potential": DoubleWell},
-            "potential must be a Potential, .* but it is type$",
+            r"potential.*type$",
         ),
         (
             {"potential": SGHMC_KERNEL},
-            "potential must be a Potential, .* but it is SGHMC$",
+            r"potential.*SGHMC$",
         ),
     ],
 )

@@ -226,7 +226,7 @@ def test_one_chain_is_looked_at_too():
     """An energy (1, dim) was once taken for that of dim chains."""
     with pytest.raises(
         ValueError,
-        match=r"energy is \(1, 2\) torch.float32 for 1 chain of 2 coordinates",
+        match=r"energy.*\(1, 2\).*1 chain .*2 coordinates",
     ):
         sample(NUTS(0.1), potential(lambda p: p.pow(2)), torch.zeros(1, 2), 2)
 
@@ -340,10 +340,7 @@ def test_an_example_that_is_no_number_is_named_before_a_minibatch_finds_it(value
     odd = posterior(squares, data=(features, TARGETS.repeat(500)), batch_size=10)
     with pytest.raises(
         ValueError,
-        match=(
-            r"NaN or an infinity in example 7123 \(and in 1 more\).* leave such "
-            r"examples out"
-        ),
+        match=r"NaN.*7123.*1 more",
     ):
         sample(SGHMC(1e-3, 1.0), odd, torch.zeros(2, 3), 2)
 
@@ -534,10 +531,7 @@ def test_an_error_on_a_wild_trajectory_is_a_divergence_of_that_chain_alone(kerne
     start = torch.linspace(-1, 1, 8)[:, None]
     with pytest.warns(
         UserWarning,
-        match=(
-            "raised ValueError on a trajectory, which counts as one that leaves the "
-            "support: Expected parameter scale"
-        ),
+        match=r"ValueError.*trajectory.*Expected parameter scale",
     ):
         draws = sample(kernel, Scale(), start, 200)
     assert draws.complete and draws.samples.min() > -2.6
@@ -560,5 +554,5 @@ def test_an_error_that_every_chain_has_is_raised_as_it_is():
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(RuntimeError, match="failed with ValueError: broken"):
+        with pytest.raises(RuntimeError, match="ValueError: broken"):
             sample(HMC(0.1, 3), Broken(), torch.zeros(4, 1), 100)

@@ -197,88 +197,87 @@ def test_the_noise_of_one_generator_is_the_same_again():
     [
         (
             lambda: Gaussian(torch.tensor([[1.0, 2.0], [2.0, 1.0]])),
-            "covariance must be positive",
+            r"covariance.*positive",
         ),
-        (lambda: Gaussian(torch.ones(2)), r"covariance must be a tensor \(dim, dim\)"),
+        (lambda: Gaussian(torch.ones(2)), r"covariance.*\(dim, dim\)"),
         (lambda: Gaussian(torch.eye(2), torch.zeros(3)), r"mean has shape \(3,\)"),
         (
             lambda: Banana(variance=-1.0),
-            "variance must be a positive number, but it is -1.0",
+            r"variance.*-1\.0\b",
         ),
         (
             lambda: Gaussian([[1.0]]),
-            r"covariance must be a number, a tensor .* of type list: use "
-            r"torch.as_tensor\(covariance\)",
+            r"covariance.*list",
         ),
         (
             lambda: Gaussian(torch.eye(2, dtype=torch.int64)),
-            "covariance is a tensor of torch.int64",
+            r"covariance.*torch.int64",
         ),
         (
             lambda: Gaussian(torch.eye(2), [0.0, 0.0]),
-            r"mean must be a floating-point tensor, but it is a list: use ",
+            r"\bmean.*list",
         ),
         (
             lambda: Gaussian(torch.eye(2), torch.zeros(2).double()),
-            "covariance is of torch.float32, mean is of torch.float64",
+            r"covariance.*torch.float32.*torch.float64",
         ),
         (
             lambda: Gaussian(torch.eye(2), torch.tensor([0.0, math.nan])),
-            r"mean must be finite, but it is nan at \(1,\)",
+            r"\bmean.*nan.*\(1,\)",
         ),
         (
             lambda: Gaussian.standard(0),
-            "dim must be a whole number of at least 1, but it is 0",
+            r"\bdim.*\b0\b",
         ),
         (
             lambda: Gaussian.standard(2, "float64"),
-            "dtype must be of type dtype, such as torch.float64, but it is 'float64'",
+            r"\bdtype.*'float64'",
         ),
         (
             lambda: Gaussian.correlated("0.5"),
-            "correlation must be a finite number, but it is '0.5'",
+            r"correlation.*'0.5'",
         ),
         (
             lambda: DoubleWell(1.5),
-            "dim must be a whole number of at least 1, but it is 1.5",
+            r"\bdim.*\b1\.5\b",
         ),
-        (lambda: Banana(bend=math.nan), "bend must be a finite number, but it is nan"),
-        (lambda: GaussianMixture(variance=0.0), "variance must be a positive number"),
+        (lambda: Banana(bend=math.nan), r"\bbend.*nan"),
+        (lambda: GaussianMixture(variance=0.0), r"variance.*\b0\b"),
         (
             lambda: GaussianMixture(variance=torch.ones(2)),
-            "variance must be a positive number, but it is tensor",
+            r"variance.*tensor",
         ),
         (
             lambda: GaussianMixture(torch.zeros(3)),
-            r"means must be a floating-point tensor \(modes, dim\), but it is \(3,\)",
+            r"\bmeans.*\(3,\)",
         ),
         (lambda: GaussianMixture(torch.zeros(0, 2)), r"means \(0, 2\) is empty"),
-        (lambda: Funnel(1), "dim must be a whole number of at least 2, but it is 1"),
+        (lambda: Funnel(1), r"\bdim.*\b1\b"),
         (
             lambda: NoisyGradient(DoubleWell, 4.0),
-            "potential must be of type Potential, .* but it is the class DoubleWell",
+            r"potential.*Potential.*class.*DoubleWell",
         ),
         (
             lambda: NoisyGradient(DoubleWell(), torch.ones(2)),
-            "do not agree: potential has 1, noise_variance has 2",
+            r"potential.*\b1\b.*noise_variance.*\b2\b",
         ),
         (
             lambda: NoisyGradient(NoisyGradient(DoubleWell(), 1.0), 4.0),
-            "potential must be an exact one",
+            r"potential.*exact",
         ),
         (
             lambda: NoisyGradient(
                 LinearRegression(torch.ones(4, 1), torch.ones(4), batch_size=2), 4.0
             ),
-            "potential must be an exact one",
+            r"potential.*exact",
         ),
         (
             lambda: NoisyGradient(DoubleWell(), -4.0),
-            "noise_variance must be non-negative",
+            r"noise_variance.*negative",
         ),
         (
             lambda: NoisyGradient(DoubleWell(), math.nan),
-            "noise_variance has entries that are not finite",
+            r"noise_variance.*finite",
         ),
     ],
 )
@@ -297,12 +296,12 @@ def test_exact_samples_need_a_number_and_a_generator(target, generator):
     for number in (-1, 2.0, "2"):
         with pytest.raises(
             ValueError,
-            match="num_samples must be a whole number of at least 0, but it is ",
+            match=r"num_samples\b.*whole",
         ):
             target.exact_samples(number, generator)
     for wrong in (0, None):
         with pytest.raises(
             ValueError,
-            match=r"generator must be of type Generator, such as torch.Generator\(\)",
+            match=r"generator.*Generator",
         ):
             target.exact_samples(2, wrong)

@@ -145,10 +145,7 @@ def test_chains_that_differ_only_by_names_of_units_have_mixed(generator):
     functions = torch.tanh(weights[..., None] * inputs).sum(-2)
     with pytest.raises(
         NotMixedError,
-        match=(
-            r"R̂ of the prediction \(\d,\) is \d.*at most 1.05: draw more of each "
-            r"chain"
-        ),
+        match=r"R̂ .*prediction.*\d.*1\.05",
     ):
         check_mixed(weights, at_most=1.05)
     assert check_mixed(functions[..., [0, 1, 3, 4]], at_most=1.05).max() < 1.05
@@ -220,43 +217,43 @@ def test_exact_draws_come_no_closer_than_the_proposition_says():
     [
         (
             lambda: agreement(torch.ones(2, 2) / 2, torch.ones(3, 2) / 2),
-            r"same inputs and classes, not \(2, 2\) and \(3, 2\)",
+            r"inputs.*classes.*\(2, 2\).*\(3, 2\)",
         ),
         (
             lambda: predictive_distance(torch.ones(2, 2), torch.ones(2, 2)),
-            "first must be at least 0 with sum 1",
+            r"first.*sum",
         ),
         (
             lambda: predictive_distance(torch.ones(2, 2) / 2, torch.ones(2, 2)),
-            "second must be at least 0 with sum 1",
+            r"second.*sum",
         ),
         (
             lambda: bin_mixtures(torch.zeros(2, 1), 0.0, torch.zeros(2)),
-            "noise_variance must be",
+            r"\bnoise_variance\b",
         ),
         (
             lambda: bin_mixtures(torch.zeros(2, 1), 1.0, torch.zeros(2)),
-            "edges must be at least two numbers that increase",
+            r"\bedges.*increase",
         ),
         (
             lambda: bin_mixtures(torch.zeros(2), 1.0, torch.arange(2.0)),
-            r"outputs must be a floating-point tensor \(draws, n\)",
+            r"outputs.*\(draws, n\)",
         ),
         (
             lambda: function_space_rhat(torch.zeros(3, 2, 1)),
-            "at least 4 draws of at least 2 chains",
+            r"4 draws.*2 chains",
         ),
         (
             lambda: function_space_rhat(torch.zeros(4, 1, 1)),
-            "at least 4 draws of at least 2 chains",
+            r"4 draws.*2 chains",
         ),
         (
             lambda: error_floor(torch.ones(3, 1, 2) / 2),
-            "even number of chains, which can be halved, but there are 3",
+            r"even.*chains.*\b3\b",
         ),
         (
             lambda: expected_distance(-torch.ones(1, 2), 3),
-            "deviations must be at least 0, but one is -1",
+            r"deviations.*-1\b",
         ),
         (lambda: expected_distance(torch.ones(1, 2), 0), "numbers must be"),
     ],

@@ -163,21 +163,20 @@ def test_a_gram_in_single_precision_will_do(generator):
     [
         (
             {"number": 7},
-            "number is 7, but there are only 6 draws: keep fewer, or draw more",
+            r"number.*\b6\b.*\bdraws",
         ),
-        ({"number": 0}, "number must be a whole number of at least 1"),
-        ({"draws": torch.zeros(6, 1, 2)}, "draws must be of type Draws"),
+        ({"number": 0}, r"number.*\b0\b"),
+        ({"draws": torch.zeros(6, 1, 2)}, r"\bdraws.*\bDraws"),
         (
             {"gram": torch.eye(5)},
-            r"gram must hold the inner products of the 6 draws, \(6, 6\), but it is "
-            r"\(5, 5\)",
+            r"\bgram.*\bdraws.*\(5, 5\)",
         ),
-        ({"gram": torch.ones(6, 6).triu()}, "gram must be symmetric"),
+        ({"gram": torch.ones(6, 6).triu()}, r"\bgram.*symmetric"),
         (
             {"gram": -torch.eye(6)},
-            "no negative number on its diagonal: use features @ features.mT",
+            r"negative.*diagonal",
         ),
-        ({"gram": torch.full((6, 6), torch.nan)}, "gram must be finite"),
+        ({"gram": torch.full((6, 6), torch.nan)}, r"\bgram.*finite"),
     ],
 )
 def test_bad_input_is_refused(change, message):

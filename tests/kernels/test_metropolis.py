@@ -106,9 +106,7 @@ def test_noise_is_the_same_however_its_model_lies_in_memory():
 
 @pytest.mark.parametrize("value", [0, -1.0, NAN, INF, "0.1", None, torch.tensor(0.1)])
 def test_what_is_not_a_positive_number_is_refused(value):
-    with pytest.raises(
-        ValueError, match=r"^step_size must be a positive number, but it is "
-    ):
+    with pytest.raises(ValueError, match=r"^step_size\b.*positive"):
         check_positive("step_size", value)
 
 
@@ -116,7 +114,7 @@ def test_what_is_not_a_positive_number_is_refused(value):
 def test_what_is_no_count_is_refused(value):
     with pytest.raises(
         ValueError,
-        match=f"^num_steps must be a whole number of at least 1, but it is {value!r}$",
+        match=rf"^num_steps.*{value!r}$",
     ):
         check_count("num_steps", value)
 

@@ -485,18 +485,13 @@ class Walled(Potential):
 def test_a_start_of_no_finite_energy_is_refused():
     with pytest.raises(
         ValueError,
-        match=(
-            r"energy at the start is nan in chain 1; it must be finite: start "
-            r"elsewhere"
-        ),
+        match=r"energy.*nan.*\b1\b",
     ):
         sample(NUTS(0.1), Walled(), torch.tensor([[0.0], [2.0]]), num_samples=1)
 
 
 def test_an_energy_that_is_not_finite_ends_the_path_and_is_counted():
-    with pytest.warns(
-        UserWarning, match=r"\d+ of 500 trees \([\d.]+%\) diverged.*smaller step_size"
-    ):
+    with pytest.warns(UserWarning, match=r"\d+ of 500 .*diverged.*step_size"):
         draws = sample(NUTS(0.2), Walled(), torch.zeros(50, 1), num_samples=10)
     assert (draws.samples <= 1).all() and 0 < draws.statistics[
         "diverged"
@@ -519,10 +514,7 @@ def test_too_large_a_step_diverges_and_stays():
 def test_the_share_of_trees_at_the_depth_limit_is_reported():
     with pytest.warns(
         UserWarning,
-        match=(
-            r"40 of 40 trees \(100.00%\) reached max_depth = 3 before they "
-            r"turned.*Raise max_depth"
-        ),
+        match=r"40 of 40.*100\.00%.*max_depth = 3",
     ):
         draws = sample(
             NUTS(1e-3, max_depth=3),

@@ -767,21 +767,20 @@ def test_where_a_full_online_estimate_exceeds_the_room_nothing_is_injected():
     [
         (
             {"learning_rate": 0.0},
-            "learning_rate must be a positive number, but it is 0.0",
+            r"learning_rate.*\b0\.0\b",
         ),
         (
             {"learning_rate": -0.01},
-            "learning_rate must be a positive number, but it is -0.01",
+            r"learning_rate.*-0\.01\b",
         ),
         (
             {"momentum_decay": -0.1},
-            "momentum_decay must be non-negative, but its smallest value or "
-            "eigenvalue is -0.1",
+            r"momentum_decay.*-0\.1\b",
         ),
-        ({"noise_estimate": 0.2}, "friction must be at least the noise_estimate"),
+        ({"noise_estimate": 0.2}, r"friction.*noise_estimate"),
         (
             {"num_steps": 0},
-            "num_steps must be a whole number of at least 1, but it is 0",
+            r"num_steps.*\b0\b",
         ),
     ],
 )
@@ -812,5 +811,5 @@ def test_a_noise_estimate_may_be_negative_in_a_direction():
     for refused in (0.2, friction + 0.01):
         with pytest.raises(ValueError, match=r"friction.*noise_estimate"):
             SGHMC(0.3, friction, refused)
-    with pytest.raises(ValueError, match=r"temperature is 0.*noise_estimate"):
+    with pytest.raises(ValueError, match=r"temperature.*0.*noise_estimate"):
         SGHMC(0.3, friction, -0.1, temperature=0.0)

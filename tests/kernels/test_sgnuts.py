@@ -503,9 +503,7 @@ def test_a_start_of_no_finite_energy_is_refused_where_energies_are_used(weights)
         def energy(self, position):
             return torch.full_like(position[:, 0], math.inf)
 
-    with pytest.raises(
-        ValueError, match=r"energy at the start is inf in chain 0; it must be finite"
-    ):
+    with pytest.raises(ValueError, match=r"energy.*inf.*\b0\b"):
         sample(
             SGNUTS(0.1, 1.0, weights=weights),
             Nowhere(),
@@ -538,7 +536,7 @@ def test_a_path_that_leaves_the_finite_numbers_is_thrown_away_and_counted(weight
 def test_the_share_of_trees_at_the_depth_limit_is_reported():
     with pytest.warns(
         UserWarning,
-        match=r"40 of 40 trees \(100.00%\) reached max_depth = 2 before they turned",
+        match=r"40 of 40.*100\.00%.*max_depth = 2",
     ):
         draws = sample(
             SGNUTS(1e-3, 1.0, noise_estimate=1.0, max_depth=2),

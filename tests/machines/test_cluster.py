@@ -191,7 +191,7 @@ def end_worker(part):
 
 def test_a_piece_that_ends_every_worker_is_given_up(processes, monkeypatch):
     monkeypatch.setattr(cluster, "LOSSES", 0)
-    again = "piece 0 lost its worker again and again: something ends the workers"
+    again = r"piece 0 .*worker"
     with warnings.catch_warnings(), pytest.raises(RuntimeError, match=again):
         warnings.filterwarnings("error", message=".*is sent to another")
         run_all(processes, end_worker, ["part"])
@@ -208,10 +208,7 @@ def test_a_cluster_without_workers_is_told_apart_from_a_slow_one(monkeypatch):
         distributed.Client(empty) as client,
         pytest.raises(
             RuntimeError,
-            match=(
-                r"has had no worker for 0\.1 seconds: start some, by dask worker "
-                r"\S+://"
-            ),
+            match=r"worker.*0\.1 seconds.*dask worker \S+://",
         ),
     ):
         run_all(client, abs, [1])
@@ -235,7 +232,7 @@ def test_errors_and_remarks_come_home_from_another_process(processes):
     with pytest.raises(DivergenceError, match="stopped being finite") as caught:
         run_all(processes, explode, ["one"], [0])
     assert caught.value.draws.samples.shape == (5, 2, 1)
-    with pytest.warns(UserWarning, match="piece 1: the chains do not agree"):
+    with pytest.warns(UserWarning, match=r"piece 1: .*chains"):
         assert run_all(processes, remark, ["one", "other"]) == [1, 1]
 
 
@@ -329,23 +326,19 @@ def test_without_dask_one_sentence_says_what_to_install(monkeypatch):
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="client must be of type Client"):
+    with pytest.raises(ValueError, match=r"client.*Client"):
         run_all(None, abs, [1])
-    with pytest.raises(ValueError, match="number must be a whole number"), workers(0):
+    with pytest.raises(ValueError, match=r"number.*whole"), workers(0):
         pass
     with workers(1, processes=False) as client:
-        with pytest.raises(
-            ValueError, match="one for each of 2 pieces, but those at 0 are 1"
-        ):
+        with pytest.raises(ValueError, match=r"2 pieces.*\b0\b.*\b1\b"):
             run_all(client, pow, [1, 2], [3])
         target, start = Gaussian.standard(1), torch.zeros(2, 1)
-        with pytest.raises(
-            ValueError, match="kernel must have one for each of 2 potentials, but has 1"
-        ):
+        with pytest.raises(ValueError, match=r"kernel.*2 potentials.*\b1\b"):
             sample_all(client, [HMC(0.5, 3)], [target] * 2, [start] * 2, 5)
         with pytest.raises(
             ValueError,
-            match="positions must have one for each of 2 potentials, but has 3",
+            match=r"positions.*2 potentials.*\b3\b",
         ):
             sample_all(client, HMC(0.5, 3), [target] * 2, [start] * 3, 5)
         with pytest.raises(ZeroDivisionError):

@@ -268,47 +268,38 @@ def test_an_energy_that_is_infinite_has_no_weight():
 
 def test_refusals():
     parts = [Draws(torch.randn(10, 2, 3)) for _ in range(2)]
-    with pytest.raises(ValueError, match="must add up to the identity matrix"):
+    with pytest.raises(ValueError, match="identity"):
         weighted_average(parts, torch.eye(3).expand(2, 3, 3))
-    with pytest.raises(ValueError, match="weights must have shape"):
+    with pytest.raises(ValueError, match=r"weights.*shape"):
         weighted_average(parts, torch.eye(3)[None])
-    with pytest.raises(ValueError, match=r"those of part 1 are \(9, 2, 3\)"):
+    with pytest.raises(ValueError, match=r"part 1 .*\(9, 2, 3\)"):
         weighted_average([parts[0], Draws(torch.randn(9, 2, 3))])
-    with pytest.raises(ValueError, match="sequence with the Draws"):
+    with pytest.raises(ValueError, match="Draws"):
         moments(parts[0])
-    with pytest.raises(
-        ValueError, match="cannot be inverted: 3 draws of 3 coordinates"
-    ):
+    with pytest.raises(ValueError, match=r"3 draws.*3 coordinates"):
         weighted_average([Draws(torch.randn(3, 2, 3)) for _ in range(2)])
-    with pytest.raises(ValueError, match="part 1 cannot be inverted"):
+    with pytest.raises(ValueError, match=r"part 1 .*invert"):
         moments([parts[0], Draws(torch.zeros(10, 2, 3))])
     drawn = candidates(Gaussian.standard(1), 5, 2)
-    with pytest.raises(ValueError, match="statistic log_density"):
+    with pytest.raises(ValueError, match=r"\blog_density\b"):
         reweight(parts[0], [torch.zeros(10, 2)])
-    with pytest.raises(
-        ValueError, match=r"parts must be tensors \(num_samples, chains\) = \(5, 2\)"
-    ):
+    with pytest.raises(ValueError, match=r"parts.*\(num_samples, chains\).*\(5, 2\)"):
         reweight(drawn, [torch.zeros(2, 5)])
     for wrong in (math.nan, -math.inf):
-        with pytest.raises(
-            ValueError, match="10 of 10 candidates have an energy that is NaN"
-        ):
+        with pytest.raises(ValueError, match=r"10 of 10.*NaN"):
             reweight(drawn, [torch.full((5, 2), wrong)])
     with pytest.raises(
         ValueError,
-        match=(
-            r"covariances must have shape \(1, 2, 2\), as the means say, but it is "
-            r"\(4, 2, 2\)"
-        ),
+        match=r"covariances.*\bmeans.*\(4, 2, 2\)",
     ):
         gaussian_product(torch.ones(1, 2), torch.eye(2).expand(4, 2, 2))
     indefinite = torch.stack([torch.eye(2), torch.tensor([[1.0, 2.0], [2.0, 1.0]])])
     with pytest.raises(
         ValueError,
-        match="covariances must be positive definite, but that of part 1 is not",
+        match=r"covariances.*part 1",
     ):
         gaussian_product(torch.ones(2, 2), indefinite)
-    with pytest.raises(ValueError, match="no candidate has a finite energy"):
+    with pytest.raises(ValueError, match=r"energy.*finite"):
         reweight(drawn, [torch.full((5, 2), math.inf)])
     with pytest.raises(ValueError, match="statistic weight"):
         effective_share(drawn)

@@ -214,20 +214,16 @@ def test_kernels_sample_a_shard_with_minibatches_and_estimates_of_their_noise():
 
 def test_refusals():
     posterior = make("linear", batch_size=10)
-    with pytest.raises(
-        ValueError, match="there are only 24 examples: ask for fewer shards"
-    ):
+    with pytest.raises(ValueError, match=r"24 examples.*shards"):
         shards(posterior, 25)
-    with pytest.raises(
-        ValueError, match="batch_size is 10, but there are only 8 examples"
-    ):
+    with pytest.raises(ValueError, match=r"batch_size.*\b8\b"):
         shards(posterior, 3)
-    with pytest.raises(ValueError, match="indices must be int64 from 0 to 23"):
+    with pytest.raises(ValueError, match=r"indices.*int64.*\b0\b.*\b23\b"):
         Shard(posterior, torch.tensor([3, 24]), 2)
     with pytest.raises(
         ValueError,
-        match="indices must not have an example twice, but have only 11 different of 12",
+        match=r"indices.*\b11\b.*\b12\b",
     ):
         Shard(posterior, torch.tensor([0, *range(11)]), 2)
-    with pytest.raises(ValueError, match="posterior must be of type DataPotential"):
+    with pytest.raises(ValueError, match=r"posterior.*DataPotential"):
         shards(nn.Linear(2, 2), 2)

@@ -434,16 +434,15 @@ def test_the_information_is_the_mean_curvature_and_the_noise_in_proportion_to_it
 def test_what_is_no_rating_is_refused():
     zero, one = torch.tensor([0]), torch.tensor([1.0])
     for message, arguments in {
-        "users must be int64 numbers from 0, one for each of the 1 ratings, but they "
-        "are .* from -1": (zero - 1, zero, one),
-        "items must be int64 numbers from 0.*torch.int32": (zero, zero.int(), one),
-        r"items must be int64 .* but they are \(2,\)": (
+        r"users.*-1\b": (zero - 1, zero, one),
+        r"items.*torch\.int32": (zero, zero.int(), one),
+        r"items.*\(2,\)": (
             zero,
             torch.tensor([0, 1]),
             one,
         ),
-        "ratings must be a floating-point tensor": (zero, zero, zero),
-        "ratings must be finite": (zero, zero, one * math.nan),
+        "ratings.*tensor": (zero, zero, zero),
+        "ratings.*finite": (zero, zero, one * math.nan),
     }.items():
         with pytest.raises(ValueError, match=message):
             MatrixFactorisation(*arguments, rank=1)
@@ -452,24 +451,24 @@ def test_what_is_no_rating_is_refused():
 @pytest.mark.parametrize(
     ("message", "settings"),
     [
-        ("rank must be a whole number of at least 1", {"rank": 0}),
+        (r"\brank.*\b0\b", {"rank": 0}),
         (
-            "num_users must be a whole number of at least 3, but it is 2",
+            r"num_users.*\b2\b",
             {"num_users": 2},
         ),
         (
-            "num_items must be a whole number of at least 3, but it is 1",
+            r"num_items.*\b1\b",
             {"num_items": 1},
         ),
-        ("mean must be a finite number", {"mean": math.inf}),
-        ("hyperprior must be two positive numbers", {"hyperprior": 1.0}),
-        ("hyperprior's rate must be a positive number", {"hyperprior": (1.0, 0.0)}),
+        (r"\bmean.*finite", {"mean": math.inf}),
+        (r"hyperprior.*two", {"hyperprior": 1.0}),
+        (r"hyperprior.*\brate", {"hyperprior": (1.0, 0.0)}),
         (
-            "precisions must hold a positive number for each of",
+            r"precisions.*positive",
             {"precisions": {"noise": 1.0}},
         ),
         (
-            "precisions must hold a positive number for each of",
+            r"precisions.*positive",
             {"precisions": PRECISIONS | {"noise": 0.0}},
         ),
     ],
@@ -479,14 +478,12 @@ def test_numbers_out_of_range_are_refused(message, settings):
         posterior(**settings)
     zero = torch.tensor([0])
     for message, pair in {
-        "users must be from 0 to 3, but they go from 4 to 4": (zero + 4, zero),
-        "items must be from 0 to 2": (zero, zero - 1),
+        r"users.*\b4\b.*\b4\b": (zero + 4, zero),
+        r"items.*\b2\b": (zero, zero - 1),
     }.items():
         with pytest.raises(ValueError, match=message):
             posterior().predict(torch.zeros(2, 21, dtype=DOUBLE), *pair)
-    with pytest.raises(
-        ValueError, match="side must be one of users, items, but it is 'rows'"
-    ):
+    with pytest.raises(ValueError, match=r"\bside.*\busers.*'rows'"):
         posterior().draw_rows(
             torch.zeros(1, 21, dtype=DOUBLE), "rows", torch.Generator()
         )

@@ -338,37 +338,37 @@ def fine(**changes):
     ("changes", "message"),
     [
         ({"shapes": {}}, "no parameters"),
-        ({"shapes": {"m": 3}}, "tuple of positive whole numbers"),
-        ({"shapes": {"m": (0,)}}, "tuple of positive whole numbers"),
+        ({"shapes": {"m": 3}}, r"positive.*whole"),
+        ({"shapes": {"m": (0,)}}, r"positive.*whole"),
         ({"supports": {"s": constraints.positive}}, r"supports has \['s'\]"),
         ({"supports": {"m": constraints.nonnegative_integer}}, "'m' is discrete"),
         (
             {"shapes": {"m": (2, 2)}, "supports": {"m": constraints.positive_definite}},
             "no one-to-one map",
         ),
-        ({"supports": {"m": 3}}, "support of 'm' must be of type Constraint"),
-        ({"shapes": {"m": (2,)}}, "log_prior must return a number"),
+        ({"supports": {"m": 3}}, r"support.*'m'.*Constraint"),
+        ({"shapes": {"m": (2,)}}, r"\blog_prior\b"),
         (
             {"log_likelihood": lambda p, x: -((x - p["m"]) ** 2).sum()},
             "one number for each example",
         ),
         (
             {"log_likelihood": lambda p: p["m"]},
-            "log_likelihood cannot be called with the parameters and a batch",
+            r"log_likelihood.*parameters",
         ),
         (
             {"log_prior": lambda p: p["mean"]},
-            "log_prior cannot be called with the parameters: KeyError: 'mean'",
+            r"log_prior.*parameters.*KeyError.*'mean'",
         ),
         (
             {"log_prior": lambda p: p["m"] if p["m"] > 0 else -p["m"]},
-            "all chains run a model together.*torch.where in place of `if`",
+            r"together.*torch\.where",
         ),
         (
             {"log_prior": lambda p: p["m"] * torch.rand(())},
-            "all chains run a model together.*drawn at random",
+            r"together.*random",
         ),
-        ({"log_prior": None}, "log_prior must be of type"),
+        ({"log_prior": None}, r"log_prior.*None"),
         ({"batch_size": 4}, "only 3 examples"),
     ],
 )
@@ -381,10 +381,10 @@ def test_what_is_refused(changes, message):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "values must hold tensors"),
-        ({"scale": torch.ones(2, 1)}, r"values must hold tensors scale: \(chains\)"),
-        ({"scale": torch.zeros(2)}, "inside of their supports"),
-        ({"scale": -torch.ones(2)}, "inside of their supports"),
+        ({}, r"values.*tensors"),
+        ({"scale": torch.ones(2, 1)}, r"values.*\bscale.*\(chains\)"),
+        ({"scale": torch.zeros(2)}, r"inside.*supports"),
+        ({"scale": -torch.ones(2)}, r"inside.*supports"),
     ],
 )
 def test_values_that_are_none(values, message):

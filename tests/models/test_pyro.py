@@ -186,9 +186,9 @@ def test_names_there_and_back(data, generator):
     torch.testing.assert_close(posterior.position(named), position)
     assert (named["spread"] > 0).all()
     torch.testing.assert_close(named["shares"].sum(-1), torch.ones(5))
-    with pytest.raises(ValueError, match="inside of their supports"):
+    with pytest.raises(ValueError, match=r"inside.*supports"):
         posterior.position(named | {"spread": torch.zeros(5)})
-    with pytest.raises(ValueError, match="values must hold tensors slope"):
+    with pytest.raises(ValueError, match=r"values.*slope"):
         posterior.position({})
 
 
@@ -361,9 +361,7 @@ def test_an_energy_of_minibatches_decides_nothing(kernel, data, generator):
         lambda: sample(kernel, posterior, position, 5),
         lambda: adapt(kernel, posterior, position, 20),
     ):
-        with pytest.raises(
-            ValueError, match=r"'data' shows 3 of 7 examples.*posterior.full\(\)"
-        ):
+        with pytest.raises(ValueError, match=r"'data'.*\b3\b.*\b7\b.*posterior"):
             run()
     sample(kernel, posterior.full(), position, 2)
 
@@ -479,7 +477,7 @@ def test_without_pyro_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, "sgmc.models.pyro_model")
     with pytest.raises(
         ModuleNotFoundError,
-        match="needs Pyro, which is not installed: pip install pyro-ppl",
+        match="pip install pyro-ppl",
     ):
         importlib.import_module("sgmc.models.pyro_model")
 
@@ -567,29 +565,28 @@ def no_map():
     [
         (
             local,
-            "'own' lies in the plate 'data'.*a force on those of its own examples "
-            "alone",
+            r"'own'.*\bplate.*'data'",
         ),
-        (discrete, "the site 'which' is discrete, and gradients do not move it"),
+        (discrete, r"'which'.*discrete.*gradients"),
         (nothing, "no sites to sample"),
-        (parameter, "pyro.param, 'mean', which has no prior"),
+        (parameter, r"pyro\.param.*'mean'"),
         (
             its_own_minibatch,
-            r"given its minibatch by subsample=.*subsample_size=2\) as i",
+            r"subsample=.*subsample_size=2",
         ),
-        (its_own_minibatch_and_size, "given its minibatch by subsample="),
+        (its_own_minibatch_and_size, "subsample="),
         (loop, "a loop over its examples"),
         (
             two_plates,
-            r"several plates that show a part of their examples, \['one', 'two'\]",
+            r"\['one', 'two'\]",
         ),
         (
             plate_of_another_time,
-            r"'data' was made outside of the program.*the same 2 of 5 examples",
+            r"'data'.*program.*\b2\b.*\b5\b",
         ),
-        (empty_plate, "nothing is observed in the plate 'data'"),
-        (no_map, "no one-to-one map onto the support of the site 'matrix'"),
-        (3, "program must be of type"),
+        (empty_plate, r"\bplate.*'data'"),
+        (no_map, r"support.*'matrix'"),
+        (3, r"program.*type"),
     ],
 )
 def test_what_is_refused(program, reason):
@@ -607,12 +604,10 @@ def test_sites_that_come_and_go():
 
     posterior = PyroPosterior(program)
     seen.clear()
-    with pytest.raises(ValueError, match=r"did not come to its sites \['y'\]"):
+    with pytest.raises(ValueError, match=r"sites \['y'\]"):
         posterior.energy(torch.zeros(1, 2))
     seen.update("yz")
-    with pytest.raises(
-        ValueError, match="came to a site 'z' that it did not have at first"
-    ):
+    with pytest.raises(ValueError, match="site 'z'"):
         posterior.energy(torch.zeros(1, 2))
 
 
@@ -628,7 +623,7 @@ def test_chains_do_not_part_ways():
     for each in (program, item):
         with pytest.raises(
             ValueError,
-            match=r"all chains run a model together.*torch.where in place of `if`",
+            match=r"together.*torch\.where",
         ):
             PyroPosterior(each)
 
@@ -657,17 +652,15 @@ def test_observations_that_broadcast_or_cannot_be_are_refused(data):
     for n in (None, 3):
         with pytest.raises(
             ValueError,
-            match=r"'y' has observations of shape \(\d, 1\), but its law draws \(\d,\)",
+            match=r"'y'.*\(\d, 1\).*\(\d,\)",
         ):
             PyroPosterior(flat, inputs, targets[:, None], n)
     with pytest.raises(
         ValueError,
-        match=r"'y' has observations of shape .* no .to_event for a plate's axis",
+        match=r"'y'.*shape.*\.to_event",
     ):
         PyroPosterior(event)
-    with pytest.raises(
-        ValueError, match="'y' has observations that are not in the support of its law"
-    ):
+    with pytest.raises(ValueError, match=r"'y'.*support"):
         PyroPosterior(poisson, torch.tensor([1.0, -1.0]))
     PyroPosterior(poisson, torch.tensor([1.0, 3.0]))
 
@@ -676,11 +669,11 @@ def test_data_of_another_type_and_a_plate_that_shows_too_much(data):
     inputs, _, targets = data
     with pytest.raises(
         ValueError,
-        match=r"program cannot be run.*torch.get_default_dtype\(\), torch.float64",
+        match=r"program.*torch.get_default_dtype.*torch.float64",
     ):
         PyroPosterior(flat, inputs.float(), targets.float())
     with pytest.raises(
         ValueError,
-        match="the plate 'data' has 7 examples, but its subsample_size is 70",
+        match=r"\bplate.*subsample_size.*\b70\b",
     ):
         PyroPosterior(flat, inputs, targets, 70)

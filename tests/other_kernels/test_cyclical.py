@@ -444,10 +444,7 @@ def test_an_explorer_with_other_states_is_refused():
     kernel = Cyclical(momentum_kernel, HIGH, LENGTH, exploration=0.5, explorer=descent)
     with pytest.raises(
         ValueError,
-        match=(
-            r"explorer and kernel need states of one kind, but SGLD\(.* and SGHMC\(.* "
-            r"have others: take the same"
-        ),
+        match=r"explorer.*kernel.*SGLD.*SGHMC",
     ):
         kernel.init(TARGET, START, generator_of(0))
     online = Cyclical(
@@ -457,7 +454,7 @@ def test_an_explorer_with_other_states_is_refused():
         exploration=0.5,
         explorer=lambda rate: momentum_kernel(rate, temperature=0.0),
     )
-    with pytest.raises(ValueError, match="explorer and kernel need states of one kind"):
+    with pytest.raises(ValueError, match=r"explorer.*kernel"):
         # the explorer would not know the estimate
         online.init(NOISY, START, generator_of(0))
 

@@ -465,7 +465,7 @@ def test_hyperparameters_keep_their_names_when_they_are_drawn_in_another_order(
 
 def test_what_is_wrong_with_the_inner_kernel_is_told():
     target = one_weight()[0]
-    with pytest.warns(UserWarning, match=r"6 of 6 trees .* reached max_depth = 2"):
+    with pytest.warns(UserWarning, match=r"6 of 6.*max_depth = 2"):
         sample(
             Gibbs(NUTS(1e-3, max_depth=2)),
             target,
@@ -477,9 +477,6 @@ def test_what_is_wrong_with_the_inner_kernel_is_told():
 def test_a_potential_without_hyperparameters_is_refused():
     with pytest.raises(
         ValueError,
-        match=(
-            r"potential must be of type Hierarchical, such as "
-            r"NetworkPosterior\(...\), .* type DoubleWell"
-        ),
+        match=r"potential.*Hierarchical.*DoubleWell",
     ):
         sample(Gibbs(SGHMC(0.1, 1.0)), DoubleWell(), torch.zeros(2, 1), num_samples=3)

@@ -294,10 +294,7 @@ def test_a_long_average_has_the_autocorrelation_time_in_its_variance():
     "precision, step_size, size", [(1.0, 2.5, "1.5"), (0.0, 0.1, "1")]
 )
 def test_a_chain_without_stationary_law_is_refused(precision, step_size, size):
-    message = (
-        f"the chain has no stationary law: F has an eigenvalue of size {size}; take a "
-        "smaller step_size"
-    )
+    message = rf"stationary.*{size}"
     with pytest.raises(ValueError, match=message):
         langevin_chain(one_dimensional(precision), step_size).stationary_covariance()
     assert math.isfinite(
@@ -314,89 +311,89 @@ PIECES = [Drift(0.3, DIAGONAL), Kick(0.2)]
     [
         (
             lambda: linear_chain(PIECES, [[1.0]]),
-            r"precision must be a floating-point tensor \(dim, dim\), but it is a list",
+            r"precision.*list",
         ),
         (
             lambda: linear_chain(PIECES, torch.ones(2)),
-            r"precision must be .* but it is \(2,\)",
+            r"precision.*\(2,\)",
         ),
         (
             lambda: linear_chain(PIECES, torch.ones(2, 3)),
-            r"precision must be a symmetric tensor \(dim, dim\)",
+            r"precision.*symmetric.*\(dim, dim\)",
         ),
         (
             lambda: linear_chain(PIECES, torch.tensor([[1.0, 2.0], [0.0, 1.0]])),
-            "precision must be a symmetric tensor",
+            r"precision.*symmetric",
         ),
         (
             lambda: linear_chain(PIECES, math.nan * torch.eye(2)),
-            "precision must be finite",
+            r"precision.*finite",
         ),
         (
             lambda: linear_chain(PIECES, torch.eye(3)),
-            "the numbers of coordinates do not agree: a matrix has 2, and another 3",
+            r"coordinates.*\b2\b.*\b3\b",
         ),
         (
             lambda: linear_chain(PIECES, torch.eye(2), -1.0),
-            "noise_variance must be non-negative",
+            r"noise_variance.*negative",
         ),
         (
             lambda: linear_chain(PIECES, torch.eye(2), torch.ones(3)),
-            "the numbers of coordinates do not agree",
+            r"coordinates.*agree",
         ),
         (
             lambda: linear_chain([], torch.eye(2)),
-            r"flows must be a list of flows, .* but it is \[\]",
+            r"\bflows.*\[\]",
         ),
         (
             lambda: linear_chain(iter(PIECES), torch.eye(2)),
-            "flows must be a list of flows",
+            r"\bflows",
         ),
         (
             lambda: sghmc_chain(torch.eye(1), 0.1, 1.0, noise_estimate=2.0),
-            "friction - noise_estimate must be non-negative, .* is -1",
+            r"friction.*noise_estimate.*-1\b",
         ),
         (
             lambda: langevin_chain(torch.eye(1), 0.1, noise_estimate=3.0),
-            "friction - noise_estimate must be non-negative, .* is -2",
+            r"friction.*noise_estimate.*-2\b",
         ),
         (
             lambda: naive_sghmc_chain(torch.eye(1), 0.1, 0),
-            "num_steps must be a whole number of at least 1",
+            r"num_steps.*whole",
         ),
         (
             lambda: LinearChain([[0.5]], [[1.0]]).stationary_covariance(),
-            "transition must be a floating-point tensor",
+            r"transition.*tensor",
         ),
         (
             lambda: LinearChain(
                 0.5 * torch.eye(2), torch.eye(3)
             ).stationary_covariance(),
-            r"of one shape .* \(2, 2\) and \(3, 3\)",
+            r"\(2, 2\).*\(3, 3\)",
         ),
         (
             lambda: CHAIN.power(0),
-            "num_steps must be a whole number of at least 1, but it is 0",
+            r"num_steps.*\b0\b",
         ),
         (
             lambda: CHAIN.average_covariance(0),
-            "num_steps must be a whole number of at least 1, but it is 0",
+            r"num_steps.*\b0\b",
         ),
         (
             lambda: CHAIN.autocorrelation(torch.ones(2), 0),
-            "num_lags must be a whole number of at least 1",
+            r"num_lags.*whole",
         ),
         (
             lambda: CHAIN.autocorrelation([1.0, 0.0], 3),
-            r"direction must be a tensor \(dim,\), but it is a list",
+            r"direction.*list",
         ),
         (
             lambda: CHAIN.autocorrelation(torch.ones(1), 3),
-            "direction must have 2 entries, not all of them zero, but it is",
+            r"direction.*\b2\b.*zero",
         ),
         (
             lambda: CHAIN.autocorrelation_time(torch.zeros(2)),
-            "direction must have 2 entries, not all of them zero",
+            r"direction.*\b2\b.*zero",
         ),
     ],
 )

@@ -393,9 +393,7 @@ def test_a_warm_up_resumed_from_its_checkpoint_tunes_what_an_uninterrupted_one_t
         done += left
         with monkeypatch.context() as patch:
             stop_at(patch, kernel, left)
-            with pytest.warns(
-                UserWarning, match=f"interrupted after {done} of 60 steps"
-            ):
+            with pytest.warns(UserWarning, match=rf"interrupted.* {done} .*60"):
                 part, _ = adapt(kernel, TARGET, start, checkpoint=file, **settings)
         assert part.step_size != whole.step_size
     tuned, end = adapt(kernel, TARGET, start, checkpoint=file, **settings)
@@ -427,9 +425,7 @@ def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
         "warm_up, .*": lambda: sample(NUTS(1.0), TARGET, start, 20, checkpoint=file),
     }
     for name, other in others.items():
-        with pytest.raises(
-            CheckpointError, match=f"belongs to a run with another {name}"
-        ):
+        with pytest.raises(CheckpointError, match=f"another {name}"):
             other()
 
 
@@ -437,35 +433,28 @@ def test_kernels_without_acceptance_and_bad_arguments_are_refused():
     start = torch.zeros(2, 3, dtype=torch.float64)
     with pytest.raises(
         ValueError,
-        match=r"SGHMC has no acceptance to adapt by: give a kernel like NUTS or HMC",
+        match=r"SGHMC.*acceptance",
     ):
         adapt(SGHMC(0.1, 1.0), TARGET, start, num_steps=100)
     with pytest.raises(
         ValueError,
-        match=(
-            r"Splitting has no step_size and mass to adapt: give a kernel like NUTS "
-            r"or HMC"
-        ),
+        match=r"Splitting.*step_size.*mass",
     ):
         adapt(Splitting(baoab(0.1, 1.0)), TARGET, start, num_steps=100)
     with pytest.raises(
         ValueError,
-        match=r"num_steps must be a whole number of at least 20, but it is 10",
+        match=r"num_steps.*\b10\b",
     ):
         adapt(NUTS(0.1), TARGET, start, num_steps=10)
-    with pytest.raises(
-        ValueError, match=r"target_acceptance must lie between 0 and 1, but it is 1.0"
-    ):
+    with pytest.raises(ValueError, match=r"target_acceptance.*\b1\.0\b"):
         adapt(NUTS(0.1), TARGET, start, num_steps=100, target_acceptance=1.0)
-    with pytest.raises(ValueError, match=r"position must be a floating-point tensor"):
+    with pytest.raises(ValueError, match=r"position.*tensor"):
         adapt(NUTS(0.1), TARGET, torch.zeros(3), num_steps=100)
-    with pytest.raises(
-        ValueError, match=r"position has 2 coordinates, but the potential has dim = 3"
-    ):
+    with pytest.raises(ValueError, match=r"position.*coordinates.*potential.*\b3\b"):
         adapt(NUTS(0.1), TARGET, torch.zeros(2, 2), num_steps=100)
     with pytest.raises(
         ValueError,
-        match=r"kernel must be an object with init, step and diagnose, .* but it is NUTS",
+        match=r"kernel.*NUTS",
     ):
         adapt(NUTS, TARGET, start, num_steps=100)
 
@@ -541,9 +530,7 @@ def test_a_chain_for_which_no_step_is_small_enough_is_named_and_does_not_spoil_t
     start[7] = 2_000
     with pytest.warns(
         UserWarning,
-        match=(
-            "^chain 7 did not move in the last 40 steps of the warm-up.*start elsewhere"
-        ),
+        match=r"^chain 7 .*40 steps",
     ) as caught:
         tuned, position = adapt(NUTS(1.0), potential, start, num_steps=200, seed=1)
     assert [each.filename for each in caught] == [__file__]
@@ -567,10 +554,7 @@ def test_a_kernel_that_accepts_everything_is_refused_when_its_step_is_out_of_all
     )
     with pytest.raises(
         ValueError,
-        match=(
-            r"the step_size has grown to 1e12, and the acceptance is still above "
-            r"target_acceptance = 0\.8"
-        ),
+        match=r"step_size.*1e12.*acceptance.*target_acceptance.*0\.8",
     ):
         adapt(
             kernel,
@@ -607,7 +591,7 @@ def test_ctrl_c_keeps_what_was_tuned(stop):
                 stop()
             return super().gradient(position)
 
-    with pytest.warns(UserWarning, match=r"interrupted after \d+ of 100 steps"):
+    with pytest.warns(UserWarning, match=r"interrupted.*\d+.*\b100\b"):
         kernel, position = adapt(
             NUTS(1.0), Stopped(torch.eye(2)), torch.zeros(2, 2), num_steps=100
         )

@@ -94,9 +94,9 @@ def test_numbers_diagonals_and_matrices_agree():
         ((1.0, 0.0, 2.0, 1.0), "no stationary law exists"),  # ¼ε²A = M
         ((1.0, 0.0, 0.9, 2.0), "no stationary law exists"),
         # ½εV = 2.5
-        ((1.0, 50.0, 0.1, 2.0), "friction must be at least the noise estimate"),
-        ((-1.0, 0.0, 0.1, 2.0), "curvature must be positive"),
-        ((1.0, 0.0, 0.0, 2.0), "step_size must be a positive number"),
+        ((1.0, 50.0, 0.1, 2.0), r"friction.*noise estimate"),
+        ((-1.0, 0.0, 0.1, 2.0), r"curvature.*positive"),
+        ((1.0, 0.0, 0.0, 2.0), r"step_size.*positive"),
     ],
 )
 def test_what_has_no_law_is_refused(arguments, sentence):
@@ -354,9 +354,9 @@ def test_the_chain_follows_its_law(generator):
         (
             Gaussian.standard(2, DOUBLE),
             [[5.0, 5.0]],
-            "some 5 standard deviations from a mode",
+            "5 standard deviations",
         ),
-        (DoubleWell(2), [[1.0, 0.01]], "flat or curves downwards in 1 of 2 directions"),
+        (DoubleWell(2), [[1.0, 0.01]], "1 of 2 directions"),
     ],
 )
 def test_it_says_in_a_sentence_where_its_assumptions_fail(
@@ -397,7 +397,7 @@ class Silent(Potential):
 
 
 def test_a_potential_that_does_not_know_its_noise_is_refused():
-    with pytest.raises(NotImplementedError, match="does not know its gradient noise"):
+    with pytest.raises(NotImplementedError, match="gradient_and_variance_given"):
         default_kernel(Silent(), torch.zeros(1, 1))
 
 
