@@ -68,7 +68,7 @@ def test_an_idx_file_is_read(tensor, tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"file\.gz.*missing.*\bfile"):
+    with pytest.raises(FileNotFoundError, match=r"file\.gz.*missing"):
         read_idx(tmp_path / "file.gz")
 
 
@@ -104,7 +104,7 @@ def test_a_corrupt_file_is_refused(content, tmp_path):
     file.write_bytes(content)
     with pytest.raises(
         ValueError,
-        match=r"file\.gz.*\bfile",
+        match=r"file\.gz.*IDX",
     ):
         read_idx(file)
 
@@ -281,7 +281,7 @@ def test_every_set_of_the_module_has_a_test_here():
 @pytest.mark.parametrize("load", [mnist, fashion_mnist, cifar10, notmnist, read_idx])
 @pytest.mark.parametrize("place", [None, 5])
 def test_what_is_no_place_is_refused(load, place):
-    with pytest.raises(ValueError, match=r"(root|path)"):
+    with pytest.raises(ValueError, match=r"(root|path)\b.*Path"):
         load(place)
 
 
