@@ -172,10 +172,7 @@ def test_a_set_with_a_wrong_checksum_is_refused(source):
     (root / name / "raw" / "b.gz").write_bytes(gzip.compress(idx(LABELS.flip(0))))
     with pytest.raises(
         ValueError,
-        match=(
-            r"b\.gz has another checksum than [0-9a-f]{32}: it is corrupt, delete it "
-            r"and fetch it again"
-        ),
+        match=r"b\.gz.*[0-9a-f]{32}.*corrupt",
     ):
         load(root)
 

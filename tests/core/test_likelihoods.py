@@ -445,7 +445,7 @@ def test_sghmc_runs_under_every_likelihood(name):
         ),
         (
             lambda: network(Softmax(), torch.tensor([0, 1, 0, 1]), 1),
-            r"an output for each class, but gives \(\) ",
+            r"output.*class.*\(\) ",
         ),
         # As many outputs as examples would be compared with them crosswise, and nobody
         # would notice.

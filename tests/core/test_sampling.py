@@ -263,10 +263,7 @@ def test_a_second_ctrl_c_stops_at_once_and_no_torn_state_is_saved(
         call_in_steps(patch, kernel, {5: lambda: (ctrl_c(), ctrl_c())})
         with pytest.warns(
             UserWarning,
-            match=(
-                "interrupted after 15 of 45 .* kept, but it stopped within a step and "
-                "is not saved"
-            ),
+            match=r"interrupted.*15 of 45.*not saved",
         ):
             part = sample(*RUNS[name], checkpoint=file, **SETTINGS)
     assert file.read_bytes() == before
@@ -1319,7 +1316,7 @@ GOOD = dict(kernel=SGHMC_KERNEL, potential=NOISY, position=START, num_samples=5)
             r"position.*\(3,\).*torch.float32",
         ),
         ({"position": torch.zeros(3, 1, dtype=torch.int64)}, "torch.int64"),
-        ({"position": [0.0]}, "list"),
+        ({"position": [0.0]}, r"position.*list"),
         ({"position": torch.zeros(0, 1)}, r"position \(0, 1\) is empty"),
         (
             {"position": torch.tensor([[math.nan]])},
