@@ -1,68 +1,11 @@
 """A small book in a folder of its own, to try the tools on."""
 
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-SOURCE = """# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
-# %% [markdown]
-# # A small chapter
-
-# %%
-import sgmc
-print(sgmc.answer())
-
-# %%
-1 + 1
-"""
+from tests.book import small
 
 
 @pytest.fixture
 def small_book(tmp_path):
     """Make a book of one chapter, which prints what a package says."""
-    (tmp_path / "book" / "part").mkdir(parents=True)
-    (tmp_path / "book" / "part" / "small.py").write_text(SOURCE)
-    (tmp_path / "sgmc").mkdir()
-    (tmp_path / "sgmc" / "__init__.py").write_text(
-        "def answer():\n    return 'first'\n"
-    )
-    for name in ("requirements.txt", "constraints.txt"):
-        (tmp_path / name).write_text("")
-    shutil.copytree(ROOT / "tools", tmp_path / "tools")
-    shutil.copytree(ROOT / "book" / "_static", tmp_path / "book" / "_static")
-    shutil.copy(ROOT / "_config.yml", tmp_path)
-    shutil.copy(ROOT / "book" / "references.bib", tmp_path / "book")
-    (tmp_path / "index.md").write_text("# Title\n")
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nroot: index\nparts:\n- caption: Part\n  chapters:\n  - "
-        "file: book/part/small\n"
-    )
-    return tmp_path
-
-
-def run(root, *command):
-    """Run a command of ``tools/book.py``, or any other, in the small book; return its
-    exit status and what it said.
-    """
-    if len(command) == 1:
-        command = (sys.executable, "tools/book.py", *command)
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    result = subprocess.run(
-        command, cwd=root, capture_output=True, text=True, env=environment
-    )
-    return result.returncode, result.stdout + result.stderr
+    return small.make(tmp_path)

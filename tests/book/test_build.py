@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.book.conftest import SOURCE, run
+from tests.book.small import SOURCE, run
 from tools import book
 
 

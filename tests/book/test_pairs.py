@@ -6,7 +6,7 @@ import nbformat
 import pytest
 import yaml
 
-from tests.book.conftest import SOURCE, run
+from tests.book.small import SOURCE, run
 from tools import book
 from tools.coursework import pairs
 

@@ -10,7 +10,7 @@ from collections import namedtuple
 
 import pytest
 
-from tests.book.conftest import ROOT
+from tests.book.small import ROOT
 from tools import book, surroundings
 
 Usage = namedtuple("Usage", "total used free")
