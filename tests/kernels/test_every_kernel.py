@@ -3,6 +3,7 @@ that suit a posterior of two coordinates, and passes.
 """
 
 import importlib
+import inspect
 import math
 import pkgutil
 import re
@@ -17,6 +18,7 @@ import sgmc
 from sgmc import flows, sample
 from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
+from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.potentials import Potential
@@ -24,6 +26,7 @@ from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting
 from sgmc.tuning.defaults import DefaultSGHMC
 from tests.fakes import (
+    DOUBLE,
     NOISY,
     TARGET,
     Around,
@@ -556,3 +559,88 @@ def test_a_gradient_that_is_no_number_or_empty_at_the_start_is_refused(name):
     empty.gradient = empty.gradient_given = lambda position, *_: position[:, :0]
     with pytest.raises(ValueError, match=r"gradient.*\(30, 0\).*\(30, 2\)"):
         sample(entry.make(), empty, START, num_samples=1)
+
+
+# Negative controls: kernels that break one promise each, and the test that sees it
+
+
+class KeepsTheStart(SGLD):
+    def init(self, potential, position, generator):
+        return SGLDState(position, 0)
+
+
+class Gathers(SGLD):
+    def step(self, potential, state, generator):
+        state, info = super().step(potential, state, generator)
+        position = 0.9 * state.position + 0.1 * state.position.mean(0)
+        return state._replace(position=position), info
+
+
+class FavoursTheFirst(SGLD):
+    def step(self, potential, state, generator):
+        state, info = super().step(potential, state, generator)
+        state.position[0] += 0.01
+        return state, info
+
+
+class CountsTwice(SGLD):
+    def step(self, potential, state, generator):
+        state, info = super().step(potential, state, generator)
+        twice = state.num_gradients + 1
+        return state._replace(num_gradients=twice), info._replace(num_gradients=twice)
+
+
+class SeesOneMinibatch(SGLD):
+    def step(self, potential, state, generator):
+        after, info = super().step(potential, SGLDState(state.position, 0), generator)
+        count = state.num_gradients + 1
+        return after._replace(num_gradients=count), info._replace(num_gradients=count)
+
+
+class Remembers(SGLD):
+    def step(self, potential, state, generator):
+        memory = vars(self).setdefault("memory", [])
+        memory.append(len(memory))
+        state, info = super().step(potential, state, generator)
+        state.position.add_(0.01 * len(memory))
+        return state, info
+
+
+class Rounds(SGLD):
+    def step(self, potential, state, generator):
+        state, info = super().step(potential, state, generator)
+        return state._replace(position=state.position.float().to(DOUBLE)), info
+
+
+class HidesWhatIsNoNumber(SGLD):
+    def step(self, potential, state, generator):
+        state, info = super().step(potential, state, generator)
+        state.position.nan_to_num_(0.0)
+        return state, info
+
+
+@pytest.mark.parametrize(
+    ("kernel", "test"),
+    [
+        (KeepsTheStart, test_the_position_at_the_start_is_not_changed),
+        (Gathers, test_chains_do_not_interact),
+        (FavoursTheFirst, test_permuted_chains_give_permuted_draws),
+        (CountsTwice, test_gradients_are_counted_and_no_minibatch_is_drawn_twice),
+        (SeesOneMinibatch, test_gradients_are_counted_and_no_minibatch_is_drawn_twice),
+        (Remembers, test_a_run_resumed_from_its_checkpoint_is_the_uninterrupted_one),
+        (Rounds, test_a_run_keeps_the_type_of_its_positions),
+        (
+            HidesWhatIsNoNumber,
+            test_a_gradient_that_is_not_finite_stops_the_run_or_is_rejected,
+        ),
+    ],
+    ids=lambda value: value.__name__,
+)
+def test_a_broken_promise_is_seen(kernel, test, monkeypatch, tmp_path):
+    entry = listed(kernel, dict(step_size=0.05), gradients=3)
+    monkeypatch.setitem(KERNELS, "broken", entry)
+    given = dict(monkeypatch=monkeypatch, tmp_path=tmp_path, dtype=torch.float32)
+    wanted = inspect.signature(test).parameters.keys() & given.keys()
+    # the last one for positions that no longer go with the data
+    with pytest.raises((AssertionError, pytest.fail.Exception, RuntimeError)):
+        test("broken", **{name: given[name] for name in wanted})
