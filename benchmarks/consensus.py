@@ -21,8 +21,7 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from experiments.provenance import circumstances, peak_memory
-from experiments.results import RESULTS, write_result
+from booklib.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.draws import Draws
 from sgmc.kernels import HMC

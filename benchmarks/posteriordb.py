@@ -30,8 +30,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid, pad
 
-from experiments.provenance import circumstances, peak_memory
-from experiments.results import RESULTS, write_result
+from booklib.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.noise import estimate_noise_variance

@@ -23,8 +23,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from booklib.datasets import digits
-from experiments.provenance import circumstances, peak_memory
-from experiments.results import RESULTS, write_result
+from booklib.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.models.pyro_model import PyroPosterior

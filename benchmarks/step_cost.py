@@ -30,8 +30,7 @@ from torch.nn import functional
 from benchmarks import mixture
 from benchmarks.mixture import MINIBATCH, PRINTED, Job
 from booklib.networks import multilayer_perceptron
-from experiments.provenance import circumstances, peak_memory
-from experiments.results import RESULTS, write_result
+from booklib.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.minibatches import Fresh

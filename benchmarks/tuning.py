@@ -29,8 +29,7 @@ from torch.nn.functional import avg_pool2d
 
 from booklib.datasets import digits
 from booklib.networks import multilayer_perceptron
-from experiments.provenance import circumstances, peak_memory
-from experiments.results import RESULTS, write_result
+from booklib.results import RESULTS, circumstances, peak_memory, write_result
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.kernels.base import Kernel

@@ -714,3 +714,54 @@ def made_up_ratings(
     means = 3.6 + 0.4 * normal(num_users)[users] + 0.5 * normal(num_items)[items]
     means += (user_factors[users] * item_factors[items]).sum(-1)
     return Ratings(users, items, means + noise_std * normal(num_ratings)), means
+
+
+def part(data: Data, which: slice | torch.Tensor) -> Data:
+    """Take some of the examples."""
+    return Data(*(values[which] for values in data))
+
+
+def split_digits() -> tuple[Data, Data, Data]:
+    """Split the 5,000 digits: 3,200 to learn from, 800 to validate, 1,000 to test."""
+    train, test = digits()
+    chosen = torch.arange(len(train.targets)) % 5 == 0  # they are sorted by class
+    return part(train, ~chosen), part(train, chosen), test
+
+
+def diabetes() -> tuple[Data, Data, Data]:
+    """Load the diabetes data of scikit-learn (Efron et al., 2004), standardised: 280
+    patients for training, 62 and 100 for the rest.
+    """
+    from sklearn.datasets import load_diabetes
+
+    loaded = load_diabetes()
+    order = torch.randperm(442, generator=torch.Generator().manual_seed(0))
+    inputs, targets = (
+        torch.from_numpy(values).double()[order]
+        for values in (loaded.data, loaded.target)
+    )
+    standardised = Data(
+        *(((x - x[:280].mean(0)) / x[:280].std(0)).float() for x in (inputs, targets))
+    )
+    parts = (slice(280), slice(280, 342), slice(342, 442))
+    return tuple(part(standardised, which) for which in parts)
+
+
+def standardise(train: Data, test: Data, colours: int) -> tuple[Data, Data]:
+    """Shift and scale each colour to mean 0 and variance 1 over the training images."""
+    mean, std = (
+        f(train.inputs.view(len(train.inputs), colours, -1), (0, 2), keepdim=True)[0]
+        for f in (torch.mean, torch.std)
+    )
+    return tuple(
+        Data(((x.view(len(x), colours, -1) - mean) / std).flatten(1), targets)
+        for x, targets in (train, test)
+    )
+
+
+def scramble(data: Data, shape: tuple[int, int, int]) -> Data:
+    """Read images, stored pixel by pixel with the colours of a pixel side by side, as
+    if they were stored colour by colour.
+    """
+    pixel_by_pixel = data.inputs.view(-1, *shape).permute(0, 2, 3, 1)
+    return Data(pixel_by_pixel.reshape(len(data.inputs), -1), data.targets)

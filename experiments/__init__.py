@@ -1,7 +1,14 @@
 """The experiments of the papers at full scale: ``python -m experiments list | run
-NAME``, one experiment a file.
+NAME``, one experiment a file, which has it as ``EXPERIMENT``.
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from experiments.study import Experiment
+
+# in the order of the list
 EXPERIMENTS = (
     "mnist",
     "report",
@@ -30,25 +37,12 @@ EXPERIMENTS = (
     "recommender_100k",
 )
 
-# Those whose seeds are runs of their own, each in files of its own, so that several can
-# go at once.
-BY_SEED = (
-    "mnist",
-    "report",
-    "figure5",
-    "figure5_around",
-    "noise",
-    "fashion",
-    "fashion_reported",
-    "steps",
-    "cifar",
-    "cifar_hour",
-    "neighbours",
-    "weights",
-    "renyi",
-    "bandit",
-    "ordering",
-    "few",
-    "held",
-    "trees",
-)
+
+def load(name: str) -> "Experiment":
+    """Import an experiment.
+
+    Example:
+        >>> load("modes").by_seed
+        False
+    """
+    return importlib.import_module(f"experiments.{name}").EXPERIMENT

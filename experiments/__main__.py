@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from experiments import BY_SEED, EXPERIMENTS
-from experiments.options import CACHE, ExperimentError, Options
-from experiments.provenance import provenance
-from experiments.results import RESULTS, read_result, write_result
+from booklib.results import (
+    RESULTS,
+    ExperimentError,
+    circumstances,
+    peak_memory,
+    read_result,
+    write_result,
+)
+from experiments import EXPERIMENTS, load
+from experiments.study import CACHE, Options, table
 from sgmc.checkpoints import CheckpointError
 from sgmc.machines.cluster import run_all, workers
 
@@ -114,12 +120,13 @@ def run_experiment(given: argparse.Namespace) -> int:
     seeds = given.seeds if given.seeds is not None else 1 if given.small else 5
     if seeds < 1:
         raise ExperimentError(f"seeds must be at least 1, but it is {seeds}")
+    experiment = load(given.name)
     if (
         given.workers is not None or given.scheduler is not None
-    ) and given.name not in BY_SEED:
+    ) and not experiment.by_seed:
         raise ExperimentError(
             f"the seeds of {given.name} do not run apart: leave out --workers and "
-            f"--scheduler, which are for {', '.join(BY_SEED)}"
+            "--scheduler"
         )
     check_device(given.device)
     options = Options(
@@ -142,15 +149,18 @@ def run_experiment(given: argparse.Namespace) -> int:
             # of another version or corrupt: better to say so before the work than after
             # it
             read_result(old)
-    module = importlib.import_module(f"experiments.{given.name}")
-    prepared = module.prepare(options)
+    if not experiment.plans:
+        # a start is looked at before it is sampled from, more closely than the fastest
+        # product of some machines is exact
+        torch.set_float32_matmul_precision("highest")
+    prepared = experiment.prepare(options)
     folder.mkdir(parents=True, exist_ok=True)
     run_ahead(given, options)
-    for result in module.run(options, prepared):
+    for result in experiment.run(options, prepared):
         content = {"provenance": provenance(given.name, options), **result}
         write_result(folder / "so-far.json", content)
     write_result(path, content)
-    for line in module.summary(result):
+    for line in table(experiment.rows(result), experiment.columns):
         print(line)
     print(f"written: {path}")
     return 0
@@ -191,10 +201,27 @@ def run_seed(name: str, common: tuple[Options, str], seed: int) -> None:
     """Run one seed of an experiment on a worker, which loads the data itself."""
     options, precision = common
     torch.set_float32_matmul_precision(precision)
-    module = importlib.import_module(f"experiments.{name}")
-    prepared = module.prepare(options)
-    for _ in module.run(options._replace(part=seed, progress=False), prepared):
+    experiment = load(name)
+    prepared = experiment.prepare(options)
+    for _ in experiment.run(options._replace(part=seed, progress=False), prepared):
         pass
+
+
+def provenance(name: str, options: Options) -> dict:
+    """Say who put a result together: command, circumstances, memory; a run that was
+    resumed when it was finished has its own.
+    """
+    command = f"python -m experiments run {name} --seeds {options.seeds}"
+    if options.small:
+        command += " --small"
+    if options.device != "cpu":
+        command += f" --device {options.device}"
+    memory = peak_memory(options.device)
+    return {
+        "command": command,
+        **circumstances(options.device),
+        "peak_memory_megabytes": memory,
+    }
 
 
 def check_device(device: str) -> None:

@@ -15,9 +15,7 @@ meets 20 mushrooms, then takes 20 minibatches of 64, and so on for 5,000 interac
 One table is made up; if ``agaricus-lepiota.data`` lies in the folder of the data, that
 is another. The small version has 500 interactions with the first."""
 
-import itertools
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,21 +26,20 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from booklib.bandit import EAT, LEAVE, regrets, rewards
 from booklib.datasets import Data, mushrooms, synthetic_mushrooms
 from booklib.networks import multilayer_perceptron
-from experiments.options import DivergedError, Options
-from experiments.provenance import checksum, circumstances
+from booklib.results import checksum, circumstances
+from booklib.runs import DivergedError, go_on
+from experiments.study import Experiment, Options, in_a_name, study
 from sgmc.approximations.variational import bound_gradient
 from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import SGHMC
 from sgmc.kernels.sghmc import SGHMCState
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.randomness import derived_seed, normal_block
-from sgmc.sampling import drive
 
 FILE = "agaricus-lepiota.data"
-LEAVE, EAT = 0, 1
-GOOD, BAD = 5.0, -35.0  # what eating may earn
 # networks are trained on rewards in this unit, in which their prior and their noise are
 # of order one
 UNIT = 10.0
@@ -75,48 +72,6 @@ class Plan:
     def blocks(self) -> int:
         """Number of blocks of interactions."""
         return -(-self.interactions // BLOCK)
-
-
-def rewards(actions: Tensor, poisonous: Tensor, harmed: Tensor) -> Tensor:
-    """Pay for actions: nothing for leaving, 5 for eating, and −35 if the mushroom is
-    poisonous and the coin says harm.
-
-    Example:
-        >>> rewards(
-        ...     torch.tensor([LEAVE, EAT, EAT, EAT]),
-        ...     torch.tensor([1, 0, 1, 1]),
-        ...     torch.tensor([True, True, False, True]),
-        ... )
-        tensor([  0.,   5.,   5., -35.])
-    """
-    eaten = torch.where((poisonous == 1) & harmed, BAD, GOOD)
-    return torch.where(actions == EAT, eaten, 0.0)
-
-
-def expected_rewards(actions: Tensor, poisonous: Tensor) -> Tensor:
-    """Average the rewards over the coin: 0, 5 and −15.
-
-    Example:
-        >>> expected_rewards(torch.tensor([LEAVE, EAT, EAT]), torch.tensor([1, 0, 1]))
-        tensor([  0.,   5., -15.])
-    """
-    tails, heads = (
-        rewards(actions, poisonous, torch.full_like(poisonous, side, dtype=torch.bool))
-        for side in (False, True)
-    )
-    return (tails + heads) / 2
-
-
-def regrets(actions: Tensor, poisonous: Tensor) -> Tensor:
-    """Compute what an oracle that knows each mushroom expects to earn more than the
-    actions.
-
-    Example:
-        >>> regrets(torch.tensor([LEAVE, LEAVE, EAT, EAT]), torch.tensor([0, 1, 0, 1]))
-        tensor([ 5.,  0.,  0., 15.])
-    """
-    best = torch.where(poisonous == 1, LEAVE, EAT)
-    return expected_rewards(best, poisonous) - expected_rewards(actions, poisonous)
 
 
 def with_actions(contexts: Tensor) -> Tensor:
@@ -171,9 +126,8 @@ class Greedy:
         exploration: float = 0.0,
     ):
         self.generator, self.exploration = generator, exploration
-        self.parameters = self.begin(
-            network.initial_position(1, generator, scale=2**0.5)
-        )
+        start = network.initial_position(1, generator, scale=2**0.5)
+        self.parameters = self.begin(start)
         self.optimiser = torch.optim.Adam(self.parameters, lr=plan.rate)
 
     def begin(self, position: Tensor) -> list[Tensor]:
@@ -192,31 +146,26 @@ class Greedy:
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
         """Take so many minibatches, the first of which has the number ``first``."""
+        position = self.parameters[0]
         for minibatch in posterior.draw_minibatches(
-            self.parameters[0], self.generator, first, number
+            position, self.generator, first, number
         ):
-            for parameter, gradient in zip(
-                self.parameters, self.gradients(posterior, minibatch), strict=True
-            ):
+            gradients = self.gradients(posterior, minibatch)
+            for parameter, gradient in zip(self.parameters, gradients, strict=True):
                 parameter.grad = gradient
             self.optimiser.step()
 
-    def content(self) -> dict:
+    def state_dict(self) -> dict:
         """Give all that is needed to go on."""
-        return {
-            "parameters": self.parameters,
-            "optimiser": self.optimiser.state_dict()["state"],
-        }
+        moments = self.optimiser.state_dict()["state"]
+        return {"parameters": self.parameters, "optimiser": moments}
 
-    def restore(self, content: dict) -> None:
-        """Go back to what ``content`` gave."""
-        for parameter, saved in zip(
-            self.parameters, content["parameters"], strict=True
-        ):
-            parameter.copy_(saved)
-        self.optimiser.load_state_dict(
-            {**self.optimiser.state_dict(), "state": content["optimiser"]}
-        )
+    def load_state_dict(self, saved: dict) -> None:
+        """Go back to what :meth:`state_dict` gave."""
+        for parameter, value in zip(self.parameters, saved["parameters"], strict=True):
+            parameter.copy_(value)
+        moments = {**self.optimiser.state_dict(), "state": saved["optimiser"]}
+        self.optimiser.load_state_dict(moments)
 
 
 class BayesByBackprop(Greedy):
@@ -245,21 +194,15 @@ class BayesByBackprop(Greedy):
         weights.
         """
         mean, rho = self.parameters
-        by_mean, by_std = bound_gradient(
-            posterior,
-            mean,
-            functional.softplus(rho),
-            normal_block(mean, 1, self.generator),
-            minibatch,
-        )
+        std, normal = functional.softplus(rho), normal_block(mean, 1, self.generator)
+        by_mean, by_std = bound_gradient(posterior, mean, std, normal, minibatch)
         return by_mean, by_std * rho.sigmoid()
 
     def draw(self, number: int) -> Tensor:
         """Draw networks, ``(number, dim)``."""
         mean, rho = self.parameters
-        return mean + functional.softplus(rho) * normal_block(
-            mean[0], number, self.generator
-        )
+        normal = normal_block(mean[0], number, self.generator)
+        return mean + functional.softplus(rho) * normal
 
 
 class Chain:
@@ -271,9 +214,8 @@ class Chain:
 
     def __init__(self, network: NetworkPosterior, plan: Plan, generator: Generator):
         self.plan, self.generator = plan, generator
-        self.state = self.kernel(1).init(
-            network, network.initial_position(1, generator, scale=2**0.5), generator
-        )
+        start = network.initial_position(1, generator, scale=2**0.5)
+        self.state = self.kernel(1).init(network, start, generator)
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -286,27 +228,23 @@ class Chain:
 
     def learn(self, posterior: NetworkPosterior, first: int, number: int) -> None:
         """Take so many steps, which the state counts."""
-        self.state, _ = self.kernel(posterior.num_examples, number).step(
-            posterior, self.state, self.generator
-        )
+        kernel = self.kernel(posterior.num_examples, number)
+        self.state, _ = kernel.step(posterior, self.state, self.generator)
 
     def kernel(self, num_examples: int, num_steps: int = 1) -> SGHMC:
         """Make the kernel for a number of data, of which the curvature is a multiple;
         so η falls as they come.
         """
-        return SGHMC.from_learning_rate(
-            self.plan.rate * self.plan.noise_variance / num_examples,
-            DECAY,
-            num_steps=num_steps,
-        )
+        rate = self.plan.rate * self.plan.noise_variance / num_examples
+        return SGHMC.from_learning_rate(rate, DECAY, num_steps=num_steps)
 
-    def content(self) -> dict:
+    def state_dict(self) -> dict:
         """Give all that is needed to go on."""
         return {"state": tuple(self.state)}
 
-    def restore(self, content: dict) -> None:
-        """Go back to what ``content`` gave."""
-        self.state = SGHMCState(*content["state"])
+    def load_state_dict(self, saved: dict) -> None:
+        """Go back to what :meth:`state_dict` gave."""
+        self.state = SGHMCState(*saved["state"])
 
 
 def settings(*rates: float) -> list[dict]:
@@ -319,15 +257,13 @@ def settings(*rates: float) -> list[dict]:
 
 
 # Each agent with its settings.
+ADAM = settings(1e-3, 3e-3)
 AGENTS = {
-    "greedy": (Greedy, settings(1e-3, 3e-3)),
-    "ε-greedy, 1 %": (partial(Greedy, exploration=0.01), settings(1e-3, 3e-3)),
-    "ε-greedy, 5 %": (partial(Greedy, exploration=0.05), settings(1e-3, 3e-3)),
-    "Bayes by Backprop": (BayesByBackprop, settings(1e-3, 3e-3)),
-    "Bayes by Backprop, two averaged": (
-        partial(BayesByBackprop, averaged=2),
-        settings(1e-3, 3e-3),
-    ),
+    "greedy": (Greedy, ADAM),
+    "ε-greedy, 1 %": (partial(Greedy, exploration=0.01), ADAM),
+    "ε-greedy, 5 %": (partial(Greedy, exploration=0.05), ADAM),
+    "Bayes by Backprop": (BayesByBackprop, ADAM),
+    "Bayes by Backprop, two averaged": (partial(BayesByBackprop, averaged=2), ADAM),
     "SGHMC": (Chain, settings(0.1, 0.3)),
 }
 
@@ -346,22 +282,16 @@ class Run:
     """
 
     def __init__(self, plan: Plan, table: Data, path: Path | None = None):
-        self.plan, self.table = plan, table
-        self.checkpoint = (
-            None
-            if path is None
-            else Checkpoint(path, {"plan": asdict(plan), "table": tuple(table)})
-        )
+        self.plan, self.table, self.checkpoint = plan, table, None
+        if path is not None:
+            kind = {"plan": asdict(plan), "table": tuple(table)}
+            self.checkpoint = Checkpoint(path, kind)
         world = Generator().manual_seed(derived_seed(plan.seed, "mushrooms"))
-        self.met = torch.randint(
-            len(table.targets), (plan.interactions,), generator=world
-        )
-        self.harmed = torch.rand(plan.interactions, generator=world) < 0.5
-        self.network = make_posterior(
-            with_actions(table.inputs[:1])[:, LEAVE],
-            torch.zeros(1),
-            plan.noise_variance,
-        )
+        number = plan.interactions
+        self.met = torch.randint(len(table.targets), (number,), generator=world)
+        self.harmed = torch.rand(number, generator=world) < 0.5
+        inputs = with_actions(table.inputs[:1])[:, LEAVE]
+        self.network = make_posterior(inputs, torch.zeros(1), plan.noise_variance)
         self.generator = Generator().manual_seed(plan.seed)
         self.agent = AGENTS[plan.agent][0](self.network, plan, self.generator)
         self.actions = torch.empty(0, dtype=torch.int64)
@@ -369,25 +299,14 @@ class Run:
 
     def go(self, progress: bool = True) -> dict:
         """Meet the mushrooms that are left and return :meth:`result`."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "interrupted after")
-            title = f"{self.plan.agent}, seed {self.plan.seed}"
-            drive(
-                self,
-                self.plan.blocks,
-                checkpoint=self.checkpoint,
-                unit="block",
-                title=title,
-                progress=progress,
-            )
-        if self.done < self.plan.blocks:
-            raise KeyboardInterrupt
+        title = f"{self.plan.agent}, seed {self.plan.seed}"
+        go_on(self, self.plan.blocks, title, progress, "block")
         return self.result()
 
     def advance(self) -> None:
         """Meet the mushrooms of a block, and learn."""
         started = time.process_time()
-        self.made = self.made or circumstances("cpu")
+        self.made = self.made or circumstances()
         block = self.met[self.done * BLOCK : (self.done + 1) * BLOCK]
         self.actions = torch.cat([self.actions, self.act(self.table.inputs[block])])
         self.agent.learn(self.posterior(), self.done * self.plan.steps, self.plan.steps)
@@ -398,26 +317,20 @@ class Run:
     def act(self, contexts: Tensor) -> Tensor:
         """Choose an action for each context ``(n, features)``: ``(n,)``."""
         agent, number = self.agent, len(contexts)
-        values = self.network.outputs(
-            agent.draw(number * agent.averaged),
-            with_actions(contexts).repeat_interleave(agent.averaged, 0),
-        )
+        inputs = with_actions(contexts).repeat_interleave(agent.averaged, 0)
+        values = self.network.outputs(agent.draw(number * agent.averaged), inputs)
         best = values.view(number, agent.averaged, 2).mean(1).argmax(-1)
         by_chance = torch.rand(number, generator=self.generator) < agent.exploration
-        return torch.where(
-            by_chance, torch.randint(2, (number,), generator=self.generator), best
-        )
+        random = torch.randint(2, (number,), generator=self.generator)
+        return torch.where(by_chance, random, best)
 
     def posterior(self) -> NetworkPosterior:
         """Make the posterior given the last interactions."""
         kept = slice(max(0, len(self.actions) - BUFFER), len(self.actions))
         met, actions = self.met[kept], self.actions[kept]
         inputs = with_actions(self.table.inputs[met])[torch.arange(len(met)), actions]
-        return make_posterior(
-            inputs,
-            rewards(actions, self.table.targets[met], self.harmed[kept]) / UNIT,
-            self.plan.noise_variance,
-        )
+        paid = rewards(actions, self.table.targets[met], self.harmed[kept])
+        return make_posterior(inputs, paid / UNIT, self.plan.noise_variance)
 
     def check(self) -> None:
         """Raise an error if the agent left the finite numbers."""
@@ -430,33 +343,31 @@ class Run:
     def result(self) -> dict:
         """Return the cumulative regret, and what it consists of."""
         poisonous = self.table.targets[self.met]
-        regret = regrets(self.actions, poisonous)
+        regret = regrets(self.actions, poisonous).cumsum(0)[EVERY - 1 :: EVERY]
+        eaten = self.actions == EAT
         return {
             "seed": self.plan.seed,
             "made": self.made,
             "processor_seconds": round(self.seconds, 1),
-            "regret": regret.cumsum(0)[EVERY - 1 :: EVERY].int().tolist(),
-            "poisonous_eaten": int(((self.actions == EAT) & (poisonous == 1)).sum()),
-            "edible_left": int(((self.actions == LEAVE) & (poisonous == 0)).sum()),
+            "regret": regret.int().tolist(),
+            "poisonous_eaten": int((eaten & (poisonous == 1)).sum()),
+            "edible_left": int((~eaten & (poisonous == 0)).sum()),
         }
 
-    def content(self) -> dict:
+    own = ("actions", "done", "seconds", "made")
+
+    def state_dict(self) -> dict:
         """Give all that is needed to go on."""
-        own = {
-            name: getattr(self, name) for name in ("actions", "done", "seconds", "made")
-        }
-        return {
-            **own,
-            "generator": self.generator.get_state(),
-            "agent": self.agent.content(),
-        }
+        randomness, agent = self.generator.get_state(), self.agent.state_dict()
+        own = {name: getattr(self, name) for name in self.own}
+        return {**own, "generator": randomness, "agent": agent}
 
-    def restore(self, content: dict) -> None:
-        """Go back to what ``content`` gave."""
-        self.generator.set_state(content["generator"])
-        self.agent.restore(content["agent"])
-        for name in ("actions", "done", "seconds", "made"):
-            setattr(self, name, content[name])
+    def load_state_dict(self, saved: dict) -> None:
+        """Go back to what :meth:`state_dict` gave."""
+        self.generator.set_state(saved["generator"])
+        self.agent.load_state_dict(saved["agent"])
+        for name in self.own:
+            setattr(self, name, saved[name])
 
 
 def prepare(options: Options) -> Tables:
@@ -474,81 +385,52 @@ def run(options: Options, prepared: Tables) -> Iterator[dict]:
     after each run; first its settings are chosen.
     """
     interactions = 500 if options.small else 5_000
+    tables = prepared.tables
     result = {
-        "data_checksum": {
-            name: checksum(table) for name, table in prepared.tables.items()
-        },
+        "data_checksum": {name: checksum(table) for name, table in tables.items()},
         "interactions": interactions,
         "every": EVERY,
-        "tables": {
-            name: {agent: {"runs": []} for agent in AGENTS} for name in prepared.tables
-        },
+        "tables": {},
     }
-    for (name, agents), seed in itertools.product(
-        result["tables"].items(), options.each_seed()
-    ):
-        table, folder = prepared.tables[name], prepared.folder / name.replace(" ", "-")
-        for agent, (_, choices) in AGENTS.items():
-            words, content = agent.replace(",", "").replace(" ", "-"), agents[agent]
-            if seed == 0:
-                plans = [
-                    Plan(agent, interactions // 2, TUNING_SEED, **choice)
-                    for choice in choices
-                ]
-                content["tuning"] = [
-                    _try(plan, table, folder / f"tuning-{i}-{words}.pt", options)
-                    for i, plan in enumerate(plans)
-                ]
-                finite = [
-                    i
-                    for i, row in enumerate(content["tuning"])
-                    if row["regret"] is not None
-                ]
-                if not finite:
-                    raise DivergedError(
-                        f"every setting of {agent} left the finite numbers: lower its "
-                        "learning rates"
-                    )
-                content["settings"] = choices[
-                    min(finite, key=lambda i: content["tuning"][i]["regret"])
-                ]
-            plan = Plan(agent, interactions, seed, **content["settings"])
-            content["runs"].append(
-                Run(plan, table, folder / f"{words}-{seed}.pt").go(options.progress)
-            )
+    choices = {agent: settings for agent, (_, settings) in AGENTS.items()}
+    for name, table in tables.items():
+        folder = prepared.folder / name.replace(" ", "-")
+
+        def tried(agent: str, i: int, choice: dict, table=table, folder=folder) -> dict:
+            plan = Plan(agent, interactions // 2, TUNING_SEED, **choice)
+            run = Run(plan, table, folder / f"tuning-{i}-{in_a_name(agent)}.pt")
+            try:
+                return {**choice, "regret": run.go(options.progress)["regret"][-1]}
+            except DivergedError:
+                return {**choice, "regret": None, "diverged": True}
+
+        def ran(
+            agent: str, choice: dict, seed: int, table=table, folder=folder
+        ) -> dict:
+            plan = Plan(agent, interactions, seed, **choice)
+            run = Run(plan, table, folder / f"{in_a_name(agent)}-{seed}.pt")
+            return run.go(options.progress)
+
+        for found in study(
+            choices, options.each_seed(), tried, ran, lambda row: row["regret"]
+        ):
+            result["tables"][name] = found
             yield result
 
 
-def _try(plan: Plan, table: Data, path: Path, options: Options) -> dict:
-    """Run with some settings, and tell the regret; None if they left the finite
-    numbers.
-    """
-    try:
-        regret = Run(plan, table, path).go(options.progress)["regret"][-1]
-    except DivergedError:
-        regret = None
-    return {"rate": plan.rate, "noise_variance": plan.noise_variance, "regret": regret}
+def rows(result: dict) -> dict[str, list[dict]]:
+    """List the runs by table and agent."""
+    return {
+        f"{name}, {agent}": content["runs"]
+        for name, agents in result["tables"].items()
+        for agent, content in agents.items()
+    }
 
 
-def summary(result: dict) -> list[str]:
-    """Write one line for each table and agent, averaged over the seeds."""
-    width = max(len(agent) for agents in result["tables"].values() for agent in agents)
-    lines = []
-    for name, agents in result["tables"].items():
-        lines += [
-            f"table: {name}",
-            f"{'agent':{width}} {'regret':>8} {'poisonous eaten':>16} "
-            f"{'edible left':>12} {'seconds':>8}",
-        ]
-        for agent, content in agents.items():
-            runs = content["runs"]
-            regret = sum(run["regret"][-1] for run in runs) / len(runs)
-            eaten, left, seconds = (
-                sum(run[key] for run in runs) / len(runs)
-                for key in ("poisonous_eaten", "edible_left", "processor_seconds")
-            )
-            lines.append(
-                f"{agent:{width}} {regret:8.0f} {eaten:16.1f} {left:12.1f} "
-                f"{seconds:8.1f}"
-            )
-    return lines
+COLUMNS = {
+    "regret": "regret.-1 .0f",
+    "poisonous eaten": "poisonous_eaten .1f",
+    "edible left": "edible_left .1f",
+    "seconds": "processor_seconds .1f",
+}
+EXPERIMENT = Experiment(prepare, run, COLUMNS, rows)

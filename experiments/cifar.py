@@ -20,124 +20,81 @@ the minibatches adds to the temperature of a weight. The small version puts the 
 digits, as images of one colour, through the same code."""
 
 import math
-from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 from functools import partial
 
 import torch
 from torch import Generator, nn
 
-from booklib.datasets import Data, cifar10, digits
+from booklib.datasets import Data, cifar10, digits, scramble, standardise
 from booklib.networks import convolutional_network, multilayer_perceptron
-from experiments.comparison import Methods, compare, named, summary
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-from experiments.run import Run
-
-__all__ = [
-    "heat",
-    "on",
-    "prepare",
-    "random_features",
-    "run",
-    "scramble",
-    "settings",
-    "standardise",
-    "summary",
-]
+from booklib.plans import Falling, Hamiltonian, Plan, Prior
+from booklib.runs import Run
+from experiments.comparison import Methods, named, of_plans
+from experiments.study import Options, Prepared
+from sgmc.minibatches import Fresh
 
 PASSES = 60  # of the network that is sampled as a whole, in twelve minutes of one core
-IMAGES, FEATURES, SCRAMBLED = (
-    "images",
-    "random features",
-    "random features of scrambled images",
-)
+IMAGES, FEATURES = "images", "random features"
+SCRAMBLED = "random features of scrambled images"
 HELD = "images behind convolutions that are held"
 LOOKS = 30  # minibatches from which the heat is estimated
 
 
-def prepare(options: Options) -> Prepared:
+def prepare(options: Options, name: str = "cifar") -> Prepared:
     """Load the data, with inputs between 0 and 1."""
     train, test = digits() if options.small else cifar10(options.data)
-    shape, channels = (
-        ((1, 28, 28), (8, 16)) if options.small else ((3, 32, 32), (16, 32))
-    )
+    shape, channels = (3, 32, 32), (16, 32)
+    if options.small:
+        shape, channels = (1, 28, 28), (8, 16)
     network = partial(convolutional_network, shape, channels, kernel_size=5)
-    return Prepared(train, test, network, options.folder("cifar"), shape=shape)
+    return Prepared(train, test, network, options.folder(name), shape=shape)
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
     """List the one setting of each method."""
     rate = 0.05 / len(prepared.train.targets)
-    head = Plan(
-        rate,
-        0.01,
-        prior_precision=1.0,
-        start="uniform",
-        data=FEATURES,
-        rounds=950,
-        burn_in=149,
-        record_every=10,
-    )
-    body = Plan(
-        rate,
-        0.1,
-        prior_precision=1.0,
-        prior_by_fan_in=True,
-        data=IMAGES,
-        rounds=PASSES,
-        burn_in=PASSES // 2 - 1,
-        batch_size=100,
-        keep_every=4,
-        record_every=2,
-    )
+    kernel, size = Hamiltonian(rate, 0.01), {"rounds": 950, "burn_in": 149}
     if small:
-        head = replace(head, rounds=20, burn_in=10, batch_size=100, record_every=2)
-        body = replace(body, rounds=10, burn_in=5)
+        size = {"rounds": 20, "burn_in": 10, "batch_size": 100, "record_every": 2}
+    head = Plan(kernel, Prior(1.0), "uniform", data=FEATURES, **size)
+    size = {"rounds": PASSES, "burn_in": PASSES // 2 - 1}
+    if small:
+        size = {"rounds": 10, "burn_in": 5}
+    size |= {"batch_size": 100, "keep_every": 4, "record_every": 2}
+    prior = Prior(1.0, by_fan_in=True)
+    body = Plan(Hamiltonian(rate, 0.1), prior, data=IMAGES, **size)
+    optimised = body.but(temperature=0.0)
+    scrambled = head.but(minibatches=Fresh(), data=SCRAMBLED)
     return named(
         {
-            "as reported": [
-                replace(head, minibatches="fresh", data=SCRAMBLED).variance_as_scale()
-            ],
+            "as reported": [scrambled.variance_as_scale()],
             "its posterior": [head],
-            "convolutions held": [replace(body, data=HELD)],
+            "convolutions held": [body.but(data=HELD)],
             "all layers": [body],
-            "all layers, optimised": [replace(body, temperature=0.0)],
-            "all layers, falling rate": [replace(body, temperature=0.0, falling=True)],
+            "all layers, optimised": [optimised],
+            "all layers, falling rate": [optimised.but(schedule=Falling())],
         }
     )
 
 
-def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Compare the methods."""
-    return compare(
-        settings(prepared, options.small),
-        prepared,
-        options,
-        look=lambda run: {"heat": heat(run)},
-        on=on,
-    )
-
-
-def heat(run: Run) -> dict[str, float]:
+def heat(run: Run) -> dict[str, dict[str, float]]:
     """Estimate ηV/2α at the end of a run, the mean over each tensor of weights, from
     minibatches drawn afresh at its last network.
     """
-    walk, plan = run.walk, run.plan
-    generator = Generator(walk.device).manual_seed(plan.seed)
+    posterior, position = run.chain.posterior, run.chain.state.position
+    generator = Generator(run.chain.device).manual_seed(run.plan.seed)
     slopes = torch.cat(
-        [
-            walk.posterior.stochastic_gradient(walk.state.position, generator)
-            for _ in range(LOOKS)
-        ]
+        [posterior.stochastic_gradient(position, generator) for _ in range(LOOKS)]
     )
-    heats = plan.rate(run.done - 1) * slopes.var(0) / (2 * plan.momentum_decay)
-    pieces = walk.posterior.parameters_of(heats[None])
+    decay = run.plan.kernel.momentum_decay
+    heats = run.plan.rate(run.done - 1) * slopes.var(0) / (2 * decay)
     return {
-        name: float(f"{float(piece.mean()):.4g}")
-        for name, piece in pieces.items()
-        if "weight" in name
+        "heat": {
+            name: float(f"{float(piece.mean()):.4g}")
+            for name, piece in posterior.parameters_of(heats[None]).items()
+            if "weight" in name
+        }
     }
 
 
@@ -146,44 +103,20 @@ def on(plan: Plan, prepared: Prepared) -> Prepared:
     and the network that is sampled.
     """
     train, test, shape = prepared.train, prepared.test, prepared.shape
-    if plan.data == IMAGES:
+    generator = Generator().manual_seed(plan.seed)
+    if plan.data in (IMAGES, HELD):
         train, test = standardise(train, test, shape[0])
-        return prepared._replace(train=train, test=test)
-    if plan.data == HELD:
-        train, test = standardise(train, test, shape[0])
-        train, test, layers = behind_convolutions(
-            train, test, prepared.network(), Generator().manual_seed(plan.seed)
-        )
-        return prepared._replace(
-            train=train, test=test, network=lambda: deepcopy(layers)
-        )
+        prepared = prepared._replace(train=train, test=test)
+        if plan.data == IMAGES:
+            return prepared
+        network = prepared.network()
+        train, test, layers = behind_convolutions(train, test, network, generator)
+        return Prepared(train, test, lambda: deepcopy(layers), prepared.folder)
     if plan.data == SCRAMBLED:
         train, test = scramble(train, shape), scramble(test, shape)
-    train, test = random_features(
-        train, test, shape, Generator().manual_seed(plan.seed)
-    )
+    train, test = random_features(train, test, shape, generator)
     network = partial(multilayer_perceptron, [train.inputs.shape[1], 100, 10], "tanh")
-    return prepared._replace(train=train, test=test, network=network)
-
-
-def standardise(train: Data, test: Data, colours: int) -> tuple[Data, Data]:
-    """Shift and scale each colour to mean 0 and variance 1 over the training images."""
-    mean, std = (
-        f(train.inputs.view(len(train.inputs), colours, -1), (0, 2), keepdim=True)[0]
-        for f in (torch.mean, torch.std)
-    )
-    return tuple(
-        Data(((x.view(len(x), colours, -1) - mean) / std).flatten(1), targets)
-        for x, targets in (train, test)
-    )
-
-
-def scramble(data: Data, shape: tuple[int, int, int]) -> Data:
-    """Read images, stored pixel by pixel with the colours of a pixel side by side, as
-    if they were stored colour by colour.
-    """
-    pixel_by_pixel = data.inputs.view(-1, *shape).permute(0, 2, 3, 1)
-    return Data(pixel_by_pixel.reshape(len(data.inputs), -1), data.targets)
+    return Prepared(train, test, network, prepared.folder)
 
 
 @torch.no_grad()
@@ -193,16 +126,13 @@ def behind_convolutions(
     """Compute what a network's convolutions make of the images, with weights N(0,
     1/fan-in) and biases zero, and give its other layers.
     """
-    cut = (
-        next(i for i, layer in enumerate(network) if isinstance(layer, nn.Flatten)) + 1
-    )
-    for layer in network[:cut]:
+    convolutions, others = _cut(network)
+    for layer in convolutions:
         if isinstance(layer, nn.Conv2d):
-            layer.weight.normal_(generator=generator).div_(
-                math.sqrt(layer.weight[0].numel())
-            )
+            std = math.sqrt(layer.weight[0].numel())
+            layer.weight.normal_(generator=generator).div_(std)
             layer.bias.zero_()
-    return *(_applied(network[:cut], data) for data in (train, test)), network[cut:]
+    return _applied(convolutions, train), _applied(convolutions, test), others
 
 
 @torch.no_grad()
@@ -217,11 +147,7 @@ def random_features(
     Returns:
         Training and test data; inputs ``(n, 16·height·width/16)``.
     """
-    network = convolutional_network(shape, normalisation="batch")
-    features = network[
-        : next(i for i, layer in enumerate(network) if isinstance(layer, nn.Flatten))
-        + 1
-    ]
+    features, _ = _cut(convolutional_network(shape, normalisation="batch"))
     for layer in features:
         if isinstance(layer, nn.Conv2d):
             bound = 1 / math.sqrt(layer.weight[0].numel())
@@ -231,15 +157,21 @@ def random_features(
             # the running statistics are the average over all batches
             layer.momentum = None
     features.train()
-    for few in train.inputs[
-        torch.randperm(len(train.inputs), generator=generator)[:10_000]
-    ].split(500):
+    chosen = torch.randperm(len(train.inputs), generator=generator)[:10_000]
+    for few in train.inputs[chosen].split(500):
         features(few)
     features.eval()
     return _applied(features, train), _applied(features, test)
 
 
+def _cut(network: nn.Sequential) -> tuple[nn.Sequential, nn.Sequential]:
+    flat = [isinstance(layer, nn.Flatten) for layer in network].index(True) + 1
+    return network[:flat], network[flat:]
+
+
 def _applied(features: nn.Module, data: Data) -> Data:
-    return Data(
-        torch.cat([features(few) for few in data.inputs.split(500)]), data.targets
-    )
+    inputs = torch.cat([features(few) for few in data.inputs.split(500)])
+    return Data(inputs, data.targets)
+
+
+EXPERIMENT = of_plans(prepare, settings, look=heat, on=on)

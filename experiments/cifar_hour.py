@@ -9,22 +9,14 @@ and with it κ and the heat; then it stays, and the networks of the other half a
 averaged. The optimiser's falls to zero over the same number of passes. Network, priors
 and images are those of the experiment cifar, and so is the small version."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
+from booklib.plans import Cooled
 from experiments import cifar
-from experiments.cifar import heat, on
-from experiments.comparison import Methods, compare, named, summary
-from experiments.options import Options, Prepared
-
-__all__ = ["prepare", "run", "settings", "summary"]
+from experiments.comparison import Methods, named, of_plans
+from experiments.study import Prepared
 
 LONGER, COOLED = 5, 1 / 16
-
-
-def prepare(options: Options) -> Prepared:
-    """Load the data of the experiment cifar."""
-    return cifar.prepare(options)._replace(folder=options.folder("cifar_hour"))
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
@@ -32,20 +24,11 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     methods = cifar.settings(prepared, small)
     [body], [falling] = methods["all layers"], methods["all layers, falling rate"]
     longer = {"rounds": LONGER * body.rounds, "burn_in": LONGER * body.rounds // 2}
-    return named(
-        {
-            "all layers, cooled": [replace(body, cooled=COOLED, **longer)],
-            "all layers, falling rate": [replace(falling, **longer)],
-        }
-    )
+    cooled = body.but(schedule=Cooled(COOLED), **longer)
+    names = "all layers, cooled", "all layers, falling rate"
+    return named({names[0]: [cooled], names[1]: [falling.but(**longer)]})
 
 
-def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Compare the two."""
-    return compare(
-        settings(prepared, options.small),
-        prepared,
-        options,
-        look=lambda run: {"heat": heat(run)},
-        on=on,
-    )
+EXPERIMENT = of_plans(
+    partial(cifar.prepare, name="cifar_hour"), settings, look=cifar.heat, on=cifar.on
+)

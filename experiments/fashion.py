@@ -9,37 +9,25 @@ deviation is asked for, so that the noise had the variance (2αη)², which is e
 SGHMC at the temperature 2αη, and each of its minibatches was drawn afresh. The small
 version is on the 5,000 digits."""
 
-from collections.abc import Iterator
 from functools import partial
 
-from booklib.datasets import Data, digits, fashion_mnist
+from booklib.datasets import digits, fashion_mnist
 from booklib.networks import multilayer_perceptron
-from experiments.comparison import Methods, compare, named, summary
+from booklib.plans import Hamiltonian, Langevin, Plan, Prior, Settings
+from experiments.comparison import Methods, named, of_plans
 from experiments.mnist import LAYERS
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-
-__all__ = ["prepare", "run", "settings", "summary"]
+from experiments.study import Options, Prepared, split
+from sgmc.minibatches import Fresh
 
 
-def prepare(options: Options) -> Prepared:
+def prepare(options: Options, name: str = "fashion") -> Prepared:
     """Load the data: the first 50,000 clothes for training; the other 10,000 of the
     training set are for validation, and not used.
     """
-    network, folder = (
-        partial(multilayer_perceptron, LAYERS, "relu"),
-        options.folder("fashion"),
-    )
+    network = partial(multilayer_perceptron, LAYERS, "relu")
     if options.small:
-        return Prepared(*digits(), network, folder)
-    train, test = fashion_mnist(options.data)
-    return Prepared(
-        Data(*(x[:50_000] for x in train)),
-        test,
-        network,
-        folder,
-        Data(*(x[50_000:] for x in train)),
-    )
+        return Prepared(*digits(), network, options.folder(name))
+    return split(options, fashion_mnist, network, name)
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
@@ -48,31 +36,23 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     """
     size = {"rounds": 200, "burn_in": 100, "keep_every": 10, "record_every": 4}
     if small:
-        size = {
-            "rounds": 60,
-            "burn_in": 30,
-            "batch_size": 100,
-            "keep_every": 10,
-            "record_every": 5,
-        }
+        size = {"rounds": 60, "burn_in": 30, "batch_size": 100}
+        size |= {"keep_every": 10, "record_every": 5}
     total = len(prepared.train.targets)
 
-    def plan(rate: float, decay: float | None = None, **more) -> Plan:
-        return Plan(rate / total, decay, prior_precision=1.0, **size, **more)
+    def plan(kernel: Settings) -> Plan:
+        return Plan(kernel, Prior(1.0), **size)
 
+    sghmc, sgld = plan(Hamiltonian(0.05 / total, 0.01)), plan(Langevin(0.5 / total))
     return named(
         {
-            "SGHMC": [plan(0.05, 0.01)],
-            "SGLD": [plan(0.5)],
-            "SGD with momentum": [plan(0.05, 0.01, temperature=0.0)],
-            "SGD": [plan(0.5, temperature=0.0)],
-            "SGHMC, as reported": [
-                plan(0.05, 0.01, minibatches="fresh").variance_as_scale()
-            ],
+            "SGHMC": [sghmc],
+            "SGLD": [sgld],
+            "SGD with momentum": [sghmc.but(temperature=0.0)],
+            "SGD": [sgld.but(temperature=0.0)],
+            "SGHMC, as reported": [sghmc.but(minibatches=Fresh()).variance_as_scale()],
         }
     )
 
 
-def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Compare the methods."""
-    return compare(settings(prepared, options.small), prepared, options)
+EXPERIMENT = of_plans(prepare, settings)

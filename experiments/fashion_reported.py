@@ -10,23 +10,14 @@ class drawn from its last network, which errs as often as one less the probabili
 the right class, on average. "Right noise" is the same at T = 1. The data and the
 network are those of the experiment fashion, of which the small version is too."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
-import torch
-
+from booklib.looks import drawn_by_round
+from booklib.plans import Hamiltonian, Langevin, Nesterov, Plan, Prior, Settings
 from experiments import fashion
-from experiments.comparison import Methods, compare, named, summary
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-from experiments.run import Run
-
-__all__ = ["drawn", "prepare", "run", "settings", "summary"]
-
-
-def prepare(options: Options) -> Prepared:
-    """Load the data of the experiment fashion."""
-    return fashion.prepare(options)._replace(folder=options.folder("fashion_reported"))
+from experiments.comparison import Methods, named, of_plans
+from experiments.study import Prepared
+from sgmc.minibatches import Fresh
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
@@ -36,69 +27,28 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     # the first network averaged is that of round 100
     size = {"rounds": 900, "burn_in": 99, "keep_every": 25, "record_every": 10}
     if small:
-        size = {
-            "rounds": 60,
-            "burn_in": 29,
-            "batch_size": 100,
-            "keep_every": 10,
-            "record_every": 5,
-        }
+        size = {"rounds": 60, "burn_in": 29, "batch_size": 100}
+        size |= {"keep_every": 10, "record_every": 5}
     total = len(prepared.train.targets)
 
-    def plan(rate: float, decay: float | None = None, **more) -> Plan:
-        return Plan(
-            rate / total,
-            decay,
-            prior_precision=1.0,
-            start="uniform",
-            minibatches="fresh",
-            **size,
-            **more,
-        )
+    def plan(kernel: Settings) -> Plan:
+        return Plan(kernel, Prior(1.0), "uniform", Fresh(), **size)
 
-    momentum, none = plan(0.05, 0.01), plan(0.5)
+    sghmc, sgld = plan(Hamiltonian(0.05 / total, 0.01)), plan(Langevin(0.5 / total))
     return named(
         {
-            "SGHMC": [momentum.variance_as_scale()],
-            "SGLD": [none.variance_as_scale()],
-            "SGD": [replace(none, temperature=0.0)],
-            "SGD with momentum": [replace(momentum, temperature=0.0, nesterov=True)],
-            "SGHMC, right noise": [momentum],
-            "SGLD, right noise": [none],
+            "SGHMC": [sghmc.variance_as_scale()],
+            "SGLD": [sgld.variance_as_scale()],
+            "SGD": [sgld.but(temperature=0.0)],
+            "SGD with momentum": [plan(Nesterov(0.05 / total, 0.01))],
+            "SGHMC, right noise": [sghmc],
+            "SGLD, right noise": [sgld],
         }
     )
 
 
-def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Compare the methods."""
-    return compare(
-        settings(prepared, options.small),
-        prepared,
-        options,
-        look=lambda run: {"drawn": drawn(run)},
-    )
-
-
-@torch.no_grad()
-def drawn(run: Run) -> dict[str, list]:
-    """Compute how often a class that is drawn from a network's prediction is wrong, for
-    each network of the reservoir, and its round.
-    """
-    plan, errors = run.plan, []
-    for position in run.reservoir:
-        log_probabilities = (
-            run.walk.posterior.log_predict(
-                position[None].to(run.walk.device), run.examples
-            )[0]
-            .double()
-            .cpu()
-        )
-        right = log_probabilities.exp().gather(1, run.targets[:, None])
-        errors.append(round(1 - float(right.mean()), 6))
-    return {
-        "round": [
-            plan.burn_in + (number + 1) * plan.keep_every
-            for number in range(len(errors))
-        ],
-        "error": errors,
-    }
+EXPERIMENT = of_plans(
+    partial(fashion.prepare, name="fashion_reported"),
+    settings,
+    look=lambda run: {"drawn": drawn_by_round(run)},
+)

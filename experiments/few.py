@@ -22,11 +22,10 @@ from torch import Generator, Tensor
 
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, log_score, predictive_entropy
+from booklib.results import checksum, circumstances, score
 from experiments import neighbours
-from experiments.fits import Task, predict
-from experiments.options import Options, Prepared
-from experiments.provenance import checksum, circumstances
-from experiments.results import do_once, score
+from experiments.fits import Task, predict, whole
+from experiments.study import Experiment, Options, Prepared, in_a_name, once
 from sgmc import sample
 from sgmc.approximations import lessons
 from sgmc.draws import Draws
@@ -34,8 +33,6 @@ from sgmc.fidelity import agreement, herd, predictive_distance, thin
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior, SoftTargets
-
-__all__ = ["effective_number", "multiply_adds", "prepare", "run", "summary"]
 
 RATE, DECAY = 0.4, 0.1  # of SGHMC, as the experiment neighbours found them
 ROUNDS, BATCH = 60, 500
@@ -57,9 +54,8 @@ LABELS = "labels 100"  # the network that learns the labels
 def prepare(options: Options) -> Prepared:
     """Load the data of the experiment neighbours; what is no digit are letters."""
     prepared = neighbours.prepare(options)
-    return prepared._replace(
-        folder=options.folder("few"), others={"letters": prepared.others["letters"]}
-    )
+    others = {"letters": prepared.others["letters"]}
+    return prepared._replace(folder=options.folder("few"), others=others)
 
 
 def chain(task: Task, part: str) -> Draws:
@@ -67,18 +63,16 @@ def chain(task: Task, part: str) -> Draws:
     few minibatches.
     """
     kernel = SGHMC.from_learning_rate(RATE / task.posterior.num_examples, DECAY)
-    half = task.num_steps // 2
-    return _whole(
-        sample(
-            kernel,
-            task.posterior,
-            task.start(),
-            half // EVERY,
-            warm_up=half,
-            thinning=EVERY,
-            **task.run(part),
-        )
-    )
+    half, given = task.num_steps // 2, task.run(part)
+    size = {"warm_up": half, "thinning": EVERY}
+    start = task.start()
+    return whole(sample(kernel, task.posterior, start, half // EVERY, **size, **given))
+
+
+def teach(task: Task, draws: Draws, prepared: Prepared) -> tuple[Tensor, ...]:
+    """Make the training digits and a copy of them with what the networks predict."""
+    inputs, copies = prepared.train.inputs, {"copies": 1, "noise_std": NOISE_STD}
+    return lessons(task.posterior, draws, inputs, **copies, seed=task.seed)
 
 
 def effective_number(gram: Tensor) -> float:
@@ -95,10 +89,9 @@ def effective_number(gram: Tensor) -> float:
     """
     centred = gram.double() - gram.double().mean(0)
     centred = centred - centred.mean(1, keepdim=True)
-    total = len(gram)
+    total, variance = len(gram), centred.diagonal().mean()
     correlations = [
-        float(centred.diagonal(lag).mean() / centred.diagonal().mean())
-        for lag in range(total)
+        float(centred.diagonal(lag).mean() / variance) for lag in range(total)
     ]
     length = 1.0
     for lag in range(1, total - 1, 2):
@@ -137,21 +130,21 @@ class Judge:
         """Score a set: distances of its average, the scores of an experiment, what
         letters look like, how much its networks disagree.
         """
-        averages = inside.mean(0), outside.mean(0)
-        entropies = [predictive_entropy(average) for average in averages]
+        entropies = [predictive_entropy(each.mean(0)) for each in (inside, outside)]
         alone = [predictive_entropy(each).mean(0) for each in (inside, outside)]
         spread = [
-            float((entropy - single).mean())
+            max(0.0, float((entropy - single).mean()))
             for entropy, single in zip(entropies, alone, strict=True)
         ]
+        average = inside.mean(0)
         found = {
-            "distance": predictive_distance(averages[0], self.own),
-            "agreement": agreement(averages[0], self.own),
-            "distance_to_other": predictive_distance(averages[0], self.other),
-            **score(averages[0], self.targets),
+            "distance": predictive_distance(average, self.own),
+            "agreement": agreement(average, self.own),
+            "distance_to_other": predictive_distance(average, self.other),
+            **score(average, self.targets),
             "auroc": area_under_roc(*entropies),
-            "disagreement": max(0.0, spread[0]),
-            "disagreement_on_letters": max(0.0, spread[1]),
+            "disagreement": spread[0],
+            "disagreement_on_letters": spread[1],
         }
         return {name: float(f"{value:.5g}") for name, value in found.items()}
 
@@ -174,64 +167,65 @@ def choices(
     }
 
 
+class Clock:
+    """Tells the seconds of the processor since it was last asked."""
+
+    def __init__(self):
+        self.started = time.process_time()
+
+    def __call__(self) -> float:
+        """Tell them."""
+        before, self.started = self.started, time.process_time()
+        return self.started - before
+
+
 def one_seed(task: Task, prepared: Prepared, rates: dict[str, float]) -> dict:
     """Sample two chains, keep few of the first, teach the students, and score all."""
     posterior, letters = task.posterior, prepared.others["letters"].inputs
-    started = time.process_time()
+    test, spent, clock = prepared.test, {}, Clock()
     draws = chain(task, "-chain")
-    spent = {"chain": time.process_time() - started}
+    spent["chain"] = clock()
     again = chain(replace(task, seed=task.seed + OTHER_CHAIN), "-other")
-    started = time.process_time()
-    inside = predict(posterior, draws.samples[:, 0], prepared.test.inputs)
-    spent["prediction"] = (time.process_time() - started) / len(inside)
-    outside = predict(posterior, draws.samples[:, 0], letters)
-    other = predict(posterior, again.samples[:, 0], prepared.test.inputs).mean(0)
-    started = time.process_time()
-    features = predict(
-        posterior, draws.samples[:, 0], prepared.validation.inputs
-    ).flatten(1)
+    positions = draws.samples[:, 0]
+    clock()
+    inside = predict(posterior, positions, test.inputs)
+    spent["prediction"] = clock() / len(inside)
+    outside = predict(posterior, positions, letters)
+    other = predict(posterior, again.samples[:, 0], test.inputs).mean(0)
+    clock()
+    features = predict(posterior, positions, prepared.validation.inputs).flatten(1)
     gram = features @ features.mT
     sets = choices(draws, gram, task.seed)
-    spent["herding"] = time.process_time() - started
+    spent["herding"] = clock()
     spread = float((inside - inside.mean(0)).square().sum((1, 2)).mean())
     between = 2 * spread / float((inside.mean(0) - other).square().sum())
-    judge = Judge(inside.mean(0), other, prepared.test.targets)
-    ways: dict[str, dict] = {}
-    for name, chosen in sets.items():
-        ways[name] = {}
-        for number in [count for count in COUNTS if count < len(inside)]:
-            rows = [judge(inside[places], outside[places]) for places in chosen(number)]
+    judge = Judge(inside.mean(0), other, test.targets)
+    ways: dict[str, dict] = {name: {} for name in sets}
+    for name, number in itertools.product(sets, COUNTS):
+        if number < len(inside):
+            rows = [judge(inside[at], outside[at]) for at in sets[name](number)]
             ways[name][str(number)] = {
                 key: float(f"{sum(row[key] for row in rows) / len(rows):.5g}")
                 for key in rows[0]
             }
-    started = time.process_time()
-    taught = lessons(
-        posterior,
-        draws,
-        prepared.train.inputs,
-        copies=1,
-        noise_std=NOISE_STD,
-        seed=task.seed,
-    )
-    spent["lessons"] = time.process_time() - started
+    clock()
+    taught = teach(task, draws, prepared)
+    spent["lessons"] = clock()
     students = {}
     for name, rate in rates.items():
         given = learner(name, task, taught, "")
-        started = time.process_time()
-        position = _whole(neighbours.descend(given, rate)).samples[-1]
-        training = time.process_time() - started
-        started = time.process_time()
-        alone = predict(given.posterior, position, prepared.test.inputs)
-        seconds = time.process_time() - started
-        row = judge(alone, predict(given.posterior, position, letters))
-        students[name] = row | {
+        clock()
+        position = whole(neighbours.descend(given, rate)).samples[-1]
+        training = clock()
+        alone = predict(given.posterior, position, test.inputs)
+        seconds = clock()
+        students[name] = judge(alone, predict(given.posterior, position, letters)) | {
             "training_seconds": round(training, 1),
             "prediction_seconds": round(seconds, 4),
         }
     return {
         "seed": task.seed,
-        "made": circumstances("cpu"),
+        "made": circumstances(),
         "networks": len(inside),
         "steps": task.num_steps,
         "seconds": {name: round(value, 4) for name, value in spent.items()},
@@ -245,70 +239,49 @@ def one_seed(task: Task, prepared: Prepared, rates: dict[str, float]) -> dict:
     }
 
 
-def learner(name: str, task: Task, taught: tuple[Tensor, Tensor], part: str) -> Task:
+def learner(name: str, task: Task, taught: tuple[Tensor, ...], part: str) -> Task:
     """Make the task of a student, or of the network that learns the labels, with as
     many minibatches as the given one.
     """
     data, size = task.posterior.data, task.posterior.batch_size
-    path = task.path.with_name(
-        f"{task.path.name}-{name.replace(',', '').replace(' ', '-')}{part}"
-    )
+    path = task.beside(f"-{in_a_name(name)}{part}")
     if name == LABELS:
         return replace(task, path=path)
     units, copies = STUDENTS[name]
-    number = (1 + copies) * len(data[0])
-    module = multilayer_perceptron(
-        [data[0].shape[1], units, taught[1].shape[1]], "relu"
-    )
-    lesson = [part[:number] for part in taught]
+    widths = [data[0].shape[1], units, taught[1].shape[1]]
     posterior = NetworkPosterior(
-        module, *lesson, batch_size=size, minibatches=Passes(), likelihood=SoftTargets()
+        multilayer_perceptron(widths, "relu"),
+        *(values[: (1 + copies) * len(data[0])] for values in taught),
+        batch_size=size,
+        minibatches=Passes(),
+        likelihood=SoftTargets(),
     )
-    return replace(
-        task, posterior=posterior, rounds=max(1, task.rounds // (1 + copies)), path=path
-    )
+    rounds = max(1, task.rounds // (1 + copies))
+    return replace(task, posterior=posterior, rounds=rounds, path=path)
 
 
 def tune(task: Task, prepared: Prepared) -> dict:
     """Choose the rate of each learner on the validation digits, students by their
     distance from the chain, by shorter descents.
     """
+    inputs, targets = prepared.validation
     draws = chain(task, "-chain")
-    taught = lessons(
-        task.posterior,
-        draws,
-        prepared.train.inputs,
-        copies=1,
-        noise_std=NOISE_STD,
-        seed=task.seed,
-    )
-    teacher = predict(
-        task.posterior, draws.samples[:, 0], prepared.validation.inputs
-    ).mean(0)
-    found: dict[str, dict] = {}
+    taught = teach(task, draws, prepared)
+    teacher = predict(task.posterior, draws.samples[:, 0], inputs).mean(0)
+    found, short = {}, replace(task, rounds=max(2, task.rounds // 3))
     for name in [*STUDENTS, LABELS]:
         tried = {}
         for rate in LABEL_RATES if name == LABELS else STUDENT_RATES:
-            given = learner(
-                name,
-                replace(task, rounds=max(2, task.rounds // 3)),
-                taught,
-                f"-tuning-{rate}",
-            )
-            position = _whole(neighbours.descend(given, rate)).samples[-1]
-            predicted = predict(
-                given.posterior, position, prepared.validation.inputs
-            ).mean(0)
-            value = (
-                log_score(predicted, prepared.validation.targets)
-                if name == LABELS
-                else predictive_distance(predicted, teacher)
-            )
+            given = learner(name, short, taught, f"-tuning-{rate}")
+            position = whole(neighbours.descend(given, rate)).samples[-1]
+            predicted = predict(given.posterior, position, inputs).mean(0)
+            if name == LABELS:
+                value = log_score(predicted, targets)
+            else:
+                value = predictive_distance(predicted, teacher)
             tried[str(rate)] = float(f"{value:.5g}")
-        found[name] = {
-            "rate": float(min(tried, key=lambda rate: tried[rate])),
-            "tried": tried,
-        }
+        best = float(min(tried, key=lambda rate: tried[rate]))
+        found[name] = {"rate": best, "tried": tried}
     return found
 
 
@@ -321,92 +294,49 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         prepared.train, prepared.validation, prepared.test, *prepared.others.values()
     )
     prepared.folder.mkdir(parents=True, exist_ok=True)
-    layers = {
-        name: [784, units, 10]
-        for name, units in {
-            "network": 100,
-            **{name: units for name, (units, _) in STUDENTS.items()},
-        }.items()
-    }
-    sizes = {
-        name: {
-            "parameters": sum(
-                before * after + after for before, after in itertools.pairwise(widths)
-            ),
-            "multiply_adds": multiply_adds(widths),
-        }
-        for name, widths in layers.items()
-    }
+    units = {"network": 100} | {name: each for name, (each, _) in STUDENTS.items()}
+    sizes = {}
+    for name, each in units.items():
+        adds = multiply_adds([784, each, 10])
+        sizes[name] = {"parameters": adds + each + 10, "multiply_adds": adds}
     posterior = NetworkPosterior(
         prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
     )
 
-    def once(name: str, seed: int, depends: dict, make: Callable[[Task], dict]) -> dict:
-        given = Task(
-            posterior,
-            rounds,
-            0,
-            seed,
-            prepared.folder / f"{name}-{seed}",
-            options.progress,
-        )
-        return do_once(
-            given.path.with_name(f"{given.path.name}.json"),
-            {"rounds": rounds, "data": data, **depends},
-            lambda: make(given),
+    def saved(name: str, seed: int, depends: dict, make: Callable, *more) -> dict:
+        path = prepared.folder / f"{name}-{seed}"
+        given = Task(posterior, rounds, 0, seed, path, options.progress)
+        depends = {"rounds": rounds, "data": data, **depends}
+        return once(
+            given.beside(".json"), depends, lambda: make(given, prepared, *more)
         )
 
-    tuning = once("tuning", 0, {}, lambda given: tune(given, prepared))
+    tuning = saved("tuning", 0, {}, tune)
     rates = {name: each["rate"] for name, each in tuning.items()}
     result = {"data_checksum": data, "sizes": sizes, "tuning": tuning, "runs": []}
     for seed in options.each_seed():
-        found = once(
-            "run",
-            seed,
-            {"rates": rates},
-            lambda given: one_seed(given, prepared, rates),
-        )
-        result["runs"].append(found)
+        result["runs"].append(saved("run", seed, {"rates": rates}, one_seed, rates))
         yield result
 
 
-def _whole(draws: Draws) -> Draws:
-    if not draws.complete:
-        raise KeyboardInterrupt
-    return draws
+def rows(result: dict) -> dict[str, list[dict]]:
+    """List the scores by way and number of networks."""
+    found: dict[str, list[dict]] = {}
+    for run in result["runs"]:
+        lines = {"all": run["all"], **run["students"]}
+        for way, numbers in run["ways"].items():
+            lines |= {f"{way} {number}": row for number, row in numbers.items()}
+        for name, row in lines.items():
+            found.setdefault(name, []).append(row)
+    return found
 
 
-def summary(result: dict) -> list[str]:
-    """Write one line for each way and number of networks, averaged over the seeds."""
-
-    def line(name: str, rows: list[dict]) -> str:
-        columns = (
-            "distance",
-            "distance_to_other",
-            "agreement",
-            "error",
-            "log_loss",
-            "auroc",
-        )
-        means = [sum(row[column] for row in rows) / len(rows) for column in columns]
-        return (
-            f"{name:22} {means[0]:8.4f} {means[1]:8.4f} {means[2]:9.2%} "
-            f"{means[3]:7.2%} {means[4]:8.4f} {means[5]:7.4f}"
-        )
-
-    runs = result["runs"]
-    lines = [
-        f"{'kept':22} {'distance':>8} {'to other':>8} {'agreement':>9} {'error':>7} "
-        f"{'log loss':>8} {'letters':>7}"
-    ]
-    lines.append(line("all", [run["all"] for run in runs]))
-    for way, numbers in runs[0]["ways"].items():
-        lines += [
-            line(f"{way} {number}", [run["ways"][way][number] for run in runs])
-            for number in numbers
-        ]
-    lines += [
-        line(name, [run["students"][name] for run in runs])
-        for name in runs[0]["students"]
-    ]
-    return lines
+COLUMNS = {
+    "distance": "distance .4f",
+    "to other": "distance_to_other .4f",
+    "agreement": "agreement .2%",
+    "error": "error .2%",
+    "log loss": "log_loss .4f",
+    "letters": "auroc .4f",
+}
+EXPERIMENT = Experiment(prepare, run, COLUMNS, rows)

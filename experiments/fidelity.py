@@ -19,14 +19,14 @@ from functools import partial
 import torch
 from torch import Generator, Tensor
 
-from booklib.datasets import Data, digits, letters
+from booklib.datasets import Data, diabetes, digits, letters, part
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
+from booklib.results import ExperimentError, circumstances, score
 from experiments import neighbours
-from experiments.fits import Method, Task, compare
-from experiments.options import ExperimentError, Options, Prepared
-from experiments.provenance import circumstances
-from experiments.results import score
+from experiments.fits import Method, Methods, Task, compare, whole
+from experiments.neighbours import DECAY, rated
+from experiments.study import Experiment, Options, Prepared
 from sgmc import sample
 from sgmc.draws import Draws
 from sgmc.fidelity import (
@@ -41,8 +41,6 @@ from sgmc.kernels import HMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.tuning import adapt
-
-__all__ = ["methods", "prepare", "run", "summary"]
 
 CHAINS = 8
 LONGER = 10
@@ -82,25 +80,21 @@ class Problem:
 
     def posterior(self, batch_size: int | None = None) -> NetworkPosterior:
         """Make the posterior, with minibatches or without."""
-        likelihood = Gaussian(NOISE_VARIANCE) if self.is_regression else None
-        network = multilayer_perceptron(list(self.layers), "tanh")
         return NetworkPosterior(
-            network,
+            multilayer_perceptron(list(self.layers), "tanh"),
             *self.prepared.train,
             batch_size=batch_size,
             minibatches=Passes(),
-            likelihood=likelihood,
+            likelihood=Gaussian(NOISE_VARIANCE) if self.is_regression else None,
         )
 
     def cells(self, singles: Tensor) -> Tensor:
         """Average predictions over draws: ``(draws, n)`` outputs or ``(draws, n,
         classes)`` → ``(n, classes)``.
         """
-        return (
-            bin_mixtures(singles, NOISE_VARIANCE, EDGES)
-            if self.is_regression
-            else singles.double().mean(0)
-        )
+        if self.is_regression:
+            return bin_mixtures(singles, NOISE_VARIANCE, EDGES)
+        return singles.double().mean(0)
 
     def scores(self, singles: Tensor, targets: Tensor) -> dict[str, float]:
         """Score averaged predictions: error rate or root mean square error, log loss,
@@ -108,34 +102,11 @@ class Problem:
         """
         if not self.is_regression:
             return score(self.cells(singles), targets)
-        error = (singles.double().mean(0) - targets).square().mean().sqrt()
-        densities = torch.distributions.Normal(
-            singles.double(), math.sqrt(NOISE_VARIANCE)
-        ).log_prob(targets)
-        loss = math.log(len(singles)) - densities.logsumexp(0).mean()
+        singles = singles.double()
+        error = (singles.mean(0) - targets).square().mean().sqrt()
+        law = torch.distributions.Normal(singles, math.sqrt(NOISE_VARIANCE))
+        loss = math.log(len(singles)) - law.log_prob(targets).logsumexp(0).mean()
         return {"error": round(float(error), 6), "log_loss": round(float(loss), 6)}
-
-
-def diabetes() -> tuple[Data, Data, Data]:
-    """Load the diabetes data of scikit-learn (Efron et al., 2004), standardised: 280
-    patients for training, 62 and 100 for the rest.
-    """
-    from sklearn.datasets import load_diabetes
-
-    loaded = load_diabetes()
-    order = torch.randperm(442, generator=Generator().manual_seed(0))
-    inputs, targets = (
-        torch.from_numpy(values).double()[order]
-        for values in (loaded.data, loaded.target)
-    )
-    inputs, targets = (
-        ((x - x[:280].mean(0)) / x[:280].std(0)).float() for x in (inputs, targets)
-    )
-    train, validation, test = (
-        Data(inputs[part], targets[part])
-        for part in (slice(280), slice(280, 342), slice(342, 442))
-    )
-    return train, validation, test
 
 
 def small_images(data: Data) -> Data:
@@ -146,77 +117,57 @@ def small_images(data: Data) -> Data:
 
 def prepare(options: Options) -> dict[str, Problem]:
     """Load and split the data of both problems."""
-    folder, problems = options.folder("fidelity"), {}
+    folder = options.folder("fidelity")
     train, validation, test = diabetes()
-    prepared = Prepared(train, test, folder=folder / "diabetes", validation=validation)
-    problems["diabetes"] = Problem(
-        prepared, (10, 16, 16, 1), 28, 400, num_samples=3_000, warm_up=400, num_steps=40
-    )
+    patients = Prepared(train, test, None, folder / "diabetes", validation)
     rest, test = (small_images(data) for data in digits())
     number = torch.arange(len(rest.targets)) % 4  # they are sorted by class
-    train, validation = (Data(*(x[number == part] for x in rest)) for part in (0, 1))
-    prepared = Prepared(
-        train,
-        test,
-        folder=folder / "digits",
-        validation=validation,
-        others={"letters": small_images(letters())},
-    )
-    problems["digits"] = Problem(
-        prepared, (49, 16, 10), 50, 200, num_samples=1_500, warm_up=400, num_steps=60
-    )
+    train, validation = part(rest, number == 0), part(rest, number == 1)
+    images = Prepared(train, test, None, folder / "digits", validation)
+    images = images._replace(others={"letters": small_images(letters())})
+    problems = {
+        "diabetes": Problem(patients, (10, 16, 16, 1), 28, 400, 3_000, 400, 40),
+        "digits": Problem(images, (49, 16, 10), 50, 200, 1_500, 400, 60),
+    }
     if not options.small:
         return problems
-    shorter = {
-        "rounds": 12,
-        "num_samples": 40,
-        "warm_up": 40,
-        "num_steps": 20,
-        "largest_rhat": 2.0,
-    }
+    shorter = {"rounds": 12, "num_samples": 40, "warm_up": 40, "num_steps": 20}
     for name, problem in problems.items():
-        few = slice(None, None, len(problem.prepared.test.targets) // 20)
-        test = Data(*(values[few] for values in problem.prepared.test))
+        prepared = problem.prepared
+        few = slice(None, None, len(prepared.test.targets) // 20)
+        prepared = prepared._replace(test=part(prepared.test, few))
         problems[name] = replace(
-            problem, prepared=problem.prepared._replace(test=test), **shorter
+            problem, prepared=prepared, largest_rhat=2.0, **shorter
         )
     return problems
 
 
-def reference(problem: Problem, options: Options) -> dict:
+def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     """Draw the reference, refuse it if it has not mixed, and say what it predicts and
     how well it knows it.
 
     Returns:
-        ``predictions``, averaged over the draws of each chain, ``(chains, n,
-        classes)``, and ``summary`` for the result.
+        Its predictions, averaged over the draws of each chain, ``(chains, n,
+        classes)``, and a summary for the result.
     """
     posterior, folder = problem.posterior(), problem.prepared.folder
+    test, number = problem.prepared.test, problem.num_samples
     folder.mkdir(parents=True, exist_ok=True)
     # from the prior
     start = torch.randn(CHAINS, posterior.dim, generator=Generator().manual_seed(0))
+    given = {"seed": 0, "progress": options.progress}
     kernel, position = adapt(
         HMC(0.01, problem.num_steps, jitter=0.2),
         posterior,
         start,
         problem.warm_up,
-        seed=0,
         checkpoint=folder / "warm-up.pt",
-        progress=options.progress,
+        **given,
     )
-    draws = sample(
-        kernel,
-        posterior,
-        position,
-        problem.num_samples,
-        seed=0,
-        checkpoint=folder / "reference.pt",
-        progress=options.progress,
-    )
-    if not draws.complete:
-        raise KeyboardInterrupt
+    file = folder / "reference.pt"
+    draws = whole(sample(kernel, posterior, position, number, checkpoint=file, **given))
     predictions, rhat, deviations, spread = look_at(
-        problem, posterior, draws.samples, problem.prepared.test.inputs
+        problem, posterior, draws.samples, test.inputs
     )
     rhat = rhat.nan_to_num(nan=1.0)  # of a probability that is 1 in every draw
     try:
@@ -226,25 +177,19 @@ def reference(problem: Problem, options: Options) -> dict:
             f"the reference of {folder.name} is none: {error}"
         ) from error
     distances, agreements = error_floor(predictions)
-    floor = (
-        {"total_variation": distances}
-        if problem.is_regression
-        else {"total_variation": distances, "agreement": agreements}
-    )
-    singles = predict(
-        posterior,
-        draws.samples[:: max(1, problem.num_samples // 200)].flatten(0, 1),
-        problem.prepared.test.inputs,
-    )
-    found = {
-        "made": circumstances("cpu"),
+    floor = {"total_variation": distances}
+    if not problem.is_regression:
+        floor["agreement"] = agreements
+    thinned = draws.samples[:: max(1, number // 200)].flatten(0, 1)
+    singles = predict(posterior, thinned, test.inputs)
+    acceptance = draws.statistics["acceptance"].mean(0)
+    return predictions, {
+        "made": circumstances(),
         "chains": CHAINS,
-        "draws": problem.num_samples,
+        "draws": number,
         "step_size": round(kernel.step_size, 6),
         "num_steps": problem.num_steps,
-        "acceptance": [
-            round(float(value), 4) for value in draws.statistics["acceptance"].mean(0)
-        ],
+        "acceptance": [round(float(value), 4) for value in acceptance],
         "seconds": round(draws.seconds, 1),
         "rhat": {
             "largest": round(float(rhat.max()), 6),
@@ -260,9 +205,8 @@ def reference(problem: Problem, options: Options) -> dict:
         },
         "deviations": round(float(deviations.sum(-1).mean()), 8),
         "spread": round(spread, 8),
-        "scores": problem.scores(singles, problem.prepared.test.targets),
+        "scores": problem.scores(singles, test.targets),
     }
-    return {"predictions": predictions, "summary": found}
 
 
 def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> Tensor:
@@ -283,30 +227,20 @@ def look_at(
         standard deviations of single draws' cells ``(n, classes)``, and the root of the
         mean variance of single predictions.
     """
-    chains, averages, rhats, deviations, variances = samples.shape[1], [], [], [], []
+    averages, rhats, deviations, variances = [], [], [], []
     for few in inputs.split(20):
-        values = predict(posterior, samples.flatten(0, 1), few).unflatten(
-            0, samples.shape[:2]
-        )
-        averages.append(
-            torch.stack([problem.cells(values[:, chain]) for chain in range(chains)])
-        )
+        pooled = predict(posterior, samples.flatten(0, 1), few)
+        values = pooled.unflatten(0, samples.shape[:2])
+        averages.append(torch.stack([problem.cells(each) for each in values.unbind(1)]))
         rhats.append(function_space_rhat(values))
-        pooled = values.flatten(0, 1)
         variances.append(pooled.double().var(0))
-        thinned = pooled[:: max(1, len(pooled) // 2_000)]
-        singles = (
-            torch.stack([problem.cells(one[None]) for one in thinned])
-            if problem.is_regression
-            else pooled.double()
-        )
+        singles = pooled.double()
+        if problem.is_regression:
+            thinned = pooled[:: max(1, len(pooled) // 2_000)]
+            singles = torch.stack([problem.cells(one[None]) for one in thinned])
         deviations.append(singles.std(0))
-    return (
-        torch.cat(averages, 1),
-        torch.cat(rhats),
-        torch.cat(deviations),
-        float(torch.cat(variances).mean().sqrt()),
-    )
+    spread = float(torch.cat(variances).mean().sqrt())
+    return torch.cat(averages, 1), torch.cat(rhats), torch.cat(deviations), spread
 
 
 def curve(task: Task, rate: float) -> Draws:
@@ -314,19 +248,12 @@ def curve(task: Task, rate: float) -> Draws:
     Newton: that of the Hessian may be negative.
     """
     started = time.monotonic()
-    draws = neighbours.descend(task, rate)
-    mode = draws.samples[-1]
+    mode = neighbours.descend(task, rate).samples[-1]
     root = torch.linalg.cholesky(gauss_newton(task.posterior, mode[0]))
-    normal = torch.randn(
-        task.num_networks,
-        1,
-        len(root),
-        generator=Generator().manual_seed(task.seed),
-        dtype=root.dtype,
-    )
-    drawn = torch.linalg.solve_triangular(root.mT, normal[..., None], upper=True)[
-        ..., 0
-    ]
+    size, generator = (task.num_networks, 1, len(root)), Generator()
+    generator.manual_seed(task.seed)
+    normal = torch.randn(size, generator=generator, dtype=root.dtype)[..., None]
+    drawn = torch.linalg.solve_triangular(root.mT, normal, upper=True)[..., 0]
     return Draws(
         mode + drawn.to(mode),
         kernel="laplace(Gauss-Newton)",
@@ -353,32 +280,23 @@ def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
         tensor([[7., 6.],
                 [6., 7.]], dtype=torch.float64)
     """
+    # of a Jacobian; forwards it would warn of what is deprecated inside of PyTorch
+    jacrev, vmap = torch.func.jacrev, torch.func.vmap
 
     def outputs(position: Tensor, inputs: Tensor) -> Tensor:
         return posterior.outputs(position[None], inputs[None, None])[0, 0]
 
     def curvature(output: Tensor, target: Tensor) -> Tensor:
-        # of a Jacobian; forwards it would warn of what is deprecated inside of PyTorch
-        jacobian = torch.func.jacrev
-        return jacobian(
-            jacobian(lambda z: posterior.likelihood.loss(z[None, None], target[None]))
-        )(output)
+        loss = posterior.likelihood.loss
+        return jacrev(jacrev(lambda z: loss(z[None, None], target[None])))(output)
 
     total = (posterior.prior @ torch.eye(len(position)).to(position)).double()
-    for inputs, targets in zip(
-        *(values.split(100) for values in posterior.data), strict=True
-    ):
-        jacobian = torch.func.vmap(torch.func.jacrev(outputs), (None, 0))(
-            position, inputs
-        )
-        middle = torch.func.vmap(curvature)(
-            torch.func.vmap(outputs, (None, 0))(position, inputs), targets
-        )
-        middle, jacobian = (
-            (middle, jacobian)
-            if middle.ndim == 3
-            else (middle[:, None, None], jacobian[:, None])
-        )
+    batches = (values.split(100) for values in posterior.data)
+    for inputs, targets in zip(*batches, strict=True):
+        jacobian = vmap(jacrev(outputs), (None, 0))(position, inputs)
+        middle = vmap(curvature)(vmap(outputs, (None, 0))(position, inputs), targets)
+        if middle.ndim != 3:  # of one output
+            middle, jacobian = middle[:, None, None], jacobian[:, None]
         total += (jacobian.mT @ (middle @ jacobian)).sum(0).double()
     return total
 
@@ -387,67 +305,47 @@ def hmc(task: Task, step_size: float, num_steps: int) -> Draws:
     """Sample by HMC with as many gradients of all the data as there are rounds, the
     first half of the trajectories burn-in.
     """
-    number = max(2, task.rounds // (num_steps + 1))
-    kernel = HMC(step_size, num_steps, jitter=0.2)
-    return sample(
-        kernel,
-        task.posterior,
-        task.start(),
-        number // 2,
-        warm_up=number - number // 2,
-        **task.run(),
+    number, kernel = (
+        task.rounds // (num_steps + 1),
+        HMC(step_size, num_steps, jitter=0.2),
     )
+    kept = max(2, number) // 2
+    size = {"warm_up": max(2, number) - kept}
+    return sample(kernel, task.posterior, task.start(), kept, **size, **task.run())
 
 
 def longer(method: Method, task: Task, **settings) -> Draws:
     """Give a method several times the rounds, and networks."""
-    return method(
-        replace(
-            task, rounds=LONGER * task.rounds, num_networks=LONGER * task.num_networks
-        ),
-        **settings,
-    )
+    rounds, number = LONGER * task.rounds, LONGER * task.num_networks
+    return method(replace(task, rounds=rounds, num_networks=number), **settings)
 
 
-def methods(problem: Problem) -> dict[str, tuple[Method, list[dict]]]:
+def methods(problem: Problem) -> Methods:
     """List the methods, those of the experiment neighbours first, each with the
     settings to choose from, in steps of about three.
     """
-    momentum = [{"rate": rate} for rate in (0.05, 0.15, 0.5, 1.5, 0.015)]
-    plain = [{"rate": rate, "decay": 1.0} for rate in (0.03, 0.1, 0.3, 1.0, 3.0, 0.01)]
-    adam = [{"rate": rate} for rate in (3e-3, 1e-2, 3e-2, 0.1)]
-    pairs = (
-        (0.01, 0.01),
-        (0.03, 0.01),
-        (0.1, 0.01),
-        (0.1, 0.1),
-        (0.4, 0.1),
-        (1.0, 0.1),
-        (0.003, 0.01),
-        (0.03, 0.1),
-    )
-    rates = {
-        "SGHMC": [{"rate": rate, "decay": decay} for rate, decay in pairs],
-        "SGLD": [{"rate": rate} for rate in (0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 0.003)],
-        "cSGLD": [{"rate": rate} for rate in (0.03, 0.1, 0.25, 0.5, 1.0, 0.01)],
-        "cSGHMC": [
-            {"rate": rate, "decay": neighbours.DECAY}
-            for rate in (0.05, 0.15, 0.5, 1.5, 0.015)
-        ],
-        "SGNUTS": [
-            {"rate": rate, "decay": decay} for rate, decay in (pairs[0], *pairs[2:7])
-        ],
+    momentum = rated((0.05, 0.15, 0.5, 1.5, 0.015))
+    plain = rated((0.03, 0.1, 0.3, 1.0, 3.0, 0.01), decay=1.0)
+    adam = rated((3e-3, 1e-2, 3e-2, 0.1))
+    low, high = (0.01, 0.03, 0.1), (0.1, 0.4, 1.0)
+    both = rated(low, decay=0.01) + rated(high, decay=0.1)
+    first_units = len(problem.layers) - 2
+    masks = ((0.0, 0.2), (0.1, 0.1), (0.0, 0.05))
+    own = {
+        "SGHMC": both + rated((0.003,), decay=0.01) + rated((0.03,), decay=0.1),
+        "SGLD": rated((0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 0.003)),
+        "cSGLD": rated((0.03, 0.1, 0.25, 0.5, 1.0, 0.01)),
+        "cSGHMC": rated((0.05, 0.15, 0.5, 1.5, 0.015), decay=DECAY),
+        "SGNUTS": [both[0], *both[2:], *rated((0.003,), decay=0.01)],
         "SGD": [{**each, "number": 1} for each in plain],
         "SGD with momentum": momentum,
         "path of SGD with momentum": momentum,
         "snapshots of SGD": plain,
-        "snapshots with momentum": [
-            {"rate": rate, "decay": neighbours.DECAY} for rate in (0.15, 0.5, 1.5, 0.05)
-        ],
+        "snapshots with momentum": rated((0.15, 0.5, 1.5, 0.05), decay=DECAY),
         "dropout": [
-            {"rate": rate, "dropped": [first] + [other] * (len(problem.layers) - 2)}
+            {"rate": rate, "dropped": [first] + [other] * first_units}
             for rate in (3e-3, 1e-2, 3e-2)
-            for first, other in ((0.0, 0.2), (0.1, 0.1), (0.0, 0.05))
+            for first, other in masks
         ],
         "ensemble": adam,
         "ensemble, adversarial": [{**each, "adversarial": 0.01} for each in adam],
@@ -455,49 +353,28 @@ def methods(problem: Problem) -> dict[str, tuple[Method, list[dict]]]:
         "SWAG": momentum,
         "Laplace, last layer": momentum,
     }
+    cold = [{"rate": 0.03, "decay": DECAY, "temperature": each} for each in (0.1, 0.01)]
+    more = {
+        "SGHMC, cold": cold,
+        "cSGHMC, cold": cold,
+        "Bayes by Backprop": rated((1e-3, 3e-2), initial_std=0.05),
+    }
     found = {
-        name: (method, rates.get(name, settings))
+        name: (method, own.get(name, settings) + more.get(name, []))
         for name, (method, settings) in neighbours.methods().items()
     }
-    more = {
-        "SGHMC, cold": [
-            {"rate": 0.03, "decay": neighbours.DECAY, "temperature": temperature}
-            for temperature in (0.1, 0.01)
-        ],
-        "cSGHMC, cold": [
-            {"rate": 0.03, "decay": neighbours.DECAY, "temperature": temperature}
-            for temperature in (0.1, 0.01)
-        ],
-        "Bayes by Backprop": [
-            {"rate": rate, "initial_std": 0.05} for rate in (1e-3, 3e-2)
-        ],
-    }
-    for name, settings in more.items():
-        found[name] = (found[name][0], found[name][1] + settings)
     if problem.is_regression:
         del found["Laplace, last layer"]  # which is of a classifier's
     found["Laplace, all weights"] = (curve, momentum)
+    steps = ((0.02, 20), (0.03, 20), (0.03, 10), (0.04, 20), (0.03, 5), (0.02, 10))
     found["HMC, the same budget"] = (
         hmc,
-        [
-            {"step_size": step, "num_steps": number}
-            for step, number in (
-                (0.02, 20),
-                (0.03, 20),
-                (0.03, 10),
-                (0.04, 20),
-                (0.03, 5),
-                (0.02, 10),
-            )
-        ],
+        [{"step_size": step, "num_steps": number} for step, number in steps],
     )
-    for name, short in (
-        ("SGHMC", "SGHMC"),
-        ("SGLD", "SGLD"),
-        ("HMC", "HMC, the same budget"),
-    ):
-        method, settings = found[short]
-        found[f"{name}, ten times the budget"] = (partial(longer, method), settings)
+    for name in ("SGHMC", "SGLD", "HMC, the same budget"):
+        method, settings = found[name]
+        short = name.partition(",")[0]
+        found[f"{short}, ten times the budget"] = (partial(longer, method), settings)
     return found
 
 
@@ -506,12 +383,12 @@ def run(options: Options, problems: dict[str, Problem]) -> Iterator[dict]:
     found = {name: reference(problem, options) for name, problem in problems.items()}
     result = {
         "problems": {
-            name: {"reference": content["summary"], "methods": {}}
-            for name, content in found.items()
+            name: {"reference": summary, "methods": {}}
+            for name, (_, summary) in found.items()
         }
     }
     for name, problem in problems.items():
-        for each in compare_with(found[name]["predictions"], problem, options):
+        for each in compare_with(found[name][0], problem, options):
             result["problems"][name].update(each)
             yield result
 
@@ -520,23 +397,15 @@ def compare_with(
     predictions: Tensor, problem: Problem, options: Options
 ) -> Iterator[dict]:
     """Compare the methods with a reference's predictions ``(chains, n, classes)``."""
-    exact = predictions.mean(0)
+    exact, posterior = predictions.mean(0), problem.posterior(problem.batch_size)
 
     def task(rounds: int, seed: int, path) -> Task:
-        return Task(
-            problem.posterior(problem.batch_size),
-            rounds,
-            rounds // 2,
-            seed,
-            path,
-            options.progress,
-        )
+        return Task(posterior, rounds, rounds // 2, seed, path, options.progress)
 
     def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
-        singles = predict(
-            task.posterior, draws.samples.flatten(0, 1), prepared.validation.inputs
-        )
-        return problem.scores(singles, prepared.validation.targets)
+        inputs, targets = prepared.validation
+        singles = predict(task.posterior, draws.samples.flatten(0, 1), inputs)
+        return problem.scores(singles, targets)
 
     listed = methods(problem)
     # nothing is chosen, and twelve rounds end too far from a mode of the last layer
@@ -565,51 +434,39 @@ def assess(
     """Score a fit on the test examples, and against the reference's averaged
     predictions ``(n, classes)``.
     """
-    positions = draws.samples.flatten(0, 1)
-    singles = predict(task.posterior, positions, prepared.test.inputs)
+    positions, test = draws.samples.flatten(0, 1), prepared.test
+    singles = predict(task.posterior, positions, test.inputs)
     averaged = problem.cells(singles)
+    variance = singles.double().var(0, correction=0).mean()
     found = {
         "networks": len(positions),
-        "scores": problem.scores(singles, prepared.test.targets),
+        "scores": problem.scores(singles, test.targets),
         "total_variation": round(predictive_distance(averaged, exact), 8),
-        "spread": round(float(singles.double().var(0, correction=0).mean().sqrt()), 8),
+        "spread": round(float(variance.sqrt()), 8),
     }
-    if not problem.is_regression:
-        found |= {"agreement": round(agreement(averaged, exact), 8), "auroc": {}}
-        for name, other in prepared.others.items():
-            outside = problem.cells(predict(task.posterior, positions, other.inputs))
-            found["auroc"][name] = round(
-                area_under_roc(
-                    predictive_entropy(averaged), predictive_entropy(outside)
-                ),
-                6,
-            )
+    if problem.is_regression:
+        return found
+    inside, auroc = predictive_entropy(averaged), {}
+    for name, other in prepared.others.items():
+        outside = problem.cells(predict(task.posterior, positions, other.inputs))
+        auroc[name] = round(area_under_roc(inside, predictive_entropy(outside)), 6)
+    same = round(agreement(averaged, exact), 8)
+    return {**found, "agreement": same, "auroc": auroc}
+
+
+def rows(result: dict) -> dict[str, list[dict]]:
+    """List the runs by problem and method, the floor before them."""
+    found = {}
+    for problem, content in result["problems"].items():
+        floor = content["reference"]["floor"]
+        found[f"{problem}, floor"] = [{**floor, "scores": {}}]
+        for name, method in content["methods"].items():
+            found[f"{problem}, {name}"] = method["runs"]
     return found
 
 
-def summary(result: dict) -> list[str]:
-    """Write one line for each method on each problem, averaged over the seeds."""
-    lines = []
-    for problem, content in result["problems"].items():
-        floor = content["reference"]["floor"]["total_variation"]
-        lines.append(
-            f"{problem}: floor {floor:.5f}, largest R̂ "
-            f"{content['reference']['rhat']['largest']:.4f}"
-        )
-        width = max(map(len, content["methods"]))
-        for name, method in content["methods"].items():
-            runs = method["runs"]
-            distance, loss = (
-                sum(value) / len(runs)
-                for value in zip(
-                    *(
-                        (run["total_variation"], run["scores"]["log_loss"])
-                        for run in runs
-                    ),
-                    strict=True,
-                )
-            )
-            lines.append(
-                f"  {name:{width}} {distance / floor:8.1f} floors, log loss {loss:.4f}"
-            )
-    return lines
+COLUMNS = {
+    "total variation": "total_variation .5f",
+    "log loss": "scores.log_loss .4f",
+}
+EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, by_seed=False)

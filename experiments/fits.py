@@ -15,14 +15,20 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.prediction import area_under_roc, predictive_entropy
-from experiments.options import DivergedError, Options, Prepared
-from experiments.provenance import checksum, circumstances
-from experiments.results import do_once, score
+from booklib.results import checksum, circumstances, score
+from experiments.study import Options, Prepared, in_a_name, once, study
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 
 Method = Callable[..., Draws]  # of a task and settings by name
+Methods = dict[str, tuple[Method, list[dict]]]  # with the settings to choose from
+COLUMNS = {
+    "error": "scores.error .2%",
+    "log loss": "scores.log_loss .4f",
+    "calibration": "scores.calibration_error .4f",
+    "seconds": "processor_seconds .1f",
+}
 
 
 @dataclass(frozen=True)
@@ -59,19 +65,26 @@ class Task:
         """Draw where to start, ``(chains, dim)``: weights N(0, 1/fan-in) and no
         biases.
         """
-        return self.posterior.initial_position(
-            chains, Generator().manual_seed(self.seed)
-        )
+        generator = Generator().manual_seed(self.seed)
+        return self.posterior.initial_position(chains, generator)
+
+    def beside(self, part: str) -> Path:
+        """Name a file of a part of the method."""
+        return self.path.with_name(f"{self.path.name}{part}")
 
     def run(self, part: str = "") -> dict:
         """Give the arguments that every fit takes, the file being that of a part of the
         method.
         """
-        return {
-            "seed": self.seed,
-            "checkpoint": self.path.with_name(f"{self.path.name}{part}.pt"),
-            "progress": self.progress,
-        }
+        path = self.beside(f"{part}.pt")
+        return {"seed": self.seed, "checkpoint": path, "progress": self.progress}
+
+
+def whole(draws: Draws) -> Draws:
+    """Raise a KeyboardInterrupt if someone stopped the draws."""
+    if not draws.complete:
+        raise KeyboardInterrupt
+    return draws
 
 
 def networks(draws: Draws, number: int) -> Tensor:
@@ -83,21 +96,16 @@ def networks(draws: Draws, number: int) -> Tensor:
         tensor([0., 4., 9.])
     """
     positions = draws.samples.flatten(0, 1)
-    return positions[
-        torch.linspace(0, len(positions) - 1, min(number, len(positions))).long()
-    ]
+    number = min(number, len(positions))
+    return positions[torch.linspace(0, len(positions) - 1, number).long()]
 
 
 def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> Tensor:
     """Compute the class probabilities of networks one by one: ``(networks, n,
     classes)`` float64.
     """
-    return torch.stack(
-        [
-            posterior.log_predict(position[None], inputs)[0].double().exp()
-            for position in positions
-        ]
-    )
+    each = (posterior.log_predict(one[None], inputs)[0] for one in positions)
+    return torch.stack([logarithms.double().exp() for logarithms in each])
 
 
 def powers(number: int) -> list[int]:
@@ -113,10 +121,9 @@ def powers(number: int) -> list[int]:
 
 def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
     """Score averaged predictions of all networks on the validation examples."""
-    probabilities = predict(
-        task.posterior, networks(draws, task.num_networks), prepared.validation.inputs
-    )
-    return score(probabilities.mean(0), prepared.validation.targets)
+    positions, validation = networks(draws, task.num_networks), prepared.validation
+    probabilities = predict(task.posterior, positions, validation.inputs)
+    return score(probabilities.mean(0), validation.targets)
 
 
 def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
@@ -125,35 +132,27 @@ def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
     """
     positions, started = networks(draws, task.num_networks), time.process_time()
     probabilities = predict(task.posterior, positions, prepared.test.inputs)
-    seconds = time.process_time() - started
-    shuffled = probabilities[
-        torch.randperm(len(positions), generator=Generator().manual_seed(task.seed))
-    ]
-    entropy = predictive_entropy(probabilities.mean(0))
-    found = {
+    seconds, targets = time.process_time() - started, prepared.test.targets
+    generator = Generator().manual_seed(task.seed)
+    shuffled = probabilities[torch.randperm(len(positions), generator=generator)]
+    entropy, curve, auroc = predictive_entropy(probabilities.mean(0)), {}, {}
+    for number in powers(len(positions)):
+        scores = score(shuffled[:number].mean(0), targets)
+        curve[str(number)] = [scores["error"], scores["log_loss"]]
+    for name, other in prepared.others.items():
+        outside = predict(task.posterior, positions, other.inputs).mean(0)
+        auroc[name] = round(area_under_roc(entropy, predictive_entropy(outside)), 6)
+    return {
         "networks": len(positions),
         "prediction_seconds": round(seconds, 2),
-        "scores": score(probabilities.mean(0), prepared.test.targets),
-        "curve": {
-            str(n): _short(score(shuffled[:n].mean(0), prepared.test.targets))
-            for n in powers(len(positions))
-        },
-        "auroc": {},
+        "scores": score(probabilities.mean(0), targets),
+        "curve": curve,
+        "auroc": auroc,
     }
-    for name, other in prepared.others.items():
-        outside = predictive_entropy(
-            predict(task.posterior, positions, other.inputs).mean(0)
-        )
-        found["auroc"][name] = round(area_under_roc(entropy, outside), 6)
-    return found
-
-
-def _short(scores: dict) -> list[float]:
-    return [scores["error"], scores["log_loss"]]
 
 
 def compare(
-    methods: Mapping[str, tuple[Method, list[dict]]],
+    methods: Methods,
     task: Callable[[int, int, Path], Task],
     prepared: Prepared,
     options: Options,
@@ -163,14 +162,10 @@ def compare(
     look: Callable[[str, Draws, Task], dict] = lambda method, draws, task: {},
     assess: Callable[[Draws, Task, Prepared], dict] = assess,
     validate: Callable[[Draws, Task, Prepared], dict] = validate,
-    prefer: Callable[[dict], object] = lambda found: (
-        found["error"],
-        found["log_loss"],
-    ),
     depends: Mapping[str, object] = {},
+    **more: Callable,
 ) -> Iterator[dict]:
-    """Fit all methods, one seed after the other, and yield the result after each fit; a
-    method is tuned before its first.
+    """Fit all methods, one seed after the other, and yield the result after each fit.
 
     Args:
         methods: by name, the method and the settings to choose from.
@@ -182,124 +177,49 @@ def compare(
         look: what else to put into a result.
         assess: scores a fit on the test examples.
         validate: scores a fit of the tuning on the validation examples.
-        prefer: from these scores to what is least for the best setting.
         depends: what else a fit that is finished depends on.
+        more: arguments of :func:`~experiments.study.study`.
     """
     data = checksum(
         prepared.train, prepared.validation, prepared.test, *prepared.others.values()
     )
-    result = {"data_checksum": data, "methods": {}}
     prepared.folder.mkdir(parents=True, exist_ok=True)
-    chosen = {}
 
-    def once(
-        name: str,
-        number: int | None,
-        settings: dict,
-        seed: int,
-        rounds: int,
-        assessment: Callable[[Task], dict],
-    ) -> dict:
-        words = (
-            "" if number is None else f"tuning-{number}-"
-        ) + f"{name.replace(',', '').replace(' ', '-')}-{seed}"
-        given = task(rounds, seed, prepared.folder / words)
-        return do_once(
-            given.path.with_name(f"{given.path.name}.json"),
-            {"settings": settings, "rounds": rounds, "data": data, **depends},
-            lambda: assessment(given),
-        )
+    def saved(name: str, settings: dict, given: Task, make: Callable[[], dict]) -> dict:
+        made_of = {"settings": settings, "rounds": given.rounds, "data": data}
+        return once(given.beside(".json"), made_of | depends, make)
 
-    for seed in options.each_seed():
-        for name, (method, settings) in methods.items():
-            if seed == 0:
-                tuning = [
-                    once(
-                        name,
-                        number,
-                        each,
-                        0,
-                        rounds // shorter,
-                        lambda given, each=each, method=method: _try(
-                            method, each, given, prepared, validate
-                        ),
-                    )
-                    for number, each in enumerate(settings)
-                    if len(settings) > 1
-                ]
-                tried = [i for i, row in enumerate(tuning) if "diverged" not in row]
-                if tuning and not tried:
-                    raise DivergedError(
-                        f"every setting of {name} left the finite numbers: lower its "
-                        "learning rates"
-                    )
-                best = min(tried, key=lambda i: prefer(tuning[i])) if tuning else 0
-                chosen[name] = settings[best]
-                result["methods"][name] = {
-                    "settings": chosen[name],
-                    "tuning": tuning,
-                    "runs": [],
-                }
+    def tried(name: str, number: int, settings: dict) -> dict:
+        file = prepared.folder / f"tuning-{number}-{in_a_name(name)}-0"
+        given = task(rounds // shorter, 0, file)
 
-            def fit(given: Task, name=name, method=method) -> dict:
-                started = time.process_time()
-                draws = method(given, **chosen[name])
-                if not draws.complete:
-                    raise KeyboardInterrupt
-                spent = {
-                    "seconds": round(draws.seconds, 1),
-                    "processor_seconds": round(time.process_time() - started, 1),
-                }
-                found = assess(draws, given, prepared) | look(name, draws, given)
-                return {
-                    "seed": given.seed,
-                    "made": circumstances("cpu"),
-                    **spent,
-                    **found,
-                }
+        def make() -> dict:
+            found = {"settings": settings, "rounds": given.rounds}
+            try:
+                draws = whole(methods[name][0](given, **settings))
+            except DivergenceError:
+                return found | {"diverged": True}
+            return found | validate(draws, given, prepared)
 
-            result["methods"][name]["runs"].append(
-                once(name, None, chosen[name], seed, rounds, fit)
-            )
-            yield result
+        return saved(name, settings, given, make)
 
+    def ran(name: str, settings: dict, seed: int) -> dict:
+        given = task(rounds, seed, prepared.folder / f"{in_a_name(name)}-{seed}")
 
-def _try(
-    method: Method,
-    settings: dict,
-    task: Task,
-    prepared: Prepared,
-    validate: Callable[[Draws, Task, Prepared], dict],
-) -> dict:
-    try:
-        draws = method(task, **settings)
-    except DivergenceError:
-        return {"settings": settings, "rounds": task.rounds, "diverged": True}
-    if not draws.complete:
-        raise KeyboardInterrupt
-    return {
-        "settings": settings,
-        "rounds": task.rounds,
-        **validate(draws, task, prepared),
-    }
+        def make() -> dict:
+            started = time.process_time()
+            draws = whole(methods[name][0](given, **settings))
+            return {
+                "seed": seed,
+                "made": circumstances(),
+                "seconds": round(draws.seconds, 1),
+                "processor_seconds": round(time.process_time() - started, 1),
+                **assess(draws, given, prepared),
+                **look(name, draws, given),
+            }
 
+        return saved(name, settings, given, make)
 
-def summary(result: dict) -> list[str]:
-    """Write one line for each method, averaged over the seeds."""
-    width = max(map(len, result["methods"]))
-    lines = [
-        f"{'method':{width}} {'error':>8} {'log loss':>9} {'calibration':>12} "
-        f"{'seconds':>8}"
-    ]
-    for name, content in result["methods"].items():
-        runs = content["runs"]
-        error, loss, calibration = (
-            sum(run["scores"][key] for run in runs) / len(runs)
-            for key in ("error", "log_loss", "calibration_error")
-        )
-        seconds = sum(run["processor_seconds"] for run in runs) / len(runs)
-        lines.append(
-            f"{name:{width}} {error:8.2%} {loss:9.4f} {calibration:12.4f} "
-            f"{seconds:8.1f}"
-        )
-    return lines
+    choices = {name: settings for name, (_, settings) in methods.items()}
+    for found in study(choices, options.each_seed(), tried, ran, **more):
+        yield {"data_checksum": data, "methods": found}

@@ -10,20 +10,13 @@ which the curves of that figure are farthest apart. A network a round is average
 the test digits score it; theirs draws labels from every sample, and scores on the first
 10,000 training digits. The small version is on the 5,000 digits."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
+from booklib.plans import Hamiltonian, Plan, Prior
 from experiments import steps
-from experiments.comparison import Methods, compare, named, summary
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-
-__all__ = ["prepare", "run", "settings", "summary"]
-
-
-def prepare(options: Options) -> Prepared:
-    """Load the digits of the experiment steps."""
-    return steps.prepare(options)._replace(folder=options.folder("held"))
+from experiments.comparison import Methods, named, of_plans
+from experiments.study import Prepared
+from sgmc.minibatches import Fresh, Held
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
@@ -31,29 +24,15 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     size = {"rounds": 150, "burn_in": 100, "record_every": 5}
     if small:
         size = {"rounds": 40, "burn_in": 20, "batch_size": 100, "record_every": 2}
-    one = Plan(
-        0.1 / len(prepared.train.targets),
-        0.01,
-        prior_precision=1.0,
-        start="uniform",
-        minibatches="fresh",
-        **size,
-    )
-    finer = {m: replace(one.finer(m), minibatches="held") for m in steps.STEPS[1:]}
+    kernel = Hamiltonian(0.1 / len(prepared.train.targets), 0.01)
+    one = Plan(kernel, Prior(1.0), "uniform", Fresh(), **size)
+    finer = {m: one.finer(m).but(minibatches=Held(m, Fresh())) for m in steps.STEPS[1:]}
+    fixed = {m: plan.but(momentum_decay=0.01) for m, plan in finer.items()}
     return named(
-        {
-            "m = 1": [one],
-            **{f"m = {m}, held": [plan] for m, plan in finer.items()},
-            **{
-                f"m = {m}, held, α fixed": [
-                    replace(plan, momentum_decay=one.momentum_decay)
-                ]
-                for m, plan in finer.items()
-            },
-        }
+        {"m = 1": [one]}
+        | {f"m = {m}, held": [plan] for m, plan in finer.items()}
+        | {f"m = {m}, held, α fixed": [plan] for m, plan in fixed.items()}
     )
 
 
-def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Compare the methods."""
-    return compare(settings(prepared, options.small), prepared, options)
+EXPERIMENT = of_plans(partial(steps.prepare, name="held"), settings)

@@ -20,9 +20,8 @@ from pathlib import Path
 import torch
 from torch import Generator, Tensor
 
-from experiments.options import DivergedError, Options
-from experiments.provenance import circumstances
-from experiments.results import do_once
+from booklib.results import circumstances
+from experiments.study import Experiment, Options, in_a_name, once, study
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.kernels.langevin import SGLDInfo, SGLDState
@@ -31,8 +30,6 @@ from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.sampling import DivergenceError
 from sgmc.targets import GaussianMixture, NoisyGradient
-
-__all__ = ["prepare", "run", "summary"]
 
 STEPS, CYCLES, NOISE, RINGS = 50_000, 30, 1.0, 4
 SKIPPED = 50 / 1667  # the share of a cycle that is not kept
@@ -51,9 +48,8 @@ class Modes(GaussianMixture):
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U: ``(chains, dim)`` → ``(chains, dim)``."""
-        weights = torch.softmax(
-            -(position[:, None] - self.means).square().sum(-1) / (2 * self.variance), -1
-        )
+        squares = (position[:, None] - self.means).square().sum(-1)
+        weights = torch.softmax(-squares / (2 * self.variance), -1)
         return (position - weights @ self.means) / self.variance
 
 
@@ -91,27 +87,19 @@ class Falling(Kernel):
         self, potential: Potential, state: SGLDState, generator: Generator
     ) -> tuple[SGLDState, SGLDInfo]:
         """Take one step."""
-        return langevin(self.step_size(state.num_gradients)).step(
-            potential, state, generator
-        )
+        kernel = langevin(self.step_size(state.num_gradients))
+        return kernel.step(potential, state, generator)
 
 
 def draw(
     kernel: Kernel, start: Tensor, num_samples: int, seed: int, warm_up: int = 0
 ) -> Tensor:
     """Sample the mixture from starts ``(chains, 2)``: ``(draws, chains, 2)``."""
+    potential, given = NoisyGradient(Modes(), NOISE), {"warm_up": warm_up, "seed": seed}
     with warnings.catch_warnings():
         # that chains do not agree is what is studied here
         warnings.simplefilter("ignore")
-        draws = sample(
-            kernel,
-            NoisyGradient(Modes(), NOISE),
-            start,
-            num_samples,
-            warm_up=warm_up,
-            seed=seed,
-            progress=False,
-        )
+        draws = sample(kernel, potential, start, num_samples, progress=False, **given)
     if not draws.complete:
         raise KeyboardInterrupt
     return draws.samples
@@ -146,13 +134,18 @@ def cyclical(
     """Keep every step of the sampling stages of SGLD or, with a decay, of SGHMC, with a
     step size that goes in cycles.
     """
-    kernel, length = _cycle(steps, rate, cycles, exploration, decay)
+    kernel, length = cycle(steps, rate, cycles, exploration, decay)
     return draw(kernel, start, cycles * length, seed)
 
 
-def _cycle(
-    steps: int, rate: float, cycles: int, exploration: float, decay: float | None = None
+def cycle(
+    steps: int,
+    rate: float,
+    cycles: int = CYCLES,
+    exploration: float = SKIPPED,
+    decay: float | None = None,
 ) -> tuple[Cyclical, int]:
+    """Make the kernel of so many cycles, and count the steps of a sampling stage."""
     length = math.ceil(steps / cycles)
     sampling = length - math.ceil(round(exploration * length, 9))
     make = langevin if decay is None else partial(hamiltonian, decay=decay)
@@ -165,23 +158,15 @@ def restarted(start: Tensor, steps: int, seed: int, rate: float) -> Tensor:
     """
     length = math.ceil(steps / CYCLES)
     skipped = math.ceil(round(SKIPPED * length, 9))
-    return _again(
-        draw(
-            Falling(rate),
-            _starts(start, CYCLES, seed),
-            length - skipped,
-            seed,
-            warm_up=skipped,
-        ),
-        CYCLES,
-    )
+    starts, kept = _starts(start, CYCLES, seed), length - skipped
+    return _again(draw(Falling(rate), starts, kept, seed, warm_up=skipped), CYCLES)
 
 
 def fresh_cycles(
     start: Tensor, steps: int, seed: int, rate: float, cycles: int, exploration: float
 ) -> Tensor:
     """Take cycles of SGLD each of which has a start of its own."""
-    kernel, length = _cycle(steps, rate, cycles, exploration)
+    kernel, length = cycle(steps, rate, cycles, exploration)
     return _again(draw(kernel, _starts(start, cycles, seed), length, seed), cycles)
 
 
@@ -189,17 +174,9 @@ def _starts(start: Tensor, number: int, seed: int) -> Tensor:
     """Add starts to those given, ``(chains, 2)`` → ``(chains · number, 2)``: of each
     chain its own first.
     """
-    further = (
-        20
-        * torch.rand(
-            len(start),
-            number - 1,
-            2,
-            generator=Generator().manual_seed(derived_seed(seed, "restarts")),
-        )
-        - 10
-    )
-    return torch.cat([start[:, None], further], 1).flatten(0, 1)
+    generator = Generator().manual_seed(derived_seed(seed, "restarts"))
+    further = torch.rand(len(start), number - 1, 2, generator=generator)
+    return torch.cat([start[:, None], 20 * further - 10], 1).flatten(0, 1)
 
 
 def _again(samples: Tensor, number: int) -> Tensor:
@@ -215,12 +192,15 @@ Method = Callable[..., Tensor]
 
 def grid(**values: tuple) -> list[dict]:
     """List all combinations of settings."""
-    return [
-        dict(zip(values, combination, strict=True))
-        for combination in itertools.product(*values.values())
-    ]
+    combinations = itertools.product(*values.values())
+    return [dict(zip(values, each, strict=True)) for each in combinations]
 
 
+RATES = (0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)
+MANY, DECAYS = (
+    {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)},
+    (0.1, 0.3, 0.9),
+)
 METHODS: dict[str, tuple[Method, list[dict]]] = {
     "SGLD": (falling, grid(rate=(0.043,))),
     "cSGLD": (cyclical, grid(rate=(0.07,))),
@@ -229,33 +209,17 @@ METHODS: dict[str, tuple[Method, list[dict]]] = {
         falling,
         grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000)),
     ),
-    "SGLD, constant": (
-        constant,
-        grid(rate=(0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)),
-    ),
-    "SGHMC": (
-        constant,
-        grid(rate=(0.04, 0.05, 0.06, 0.07, 0.08), decay=(0.1, 0.3, 0.9)),
-    ),
-    "fresh cycles, tuned": (
-        fresh_cycles,
-        grid(rate=(0.03, 0.07), cycles=(30, 100, 300, 1_000), exploration=(0.5, 0.8)),
-    ),
-    "cSGLD, tuned": (
-        cyclical,
-        grid(
-            rate=(0.06, 0.07, 0.08),
-            cycles=(30, 100, 300, 1_000),
-            exploration=(0.5, 0.8),
-        ),
-    ),
+    "SGLD, constant": (constant, grid(rate=RATES)),
+    "SGHMC": (constant, grid(rate=(0.04, 0.05, 0.06, 0.07, 0.08), decay=DECAYS)),
+    "fresh cycles, tuned": (fresh_cycles, grid(rate=(0.03, 0.07), **MANY)),
+    "cSGLD, tuned": (cyclical, grid(rate=(0.06, 0.07, 0.08), **MANY)),
     "cSGHMC, tuned": (
         cyclical,
         grid(
             rate=(0.07, 0.1, 0.13),
             cycles=(300, 1_000),
             exploration=(0.5, 0.8),
-            decay=(0.1, 0.3, 0.9),
+            decay=DECAYS,
         ),
     ),
 }
@@ -273,25 +237,17 @@ def measure(samples: Tensor) -> dict:
         means.
 
     Example:
-        >>> found = measure(
-        ...     GaussianMixture().exact_samples(10_000, Generator().manual_seed(0))[
-        ...         :, None
-        ...     ]
-        ... )
+        >>> draws = GaussianMixture().exact_samples(10_000, Generator().manual_seed(0))
+        >>> found = measure(draws[:, None])
         >>> found["found"]["any"], found["modes_tv"] < 0.05, round(found["variance"], 3)
         (25, True, 0.03)
     """
     mixture, number = GaussianMixture(), len(samples) * samples.shape[1]
-    modes, cells, inside, squares = (
-        torch.zeros(25),
-        torch.zeros(25 * RINGS),
-        torch.zeros(25),
-        0.0,
-    )
+    modes, cells, inside = torch.zeros(25), torch.zeros(25 * RINGS), torch.zeros(25)
+    squares, exactly = 0.0, "donot_use_mm_for_euclid_dist"
     for part in samples.flatten(0, 1).split(100_000):
-        distance, mode = torch.cdist(
-            part, mixture.means, compute_mode="donot_use_mm_for_euclid_dist"
-        ).min(-1)
+        distances = torch.cdist(part, mixture.means, compute_mode=exactly)
+        distance, mode = distances.min(-1)
         square = distance.square() / mixture.variance
         # |θ − μ|²/σ² is exponential with mean 2
         ring = (-torch.expm1(-square / 2) * RINGS).long().clamp(max=RINGS - 1)
@@ -314,12 +270,8 @@ def starts(seeds: range) -> Tensor:
     """Draw where the five chains of each seed start, ``(5 · seeds, 2)``: U(−10,
     10)².
     """
-    return torch.cat(
-        [
-            20 * torch.rand(5, 2, generator=Generator().manual_seed(seed)) - 10
-            for seed in seeds
-        ]
-    )
+    generators = (Generator().manual_seed(seed) for seed in seeds)
+    return torch.cat([20 * torch.rand(5, 2, generator=one) - 10 for one in generators])
 
 
 def prepare(options: Options) -> Path:
@@ -328,96 +280,74 @@ def prepare(options: Options) -> Path:
 
 
 def run(options: Options, prepared: Path) -> Iterator[dict]:
-    """Yield the result after each method."""
-    steps = 1_000 if options.small else STEPS
-    result = {"steps": steps, "within": WITHIN, "methods": {}}
-    prepared.mkdir(parents=True, exist_ok=True)
-    for name, (method, choices) in METHODS.items():
-        words, tuning = name.replace(",", "").replace(" ", "-"), []
-        for number, settings in enumerate(choices[:2] if options.small else choices):
-            depends = {"settings": settings, "steps": steps}
-            if len(choices) > 1:
-                tuning.append(
-                    do_once(
-                        prepared / f"tuning-{number}-{words}.json",
-                        depends,
-                        partial(_try, method, settings, steps),
-                    )
-                )
-        tried = [row for row in tuning if "diverged" not in row]
-        if tuning and not tried:
-            raise DivergedError(
-                f"every setting of {name} left the finite numbers: lower its step sizes"
-            )
-        settings = (
-            min(tried, key=lambda row: row["cells_tv"])["settings"]
-            if tuning
-            else choices[0]
-        )
-        depends = {"settings": settings, "steps": steps, "seeds": options.seeds}
-        runs = do_once(
-            prepared / f"{words}.json",
-            depends,
-            partial(_runs, method, settings, steps, options.seeds),
-        )
-        result["methods"][name] = {"settings": settings, "tuning": tuning, **runs}
-        yield result
+    """Yield the result after each method; all seeds go at once."""
+    steps, few = (1_000, 2) if options.small else (STEPS, None)
+    fixed = {"steps": steps, "within": WITHIN}
+    seeds = {"steps": steps, "seeds": options.seeds}
+
+    def tried(name: str, number: int, settings: dict) -> dict:
+        path = prepared / f"tuning-{number}-{in_a_name(name)}.json"
+        make = partial(try_settings, METHODS[name][0], settings, steps)
+        return once(path, {"settings": settings, "steps": steps}, make)
+
+    def ran(name: str, settings: dict, number: int) -> dict:
+        make = partial(all_seeds, METHODS[name][0], settings, steps, number)
+        path = prepared / f"{in_a_name(name)}.json"
+        return once(path, {"settings": settings, **seeds}, make)
+
+    choices = {name: settings[:few] for name, (_, settings) in METHODS.items()}
+    for found in study(
+        choices, [options.seeds], tried, ran, lambda row: row["cells_tv"]
+    ):
+        methods = {name: {**each, **each["runs"][0]} for name, each in found.items()}
+        yield {**fixed, "methods": methods}
 
 
-def _try(method: Method, settings: dict, steps: int) -> dict:
+def try_settings(method: Method, settings: dict, steps: int) -> dict:
     """Try settings by chains each of which is one of the setting with one chain."""
+    begun = starts(range(TUNING_SEED, TUNING_SEED + TUNING_CHAINS // 5))
     try:
-        samples = method(
-            starts(range(TUNING_SEED, TUNING_SEED + TUNING_CHAINS // 5)),
-            steps,
-            TUNING_SEED,
-            **settings,
-        )
+        samples = method(begun, steps, TUNING_SEED, **settings)
     except DivergenceError:
         return {"settings": settings, "diverged": True}
     rows = [measure(samples[:, [chain]]) for chain in range(TUNING_CHAINS)]
-    found = {
-        name: round(sum(row[name] for row in rows) / len(rows), 6)
-        for name in ("modes_tv", "cells_tv", "variance")
+    distances = ("modes_tv", "cells_tv", "variance")
+    return {
+        "settings": settings,
+        "found": {
+            name: sum(row["found"][name] for row in rows) / len(rows) for name in SHARES
+        },
+        **{
+            name: round(sum(row[name] for row in rows) / len(rows), 6)
+            for name in distances
+        },
     }
-    counts = {
-        name: sum(row["found"][name] for row in rows) / len(rows) for name in SHARES
-    }
-    return {"settings": settings, "found": counts, **found}
 
 
-def _runs(method: Method, settings: dict, steps: int, seeds: int) -> dict:
+def all_seeds(method: Method, settings: dict, steps: int, seeds: int) -> dict:
+    """Run the five chains of all seeds."""
     samples = method(starts(range(seeds)), steps, 0, **settings)
-    runs = [
-        {
-            "seed": seed,
-            **{
-                name: measure(samples[:, 5 * seed : 5 * seed + 5][:, chains])
-                for name, chains in CHAINS.items()
-            },
-        }
-        for seed in range(seeds)
-    ]
-    return {"made": circumstances("cpu"), "draws": len(samples), "runs": runs}
+    runs = [{"seed": seed} for seed in range(seeds)]
+    for seed, (name, chains) in itertools.product(range(seeds), CHAINS.items()):
+        own = samples[:, 5 * seed : 5 * seed + 5]
+        runs[seed][name] = measure(own[:, chains])
+    return {"made": circumstances(), "draws": len(samples), "runs": runs}
 
 
-def summary(result: dict) -> list[str]:
-    """Write one line for each method and setting, averaged over the seeds."""
-    width = max(map(len, result["methods"]))
-    lines = [
-        f"{'method':{width}} {'chains':11} {'found':>6} {'>0.1 %':>6} {'>1 %':>6} "
-        f"{'TV modes':>9} {'TV cells':>9} {'variance':>9}"
-    ]
-    for name, content in result["methods"].items():
-        for chains in CHAINS:
-            rows = [run[chains] for run in content["runs"]]
-            counts = " ".join(
-                f"{sum(row['found'][share] for row in rows) / len(rows):6.1f}"
-                for share in SHARES
-            )
-            distances = " ".join(
-                f"{sum(row[key] for row in rows) / len(rows):9.4f}"
-                for key in ("modes_tv", "cells_tv", "variance")
-            )
-            lines.append(f"{name:{width}} {chains:11} {counts} {distances}")
-    return lines
+def rows(result: dict) -> dict[str, list[dict]]:
+    """List the measurements by method and number of chains."""
+    return {
+        f"{name}, {chains}": [run[chains] for run in content["runs"]]
+        for name, content in result["methods"].items()
+        for chains in CHAINS
+    }
+
+
+COLUMNS = {
+    "found": "found.any .1f",
+    "with 1 %": "found.1 % .1f",
+    "TV modes": "modes_tv .4f",
+    "TV cells": "cells_tv .4f",
+    "variance": "variance .4f",
+}
+EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, by_seed=False)

@@ -16,11 +16,9 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from booklib.datasets import fashion_mnist, letters, notmnist
-from booklib.networks import multilayer_perceptron
 from experiments import mnist
-from experiments.fits import Method, Task, compare, summary
-from experiments.options import Options, Prepared
+from experiments.fits import COLUMNS, Methods, Task, compare
+from experiments.study import Experiment, Options, Prepared, no_digits
 from sgmc import sample
 from sgmc.approximations import (
     constant_sgd,
@@ -40,8 +38,6 @@ from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 
-__all__ = ["methods", "prepare", "run", "summary"]
-
 ROUNDS, NETWORKS, MEMBERS, CYCLES = 60, 30, 5, 6
 DECAY = 0.1  # α of all descents with momentum
 EXPLORATION = 0.8  # the share of a cycle without noise
@@ -50,30 +46,8 @@ DEPTH = 5  # a path has at most 2⁵ states, so that three paths fit into a roun
 
 def prepare(options: Options) -> Prepared:
     """Load the data of the experiment mnist, and what is no digit."""
-    network = partial(multilayer_perceptron, mnist.LAYERS, "relu")
-    others = (
-        {"letters": letters()}
-        if options.small
-        else {
-            "letters": notmnist(options.data),
-            "clothes": fashion_mnist(options.data)[1],
-        }
-    )
-    return mnist.prepare(options)._replace(
-        folder=options.folder("neighbours"), network=network, others=others
-    )
-
-
-class RoundsState(NamedTuple):
-    """A state of :class:`Rounds`."""
-
-    inner: NamedTuple  #: the state of SGNUTS
-    rounds: int  #: rounds so far
-
-    @property
-    def position(self) -> Tensor:
-        """The position ``(1, dim)``."""
-        return self.inner.position
+    prepared = mnist.prepare(options, name="neighbours")
+    return prepared._replace(others=no_digits(options))
 
 
 def chain(
@@ -82,28 +56,17 @@ def chain(
     """Sample for all rounds, the first half of them burn-in, and keep a network a
     round.
     """
-    kept = task.rounds // 2
+    kept, length = task.rounds // 2, task.round_length
     start = task.start() if position is None else position
-    warm_up = (task.rounds - kept) * task.round_length
-    return sample(
-        kernel,
-        task.posterior,
-        start,
-        kept,
-        warm_up=warm_up,
-        thinning=task.round_length,
-        **task.run(part),
-    )
+    size = {"warm_up": (task.rounds - kept) * length, "thinning": length}
+    return sample(kernel, task.posterior, start, kept, **size, **task.run(part))
 
 
 def sghmc(task: Task, rate: float, decay: float, temperature: float = 1.0) -> Draws:
     """Sample by SGHMC; rates are for a mean over the data."""
-    return chain(
-        task,
-        SGHMC.from_learning_rate(
-            rate / task.posterior.num_examples, decay, temperature=temperature
-        ),
-    )
+    rate = rate / task.posterior.num_examples
+    kernel = SGHMC.from_learning_rate(rate, decay, temperature=temperature)
+    return chain(task, kernel)
 
 
 def sgld(task: Task, rate: float, temperature: float = 1.0) -> Draws:
@@ -117,11 +80,9 @@ def cyclical(
     """Sample by SGHMC, or by SGLD where there is no decay, at the end of each of
     several cycles of the rate, the rest without noise.
     """
-    kernel = (
-        SGLD
-        if decay is None
-        else partial(SGHMC.from_learning_rate, momentum_decay=decay)
-    )
+    kernel = SGLD
+    if decay is not None:
+        kernel = partial(SGHMC.from_learning_rate, momentum_decay=decay)
     length = task.num_steps // CYCLES
     number = max(1, min(task.num_networks // CYCLES, int(length * (1 - EXPLORATION))))
     cycles = Cyclical(
@@ -133,6 +94,18 @@ def cyclical(
         explorer=partial(kernel, temperature=0.0),
     )
     return sample(cycles, task.posterior, task.start(), CYCLES * number, **task.run())
+
+
+class RoundsState(NamedTuple):
+    """A state of :class:`Rounds`."""
+
+    inner: NamedTuple  #: the state of SGNUTS
+    rounds: int  #: rounds so far
+
+    @property
+    def position(self) -> Tensor:
+        """The position ``(1, dim)``."""
+        return self.inner.position
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +128,10 @@ class Rounds(Kernel):
     ) -> tuple[RoundsState, NamedTuple]:
         """Take the trees of a round."""
         inner, rounds = state.inner, state.rounds + 1
+        due = rounds * self.num_gradients - 2**self.kernel.max_depth
         while True:
             inner, info = self.kernel.step(potential, inner, generator)
-            if (
-                int(inner.num_gradients) + 2**self.kernel.max_depth
-                > rounds * self.num_gradients
-            ):
+            if int(inner.num_gradients) > due:
                 return RoundsState(inner, rounds), info
 
 
@@ -168,30 +139,15 @@ def trees(task: Task, rate: float, decay: float) -> Draws:
     """Sample by SGNUTS."""
     step_size = math.sqrt(rate / task.posterior.num_examples)
     depth = max(1, min(DEPTH, int(math.log2(task.round_length)) - 1))
-    kept, kernel = (
-        task.rounds // 2,
-        Rounds(
-            SGNUTS(step_size, decay / step_size, max_depth=depth), task.round_length
-        ),
-    )
-    return sample(
-        kernel,
-        task.posterior,
-        task.start(),
-        kept,
-        warm_up=task.rounds - kept,
-        **task.run(),
-    )
+    kernel = SGNUTS(step_size, decay / step_size, max_depth=depth)
+    kept, rounds = task.rounds // 2, Rounds(kernel, task.round_length)
+    size = {"warm_up": task.rounds - kept}
+    return sample(rounds, task.posterior, task.start(), kept, **size, **task.run())
 
 
 def path(task: Task, rate: float) -> Draws:
     """Follow descent with momentum at a rate that stays, and keep its second half."""
-    return chain(
-        task,
-        SGHMC.from_learning_rate(
-            rate / task.posterior.num_examples, DECAY, temperature=0.0
-        ),
-    )
+    return sghmc(task, rate, DECAY, temperature=0.0)
 
 
 def descend(task: Task, rate: float) -> Draws:
@@ -201,13 +157,12 @@ def descend(task: Task, rate: float) -> Draws:
 
 def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws:
     """Descend again and again, and keep the snapshots."""
-    rate, length = rate / task.posterior.num_examples, task.num_steps // number
     return snapshots(
         task.posterior,
         task.start(),
         number,
-        cycle_length=length,
-        learning_rate=rate,
+        cycle_length=task.num_steps // number,
+        learning_rate=rate / task.posterior.num_examples,
         momentum_decay=decay,
         **task.run(f"-{number}"),
     )
@@ -217,33 +172,29 @@ def constant(task: Task, rate: float, share: float) -> Draws:
     """Descend for half of the rounds, estimate the noise there, and go on at a share of
     the rate that is optimal for it.
     """
-    half = replace(task, rounds=task.rounds // 2)
+    half, posterior = replace(task, rounds=task.rounds // 2), task.posterior
     first = descend(half, rate)
-    mode = first.samples[-1]
-    apart = Generator().manual_seed(task.seed)
+    mode, apart = first.samples[-1], Generator().manual_seed(task.seed)
     variances = [
-        task.posterior.gradient_and_noise_variance(mode, apart, "scalar")[1]
+        posterior.gradient_and_noise_variance(mode, apart, "scalar")[1]
         for _ in range(10)
     ]
-    draws = chain(
-        half,
-        constant_sgd(float(torch.cat(variances).mean()) / share),
-        mode,
-        "-constant",
-    )
+    kernel = constant_sgd(float(torch.cat(variances).mean()) / share)
+    draws = chain(half, kernel, mode, "-constant")
     return replace(draws, seconds=first.seconds + draws.seconds)
 
 
 def vary(task: Task, rate: float, initial_std: float) -> Draws:
     """Fit a Gaussian by Bayes by Backprop, its layers' outputs being drawn."""
-    fit = {
-        "num_steps": task.num_steps,
-        "learning_rate": rate,
-        "initial_std": initial_std,
-        "local": True,
-    }
     return variational(
-        task.posterior, task.start(), task.num_networks, **fit, **task.run()
+        task.posterior,
+        task.start(),
+        task.num_networks,
+        num_steps=task.num_steps,
+        learning_rate=rate,
+        initial_std=initial_std,
+        local=True,
+        **task.run(),
     )
 
 
@@ -264,11 +215,10 @@ def members(
     task: Task, rate: float, share: int = MEMBERS, adversarial: float = 0.0
 ) -> Draws:
     """Train members that share the rounds, or have them all."""
-    steps = task.num_steps // share
     return ensemble(
         task.posterior,
         task.start(MEMBERS),
-        num_steps=steps,
+        num_steps=task.num_steps // share,
         learning_rate=rate,
         adversarial=adversarial,
         **task.run(f"-{share}"),
@@ -277,30 +227,24 @@ def members(
 
 def average(task: Task, rate: float) -> Draws:
     """Put a Gaussian through the path of descent."""
-    return swag(
-        path(task, rate),
-        task.num_networks,
-        rank=min(20, task.rounds // 2),
-        seed=task.seed,
-    )
+    walked, rank = path(task, rate), min(20, task.rounds // 2)
+    return swag(walked, task.num_networks, rank=rank, seed=task.seed)
 
 
 def curve(task: Task, rate: float) -> Draws:
     """Descend, then to the mode of the last layer, whose posterior given the others is
     that of a linear model, and approximate that.
     """
-    draws = descend(task, rate)
-    mode, posterior = draws.samples[-1], task.posterior
+    draws, posterior = descend(task, rate), task.posterior
+    mode, body = draws.samples[-1], posterior.module[:-1]
     pieces = posterior.parameters_of(mode)
-    body = posterior.module[:-1]
     weights = {
         name: pieces[name].view(parameter.shape)
         for name, parameter in body.named_parameters()
     }
     features = torch.func.functional_call(body, weights, (posterior.data[0],))
     last = NetworkPosterior(posterior.module[-1], features, posterior.data[1])
-    size = last.dim
-    head = mode[:, -size:].clone()
+    head = mode[:, -last.dim :].clone()
     way = go_down(
         last,
         [head],
@@ -310,91 +254,66 @@ def curve(task: Task, rate: float) -> Draws:
         progress=task.progress,
     )
     about = laplace(last, head, task.num_networks, seed=task.seed)
-    samples = torch.cat(
-        [mode[:, :-size].expand(task.num_networks, 1, -1), about.samples], -1
-    )
-    seconds = draws.seconds + way.seconds + about.seconds
+    held = mode[:, : -last.dim].expand(task.num_networks, 1, -1)
     return Draws(
-        samples,
+        torch.cat([held, about.samples], -1),
         kernel=f"{about.kernel} after {draws.kernel}",
         seed=task.seed,
-        seconds=seconds,
+        seconds=draws.seconds + way.seconds + about.seconds,
     )
 
 
-def methods() -> dict[str, tuple[Method, list[dict]]]:
+def rated(rates: tuple[float, ...], **fixed: object) -> list[dict]:
+    """List settings that differ in their rate.
+
+    Example:
+        >>> rated((0.1, 0.2), decay=0.01)
+        [{'rate': 0.1, 'decay': 0.01}, {'rate': 0.2, 'decay': 0.01}]
+    """
+    return [{"rate": rate, **fixed} for rate in rates]
+
+
+def methods() -> Methods:
     """List the methods, each with the settings to choose from."""
-    momentum = [{"rate": rate} for rate in (0.05, 0.15, 0.5)]
-    adam = [{"rate": rate} for rate in (3e-3, 1e-2, 3e-2)]
+    momentum, adam = rated((0.05, 0.15, 0.5)), rated((3e-3, 1e-2, 3e-2))
+    pairs = ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))
+    both = [{"rate": rate, "decay": decay} for rate, decay in pairs]
+
+    def cold(rates: tuple[float, ...]) -> list[dict]:
+        return [
+            {"rate": rate, "decay": DECAY, "temperature": temperature}
+            for rate in rates
+            for temperature in (0.1, 0.01)
+        ]
+
+    shares = (1.0, 0.1, 0.01, 1e-3, 1e-4)
+    fits = [(rate, std) for rate in (3e-3, 1e-2) for std in (0.01, 0.05)]
+    masks = ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])
+    plain = rated((0.3, 1.0, 3.0), decay=1.0)
     return {
-        "SGHMC": (
-            sghmc,
-            [
-                {"rate": rate, "decay": decay}
-                for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))
-            ],
-        ),
-        "SGLD": (sgld, [{"rate": rate} for rate in (0.25, 0.5, 1.0, 2.0)]),
-        "SGHMC, cold": (
-            sghmc,
-            [
-                {"rate": rate, "decay": DECAY, "temperature": temperature}
-                for rate in (0.15, 0.4)
-                for temperature in (0.1, 0.01)
-            ],
-        ),
-        "cSGLD": (cyclical, [{"rate": rate} for rate in (0.5, 1.0, 2.0, 4.0)]),
-        "cSGHMC": (
-            cyclical,
-            [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.0, 2.0)],
-        ),
-        "cSGHMC, cold": (
-            cyclical,
-            [
-                {"rate": rate, "decay": DECAY, "temperature": temperature}
-                for rate in (0.15, 0.5)
-                for temperature in (0.1, 0.01)
-            ],
-        ),
-        "SGNUTS": (
-            trees,
-            [
-                {"rate": rate, "decay": decay}
-                for rate, decay in ((0.1, 0.01), (0.4, 0.01), (0.4, 0.1), (1.0, 0.1))
-            ],
-        ),
-        "SGD": (
-            cycles,
-            [{"rate": rate, "decay": 1.0, "number": 1} for rate in (0.3, 1.0, 3.0)],
-        ),
+        "SGHMC": (sghmc, both),
+        "SGLD": (sgld, rated((0.25, 0.5, 1.0, 2.0))),
+        "SGHMC, cold": (sghmc, cold((0.15, 0.4))),
+        "cSGLD": (cyclical, rated((0.5, 1.0, 2.0, 4.0))),
+        "cSGHMC": (cyclical, rated((0.15, 0.5, 1.0, 2.0), decay=DECAY)),
+        "cSGHMC, cold": (cyclical, cold((0.15, 0.5))),
+        "SGNUTS": (trees, both),
+        "SGD": (cycles, [{**each, "number": 1} for each in plain]),
         "SGD with momentum": (descend, momentum),
         "path of SGD with momentum": (path, momentum),
-        "constant SGD": (
-            constant,
-            [{"rate": 0.15, "share": share} for share in (1.0, 0.1, 0.01, 1e-3, 1e-4)],
-        ),
-        "snapshots of SGD": (
-            cycles,
-            [{"rate": rate, "decay": 1.0} for rate in (0.3, 1.0, 3.0)],
-        ),
-        "snapshots with momentum": (
-            cycles,
-            [{"rate": rate, "decay": DECAY} for rate in (0.15, 0.5, 1.5)],
-        ),
+        "constant SGD": (constant, [{"rate": 0.15, "share": each} for each in shares]),
+        "snapshots of SGD": (cycles, plain),
+        "snapshots with momentum": (cycles, rated((0.15, 0.5, 1.5), decay=DECAY)),
         "Bayes by Backprop": (
             vary,
-            [
-                {"rate": rate, "initial_std": std}
-                for rate in (3e-3, 1e-2)
-                for std in (0.01, 0.05)
-            ],
+            [{"rate": rate, "initial_std": std} for rate, std in fits],
         ),
         "dropout": (
             drop,
             [
-                {"rate": rate, "dropped": p}
+                {"rate": rate, "dropped": mask}
                 for rate in (3e-3, 1e-2)
-                for p in ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])
+                for mask in masks
             ],
         ),
         "ensemble": (members, adam),
@@ -414,13 +333,15 @@ def methods() -> dict[str, tuple[Method, list[dict]]]:
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods."""
     rounds, size = (12, 100) if options.small else (ROUNDS, 500)
+    posterior = NetworkPosterior(
+        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
+    )
 
     def task(rounds: int, seed: int, path) -> Task:
-        posterior = NetworkPosterior(
-            prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-        )
-        return Task(
-            posterior, rounds, min(NETWORKS, rounds // 2), seed, path, options.progress
-        )
+        number = min(NETWORKS, rounds // 2)
+        return Task(posterior, rounds, number, seed, path, options.progress)
 
     return compare(methods(), task, prepared, options, rounds)
+
+
+EXPERIMENT = Experiment(prepare, run, COLUMNS)

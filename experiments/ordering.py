@@ -13,69 +13,54 @@ from functools import partial
 
 from torch.nn import functional
 
-from booklib.datasets import Data, cifar10
+from booklib.datasets import Data, cifar10, part, standardise
 from booklib.networks import convolutional_network
 from experiments import mnist
-from experiments.cifar import standardise
-from experiments.fits import Method, Task, compare, summary
-from experiments.neighbours import DECAY, cycles, cyclical, sghmc, sgld
-from experiments.options import Options, Prepared
+from experiments.fits import COLUMNS, Methods, Task, compare
+from experiments.neighbours import DECAY, cycles, cyclical, rated, sghmc, sgld
+from experiments.study import Experiment, Options, Prepared
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
-
-__all__ = ["methods", "prepare", "run", "summary"]
 
 TRAINING, VALIDATION, ROUNDS, NETWORKS = 20_000, 5_000, 40, 18
 
 
 def prepare(options: Options) -> Prepared:
     """Load the images, and make them small."""
-    folder = options.folder("ordering")
+    network = partial(convolutional_network, activation="relu")
     if options.small:
-        network = partial(
-            convolutional_network, (1, 28, 28), (8, 16), activation="relu"
-        )
-        return mnist.prepare(options)._replace(folder=folder, network=network)
-    train, test = standardise(*cifar10(options.data), 3)
+        network = partial(network, (1, 28, 28), (8, 16))
+        return mnist.prepare(options, name="ordering")._replace(network=network)
     train, test = (
         Data(functional.avg_pool2d(x.view(-1, 3, 32, 32), 2).flatten(1), targets)
-        for x, targets in (train, test)
+        for x, targets in standardise(*cifar10(options.data), 3)
     )
-    validation = Data(*(x[TRAINING : TRAINING + VALIDATION] for x in train))
-    network = partial(convolutional_network, (3, 16, 16), (16, 32), activation="relu")
     return Prepared(
-        Data(*(x[:TRAINING] for x in train)), test, network, folder, validation
+        part(train, slice(TRAINING)),
+        test,
+        partial(network, (3, 16, 16), (16, 32)),
+        options.folder("ordering"),
+        part(train, slice(TRAINING, TRAINING + VALIDATION)),
     )
 
 
-def methods(num_examples: int) -> dict[str, tuple[Method, list[dict]]]:
+def methods(num_examples: int) -> Methods:
     """List the methods, each with the settings to choose from."""
     plain, momentum = (0.1, 0.3, 1.0), (0.03, 0.1, 0.3)
     found = {
-        "SGD": (cycles, [{"rate": rate, "decay": 1.0, "number": 1} for rate in plain]),
-        "SGD with momentum": (
-            cycles,
-            [{"rate": rate, "decay": DECAY, "number": 1} for rate in momentum],
-        ),
-        "snapshots of SGD": (cycles, [{"rate": rate, "decay": 1.0} for rate in plain]),
-        "snapshots with momentum": (
-            cycles,
-            [{"rate": rate, "decay": DECAY} for rate in momentum],
-        ),
+        "SGD": (cycles, rated(plain, decay=1.0, number=1)),
+        "SGD with momentum": (cycles, rated(momentum, decay=DECAY, number=1)),
+        "snapshots of SGD": (cycles, rated(plain, decay=1.0)),
+        "snapshots with momentum": (cycles, rated(momentum, decay=DECAY)),
     }
     for name, temperature in {"": 1.0, ", cold": 1 / num_examples}.items():
         given = {"temperature": temperature}
+        both = {"decay": DECAY, **given}
         found |= {
-            f"SGLD{name}": (sgld, [{"rate": rate, **given} for rate in plain]),
-            f"cSGLD{name}": (cyclical, [{"rate": rate, **given} for rate in plain]),
-            f"SGHMC{name}": (
-                sghmc,
-                [{"rate": rate, "decay": DECAY, **given} for rate in momentum],
-            ),
-            f"cSGHMC{name}": (
-                cyclical,
-                [{"rate": rate, "decay": DECAY, **given} for rate in momentum],
-            ),
+            f"SGLD{name}": (sgld, rated(plain, **given)),
+            f"cSGLD{name}": (cyclical, rated(plain, **given)),
+            f"SGHMC{name}": (sghmc, rated(momentum, **both)),
+            f"cSGHMC{name}": (cyclical, rated(momentum, **both)),
         }
     return found
 
@@ -87,20 +72,19 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         name: 1.0 if parameter.ndim == 1 else 1 / math.prod(parameter.shape[1:])
         for name, parameter in network.named_parameters()
     }
-    rounds = 6 if options.small else ROUNDS
+    posterior = NetworkPosterior(
+        network, *prepared.train, variances, batch_size=100, minibatches=Passes()
+    )
 
     def task(rounds: int, seed: int, path) -> Task:
-        posterior = NetworkPosterior(
-            network,
-            *prepared.train,
-            prior_variance=variances,
-            batch_size=100,
-            minibatches=Passes(),
-        )
-        return Task(
-            posterior, rounds, min(NETWORKS, rounds // 2), seed, path, options.progress
-        )
+        number = min(NETWORKS, rounds // 2)
+        return Task(posterior, rounds, number, seed, path, options.progress)
 
-    return compare(
-        methods(len(prepared.train.targets)), task, prepared, options, rounds
+    listed, rounds = (
+        methods(len(prepared.train.targets)),
+        6 if options.small else ROUNDS,
     )
+    return compare(listed, task, prepared, options, rounds)
+
+
+EXPERIMENT = Experiment(prepare, run, COLUMNS)

@@ -26,15 +26,13 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.datasets import Ratings, made_up_ratings, movielens
-from experiments.options import CACHE, DivergedError, Options
-from experiments.provenance import checksum, circumstances
-from experiments.results import do_once
+from booklib.results import checksum, circumstances
+from booklib.runs import DivergedError
+from experiments.study import CACHE, Experiment, Options, in_a_name, once, study
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, MinibatchRule, Passes
 from sgmc.models import MatrixFactorisation
 from sgmc.tuning import matched_noise_estimate
-
-__all__ = ["prepare", "run", "summary"]
 
 FOLDS, BATCHES, PASSES = 5, 200, 200  # minibatches of a pass, and passes of a fit
 RANK, MADE_UP_RANK = 20, 5
@@ -42,10 +40,8 @@ BURN_IN = 0.3  # share of the passes
 COLD = 5  # an item with at most so many known ratings is cold
 # standard deviations to either side hold 90 % of a normal law
 LEVEL = 1.6448536269514722
-GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0) | {
-    "user_factors": 3.0,
-    "item_factors": 3.0,
-}
+GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0)
+GUESS |= {"user_factors": 3.0, "item_factors": 3.0}
 # Chen et al. (2014), MovieLens-1M
 PUBLISHED = {
     "SGD": 0.8538,
@@ -79,6 +75,16 @@ class Task(NamedTuple):
         generator = Generator().manual_seed(self.seed)
         return self.posterior.initial_position(1, generator), generator
 
+    @property
+    def steps(self) -> int:
+        """Number of minibatches of a pass."""
+        return self.posterior.num_examples // self.posterior.batch_size
+
+    @property
+    def burn_in(self) -> int:
+        """Number of passes before predictions are averaged."""
+        return math.ceil(BURN_IN * self.passes)
+
 
 class Prediction(NamedTuple):
     """What a method says of the ratings that it did not see."""
@@ -96,24 +102,17 @@ class Average:
 
     def add(self, position: Tensor, posterior: MatrixFactorisation) -> None:
         """Take in a draw ``(1, dim)`` of the posterior with its precisions."""
-        predicted = posterior.predict(position, self.task.users, self.task.items)[
-            0
-        ].double()
+        predicted = posterior.predict(position, self.task.users, self.task.items)
+        predicted = predicted[0].double()
         self.sum, self.squares = self.sum + predicted, self.squares + predicted.square()
-        self.noise, self.number = (
-            self.noise + 1 / float(posterior.noise_precision),
-            self.number + 1,
-        )
+        self.noise += 1 / float(posterior.noise_precision)
+        self.number += 1
 
     def prediction(self) -> Prediction:
         """Give the mean and the standard deviation of what a new rating would be."""
-        means = self.sum / self.number
-        return Prediction(
-            means,
-            (self.squares / self.number - means.square() + self.noise / self.number)
-            .clamp(min=0)
-            .sqrt(),
-        )
+        means, number = self.sum / self.number, self.number
+        variances = self.squares / number - means.square() + self.noise / number
+        return Prediction(means, variances.clamp(min=0).sqrt())
 
 
 def scaled_kernel(
@@ -123,17 +122,15 @@ def scaled_kernel(
     of the noise, which is subtracted.
     """
     information = posterior.information()
-    curvature, loudness = (
-        information + posterior.prior.value,
-        posterior.num_examples / posterior.batch_size - 1,
-    )
+    curvature = information + posterior.prior.value
+    loudness = posterior.num_examples / posterior.batch_size - 1
     noise = loudness * information
     if hamiltonian:
-        step_size = 4 * share / loudness
+        step_size, friction = 4 * share / loudness, 2 * curvature
         estimate = matched_noise_estimate(
-            curvature, noise, step_size, 2 * curvature, curvature
+            curvature, noise, step_size, friction, curvature
         )
-        return SGHMC(step_size, 2 * curvature, estimate, curvature)
+        return SGHMC(step_size, friction, estimate, curvature)
     step_size = 2 * share / loudness
     return SGLD(step_size, noise_estimate=0.5 * step_size * noise, mass=curvature)
 
@@ -146,37 +143,34 @@ def descend(
     """
     position, generator = task.start()
     posterior = task.posterior.given(dict.fromkeys(GUESS, precision) | {"noise": 1.0})
-    scale, steps = (
-        task.posterior.given(GUESS),
-        posterior.num_examples // posterior.batch_size,
-    )
-    mass, state = scale.information() + scale.prior.value, None
+    scale, state = task.posterior.given(GUESS), None
+    mass = scale.information() + scale.prior.value
     for number in range(task.passes):
         now = 0.5 * rate * (1 + math.cos(math.pi * number / task.passes))
+        cold = {"mass": mass, "temperature": 0.0}
         if momentum_decay is None:
-            kernel = SGLD(now, temperature=0.0, mass=mass)
+            kernel = SGLD(now, **cold)
         else:  # in the learning rate's form η = ε² and α = εC, in units of the mass
-            kernel = SGHMC(
-                math.sqrt(now),
-                momentum_decay / math.sqrt(now) * mass,
-                mass=mass,
-                temperature=0.0,
-            )
+            friction = momentum_decay / math.sqrt(now) * mass
+            kernel = SGHMC(math.sqrt(now), friction, **cold)
         state = kernel.init(posterior, position, generator) if state is None else state
-        for _ in range(steps):
+        for _ in range(task.steps):
             state, _ = kernel.step(posterior, state, generator)
         check_finite(state.position)
     means = posterior.predict(state.position, task.users, task.items)[0].double()
     rows, ratings = posterior.data
-    known = posterior.predict(
-        state.position, rows[:, 0], rows[:, 1] - posterior.num_users
-    )[0]
-    return Prediction(
-        means,
-        torch.full_like(
-            means, float((ratings - known).double().square().mean().sqrt())
-        ),
-    )
+    users, items = rows[:, 0], rows[:, 1] - posterior.num_users
+    known = posterior.predict(state.position, users, items)[0]
+    error = float((ratings - known).double().square().mean().sqrt())
+    return Prediction(means, torch.full_like(means, error))
+
+
+def drawn(
+    posterior: MatrixFactorisation, position: Tensor, generator: Generator
+) -> MatrixFactorisation:
+    """Draw the precisions."""
+    precisions = posterior.draw_hyperparameters(position, generator)
+    return posterior.given({name: float(x) for name, x in precisions.items()})
 
 
 def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
@@ -187,30 +181,18 @@ def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
     so large that neither would ever leave."""
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
-    steps, burn_in = (
-        posterior.num_examples // posterior.batch_size,
-        math.ceil(BURN_IN * task.passes),
-    )
-    done = 0
+    burn_in, done = task.burn_in, 0
     for number in range(task.passes):
         if number in (0, burn_in * 3 // 4, burn_in):
             kernel = scaled_kernel(posterior, share, hamiltonian)
-            state = kernel.init(posterior, position, generator)._replace(
-                num_gradients=done
-            )
-        for _ in range(steps):
+            state = kernel.init(posterior, position, generator)
+            state = state._replace(num_gradients=done)
+        for _ in range(task.steps):
             state, _ = kernel.step(posterior, state, generator)
-        done, position = done + steps, state.position
+        done, position = done + task.steps, state.position
         check_finite(position)
         if number >= burn_in // 2:
-            posterior = posterior.given(
-                {
-                    name: float(x)
-                    for name, x in posterior.draw_hyperparameters(
-                        position, generator
-                    ).items()
-                }
-            )
+            posterior = drawn(posterior, position, generator)
         if number >= burn_in:
             average.add(position, posterior)
     return average.prediction()
@@ -225,38 +207,28 @@ def gibbs(task: Task) -> Prediction:
     for number in range(task.passes):
         for side in ("users", "items"):
             position = posterior.draw_rows(position, side, generator)
-        posterior = posterior.given(
-            {
-                name: float(x)
-                for name, x in posterior.draw_hyperparameters(
-                    position, generator
-                ).items()
-            }
-        )
-        if number >= math.ceil(BURN_IN * task.passes):
+        posterior = drawn(posterior, position, generator)
+        if number >= task.burn_in:
             average.add(position, posterior)
     return average.prediction()
 
 
 Method = Callable[..., Prediction]  # of a task and settings by name
 PRECISIONS, SHARES = (2.0, 2.8, 4.0, 5.6, 8.0, 11.2), (0.12, 0.25, 0.5)
+
+
+def descents(rates: tuple[float, float], **fixed: float) -> list[dict]:
+    """List settings of a descent."""
+    return [
+        {"rate": rate, "precision": precision, **fixed}
+        for precision in PRECISIONS
+        for rate in rates
+    ]
+
+
 METHODS: dict[str, tuple[Method, list[dict]]] = {
-    "SGD": (
-        descend,
-        [
-            {"rate": rate, "precision": precision}
-            for precision in PRECISIONS
-            for rate in (0.005, 0.015)
-        ],
-    ),
-    "SGD with momentum": (
-        descend,
-        [
-            {"rate": rate, "precision": precision, "momentum_decay": 0.1}
-            for precision in PRECISIONS
-            for rate in (0.0005, 0.0015)
-        ],
-    ),
+    "SGD": (descend, descents((0.005, 0.015))),
+    "SGD with momentum": (descend, descents((0.0005, 0.0015), momentum_decay=0.1)),
     "SGLD": (partial(walk, hamiltonian=False), [{"share": share} for share in SHARES]),
     "SGHMC": (partial(walk, hamiltonian=True), [{"share": share} for share in SHARES]),
     "Gibbs, all the data": (gibbs, [{}]),
@@ -275,13 +247,16 @@ def prepare(options: Options) -> Prepared:
     """
     folder = options.folder("recommender")
     if options.small:
-        return made_up(folder, 100, 80, 3_000, 2)
+        return made_up(folder, *SMALL)
     try:
         return Prepared(movielens(options.data), None, "MovieLens", RANK, folder)
     except FileNotFoundError:
         if options.data != Path(os.environ.get("SGMC_DATA", CACHE)).expanduser():
             raise  # who names a folder means it
     return made_up(folder, 6_040, 3_706, 1_000_209, MADE_UP_RANK)
+
+
+SMALL = (100, 80, 3_000, 2)
 
 
 def made_up(
@@ -291,14 +266,11 @@ def made_up(
     fitted by.
     """
     ratings, means = made_up_ratings(num_users, num_items, num_ratings, rank)
-    return Prepared(
-        ratings,
-        means,
+    source = (
         f"made up, from a factor model with {rank} factors and noise of 0.85; no "
-        "MovieLens",
-        rank,
-        folder,
+        "MovieLens"
     )
+    return Prepared(ratings, means, source, rank, folder)
 
 
 def parts(
@@ -309,15 +281,9 @@ def parts(
     """
     number = len(prepared.ratings.ratings)
     order = torch.randperm(number, generator=Generator().manual_seed(0))
-    others, own = (
-        order[torch.arange(number) % FOLDS != fold],
-        order[torch.arange(number) % FOLDS == fold],
-    )
-    return (
-        (others[len(others) // 10 :], others[: len(others) // 10])
-        if validation
-        else (others, own)
-    )
+    own = torch.arange(number) % FOLDS == fold
+    others, tenth = order[~own], len(order[~own]) // 10
+    return (others[tenth:], others[:tenth]) if validation else (others, order[own])
 
 
 def rule_of(method: Method) -> MinibatchRule:
@@ -337,15 +303,14 @@ def task_of(
 ) -> Task:
     """Make the posterior of some ratings."""
     users, items, ratings = prepared.ratings
-    numbers = {"num_users": int(users.max()) + 1, "num_items": int(items.max()) + 1}
-    size = math.ceil(len(train) / BATCHES)
     posterior = MatrixFactorisation(
         users[train],
         items[train],
         ratings[train],
         prepared.rank,
-        **numbers,
-        batch_size=size,
+        num_users=int(users.max()) + 1,
+        num_items=int(items.max()) + 1,
+        batch_size=math.ceil(len(train) / BATCHES),
         minibatches=minibatches,
     )
     return Task(posterior, users[test], items[test], passes, seed)
@@ -357,117 +322,95 @@ def measure(
     """Score predictions: root mean square error and share of ratings in 90 % intervals,
     of all and of items with hardly a known rating.
     """
+
+    def root_mean_square(values: Tensor) -> float:
+        return round(float(values.square().mean().sqrt()), 6)
+
     ratings = prepared.ratings.ratings[test].double()
     error, width = ratings - prediction.means, LEVEL * prediction.stds
     cold = task.posterior.counts[task.posterior.num_users :][task.items] <= COLD
     scores = {}
     for name, chosen in {"all": slice(None), "cold items": cold}.items():
-        number = len(error[chosen])
-        scores[name] = {"ratings": number}
-        if number:
-            scores[name] |= {
-                "rmse": round(float(error[chosen].square().mean().sqrt()), 6),
-                "coverage": round(
-                    float((error[chosen].abs() < width[chosen]).double().mean()), 6
-                ),
-                "width": round(float(2 * width[chosen].mean()), 6),
-            }
-        if number and prepared.means is not None:
+        within = (error[chosen].abs() < width[chosen]).double()
+        scores[name] = {"ratings": len(within)}
+        if not len(within):
+            continue
+        scores[name] |= {
+            "rmse": root_mean_square(error[chosen]),
+            "coverage": round(float(within.mean()), 6),
+            "width": round(float(2 * width[chosen].mean()), 6),
+        }
+        if prepared.means is not None:
             means = prepared.means[test].double()
-            scores[name]["rmse_of_means"] = round(
-                float((prediction.means - means)[chosen].square().mean().sqrt()), 6
-            )
-            scores[name]["floor"] = round(
-                float((ratings - means)[chosen].square().mean().sqrt()), 6
-            )
+            missed = root_mean_square((prediction.means - means)[chosen])
+            floor = root_mean_square((ratings - means)[chosen])
+            scores[name] |= {"rmse_of_means": missed, "floor": floor}
     return scores
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Yield the result after each method."""
-    passes = 12 if options.small else PASSES
+    """Fit each method to each fifth, and yield the result after each fit."""
+    passes, few = (12, 2) if options.small else (PASSES, None)
     users, items, ratings = prepared.ratings
-    seeds = min(options.seeds, FOLDS)
-    result = {
+    number = len(parts(prepared, 0)[0])
+    data = checksum(prepared.ratings)
+    fixed = {
         "data": prepared.source,
-        "checksum": checksum(prepared.ratings),
+        "checksum": data,
         "users": int(users.max()) + 1,
         "items": int(items.max()) + 1,
         "ratings": len(ratings),
         "rank": prepared.rank,
         "passes": passes,
-        "steps": passes
-        * (
-            len(parts(prepared, 0)[0])
-            // math.ceil(len(parts(prepared, 0)[0]) / BATCHES)
-        ),
+        "steps": passes * (number // math.ceil(number / BATCHES)),
         "published_rmse": PUBLISHED,
-        "methods": {},
     }
-    prepared.folder.mkdir(parents=True, exist_ok=True)
-    for name, (method, choices) in METHODS.items():
-        words, tuning = name.replace(",", "").replace(" ", "-"), []
-        for number, settings in enumerate(choices[:2] if options.small else choices):
-            depends = {
-                "settings": settings,
-                "passes": passes,
-                "checksum": result["checksum"],
-            }
-            if len(choices) > 1:
-                made = partial(tried, method, settings, prepared, passes)
-                tuning.append(
-                    do_once(
-                        prepared.folder / f"tuning-{number}-{words}.json", depends, made
-                    )
-                )
-        finite = [row for row in tuning if "diverged" not in row]
-        if tuning and not finite:
-            raise DivergedError(
-                f"every setting of {name} left the finite numbers: lower its step sizes"
-            )
-        best = (
-            min(finite, key=lambda row: row["rmse"])
-            if tuning
-            else {"settings": choices[0], "rmse": None}
+    best = {}
+
+    def saved(file: str, settings: dict, make: Callable, *given, **more) -> dict:
+        depends = {"settings": settings, "passes": passes, "checksum": data, **more}
+        make = partial(make, *given, settings, prepared, passes, **more)
+        return once(prepared.folder / f"{file}.json", depends, make)
+
+    def try_one(name: str, number: int, settings: dict) -> dict:
+        file = f"tuning-{number}-{in_a_name(name)}"
+        row = saved(file, settings, tried, METHODS[name][0])
+        if "rmse" in row:
+            best[name] = min(best.get(name, math.inf), row["rmse"])
+        return row
+
+    def ran(name: str, settings: dict, fold: int) -> dict:
+        file = f"{in_a_name(name)}-{fold}"
+        return saved(
+            file, settings, fitted, METHODS[name][0], best.get(name), fold=fold
         )
-        runs = []
-        for fold in range(seeds):
-            depends = {
-                "settings": best["settings"],
-                "passes": passes,
-                "checksum": result["checksum"],
-                "fold": fold,
-            }
-            made = partial(fitted, method, best, prepared, passes, fold)
-            runs.append(
-                do_once(prepared.folder / f"{words}-{fold}.json", depends, made)
-            )
-        result["methods"][name] = {
-            "settings": best["settings"],
-            "tuning": tuning,
-            "runs": runs,
-        }
-        yield result
+
+    choices = {name: settings[:few] for name, (_, settings) in METHODS.items()}
+    folds = range(min(options.seeds, FOLDS))
+    for found in study(choices, folds, try_one, ran, lambda row: row["rmse"]):
+        yield {**fixed, "methods": found}
 
 
 def tried(method: Method, settings: dict, prepared: Prepared, passes: int) -> dict:
     """Try settings on validation ratings, with half of the passes."""
     train, validation = parts(prepared, 0, validation=True)
-    task = task_of(
-        prepared, train, validation, max(4, passes // 2), 1_000, rule_of(method)
-    )
+    size, rule = max(4, passes // 2), rule_of(method)
+    task = task_of(prepared, train, validation, size, 1_000, rule)
     try:
         prediction = method(task, **settings)
     except DivergedError:
         return {"settings": settings, "diverged": True}
-    return {
-        "settings": settings,
-        "rmse": measure(prediction, prepared, task, validation)["all"]["rmse"],
-    }
+    scores = measure(prediction, prepared, task, validation)
+    return {"settings": settings, "rmse": scores["all"]["rmse"]}
 
 
 def fitted(
-    method: Method, best: dict, prepared: Prepared, passes: int, fold: int
+    method: Method,
+    validated: float | None,
+    settings: dict,
+    prepared: Prepared,
+    passes: int,
+    fold: int,
 ) -> dict:
     """Fit a fold; a descent's intervals are scored with the width that validation
     ratings give them too.
@@ -475,47 +418,23 @@ def fitted(
     train, test = parts(prepared, fold)
     task = task_of(prepared, train, test, passes, fold, rule_of(method))
     before = os.times().user
-    prediction = method(task, **best["settings"])
-    scores = {
-        "made": circumstances("cpu"),
+    prediction = method(task, **settings)
+    found = {
+        "made": circumstances(),
         "fold": fold,
         "seconds_of_processor": round(os.times().user - before, 1),
+        "scores": measure(prediction, prepared, task, test),
     }
-    scores |= {"scores": measure(prediction, prepared, task, test)}
     if method is descend:
-        validated = prediction._replace(
-            stds=torch.full_like(prediction.stds, best["rmse"])
-        )
-        scores["scores_with_validated_width"] = measure(validated, prepared, task, test)
-    return scores
+        stds = torch.full_like(prediction.stds, validated)
+        widened = measure(prediction._replace(stds=stds), prepared, task, test)
+        found["scores_with_validated_width"] = widened
+    return found
 
 
-def summary(result: dict) -> list[str]:
-    """Write a line for each method: mean and standard deviation over the folds."""
-    lines = [
-        f"{result['ratings']:,} ratings by {result['users']:,} users of "
-        f"{result['items']:,} items: {result['data']}"
-    ]
-    width = max(map(len, result["methods"]))
-    lines.append(
-        f"{'method':{width}} {'RMSE':>17} {'90 % intervals':>15} "
-        f"{'of cold items':>14} {'Chen et al., MovieLens-1M':>26}"
-    )
-    for name, content in result["methods"].items():
-        errors = torch.tensor([row["scores"]["all"]["rmse"] for row in content["runs"]])
-        covered = sum(
-            row["scores"]["all"]["coverage"] for row in content["runs"]
-        ) / len(errors)
-        cold = [
-            row["scores"]["cold items"]["coverage"]
-            for row in content["runs"]
-            if "coverage" in row["scores"]["cold items"]
-        ]
-        spread = f"± {float(errors.std()):.4f}" if len(errors) > 1 else ""
-        published = f"{PUBLISHED[name]:.4f}" if name in PUBLISHED else ""
-        share = f"{sum(cold) / len(cold):14.1%}" if cold else " " * 14
-        lines.append(
-            f"{name:{width}} {float(errors.mean()):.4f} {spread:>10} {covered:15.1%} "
-            f"{share} {published:>26}"
-        )
-    return lines
+COLUMNS = {
+    "RMSE": "scores.all.rmse .4f",
+    "90 % intervals": "scores.all.coverage .1%",
+    "of cold items": "scores.cold items.coverage .1%",
+}
+EXPERIMENT = Experiment(prepare, run, COLUMNS, by_seed=False)

@@ -4,13 +4,15 @@ cost; its model is known, so that truth can be told.
 Everything else is as in :mod:`experiments.recommender`.
 """
 
-from experiments.options import Options
-from experiments.recommender import MADE_UP_RANK, Prepared, made_up, run, summary
-
-__all__ = ["prepare", "run", "summary"]
+from experiments import recommender
+from experiments.recommender import MADE_UP_RANK, SMALL, Prepared, made_up
+from experiments.study import Options
 
 
 def prepare(options: Options) -> Prepared:
     """Make the ratings up."""
-    size = (100, 80, 3_000, 2) if options.small else (943, 1_682, 100_000, MADE_UP_RANK)
+    size = SMALL if options.small else (943, 1_682, 100_000, MADE_UP_RANK)
     return made_up(options.folder("recommender_100k"), *size)
+
+
+EXPERIMENT = recommender.EXPERIMENT._replace(prepare=prepare)

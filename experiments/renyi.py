@@ -19,17 +19,14 @@ from functools import partial
 
 from torch import Tensor
 
-from booklib.networks import multilayer_perceptron
 from experiments import mnist
-from experiments.fits import Method, Task, compare, summary
+from experiments.fits import COLUMNS, Method, Methods, Task, compare
 from experiments.neighbours import sghmc
-from experiments.options import Options, Prepared
+from experiments.study import Experiment, Options, Prepared
 from sgmc.approximations import variational
 from sgmc.draws import Draws
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
-
-__all__ = ["ALPHA", "methods", "prepare", "run", "summary"]
 
 ROUNDS = (10, 80)
 NETWORKS = 200
@@ -45,37 +42,26 @@ class Unscaled(NetworkPosterior):
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
         """Compute the energy of a batch."""
-        return super().energy_of(
-            position, batch, scale * self.batch_size / self.num_examples
-        )
+        scale = scale * self.batch_size / self.num_examples
+        return super().energy_of(position, batch, scale)
 
     def gradient_of(
         self, position: Tensor, batch: tuple[Tensor, ...], scale: float
     ) -> Tensor:
         """Compute its gradient."""
-        return super().gradient_of(
-            position, batch, scale * self.batch_size / self.num_examples
-        )
-
-
-def prepare(options: Options) -> Prepared:
-    """Load the data of the experiment mnist."""
-    network = partial(multilayer_perceptron, mnist.LAYERS, "relu")
-    return mnist.prepare(options)._replace(
-        folder=options.folder("renyi"), network=network
-    )
+        scale = scale * self.batch_size / self.num_examples
+        return super().gradient_of(position, batch, scale)
 
 
 def vary(task: Task, num_draws: int = 1, **settings) -> Draws:
     """Fit a Gaussian from the spread 0.1 at which the report's program starts; with as
     many gradients as the rounds have minibatches.
     """
-    steps = max(1, task.num_steps // num_draws)
     return variational(
         task.posterior,
         task.start(),
         task.num_networks,
-        num_steps=steps,
+        num_steps=max(1, task.num_steps // num_draws),
         learning_rate=1e-3,
         num_draws=num_draws,
         **settings,
@@ -84,7 +70,9 @@ def vary(task: Task, num_draws: int = 1, **settings) -> Draws:
 
 
 def as_reported(task: Task) -> Draws:
-    """Fit as the report's program does, to the posterior that lacks N/n."""
+    """Fit as the report's program does, to the posterior that lacks N/n, each step with
+    the gradients of two draws.
+    """
     given = task.posterior
     posterior = Unscaled(
         given.module,
@@ -92,12 +80,12 @@ def as_reported(task: Task) -> Draws:
         batch_size=given.batch_size,
         minibatches=given.minibatches,
     )
-    steps = {"num_steps": task.num_steps, "learning_rate": 1e-3}
     return variational(
         posterior,
         task.start(),
         task.num_networks,
-        **steps,
+        num_steps=task.num_steps,
+        learning_rate=1e-3,
         num_draws=2,
         alpha=ALPHA,
         **task.run(),
@@ -112,31 +100,38 @@ METHODS: dict[str, Method] = {
 }
 
 
-def methods(lengths: tuple[int, ...]) -> dict[str, tuple[Method, list[dict]]]:
+def methods(lengths: tuple[int, ...]) -> Methods:
     """List the methods at so many rounds; nothing is tuned, for the settings are the
     report's.
     """
 
-    def lasting(method: Method) -> Method:
-        return lambda task, rounds: method(replace(task, rounds=rounds))
+    def lasting(method: Method, rounds: int) -> tuple[Method, list[dict]]:
+        def fit(task: Task, rounds: int) -> Draws:
+            return method(replace(task, rounds=rounds))
+
+        return fit, [{"rounds": rounds}]
 
     every = {
-        f"{name}, {rounds} rounds": (lasting(method), [{"rounds": rounds}])
+        f"{name}, {rounds} rounds": lasting(method, rounds)
         for rounds in lengths
         for name, method in METHODS.items()
     }
-    return {"as reported": (lasting(as_reported), [{"rounds": 11}]), **every}
+    return {"as reported": lasting(as_reported, 11), **every}
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods at each number of rounds."""
     size, many = (100, 50) if options.small else (500, NETWORKS)
     lengths = (4, 12) if options.small else ROUNDS
+    posterior = NetworkPosterior(
+        prepared.network(), *prepared.train, batch_size=size, minibatches=Fresh()
+    )
 
     def task(rounds: int, seed: int, path) -> Task:
-        posterior = NetworkPosterior(
-            prepared.network(), *prepared.train, batch_size=size, minibatches=Fresh()
-        )
         return Task(posterior, rounds, many, seed, path, options.progress)
 
     return compare(methods(lengths), task, prepared, options, lengths[-1])
+
+
+prepare = partial(mnist.prepare, name="renyi")
+EXPERIMENT = Experiment(prepare, run, COLUMNS)

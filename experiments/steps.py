@@ -10,32 +10,26 @@ costs m times more; at equal gradients all have what m = 1 has, and average as m
 networks. The momentum is not drawn afresh. The small version is on the 5,000 digits.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
-from booklib.datasets import Data, digits, mnist
+from booklib import datasets
+from booklib.datasets import part
 from booklib.networks import multilayer_perceptron
-from experiments.comparison import Methods, compare, named, summary
+from booklib.plans import Hamiltonian, Plan, Prior
+from experiments.comparison import Methods, named, of_plans
 from experiments.mnist import LAYERS
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-
-__all__ = ["STEPS", "prepare", "run", "settings", "summary"]
+from experiments.study import Options, Prepared
+from sgmc.minibatches import Fresh
 
 STEPS = (1, 3, 5)
 
 
-def prepare(options: Options) -> Prepared:
+def prepare(options: Options, name: str = "steps") -> Prepared:
     """Load the digits; there is nothing to validate."""
-    train, test = digits() if options.small else mnist(options.data)
-    train = Data(*(x[:50_000] for x in train))
-    return Prepared(
-        train,
-        test,
-        partial(multilayer_perceptron, LAYERS, "relu"),
-        options.folder("steps"),
-    )
+    small = options.small
+    train, test = datasets.digits() if small else datasets.mnist(options.data)
+    network = partial(multilayer_perceptron, LAYERS, "relu")
+    return Prepared(part(train, slice(50_000)), test, network, options.folder(name))
 
 
 def settings(prepared: Prepared, small: bool) -> Methods:
@@ -43,28 +37,17 @@ def settings(prepared: Prepared, small: bool) -> Methods:
     size = {"rounds": 120, "burn_in": 100, "record_every": 4}
     if small:
         size = {"rounds": 30, "burn_in": 15, "batch_size": 100, "record_every": 3}
-    one = Plan(
-        0.1 / len(prepared.train.targets),
-        0.01,
-        prior_precision=1.0,
-        minibatches="fresh",
-        **size,
-    )
+    kernel = Hamiltonian(0.1 / len(prepared.train.targets), 0.01)
+    one = Plan(kernel, Prior(1.0), minibatches=Fresh(), **size)
     finer = {m: one.finer(m) for m in STEPS[1:]}
+    # Without fresh momentum m steps a sample are m samples of one step: we may look at
+    # the chain as often as at that of m = 1.
+    equal = {m: plan.but(num_steps=1) for m, plan in finer.items()}
     return named(
-        {
-            "m = 1": [one],
-            # Without fresh momentum m steps a sample are m samples of one step: we may
-            # look at the chain as often as at that of m = 1.
-            **{
-                f"m = {m}, equal gradients": [replace(plan, num_steps=1)]
-                for m, plan in finer.items()
-            },
-            **{f"m = {m}, equal samples": [plan] for m, plan in finer.items()},
-        }
+        {"m = 1": [one]}
+        | {f"m = {m}, equal gradients": [plan] for m, plan in equal.items()}
+        | {f"m = {m}, equal samples": [plan] for m, plan in finer.items()}
     )
 
 
-def run(options: Options, prepared: Prepared) -> Iterator[dict]:
-    """Compare the methods."""
-    return compare(settings(prepared, options.small), prepared, options)
+EXPERIMENT = of_plans(prepare, settings)

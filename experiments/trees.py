@@ -11,72 +11,58 @@ did. One SGHMC has next to no noise: a standard deviation 2αη, as their progra
 at the end of its history. The small version is on the 5,000 digits."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from booklib.datasets import Data, digits, mnist
 from booklib.networks import multilayer_perceptron
-from experiments.comparison import run_file
+from booklib.plans import Hamiltonian, Plan, Prior
+from booklib.results import checksum, score
+from booklib.runs import Chain, Run
+from booklib.tree_runs import count
+from experiments import steps
+from experiments.comparison import make_run
 from experiments.mnist import LAYERS
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-from experiments.provenance import checksum
-from experiments.results import score
-from experiments.run import Run
 from experiments.sgnuts import methods
-from experiments.walk import Walk
+from experiments.study import Experiment, Options, Prepared, study
+from sgmc.minibatches import Fresh
 
 WARM_UPS = (0, 1, 2, 5, 10, 25)  # epochs, as in the table
 
 
 def prepare(options: Options) -> Prepared:
     """Load the digits."""
-    train, test = digits() if options.small else mnist(options.data)
-    train = Data(*(x[:50_000] for x in train))
-    return Prepared(
-        train, test, partial(multilayer_perceptron, LAYERS), options.folder("trees")
-    )
+    network = partial(multilayer_perceptron, LAYERS)
+    return steps.prepare(options, "trees")._replace(network=network)
 
 
 def settings(small: bool) -> list[Plan]:
     """List the plans for seed 0; their rounds are samples."""
-    rate, decay, batch_size, epoch = (
-        (0.1 / 4000, 0.02, 400, 10) if small else (2e-6, 0.01, 500, 100)
-    )
-    size = {
-        "prior_precision": 1.0,
-        "start": "uniform",
-        "minibatches": "fresh",
-        "batch_size": batch_size,
-        "burn_in": 0,
-    }
-    plans = {
-        plan.method: plan
-        for plan in methods(
-            Plan(rate, decay, rounds=epoch * (max(WARM_UPS) + 1), **size)
-        )
-    }
-    sghmc = plans["SGHMC"]
+    kernel, batch_size, epoch = Hamiltonian(2e-6, 0.01), 500, 100
+    if small:
+        kernel, batch_size, epoch = Hamiltonian(0.1 / 4000, 0.02), 400, 10
+    size = {"batch_size": batch_size, "burn_in": 0}
+    rounds = epoch * (max(WARM_UPS) + 1)
+    plan = Plan(kernel, Prior(1.0), "uniform", Fresh(), rounds=rounds, **size)
+    plans = {plan.method: plan for plan in methods(plan, head_start=1)}
+    sghmc, reading = plans["SGHMC"], plans["SGNUTS, our reading"]
     return [
         sghmc,
-        replace(sghmc.variance_as_scale(), method="SGHMC, noise as in their program"),
-        replace(plans["SGNUTS, then SGHMC"], head_start=1),
-        replace(plans["SGNUTS, our reading"], rounds=epoch if small else 3 * epoch),
+        sghmc.variance_as_scale().but(method="SGHMC, noise as in their program"),
+        plans["SGNUTS, then SGHMC"],
+        reading.but(rounds=epoch if small else 3 * epoch),
     ]
 
 
-class SampleBySample(Walk):
+class SampleBySample(Chain):
     """A chain whose rounds are single samples, and whose head start is so many epochs
     of trees.
     """
 
     def head_start_is_over(self) -> bool:
         """Tell whether the trees of the head start are done."""
-        return len(self.trees) >= self.plan.head_start * self.gradients_per_round
+        return len(self.trees) >= self.plan.kernel.rounds * self.gradients_per_round
 
     def round(self) -> bool:
         """Take a sample."""
@@ -92,33 +78,25 @@ class EpochRun(Run):
     Only their predictions are computed; the seconds are those of the walk.
     """
 
-    walks = SampleBySample
+    chains = SampleBySample
+    more = ("epoch_total", "lines")
 
-    def __init__(
-        self,
-        plan: Plan,
-        prepared: Prepared,
-        device: str = "cpu",
-        path: Path | None = None,
-    ):
-        super().__init__(
-            plan, prepared.network(), prepared.train, prepared.test, device, path
-        )
+    def __init__(self, *given: object):
+        super().__init__(*given)
         self.settings["round"] = "sample"
         self.epoch_total, self.lines = torch.zeros_like(self.last), []
 
     @property
     def epoch(self) -> int:
         """Number of epochs before the present sample's."""
-        return (self.done - 1) // self.walk.gradients_per_round
+        return (self.done - 1) // self.chain.gradients_per_round
 
     def predict(self) -> Tensor:
         """Compute the class probabilities of the network, where they are to be
         averaged.
         """
-        return (
-            super().predict() if self.done == 0 or self.epoch in WARM_UPS else self.last
-        )
+        needed = self.done == 0 or self.epoch in WARM_UPS
+        return super().predict() if needed else self.last
 
     def observe(self) -> None:
         """Put the network into the average of its epoch, and at the end of that write a
@@ -127,23 +105,20 @@ class EpochRun(Run):
         if self.epoch not in WARM_UPS:
             return
         self.epoch_total += self.last
-        samples = self.walk.gradients_per_round
+        samples = self.chain.gradients_per_round
         if self.done % samples == 0:
-            average, trees = (self.epoch_total / samples).cpu(), self.walk.trees
-            line = {
-                "warm_up": self.epoch,
-                "gradients": self.walk.num_gradients,
-                "trees": len(trees),
-            }
-            line |= {
-                "processor_seconds": round(self.walking_seconds, 2),
-                "average": score(average, self.targets),
-            }
-            line |= {
-                "last": score(self.last.cpu(), self.targets),
-                "length": float(self.walk.state.position.square().sum()),
-            }
-            self.lines.append(line)
+            average = (self.epoch_total / samples).cpu()
+            self.lines.append(
+                {
+                    "warm_up": self.epoch,
+                    "gradients": self.chain.num_gradients,
+                    "trees": len(self.chain.trees),
+                    "processor_seconds": round(self.walking_seconds, 2),
+                    "average": score(average, self.targets),
+                    "last": score(self.last.cpu(), self.targets),
+                    "length": float(self.chain.state.position.square().sum()),
+                }
+            )
             self.epoch_total = torch.zeros_like(self.last)
 
     def record(self) -> None:
@@ -151,74 +126,46 @@ class EpochRun(Run):
 
     def result(self) -> dict:
         """Return the lines of the table, and what the trees were."""
-        depths = [depth for depth, _, _ in self.walk.trees]
+        depths = [depth for depth, _, _ in self.chain.trees]
+        size = self.chain.gradients_per_round
+        epochs = [depths[at : at + size] for at in range(0, len(depths), size)]
         return {
-            "plan": asdict(self.plan),
+            "plan": self.plan.record(),
             "made": self.made,
             "epochs": self.lines,
-            "depths": [
-                torch.bincount(
-                    torch.tensor(part, dtype=torch.int64), minlength=11
-                ).tolist()
-                for part in self.by_epoch(depths)
-            ],
+            "depths": [count(epoch) for epoch in epochs],
             "processor_seconds": round(self.walking_seconds, 2),
         }
-
-    def by_epoch(self, values: list) -> list[list]:
-        """Cut a list with an entry for each tree into epochs."""
-        size = self.walk.gradients_per_round
-        return [values[start : start + size] for start in range(0, len(values), size)]
-
-    def content(self) -> dict:
-        """Give all that is needed to go on."""
-        return {
-            **super().content(),
-            "epoch_total": self.epoch_total,
-            "lines": self.lines,
-        }
-
-    def restore(self, content: dict) -> None:
-        """Go back to what ``content`` gave."""
-        super().restore(content)
-        self.epoch_total, self.lines = (
-            content["epoch_total"].to(self.walk.device),
-            content["lines"],
-        )
 
 
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Run all plans, one seed after the other, and yield the result after each run."""
     # as in the experiment sgnuts: weights compare energies of the order of 100,000
     torch.set_float32_matmul_precision("highest")
-    plans = settings(options.small)
-    result = {
-        "data_checksum": checksum(prepared.train, prepared.test),
-        "runs": {plan.method: [] for plan in plans},
+    data = checksum(prepared.train, prepared.test)
+
+    def ran(method: str, plan: Plan, seed: int) -> dict:
+        run = make_run(plan.but(seed=seed), prepared, options, kind=EpochRun)
+        return run.go(options.progress)
+
+    choices = {plan.method: [plan] for plan in settings(options.small)}
+    for found in study(choices, options.each_seed(), None, ran):
+        runs = {method: content["runs"] for method, content in found.items()}
+        yield {"data_checksum": data, "runs": runs}
+
+
+def rows(result: dict) -> dict[str, list[dict]]:
+    """List the lines of the table by method and warm-up."""
+    return {
+        f"{method}, after {lines[0]['warm_up']}": lines
+        for method, runs in result["runs"].items()
+        for lines in zip(*(run["epochs"] for run in runs), strict=True)
     }
-    for seed in options.each_seed():
-        for plan in plans:
-            path = run_file(prepared.folder, plan.method, seed)
-            result["runs"][plan.method].append(
-                EpochRun(replace(plan, seed=seed), prepared, options.device, path).go(
-                    options.progress
-                )
-            )
-            yield result
 
 
-def summary(result: dict) -> list[str]:
-    """Write one line for each method and warm-up: accuracy of the average and
-    gradients, averaged over the seeds.
-    """
-    lines = [f"{'':34} {'warm-up':>8} {'accuracy':>9} {'gradients':>10} {'seconds':>8}"]
-    for method, runs in result["runs"].items():
-        for each in zip(*(run["epochs"] for run in runs), strict=True):
-            accuracy = sum(1 - line["average"]["error"] for line in each) / len(each)
-            gradients = sum(line["gradients"] for line in each) / len(each)
-            seconds = sum(line["processor_seconds"] for line in each) / len(each)
-            lines.append(
-                f"{method:34} {each[0]['warm_up']:8} {accuracy:9.4f} "
-                f"{gradients:10.0f} {seconds:8.1f}"
-            )
-    return lines
+COLUMNS = {
+    "error": "average.error .2%",
+    "gradients": "gradients .0f",
+    "seconds": "processor_seconds .1f",
+}
+EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, plans=True)

@@ -18,65 +18,55 @@ import torch
 
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
+from booklib.results import score
 from experiments import mnist
-from experiments.fits import Method, Task, compare, networks, predict, summary
-from experiments.neighbours import descend, drop, vary
-from experiments.options import Options, Prepared
-from experiments.results import score
+from experiments.fits import COLUMNS, Methods, Task, compare, networks, predict
+from experiments.neighbours import descend, drop, rated, vary
+from experiments.study import Experiment, Options, Prepared
 from sgmc.approximations import prune
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.models import ScaleMixtureNetwork
 from sgmc.posteriors import NetworkPosterior
 
-__all__ = ["SHARES", "methods", "prepare", "run", "summary"]
-
 ROUNDS, NETWORKS = 50, 30
 SHARES = [0.0, 0.5, 0.75, 0.95, 0.98]  # pruned
 BRIGHTEST = 255 / 126  # a pixel, as Blundell et al. have it
 
 
-def prepare(options: Options, units: int = 400, name: str = "weights") -> Prepared:
+def prepare(options: Options) -> Prepared:
     """Load the data of the experiment mnist, in the paper's units."""
-    units = 50 if options.small else units
+    units = 50 if options.small else 400
     network = partial(multilayer_perceptron, [784, units, units, 10], "relu")
-    prepared = mnist.prepare(options)
+    prepared = mnist.prepare(options, name="weights")._replace(network=network)
     brighter = {
         part: Data(BRIGHTEST * data.inputs, data.targets)
         for part, data in prepared._asdict().items()
         if isinstance(data, Data)
     }
-    return prepared._replace(folder=options.folder(name), network=network, **brighter)
+    return prepared._replace(**brighter)
 
 
 def mixture(task: Task, share: float, narrow: float, **settings) -> Draws:
     """Fit a Gaussian to the weights when the prior is a mixture πN(0, 1) + (1 − π)N(0,
     σ²).
     """
-    given = task.posterior
-    posterior = ScaleMixtureNetwork(
-        given.module,
-        *given.data,
-        share,
-        (1.0, narrow),
-        given.batch_size,
-        given.minibatches,
-    )
+    given, stds = task.posterior, (1.0, narrow)
+    size = given.batch_size, given.minibatches
+    posterior = ScaleMixtureNetwork(given.module, *given.data, share, stds, *size)
     return vary(replace(task, posterior=posterior), **settings)
 
 
-def methods() -> dict[str, tuple[Method, list[dict]]]:
+def methods() -> Methods:
     """List the methods, each with the settings to choose from."""
+    fit = {"rate": 1e-3, "initial_std": 0.003}
     return {
-        "SGD with momentum": (descend, [{"rate": rate} for rate in (0.02, 0.05, 0.1)]),
-        "dropout": (
-            drop,
-            [{"rate": rate, "dropped": [0.2, 0.5, 0.5]} for rate in (5e-4, 1e-3, 2e-3)],
-        ),
-        "Bayes by Backprop": (vary, [{"rate": 5e-4, "initial_std": 0.003}]),
+        "SGD with momentum": (descend, rated((0.02, 0.05, 0.1))),
+        "dropout": (drop, rated((5e-4, 1e-3, 2e-3), dropped=[0.2, 0.5, 0.5])),
+        "Bayes by Backprop": (vary, [{**fit, "rate": 5e-4}]),
         "Bayes by Backprop, scale mixture": (
             mixture,
-            [{"share": 0.5, "narrow": 0.0025, "rate": 1e-3, "initial_std": 0.003}],
+            [{"share": 0.5, "narrow": 0.0025, **fit}],
         ),
     }
 
@@ -88,15 +78,12 @@ def look(method: str, draws: Draws, task: Task, prepared: Prepared) -> dict:
         found["median_std"] = float(f"{float(draws.statistics['std'][0].median()):.4g}")
     else:  # the smallest weights go first
         weights = draws.statistics.get("weights", draws.samples)
-        draws = replace(
-            draws, statistics={"mean": weights, "std": torch.ones_like(weights)}
-        )
+        about = {"mean": weights, "std": torch.ones_like(weights)}
+        draws = replace(draws, statistics=about)
     for share in SHARES:
         positions = networks(prune(draws, share), task.num_networks)
-        scores = score(
-            predict(task.posterior, positions, prepared.test.inputs).mean(0),
-            prepared.test.targets,
-        )
+        predicted = predict(task.posterior, positions, prepared.test.inputs)
+        scores = score(predicted.mean(0), prepared.test.targets)
         found["pruned"][str(share)] = [scores["error"], scores["log_loss"]]
     return found
 
@@ -104,19 +91,15 @@ def look(method: str, draws: Draws, task: Task, prepared: Prepared) -> dict:
 def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     """Compare the methods."""
     rounds, size = (12, 50) if options.small else (ROUNDS, 250)
+    posterior = NetworkPosterior(
+        prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
+    )
 
     def task(rounds: int, seed: int, path) -> Task:
-        posterior = NetworkPosterior(
-            prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
-        )
         return Task(posterior, rounds, NETWORKS, seed, path, options.progress)
 
-    return compare(
-        methods(),
-        task,
-        prepared,
-        options,
-        rounds,
-        shorter=5,
-        look=partial(look, prepared=prepared),
-    )
+    more = {"shorter": 5, "look": partial(look, prepared=prepared)}
+    return compare(methods(), task, prepared, options, rounds, **more)
+
+
+EXPERIMENT = Experiment(prepare, run, COLUMNS)

@@ -174,13 +174,13 @@ class Job(Protocol):
     def check(self) -> None:
         """Raise an error if what was done is not worth going on with."""
 
-    def content(self) -> dict:
+    def state_dict(self) -> dict:
         """Give all that is needed to go on: tensors, numbers, words and collections of
         these.
         """
 
-    def restore(self, content: dict) -> None:
-        """Go back to what ``content`` gave."""
+    def load_state_dict(self, saved: dict) -> None:
+        """Go back to what :meth:`state_dict` gave."""
 
 
 def drive(
@@ -208,9 +208,9 @@ def drive(
             notebook, where it goes when the job is done. In a log file there is none.
     """
     if checkpoint is not None:
-        job.content()  # what could not be saved is refused now
-        if (content := checkpoint.load("cpu")) is not None:
-            job.restore(content)
+        job.state_dict()  # what could not be saved is refused now
+        if (saved := checkpoint.load("cpu")) is not None:
+            job.load_state_dict(saved)
     shown = (
         {"file": _Cell(), "leave": False}
         if _in_a_notebook()
@@ -322,7 +322,7 @@ class _Stop:
 
 def _save(job: Job, checkpoint: Checkpoint) -> None:
     try:
-        checkpoint.save(job.content())
+        checkpoint.save(job.state_dict())
     # PyTorch says RuntimeError when a disk is full
     except (OSError, RuntimeError) as error:
         warnings.warn(
@@ -528,7 +528,7 @@ class _Sampling:
             self.draws(good),
         )
 
-    def content(self) -> dict:
+    def state_dict(self) -> dict:
         return {
             "done": self.done,
             "seconds": self.seconds + time.monotonic() - self.started,
@@ -546,11 +546,11 @@ class _Sampling:
             },
         }
 
-    def restore(self, content: dict) -> None:
+    def load_state_dict(self, saved: dict) -> None:
         device = self.start.device
-        self.done, self.seconds = content["done"], content["seconds"]
-        self.state = unflatten(content["state"], self.state)
-        self.generator.set_state(content["generator"].cpu())
+        self.done, self.seconds = saved["done"], saved["seconds"]
+        self.state = unflatten(saved["state"], self.state)
+        self.generator.set_state(saved["generator"].cpu())
         drawn, number = self.num_drawn, self.num_samples
         if drawn > number:
             raise CheckpointError(
@@ -563,10 +563,10 @@ class _Sampling:
                 [value, value.new_empty(number - drawn, *value.shape[1:])]
             ).to(device)
 
-        self.samples = {name: room(value) for name, value in content["samples"].items()}
+        self.samples = {name: room(value) for name, value in saved["samples"].items()}
         self.statistics = {
             name: value if isinstance(value, list) else room(value)
-            for name, value in content["statistics"].items()
+            for name, value in saved["statistics"].items()
         }
 
 

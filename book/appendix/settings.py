@@ -23,34 +23,31 @@
 # **You will need** {doc}`/book/bayesian_networks/mnist`, for what a learning rate $\eta$, a momentum decay $\alpha$, a prior precision $\lambda$ and a minibatch of $n$ out of $N$ examples are.
 #
 # A comparison is worth as much as its settings. A learning rate ten times too large, 60,000 digits where the source has 50,000, or images read in another order give curves that look like results.
-# So in this book settings are data. A run stores its own (`book/results`), `experiments/published.py` holds what each source says and where, and two things compare them: the claims of this page for what was run, and a test for what the code would run today.
+# So in this book settings are data. A run stores its own (`book/results`), a file of `experiments/papers` holds what each source says and where, and two things compare them: the claims of this page for what was run, and a test for what the code would run today.
 
 # %%
 import textwrap
-from dataclasses import replace
 
 from booklib.claims import claim, in_words
 from booklib.play import play
+from booklib.results import RESULTS, read_result
 from booklib.tables import show_table
-from experiments.plan import Plan
 from experiments.published import (
     PUBLISHED,
-    WITH_PLANS,
+    Published,
     compare,
-    entry,
     of_plans,
     of_result,
     runs_of,
     said,
     wrong,
 )
-from experiments.results import RESULTS, read_result
 
 play()  # a claim that fails now shows ✗, and the page goes on
-results = {
-    name: read_result(RESULTS / f"{name}.json")
-    for name in WITH_PLANS
-    if (RESULTS / f"{name}.json").exists()
+results = {  # of the runs that store a plan
+    path.stem: read_result(path)
+    for path in RESULTS.glob("*.json")
+    if '"plan": {' in path.read_text()
 }
 ran = {name: of_result(result) for name, result in results.items()}
 
@@ -501,17 +498,18 @@ figure_7a = next(
     for each in PUBLISHED
     if (each.experiment, each.method) == ("fashion", "SGHMC, as reported")
 )
-right = Plan(**results["fashion"]["methods"]["SGHMC, as reported"]["runs"][0]["plan"])
-fifty_thousand = entry("fashion", "", "adamday", said("bnn/bnn.py", examples=50_000))
+right = results["fashion"]["methods"]["SGHMC, as reported"]["runs"][0]["plan"]
+examples = said({"bnn/bnn.py": {"examples": 50_000}})
+fifty_thousand = Published("fashion", "", "adamday", examples)
 slips = {
     "nothing": (right, 50_000),
     "a learning rate ten times too large": (
-        replace(right, learning_rate=10 * right.learning_rate),
+        right | {"learning_rate": 10 * right["learning_rate"]},
         50_000,
     ),
-    "a burn-in of 50 rounds": (replace(right, burn_in=50), 50_000),
+    "a burn-in of 50 rounds": (right | {"burn_in": 50}, 50_000),
     "the right noise where the report's is meant": (
-        replace(right, temperature=1.0),
+        right | {"temperature": 1.0},
         50_000,
     ),
     "60,000 clothes": (right, 60_000),
@@ -545,7 +543,7 @@ for slip, lines in seen.items():
 # ## Change it
 #
 # * Add the line `ran["fashion"]["SGHMC"]["learning_rate"] = (1e-5,)` at the end of the first code cell, as if the runs had had a rate ten times too large. The claim on Fashion-MNIST shows ✗, with the number 1.
-# * In the cell of slips set `"a burn-in of 50 rounds": (replace(right, burn_in=100), 50_000)`, which is no slip. Its claim shows ✗: a comparison finds only what differs.
+# * In the cell of slips set `"a burn-in of 50 rounds": (right | {"burn_in": 100}, 50_000)`, which is no slip. Its claim shows ✗: a comparison finds only what differs.
 #
 # ## Further reading
 #

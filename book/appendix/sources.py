@@ -61,9 +61,8 @@ from scipy import stats
 
 from booklib.claims import claim
 from booklib.play import play
+from booklib.results import RESULTS, ExperimentError, read_result
 from booklib.tables import show_table
-from experiments.options import ExperimentError
-from experiments.results import RESULTS, read_result
 from sgmc import flows
 from sgmc.splittings import (
     LinearChain,

@@ -30,13 +30,13 @@ import math
 import matplotlib.pyplot as plt
 import torch
 
+from booklib.bandit import EAT, LEAVE, expected_rewards, regrets, rewards
 from booklib.claims import claim
 from booklib.datasets import synthetic_mushrooms
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.bandit import EAT, LEAVE, expected_rewards, regrets, rewards
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc.posteriors import LinearRegression
 
 use_style()

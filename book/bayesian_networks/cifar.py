@@ -27,9 +27,6 @@
 # %%
 import itertools
 import textwrap
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import torch
@@ -37,15 +34,14 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from booklib.claims import claim
-from booklib.datasets import Data
+from booklib.datasets import Data, digits, scramble, standardise
 from booklib.figures import COLOURS, use_style
 from booklib.networks import convolutional_network
+from booklib.plans import Hamiltonian, Plan, Prior
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.runs import Run
 from booklib.tables import show_table
-from experiments import cifar
-from experiments.options import Options
-from experiments.results import RESULTS, read_result, who_ran
-from experiments.run import Run
 from sgmc.posteriors import NetworkPosterior
 from sgmc.splittings import sghmc_chain
 
@@ -338,7 +334,7 @@ picture = torch.stack(
         0.1 * disc + 0.9 * (1 - disc),
     ]
 )
-scrambled = cifar.scramble(
+scrambled = scramble(
     Data(picture.flatten()[None], torch.tensor([0])), (3, 32, 32)
 ).inputs.view(3, 32, 32)
 figure, panels = plt.subplots(1, 2, figsize=(5.4, 2.8))
@@ -818,26 +814,24 @@ for statement, value, bound in (
 # We sample all its layers without normalisation and with group normalisation, and optimise them, in four passes over 4,000 digits.
 
 # %%
-with TemporaryDirectory() as folder:
-    prepared = cifar.prepare(Options(data=Path(), runs=Path(folder), small=True))
-settings = cifar.settings(prepared, small=True)
-plans = {name: choices[0] for name, choices in settings.items()}
-train, test = cifar.standardise(prepared.train, prepared.test, 1)
-live, walks = {}, {}
+train, test = standardise(*digits(), 1)
+rate, decay, shape = 0.05 / len(train.targets), 0.1, (1, 28, 28)
+size = {"batch_size": 100, "rounds": 4, "burn_in": 2, "record_every": 1}
+short = Plan(Hamiltonian(rate, decay), Prior(1.0, by_fan_in=True), **size)
+live, chains = {}, {}
 for name, plan, normalisation in (
-    ("SGHMC", plans["all layers"], None),
-    ("SGHMC, group normalisation", plans["all layers"], "group"),
-    ("SGD with momentum", plans["all layers, optimised"], None),
+    ("SGHMC", short, None),
+    ("SGHMC, group normalisation", short, "group"),
+    ("SGD with momentum", short.but(temperature=0.0), None),
 ):
     network = convolutional_network(
-        prepared.shape,
+        shape,
         channels=(8, 16),
         kernel_size=5,
         normalisation=normalisation,
     )
-    short = replace(plan, rounds=4, burn_in=2, record_every=1)
-    run = Run(short, network, train, test)
-    live[name], walks[name] = run.go(progress=False), run.walk
+    run = Run(plan, network, train, test)
+    live[name], chains[name] = run.go(progress=False), run.chain
 
 # %% mystnb={"figure": {"caption": "Run while this page was built: error on 1,000 test digits, of the last network (thin) and of the sampler's average over the last two passes (thick).", "name": "fig-cifar-live"}, "image": {"alt": "Test error against passes on a logarithmic axis: three thin lines fall together, and two thick ones, from the third pass on, end lowest."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(6.4, 3.4))
@@ -903,12 +897,12 @@ claim(
 # We estimate $V$ at the sampler's last network from 30 minibatches, and take the mean over the weights of each layer.
 
 # %%
-walk, plan = walks["SGHMC"], plans["all layers"]
-place, draw = walk.state.position, torch.Generator().manual_seed(0)
-slopes = [walk.posterior.stochastic_gradient(place, draw) for _ in range(30)]
+chain, draw = chains["SGHMC"], torch.Generator().manual_seed(0)
+place = chain.state.position
+slopes = [chain.posterior.stochastic_gradient(place, draw) for _ in range(30)]
 V = torch.cat(slopes).var(0)
-heat = plan.learning_rate * V / (2 * plan.momentum_decay)
-by_layer = walk.posterior.parameters_of(heat[None])
+heat = rate * V / (2 * decay)
+by_layer = chain.posterior.parameters_of(heat[None])
 heats = [float(by_layer[name].mean()) for name in by_layer if "weight" in name]
 
 # %% [markdown]
@@ -920,12 +914,10 @@ heats = [float(by_layer[name].mean()) for name in by_layer if "weight" in name]
 # And the theorem: with minibatches four times as large and $\eta$ four times as large, $\kappa$ is what it was, and so is the heat.
 
 # %%
-coarse = replace(short, batch_size=4 * plan.batch_size)
-larger = Run(
-    coarse, convolutional_network(prepared.shape, (8, 16), kernel_size=5), train, test
-)
-slopes = [larger.walk.posterior.stochastic_gradient(place, draw) for _ in range(30)]
-same = 4 * plan.learning_rate * torch.cat(slopes).var(0) / (2 * plan.momentum_decay)
+coarse = short.but(batch_size=400)
+larger = Run(coarse, convolutional_network(shape, (8, 16), kernel_size=5), train, test)
+slopes = [larger.chain.posterior.stochastic_gradient(place, draw) for _ in range(30)]
+same = 4 * rate * torch.cat(slopes).var(0) / (2 * decay)
 
 # %% tags=["hide-input"]
 claim(

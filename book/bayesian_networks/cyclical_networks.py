@@ -37,8 +37,8 @@ from booklib.figures import COLOURS, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
 from booklib.prediction import error_rate, log_score
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.other_kernels import Cyclical

@@ -25,9 +25,6 @@
 
 # %%
 import math
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,14 +32,16 @@ import torch
 from scipy import stats
 
 from booklib.claims import claim
+from booklib.datasets import digits
 from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.looks import drawn_by_round
+from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, Langevin, Nesterov, Plan, Prior
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.runs import Run
 from booklib.tables import show_table
-from experiments import fashion, fashion_reported
-from experiments.options import Options
-from experiments.plan import Plan
-from experiments.results import RESULTS, read_result, who_ran
-from experiments.run import Run
+from sgmc.minibatches import Fresh
 from sgmc.splittings import langevin_chain, sghmc_chain
 
 use_style()
@@ -76,12 +75,12 @@ play()  # a claim that fails now shows ✗, and the page goes on
 
 # %%
 rate, decay = 1e-6, 0.01
-reported = Plan(learning_rate=rate, momentum_decay=decay).variance_as_scale()
+reported = Plan(Hamiltonian(rate, decay)).variance_as_scale()
 
 # %% tags=["hide-input"]
 claim(
     "Temperature of the reported SGHMC",
-    reported.temperature,
+    reported.kernel.temperature,
     near=2e-8,
     within=1e-12,
     because="T = 2αη with α = 0.01, η = 10⁻⁶",
@@ -792,15 +791,17 @@ claim(
 # The same code in small: 4,000 digits to learn from, minibatches of 100, and the learning rates as the same multiples of $1/N$ ({numref}`fig-fashion-live`).
 
 # %%
-with TemporaryDirectory() as folder:
-    small = Options(data=Path(), runs=Path(folder), small=True, progress=False)
-    prepared = fashion.prepare(small)
+train, test = digits()
+network = multilayer_perceptron([784, 100, 10], "relu")
+size = {"rounds": 40, "burn_in": 20, "batch_size": 100, "record_every": 5}
+plan = Plan(Hamiltonian(0.05 / len(train.targets), 0.01), Prior(1.0), **size)
 live = {}
-for method in ("SGHMC", "SGHMC, as reported", "SGD with momentum"):
-    [plan] = fashion.settings(prepared, small=True)[method]
-    plan = replace(plan, rounds=40, burn_in=20)
-    run = Run(plan, prepared.network(), prepared.train, prepared.test)
-    live[method] = run.go(progress=False)
+for method, given in {
+    "SGHMC": plan,
+    "SGHMC, as reported": plan.but(minibatches=Fresh()).variance_as_scale(),
+    "SGD with momentum": plan.but(temperature=0.0),
+}.items():
+    live[method] = Run(given, network, train, test).go(progress=False)
 
 # %% mystnb={"figure": {"caption": "Run while this page was built, on 4,000 digits: squared length of the weights over their number.", "name": "fig-fashion-live"}, "image": {"alt": "SGHMC rises to one within the run; SGHMC as reported and SGD with momentum stay together at one or two hundredths."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.2))
@@ -825,18 +826,21 @@ def size(run):
 # The same two facts on digits: from the start of their program plain SGD keeps the length that the exact law says, and a class drawn from a network of SGD, with or without momentum, is wrong more often than the most probable one.
 
 # %%
-programmed = fashion_reported.settings(prepared, small=True)
+slow_rate, fast_rate = 0.5 / len(train.targets), 0.05 / len(train.targets)
+programmed = {
+    "SGD": Langevin(slow_rate, temperature=0.0),
+    "SGD with momentum": Nesterov(fast_rate, 0.01),
+}
+size |= {"burn_in": 10, "keep_every": 5}
 more_often = []  # by how much, in six networks of each, from round 15 to 40
-for method in ("SGD", "SGD with momentum"):
-    [plan] = programmed[method]
-    plan = replace(plan, rounds=40, burn_in=10, keep_every=plan.record_every)
-    run = Run(plan, prepared.network(), prepared.train, prepared.test)
+for method, kernel in programmed.items():
+    given = Plan(kernel, Prior(1.0), "uniform", Fresh(), **size)
+    run = Run(given, network, train, test)
     live[f"{method}, programmed"] = run.go(progress=False)
     curve = live[f"{method}, programmed"]["curve"]["last"][-6:]
-    by_draw = fashion_reported.drawn(run)["error"]
+    by_draw = drawn_by_round(run)["error"]
     more_often += [d - error for d, (error, _) in zip(by_draw, curve, strict=True)]
-steps = plan.rounds * (len(prepared.train.targets) // plan.batch_size)
-slow_rate = programmed["SGD"][0].learning_rate
+steps = plan.rounds * (len(train.targets) // plan.batch_size)
 
 # %% tags=["hide-input"]
 claim(

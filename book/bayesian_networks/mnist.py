@@ -26,7 +26,6 @@
 
 # %%
 import math
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,13 +35,15 @@ import torch
 from scipy import stats
 
 from booklib.claims import claim
+from booklib.datasets import split_digits
 from booklib.figures import COLOURS, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, Plan, Prior
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.runs import Run
 from booklib.tables import show_table
-from experiments import mnist
-from experiments.options import Options
-from experiments.results import RESULTS, read_result, who_ran
-from experiments.run import Run
+from sgmc.minibatches import Fresh
 from sgmc.noise import estimate_noise_variance
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import drive
@@ -125,21 +126,26 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # `Gibbs` of `sgmc.kernels` is the two in turn, as a kernel for `sample`.
 
 # %%
-with TemporaryDirectory() as folder:
-    prepared = mnist.prepare(Options(data=Path(), runs=Path(folder), small=True))
+train, _, test = split_digits()  # 3,200 and 1,000 of those that are always there
+rate, size = 0.1 / len(train.targets), {"batch_size": 100, "record_every": 5}
+plan = Plan(Hamiltonian(rate, 0.01), **size)  # the precisions are drawn
 plans = {
-    method: choices[0]
-    for method, choices in mnist.settings(prepared, small=True).items()
+    "SGHMC": plan,
+    "SGHMC, fresh minibatches": plan.but(minibatches=Fresh()),
+    "SGD with momentum": plan.but(temperature=0.0, prior=Prior(1.0)),
 }
 
 
+def network():
+    return multilayer_perceptron([784, 100, 10], "sigmoid")
+
+
 def new_run(plan, path=None):
-    """A run of the experiment's own code, on 3,200 of the 5,000 digits that are
-    always there."""
-    return Run(plan, prepared.network(), prepared.train, prepared.test, path=path)
+    """A run of the experiment's own code."""
+    return Run(plan, network(), train, test, path=path)
 
 
-posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=100)
+posterior = NetworkPosterior(network(), *train, batch_size=100)
 generator = torch.Generator().manual_seed(0)
 position = posterior.initial_position(1, generator) + 0.3
 chains = position.expand(40, -1)
@@ -245,11 +251,11 @@ claim(
 # The posterior can estimate $V$ from its own minibatches ({doc}`/book/stochastic_gradients/estimating_the_noise`), so let us look, in the small experiment of the last section, where 20 rounds have taken the network to the region in which it stays.
 
 # %%
-probe = new_run(replace(plans["SGHMC, fresh minibatches"], rounds=20, burn_in=0))
+probe = new_run(plans["SGHMC, fresh minibatches"].but(rounds=20, burn_in=0))
 probe.go(progress=False)
-position = probe.walk.state.position
+position = probe.chain.state.position
 variance = estimate_noise_variance(posterior, position, generator, num_batches=10)
-share = 0.5 * probe.plan.learning_rate * variance / probe.plan.momentum_decay  # β/α
+share = 0.5 * rate * variance / 0.01  # β/α
 parts = posterior.parameters_of(share[None])
 heat = {name: float(part.mean()) for name, part in parts.items()}
 
@@ -990,10 +996,8 @@ claim(
 # %%
 live = {}
 for method in (sghmc, "SGHMC, fresh minibatches", momentum):
-    few = replace(plans[method], rounds=30, burn_in=10)
-    live[method] = [
-        new_run(replace(few, seed=seed)).go(progress=False) for seed in range(2)
-    ]
+    few = plans[method].but(rounds=30, burn_in=10)
+    live[method] = [new_run(few.but(seed=seed)).go(progress=False) for seed in range(2)]
 
 # %% mystnb={"figure": {"caption": "The small experiment, run while this page was built: log loss on 1,000 test digits, of the average (thick) and of the last network (thin), two seeds.", "name": "fig-mnist-live"}, "image": {"alt": "Log loss against the round. SGD with momentum comes down quickest and ends lowest; the thick averages of SGHMC, with passes and with fresh minibatches, lie above it, and its thin single networks above those."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.6))
@@ -1062,7 +1066,7 @@ claim(
 
 # %%
 with TemporaryDirectory() as folder:
-    short = replace(plans[sghmc], rounds=6, burn_in=2)
+    short = plans[sghmc].but(rounds=6, burn_in=2)
     whole = new_run(short)
     whole.go(progress=False)
     first = new_run(short, Path(folder) / "run.pt")

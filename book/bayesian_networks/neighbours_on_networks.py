@@ -39,8 +39,8 @@ from booklib.prediction import (
     log_score,
     predictive_entropy,
 )
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.approximations import dropout, ensemble, laplace, snapshots, swag
 from sgmc.kernels import HMC, SGHMC, SGLD

@@ -26,9 +26,6 @@
 
 # %%
 import math
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,15 +33,18 @@ import torch
 from scipy import stats
 
 from booklib.claims import claim
+from booklib.datasets import split_digits
 from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.looks import BINS, measure
+from booklib.networks import multilayer_perceptron
+from booklib.plans import Annealed, Hamiltonian, Langevin, Nesterov, Plan, Prior
 from booklib.play import play
 from booklib.prediction import reliability_curve
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.runs import Run
 from booklib.tables import show_table
-from experiments import report
-from experiments.options import Options
-from experiments.plan import Plan
-from experiments.results import RESULTS, read_result, who_ran
-from experiments.run import Run
+from sgmc.minibatches import Fresh
+from sgmc.posteriors import NetworkPosterior
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -120,22 +120,21 @@ claim(
 # We look at it live, with the settings of the paper scaled to the 3,200 digits that are always there: the same learning rate, momentum, prior and seed, and three kinds of noise.
 
 # %%
-with TemporaryDirectory() as folder:
-    prepared = report.prepare(Options(data=Path(), runs=Path(folder), small=True))
-settings = report.settings(prepared, small=True)
+train, _, test = split_digits()
+network, total = multilayer_perceptron([784, 100, 10], "relu"), len(train.targets)
+SIZE = {"rounds": 60, "burn_in": 20, "batch_size": 100}
 
 
 def plan_of(method, rate, decay, **changes):
     """The plan of a method with η = rate/N and α = decay, and a prior N(0, 1)."""
-    total = len(prepared.train.targets)
-    chosen = [
-        p
-        for p in settings[method]
-        if abs(p.learning_rate * total - rate) < 1e-9 and p.momentum_decay == decay
-    ]
-    plan = next(p for p in chosen if p.prior_precision == 1)
-    size = {"rounds": 60, "keep_every": 5, "average_every": report.SMALL_GAPS}
-    return replace(plan, **size | changes)
+    gaps = {"keep_every": 5, "average_every": (1, 2, 4, 8, 16, 40, 80)}
+    kernel = Hamiltonian(rate / total, decay)
+    plan = Plan(kernel, Prior(1.0), minibatches=Fresh(), **SIZE, **gaps)
+    if method == wrong:
+        plan = plan.variance_as_scale()
+    elif method == momentum:
+        plan = plan.but(temperature=0.0)
+    return plan.but(**{"record_every": 5, **changes})
 
 
 class Watched:
@@ -146,16 +145,16 @@ class Watched:
 
     def __init__(self, plan):
         self.squares = {}
-        network, train, test = prepared.network(), prepared.train, prepared.test
         run = Run(plan, network, train, test, watch=self.watch)
         self.result, self.average = run.go(progress=False), run.average
-        self.curve, self.state = run.curve, run.walk.state
-        self.kept = report.look(run.reservoir, prepared)
+        self.curve, self.state = run.curve, run.chain.state
+        self.kept = measure(NetworkPosterior(network, *test), run.reservoir)
         self.temperature = {name: mean(each) for name, each in self.squares.items()}
 
     def watch(self, run):
         if run.done > 30:
-            pieces = run.walk.posterior.parameters_of(run.walk.state.momentum)
+            chain = run.chain
+            pieces = chain.posterior.parameters_of(chain.state.momentum)
             for name, piece in pieces.items():
                 self.squares.setdefault(name, []).append(float(piece.square().mean()))
 
@@ -235,12 +234,12 @@ claim(
 
 # %% mystnb={"figure": {"caption": "The same runs. Above: entropy of the averaged prediction of the kept networks on 1,000 test digits. Below: accuracy against confidence of the average since round 20, in bins with at least 20 digits; on the grey line a prediction is right as often as it says.", "name": "fig-report-live-predictions"}, "image": {"alt": "Above, histograms of entropy: all have most digits near zero, and SGHMC's average has more than the two others at large entropy. Below, accuracy against confidence: all three curves lie above the grey diagonal, SGHMC's the farthest for most of the way."}} tags=["hide-input"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.2, 6.6))
-edges = torch.linspace(0, math.log(10), report.BINS + 1)
+edges = torch.linspace(0, math.log(10), BINS + 1)
 below.plot([0.2, 1], [0.2, 1], color=TRUTH, zorder=0)
 for method, run in live.items():
-    shares = torch.tensor(run.kept["histogram"]) / len(prepared.test.targets)
+    shares = torch.tensor(run.kept["histogram"]) / len(test.targets)
     above.stairs(shares, edges, **STYLES[method], lw=1.4, label=method)
-    curve = zip(*reliability_curve(run.average, prepared.test.targets), strict=True)
+    curve = zip(*reliability_curve(run.average, test.targets), strict=True)
     shown = [(confidence, accuracy) for confidence, accuracy, n in curve if n >= 20]
     below.plot(*zip(*shown, strict=True), marker="o", ms=3, **STYLES[method])
 above.set(
@@ -301,8 +300,8 @@ claim(
 # The report takes $\gamma = \tfrac12$ and $b = R D^2/(1 - D^2)$ rounds for $R$ rounds in all, with $D = \tfrac14$, so that the step falls to $\eta D$. (In `bnn/bnn.py` that branch could not run at `0f91752`, for it set the rate of a sampler that was defined nowhere; its authors mended it two days later, in `3e1899e`.)
 
 # %%
-plan = settings["SGLD, annealed"][0]
-steps = plan.rounds * (len(prepared.train.targets) // plan.batch_size)
+steps = 102 * (total // 100)  # of 102 rounds
+plan = Plan(Langevin(0.5 / total), schedule=Annealed(steps / 15, 0.5))
 
 # %% tags=["hide-input"]
 claim(
@@ -709,18 +708,21 @@ claim(
 
 # %%
 memory = {}
-for method in ("SGD", "SGD with Nesterov momentum"):
+for method, kernel in {
+    "SGD": Langevin(0.5 / total, temperature=0.0),
+    "SGD with Nesterov momentum": Nesterov(0.05 / total, 0.01),
+}.items():
     for start in ("", ", small start"):
-        [given] = report.published(prepared, small=True)[method + start]
-        given = replace(given, rounds=30 if start else 60)
-        run = Run(given, prepared.network(), prepared.train, prepared.test)
+        where = "fan-in" if start else "uniform"
+        given = Plan(kernel, Prior(1.0), where, Fresh(), record_every=10, **SIZE)
+        run = Run(given.but(rounds=30 if start else 60), network, train, test)
         memory[method + start] = run.go(progress=False)
 
 # %% mystnb={"figure": {"caption": "What remains of the start, live on 3,200 digits. Solid: from Pyro's start, uniform on $(-2, 2)$; dashed: from N(0, 1/fan-in), for half as long. Above: squared length of all weights; the wide grey line is {eq}`eq-report-memory` for SGD. Below: test error of the last network.", "name": "fig-report-start"}, "image": {"alt": "Above, on a logarithmic scale: from Pyro's start the length under SGD falls along the grey line from 106,000 to 58,000, and under Nesterov's momentum to a few hundred, where both dashed lines end too. Below, the error of SGD from Pyro's start stays far above the three other lines."}} tags=["hide-input"]
 figure, (above, below) = plt.subplots(2, 1, figsize=(5.4, 6), sharex=True)
 sgd_plan = memory["SGD"]["plan"]
 along = np.array([0] + memory["SGD"]["curve"]["round"])
-steps_a_round = len(prepared.train.targets) // sgd_plan["batch_size"]
+steps_a_round = total // sgd_plan["batch_size"]
 pull = sgd_plan["learning_rate"] * steps_a_round
 above.plot(along, 4 / 3 * dim * np.exp(-2 * pull * along), color=TRUTH, lw=5)
 for method, content in memory.items():
@@ -836,10 +838,7 @@ claim(
 )
 claim(
     "Learning rate with the weight decay at its best setting, over 10⁻⁶",
-    Plan(8e-4, 0.01, temperature=0.0, nesterov=True, prior_precision=1.0)
-    .rate_twice(1e-6)
-    .learning_rate
-    / 1e-6,
+    8e-4**2 / 1e-6,
     near=0.64,
     within=1e-9,
     because="η² with η = 8·10⁻⁴",

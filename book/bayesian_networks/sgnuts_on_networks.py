@@ -27,23 +27,24 @@
 # %%
 import math
 import warnings
-from dataclasses import replace
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
 from scipy import stats
 
 from booklib.claims import claim
+from booklib.datasets import digits
 from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, HeadStart, Plan, Prior, Trees
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments import sgnuts
-from experiments.options import Options
-from experiments.results import RESULTS, read_result, who_ran
+from booklib.tree_runs import BURN_INS, TreeRun
 from sgmc import sample
 from sgmc.flows import palindromic
 from sgmc.kernels import SGNUTS
+from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import linear_chain, sghmc_chain
@@ -105,10 +106,10 @@ styles = {
 # We look for such pixels in the 5,000 digits of this page's own data.
 
 # %%
-prepared = sgnuts.prepare(Options(data=Path(), runs=Path(), small=True))["MNIST"]
-plans = {plan.method: plan for plan in sgnuts.settings(small=True)}
-posterior = NetworkPosterior(prepared.network(), *prepared.train, batch_size=100)
-empty = (prepared.train.inputs == 0).all(0)
+train, test = digits()
+network = multilayer_perceptron([784, 100, 10])
+posterior = NetworkPosterior(network, *train, batch_size=100)
+empty = (train.inputs == 0).all(0)
 
 generator = torch.Generator().manual_seed(0)
 position = torch.randn(1, posterior.dim, generator=generator)
@@ -490,12 +491,27 @@ claim(
 # Two runs start with small weights, $N(0, 1/\text{fan-in})$, as an optimiser does.
 
 # %%
+both = 0.1 / len(train.targets), 0.02  # η, α
+reading = Trees(*both, "energy", "drift_kick", held=True)
+fresh_momenta = Hamiltonian(*both, resample_every=10)
+kernels = {
+    "SGNUTS": Trees(*both),
+    "SGNUTS, our reading": reading,
+    "SGHMC": Hamiltonian(*both),
+    "SGNUTS, then SGHMC": HeadStart(Trees(*both), 3),
+    "fresh momenta, then SGHMC": HeadStart(fresh_momenta, 3),
+    "SGNUTS, small start": Trees(*both),
+    "SGHMC, small start": Hamiltonian(*both),
+}
+size = {"batch_size": 100, "burn_in": 5, "record_every": 1}
 live = {}
 # two trees of depth 10, and some SGHMC after the trees of the head start
 more = {"SGNUTS, small start": 51, "SGNUTS, then SGHMC": 30}
-for method, plan in plans.items():
-    plan = replace(plan, rounds=more.get(method, 12), seed=1)
-    live[method] = sgnuts.TreeRun(plan, prepared).go(progress=False)
+for method, kernel in kernels.items():
+    start = "fan-in" if "small start" in method else "prior"
+    plan = Plan(kernel, Prior(1.0), start, Fresh(), **size)
+    plan = plan.but(rounds=more.get(method, 12), seed=1)
+    live[method] = TreeRun(plan, network, train, test).go(progress=False)
 
 # E[θ²] of SGHMC, from θ = 0 and r ~ N(0, 1)
 chain, expected = one_weight(*settings["digits, live"]).power(40), [0.0]
@@ -720,13 +736,13 @@ def by_warm_up(data, title):
     rows = []
     for method, series in runs[data].items():
         entries = []
-        for index in range(len(sgnuts.BURN_INS)):
+        for index in range(len(BURN_INS)):
             lines = [run["after"][index] for run in series]
             if title == "average":
                 lines = [line["average"] for line in lines]
             entries.append(sum(1 - line["error"] for line in lines) / seeds)
         rows.append([method, *(f"{entry:.3f}" for entry in entries)])
-    heads = [f"{data}, {title}, warm-up:", *map(str, sgnuts.BURN_INS)]
+    heads = [f"{data}, {title}, warm-up:", *map(str, BURN_INS)]
     show_table(heads, rows)
 
 

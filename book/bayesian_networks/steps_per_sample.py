@@ -24,9 +24,6 @@
 
 # %%
 import math
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,13 +31,15 @@ import torch
 from scipy import linalg, stats
 
 from booklib.claims import claim
+from booklib.datasets import digits
 from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, Plan, Prior
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.runs import Run
 from booklib.tables import show_table
-from experiments import steps
-from experiments.options import Options
-from experiments.results import RESULTS, read_result, who_ran
-from experiments.run import Run
+from sgmc.minibatches import Fresh, Held
 from sgmc.splittings import LinearChain, sghmc_chain
 
 use_style()
@@ -71,18 +70,19 @@ LOOKS = {  # darker with m
 # The package's own code does the same to the last bit: two rounds with $m = 3$ against six with $m = 1$ and the same step.
 
 # %%
-with TemporaryDirectory() as folder:
-    small = Options(data=Path(), runs=Path(folder), small=True, progress=False)
-    prepared = steps.prepare(small)
-settings = steps.settings(prepared, small=True)
-plans = {name: choices[0] for name, choices in settings.items()}
-three = replace(plans["m = 3, equal samples"], rounds=2, burn_in=0)
+STEPS = (1, 3, 5)
+train, test = digits()
+network = multilayer_perceptron([784, 100, 10], "relu")
+kernel, size = Hamiltonian(0.1 / len(train.targets), 0.01), {"batch_size": 100}
+plan = Plan(kernel, Prior(1.0), minibatches=Fresh(), **size)
+finer = {m: plan.finer(m) for m in STEPS}  # m steps a sample, with εm and C fixed
+three = finer[3].but(rounds=2, burn_in=0)
 positions = []
-for plan in (three, replace(three, num_steps=1, rounds=6)):
-    run = Run(plan, prepared.network(), prepared.train, prepared.test)
+for given in (three, three.but(num_steps=1, rounds=6)):
+    run = Run(given, network, train, test)
     run.go(progress=False)
-    positions.append(run.walk.state.position)
-coarse, fine = plans["m = 1"].kernel(), plans["m = 5, equal samples"].kernel()
+    positions.append(run.chain.state.position)
+coarse, fine = plan.make_kernel(), finer[5].make_kernel()
 
 # %% tags=["hide-input"]
 claim(
@@ -151,11 +151,11 @@ def held(precision, m, variance, friction=friction):
     )
 
 
-temperature = {m: [] for m in steps.STEPS} | {"held": []}
-gradients = {m: [] for m in steps.STEPS}
+temperature = {m: [] for m in STEPS} | {"held": []}
+gradients = {m: [] for m in STEPS}
 for h in curvatures:
     precision, variance = h.reshape(1, 1), noise * float(h)
-    for m in steps.STEPS:
+    for m in STEPS:
         one = sghmc_chain(precision, step_size / m, friction, noise_variance=variance)
         chain = one.power(m)
         temperature[m].append(float(h * chain.stationary_covariance()[0, 0]))
@@ -421,15 +421,15 @@ claim(
 
 # %%
 chosen = {
-    name: plans[name]
-    for name in ("m = 1", "m = 5, equal gradients", "m = 5, equal samples")
+    "m = 1": plan,
+    "m = 5, equal gradients": finer[5].but(num_steps=1),
+    "m = 5, equal samples": finer[5],
+    "m = 5, held": finer[5].but(minibatches=Held(5, Fresh())),
 }
-chosen["m = 5, held"] = replace(plans["m = 5, equal samples"], minibatches="held")
 live = {}
-for name, plan in chosen.items():
-    plan = replace(plan, rounds=16, burn_in=8, record_every=1)
-    run = Run(plan, prepared.network(), prepared.train, prepared.test)
-    live[name] = run.go(progress=False)
+for name, given in chosen.items():
+    given = given.but(rounds=16, burn_in=8, record_every=1)
+    live[name] = Run(given, network, train, test).go(progress=False)
 
 # %% mystnb={"figure": {"caption": "Run while this page was built, on 4,000 digits: error of the last network against gradient evaluations.", "name": "fig-steps-live"}, "image": {"alt": "Four curves of the test error. The two of m = 5 with fresh minibatches lie well below that of m = 1 at the end; the one at equal samples goes on five times as far. The fourth, with the minibatch held, goes as far and stays as high as m = 1."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.4))
@@ -765,7 +765,7 @@ claim(
     max(
         abs(my_temperature(float(h), m, noise * float(h)) - temperature[m][k])
         for k, h in enumerate(curvatures)
-        for m in steps.STEPS
+        for m in STEPS
     ),
     at_most=1e-6,
     because="the same two matrices",

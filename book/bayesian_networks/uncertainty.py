@@ -27,9 +27,6 @@
 # %%
 import math
 import warnings
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,15 +34,18 @@ import torch
 from scipy import stats
 
 from booklib.claims import claim
-from booklib.datasets import Data, digits
+from booklib.datasets import Data, digits, letters, split_digits
 from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.looks import BINS, turned
+from booklib.looks import look as what_they_say
+from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, Plan, Prior
 from booklib.play import play
 from booklib.prediction import area_under_roc, predictive_entropy
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.runs import Run
 from booklib.tables import show_table
-from experiments import mnist, uncertainty
-from experiments.comparison import make_run
-from experiments.options import Options
-from experiments.results import RESULTS, read_result, who_ran
+from sgmc.posteriors import NetworkPosterior
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -285,7 +285,7 @@ def look(method):
 
 
 figure, panels = plt.subplots(3, 1, figsize=(5.4, 6.6), sharex=True, sharey=True)
-edges = torch.linspace(0, math.log(10), uncertainty.BINS + 1)
+edges = torch.linspace(0, math.log(10), BINS + 1)
 for axes, thing in zip(panels, ("digits", "letters", "clothes"), strict=True):
     for method in methods:
         counts = values(method, area(thing, "histogram"))
@@ -518,7 +518,7 @@ for row, digit in zip(panels, (2, 4, 7), strict=True):
     first = int((test.targets == digit).nonzero()[0])
     one = Data(test.inputs[first : first + 1], test.targets[first : first + 1])
     for axes, angle in zip(row, result["angles"], strict=True):
-        picture = uncertainty.turned(one, angle).inputs.view(28, 28)
+        picture = turned(one, angle).inputs.view(28, 28)
         axes.imshow(picture, cmap="gray_r")
         axes.axis("off")
         if digit == 2:
@@ -851,18 +851,25 @@ claim(
 
 # %%
 temperature = 1.0  # of SGHMC
-with TemporaryDirectory() as folder:
-    options = Options(
-        data=Path(folder), runs=Path(folder), small=True, seeds=1, progress=False
-    )
-    prepared = mnist.prepare(options)
-    for method in (sghmc, point):
-        plan = mnist.settings(prepared, small=True)[method][0]
-        if method == sghmc:
-            plan = replace(plan, temperature=temperature)
-        make_run(plan, prepared, options).go(progress=False)
-    *_, live = uncertainty.run(options, uncertainty.prepare(options))
-live = {method: runs[0]["entropy"] for method, runs in live["methods"].items()}
+train, _, test = split_digits()
+network = multilayer_perceptron([784, 100, 10], "sigmoid")
+size = {"rounds": 100, "burn_in": 20, "batch_size": 100, "keep_every": 10}
+rate = 0.1 / len(train.targets)
+plans = {
+    sghmc: Plan(Hamiltonian(rate, 0.01, temperature), **size),
+    point: Plan(Hamiltonian(rate, 0.01, temperature=0.0), Prior(1.0), **size),
+}
+networks = {}
+for method, plan in plans.items():
+    run = Run(plan, network, train, test)
+    run.go(progress=False)
+    networks[method] = torch.stack(run.reservoir)
+networks |= {path: networks[point], point: run.chain.state.position}
+posterior, others = NetworkPosterior(network, *test), {"letters": letters()}
+live = {
+    method: what_they_say(posterior, positions, test, others)["entropy"]
+    for method, positions in networks.items()
+}
 
 # %% tags=["hide-input"]
 claim(

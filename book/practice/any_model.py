@@ -49,8 +49,8 @@ from booklib.datasets import digits, to_disk
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.models import NamedPosterior

@@ -36,8 +36,8 @@ from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
 from booklib.prediction import log_score, predictive_entropy
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.approximations import lessons, snapshots
 from sgmc.draws import Draws

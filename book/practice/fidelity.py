@@ -34,12 +34,12 @@ import scipy.stats
 import torch
 
 from booklib.claims import claim
+from booklib.datasets import diabetes
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.fidelity import EDGES, NOISE_VARIANCE, diabetes
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.fidelity import (
     NotMixedError,
@@ -57,6 +57,8 @@ from sgmc.tuning import adapt
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
+EDGES = torch.linspace(-6, 6, 121, dtype=torch.float64)  # of the bins of a target
+NOISE_VARIANCE = 0.5  # of the target, in units of its variance
 # That weights do not agree while functions do is what this chapter is about.
 warnings.filterwarnings("ignore", message=".*do not agree")
 

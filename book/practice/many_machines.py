@@ -32,8 +32,8 @@ import torch
 from booklib.claims import claim
 from booklib.figures import TRUTH, use_style
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc.draws import Draws
 from sgmc.kernels import HMC
 from sgmc.machines import (

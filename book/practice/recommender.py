@@ -40,8 +40,8 @@ from torch import Tensor
 from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.minibatches import Passes

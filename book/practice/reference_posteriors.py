@@ -32,8 +32,8 @@ import torch
 from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS
 from sgmc.potentials import Potential

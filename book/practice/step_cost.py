@@ -53,8 +53,8 @@ from booklib.datasets import digits
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import NetworkPosterior

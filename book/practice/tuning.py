@@ -43,8 +43,8 @@ from booklib.diagnostics import stein_discrepancy
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import flows, sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior

@@ -44,8 +44,8 @@ from booklib.figures import COLOURS, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
 from booklib.prediction import error_rate
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import sample
 from sgmc.approximations import (
     dropout,

@@ -37,8 +37,8 @@ import torch
 from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, plot_contours, show_frames, use_style
 from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from experiments.results import RESULTS, read_result, who_ran
 from sgmc import flows, sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.other_kernels import Cyclical

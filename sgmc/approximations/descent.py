@@ -214,7 +214,7 @@ class _Descent:
     def elapsed(self) -> float:
         return self.seconds + time.monotonic() - self.started
 
-    def content(self) -> dict:
+    def state_dict(self) -> dict:
         return {
             "done": self.done,
             "seconds": self.elapsed(),
@@ -224,19 +224,17 @@ class _Descent:
             "kept": self.kept,
         }
 
-    def restore(self, content: dict) -> None:
+    def load_state_dict(self, saved: dict) -> None:
         device = self.parameters[0].device
         self.done, self.seconds, self.started = (
-            content["done"],
-            content["seconds"],
+            saved["done"],
+            saved["seconds"],
             time.monotonic(),
         )
-        for parameter, saved in zip(
-            self.parameters, content["parameters"], strict=True
-        ):
-            parameter.copy_(saved)
+        for parameter, value in zip(self.parameters, saved["parameters"], strict=True):
+            parameter.copy_(value)
         self.optimiser.load_state_dict(
-            {**self.optimiser.state_dict(), "state": content["optimiser"]}
+            {**self.optimiser.state_dict(), "state": saved["optimiser"]}
         )
-        self.generator.set_state(content["generator"].cpu())
-        self.kept = [position.to(device) for position in content["kept"]]
+        self.generator.set_state(saved["generator"].cpu())
+        self.kept = [position.to(device) for position in saved["kept"]]

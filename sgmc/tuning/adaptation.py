@@ -271,7 +271,7 @@ class _WarmUp:
     def check(self) -> None:
         pass  # kernels with an acceptance stay where energies are finite
 
-    def content(self) -> dict:
+    def state_dict(self) -> dict:
         return {
             "done": self.done,
             "state": flatten(self.state),
@@ -282,18 +282,18 @@ class _WarmUp:
             "averaging": vars(self.averaging),
         }
 
-    def restore(self, content: dict) -> None:
+    def load_state_dict(self, saved: dict) -> None:
         device = self.state.position.device
-        content = tree_map_only(Tensor, lambda tensor: tensor.to(device), content)
+        saved = tree_map_only(Tensor, lambda tensor: tensor.to(device), saved)
         self.done, self.mass, self.recent = (
-            content["done"],
-            Matrix(content["mass"]),
-            content["recent"],
+            saved["done"],
+            Matrix(saved["mass"]),
+            saved["recent"],
         )
-        self.state = unflatten(content["state"], self.state)
-        self.generator.set_state(content["generator"].cpu())
-        vars(self.moments).update(content["moments"])
-        vars(self.averaging).update(content["averaging"])
+        self.state = unflatten(saved["state"], self.state)
+        self.generator.set_state(saved["generator"].cpu())
+        vars(self.moments).update(saved["moments"])
+        vars(self.averaging).update(saved["averaging"])
 
 
 class Moments:

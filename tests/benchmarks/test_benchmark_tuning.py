@@ -20,7 +20,7 @@ from benchmarks.tuning import (
     noise_variance,
     setting,
 )
-from experiments.results import RESULTS, read_result
+from booklib.results import RESULTS, read_result
 from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import default_kernel, tune
 from tests.checks import assert_covariance

@@ -9,7 +9,7 @@ import torch
 
 from benchmarks import pyro_models
 from benchmarks.pyro_models import PROGRAMS, largest_z
-from experiments.results import RESULTS, read_result
+from booklib.results import RESULTS, read_result
 from sgmc.models.pyro_model import PyroPosterior
 
 

@@ -30,7 +30,7 @@ from benchmarks.step_cost import (
     update_counts,
 )
 from booklib.networks import multilayer_perceptron
-from experiments.results import RESULTS, read_result
+from booklib.results import RESULTS, read_result
 from sgmc import sample
 from sgmc.splittings import sghmc_chain
 from tests.checks import z_bound

@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from booklib import bandit as rules
 from booklib.datasets import synthetic_mushrooms
+from booklib.runs import DivergedError
 from experiments import bandit
 from experiments.__main__ import main
 from experiments.bandit import AGENTS, BLOCK, EAT, LEAVE, Plan, Run
-from experiments.options import DivergedError
 from sgmc.posteriors import LinearRegression
 from sgmc.sampling import drive
 from tests.checks import z_bound
@@ -34,22 +35,22 @@ def test_rewards_by_enumeration():
     # leave: nothing whatever it is; eat: harm only by a poisonous one, and only with
     # the coin
     expected = [0, 0, 0, 0, 5, 5, 5, -35]
-    assert bandit.rewards(actions, poisonous, harmed.bool()).tolist() == expected
+    assert rules.rewards(actions, poisonous, harmed.bool()).tolist() == expected
     averages = {(int(a), int(p)): [] for a, p in zip(actions, poisonous, strict=True)}
     for action, poison, reward in zip(actions, poisonous, expected, strict=True):
         averages[int(action), int(poison)].append(reward)
     for (action, poison), values in averages.items():
-        mean = bandit.expected_rewards(torch.tensor([action]), torch.tensor([poison]))
+        mean = rules.expected_rewards(torch.tensor([action]), torch.tensor([poison]))
         assert mean.item() == sum(values) / 2
 
 
 def test_an_oracle_has_no_regret_and_everybody_else_some():
     actions, poisonous, _ = CASES
     regret, oracle = (
-        bandit.regrets(actions, poisonous),
+        rules.regrets(actions, poisonous),
         torch.where(poisonous == 1, LEAVE, EAT),
     )
-    assert (bandit.regrets(oracle, poisonous) == 0).all()
+    assert (rules.regrets(oracle, poisonous) == 0).all()
     assert torch.equal(regret > 0, actions != oracle)
     # an edible one left, a poisonous one eaten
     assert sorted(set(regret.tolist())) == [0, 5, 15]
@@ -157,7 +158,7 @@ def test_the_buffer_forgets_the_oldest(monkeypatch):
     assert torch.equal(inputs[:, :-2], TABLE.inputs[run.met[-30:]]) and torch.equal(
         inputs[:, -1], run.actions[-30:].float()
     )
-    paid = bandit.rewards(run.actions, TABLE.targets[run.met], run.harmed)
+    paid = rules.rewards(run.actions, TABLE.targets[run.met], run.harmed)
     assert torch.equal(targets, paid[-30:] / 10)
 
 

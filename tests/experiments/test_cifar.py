@@ -2,37 +2,19 @@
 have.
 """
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import Generator, nn
 from torch.nn import functional
 
-from booklib.datasets import Data
+from booklib.datasets import Data, scramble, standardise
 from booklib.networks import convolutional_network
+from booklib.plans import Cooled, Hamiltonian, Plan, Prior
+from booklib.runs import Run
 from experiments import cifar
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-from experiments.run import Run
-from experiments.walk import Walk
+from experiments.study import Prepared
+from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
-
-METHODS = [
-    "as reported",
-    "its posterior",
-    "convolutions held",
-    "all layers",
-    "all layers, optimised",
-    "all layers, falling rate",
-]
-
-
-@pytest.fixture
-def options(tmp_path):
-    return Options(
-        data=tmp_path / "nowhere", runs=tmp_path, small=True, seeds=1, progress=False
-    )
 
 
 def images(generator, examples=40, shape=(3, 8, 8)):
@@ -46,27 +28,25 @@ def test_scrambling_reads_pixels_as_colours():
     pixels = torch.arange(2 * 3 * 4 * 4.0).view(2, 3, 4, 4)
     # as the files of CIFAR-10 come out of torchvision
     as_stored = pixels.permute(0, 2, 3, 1).contiguous()
-    scrambled = cifar.scramble(
+    scrambled = scramble(
         Data(pixels.flatten(1), torch.zeros(2, dtype=torch.int64)), (3, 4, 4)
     )
     assert torch.equal(scrambled.inputs.view(2, 3, 4, 4), as_stored.reshape(2, 3, 4, 4))
     assert not torch.equal(scrambled.inputs.view(2, 3, 4, 4), pixels)
     grey = Data(pixels.flatten(1)[:, :16], torch.zeros(2, dtype=torch.int64))
     # one colour cannot be scrambled
-    assert torch.equal(cifar.scramble(grey, (1, 4, 4)).inputs, grey.inputs)
+    assert torch.equal(scramble(grey, (1, 4, 4)).inputs, grey.inputs)
 
 
 def test_standardised_colours_have_mean_zero_and_variance_one_and_the_test_images_follow(
     generator,
 ):
     train, test = images(generator), images(generator, 7)
-    new_train, new_test = cifar.standardise(train, test, 3)
+    new_train, new_test = standardise(train, test, 3)
     colours = new_train.inputs.view(40, 3, 64)
     torch.testing.assert_close(colours.mean((0, 2)), torch.zeros(3), rtol=0, atol=1e-5)
     torch.testing.assert_close(colours.std((0, 2)), torch.ones(3))
-    repeated = cifar.standardise(train, Data(train.inputs[3:4], train.targets[3:4]), 3)[
-        1
-    ]
+    repeated = standardise(train, Data(train.inputs[3:4], train.targets[3:4]), 3)[1]
     torch.testing.assert_close(repeated.inputs[0], new_train.inputs[3])
     assert new_test.inputs.shape == (7, 192)
 
@@ -133,97 +113,6 @@ def test_random_features_written_out(generator):
     torch.testing.assert_close(found, expected.flatten(1), rtol=1e-4, atol=1e-5)
 
 
-def test_the_prior_of_a_weight_has_one_over_its_fan_in(generator):
-    network = convolutional_network((3, 8, 8), (4, 5), hidden=6)
-    walk = Walk(
-        Plan(1e-6, 0.1, prior_precision=2.0, prior_by_fan_in=True, batch_size=10),
-        network,
-        images(generator),
-    )
-    expected = {
-        "1.weight": 54.0,
-        "1.bias": 2.0,
-        "4.weight": 72.0,
-        "4.bias": 2.0,
-        "8.weight": 40.0,
-        "8.bias": 2.0,
-    }
-    expected |= {"10.weight": 12.0, "10.bias": 2.0}
-    assert walk.posterior.prior_precision == expected
-
-
-@pytest.mark.slow
-def test_small_runs_end_to_end_and_resume(options, monkeypatch):
-    settings = cifar.settings
-    size = {"rounds": 2, "burn_in": 1, "batch_size": 100, "record_every": 1}
-    monkeypatch.setattr(
-        cifar,
-        "settings",
-        lambda *given: {
-            k: [replace(p, **size) for p in v] for k, v in settings(*given).items()
-        },
-    )
-    prepared = cifar.prepare(options)
-    train, test = (Data(*(x[::20] for x in data)) for data in prepared[:2])
-    prepared = prepared._replace(train=train, test=test)
-    result = list(cifar.run(options, prepared))[-1]
-    assert list(result["methods"]) == METHODS
-    again = list(cifar.run(options, prepared))[-1]
-    assert again == result and len(cifar.summary(result)) == 7
-    assert all(
-        run["gradient_evaluations"] == 4
-        for content in result["methods"].values()
-        for run in content["runs"]
-    )
-
-
-def test_the_settings_are_those_of_the_report_at_its_size():
-    train = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
-    plans = {
-        method: choices[0]
-        for method, choices in cifar.settings(
-            Prepared(train, train), small=False
-        ).items()
-    }
-    plan, reported, body = (
-        plans["its posterior"],
-        plans["as reported"],
-        plans["all layers"],
-    )
-    assert plan.learning_rate == pytest.approx(1e-6) and (
-        plan.momentum_decay,
-        plan.batch_size,
-        plan.start,
-    ) == (0.01, 500, "uniform")
-    # the average of their epoch 150 is its first, and 800 follow
-    assert (plan.burn_in, plan.rounds) == (149, 950)
-    assert (plan.temperature, plan.minibatches, reported.minibatches) == (
-        1.0,
-        "passes",
-        "fresh",
-    )
-    assert reported.temperature == pytest.approx(2e-8)
-    same = {
-        "temperature": 1.0,
-        "minibatches": "passes",
-        "data": plan.data,
-        "method": plan.method,
-    }
-    assert replace(reported, **same) == plan
-    assert (
-        body.rounds,
-        body.burn_in,
-        body.batch_size,
-        body.prior_by_fan_in,
-        body.momentum_decay,
-    ) == (60, 29, 100, True, 0.1)
-    optimised = plans["all layers, optimised"]
-    assert optimised == replace(body, temperature=0.0, method=optimised.method)
-    falling, held = plans["all layers, falling rate"], plans["convolutions held"]
-    assert falling == replace(optimised, falling=True, method=falling.method)
-    assert held == replace(body, data=cifar.HELD, method=held.method)
-
-
 def test_the_report_saw_scrambled_images_and_its_posterior_does_not(
     generator, monkeypatch
 ):
@@ -234,7 +123,7 @@ def test_the_report_saw_scrambled_images_and_its_posterior_does_not(
     prepared = Prepared(train, train, shape=shape)
     plans = cifar.settings(prepared, small=False)
     for name, expected in {
-        "as reported": cifar.scramble(train, shape).inputs,
+        "as reported": scramble(train, shape).inputs,
         "its posterior": train.inputs,
     }.items():
         on = cifar.on(plans[name][0], prepared)
@@ -257,7 +146,7 @@ def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generat
         "all layers": True,
     }.items():
         first, again, other = (
-            cifar.on(replace(plans[method], seed=seed), prepared) for seed in (0, 0, 1)
+            cifar.on(plans[method].but(seed=seed), prepared) for seed in (0, 0, 1)
         )
         assert torch.equal(first.train.inputs, again.train.inputs)
         assert (
@@ -265,7 +154,7 @@ def test_random_features_are_drawn_anew_for_each_seed_and_images_are_not(generat
             == torch.equal(first.test.inputs, other.test.inputs)
             == same
         )
-    train, test = cifar.standardise(prepared.train, prepared.test, 3)
+    train, test = standardise(prepared.train, prepared.test, 3)
     on = cifar.on(plans["all layers"], prepared)
     assert torch.equal(on.train.inputs, train.inputs) and torch.equal(
         on.test.inputs, test.inputs
@@ -296,20 +185,17 @@ def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
     """
     monkeypatch.setattr(cifar, "LOOKS", 2_000)
     train = Data(torch.rand(6, 3, generator=generator), torch.arange(6) % 2)
+    size = {"batch_size": 5, "rounds": 2, "burn_in": 1, "record_every": 1}
     plan = Plan(
-        1e-3,
-        0.2,
-        prior_precision=1.0,
-        batch_size=5,
-        rounds=2,
-        burn_in=1,
-        record_every=1,
-        minibatches="fresh",
-        cooled=0.5,
+        Hamiltonian(1e-3, 0.2),
+        Prior(1.0),
+        minibatches=Fresh(),
+        schedule=Cooled(0.5),
+        **size,
     )
     run = Run(plan, nn.Linear(3, 2), train, train)
     run.go(progress=False)
-    position = run.walk.state.position
+    position = run.chain.state.position
     slopes = []
     for left in range(6):
         kept = [i for i in range(6) if i != left]
@@ -319,6 +205,6 @@ def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
         slopes.append(6 / 5 * part.gradient(position)[0])
     # of the weights, before those of the biases
     variance = torch.stack(slopes).var(0, correction=0)[:6]
-    assert cifar.heat(run) == {
+    assert cifar.heat(run)["heat"] == {
         "weight": pytest.approx(float(5e-4 * variance.mean() / 0.4), rel=0.12)
     }

@@ -4,8 +4,8 @@ anything.
 
 import importlib
 import json
+import shlex
 import signal
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from tqdm import tqdm
 import experiments.__main__ as command_line
 from booklib.datasets import digits
 from booklib.networks import multilayer_perceptron
-from experiments import BY_SEED, EXPERIMENTS, mnist
+from booklib.results import RESULTS, ExperimentError, read_result
+from booklib.runs import Run
+from experiments import EXPERIMENTS, comparison, falling, load, mnist
 from experiments.__main__ import main
-from experiments.run import Run
+from experiments.study import table
 from sgmc import sampling
 from sgmc.machines import cluster
 from sgmc.posteriors import NetworkPosterior
@@ -31,31 +33,38 @@ def silent(monkeypatch):
     monkeypatch.setattr(sampling, "tqdm", partial(tqdm, disable=True))
 
 
+def shortened(monkeypatch, change):
+    """Let the experiments compare other plans than they list."""
+    whole = comparison.compare
+    for module in (comparison, falling):
+        monkeypatch.setattr(
+            module,
+            "compare",
+            lambda methods, *given, **more: whole(change(methods), *given, **more),
+        )
+
+
 @pytest.fixture
 def quick(monkeypatch):
-    """Make the experiment on digits so short that it only shows that all the parts
+    """Make the experiments on digits so short that they only show that all the parts
     fit.
     """
-    settings = mnist.settings
-
-    def short(prepared, small):
-        size = {"rounds": 16, "burn_in": 4, "batch_size": 1600, "keep_every": 4}
-        return {
-            method: [replace(plan, **size) for plan in plans[:2]]
-            for method, plans in settings(prepared, small).items()
-        }
-
-    monkeypatch.setattr(mnist, "settings", short)
+    size = {"rounds": 16, "burn_in": 4, "batch_size": 1600, "keep_every": 4}
+    shortened(
+        monkeypatch,
+        lambda methods: {
+            method: [plan.but(**size) for plan in plans[:2]]
+            for method, plans in methods.items()
+        },
+    )
 
 
 @pytest.fixture
 def two_methods(quick, monkeypatch):
-    """Make it shorter still: two methods, each with one setting."""
-    settings = mnist.settings
-    monkeypatch.setattr(
-        mnist,
-        "settings",
-        lambda *given: {name: settings(*given)[name][:1] for name in ("SGHMC", "SGLD")},
+    """Make them shorter still: two methods, each with one setting."""
+    shortened(
+        monkeypatch,
+        lambda methods: {name: methods[name][:1] for name in ("SGHMC", "SGLD")},
     )
 
 
@@ -217,15 +226,13 @@ def test_a_resume_with_other_settings_is_refused_and_changes_nothing(
         for path in (tmp_path / "runs").rglob("*")
         if path.is_file()
     }
-    settings = mnist.settings
-
-    def warmer(prepared, small):
-        return {
-            method: [replace(plan, temperature=2.0) for plan in plans]
-            for method, plans in settings(prepared, small).items()
-        }
-
-    monkeypatch.setattr(mnist, "settings", warmer)
+    shortened(
+        monkeypatch,
+        lambda methods: {
+            method: [plan.but(temperature=2.0) for plan in plans]
+            for method, plans in methods.items()
+        },
+    )
     assert run(tmp_path, "mnist", "--small", "--resume") == 1
     assert (
         "SGHMC-0.pt is of a run with other settings (temperature was 1.0 and is 2.0): "
@@ -264,7 +271,7 @@ def test_earlier_runs_are_not_started_over(two_methods, tmp_path, capsys):
 def test_a_result_of_another_version_stops_the_run_before_it_starts(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(mnist, "prepare", None)
+    monkeypatch.setattr(mnist, "EXPERIMENT", mnist.EXPERIMENT._replace(prepare=None))
     path = tmp_path / "runs" / "mnist-small.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"format": 7}')
@@ -315,15 +322,13 @@ def test_a_corrupt_checkpoint_is_one_line(two_methods, tmp_path, capsys):
 
 
 def test_a_run_that_diverges_is_one_line(two_methods, tmp_path, capsys, monkeypatch):
-    settings = mnist.settings
-
-    def wild(*given):
-        return {
-            method: [replace(plan, learning_rate=1e30) for plan in plans]
-            for method, plans in settings(*given).items()
-        }
-
-    monkeypatch.setattr(mnist, "settings", wild)
+    shortened(
+        monkeypatch,
+        lambda methods: {
+            method: [plan.but(learning_rate=1e30) for plan in plans]
+            for method, plans in methods.items()
+        },
+    )
     assert run(tmp_path, "mnist", "--small") == 1
     assert (
         error_of(capsys)
@@ -373,23 +378,54 @@ def test_seeds_on_workers_give_the_result_of_seeds_one_after_the_other(
     assert [len(method["runs"]) for method in found[1]["methods"].values()] == [3, 3]
 
 
-def test_experiments_whose_seeds_run_apart_ask_which_ones(tmp_path, capsys):
-    """One that loops over all seeds on every worker would run each of them
-    everywhere.
-    """
-    for name in BY_SEED:
-        source = Path(
-            importlib.import_module(f"experiments.{name}").__file__
-        ).read_text()
-        assert "range(options.seeds)" not in source
-        assert any(
-            each in source
-            for each in ("each_seed()", "compare(", "import compare", "report.run(")
-        )
+def test_experiments_whose_seeds_do_not_run_apart_have_no_workers(tmp_path, capsys):
     assert run(tmp_path, "modes", "--small", "--workers", "2") == 1
     assert "the seeds of modes do not run apart: leave out --workers" in error_of(
         capsys
     )
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_experiments_whose_seeds_run_apart_ask_which_ones(name):
+    """One that loops over all seeds on every worker would run each of them
+    everywhere.
+    """
+    source = Path(importlib.import_module(f"experiments.{name}").__file__).read_text()
+    if load(name).by_seed:
+        assert "range(options.seeds)" not in source.replace(
+            "for i in range(options.seeds)",
+            "",  # of files that are there
+        )
+
+
+STORED = [
+    path
+    for path in sorted(RESULTS.glob("*.json"))
+    if "experiments" in read_result(path)["provenance"]["command"]
+]
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_a_stored_command_is_one_that_runs(path, tmp_path, monkeypatch):
+    """It is parsed, and comes to the preparation of the experiment whose name the file
+    has, with its number of seeds; the data are not loaded here.
+    """
+    result, seen = read_result(path), []
+    words = shlex.split(result["provenance"]["command"])
+    assert words[:2] == ["python", "-m"] and words[2].endswith("experiments")
+    module = importlib.import_module(f"experiments.{path.stem}")
+
+    def prepare(options):
+        seen.append(options)
+        raise ExperimentError("enough")
+
+    stopped = module.EXPERIMENT._replace(prepare=prepare)
+    monkeypatch.setattr(module, "EXPERIMENT", stopped)
+    assert main([*words[3:], "--runs", str(tmp_path)]) == 1
+    [options] = seen
+    assert not options.small and f"--seeds {options.seeds}" in " ".join(words)
+    rows = load(path.stem).rows(result)
+    assert len(table(rows, load(path.stem).columns)) == 1 + len(rows) > 1
 
 
 @pytest.mark.slow

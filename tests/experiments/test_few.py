@@ -11,6 +11,7 @@ import torch
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
+from booklib.results import ExperimentError, score
 from experiments import few
 from experiments.few import (
     LABELS,
@@ -23,8 +24,7 @@ from experiments.few import (
     tune,
 )
 from experiments.fits import Task, predict
-from experiments.options import ExperimentError, Options, Prepared
-from experiments.results import score
+from experiments.study import Options, Prepared
 from sgmc.approximations import lessons
 from sgmc.draws import Draws
 from sgmc.fidelity import herd, thin
@@ -266,5 +266,5 @@ def test_the_small_experiment_is_prepared_on_the_digits(tmp_path):
 
 def test_the_summary_has_a_line_for_every_way_and_number(tmp_path):
     found = one_seed(task(tmp_path), prepared(tmp_path), dict.fromkeys(STUDENTS, 0.1))
-    lines = few.summary({"runs": [found]})
-    assert len(lines) == 2 + 4 * 3 + len(STUDENTS) and lines[2].startswith("last 1")
+    rows = few.rows({"runs": [found]})
+    assert len(rows) == 1 + 4 * 3 + len(STUDENTS) and "last 1" in rows

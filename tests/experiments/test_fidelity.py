@@ -10,6 +10,7 @@ import torch
 from torch import Generator
 
 from booklib.datasets import Data
+from booklib.results import ExperimentError, score
 from experiments import fidelity
 from experiments.fidelity import (
     Problem,
@@ -24,8 +25,7 @@ from experiments.fidelity import (
     reference,
 )
 from experiments.fits import Task
-from experiments.options import ExperimentError, Options, Prepared
-from experiments.results import score
+from experiments.study import Options, Prepared
 from sgmc.draws import Draws
 from sgmc.fidelity import (
     agreement,
@@ -164,7 +164,7 @@ def test_a_reference_knows_a_posterior_that_is_known(tmp_path):
     reference's, which should be half of one from it.
     """
     problem = line(tmp_path)
-    found = reference(problem, options(tmp_path))
+    predictions, summary = reference(problem, options(tmp_path))
     inputs, targets = (values.double() for values in problem.prepared.train)
     design = torch.cat([inputs, torch.ones(40, 1).double()], 1)
     precision = design.T @ design / fidelity.NOISE_VARIANCE + torch.eye(3).double()
@@ -183,9 +183,8 @@ def test_a_reference_knows_a_posterior_that_is_known(tmp_path):
             for x, v in zip(where, variance, strict=True)
         ]
     )
-    summary = found["summary"]
     assert (
-        predictive_distance(found["predictions"].mean(0), exact)
+        predictive_distance(predictions.mean(0), exact)
         < summary["floor"]["total_variation"]
     )
     # 3,200 draws know it to three in a hundred
@@ -195,7 +194,7 @@ def test_a_reference_knows_a_posterior_that_is_known(tmp_path):
         and summary["rhat"]["number"] == 15
         and len(summary["acceptance"]) == 8
     )
-    distances = error_floor(found["predictions"])[0]
+    distances = error_floor(predictions)[0]
     assert summary["floor"]["total_variation"] == pytest.approx(
         float(distances.mean()), abs=1e-7
     )
@@ -203,8 +202,8 @@ def test_a_reference_knows_a_posterior_that_is_known(tmp_path):
         distances.tolist(), abs=1e-7
     )
     json.dumps(summary, allow_nan=False)
-    again = reference(problem, options(tmp_path))  # from its file
-    assert torch.equal(again["predictions"], found["predictions"])
+    again, _ = reference(problem, options(tmp_path))  # from its file
+    assert torch.equal(again, predictions)
 
 
 def test_chains_that_have_not_mixed_are_no_reference(tmp_path):
@@ -452,5 +451,4 @@ def test_the_whole_experiment_on_small_problems(tmp_path, monkeypatch):
             len(method["runs"]) == 2 for method in content["methods"].values()
         )
         assert content["reference"]["rhat"]["largest"] < 1.5
-    lines = fidelity.summary(result)
-    assert len(lines) == 2 + 2 * 4 and "floors" in lines[1]
+    assert len(fidelity.rows(result)) == 2 * (1 + 4)

@@ -8,10 +8,11 @@ import torch
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
+from booklib.results import ExperimentError, score
+from booklib.runs import DivergedError
 from experiments import fits, neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
-from experiments.options import DivergedError, ExperimentError, Options, Prepared
-from experiments.results import score
+from experiments.study import Options, Prepared
 from sgmc.approximations import laplace
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes

@@ -8,6 +8,8 @@ import math
 import pytest
 import torch
 
+from booklib.results import ExperimentError
+from booklib.runs import DivergedError
 from experiments import modes
 from experiments.__main__ import main
 from experiments.modes import (
@@ -21,7 +23,7 @@ from experiments.modes import (
     restarted,
     starts,
 )
-from experiments.options import DivergedError, ExperimentError, Options
+from experiments.study import Options
 from sgmc.sampling import DivergenceError
 from sgmc.targets import GaussianMixture
 from tests.checks import z_bound
@@ -84,7 +86,7 @@ def test_csgld_is_the_schedule_of_the_paper_and_keeps_all_but_fifty_steps_of_a_c
     start = starts(range(1))
     rates = lambda step: 0.035 * (1 + math.cos(math.pi * (step % 1_667) / 1_667))
     assert cyclical(start, 1_667, 3, rate=0.07, cycles=1).shape == (1_617, 5, 2)
-    kernel, kept = modes._cycle(50_000, 0.07, 30, modes.SKIPPED)
+    kernel, kept = modes.cycle(50_000, 0.07)
     assert (kernel.cycle_length, kept, kernel.num_draws) == (1_667, 1_617, 1_617)
     inner = [kernel._kernel_of(step) for step in (0, 50, 1_666)]
     assert [each.step_size for each in inner] == pytest.approx(
@@ -210,7 +212,7 @@ def test_what_is_stored(tmp_path, small):
         == min(tuning, key=lambda row: row["cells_tv"])["settings"]
     )
     json.dumps(result, allow_nan=False)
-    assert len(modes.summary(result)) == 7
+    assert len(modes.rows(result)) == 6
 
 
 def test_one_chain_and_four_are_chains_of_their_own(tmp_path, monkeypatch, small):
@@ -220,7 +222,7 @@ def test_one_chain_and_four_are_chains_of_their_own(tmp_path, monkeypatch, small
         "measure",
         lambda samples: seen.append(samples.clone()) or measure(samples),
     )
-    runs = modes._runs(falling, {"rate": 0.043}, 60, 2)["runs"]
+    runs = modes.all_seeds(falling, {"rate": 0.043}, 60, 2)["runs"]
     assert [each.shape[1] for each in seen] == [1, 4, 1, 4] and len(runs) == 2
     together = torch.cat(seen, 1)
     assert len(together[-1].unique(dim=0)) == 10
@@ -265,7 +267,7 @@ def test_settings_that_diverge_are_not_chosen(tmp_path, monkeypatch, small):
     elsewhere = tmp_path / "elsewhere"
     with pytest.raises(
         DivergedError,
-        match="every setting of SGHMC left the finite numbers: lower its step sizes",
+        match="every setting of SGHMC left the finite numbers",
     ):
         list(modes.run(options(elsewhere), modes.prepare(options(elsewhere))))
 

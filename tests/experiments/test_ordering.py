@@ -11,7 +11,7 @@ from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
 from experiments import neighbours, ordering
 from experiments.fits import Task
-from experiments.options import Options
+from experiments.study import Options
 from sgmc.draws import Draws
 from sgmc.kernels import SGHMC, SGLD, SGNUTS
 from sgmc.posteriors import NetworkPosterior

@@ -3,14 +3,12 @@ and against those of the stored results.
 """
 
 import contextlib
-import importlib
 import inspect
 import itertools
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,43 +17,51 @@ import pytest
 import torch
 from torch import nn
 
+from booklib import bandit as rules
+from booklib import datasets
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, Plan
+from booklib.results import RESULTS, read_result
 from experiments import (
     EXPERIMENTS,
     bandit,
+    cifar,
     comparison,
+    falling,
+    fashion,
     few,
     fidelity,
+    load,
     modes,
     neighbours,
     ordering,
     recommender,
     renyi,
+    sgnuts,
+    study,
+    trees,
     uncertainty,
     weights,
 )
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
 from experiments.published import (
     PUBLISHED,
-    WITH_PLANS,
     Changed,
     Published,
     Tried,
     Values,
     compare,
-    entry,
     in_words,
     of_plans,
     of_result,
     said,
     wrong,
 )
-from experiments.results import RESULTS, read_result
+from experiments.study import Options, Prepared
 from sgmc.minibatches import Fresh, Passes
 from sgmc.targets import GaussianMixture
 
+WITH_PLANS = [name for name in EXPERIMENTS if load(name).plans]
 ROOT = Path(__file__).resolve().parents[2]
 FEW = 40  # images that features are computed of
 # Examples for training, for validation and for testing, and the number of the first of
@@ -156,42 +162,32 @@ def ran(tmp_path, monkeypatch) -> Callable[[str], dict[str, Ran]]:
     class Noted:
         """Stands for the run of an experiment that does not compare."""
 
-        def __init__(self, plan, prepared, device, path):
+        def __init__(self, plan, prepared, options, kind, name=None):
             method = f"{plan.data}, {plan.method}" if plan.data else plan.method
             before = seen[method].plans if method in seen else []
-            seen[method] = Ran(
-                [*before, plan],
-                len(prepared.train.targets),
-                prepared.network(),
-                prepared,
-            )
+            network, examples = prepared.network(), len(prepared.train.targets)
+            seen[method] = Ran([*before, plan], examples, network, prepared)
 
         def go(self, progress):
             return {}
 
-    stands_for = {
-        **LOADERS,
-        "TreeRun": Noted,
-        "EpochRun": Noted,
-        "costs": lambda *given: {},
-        "checksum": lambda *given: "",
-    }
-    for name in EXPERIMENTS:
-        module = importlib.import_module(f"experiments.{name}")
-        for attribute, instead in stands_for.items():
-            if callable(getattr(module, attribute, None)):
-                monkeypatch.setattr(module, attribute, instead)
-        if getattr(module, "compare", None) is comparison.compare:
-            monkeypatch.setattr(module, "compare", noted)
+    for name, loader in LOADERS.items():
+        for module in (datasets, study, fashion, cifar):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, loader)
+    for module in (sgnuts, trees):
+        monkeypatch.setattr(module, "make_run", Noted)
+        monkeypatch.setattr(module, "checksum", lambda *given: "")
+    monkeypatch.setattr(sgnuts, "costs", lambda *given: {})
+    for module in (comparison, falling):
+        monkeypatch.setattr(module, "compare", noted)
 
     def look(name: str) -> dict[str, Ran]:
-        module, options = (
-            importlib.import_module(f"experiments.{name}"),
-            Options(tmp_path, tmp_path, seeds=5, progress=False),
-        )
+        experiment = load(name)
+        options = Options(tmp_path, tmp_path, seeds=5, progress=False)
         seen.clear()
         with contextlib.suppress(SeenError):
-            list(module.run(options, module.prepare(options)))
+            list(experiment.run(options, experiment.prepare(options)))
         return dict(seen)
 
     return look
@@ -207,7 +203,7 @@ def test_what_is_run_is_what_is_published_but_for_what_is_said(name, ran):
     for each in entries(name):
         rows = compare(each, ours[each.method].values())
         assert wrong(rows) == [], (
-            f"{each.method}: mend the setting, or say in experiments/published.py "
+            f"{each.method}: mend the setting, or say in experiments/papers "
             "what is changed and why"
         )
         assert [row.name for row in rows if row.verdict == "not recorded"] == []
@@ -221,7 +217,7 @@ def test_what_is_run_is_what_is_published_but_for_what_is_said(name, ran):
             row: value for row, value in expected.items() if isinstance(value, Tried)
         }
         tried = [
-            tuple(getattr(plan, row) for row in grid)
+            tuple(plan.record()[row] for row in grid)
             for plan in ours[each.method].plans
         ]
         for combination in itertools.product(*grid.values()):
@@ -395,35 +391,28 @@ def test_stored_learners_and_agents_have_the_present_settings():
 
 def is_among(value: object, several: tuple) -> bool:
     return any(
-        not wrong(compare(entry("", "", "", said("", one=value)), {"one": (each,)}))
+        not wrong(compare(entry(said({"": {"one": value}})), {"one": (each,)}))
         for each in several
     )
 
 
-ENTRY = entry(
-    "mnist",
-    "SGHMC",
-    "chen2014",
-    said(
-        "p. 1",
-        learning_rate=2e-6,
-        batch_size=500,
-        examples=50_000,
-        data="scrambled",
-        network="3–4–2, ReLU",
-    ),
-)
-PLAN = Plan(2e-6, 0.01, data="scrambled")
+def entry(settings: Mapping, **changed: Changed) -> Published:
+    return Published("", "", "", settings, changed)
+
+
+SAID = {"learning_rate": 2e-6, "batch_size": 500, "examples": 50_000}
+ENTRY = entry(said({"p. 1": SAID | {"data": "scrambled", "network": "3–4–2, ReLU"}}))
+PLAN = Plan(Hamiltonian(2e-6, 0.01), data="scrambled")
 
 
 @pytest.mark.parametrize(
     ("plan", "examples", "activation", "name"),
     [
         (PLAN, 50_000, "relu", ""),
-        (replace(PLAN, learning_rate=2e-5), 50_000, "relu", "learning_rate"),
+        (PLAN.but(learning_rate=2e-5), 50_000, "relu", "learning_rate"),
         (PLAN, 60_000, "relu", "examples"),
-        (replace(PLAN, data="images"), 50_000, "relu", "data"),
-        (replace(PLAN, batch_size=100), 50_000, "relu", "batch_size"),
+        (PLAN.but(data="images"), 50_000, "relu", "data"),
+        (PLAN.but(batch_size=100), 50_000, "relu", "batch_size"),
         (PLAN, 50_000, "sigmoid", "network"),
     ],
 )
@@ -440,42 +429,30 @@ def test_a_setting_that_is_not_the_published_one_is_told(
 
 
 def test_several_runs_have_one_setting_unless_several_were_tried():
-    plans = [PLAN, replace(PLAN, learning_rate=4e-6)]
+    plans = [PLAN, PLAN.but(learning_rate=4e-6)]
     one, two, three = (
-        entry("", "", "", said("", learning_rate=value))
-        for value in (2e-6, Tried((4e-6, 2e-6)), Tried((4e-6, 2e-6, 1e-6)))
+        entry(said({"": {"learning_rate": value}}))
+        for value in (2e-6, [4e-6, 2e-6], [4e-6, 2e-6, 1e-6])
     )
     assert [
         compare(each, of_plans(plans, 1))[0].verdict for each in (one, two, three)
     ] == ["different", "the same", "different"]
     assert (
-        compare(two, of_plans([*plans, replace(PLAN, learning_rate=1e-6)], 1))[
-            0
-        ].verdict
+        compare(two, of_plans([*plans, PLAN.but(learning_rate=1e-6)], 1))[0].verdict
         == "more tried"
     )
     assert compare(two, {})[0].verdict == "not recorded"
 
 
 def test_what_is_changed_is_the_value_that_is_said_and_not_the_published_one():
+    settings = said({"p. 11": {"rounds": 850}})
+
     def verdict(rounds):
-        changed = entry(
-            "",
-            "",
-            "",
-            said("p. 11", rounds=850),
-            changed={"rounds": Changed(200, "time")},
-        )
+        changed = entry(settings, rounds=Changed(200, "time"))
         return compare(changed, {"rounds": (rounds,)})[0].verdict
 
     assert verdict(200) == "changed" and verdict(100) == verdict(850) == "different"
-    back = entry(
-        "",
-        "",
-        "",
-        said("p. 11", rounds=850),
-        changed={"rounds": Changed(Tried((850.0,)), "time")},
-    )
+    back = entry(settings, rounds=Changed(Tried((850.0,)), "time"))
     assert compare(back, {"rounds": (850,)})[0].verdict == "changed back"
 
 
@@ -637,9 +614,7 @@ def test_the_mixture_has_the_settings_of_its_authors():
     }
     [falling], [cyclical] = (modes.METHODS[name][1] for name in ("SGLD", "cSGLD"))
     kernel = modes.Falling(**{"rate": falling["rate"]})
-    cycle, kept = modes._cycle(
-        modes.STEPS, cyclical["rate"], modes.CYCLES, modes.SKIPPED
-    )
+    cycle, kept = modes.cycle(modes.STEPS, cyclical["rate"])
     check_constants(
         "modes",
         {
@@ -686,7 +661,7 @@ def test_the_bandit_has_the_network_the_buffer_and_the_harm_of_the_paper(
     own |= {
         "interactions": plan.interactions,
         "minibatches_an_interaction": plan.steps / bandit.BLOCK,
-        "harm": bandit.BAD,
+        "harm": rules.BAD,
     }
     check_constants("bandit", {"Bayes by Backprop": own})
 

@@ -3,37 +3,34 @@ numbers of a summary.
 """
 
 import itertools
-from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
 
+from booklib import looks, results, tree_runs
+from booklib import runs as run_module
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
+from booklib.plans import Falling
 from booklib.prediction import reliability_curve
+from booklib.results import RESULTS, read_result
 from experiments import (
     cifar,
-    comparison,
     few,
     neighbours,
-    provenance,
     renyi,
-    report,
     sgnuts,
+    study,
     uncertainty,
     weights,
 )
-from experiments import run as run_module
 from experiments.fits import Task
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
 from experiments.published import in_words
-from experiments.results import RESULTS, read_result
+from experiments.study import Options, Prepared
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
-from tests.experiments.test_run import PLANS, data, make
+from tests.booklib.test_runs import PLANS, data, make
 
 SGD = PLANS["SGD"]
 
@@ -44,7 +41,7 @@ def test_seconds_are_of_the_clock_and_of_the_processor(monkeypatch):
     """
     monkeypatch.setattr(run_module.time, "monotonic", itertools.count(0, 10).__next__)
     monkeypatch.setattr(run_module.time, "process_time", itertools.count(0, 1).__next__)
-    run = make(replace(SGD, burn_in=0))
+    run = make(SGD.but(burn_in=0))
     run.advance()
     result = run.result()
     # the walk is the first part of a round
@@ -56,109 +53,39 @@ def test_seconds_are_of_the_clock_and_of_the_processor(monkeypatch):
 
 
 def test_the_length_of_a_curve_is_the_square_of_the_weights():
-    run = make(replace(SGD, record_every=1))
+    run = make(SGD.but(record_every=1))
     run.advance()
     assert run.curve["length"] == [
-        pytest.approx(float(run.walk.state.position.square().sum()), rel=1e-4)
+        pytest.approx(float(run.chain.state.position.square().sum()), rel=1e-4)
     ]
 
 
 def test_a_falling_rate_is_taken_anew_for_every_round_and_starts_whole():
-    walk = make(replace(SGD, falling=True)).walk
+    chain = make(SGD.but(schedule=Falling())).chain
     steps = []
     for _ in range(SGD.rounds):
-        walk.round()
-        steps.append(walk.kernel.step_size / SGD.learning_rate)
+        chain.round()
+        steps.append(chain.kernel.step_size / 1e-3)
     assert (
         steps
-        == pytest.approx(
-            [walk.plan.rate(done) / SGD.learning_rate for done in range(SGD.rounds)]
-        )
+        == pytest.approx([chain.plan.rate(done) / 1e-3 for done in range(SGD.rounds)])
         and steps[0] == 1
     )
-
-
-def test_a_precision_that_is_drawn_starts_at_one():
-    network = multilayer_perceptron([6, 4, 10])
-    assert set(Plan(1e-3).prior_precisions(network).values()) == {1.0}
-    assert set(Plan(1e-3, prior_precision=3.0).prior_precisions(network).values()) == {
-        3.0
-    }
-
-
-def test_runs_are_on_the_device_that_was_asked_for(tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        comparison,
-        "Run",
-        lambda plan, network, train, examples, device, path: seen.append(device),
-    )
-    prepared = Prepared(data(10), data(10), lambda: None, tmp_path, data(10))
-    for tuning in (None, 0):
-        comparison.make_run(
-            SGD, prepared, Options(tmp_path, tmp_path, device="cuda:1"), tuning
-        )
-    assert seen == ["cuda:1"] * 2
-
-
-def test_a_summary_has_the_average_and_the_last_network_in_their_columns():
-    def made_up(seed):
-        average, last = (
-            {"error": 0.01 + 0.02 * seed, "log_loss": 0.1},
-            {"error": 0.05, "log_loss": 0.7},
-        )
-        return {"average": average, "last": last, "seconds": 3.0 + seed}
-
-    [head, line] = comparison.summary(
-        {"methods": {"SGHMC": {"runs": [made_up(0), made_up(1)]}}}
-    )
-    assert head.split() == [
-        "method",
-        "error,",
-        "average",
-        "last",
-        "log",
-        "loss,",
-        "average",
-        "last",
-        "seconds",
-    ]
-    assert line.split() == ["SGHMC", "2.00%", "5.00%", "0.1000", "0.7000", "3.5"]
 
 
 def test_the_machine_of_an_accelerator_is_named_by_it(monkeypatch):
     monkeypatch.setattr(
         torch.cuda, "get_device_name", lambda device: f"accelerator {device}"
     )
-    assert provenance.circumstances("cuda:1")["machine"].startswith(
-        "accelerator cuda:1; "
-    )
-    assert "accelerator" not in provenance.circumstances("cpu")["machine"]
-
-
-def test_the_report_looks_at_all_networks_that_were_kept(monkeypatch):
-    looks = []
-    monkeypatch.setattr(
-        report,
-        "compare",
-        lambda methods, prepared, options, shorter, look: (
-            looks.append(look) or iter(())
-        ),
-    )
-    monkeypatch.setattr(report, "look", lambda reservoir, prepared: list(reservoir))
-    train = data(500)
-    list(report.run(Options(None, None), Prepared(train, train)))
-    run = SimpleNamespace(
-        reservoir=[1, 2, 3], last=torch.eye(2), targets=torch.tensor([0, 1])
-    )
-    assert looks[0](run)["kept"] == [1, 2, 3]
+    assert results.circumstances("cuda:1")["machine"].startswith("accelerator cuda:1; ")
+    assert "accelerator" not in results.circumstances("cpu")["machine"]
 
 
 def test_the_table_of_sgnuts_has_the_burn_ins_of_the_report_and_the_lengths_of_the_stored_runs():
-    assert sgnuts.BURN_INS == [0, 1, 2, 5, 10, 25]  # the report, p. 16
+    assert tree_runs.BURN_INS == [0, 1, 2, 5, 10, 25]  # the report, p. 16
     stored = read_result(RESULTS / "sgnuts.json")
     assert (stored["averaged"], stored["head_start"]) == (
-        sgnuts.AVERAGED,
+        tree_runs.AVERAGED,
         sgnuts.HEAD_START,
     )
     for methods in stored["runs"].values():
@@ -166,17 +93,15 @@ def test_the_table_of_sgnuts_has_the_burn_ins_of_the_report_and_the_lengths_of_t
         for run in itertools.chain(*methods.values()):
             assert [
                 line.get("burn_in", line.get("warm_up")) for line in run["after"]
-            ] == sgnuts.BURN_INS
+            ] == tree_runs.BURN_INS
 
 
 def test_the_thermometer_is_of_pixels_that_are_never_seen_and_the_seconds_are_of_the_walk():
     train = data(40)
     train.inputs[:, 2] = 0
     train.inputs[0, 4] = 0  # a pixel that one digit lacks
-    run = sgnuts.TreeRun(
-        replace(SGD, record_every=1),
-        Prepared(train, data(30, 1), lambda: multilayer_perceptron([6, 4, 10])),
-    )
+    network = multilayer_perceptron([6, 4, 10])
+    run = tree_runs.TreeRun(SGD.but(record_every=1), network, train, data(30, 1))
     assert run.empty.tolist() == [False, False, True, False, False, False]
     run.go(progress=False)
     run.walking_seconds, run.processor_seconds = 7.0, 9.0
@@ -213,10 +138,10 @@ def test_clothes_are_test_images(tmp_path, monkeypatch):
         )
 
     digits = Prepared(numbered(0, 10), numbered(0, 10), folder=tmp_path)
-    monkeypatch.setattr(uncertainty.mnist, "prepare", lambda options: digits)
-    monkeypatch.setattr(uncertainty, "notmnist", lambda root: numbered(0, 10))
+    monkeypatch.setattr(uncertainty.mnist, "prepare", lambda *given: digits)
+    monkeypatch.setattr(study, "notmnist", lambda root: numbered(0, 10))
     monkeypatch.setattr(
-        uncertainty, "fashion_mnist", lambda root: (numbered(0, 60), numbered(60, 10))
+        study, "fashion_mnist", lambda root: (numbered(0, 60), numbered(60, 10))
     )
     assert (
         int(
@@ -234,12 +159,10 @@ def test_reliability_has_the_bins_of_the_package(monkeypatch):
     ).pow(9)
     probabilities /= probabilities.sum(-1, keepdim=True)
     monkeypatch.setattr(
-        uncertainty, "predict", lambda *given: (probabilities, torch.zeros(784))
+        looks, "predict", lambda *given: (probabilities, torch.zeros(784))
     )
     digits = Data(torch.zeros(784, 784), torch.arange(784) % 10)
-    rows = uncertainty.look(None, None, Prepared(digits, digits, others={}))[
-        "reliability"
-    ]
+    rows = looks.look(None, None, digits, {})["reliability"]
     assert [number for _, _, number in rows] == [
         int(number)
         for number in reliability_curve(probabilities, digits.targets)[2]
@@ -282,10 +205,16 @@ def test_neighbours_have_the_network_the_minibatch_and_the_rounds_of_their_chapt
     monkeypatch.setattr(
         module.mnist,
         "prepare",
-        lambda options: Prepared(digits, digits, validation=digits),
+        lambda options, **more: Prepared(
+            digits,
+            digits,
+            lambda: multilayer_perceptron([784, 100, 10]),
+            RESULTS,
+            digits,
+        ),
     )
     for loader in ("notmnist", "fashion_mnist"):
-        monkeypatch.setattr(neighbours, loader, lambda root: (digits, digits))
+        monkeypatch.setattr(study, loader, lambda root: (digits, digits))
     options = Options(None, RESULTS)
     list(module.run(options, module.prepare(options)))
     task = seen["task"]

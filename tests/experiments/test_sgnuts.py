@@ -3,46 +3,33 @@ does.
 """
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
 
+from booklib import tree_runs
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, Plan, Prior
 from booklib.prediction import error_rate, log_score
+from booklib.tree_runs import TreeRun
 from experiments import sgnuts
 from experiments.__main__ import main
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
-from experiments.sgnuts import TreeRun
+from experiments.study import Options, Prepared
+from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import drive
 
-ALL = {
-    plan.method: plan
-    for plan in sgnuts.methods(
-        Plan(
-            1e-3,
-            0.05,
-            data="MNIST",
-            batch_size=5,
-            rounds=12,
-            burn_in=4,
-            prior_precision=1.0,
-            start="prior",
-            minibatches="fresh",
-            record_every=1,
-        )
-    )
-}
+SIZE = {"batch_size": 5, "rounds": 12, "burn_in": 4, "record_every": 1}
+ONE = Plan(Hamiltonian(1e-3, 0.05), Prior(1.0), "prior", Fresh(), data="MNIST", **SIZE)
+ALL = {plan.method: plan for plan in sgnuts.methods(ONE)}
 PLAN = ALL["SGNUTS"]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(sgnuts, "AVERAGED", 5)
+    monkeypatch.setattr(tree_runs, "AVERAGED", 5)
 
 
 def data(examples, seed=0):
@@ -56,22 +43,26 @@ TRAIN, TEST = data(40), data(30, 1)
 PREPARED = Prepared(TRAIN, TEST, partial(multilayer_perceptron, [6, 4, 10]))
 
 
+def tree_run(plan, path=None):
+    return TreeRun(plan, PREPARED.network(), TRAIN, TEST, "cpu", path)
+
+
 def made_up_walk(run, counts):
     """Let a run take steps that are written down: each leads to a random network after
     so many gradients, by a tree of depth 2.
 
     The last tree is at its limit, and the first three diverged.
     """
-    generator, walk, at = torch.Generator().manual_seed(5), run.walk, {}
+    generator, chain, at = torch.Generator().manual_seed(5), run.chain, {}
 
     def step():
         count = counts[len(at)]
         at[count] = torch.randn(1, 4 * 7 + 10 * 5, generator=generator)
-        walk.state = walk.state._replace(position=at[count])
-        walk.trees.append((2, count == counts[-1], count in counts[:3]))
-        walk.num_gradients = count
+        chain.state = chain.state._replace(position=at[count])
+        chain.trees.append((2, count == counts[-1], count in counts[:3]))
+        chain.num_gradients = count
 
-    walk.step = step
+    chain.step = step
     return at
 
 
@@ -79,7 +70,7 @@ def test_a_round_is_so_many_gradients_whatever_the_trees():
     """Eight gradients are a round here. The tree that ends at 31 ends rounds 2 and 3,
     and the start counts in none.
     """
-    run = TreeRun(PLAN, PREPARED)
+    run = tree_run(PLAN)
     positions = made_up_walk(run, [3, 7, 8, 12, 31, 39, 41, 96])
     result = run.go(progress=False)
     assert result["curve"]["gradients"] == [0, 8, 31, 39, 41, 96] and result["curve"][
@@ -130,7 +121,7 @@ def test_a_round_is_so_many_gradients_whatever_the_trees():
 
 
 def test_weights_of_pixels_without_data_are_the_thermometer():
-    run = TreeRun(PLAN, PREPARED)
+    run = tree_run(PLAN)
     positions = made_up_walk(run, [96])
     curve = run.go(progress=False)["curve"]
     weights = positions[96][0, :24].view(4, 6)[:, 2]
@@ -145,7 +136,7 @@ def test_weights_of_pixels_without_data_are_the_thermometer():
 @pytest.mark.parametrize("start", ["prior", "fan-in"])
 @pytest.mark.parametrize("method", ALL)
 def test_every_method_runs_and_counts_its_gradients(method, start):
-    result = TreeRun(replace(ALL[method], start=start), PREPARED).go(progress=False)
+    result = tree_run(ALL[method].but(start=start)).go(progress=False)
     assert (
         result["gradients"] >= 96
         and result["curve"]["gradients"][-1] == result["gradients"]
@@ -154,57 +145,6 @@ def test_every_method_runs_and_counts_its_gradients(method, start):
         result["trees"] > 0
     ) == method.startswith("SGNUTS")
     assert 0 < result["entropy"][1] <= result["entropy"][0] < 2.31
-
-
-def test_the_methods_are_what_they_are_called():
-    reported, hybrid, fresh = (
-        ALL[name]
-        for name in (
-            "SGNUTS, our reading",
-            "SGNUTS, then SGHMC",
-            "fresh momenta, then SGHMC",
-        )
-    )
-    assert (reported.trees, reported.integrator, reported.minibatches) == (
-        "energy",
-        "drift_kick",
-        "held",
-    )
-    assert (PLAN.trees, PLAN.integrator, PLAN.minibatches) == (
-        "uniform",
-        "palindromic",
-        "fresh",
-    )
-    assert (hybrid.trees, hybrid.head_start) == ("uniform", 3) and (
-        fresh.trees,
-        fresh.resample_every,
-        fresh.head_start,
-    ) == (None, 10, 3)
-    assert ALL["SGHMC"].trees is None and ALL["SGHMC"].resample_every is None
-    full = sgnuts.settings(small=False)
-    assert [(plan.data, plan.method) for plan in full] == [
-        ("MNIST", method) for method in ALL
-    ] + [
-        ("Fashion-MNIST", method)
-        for method in ("SGNUTS", "SGNUTS, our reading", "SGHMC")
-    ]
-    assert {(plan.data, plan.learning_rate) for plan in full} == {
-        ("MNIST", 2e-6),
-        ("Fashion-MNIST", 1e-6),
-    }
-    assert {
-        (plan.momentum_decay, plan.rounds, plan.burn_in, plan.batch_size, plan.start)
-        for plan in full
-    } == {(0.01, 70, 20, 500, "prior")}
-    small = {plan.method: plan for plan in sgnuts.settings(small=True)}
-    assert {method for method, plan in small.items() if plan.start == "fan-in"} == {
-        "SGNUTS, small start",
-        "SGHMC, small start",
-    }
-    assert (
-        small["SGHMC, small start"].trees is None
-        and small["SGNUTS, small start"].trees == "uniform"
-    )
 
 
 @pytest.mark.parametrize("method", ALL)
@@ -218,15 +158,15 @@ def test_a_resumed_run_is_the_uninterrupted_one(method, tmp_path):
 
     path = tmp_path / "run.pt"
     whole, part = (
-        TreeRun(ALL[method], PREPARED),
-        TreeRun(ALL[method], PREPARED, path=path),
+        tree_run(ALL[method]),
+        tree_run(ALL[method], path=path),
     )
     for rounds in (2, 7):  # before and after the change of kernel
         drive(part, rounds, checkpoint=part.checkpoint, progress=False)
-        part = TreeRun(ALL[method], PREPARED, path=path)
+        part = tree_run(ALL[method], path=path)
     resumed = contents(part)
     assert resumed == contents(whole) and torch.equal(
-        part.walk.state.position, whole.walk.state.position
+        part.chain.state.position, whole.chain.state.position
     )
 
 
@@ -258,7 +198,7 @@ def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
         walk.num_gradients += 7
         clock[0] += 0.014
 
-    monkeypatch.setattr(sgnuts.Walk, "step", step)
+    monkeypatch.setattr(sgnuts.Chain, "step", step)
     monkeypatch.setattr(sgnuts.time, "process_time", lambda: clock[0])
     measured = sgnuts.costs([ALL["SGHMC"], PLAN], PREPARED, "cpu", 2)
     assert measured == {
@@ -270,10 +210,9 @@ def test_costs_are_those_of_a_gradient_however_many_a_step_takes(monkeypatch):
 
 def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
     monkeypatch.setattr(sgnuts, "settings", lambda small: list(ALL.values()))
+    prepare = lambda given: {"MNIST": PREPARED._replace(folder=given.folder("sgnuts"))}
     monkeypatch.setattr(
-        sgnuts,
-        "prepare",
-        lambda given: {"MNIST": PREPARED._replace(folder=given.folder("sgnuts"))},
+        sgnuts, "EXPERIMENT", sgnuts.EXPERIMENT._replace(prepare=prepare)
     )
     precision = torch.get_float32_matmul_precision()
     try:
@@ -302,7 +241,7 @@ def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
 
 
 def test_the_table_takes_the_first_network_after_the_burn_in():
-    run = TreeRun(PLAN, PREPARED)
+    run = tree_run(PLAN)
     run.curve = {
         "gradients": [0, 9, 30],
         "processor_seconds": [0.0, 1.0, 2.0],

@@ -3,81 +3,38 @@ and what a resume does.
 """
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import pytest
 import torch
 
 from booklib.networks import multilayer_perceptron
+from booklib.plans import Hamiltonian, Plan, Prior
 from booklib.prediction import error_rate
 from experiments import trees
 from experiments.__main__ import main
-from experiments.options import Options, Prepared
-from experiments.plan import Plan
 from experiments.sgnuts import methods
+from experiments.study import Options, Prepared
 from experiments.trees import EpochRun
 from sgmc.kernels import SGHMC, SGNUTS
+from sgmc.minibatches import Fresh
 from sgmc.sampling import drive
-from tests.experiments.test_run import data
+from tests.booklib.test_runs import data
 
-ONE = Plan(
-    1e-3,
-    0.05,
-    batch_size=10,
-    rounds=12,
-    burn_in=0,
-    prior_precision=1.0,
-    start="uniform",
-    minibatches="fresh",
-)
-ALL = {plan.method: plan for plan in methods(ONE)}
-HYBRID, SGHMC_PLAN = replace(ALL["SGNUTS, then SGHMC"], head_start=1), ALL["SGHMC"]
-REPORTED = replace(ALL["SGNUTS, our reading"], rounds=4)
+SIZE = {"batch_size": 10, "rounds": 12, "burn_in": 0}
+ONE = Plan(Hamiltonian(1e-3, 0.05), Prior(1.0), "uniform", Fresh(), **SIZE)
+ALL = {plan.method: plan for plan in methods(ONE, head_start=1)}
+HYBRID, SGHMC_PLAN = ALL["SGNUTS, then SGHMC"], ALL["SGHMC"]
+REPORTED = ALL["SGNUTS, our reading"].but(rounds=4)
 # four samples are an epoch
 PREPARED = Prepared(
     data(40), data(30, 1), partial(multilayer_perceptron, [6, 4, 10], "relu")
 )
 
 
-def test_the_settings_are_those_of_the_report():
-    plans = {plan.method: plan for plan in trees.settings(small=False)}
-    assert list(plans) == [
-        "SGHMC",
-        "SGHMC, noise as in their program",
-        "SGNUTS, then SGHMC",
-        "SGNUTS, our reading",
-    ]
-    for plan in plans.values():
-        assert (
-            plan.learning_rate,
-            plan.momentum_decay,
-            plan.batch_size,
-            plan.prior_precision,
-        ) == (2e-6, 0.01, 500, 1.0)
-        assert (plan.start, plan.burn_in, plan.num_steps, plan.resample_every) == (
-            "uniform",
-            0,
-            1,
-            None,
-        )
-    assert [plan.rounds for plan in plans.values()] == [2_600, 2_600, 2_600, 300]
-    sghmc, cold, hybrid, reported = plans.values()
-    assert replace(
-        cold, method="SGHMC", temperature=1.0
-    ) == sghmc and cold.temperature == pytest.approx(4e-8)
-    assert (hybrid.trees, hybrid.integrator, hybrid.head_start, hybrid.minibatches) == (
-        "uniform",
-        "palindromic",
-        1,
-        "fresh",
-    )
-    assert (
-        reported.trees,
-        reported.integrator,
-        reported.head_start,
-        reported.minibatches,
-    ) == ("energy", "drift_kick", None, "held")
+def epoch_run(plan, path=None, prepared=PREPARED):
+    network, train, test = prepared.network(), prepared.train, prepared.test
+    return EpochRun(plan, network, train, test, "cpu", path)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +43,13 @@ def test_the_settings_are_those_of_the_report():
 def test_the_average_of_an_epoch_is_that_of_its_samples(plan, monkeypatch):
     monkeypatch.setattr(trees, "WARM_UPS", (0, 2))
     seen = []
-    run = EpochRun(plan, PREPARED)
+    run = epoch_run(plan)
     run.watch = lambda run: seen.append(
-        (type(run.walk.kernel), run.walk.state.position.clone(), run.walk.num_gradients)
+        (
+            type(run.chain.kernel),
+            run.chain.state.position.clone(),
+            run.chain.num_gradients,
+        )
     )
     result = run.go(progress=False)
     assert len(seen) == plan.rounds and [
@@ -97,7 +58,7 @@ def test_the_average_of_an_epoch_is_that_of_its_samples(plan, monkeypatch):
     for line in result["epochs"]:
         epoch = seen[4 * line["warm_up"] : 4 * line["warm_up"] + 4]
         predictions = [
-            run.walk.posterior.predict(position, PREPARED.test.inputs)[0].double()
+            run.chain.posterior.predict(position, PREPARED.test.inputs)[0].double()
             for _, position, _ in epoch
         ]
         targets = PREPARED.test.targets
@@ -127,10 +88,10 @@ def test_the_average_of_an_epoch_is_that_of_its_samples(plan, monkeypatch):
 
 def test_only_what_is_averaged_is_predicted(monkeypatch):
     monkeypatch.setattr(trees, "WARM_UPS", (1,))
-    calls, run = [], EpochRun(SGHMC_PLAN, PREPARED)
-    predict = type(run.walk.posterior).log_predict
+    calls, run = [], epoch_run(SGHMC_PLAN)
+    predict = type(run.chain.posterior).log_predict
     monkeypatch.setattr(
-        type(run.walk.posterior),
+        type(run.chain.posterior),
         "log_predict",
         lambda *given: calls.append(run.done) or predict(*given),
     )
@@ -147,19 +108,18 @@ def test_a_resumed_run_is_the_uninterrupted_one(plan, tmp_path):
         return {**result, "made": None}
 
     path = tmp_path / "run.pt"
-    whole, part = EpochRun(plan, PREPARED), EpochRun(plan, PREPARED, path=path)
+    whole, part = epoch_run(plan), epoch_run(plan, path=path)
     for rounds in (2, 7):  # within the first epoch, and after the change of kernel
         drive(part, rounds, checkpoint=part.checkpoint, progress=False)
-        part = EpochRun(plan, PREPARED, path=path)
+        part = epoch_run(plan, path=path)
     assert without_clocks(part) == without_clocks(whole)
-    assert torch.equal(part.walk.state.position, whole.walk.state.position)
+    assert torch.equal(part.chain.state.position, whole.chain.state.position)
 
 
 def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
     monkeypatch.setattr(trees, "settings", lambda small: [SGHMC_PLAN, HYBRID, REPORTED])
-    monkeypatch.setattr(
-        trees, "prepare", lambda given: PREPARED._replace(folder=given.folder("trees"))
-    )
+    prepare = lambda given: PREPARED._replace(folder=given.folder("trees"))
+    monkeypatch.setattr(trees, "EXPERIMENT", trees.EXPERIMENT._replace(prepare=prepare))
     precision = torch.get_float32_matmul_precision()
     try:
         assert (
@@ -174,7 +134,7 @@ def test_the_command_line_writes_the_result(tmp_path, monkeypatch):
         method: [run["plan"]["seed"] for run in runs]
         for method, runs in result["runs"].items()
     } == {plan.method: [0, 1] for plan in (SGHMC_PLAN, HYBRID, REPORTED)}
-    assert len(trees.summary(result)) == 1 + 3 + 3 + 1
+    assert len(trees.rows(result)) == 3 + 3 + 1
 
 
 def test_the_small_version_is_ready(tmp_path):
@@ -183,5 +143,5 @@ def test_the_small_version_is_ready(tmp_path):
     )
     prepared = trees.prepare(options)
     for plan in trees.settings(small=True):
-        run = EpochRun(plan, prepared)
-        assert run.walk.gradients_per_round == 10 and plan.rounds in (10, 260)
+        run = epoch_run(plan, prepared=prepared)
+        assert run.chain.gradients_per_round == 10 and plan.rounds in (10, 260)

@@ -6,16 +6,15 @@ import pytest
 import torch
 
 from booklib.datasets import Data
+from booklib.looks import turned
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy, rejection_curve
+from booklib.results import ExperimentError, score
 from experiments import uncertainty
 from experiments.comparison import run_file
-from experiments.options import ExperimentError, Prepared
-from experiments.results import score
-from experiments.uncertainty import turned
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import drive
-from tests.experiments.test_run import PLANS, make
+from tests.booklib.test_runs import PLANS, make
 
 
 def test_area_under_roc_counts_pairs(generator):
@@ -59,7 +58,8 @@ def test_what_predicts_is_the_reservoir_or_the_last_network_of_a_run_that_is_fin
         and len(run.reservoir) == 3
     )
     assert torch.equal(
-        uncertainty.networks(tmp_path, "SGD", 0, average=False), run.walk.state.position
+        uncertainty.networks(tmp_path, "SGD", 0, average=False),
+        run.chain.state.position,
     )
 
 
@@ -78,9 +78,7 @@ def test_a_network_that_is_sure_of_digits_alone_tells_letters_apart():
     posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
     position = torch.zeros(2, posterior.dim)
     position[:, :784] = 0.05  # the weights of the first class
-    result = uncertainty.look(
-        posterior, position, Prepared(digits, digits, others={"letters": blank})
-    )
+    result = uncertainty.look(posterior, position, digits, {"letters": blank})
     assert result["entropy"]["letters"]["auroc"] == 1 and result["scores"]["error"] == 0
     assert result["entropy"]["letters"]["mean"] == pytest.approx(math.log(10), abs=1e-6)
     assert sum(result["entropy"]["letters"]["histogram"]) == 30
@@ -101,18 +99,18 @@ def test_networks_that_disagree_about_letters_alone_tell_them_apart_by_that():
     weights[:, 0, 0] = 50.0  # both call a digit a nought
     weights[0, 1, 1] = weights[1, 2, 1] = 50.0
     posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
-    look = uncertainty.look(
-        posterior, position, Prepared(digits, digits, others={"letters": letters})
-    )["entropy"]
+    look = uncertainty.look(posterior, position, digits, {"letters": letters})[
+        "entropy"
+    ]
     assert (
         look["letters"]["disagreement"] == pytest.approx(math.log(2), abs=1e-6)
         and look["digits"]["disagreement"] < 1e-6
     )
     assert look["letters"]["auroc_disagreement"] == 1 == look["letters"]["auroc"]
     # The other way round the same networks know nothing of digits.
-    look = uncertainty.look(
-        posterior, position, Prepared(letters, letters, others={"letters": digits})
-    )["entropy"]
+    look = uncertainty.look(posterior, position, letters, {"letters": digits})[
+        "entropy"
+    ]
     assert look["letters"]["auroc_disagreement"] == 0 == look["letters"]["auroc"]
 
 
@@ -129,9 +127,7 @@ def test_the_digits_are_turned_before_they_are_looked_at(generator):
         images[0].T.flatten(),
     )
     posterior = NetworkPosterior(multilayer_perceptron([784, 10]), *digits)
-    rows = uncertainty.look(posterior, position, Prepared(digits, digits, others={}))[
-        "turned"
-    ]
+    rows = uncertainty.look(posterior, position, digits, {})["turned"]
     assert rows[0]["error"] == 0 and rows[uncertainty.ANGLES.index(90)]["error"] == 1
     expected = posterior.predict(position, images.rot90(1, (1, 2)).flatten(1))[
         0

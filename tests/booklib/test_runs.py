@@ -8,34 +8,43 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
 
 import pytest
 import torch
 
+from booklib import runs as run_module
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
-from experiments import run as run_module
-from experiments.options import DivergedError, ExperimentError
-from experiments.plan import Plan
-from experiments.results import score, write_result
-from experiments.run import KIND, Run, read_run
+from booklib.plans import (
+    Annealed,
+    Cooled,
+    Hamiltonian,
+    HeadStart,
+    Langevin,
+    Nesterov,
+    Plan,
+    Prior,
+    Trees,
+)
+from booklib.results import ExperimentError, score, write_result
+from booklib.runs import KIND, Chain, DivergedError, Run, read_run
 from sgmc import sampling
 from sgmc.checkpoints import Checkpoint, CheckpointError
-from sgmc.minibatches import Passes
-from sgmc.posteriors import NetworkPosterior
+from sgmc.kernels import SGNUTS
+from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.posteriors import HeldMinibatch, NetworkPosterior
 from sgmc.sampling import drive
+from tests.checks import z_bound
 
 SIZE = {"rounds": 8, "burn_in": 2, "batch_size": 5, "keep_every": 2, "record_every": 3}
 PLANS = {
-    "SGHMC, precisions drawn": Plan(1e-3, 0.1, seed=3, method="SGHMC", **SIZE),
-    "SGD": Plan(1e-3, temperature=0.0, prior_precision=2.0, method="SGD", **SIZE),
+    "SGHMC, precisions drawn": Plan(
+        Hamiltonian(1e-3, 0.1), seed=3, method="SGHMC", **SIZE
+    ),
+    "SGD": Plan(Langevin(1e-3, 0.0), Prior(2.0), method="SGD", **SIZE),
     "Nesterov": Plan(
-        1e-3,
-        0.1,
-        temperature=0.0,
-        nesterov=True,
-        prior_precision=2.0,
+        Nesterov(1e-3, 0.1),
+        Prior(2.0),
         average_every=(3, 1, 9),
         method="Nesterov",
         **SIZE,
@@ -70,14 +79,14 @@ def contents(run):
     result["curve"] = {
         name: values for name, values in result["curve"].items() if name != "seconds"
     }
-    tensors = [value for value in run.walk.state if isinstance(value, torch.Tensor)]
+    tensors = [value for value in run.chain.state if isinstance(value, torch.Tensor)]
     return (
         result,
         run.average,
         run.last,
         *run.reservoir,
         *tensors,
-        run.walk.generator.get_state(),
+        run.chain.generator.get_state(),
     )
 
 
@@ -101,7 +110,7 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
     for after in (12, 31):
         run = make(PLANS[name], path)
         step, left = (
-            type(run.walk.kernel).step,
+            type(run.chain.kernel).step,
             [after - 8 * (read_run(path)["done"] if path.exists() else 0)],
         )
 
@@ -112,7 +121,7 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
             return step(self, *arguments)
 
         with monkeypatch.context() as patch, pytest.raises(Killed):
-            patch.setattr(type(run.walk.kernel), "step", dying)
+            patch.setattr(type(run.chain.kernel), "step", dying)
             run.go(progress=False)
     assert read_run(path)["done"] == 3
     resumed = make(PLANS[name], path)
@@ -124,15 +133,15 @@ LONG = """  # which never comes to its end, however long it takes the test to ki
 import sys
 from pathlib import Path
 from sgmc import sampling
-from tests.experiments import test_run
+from tests.booklib import test_runs
 sampling.CHECKPOINT_SECONDS = 0.0
 watch = lambda run: run.done == 99 and sys.stdin.read()
-test_run.make(test_run.long_plan(), Path(sys.argv[1]), watch=watch).go(progress=False)
+test_runs.make(test_runs.long_plan(), Path(sys.argv[1]), watch=watch).go(progress=False)
 """
 
 
 def long_plan():
-    return replace(PLANS["SGHMC, precisions drawn"], rounds=100)
+    return PLANS["SGHMC, precisions drawn"].but(rounds=100)
 
 
 @pytest.mark.slow
@@ -197,13 +206,13 @@ def test_a_resumed_run_says_when_its_last_part_was_made(tmp_path, monkeypatch):
 
 def storing_predictions(run, monkeypatch):
     """Store the positions after each round, and the logarithms predicted there."""
-    stored, predict = [], run.walk.posterior.log_predict
+    stored, predict = [], run.chain.posterior.log_predict
 
     def storing(position, inputs):
         stored.append((position[0].clone(), predict(position, inputs)))
         return stored[-1][1]
 
-    monkeypatch.setattr(run.walk.posterior, "log_predict", storing)
+    monkeypatch.setattr(run.chain.posterior, "log_predict", storing)
     return stored
 
 
@@ -229,7 +238,7 @@ def test_the_reservoir_counts_from_the_burn_in(monkeypatch):
     """With a burn-in of 3 and every second network the rounds 5 and 7 are kept, counted
     from one.
     """
-    run = make(replace(PLANS["SGD"], burn_in=3))
+    run = make(PLANS["SGD"].but(burn_in=3))
     stored = storing_predictions(run, monkeypatch)
     run.go(progress=False)
     assert len(run.reservoir) == 2 and all(
@@ -240,8 +249,7 @@ def test_the_reservoir_counts_from_the_burn_in(monkeypatch):
 def test_memory_does_not_grow_with_the_networks_averaged(tmp_path):
     held, stored = [], []
     for rounds in (20, 60):
-        plan = replace(
-            PLANS["SGHMC, precisions drawn"],
+        plan = PLANS["SGHMC, precisions drawn"].but(
             rounds=rounds,
             keep_every=rounds // 2 - 1,
             record_every=1000,
@@ -262,18 +270,17 @@ def test_memory_does_not_grow_with_the_networks_averaged(tmp_path):
 
 
 def test_falling_steps_weigh_the_average(monkeypatch):
-    plan = replace(
-        PLANS["SGHMC, precisions drawn"],
+    plan = PLANS["SGHMC, precisions drawn"].but(
         method="SGLD",
-        momentum_decay=None,
-        annealing=(8.0, 1.0),
+        kernel=Langevin(1e-3),
+        schedule=Annealed(8.0, 1.0),
     )
     run = make(plan)
     stored = storing_predictions(run, monkeypatch)
     steps = []
-    step = type(run.walk.kernel).step
+    step = type(run.chain.kernel).step
     monkeypatch.setattr(
-        type(run.walk.kernel),
+        type(run.chain.kernel),
         "step",
         lambda *given: steps.append(step(*given)) or steps[-1],
     )
@@ -293,16 +300,14 @@ def test_falling_steps_weigh_the_average(monkeypatch):
 
 
 def test_an_online_noise_estimate_survives_a_resume(tmp_path):
-    plan = replace(
-        PLANS["SGHMC, precisions drawn"], minibatches="fresh", noise_refresh=3
-    )
+    plan = PLANS["SGHMC, precisions drawn"].but(minibatches=Fresh(), noise_refresh=3)
     whole, part = make(plan), make(plan, tmp_path / "run.pt")
     whole.go(progress=False)
     drive(part, 3, checkpoint=part.checkpoint, progress=False)
     resumed = make(plan, tmp_path / "run.pt")
     resumed.go(progress=False)
     assert_same(contents(whole), contents(resumed))
-    assert whole.walk.state.noise_variance.shape == (1, whole.walk.posterior.dim)
+    assert whole.chain.state.noise_variance.shape == (1, whole.chain.posterior.dim)
 
 
 def test_the_prior_changes_once_a_round_and_only_where_it_is_drawn():
@@ -339,7 +344,7 @@ def test_a_resume_with_other_settings_is_refused(changed, message, tmp_path):
     path = tmp_path / "run.pt"
     make(PLANS["SGD"], path).go(progress=False)
     before = path.read_bytes()
-    plan = replace(PLANS["SGD"], **changed.pop("plan", {}))
+    plan = PLANS["SGD"].but(**changed.pop("plan", {}))
     with pytest.raises(ExperimentError, match=message):
         make(plan, path, **changed).go(progress=False)
     assert path.read_bytes() == before
@@ -399,7 +404,7 @@ def test_further_averages_are_of_every_so_many_networks():
     """
     seen, plan = (
         [],
-        replace(PLANS["SGD"], average_every=(3, 1, 9), annealing=(5.0, 0.5)),
+        PLANS["SGD"].but(average_every=(3, 1, 9), schedule=Annealed(5.0, 0.5)),
     )
     run = make(plan, watch=lambda run: seen.append(run.last.clone()))
     by_number = run.go(progress=False)["by_number"]
@@ -429,7 +434,7 @@ def test_a_run_that_is_older_than_a_setting_had_its_default(tmp_path):
         ExperimentError,
         match=r"other settings \(average_every was None and is \(2,\)\)",
     ):
-        make(replace(PLANS["SGD"], average_every=(2,)), path).go(progress=False)
+        make(PLANS["SGD"].but(average_every=(2,)), path).go(progress=False)
 
 
 def test_seconds_go_on_where_they_stopped(tmp_path):
@@ -437,7 +442,7 @@ def test_seconds_go_on_where_they_stopped(tmp_path):
     part.advance()
     # more than any machine needs for the rest
     part.seconds = part.processor_seconds = part.walking_seconds = 1e9
-    part.checkpoint.save(part.content())
+    part.checkpoint.save(part.state_dict())
     resumed = make(PLANS["SGD"], tmp_path / "run.pt")
     result = resumed.go(progress=False)
     assert all(
@@ -456,7 +461,7 @@ def test_a_learning_rate_that_diverges_is_named_at_once():
         DivergedError,
         match="SGD left the finite numbers in round 1: lower its learning rate",
     ):
-        make(replace(PLANS["SGD"], learning_rate=1e30), watch=rounds.append).go(
+        make(PLANS["SGD"].but(learning_rate=1e30), watch=rounds.append).go(
             progress=False
         )
     assert not rounds
@@ -465,7 +470,7 @@ def test_a_learning_rate_that_diverges_is_named_at_once():
 def test_logits_that_overflow_are_a_run_that_diverged(monkeypatch):
     run = make(PLANS["SGD"])
     monkeypatch.setattr(
-        run.walk.posterior,
+        run.chain.posterior,
         "log_predict",
         lambda position, inputs: torch.full((1, 30, 10), torch.nan),
     )
@@ -481,7 +486,7 @@ def test_a_surprised_network_has_the_log_score_of_its_logits(monkeypatch):
     surely = torch.full((1, 30, 10), -200.0)
     surely[0, range(30), (run.targets + 1) % 10] = 0.0
     monkeypatch.setattr(
-        run.walk.posterior, "log_predict", lambda position, inputs: surely
+        run.chain.posterior, "log_predict", lambda position, inputs: surely
     )
     run.advance()
     assert run.scores(run.last)[1] == 200.0
@@ -490,7 +495,7 @@ def test_a_surprised_network_has_the_log_score_of_its_logits(monkeypatch):
 def test_a_run_is_watched_after_each_round():
     seen = []
     make(
-        PLANS["SGD"], watch=lambda run: seen.append((run.done, run.walk.num_gradients))
+        PLANS["SGD"], watch=lambda run: seen.append((run.done, run.chain.num_gradients))
     ).go(progress=False)
     assert seen == [(round, 8 * round) for round in range(1, 9)]
 
@@ -498,7 +503,7 @@ def test_a_run_is_watched_after_each_round():
 def test_result_files_are_plain_json(tmp_path):
     write_result(tmp_path / "x.json", {"run": make(PLANS["SGD"]).go(progress=False)})
     plan = json.loads((tmp_path / "x.json").read_text())["run"]["plan"]
-    assert plan == asdict(PLANS["SGD"])
+    assert plan == PLANS["SGD"].record()
 
 
 def test_a_round_by_hand():
@@ -507,10 +512,10 @@ def test_a_round_by_hand():
     """
     plan, train = PLANS["SGHMC, precisions drawn"], data(40)
     run, generator = make(plan), torch.Generator().manual_seed(3)
-    posterior, step_size, friction = run.walk.posterior, 1e-3**0.5, 0.1 / 1e-3**0.5
+    posterior, step_size, friction = run.chain.posterior, 1e-3**0.5, 0.1 / 1e-3**0.5
     position = posterior.initial_position(1, generator)
     momentum = torch.randn(position.shape, generator=generator)
-    torch.testing.assert_close(run.walk.state.momentum, momentum, rtol=0, atol=0)
+    torch.testing.assert_close(run.chain.state.momentum, momentum, rtol=0, atol=0)
     for round in range(3):
         for step in range(8 * round, 8 * round + 8):
             [indices] = Passes().indices(40, 5, 1, 3, step)
@@ -538,15 +543,15 @@ def test_a_round_by_hand():
         posterior = posterior.given(posterior.draw_hyperparameters(position, generator))
         run.advance()
         torch.testing.assert_close(
-            run.walk.state.position, position, rtol=1e-4, atol=1e-5
+            run.chain.state.position, position, rtol=1e-4, atol=1e-5
         )
         torch.testing.assert_close(
-            run.walk.state.momentum, momentum, rtol=1e-4, atol=1e-5
+            run.chain.state.momentum, momentum, rtol=1e-4, atol=1e-5
         )
         # from here on both are the same once more
-        position, momentum = run.walk.state.position, run.walk.state.momentum
+        position, momentum = run.chain.state.position, run.chain.state.momentum
         drawn = [
-            run.walk.posterior.prior_precision[name]
+            run.chain.posterior.prior_precision[name]
             for name in posterior.prior_precision
         ]
         torch.testing.assert_close(
@@ -554,4 +559,313 @@ def test_a_round_by_hand():
             torch.cat(list(posterior.prior_precision.values())),
             rtol=1e-4,
             atol=1e-6,
+        )
+
+
+TREES = PLANS["SGD"].but(kernel=Trees(1e-3, 0.05), minibatches=Fresh(), start="prior")
+FRESH_MOMENTA = TREES.but(
+    kernel=HeadStart(Hamiltonian(1e-3, 0.05, resample_every=10), 3)
+)
+
+
+def hybrid(rounds):
+    return TREES.but(kernel=HeadStart(TREES.kernel, rounds))
+
+
+def chain_of(plan):
+    return Chain(plan, multilayer_perceptron([6, 4, 10], "sigmoid"), data(40))
+
+
+def seen_by(chain, rounds, monkeypatch):
+    """Walk, and list the examples of every gradient."""
+    seen, given = [], NetworkPosterior.minibatch
+    monkeypatch.setattr(
+        NetworkPosterior,
+        "minibatch",
+        lambda self, indices: seen.append(indices[0].clone()) or given(self, indices),
+    )
+    for _ in range(rounds):
+        chain.round()
+    return seen
+
+
+@pytest.mark.parametrize("change", [{}, {"noise_refresh": 3}, {"num_steps": 2}])
+def test_a_pass_shows_every_example_once_and_fresh_minibatches_do_not(
+    change, monkeypatch
+):
+    plan, everything = (
+        PLANS["SGHMC, precisions drawn"].but(**change),
+        torch.arange(40),
+    )
+    for minibatches, expected in (Passes(), True), (Fresh(), False):
+        with monkeypatch.context() as patch:
+            seen = seen_by(chain_of(plan.but(minibatches=minibatches)), 4, patch)
+        assert len(seen) == 4 * 8 * plan.kernel.num_steps
+        passes = [
+            torch.cat(seen[start : start + 8]).sort().values
+            for start in range(0, len(seen), 8)
+        ]
+        assert {torch.equal(indices, everything) for indices in passes} == {expected}
+        assert not torch.equal(seen[0], seen[8])
+
+
+def test_a_held_minibatch_serves_the_steps_of_a_sample_and_every_sample_has_its_own(
+    monkeypatch,
+):
+    seen = seen_by(
+        chain_of(
+            PLANS["SGHMC, precisions drawn"].but(
+                num_steps=3, minibatches=Held(3, Fresh())
+            )
+        ),
+        2,
+        monkeypatch,
+    )
+    samples = [seen[start : start + 3] for start in range(0, len(seen), 3)]
+    assert len(samples) == 16 and all(
+        torch.equal(one, other) for one, *others in samples for other in others
+    )
+    assert len({tuple(sample[0].tolist()) for sample in samples}) == 16
+    assert torch.equal(samples[5][0], Fresh().indices(40, 5, 1, 3, step=5)[0])
+
+
+def test_minibatches_belong_to_the_seed(monkeypatch):
+    firsts = []
+    for seed in (0, 0, 1):
+        with monkeypatch.context() as patch:
+            firsts.append(seen_by(chain_of(PLANS["SGD"].but(seed=seed)), 1, patch)[0])
+    assert torch.equal(firsts[0], firsts[1]) and not torch.equal(firsts[0], firsts[2])
+
+
+def test_a_uniform_start_is_that_of_pyro():
+    """Uniform on (−2, 2), biases too: mean 0 and mean square 4/3, by z-tests."""
+    plan = PLANS["SGD"].but(start="uniform")
+    starts = torch.cat(
+        [chain_of(plan.but(seed=seed)).state.position for seed in range(200)]
+    ).double()
+    assert -2 <= starts.min() < -1.99 and 1.99 < starts.max() < 2
+    for values, mean, variance in (
+        (starts, 0.0, 4 / 3),
+        (starts**2, 4 / 3, 16 / 5 - 16 / 9),
+    ):
+        # first weights, and first biases
+        for coordinates in (values[:, :24], values[:, 24:28]):
+            z = (coordinates.mean() - mean) / (variance / coordinates.numel()) ** 0.5
+            assert abs(z) < z_bound(4)
+
+
+def test_an_optimiser_only_follows_the_gradient():
+    """SGD by hand: θ ← θ − η∇Ũ(θ), with the prior's precision 2 as weight decay, and
+    nothing else.
+    """
+    chain, position = chain_of(PLANS["SGD"]), None
+    position = chain.state.position.clone()
+    for step in range(16):
+        [indices] = Passes().indices(40, 5, 1, 0, step)
+        batch = NetworkPosterior(
+            multilayer_perceptron([6, 4, 10], "sigmoid"),
+            *(x[indices] for x in data(40)),
+        )
+        position = position - 1e-3 * (
+            8 * (batch.gradient(position) - position) + 2 * position
+        )
+    chain.round()
+    chain.round()
+    torch.testing.assert_close(chain.state.position, position, rtol=1e-5, atol=1e-6)
+
+
+def test_momentum_without_temperature_by_hand():
+    chain = chain_of(PLANS["SGD"].but(kernel=Hamiltonian(1e-3, 0.1, 0.0)))
+    position, velocity = (
+        chain.state.position.clone(),
+        torch.zeros_like(chain.state.position),
+    )
+    for step in range(8):
+        [indices] = Passes().indices(40, 5, 1, 0, step)
+        batch = NetworkPosterior(
+            multilayer_perceptron([6, 4, 10], "sigmoid"),
+            *(x[indices] for x in data(40)),
+        )
+        position = position + velocity
+        velocity = 0.9 * velocity - 1e-3 * (
+            8 * (batch.gradient(position) - position) + 2 * position
+        )
+    chain.round()
+    torch.testing.assert_close(chain.state.position, position, rtol=1e-5, atol=1e-6)
+
+
+def test_the_noise_is_looked_at_when_the_plan_says(monkeypatch):
+    looks = []
+    look = NetworkPosterior.gradient_and_variance_given
+    chain = chain_of(PLANS["SGHMC, precisions drawn"].but(noise_refresh=3))
+    monkeypatch.setattr(
+        NetworkPosterior,
+        "gradient_and_variance_given",
+        lambda self, *given: looks.append(1) or look(self, *given),
+    )
+    chain.round()
+    chain.round()
+    # at the steps 0, 3, ..., 15
+    assert chain.kernel.noise_estimate.refresh_every == 3 and len(looks) == 6
+
+
+def test_starts():
+    plan = PLANS["SGD"].but(prior=Prior(4.0))
+    small, wide = chain_of(plan), chain_of(plan.but(start="prior"))
+    assert (
+        small.posterior.parameters_of(small.state.position)["2.bias"].abs().max() == 0
+    )
+    positions = torch.cat(
+        [
+            chain_of(plan.but(start="prior", seed=seed)).state.position
+            for seed in range(200)
+        ]
+    )
+    # 15,600 numbers N(0, 1/4): their mean square has a relative standard error of 1.1
+    # %.
+    assert (
+        positions.numel() == 200 * wide.posterior.dim
+        and positions.square().mean() == pytest.approx(0.25, rel=0.05)
+    )
+
+
+def test_a_cooled_walk_takes_its_rate_anew_every_round():
+    chain = chain_of(PLANS["SGHMC, precisions drawn"].but(schedule=Cooled(0.25)))
+    rates = []
+    for _ in range(4):
+        chain.round()
+        rates.append(chain.kernel.step_size**2 / chain.plan.kernel.learning_rate)
+    assert chain.plan.burn_in == 2 and rates == pytest.approx([1, 0.625, 0.25, 0.25])
+
+
+def test_the_prior_by_fan_in():
+    chain = chain_of(PLANS["SGD"].but(prior=Prior(2.0, True)))
+    assert chain.posterior.prior_precision == {
+        "0.weight": 12.0,
+        "0.bias": 2.0,
+        "2.weight": 8.0,
+        "2.bias": 2.0,
+    }
+
+
+def test_a_held_minibatch_serves_a_whole_tree_with_its_energies_and_every_tree_has_its_own(
+    monkeypatch,
+):
+    chain = chain_of(
+        TREES.but(kernel=Trees(1e-3, 0.05, "energy", "drift_kick", True), seed=3)
+    )
+    drawn, used = [], []
+    monkeypatch.setattr(
+        HeldMinibatch, "__init__", counting(HeldMinibatch.__init__, drawn)
+    )
+    energy, gradient = HeldMinibatch.energy, HeldMinibatch.gradient
+    monkeypatch.setattr(
+        HeldMinibatch,
+        "energy",
+        lambda self, position: used.append((self, "energy")) or energy(self, position),
+    )
+    monkeypatch.setattr(
+        HeldMinibatch,
+        "gradient",
+        lambda self, position: (
+            used.append((self, "gradient")) or gradient(self, position)
+        ),
+    )
+    # no tree looks at all the data
+    monkeypatch.setattr(NetworkPosterior, "energy", None)
+    monkeypatch.setattr(NetworkPosterior, "gradient_given", None)
+    for _ in range(5):
+        chain.step()
+    assert (
+        len(drawn) == 5 and len({tuple(indices[0].tolist()) for indices in drawn}) == 5
+    )
+    assert all(
+        torch.equal(indices, Fresh().indices(40, 5, 1, 3, step=tree))
+        for tree, indices in enumerate(drawn)
+    )
+    owners = [
+        next(i for i, (potential, _) in enumerate(used) if potential is each)
+        for each, _ in used
+    ]
+    assert owners == sorted(owners)  # one tree after the other
+    counts = [
+        sum(what == "gradient" for _, what in used),
+        sum(what == "energy" for _, what in used),
+    ]
+    # an energy for each state, the first one's included
+    assert counts == [chain.num_gradients, chain.num_gradients + 5]
+
+
+def counting(init, drawn):
+    def counted(self, posterior, indices):
+        drawn.append(indices)
+        init(self, posterior, indices)
+
+    return counted
+
+
+def test_a_head_start_ends_with_the_tree_that_exceeds_it():
+    chain, ends = chain_of(hybrid(3)), []
+    for _ in range(100):
+        chain.step()
+        ends.append((chain.num_gradients, isinstance(chain.kernel, SGNUTS)))
+    trees = [number for number, tree in ends if tree]
+    assert trees[-1] >= 24 > [0, *trees][-2] and len(chain.trees) == len(trees)
+    rest = [number for number, tree in ends if not tree]
+    assert rest == [trees[-1] + 1 + i for i in range(len(rest))]
+
+
+def test_fresh_momenta_end_with_the_head_start(monkeypatch):
+    """With a momentum drawn by a fixed rule, its draws can be counted: at the start,
+    every ten steps, and at the change.
+    """
+    drawn, chain = [], None
+    step = type(chain_of(FRESH_MOMENTA).kernel).step
+    draw = step.__globals__["draw_momentum"]
+    monkeypatch.setitem(
+        step.__globals__,
+        "draw_momentum",
+        lambda *given: drawn.append(chain and chain.num_gradients) or draw(*given),
+    )
+    chain = chain_of(FRESH_MOMENTA)
+    for _ in range(100):
+        chain.step()
+    assert drawn == [None, 0, 10, 20, 24]
+
+
+@pytest.mark.parametrize("plan", [FRESH_MOMENTA, hybrid(20)])
+def test_no_minibatch_comes_again_after_the_head_start(plan, monkeypatch):
+    chain, steps = chain_of(plan), []
+    draw = NetworkPosterior.draw_minibatches
+
+    def noting(self, position, generator, step, num_steps=1):
+        steps.extend(range(step, step + num_steps))
+        return draw(self, position, generator, step, num_steps)
+
+    monkeypatch.setattr(NetworkPosterior, "draw_minibatches", noting)
+    for _ in range(1_200):  # trees count from multiples of 1,024
+        chain.step()
+    assert chain.changed and len(set(steps)) == len(steps)
+    assert plan is FRESH_MOMENTA or len(chain.trees) > 1
+
+
+def test_a_walk_that_changed_its_kernel_goes_on_where_it_stopped():
+    for steps in (2, 60):  # before and after the change
+        whole, part = (
+            chain_of(hybrid(3)),
+            chain_of(hybrid(3)),
+        )
+        for _ in range(steps):
+            whole.step()
+            part.step()
+        resumed = chain_of(hybrid(3))
+        resumed.load_state_dict(part.state_dict())
+        for _ in range(10):
+            whole.step()
+            resumed.step()
+        assert torch.equal(whole.state.position, resumed.state.position)
+        assert (whole.trees, whole.num_gradients, type(whole.kernel)) == (
+            resumed.trees,
+            resumed.num_gradients,
+            type(resumed.kernel),
         )

@@ -1,25 +1,44 @@
-"""Result files: where they are, how they are written and read, and the scores that they
-hold.
+"""Result files: where they are, how they are written and read, what they are scored
+by, and the circumstances that they record.
 """
 
+import datetime
+import hashlib
 import json
+import os
+import platform
+import resource
+import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
+import sgmc
 from booklib.prediction import (
     brier_score,
     error_rate,
     expected_calibration_error,
     log_score,
 )
-from experiments.options import ExperimentError
 from sgmc.checkpoints import replace_file
 
 FORMAT = 1
 RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
+SCORES = {
+    "error": error_rate,
+    "log_loss": log_score,
+    "brier": brier_score,
+    "calibration_error": expected_calibration_error,
+}
+
+
+class ExperimentError(RuntimeError):
+    """What stops an experiment and the user can mend: the message is one line that says
+    how.
+    """
 
 
 def score(probabilities: Tensor, targets: Tensor) -> dict[str, float]:
@@ -27,20 +46,10 @@ def score(probabilities: Tensor, targets: Tensor) -> dict[str, float]:
     error.
 
     Example:
-        >>> import torch
         >>> score(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 0]))["error"]
         0.0
     """
-    scores = {
-        "error": error_rate,
-        "log_loss": log_score,
-        "brier": brier_score,
-        "calibration_error": expected_calibration_error,
-    }
-    return {
-        name: round(function(probabilities, targets), 6)
-        for name, function in scores.items()
-    }
+    return {name: round(f(probabilities, targets), 6) for name, f in SCORES.items()}
 
 
 def write_result(path: Path, result: dict) -> None:
@@ -82,42 +91,6 @@ def read_result(path: Path) -> dict:
     return result
 
 
-def do_once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
-    """Do something, or read what came of it when it was done before.
-
-    Args:
-        path: where to keep it.
-        depends: what it depends on, in what JSON has.
-        make: does it, and returns what JSON has.
-
-    Raises:
-        ExperimentError: if the file is corrupt, or of something that depends on other
-            things.
-    """
-    if path.exists():
-        try:
-            saved = json.loads(path.read_text())
-            before, found = saved["depends"], saved["found"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ExperimentError(
-                f"{path} is corrupt ({error}): delete it to have it made anew"
-            ) from error
-        if before != json.loads(json.dumps(depends)):
-            raise ExperimentError(
-                f"{path} is of other settings, {before} and not {depends}: undo the "
-                "change, or delete the file"
-            )
-        return found
-    found = make()
-    replace_file(
-        path,
-        lambda unfinished: unfinished.write_text(
-            json.dumps({"depends": depends, "found": found})
-        ),
-    )
-    return found
-
-
 def who_ran(result: dict) -> str:
     """Say who ran what and when, in lines as wide as a page."""
     origin = result["provenance"]
@@ -133,7 +106,65 @@ def who_ran(result: dict) -> str:
     )
 
 
-def _pretty(value, indent: str = "") -> str:
+def circumstances(device: str = "cpu") -> dict:
+    """Say when and on what something is run: date, versions, machine in words, rounding
+    of matrix products.
+    """
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "versions": {
+            "sgmc": sgmc.__version__,
+            "torch": str(torch.__version__),
+            "python": platform.python_version(),
+        },
+        "machine": machine(device),
+        "matmul_precision": torch.get_float32_matmul_precision(),
+    }
+
+
+def machine(device: str) -> str:
+    """Describe the machine in words: processor or accelerator, cores, threads."""
+    processor = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = (line for line in lines if line.startswith("model name"))
+        processor = next(names).split(":")[1].strip()
+    except (OSError, StopIteration):
+        pass
+    words = (
+        f"{processor}, {os.cpu_count()} cores, {torch.get_num_threads()} thread(s), "
+        f"{platform.system()}"
+    )
+    if device.startswith("cuda"):
+        return f"{torch.cuda.get_device_name(device)}; {words}"
+    return words
+
+
+def peak_memory(device: str) -> int:
+    """Give the largest memory that this process held so far, in megabytes; on an
+    accelerator, there.
+    """
+    if device.startswith("cuda"):
+        return round(torch.cuda.max_memory_allocated(device) / 2**20)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
+
+
+def checksum(*data: Iterable[Tensor] | None) -> str:
+    """Hash the tensors of data sets; None is left out.
+
+    Example:
+        >>> len(checksum((torch.zeros(1, 2), torch.tensor([0]))))
+        32
+    """
+    digest = hashlib.sha256()
+    for part in data:
+        for tensor in part or ():
+            digest.update(tensor.contiguous().view(-1).numpy())
+    return digest.hexdigest()[:32]
+
+
+def _pretty(value: object, indent: str = "") -> str:
     """Write JSON with a line for each entry of a dictionary and for each list of
     numbers.
     """
@@ -145,9 +176,6 @@ def _pretty(value, indent: str = "") -> str:
         ]
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
     if isinstance(value, Sequence) and any(isinstance(item, dict) for item in value):
-        return (
-            "[\n"
-            + ",\n".join(deeper + _pretty(item, deeper) for item in value)
-            + f"\n{indent}]"
-        )
+        lines = [deeper + _pretty(item, deeper) for item in value]
+        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
     return json.dumps(value, allow_nan=False)

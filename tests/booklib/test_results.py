@@ -10,11 +10,11 @@ from booklib.prediction import (
     expected_calibration_error,
     log_score,
 )
-from experiments.options import ExperimentError
-from experiments.provenance import checksum
-from experiments.results import (
+from booklib.results import (
     FORMAT,
     RESULTS,
+    ExperimentError,
+    checksum,
     read_result,
     score,
     who_ran,

@@ -1,0 +1,207 @@
+"""The experiments whose runs are plans: what their settings have in common with each
+other's, what they look at, and that their small versions run.
+
+What is published is held against the settings by test_published.py.
+"""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from booklib.datasets import Data
+from booklib.looks import drawn_by_round
+from booklib.plans import Cooled, Falling, Hamiltonian, Plan, Prior
+from booklib.runs import Run
+from experiments import (
+    EXPERIMENTS,
+    cifar,
+    cifar_hour,
+    comparison,
+    fashion_reported,
+    load,
+    mnist,
+    noise,
+    steps,
+    study,
+)
+from experiments.study import Options, Prepared, part
+from sgmc.minibatches import Fresh
+from tests.booklib.test_runs import PLANS, make
+
+NUMBERS = Data(torch.zeros(50_000, 1), torch.zeros(50_000, dtype=torch.int64))
+FULL = Prepared(NUMBERS, NUMBERS)
+COMPARED = [
+    name
+    for name in EXPERIMENTS
+    if load(name).plans and name not in ("sgnuts", "trees", "falling", "mnist")
+]
+
+
+@pytest.fixture
+def options(tmp_path):
+    return Options(tmp_path / "nowhere", tmp_path, small=True, seeds=1, progress=False)
+
+
+def unnamed(plan):
+    return plan.but(method="")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPARED)
+def test_small_versions_run_keep_apart_and_go_on(name, options, monkeypatch):
+    """Shortened to show that all the parts fit."""
+    experiment, whole = load(name), comparison.compare
+    size = {"rounds": 3, "burn_in": 1, "batch_size": 100, "record_every": 1}
+    size |= {"keep_every": 1, "average_every": None}
+
+    def short(methods, *given, **more):
+        few = {name: [plans[0].but(**size)] for name, plans in methods.items()}
+        return whole(few, *given, **more)
+
+    monkeypatch.setattr(comparison, "compare", short)
+    prepared = experiment.prepare(options)
+    folder = "mnist" if name == "noise" else name
+    assert prepared.folder == options.runs / f"{folder}-small"
+    prepared = prepared._replace(
+        train=part(prepared.train, slice(None, None, 20)),
+        test=part(prepared.test, slice(None, None, 20)),
+    )
+    *_, result = experiment.run(options, prepared)
+    *_, again = experiment.run(options, prepared)
+    assert again == result
+    rows = experiment.rows(result)
+    assert len(study.table(rows, experiment.columns)) == 1 + len(result["methods"])
+    for [run] in rows.values():
+        steps = len(prepared.train.targets) // 100 * 3 * run["plan"]["num_steps"]
+        assert run["gradient_evaluations"] == steps and run["networks_averaged"] == 2
+
+
+def test_the_estimate_is_all_that_two_plans_differ_in():
+    [zero], [online] = noise.settings(FULL, small=False).values()
+    assert zero == mnist.settings(FULL, small=False)["SGHMC, fresh minibatches"][0]
+    assert unnamed(online) == unnamed(zero).but(noise_refresh=1)
+
+
+def test_equal_samples_and_equal_gradients_are_what_they_say():
+    for small in (True, False):
+        plans = steps.settings(FULL, small)
+        [one] = plans["m = 1"]
+        for name, [plan] in plans.items():
+            m = int(name.split(",")[0].removeprefix("m = "))
+            assert (plan.rounds, plan.burn_in) == (one.rounds, one.burn_in)
+            assert plan.kernel.num_steps == (m if "samples" in name else 1)
+            rate = one.kernel.learning_rate
+            assert plan.kernel.learning_rate * m**2 == pytest.approx(rate)
+            assert plan.kernel.momentum_decay * m == pytest.approx(0.01)
+
+
+def test_m_steps_a_sample_are_m_samples_of_one_step(options):
+    """Without fresh momentum m only thins: the same chain, with a prediction every m-th
+    time.
+    """
+    prepared = steps.prepare(options)
+    kernel, size = Hamiltonian(1e-6, 0.01, num_steps=3), {"burn_in": 1}
+    three = Plan(kernel, Prior(1.0), rounds=2, **size)
+    plans = [three, three.but(num_steps=1, rounds=6)]
+    runs = [
+        Run(plan, prepared.network(), prepared.train, prepared.test) for plan in plans
+    ]
+    results = [run.go(progress=False) for run in runs]
+    assert torch.equal(runs[0].chain.state.position, runs[1].chain.state.position)
+    assert [result["gradient_evaluations"] for result in results] == [48, 48]
+
+
+def test_samplers_and_optimisers_of_all_layers_differ_as_their_names_say():
+    plans = {name: plan for name, [plan] in cifar.settings(FULL, small=False).items()}
+    body, optimised = plans["all layers"], plans["all layers, optimised"]
+    assert (body.rounds, body.burn_in, body.batch_size) == (60, 29, 100)
+    assert body.prior == Prior(1.0, by_fan_in=True)
+    assert unnamed(optimised) == unnamed(body).but(temperature=0.0)
+    falling, held = plans["all layers, falling rate"], plans["convolutions held"]
+    assert unnamed(falling) == unnamed(optimised).but(schedule=Falling())
+    assert unnamed(held) == unnamed(body).but(data=cifar.HELD)
+    [cooled], [longer] = cifar_hour.settings(FULL, small=False).values()
+    size, cold = {"rounds": 300, "burn_in": 150}, Cooled(cifar_hour.COOLED)
+    assert unnamed(cooled) == unnamed(body).but(schedule=cold, **size)
+    assert longer == falling.but(**size)
+
+
+def test_a_share_of_the_coordinates_is_clipped_and_the_momentum_has_a_temperature():
+    """With nearly no friction there is room in no coordinate that the data reach, step
+    after step; with much there is in all.
+    """
+    plan = PLANS["SGHMC, precisions drawn"].but(rounds=5, minibatches=Fresh())
+    for decay, share in (1e-9, 1.0), (1.0, 0.0):
+        run = make(plan.but(momentum_decay=decay, noise_refresh=1))
+        run.go(progress=False)
+        found = noise.look(run)
+        assert found["clipped"] == pytest.approx(share, abs=0.02)
+        expected = float(run.chain.state.momentum[0, :24].square().mean())
+        assert found["temperature"]["0.weight"] == pytest.approx(expected, abs=1e-5)
+    zero = make(plan)
+    zero.go(progress=False)
+    assert "clipped" not in noise.look(zero)
+
+
+def test_a_drawn_class_is_wrong_as_often_as_the_right_one_is_improbable(options):
+    prepared = fashion_reported.EXPERIMENT.prepare(options)
+    train, test = (part(data, slice(None, None, 20)) for data in prepared[:2])
+    [plan] = fashion_reported.settings(prepared, small=True)["SGD"]
+    plan = plan.but(rounds=5, burn_in=1, keep_every=2)
+    run = Run(plan, prepared.network(), train, test)
+    run.go(progress=False)
+    found = drawn_by_round(run)
+    assert found["round"] == [3, 5]
+    generator, last = torch.Generator().manual_seed(0), run.last.float()
+    drawn = torch.multinomial(last, 4_000, replacement=True, generator=generator)
+    wrong = float((drawn != test.targets[:, None]).double().mean())
+    error = 4.5 * 0.5 / (len(test.targets) * 4_000) ** 0.5
+    assert found["error"][-1] == pytest.approx(wrong, abs=error)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_training_validation_and_test_digits_share_none(small, tmp_path, monkeypatch):
+    def numbered(first, last):
+        return Data(torch.arange(first, last)[:, None], torch.arange(first, last))
+
+    data = numbered(0, 60_000), numbered(60_000, 70_000)
+    monkeypatch.setattr(mnist.datasets, "mnist", lambda root: data)
+    prepared = mnist.prepare(Options(tmp_path, tmp_path, small=small))
+    parts = [prepared.train, prepared.validation, prepared.test]
+    sizes = [len(each.targets) for each in parts]
+    assert sizes == ([3_200, 800, 1_000] if small else [50_000, 10_000, 10_000])
+    inputs = torch.cat([each.inputs for each in parts])
+    assert len(inputs.unique(dim=0)) == sum(sizes)
+
+
+def run_with_seed(run, seed):
+    run.plan = replace(run.plan, seed=seed)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("rate", "decay", "size"),
+    [(1.0, 0.2, 10), (4.0, 0.2, 40), (2.0, 0.1, 40), (0.5, 0.4, 10)],
+)
+def test_the_heat_of_a_pass_hangs_on_one_number(rate, decay, size, generator):
+    """With κ = (η/α)(N/n) held, or divided by four, the heat at one place is the same,
+    or a fourth, whatever η, α and n.
+    """
+    train = Data(torch.rand(400, 5, generator=generator), torch.arange(400) % 3)
+    [plan] = cifar.settings(Prepared(train, train), small=False)["its posterior"]
+    heats = []
+    for kernel, number in (
+        (Hamiltonian(1e-5, 0.2), 10),
+        (Hamiltonian(rate * 1e-5, decay), size),
+    ):
+        given = plan.but(kernel=kernel, batch_size=number, rounds=1, burn_in=0)
+        network = torch.nn.Sequential(torch.nn.Linear(5, 3))
+        run = Run(given.but(start="fan-in"), network, train, train)
+        seeds = [cifar.heat(run_with_seed(run, seed))["heat"] for seed in range(20)]
+        heats.append(sum(sum(each.values()) for each in seeds))
+    kappa = rate / decay / size / (1 / 0.2 / 10)
+    # Without replacement the variance has the factor 1 - n/N, 0.9 against 0.975; 600
+    # looks at 15 weights leave two per cent to chance.
+    expected = kappa * (1 - size / 400) / (1 - 10 / 400)
+    assert heats[1] / heats[0] == pytest.approx(expected, rel=0.12)
