@@ -578,10 +578,10 @@ def chain_of(plan):
 
 def seen_by(chain, rounds, monkeypatch):
     """Walk, and list the examples of every gradient."""
-    seen, given = [], NetworkPosterior.minibatch
+    seen, given = [], NetworkPosterior.gather
     monkeypatch.setattr(
         NetworkPosterior,
-        "minibatch",
+        "gather",
         lambda self, indices: seen.append(indices[0].clone()) or given(self, indices),
     )
     for _ in range(rounds):

@@ -138,6 +138,16 @@ def test_imports_point_one_way():
         assert not others, f"{path} imports {others}"
 
 
+def test_chapters_run_no_experiment():
+    """The appendix of settings reads what is published, which is data."""
+    for path in sorted((ROOT / "book").glob("*/*.py")):
+        found = [
+            module for module in imported(path) if module.startswith("experiments")
+        ]
+        assert path.stem == "settings" or not found, path
+        assert all(module.startswith("experiments.published") for module in found)
+
+
 def test_the_core_is_small_and_imports_itself_alone():
     core = [
         path
