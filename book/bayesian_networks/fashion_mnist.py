@@ -793,8 +793,8 @@ claim(
 # %%
 train, test = digits()
 network = multilayer_perceptron([784, 100, 10], "relu")
-size = {"rounds": 40, "burn_in": 20, "batch_size": 100, "record_every": 5}
-plan = Plan(Hamiltonian(0.05 / len(train.targets), 0.01), Prior(1.0), **size)
+common = {"rounds": 40, "burn_in": 20, "batch_size": 100, "record_every": 5}
+plan = Plan(Hamiltonian(0.05 / len(train.targets), 0.01), Prior(1.0), **common)
 live = {}
 for method, given in {
     "SGHMC": plan,
@@ -831,10 +831,10 @@ programmed = {
     "SGD": Langevin(slow_rate, temperature=0.0),
     "SGD with momentum": Nesterov(fast_rate, 0.01),
 }
-size |= {"burn_in": 10, "keep_every": 5}
+common |= {"burn_in": 10, "keep_every": 5}
 more_often = []  # by how much, in six networks of each, from round 15 to 40
 for method, kernel in programmed.items():
-    given = Plan(kernel, Prior(1.0), "uniform", Fresh(), **size)
+    given = Plan(kernel, Prior(1.0), "uniform", Fresh(), **common)
     run = Run(given, network, train, test)
     live[f"{method}, programmed"] = run.go(progress=False)
     curve = live[f"{method}, programmed"]["curve"]["last"][-6:]

@@ -36,8 +36,9 @@ from scipy import stats
 from booklib.claims import claim
 from booklib.datasets import Data, digits, letters, split_digits
 from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.looks import BINS, turned
+from booklib.looks import BINS
 from booklib.looks import look as what_they_say
+from booklib.looks import turned as turn
 from booklib.networks import multilayer_perceptron
 from booklib.plans import Hamiltonian, Plan, Prior
 from booklib.play import play
@@ -518,7 +519,7 @@ for row, digit in zip(panels, (2, 4, 7), strict=True):
     first = int((test.targets == digit).nonzero()[0])
     one = Data(test.inputs[first : first + 1], test.targets[first : first + 1])
     for axes, angle in zip(row, result["angles"], strict=True):
-        picture = turned(one, angle).inputs.view(28, 28)
+        picture = turn(one, angle).inputs.view(28, 28)
         axes.imshow(picture, cmap="gray_r")
         axes.axis("off")
         if digit == 2:
