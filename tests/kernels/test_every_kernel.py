@@ -382,8 +382,11 @@ def innermost(state):
 
 @pytest.mark.parametrize(
     ("name", "settings", "says"),
-    [(name, *each) for name, entry in KERNELS.items() for each in entry.refused],
-    ids=lambda value: "" if isinstance(value, str) and ".*" in value else str(value),
+    [
+        pytest.param(name, *each, id=f"{name}-{number}-{' '.join(each[0])}")
+        for name, entry in KERNELS.items()
+        for number, each in enumerate(entry.refused)
+    ],
 )
 def test_bad_parameters_are_refused(name, settings, says):
     KERNELS[name].make()
