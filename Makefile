@@ -1,6 +1,6 @@
 # `make book` builds the executed HTML book, `make test` passes all tests; both set up what they need in $(VENV).
 # `make lab` opens the chapters in JupyterLab, as copies in notebooks/ that are yours to change.
-# `make assignments` writes the student edition of the coursework, `make grade SUBMISSIONS=folder` grades what comes back.
+# `make assignments` writes the student edition of the coursework, `make grade SUBMISSIONS=folder` grades what comes back; both are in coursework/.
 VENV ?= .venv
 PYTHON ?= python3
 ifneq ($(words $(VENV)),1)
@@ -24,9 +24,10 @@ STRICT ?=
 quiet := TQDM_DISABLE=1
 install = $(python) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt
 pytest := $(quiet) $(python) -m pytest -n 2 --dist loadfile
+coursework := $(MAKE) --no-print-directory -C coursework
 of_the_core := tests/core tests/kernels tests/splittings tests/statistical
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
-	tests/book/test_jupyterlab.py tests/assignments/test_secrets.py
+	tests/book/test_jupyterlab.py
 
 .PHONY: book chapter pdf epub notebooks lab quick test units sync style check clean assignments grade marking importable
 
@@ -52,15 +53,14 @@ lab: $(ready)
 	$(python) -m tools.readers copy
 	$(python) -m tools.readers lab
 
-# nbval executes every chapter and compares it with what is stored; the book is then built from that execution. Of the assignments' notebooks,
-# which store no outputs, every cell must run.
+# nbval executes every chapter and compares it with what is stored; the book is then built from that execution. At the end the assignments'
+# notebooks are executed, and no secret of theirs may be in the built book.
 test: $(complete)
 	$(python) tools/book.py check
-	$(python) -m tools.coursework check
-	$(pytest) --nbval --ignore-glob='book/*/*.py' --ignore=book/assignments book
-	$(pytest) --nbval-lax --ignore-glob='book/*/*/*.py' book/assignments
+	$(pytest) --nbval --ignore-glob='book/*/*.py' book
 	$(MAKE) -j 2 book units STRICT=1
 	$(pytest) $(of_the_site)
+	$(coursework) leaks
 
 # What does not look at the built book, and so may run beside the build.
 units: $(complete)
@@ -72,7 +72,7 @@ quick: $(ready)
 
 sync: $(complete)
 	$(quiet) $(python) tools/book.py sync
-	$(python) -m tools.coursework sync
+	$(coursework) sync
 
 style: $(ready)
 	$(python) -m ruff format --check .
@@ -80,20 +80,11 @@ style: $(ready)
 
 check: style $(complete)
 	$(python) tools/book.py check
-	$(python) -m tools.coursework check
+	$(coursework) check
 
-# Coursework. Whoever teaches keeps the gradebook in $(GRADES), which nothing here ever deletes.
-GRADES ?= grades
-SUBMISSIONS ?=
-
-assignments: $(complete)
-	$(python) -m tools.coursework release _build/assignments
-
-grade: $(complete)
-	$(python) -m tools.coursework grade "$(GRADES)" $(if $(SUBMISSIONS),"$(SUBMISSIONS)")
-
-marking: $(complete)
-	cd "$(GRADES)" && "$(if $(filter /%,$(VENV)),,$(CURDIR)/)$(python)" -m jupyter lab
+# Coursework: see coursework/README.md.
+assignments grade marking:
+	$(coursework) $@
 
 clean:
 	rm -rf _build build .pytest_cache .ruff_cache *.egg-info book/*/.ipynb_checkpoints

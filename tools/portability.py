@@ -373,7 +373,7 @@ def main() -> int:
     if chosen.command == "tests":
         return tests(
             settings,
-            rest or ["tests", "--ignore=tests/book", "--ignore=tests/assignments"],
+            rest or ["tests", "--ignore=tests/book"],
         )
     pages = [
         page

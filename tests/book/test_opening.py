@@ -18,11 +18,10 @@ import jupytext
 import pytest
 
 from tools import book
-from tools.coursework import pairs
 from tools.notebooks import as_saved
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = [*book.chapters(), *(item.source for item in pairs.assignments())]
+SCRIPTS = book.chapters()
 NAMES = [str(path.relative_to(ROOT).with_suffix("")) for path in SCRIPTS]
 
 
@@ -181,7 +180,7 @@ def saved_by_jupyterlab(notebook):
 
 @pytest.mark.slow
 def test_all_pairs_open_as_they_are_checked_out(server):
-    assert len(NAMES) == 48
+    assert len(NAMES) == 44
     assert server.refused() == {}
 
 

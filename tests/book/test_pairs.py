@@ -8,7 +8,6 @@ import yaml
 
 from tests.book.small import SOURCE, run
 from tools import book
-from tools.coursework import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,7 +44,7 @@ def test_every_executed_chapter_has_claims():
 def test_no_line_of_code_is_wider_than_the_page():
     """The formatter leaves strings, docstrings and comments as they are."""
     wide = []
-    for path in [*book.chapters(), *(item.source for item in pairs.assignments())]:
+    for path in book.chapters():
         cells = nbformat.read(path.with_suffix(".ipynb"), as_version=4).cells
         wide += [
             (path.stem, line)

@@ -1,0 +1,1 @@
+"""The coursework: assignments, their release, and the grading of what comes back."""

@@ -1,0 +1,1 @@
+"""Hand out assignments and grade submissions: see ``python -m coursework``."""

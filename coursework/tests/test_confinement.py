@@ -1,0 +1,242 @@
+"""What a confined process sees, and what it can do: nothing but what it needs; and that
+nobody pays for a machine on which nothing can be confined.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import pytest
+
+from coursework.engine import confinement, grading
+from coursework.engine.confinement import confined, obstacle
+from coursework.tests.small import answered, table
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_confinement = pytest.mark.skipif(
+    bool(obstacle()), reason=f"submissions cannot be confined here: {obstacle()}"
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Make a function that runs a program of Python confined, beside a file with data,
+    and gives what it printed.
+    """
+    folders = [tmp_path / name for name in ("library", "work", "gradebook")]
+    library, work, gradebook = folders
+    for folder in folders:
+        folder.mkdir()
+    (work / "data.csv").write_text("1,2")
+    (gradebook / "gradebook.db").write_text("marks")
+
+    def run(program, *, hidden=(), python=sys.executable):
+        unseen = [ROOT, gradebook, *hidden]
+        command = confined([python, "-c", program], library, work, unseen)
+        quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+        return subprocess.run(command, cwd="/", **quiet).stdout.strip()
+
+    run.gradebook = gradebook
+    return run
+
+
+@needs_confinement
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("print(open('data.csv').read())", "1,2"),
+        (
+            "import os; print([os.path.exists(path) for path in ('GRADEBOOK', "
+            "'ROOT/Makefile', '/home', '/etc/passwd')])",
+            "[False, False, False, False]",
+        ),
+        (
+            "import os; print(max(int(one) for one in os.listdir('/proc') if "
+            "one.isdigit()) < 5)",
+            "True",
+        ),
+        (
+            "import os; print(sorted(os.environ.keys() - {'PWD', 'LC_CTYPE'}))",
+            f"{sorted([*confinement.ENVIRONMENT, 'PYTHONPATH'])}",
+        ),
+        ("print('HOME' in open('/proc/1/environ').read())", "False"),
+        (
+            "import socket; print(socket.gethostname(), socket.if_nameindex())",
+            "student [(1, 'lo')]",
+        ),
+        (
+            "import os; print(os.getuid(), [line.split()[1] for line in "
+            "open('/proc/self/status') if line.startswith('CapEff')])",
+            "1000 ['0000000000000000']",
+        ),
+    ],
+)
+def test_what_is_seen(run, program, expected):
+    program = program.replace("GRADEBOOK", f"{run.gradebook}")
+    assert run(program.replace("ROOT", f"{ROOT}")) == expected
+
+
+@needs_confinement
+@pytest.mark.parametrize(
+    "place",
+    [
+        *("/data", "/usr/data", "/library/data", "/etc/data", "/dev/data"),
+        *("PREFIX/data", "GRADEBOOK/data", "/tmp/data.csv"),
+    ],
+)
+def test_nothing_can_be_written_but_to_memory(run, place):
+    path = place.replace("PREFIX", sys.prefix).replace("GRADEBOOK", f"{run.gradebook}")
+    program = (
+        f"try:\n    open({path!r}, 'w').write('x')\n    print('written')\n"
+        "except OSError:\n    print('not written')"
+    )
+    assert run(program) == "not written"
+    assert run(program.replace(path, "/tmp/new")) == "written"
+    assert run("import os; print(os.path.exists('/tmp/new'))") == "False"
+
+
+@needs_confinement
+def test_a_folder_that_must_not_be_seen_is_covered_even_within_one_that_is(run):
+    program = "import os; print(os.listdir('/usr/share'))"
+    assert run(program) != "[]" and run(program, hidden=[Path("/usr/share")]) == "[]"
+
+
+@needs_confinement
+def test_the_control_a_process_that_is_not_confined_sees_the_repository():
+    program = f"import os; print(os.path.exists('{ROOT}/Makefile'))"
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, capture_output=True).stdout.strip() == b"True"
+
+
+@needs_confinement
+@pytest.mark.parametrize("linked", [False, True], ids=["its own", "a link to another"])
+def test_an_environment_below_tmp_works(run, tmp_path, monkeypatch, linked):
+    """As that of a checkout in /tmp, which is not seen itself."""
+    assert tmp_path.is_relative_to("/tmp")
+    environment, module = tmp_path / ".venv", "torch"
+    if linked:
+        environment.symlink_to(sys.prefix)
+    else:
+        version, module = f"python3.{sys.version_info[1]}", "marker"
+        packages = environment / "lib" / version / "site-packages"
+        real = Path(os.path.realpath(sys.executable))
+        for folder in (packages, environment / "bin"):
+            folder.mkdir(parents=True)
+        (environment / "bin" / "python").symlink_to(real)
+        (environment / "pyvenv.cfg").write_text(f"home = {real.parent}\n")
+        (packages / "marker.py").touch()
+    (tmp_path / "Makefile").touch()
+    monkeypatch.setattr(sys, "prefix", f"{environment}")
+    monkeypatch.setattr(sys, "executable", f"{environment / 'bin' / 'python'}")
+    program = (
+        f"import os, sys, {module}; "
+        f"print(sys.prefix, os.path.exists('{tmp_path}/Makefile'))"
+    )
+    found = run(program, python=sys.executable, hidden=[tmp_path])
+    assert found == f"{environment} False"
+
+
+def hand_in(course, folder):
+    place = folder / "submissions" / "ann" / "small.ipynb"
+    place.parent.mkdir(parents=True)
+    nbformat.write(answered(course), place)
+    return folder / "grades", folder / "submissions", course
+
+
+def test_where_there_is_no_confinement_nothing_is_executed(
+    course, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(confinement, "obstacle", lambda: confinement.INSTALL)
+    with pytest.raises(confinement.ConfinementError) as raised:
+        grading.grade(*hand_in(course, tmp_path))
+    for words in ("apt-get install bubblewrap", "UNCONFINED=1", "Nothing was graded"):
+        assert words in str(raised.value)
+    assert not (tmp_path / "grades").exists()
+
+
+def without_torch(library, work, hidden, is_confined):
+    """Start a pupil whose Python has no packages."""
+    process = confinement_start(library, work, hidden, False)
+    process.kill()
+    process.wait()
+    return process
+
+
+confinement_start = confinement.start
+
+
+def without_data(library, work, hidden, is_confined):
+    """Start a pupil whose folder holds nothing."""
+    for path in work.iterdir():
+        path.unlink()
+    return confinement_start(library, work, hidden, is_confined)
+
+
+@pytest.mark.parametrize(
+    ("start", "why"),
+    [
+        (without_torch, "Python did not start"),
+        (without_data, "setup of the model solution ended with FileNotFoundError"),
+    ],
+)
+def test_nobody_pays_for_a_machine_on_which_the_model_solution_does_not_run(
+    course, tmp_path, monkeypatch, start, why
+):
+    monkeypatch.setattr(confinement, "start", start)
+    with pytest.raises(confinement.ConfinementError, match=why) as raised:
+        grading.grade(*hand_in(course, tmp_path), is_confined=False)
+    assert "Nothing was graded or entered" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert not (tmp_path / "grades" / "tasks.csv").exists()
+
+
+def test_a_pupil_that_does_not_start_later_on_costs_nobody_anything(
+    course, tmp_path, monkeypatch
+):
+    rehearse = grading.rehearse
+
+    def rehearse_and_break(*arguments, **settings):
+        rehearse(*arguments, **settings)
+        monkeypatch.setattr(confinement, "start", without_torch)
+
+    monkeypatch.setattr(grading, "rehearse", rehearse_and_break)
+    grading.grade(*hand_in(course, tmp_path), is_confined=False)
+    [remark] = [
+        row["remark"]
+        for row in table(tmp_path / "grades" / "remarks.csv")
+        if "graded without confinement" not in row["remark"]
+    ]
+    assert remark.startswith("not graded, and no points were entered: Python did not")
+    assert not (tmp_path / "grades" / "tasks.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("apparmor", "why"),
+    [("1\n", "AppArmor forbids"), ("0\n", "bubblewrap does not work: No permissions")],
+)
+def test_an_obstacle_is_named_in_one_sentence(monkeypatch, tmp_path, apparmor, why):
+    (tmp_path / "setting").write_text(apparmor)
+    monkeypatch.setattr(confinement, "APPARMOR", tmp_path / "setting")
+    failed = SimpleNamespace(returncode=1, stderr="No permissions\n", stdout="")
+    monkeypatch.setattr(confinement.subprocess, "run", lambda *_, **__: failed)
+    monkeypatch.setattr(confinement.shutil, "which", lambda name: name)
+    for cached in (obstacle, confinement._options):
+        cached.cache_clear()
+    found = obstacle()
+    monkeypatch.setattr(confinement.shutil, "which", lambda name: None)
+    obstacle.cache_clear()
+    missing = obstacle()
+    monkeypatch.undo()
+    for cached in (obstacle, confinement._options):
+        cached.cache_clear()
+    assert why in found and "\n" not in found and missing == confinement.INSTALL
+
+
+def test_the_advice_for_ubuntu_is_in_the_readme():
+    readme = (ROOT / "coursework" / "README.md").read_text()
+    assert "kernel.apparmor_restrict_unprivileged_userns=0" in readme
+    assert "kernel.apparmor_restrict_unprivileged_userns=0" in confinement.ALLOW
+    assert "profile bwrap /usr/bin/bwrap" in readme

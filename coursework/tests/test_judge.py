@@ -1,0 +1,542 @@
+"""The judge: what a test sees of a student's answers, what the answers see of a test,
+and that one mistake costs one task.
+"""
+
+import pytest
+import torch
+
+from coursework.engine import judge as judging
+from coursework.engine.judge import REMARKS, Cell, Limits, Sitting, judge, read_cells
+from coursework.tests.running import ForkedPupil
+
+LIMITS = Limits(cell=20)
+GIVEN = Cell(
+    "given",
+    "setup",
+    """import torch
+from torch import Generator
+
+
+class Landscape:
+    def __init__(self, depth):
+        self.depth, self.noise = depth, float(torch.rand(()))
+
+
+def landscape(depth):
+    return Landscape(depth)
+
+
+def bowl(x):
+    return (x**2).sum()
+""",
+)
+
+
+def answer(source, *names, **settings):
+    return Cell("answer", names[0], source, names=names, **settings)
+
+
+def test_cell(source, points=4, name="f-test"):
+    return Cell("test", name, source, points)
+
+
+test_cell.__test__ = False
+
+
+def sit(*cells, hidden=True, limits=LIMITS):
+    """Execute cells; give the errors of each test, or none, and the remarks."""
+    sitting = Sitting([GIVEN, *cells], ForkedPupil, limits, hidden)
+    errors = {
+        cell.name: [verdict.error for verdict in verdicts]
+        for cell, _, verdicts in sitting.run()
+        if verdicts
+    }
+    sitting.end()
+    return errors, sitting.remarks
+
+
+def passes(*cells):
+    errors, remarks = sit(*cells)
+    assert all(error == "" for one in errors.values() for error in one), errors
+    return remarks
+
+
+def fails(*cells):
+    errors, remarks = sit(*cells)
+    assert all(error for one in errors.values() for error in one)
+    return errors, remarks
+
+
+def test_functions_cross_both_ways():
+    doubled = answer("def f(g):\n    return lambda x: 2 * g(x)", "f")
+    passes(
+        doubled,
+        test_cell(
+            "calls = []\ndef g(x):\n    calls.append(x)\n    return x + 1\nassert "
+            "f(g)(3) == 8 and calls == [3]"
+        ),
+    )
+
+
+def test_objects_that_given_functions_made_are_made_again_with_the_same_chance():
+    passes(
+        answer("def f(place):\n    return place.depth, place.noise", "f"),
+        test_cell(
+            "torch.manual_seed(3)\nmade = landscape(depth=2)\nassert f(made) == (2, "
+            "made.noise)"
+        ),
+    )
+
+
+def test_a_generator_goes_on_where_the_answer_left_it():
+    passes(
+        answer(
+            "def f(n, generator):\n    return torch.rand(n, generator=generator)", "f"
+        ),
+        test_cell(
+            "one, two = Generator().manual_seed(1), Generator().manual_seed(1)\n"
+            "assert torch.equal(torch.cat([f(3, one), f(700, one), torch.rand(2, "
+            "generator=one)]), torch.rand(705, generator=two))"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "back", ["manual_seed(1)", "set_state(Generator().get_state())", "seed()"]
+)
+def test_a_generator_that_is_set_fails_the_test_whatever_the_test_says(back):
+    _, remarks = fails(
+        answer(
+            "def f(generator):\n    torch.rand(1, generator=generator)\n    "
+            f"generator.{back}",
+            "f",
+        ),
+        test_cell(
+            "generator = Generator().manual_seed(1)\ntorch.rand(5, "
+            "generator=generator)\ntry:\n    f(generator)\nexcept BaseException:\n    "
+            "pass"
+        ),
+    )
+    assert any("sets a generator back" in remark for remark in remarks)
+
+
+def test_pytorchs_own_generator_is_seeded_beyond_too():
+    passes(
+        answer("def f():\n    return torch.rand(())", "f"),
+        test_cell(
+            "torch.manual_seed(7)\nfound = f()\ntorch.manual_seed(7)\nassert found == "
+            "torch.rand(())"
+        ),
+    )
+
+
+def test_what_a_test_replaces_the_answers_see_replaced_until_it_ends():
+    answers = answer("def f(x):\n    return 0\n\ndef g(x):\n    return f(x)", "f", "g")
+    first = test_cell(
+        "def f(x):\n    return x + 1\nassert g(3) == 4", name="first-test"
+    )
+    passes(answers, first, test_cell("assert g(3) == 0"))
+
+
+def test_a_test_sees_given_names_as_they_were_given_and_nothing_of_other_tests():
+    student = answer("torch = bowl = landscape = None\n\ndef f(x):\n    return x", "f")
+    passes(
+        student, test_cell("secret = 1\nassert bowl(torch.ones(2)) == 2 and f(1) == 1")
+    )
+    errors, _ = fails(
+        student,
+        test_cell("bowl = torch", name="first-test")._replace(source="assert unknown"),
+        test_cell("assert secret"),
+    )
+    assert "NameError" in errors["f-test"][0]
+
+
+def test_an_answer_cannot_raise_what_ends_an_iteration_or_an_assertion_of_the_test():
+    for kind in (
+        "StopIteration",
+        "AssertionError",
+        "GeneratorExit",
+        "SystemExit",
+        "KeyboardInterrupt",
+    ):
+        errors, _ = fails(
+            answer(f"def f(x):\n    raise {kind}", "f"),
+            test_cell("assert all(map(f, [1]))"),
+        )
+        assert errors["f-test"][0].startswith(f"the answer raised {kind}")
+
+
+def test_blocks_give_their_points_one_by_one_and_see_nothing_of_each_other():
+    source = (
+        "n = 1\n# POINTS 1: one\nn = 5\nassert f(1) == 1\n# POINTS 2: two\nassert "
+        "f(2) == 3\n# POINTS 3: n\nassert n == 1"
+    )
+    sitting = Sitting(
+        [answer("def f(x):\n    return x", "f"), test_cell(source, 6)],
+        ForkedPupil,
+        Limits(),
+        True,
+    )
+    [verdicts] = [verdicts for *_, verdicts in sitting.run() if verdicts]
+    sitting.end()
+    assert [verdict.points for verdict in verdicts] == [1, 0, 3]
+
+
+THREADS = """import sys, threading, _thread, queue
+asked, done = queue.Queue(), queue.Queue()
+
+def work():
+    while True:
+        done.put(asked.get()())
+
+def in_a_thread(call):
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+
+def in_the_first_thread(call):
+    asked.put(call)
+    done.get()
+
+threading.Thread(target=work, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "forbidden"),
+    [
+        (
+            "lambda *a: getattr(__import__('sgm' + 'c.integrators', fromlist=['x']), "
+            "'leap' + 'frog')(*[None] * 6)",
+            "sgmc.integrators",
+        ),
+        (
+            "lambda *a: getattr(torch, 'auto' + 'grad').grad(torch.ones(1, "
+            "requires_grad=True).sum(), [])",
+            "autograd",
+        ),
+        ("lambda *a: torch.ones(1, requires_grad=True).sum().backward()", "autograd"),
+        ("lambda *a: torch.func.grad(torch.sum)(torch.ones(2))", "autograd"),
+        (
+            "lambda *a: in_the_first_thread(lambda: torch.ones(1, "
+            "requires_grad=True).sum().backward())",
+            "autograd",
+        ),
+        (
+            "lambda *a: in_a_thread(lambda: torch.ones(1, "
+            "requires_grad=True).sum().backward())",
+            "autograd",
+        ),
+    ],
+)
+def test_calls_of_what_is_forbidden_are_noticed_however_they_are_written(
+    use, forbidden
+):
+    source = (
+        f"{THREADS}\n\ndef f():\n    try:\n        ({use})()\n    except Exception:\n "
+        "       pass\n    return 1"
+    )
+    cells = answer(source, "f", forbidden=(forbidden,)), test_cell("assert f() == 1")
+    errors, remarks = fails(*cells)
+    assert "which this task does not allow" in errors["f-test"][0] and remarks
+    passes(cells[0]._replace(forbidden=("booklib.claims",)), cells[1])
+    passes(
+        answer(
+            "def f():\n    with torch.no_grad():\n        return 1",
+            "f",
+            forbidden=(forbidden,),
+        ),
+        cells[1],
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "print(f'{torch.ones(2)}', [torch.ones(2)])",
+        "torch.func.vmap(torch.sum)(torch.ones(2, 2))",
+        "list(torch.utils.data.DataLoader(torch.ones(3, 2), batch_size=2))",
+        "torch.set_grad_enabled(False)",
+        "from booklib.figures import use_style\n    use_style()",
+    ],
+    ids=[
+        "prints tensors",
+        "many at a time",
+        "batches",
+        "switches gradients off",
+        "draws",
+    ],
+)
+def test_what_only_looks_like_what_is_forbidden_costs_nothing(body):
+    cells = (
+        answer(
+            f"import torch\n\ndef f():\n    {body}\n    return 1",
+            "f",
+            forbidden=("autograd", "sgmc"),
+        ),
+        test_cell("assert f() == 1"),
+    )
+    assert passes(*cells) == []
+
+
+@pytest.mark.parametrize(
+    "hides",
+    [
+        "sys.setprofile(None)",
+        "list(map(sys.setprofile, [None]))",
+        "kept = sys.getprofile()\n    sys.setprofile(None)\n    sys.setprofile(kept)",
+        "threading.setprofile(None)\n    in_a_thread(lambda: torch.ones(1, "
+        "requires_grad=True).sum().backward())",
+        "_thread.start_new_thread(lambda: torch.ones(1, "
+        "requires_grad=True).sum().backward(), ())",
+    ],
+    ids=[
+        "off",
+        "off by a function in C",
+        "off and on",
+        "off for threads",
+        "a thread without it",
+    ],
+)
+def test_what_switches_off_what_notices_calls_is_noticed_itself(hides):
+    cells = (
+        answer(
+            f"{THREADS}\n\ndef f():\n    {hides}\n    return 1",
+            "f",
+            forbidden=("autograd",),
+        ),
+        test_cell("assert f() == 1"),
+    )
+    errors, remarks = fails(*cells)
+    assert (
+        "so that its calls are not noticed, which this task does not allow"
+        in errors["f-test"][0]
+        and remarks
+    )
+    passes(cells[0]._replace(forbidden=()), cells[1])
+
+
+def test_an_honest_thread_and_a_function_of_the_test_that_calls_another_answer_evade_nothing():
+    source = (
+        f"{THREADS}\n\ndef f(g):\n    in_a_thread(lambda: 1)\n    return g(1)\n\ndef "
+        "h(x):\n    return x"
+    )
+    cells = (
+        answer(source, "f", "h", forbidden=("autograd",)),
+        test_cell("assert f(lambda x: h(x)) == 1"),
+    )
+    assert passes(*cells) == []
+    late = source.replace(
+        "return g(1)",
+        "g(1)\n    return torch.ones(1, requires_grad=True).sum().backward()",
+    )
+    fails(cells[0]._replace(source=late), test_cell("f(lambda x: h(x))"))
+
+
+def test_a_pupil_that_ends_costs_its_test_and_the_next_one_has_all_cells_again():
+    cells = (
+        Cell("added", "1", "import os\ncounted = 1"),
+        answer("def f(x):\n    os._exit(0)", "f"),
+        test_cell("f(1)"),
+        answer("def g(x):\n    return x + counted", "g"),
+        test_cell("assert g(1) == 2", name="g-test"),
+    )
+    errors, remarks = sit(*cells)
+    assert (
+        errors["f-test"][0]
+        and errors["g-test"] == [""]
+        and remarks == ["cell f-test ended its process, or disturbed it"]
+    )
+
+
+def test_time_is_counted_for_each_cell_and_each_block_of_a_test():
+    cells = (
+        Cell("added", "1", "while True:\n    pass"),
+        answer("def f(x):\n    while True:\n        pass", "f"),
+        test_cell("# POINTS 1: one\nf(1)\n# POINTS 3: two\nassert True"),
+        answer("def g(x):\n    return x", "g"),
+        test_cell("assert g(1) == 1", name="g-test"),
+    )
+    errors, remarks = sit(*cells, limits=Limits(cell=1, added=2))
+    assert (
+        errors["f-test"][0] and errors["f-test"][1] == "" and errors["g-test"] == [""]
+    )
+    assert len([remark for remark in remarks if "took too long" in remark]) == 2
+
+
+def test_feedback_is_of_the_visible_run_and_points_are_of_the_other():
+    source = (
+        "assert f(1) == 1\n### BEGIN HIDDEN TESTS\nassert f(77) == 78\n### END HIDDEN "
+        "TESTS"
+    )
+    spy = "kept = []\n\ndef f(x):\n    kept.append(x)\n    print(x)\n    return x"
+    cells = [answer(spy, "f"), test_cell(source), Cell("added", "9", "kept")]
+    *_, outcome = judge([GIVEN, *cells], lambda: ForkedPupil(), Limits())
+    assert (
+        outcome.seen["f-test"][0].error == ""
+        and outcome.verdicts["f-test"][0].points == 0
+    )
+    assert outcome.outputs["9"][0]["data"]["text/plain"] == "[1]" and "77" not in str(
+        outcome.outputs
+    )
+
+
+def test_a_failed_test_names_the_line_and_what_is_wrong():
+    sitting = Sitting(
+        [
+            answer("def f(x):\n    return 1 / x", "f"),
+            test_cell("x = 0\nassert f(x) == 1"),
+        ],
+        ForkedPupil,
+        Limits(),
+        False,
+    )
+    [[output]] = [outputs for cell, outputs, _ in sitting.run() if cell.kind == "test"]
+    sitting.end()
+    assert (
+        output["ename"] == "ZeroDivisionError"
+        and output["evalue"] == "division by zero"
+    )
+    assert (
+        "in the line  assert f(x) == 1" in output["traceback"][0]
+        and "return 1 / x" in output["traceback"][0]
+    )
+
+
+def test_what_a_submission_puts_in_place_of_settings_does_not_matter():
+    settings = (
+        '{"grade": %s, "grade_id": "%s", "locked": true, %s"schema_version": 3, '
+        '"solution": %s, "task": false}'
+    )
+    own = (
+        "# %% nbgrader="
+        + settings % ("false", "f", "", "true")
+        + ' forbidden=["sgmc"]\ndef f(x):\n    return x\n'
+    )
+    own += (
+        "\n# %% nbgrader="
+        + settings % ("true", "f-test", '"points": 3, ', "false")
+        + "\nassert f(1)\n"
+    )
+    cells = from_source_text(own)
+    submitted = from_source_text(own)
+    submitted[0].metadata = {
+        "nbgrader": {"grade_id": "f", "grade": True, "points": 99, "solution": False}
+    }
+    assert read_cells(submitted, cells) == read_cells(cells, cells)
+    assert [
+        (cell.kind, cell.points, cell.names, cell.forbidden)
+        for cell in read_cells(cells, cells)
+    ] == [
+        ("answer", 0.0, ("f",), ("sgmc",)),
+        ("test", 3, (), ()),
+    ]
+
+
+def from_source_text(text):
+    import jupytext
+
+    return jupytext.reads(text, "py:percent").cells
+
+
+def test_torch_has_the_generator_whose_states_are_read_here():
+    state = torch.Generator().manual_seed(3).get_state()
+    assert len(state) == 5056 and int(state[8:12].view(torch.int32)) == 1
+
+
+def test_a_submission_has_one_budget_and_what_it_leaves_is_not_executed():
+    loops = [Cell("added", f"{number}", "while True: pass") for number in range(3)]
+    cells = [
+        *loops,
+        answer("def f(x):\n    return x", "f"),
+        test_cell("assert f(1) == 1"),
+    ]
+    *_, outcome = judge(cells, ForkedPupil, Limits(cell=1, added=100, submission=1.5))
+    assert outcome.verdicts["f-test"][0].points == 0
+    assert (
+        "not all cells were executed, because the submission used up its time"
+        in outcome.remarks
+    )
+    *_, outcome = judge(
+        cells[3:], ForkedPupil, Limits(cell=1, added=100, submission=60)
+    )
+    assert outcome.verdicts["f-test"][0].points == 4
+
+
+def test_what_sleeps_is_not_said_to_have_run_out_of_time(monkeypatch):
+    # nobody waits for a minute
+    monkeypatch.setattr(judging.Clock, "seconds", lambda clock: 2 * clock.wall())
+    monkeypatch.setattr(judging.Clock, "processor", lambda clock: 0.0)
+    sitting = Sitting(
+        [
+            answer("import time\n\ndef f():\n    time.sleep(10**6)", "f"),
+            test_cell("f()"),
+        ],
+        ForkedPupil,
+        Limits(cell=10),
+        True,
+    )
+    [verdict] = [verdict for cell, _, verdicts in sitting.run() for verdict in verdicts]
+    sitting.end()
+    assert not sitting.exhausted and any(
+        "slept for too long" in remark for remark in sitting.remarks
+    )
+    assert verdict.points == 0
+
+
+def test_little_memory_on_the_machine_is_no_fault_of_the_submission(monkeypatch):
+    monkeypatch.setattr(judging, "RESERVE", 2**60)
+    cells = answer("import time\n\ndef f():\n    time.sleep(60)", "f"), test_cell("f()")
+    *_, outcome = judge([GIVEN, *cells], ForkedPupil, LIMITS)
+    assert outcome.fault == judging.FULL and outcome.remarks == []
+
+
+FLOOD = """import gc
+link = next(one for one in gc.get_objects() if type(one).__name__ == "Link" and one.make)
+link.describe = lambda error: ("A" * 10**6, "B" * 10**6, "C" * 10**6)
+link.named["execute"] = lambda *_: {"outputs": [["stdout", "x" * 10**5]] * 100, "error": [], "full": False}
+"""
+
+
+def test_an_outcome_is_small_whatever_a_pupil_says(monkeypatch):
+    monkeypatch.setattr(judging, "OUTPUTS", 10**7)
+    cells = [
+        Cell("added", "1", FLOOD),
+        Cell("added", "2", "0"),
+        answer("def f(x):\n    raise ValueError", "f"),
+        test_cell("f(1)"),
+    ]
+    *_, outcome = judge(cells, ForkedPupil, Limits())
+    assert len(str(outcome)) < 10**5 and any(
+        "put out too much" in remark for remark in outcome.remarks
+    )
+
+
+def test_remarks_are_few_and_only_of_what_is_forbidden():
+    sitting = Sitting([], ForkedPupil, LIMITS, True)
+    for number in range(1000):
+        sitting.remark(f"{number}" * 1000)
+    assert (
+        len(sitting.remarks) == REMARKS
+        and max(map(len, sitting.remarks)) == judging.LONGEST
+    )
+    flood = (
+        "import gc\npupil = next(one for one in gc.get_objects() if "
+        "type(one).__name__ == 'Pupil' and hasattr(one, 'used'))\n"
+    )
+    flood += "def f(x):\n    pupil.used = ['m' * k for k in range(1000)]\n    return x"
+    _, remarks = fails(
+        answer(flood, "f", forbidden=("sgmc",)), test_cell("assert f(1) == 1")
+    )
+    assert len(remarks) == judging.NAMED and max(map(len, remarks)) < judging.LONGEST
+
+
+def test_a_cell_that_is_too_long_to_be_sent_costs_itself_only():
+    long, right = (
+        answer(f"x = '{'x' * 2**24}'", "f"),
+        answer("def g(x):\n    return x", "g"),
+    )
+    errors, _ = sit(
+        long, test_cell("f(1)"), right, test_cell("assert g(1) == 1", name="g-test")
+    )
+    assert errors["f-test"][0] and errors["g-test"] == [""]

@@ -1,0 +1,163 @@
+"""The lecturer's page, and the way of grades to learning platforms."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from coursework.__main__ import COMMANDS
+from coursework.engine import blocks, confinement, gradebooks, judge, pairs
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "book" / "practice" / "teaching.md").read_text()
+HEAD = (
+    "assignment,duedate,timestamp,student_id,last_name,first_name,email,raw_score,"
+    "late_submission_penalty,score,max_score\n"
+)
+
+
+def test_the_page_is_short():
+    text = re.sub(r"^ *```\w+\n.*?^ *```$", "", PAGE, flags=re.S | re.M)
+    assert len(re.findall(r"[\w'’/_.-]*\w", text)) <= 2_200
+
+
+def test_table_of_points_is_that_of_the_notebooks():
+    rows = [line for line in PAGE.splitlines() if re.match(r"\| \*\*\d ", line)]
+    for row, item in zip(rows, pairs.assignments(), strict=True):
+        cells = [cell.metadata.get("nbgrader", {}) for cell in item.read().cells]
+        points = {
+            cell.grade_id.removesuffix("-test"): cell.points
+            for cell in cells
+            if cell.get("grade")
+        }
+        stated = re.findall(r"([a-z][a-z-]*) (\d+)(?=,| \|)", row)
+        assert {task: int(number) for task, number in stated} == points
+
+
+def test_hours_are_those_that_the_assignments_say():
+    words = {"three to four": "3–4", "four to five": "4–5"}
+    texts = [
+        "\n".join(cell.source for cell in item.read().cells)
+        for item in pairs.assignments()
+    ]
+    hours = [words[re.search(r"\*It takes\* (.*?) hours", one)[1]] for one in texts]
+    assert re.findall(r"^\| \*\*\d .* \| (\S+) \|$", PAGE, re.M) == hours
+
+
+def test_checks_of_the_page_are_those_that_there_are():
+    source = (ROOT / "coursework" / "assignments" / "checks.py").read_text()
+    there = set(re.findall(r"^def (assert_\w+)", source, re.M))
+    assert set(re.findall(r"`(assert_\w+)`", PAGE)) == there
+
+
+def test_page_names_commands_and_files_that_exist():
+    makefiles = [(ROOT / name / "Makefile").read_text() for name in (".", "coursework")]
+    targets = re.findall(r"make (?:-C coursework )?([a-z]+)\b", PAGE)
+    assert {"grade", "marking", "answers"} <= set(targets)
+    rules = " ".join(re.findall(r"^([a-z ]+):", "\n".join(makefiles), re.M)).split()
+    named = {one for one in targets if one not in ("and", "downloads")}
+    assert named <= set(rules), named - set(rules)
+    for path in re.findall(r"coursework/[\w/]+\.(?:py|md)", PAGE):
+        assert (ROOT / path).exists(), path
+    assert set(re.findall(r"-m coursework (\w+)", PAGE)) <= set(COMMANDS)
+
+
+def test_limits_on_the_page_are_those_of_the_code():
+    assert judge.Limits() == (60, 300, 900)
+    for words in ("a minute per cell and per part", "five minutes in", "15 in all"):
+        assert words in PAGE
+    memory, processes = judge.MEMORY // 2**30, judge.PROCESSES
+    assert f"hold {memory} GB of memory and {processes} processes" in PAGE
+    assert "UNCONFINED=1 make grade SUBMISSIONS=" in PAGE
+    assert "UNCONFINED=1 make grade SUBMISSIONS=" in confinement.ADVICE
+
+
+def test_the_task_of_the_page_is_one():
+    [source] = [
+        code
+        for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)
+        if "two_steps" in code
+    ]
+    answer, test = re.split(r"^# %% .*$", textwrap.dedent(source), flags=re.M)[1:]
+
+    def assert_close(value, expected, what):
+        assert value == expected, what
+
+    parts = blocks.blocks(test.strip(), 4)
+    assert [part.points for part in parts] == [1, 3]
+    for part in parts:
+        exec(answer + part.source, {"assert_close": assert_close})
+        wrong = answer.replace("step(step(position))", "step(position)")
+        with pytest.raises(AssertionError, match="two steps"):
+            exec(wrong + part.source, {"assert_close": assert_close})
+        assert "two_steps(" in blocks.visible(part.source)
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "coursework", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+def test_other_commands_get_the_usage():
+    for words in ((), ("else",), ("release",), ("grade", "a", "b", "c")):
+        assert "usage: python -m coursework" in run(*words).stderr
+
+
+def test_moodle(tmp_path):
+    due, rest = "2026-01-05 10:00:00", "_assignsubmission_file"
+    lines = [
+        f"assignment_1,,{due},Ann Lee_12{rest},,,,80.5,0,80.5,100",
+        f"assignment_2,,{due},Ann Lee_12{rest},,,,10,0,10,100",
+        f"assignment_1,,{due},Bo Ek_7{rest}_,,,,0,0,0,100",
+        f"assignment_1,,,Cy Fo_8{rest}_,,,,0,0,0,100",
+    ]
+    grades, worksheet = tmp_path / "grades.csv", tmp_path / "worksheet.csv"
+    grades.write_text(HEAD + "\n".join(lines))
+    head = 'Identifier,"Full name",Grade,"Maximum grade","Last modified (grade)"'
+    people = ("7,Bo Ek", "8,Cy Fo", "12,Ann Lee")
+    lines = [head, *(f"Participant {one},,100.00,-" for one in people)]
+    worksheet.write_text("\n".join(lines), encoding="utf-8-sig")
+    result = run("moodle", grades, "assignment_1", worksheet)
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    assert [row["Grade"] for row in rows] == ["0", "", "80.5"]
+    assert list(rows[0]) == head.replace('"', "").split(",")
+    wrong = run("moodle", grades, "assignment_9", worksheet).stderr
+    assert "no submission of 'assignment_9'" in wrong and "Traceback" not in wrong
+    with pytest.raises(ValueError, match="no columns Identifier and Grade"):
+        gradebooks.moodle([], "assignment_1", [{"Name": "Ann"}])
+
+
+def test_gradescope(tmp_path):
+    head = "student_id,assignment,task,points,max_points,kind,needs_marking\n"
+    auto = "student,assignment_1,leapfrog,12,12,auto,0\n"
+    manual = "student,assignment_1,why,,7,manual,1\n"
+    (tmp_path / "tasks.csv").write_text(head + auto + manual)
+    result = json.loads(
+        run("gradescope", tmp_path / "tasks.csv", "assignment_1").stdout
+    )
+    marks = {"score": 12.0, "max_score": 12.0}
+    leapfrog = {"name": "leapfrog", **marks, "visibility": "after_published"}
+    assert result == {"tests": [leapfrog]}
+    result = json.loads(
+        run("gradescope", tmp_path / "tasks.csv", "assignment_2").stdout
+    )
+    missing = "No notebook of assignment_2 was found in this submission."
+    assert result == {"score": 0.0, "output": missing}
+
+
+def test_names(tmp_path):
+    (tmp_path / "submission_metadata.yml").write_text(
+        "submission_5:\n  :submitters:\n  - :name: Ann Lee\n    :sid: '012'\n"
+        "    :email: ann@example.org\n  :created_at: 2026-01-05 10:00:00 +0000\n"
+    )
+    line = "assignment_1,,2026-01-05 10:00:00,submission_5,,,,80.5,0,80.5,100\n"
+    (tmp_path / "grades.csv").write_text(HEAD + line)
+    names = tmp_path / "submission_metadata.yml", tmp_path / "grades.csv"
+    [row] = csv.DictReader(run("names", *names).stdout.splitlines())
+    expected = ["Ann Lee", "ann@example.org", "012", "assignment_1", "80.5", "100"]
+    assert list(row.values()) == expected

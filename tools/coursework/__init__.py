@@ -1,3 +1,0 @@
-"""Hand out the assignments, and grade what comes back: see ``python -m
-tools.coursework``.
-"""
