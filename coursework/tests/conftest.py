@@ -7,6 +7,7 @@ import pytest
 
 from coursework.engine import edition
 from coursework.tests.small import SMALL
+from tests.conftest import pytest_runtest_makereport  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 
