@@ -27,7 +27,7 @@ LONGEST, SECONDS = 100_000, 60  # characters of an answer, seconds to read it
 def banned(
     source: str, forbidden: Collection[str], given: Collection[str]
 ) -> list[str]:
-    """Say what an answer uses of what its task forbids.
+    r"""Say what an answer uses of what its task forbids.
 
     Args:
         source: the answer.

@@ -29,14 +29,14 @@ ROOM = 2**28  # bytes that may be written to each of the folders in memory
 UNCONFINED = "graded without confinement: the code could read and write all your files"
 INSTALL = "bubblewrap is not installed: say  sudo apt-get install bubblewrap"
 ALLOW = (
-    "AppArmor forbids it to separate processes, as on Ubuntu 24.04: say  sudo sysctl -w "
-    "kernel.apparmor_restrict_unprivileged_userns=0  (until the next start), or install "
-    "the profile in coursework/README.md"
+    "AppArmor forbids it to separate processes, as on Ubuntu 24.04: say  sudo sysctl "
+    "-w kernel.apparmor_restrict_unprivileged_userns=0  (until the next start), or "
+    "install the profile in coursework/README.md"
 )
 ADVICE = (
     "Nothing was graded or entered, because submissions cannot be run safely here: "
-    "{why}. If you trust everybody who handed in with all your files, say  UNCONFINED=1 "
-    "make grade SUBMISSIONS=..."
+    "{why}. If you trust everybody who handed in with all your files, say  "
+    "UNCONFINED=1 make grade SUBMISSIONS=..."
 )
 
 

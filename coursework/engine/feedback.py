@@ -34,8 +34,8 @@ COLOURS, DARK = (
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # of MathML, what a formula may hold: nothing in it is a link or a style
 ELEMENTS = set(
-    "math mrow mi mo mn ms mtext mspace msup msub msubsup munder mover munderover mfrac "
-    "msqrt mroot mtable mtr mtd mstyle mpadded mphantom menclose mmultiscripts".split()
+    "math mrow mi mo mn ms mtext mspace msup msub msubsup munder mover munderover "
+    "mfrac msqrt mroot mtable mtr mtd mstyle mpadded mphantom menclose mmultiscripts".split()
 )
 ATTRIBUTES = set(
     "display displaystyle scriptlevel mathvariant stretchy fence form largeop accent "

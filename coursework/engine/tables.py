@@ -9,10 +9,10 @@ NUMBER = re.compile(r"[+-]?[\d.,]*(e[+-]?\d+)?", re.IGNORECASE)
 
 
 def safe(value):
-    """Put a text into one line; an apostrophe goes before what would be a formula.
+    r"""Put a text into one line; an apostrophe goes before what would be a formula.
 
     Example:
-        >>> [safe(value) for value in (" =1+1", "＠SUM", "-2.5", "two\\nlines", -1)]
+        >>> [safe(value) for value in (" =1+1", "＠SUM", "-2.5", "two\nlines", -1)]
         ["'=1+1", "'＠SUM", '-2.5', 'two lines', -1]
     """
     if not isinstance(value, str):

@@ -158,12 +158,7 @@ def graded_with_tries(course, tmp_path_factory):
         patch.setattr(grading, "enter", enter_most)
         patch.setattr(submissions, "files_in", read_most)
         patch.setattr(grading.judge, "main", dies_while_it_sends)
-        grades = grade(
-            course,
-            folder,
-            WHOLE | PLANTED,
-            names=NAMES,
-        )
+        grades = grade(course, folder, WHOLE | PLANTED, names=NAMES)
     return Graded(grades, tries)
 
 
@@ -319,51 +314,30 @@ def test_time_is_kept_for_what_was_handed_out(course, make, double, remark):
 
 
 def test_every_student_is_in_the_gradebook(graded):
-    scores = {
-        row["student_id"]: float(row["score"])
-        for row in table(graded / "grades.csv")
-        if row["student_id"] not in PLANTED
-    }
-    assert scores == {
+    rows = [r for r in table(graded / "grades.csv") if r["student_id"] not in PLANTED]
+    scores = {row["student_id"]: float(row["score"]) for row in rows}
+    assert scores == {"handed in nothing": 0} | {
         student.replace(",", "_"): double + triple
         for student, (_, double, triple, _) in WHOLE.items()
-    } | {
-        "handed in nothing": 0,
     }
-    assert [
-        row["remark"]
-        for row in table(graded / "remarks.csv")
-        if row["student_id"] == "handed in nothing"
-    ]
+    assert remarks_on(graded, "handed in nothing")
 
 
 def test_only_answers_wait_for_a_mark_by_hand(graded):
-    waiting = {
-        row["student_id"]: row["needs_marking"]
-        for row in table(graded / "tasks.csv")
-        if row["task"] == "why"
-    }
-    assert waiting["right"] == "1" and waiting["nothing"] == "0"
-    assert {
-        row["needs_marking"]
-        for row in table(graded / "tasks.csv")
-        if row["kind"] == "auto"
-    } == {"0"}
+    rows = table(graded / "tasks.csv")
+    waits = {r["student_id"]: r["needs_marking"] for r in rows if r["task"] == "why"}
+    assert waits["right"] == "1" and waits["nothing"] == "0"
+    assert {r["needs_marking"] for r in rows if r["kind"] == "auto"} == {"0"}
 
 
 def test_feedback_is_small_and_shows_no_hidden_test(graded):
-    pages = {
-        path.parts[-3]: path.read_text()
-        for path in (graded / "feedback").glob("*/*/small.html")
-    }
-    assert "it should be 3, but it is 4" in pages["half"]
-    for student, page in pages.items():
+    pages = {path.parts[-3]: path for path in (graded / "feedback").glob("*/*/*.html")}
+    assert "it should be 3, but it is 4" in pages["half"].read_text()
+    for student, path in pages.items():
+        page = path.read_text()
         assert len(page) < 3e6, student
-        assert (
-            "HIDDEN TESTS" not in page
-            and "7919" not in page
-            and "thrice five" not in page
-        ), student
+        for secret in ("HIDDEN TESTS", "7919", "thrice five"):
+            assert secret not in page, student
 
 
 def test_marks_by_hand_survive_and_the_old_gradebook_is_kept(graded, course, tmp_path):
@@ -409,24 +383,6 @@ def test_without_submissions_the_tables_are_written_again(graded, course):
     rows = len(table(graded / "tasks.csv"))
     grading.grade(graded, None, course)
     assert len(table(graded / "tasks.csv")) == rows and (graded / "grades.csv").exists()
-
-
-def test_the_student_edition_holds_what_a_student_needs_and_no_more(course):
-    student = course / "student"
-    notebook = (student / "assignment_1" / "small.ipynb").read_text()
-    assert "raise NotImplementedError()" in notebook and "YOUR ANSWER HERE" in notebook
-    for secret in ("SOLUTION", "HIDDEN", "7919", "2 * x", "Because", "thrice five"):
-        assert secret not in notebook
-    for name in (
-        "README.md",
-        "Makefile",
-        "requirements.txt",
-        "sgmc",
-        "booklib",
-        "assignment_1/checks.py",
-        "assignment_1/data.csv",
-    ):
-        assert (student / name).exists()
 
 
 WILD = r"""A reason $a<b$, see `x<y`. <img src=x onerror="alert(1)"> <script>alert(0)</script> <http://127.0.0.1/auto> \<img src=x onerror=alert(2)\>

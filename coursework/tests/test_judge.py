@@ -4,6 +4,7 @@ and that one mistake costs one task.
 
 import pytest
 import torch
+from nbformat.v4 import new_code_cell
 
 from coursework.engine import judge as judging
 from coursework.engine.judge import REMARKS, Cell, Limits, Sitting, judge, read_cells
@@ -404,39 +405,20 @@ def test_a_failed_test_names_the_line_and_what_is_wrong():
 
 
 def test_what_a_submission_puts_in_place_of_settings_does_not_matter():
-    settings = (
-        '{"grade": %s, "grade_id": "%s", "locked": true, %s"schema_version": 3, '
-        '"solution": %s, "task": false}'
-    )
-    own = (
-        "# %% nbgrader="
-        + settings % ("false", "f", "", "true")
-        + ' forbidden=["sgmc"]\ndef f(x):\n    return x\n'
-    )
-    own += (
-        "\n# %% nbgrader="
-        + settings % ("true", "f-test", '"points": 3, ', "false")
-        + "\nassert f(1)\n"
-    )
-    cells = from_source_text(own)
-    submitted = from_source_text(own)
-    submitted[0].metadata = {
-        "nbgrader": {"grade_id": "f", "grade": True, "points": 99, "solution": False}
-    }
-    assert read_cells(submitted, cells) == read_cells(cells, cells)
-    assert [
-        (cell.kind, cell.points, cell.names, cell.forbidden)
-        for cell in read_cells(cells, cells)
-    ] == [
-        ("answer", 0.0, ("f",), ("sgmc",)),
-        ("test", 3, (), ()),
-    ]
+    def cells(source, **settings):
+        own = {"grade_id": "f", "grade": False, "solution": True, **settings}
+        test = {"grade_id": "f-test", "grade": True, "solution": False, "points": 3}
+        metadata = {"nbgrader": own, "forbidden": ["sgmc"]}
+        first = new_code_cell(source, metadata=metadata)
+        return [first, new_code_cell("assert f(1)", metadata={"nbgrader": test})]
 
-
-def from_source_text(text):
-    import jupytext
-
-    return jupytext.reads(text, "py:percent").cells
+    instructors = cells("def f(x):\n    return x")
+    submitted = cells("def f(x):\n    return x", grade=True, points=99, solution=False)
+    submitted[0].metadata.pop("forbidden")
+    found = read_cells(submitted, instructors)
+    assert found == read_cells(instructors, instructors)
+    read = [(one.kind, one.points, one.names, one.forbidden) for one in found]
+    assert read == [("answer", 0.0, ("f",), ("sgmc",)), ("test", 3, (), ())]
 
 
 def test_torch_has_the_generator_whose_states_are_read_here():

@@ -162,7 +162,7 @@ def test_the_student_edition_is_complete(student_edition):
         for path in item.files():
             copy = student_edition / item.name / path.name
             assert copy.read_bytes() == path.read_bytes()
-    for name in ("README.md", "Makefile", "summary.py", "LICENSE", "constraints.txt"):
+    for name in ("README.md", "Makefile", "summary.py", "LICENSE", "sgmc", "booklib"):
         assert (student_edition / name).exists()
     needs = (student_edition / "requirements.txt").read_text().splitlines()[1:]
     assert needs and set(needs) <= set((ROOT / "requirements.txt").read_text().split())
