@@ -27,7 +27,7 @@ LONGEST, SECONDS = 100_000, 60  # characters of an answer, seconds to read it
 def banned(
     source: str, forbidden: Collection[str], given: Collection[str]
 ) -> list[str]:
-    r"""Say what an answer uses of what its task forbids.
+    """Say what an answer uses of what its task forbids.
 
     Args:
         source: the answer.
@@ -35,10 +35,8 @@ def banned(
         given: the cells that were handed out.
 
     Example:
-        >>> banned(
-        ...     "import jax\\ny = torch.func.grad(f)", ["autograd"], ["import torch"]
-        ... )
-        ['jax', 'torch.func.grad']
+        >>> banned("import jax; f = torch.func.vjp", ["autograd"], ["import torch"])
+        ['jax', 'torch.func.vjp']
     """
     if not forbidden or len(source) > LONGEST:
         return []

@@ -35,7 +35,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # of MathML, what a formula may hold: nothing in it is a link or a style
 ELEMENTS = set(
     "math mrow mi mo mn ms mtext mspace msup msub msubsup munder mover munderover "
-    "mfrac msqrt mroot mtable mtr mtd mstyle mpadded mphantom menclose mmultiscripts".split()
+    "mfrac msqrt mroot mtable mtr mtd mstyle mpadded mphantom menclose".split()
 )
 ATTRIBUTES = set(
     "display displaystyle scriptlevel mathvariant stretchy fence form largeop accent "
@@ -78,8 +78,8 @@ def mathml(tex: str, display: bool) -> str:
     Example:
         >>> mathml("x^2", False)
         '<math display="inline"><mrow><msup><mi>x</mi><mn>2</mn></msup></mrow></math>'
-        >>> mathml(r"\frac{1", False)
-        '\\frac{1'
+        >>> mathml(r"\sqrt", False)
+        '\\sqrt'
     """
     try:
         tree = convert_to_element(tex, display="block" if display else "inline")
