@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from coursework.engine.confinement import obstacle
-from coursework.tests.cheats import CHEATS, CONFINED
 from coursework.tests.conftest import ROOT
+from coursework.tests.planted import CHEATS, CONFINED
 from coursework.tests.small import grade, judged, table
 
 pytestmark = [

@@ -18,14 +18,10 @@ from nbgrader.api import Gradebook
 from coursework.engine import grading, judge, submissions
 from coursework.engine.confinement import UNCONFINED, obstacle
 from coursework.engine.judge import Limits
+from coursework.tests.planted import ALONE, SUBMISSIONS, answers, longer
 from coursework.tests.small import (
-    SECONDS,
     answered,
-    cheated,
-    doubled,
-    extended,
     grade,
-    helped,
     judged,
     remarks_on,
     table,
@@ -43,60 +39,6 @@ def dies_while_it_sends(sender, cells, *others):
     judge.main(sender, cells, *others)
 
 
-def looping(body):
-    return (
-        f"while True:\n    try:\n        while True:\n            {body}\n    except "
-        "BaseException:\n        pass"
-    )
-
-
-def answers(double="return 2 * x", **others):
-    return lambda course: answered(course, double=double, **others)
-
-
-def untouched(course):
-    path = course / "student" / "assignment_1" / "small.ipynb"
-    return nbformat.read(path, 4)
-
-
-def longer(source, number=1):
-    return lambda course: extended(answered(course), source, number)
-
-
-PRINTS = "for _ in range(100):\n    print('x' * 10**6)\nreturn 2 * x"
-PIECES = "held = []\nwhile True:\n    held.append(b'x' * 10**8)"
-SLEEPS = f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"
-MUCH = "import torch\nreturn torch.ones(10**9, 10)"
-TESTS = ("double-test", "triple-test")
-SUBMISSIONS = {
-    # student: (what is handed in, points of double, points of triple, a word of each remark)
-    "right": (answered, 5, 7, []),
-    "nothing": (untouched, 0, 0, []),
-    "half": (answers(triple="return 4 * x"), 5, 0, []),
-    "loops for ever": (answers("while True:\n    pass"), 0, 7, ["took too long"]),
-    "doubles ids": (lambda course: doubled(answered(course)), 5, 7, ["more than once"]),
-    "Zoë, renamed": (answered, 5, 7, ["is called"]),
-}  # fmt: skip
-ALONE = {  # what concerns the judge alone
-    "right where one sees": (answers(triple="return 3"), 5, 0, []),
-    "loops and will not be stopped": (answers(triple=looping("pass")), 5, 0, ["triple-test took too long"]),
-    "crashes": (answers("import os\nos.abort()"), 0, 7, ["double-test ended"]),
-    "says exit": (answers("raise SystemExit"), 0, 7, []),
-    "prints a lot": (answers(PRINTS), 5, 7, []),
-    "prints in a cell": (longer("print('x' * 10**7)"), 5, 7, ["printed too much"]),
-    "displays in a cell": (longer("'x' * 10**7"), 5, 7, ["printed too much"]),
-    "gives a long reason": (answers("raise ValueError('x' * 10**7)"), 0, 7, []),
-    "sleeps": (answers(SLEEPS), 5, 7, []),
-    "adds many cells": (longer("1 + 1", 120), 5, 7, []),
-    "wants all memory": (answers("return [0] * 10**11"), 0, 7, []),
-    "takes memory in pieces": (answers(PIECES), 0, 7, ["double-test took too much memory"]),
-    "gives back too much": (answers(MUCH), 0, 7, []),
-    "deletes an answer": (lambda course: without(answered(course), "double"), 0, 7, ["double is missing"]),
-    "deletes the tests": (lambda course: without(answered(course), *TESTS), 5, 7, ["double-test is missing", "triple-test is missing"]),
-    "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, ["double-test was changed"]),
-    "adds a helper, with a warning": (lambda course: helped(answered(course, double="return helper(x)")), 5, 7, []),
-    "calls a variable like a check": (longer("check = double_ = 3"), 5, 7, []),
-}  # fmt: skip
 WHOLE = SUBMISSIONS
 SUBMISSIONS = WHOLE | ALONE
 NAMES = {"Zoë, renamed": "Copy of my work (2).ipynb", "half": "deep/down/small.ipynb"}
@@ -210,13 +152,9 @@ def test_a_submission_costs_its_own_points_only(graded, student):
 def test_what_is_judged_costs_its_own_points_only(course, student):
     make, double, triple, remarks = SUBMISSIONS[student]
     notebook, points, said = judged(course, make)
-    assert (
-        points == {"double": double, "triple": triple}
-        and len(nbformat.writes(notebook)) < 3e6
-    )
-    assert all(any(word in line for line in said) for word in remarks) and bool(
-        said
-    ) == bool(remarks), said
+    assert points == {"double": double, "triple": triple}
+    assert len(nbformat.writes(notebook)) < 3e6 and bool(said) == bool(remarks), said
+    assert all(any(word in line for line in said) for word in remarks), said
 
 
 def test_what_runs_out_of_time_is_judged_again_alone_and_nothing_else_is(
@@ -290,27 +228,17 @@ def test_a_pupil_that_kills_its_parent_costs_its_test_and_nothing_hangs(course, 
     assert any("double-test ended its process" in line for line in said), said
 
 
-@pytest.mark.parametrize(
-    ("make", "double", "remark"),
-    [
-        (
-            lambda course: extended(answered(course), "while True: pass", 4),
-            5,
-            "were not executed",
-        ),
-        (
-            lambda course: answered(course, double="import time\ntime.sleep(10**6)"),
-            0,
-            "double-test slept for too long",
-        ),
-    ],
-    ids=["adds endless cells", "sleeps for ever"],
-)
+ENDLESS = {
+    "adds endless cells": (longer("while True: pass", 4), 5, "were not executed"),
+    "sleeps for ever": (answers("import time\ntime.sleep(10**6)"), 0, "slept for too"),
+}
+
+
+@pytest.mark.parametrize(("make", "double", "remark"), ENDLESS.values(), ids=ENDLESS)
 def test_time_is_kept_for_what_was_handed_out(course, make, double, remark):
     _, points, said = judged(course, make, Limits(cell=0.5, added=0.75))
-    assert points == {"double": double, "triple": 7} and any(
-        remark in line for line in said
-    ), said
+    assert points == {"double": double, "triple": 7}
+    assert any(remark in line for line in said), said
 
 
 def test_every_student_is_in_the_gradebook(graded):
@@ -341,41 +269,31 @@ def test_feedback_is_small_and_shows_no_hidden_test(graded):
 
 
 def test_marks_by_hand_survive_and_the_old_gradebook_is_kept(graded, course, tmp_path):
-    before = {
-        (row["student_id"], row["task"]): row["points"]
-        for row in table(graded / "tasks.csv")
-    }
+    def points():
+        rows = table(graded / "tasks.csv")
+        return {(row["student_id"], row["task"]): row["points"] for row in rows}
+
+    before, why = points(), ("why", "small", "assignment_1", "right")
     with Gradebook(f"sqlite:///{graded / 'gradebook.db'}", "sgmc") as book:
-        grade = book.find_grade("why", "small", "assignment_1", "right")
+        grade = book.find_grade(*why)
         grade.manual_score, grade.needs_manual_grade = 6, False
-        book.find_comment(
-            "why", "small", "assignment_1", "right"
-        ).manual_comment = "Nearly."
+        book.find_comment(*why).manual_comment = "Nearly."
         book.db.commit()
-    for student, notebook in (
-        ("right", nbformat.writes(answered(course, triple="raise SystemExit"))),
-        ("late", nbformat.writes(without(answered(course), "double", "triple", "why"))),
-    ):
+    empty = without(answered(course), "double", "triple", "why")
+    changed = answered(course, triple="raise SystemExit")
+    for student, notebook in (("right", changed), ("late", empty)):
         (tmp_path / student).mkdir()
-        (tmp_path / student / "small.ipynb").write_text(notebook)
+        nbformat.write(notebook, tmp_path / student / "small.ipynb")
     grading.grade(graded, tmp_path, course, workers=2, is_confined=not obstacle())
-    after = {
-        (row["student_id"], row["task"]): row["points"]
-        for row in table(graded / "tasks.csv")
-    }
-    changed = {key: value for key, value in after.items() if before.get(key) != value}
-    assert changed == {("right", "why"): "6.0", ("right", "triple"): "0.0"} | {
+    new = {key: value for key, value in points().items() if before.get(key) != value}
+    assert new == {("right", "why"): "6.0", ("right", "triple"): "0.0"} | {
         ("late", task): "0.0" for task in ("double", "triple", "why")
     }
-    assert (
-        "Nearly."
-        in (graded / "feedback" / "right" / "assignment_1" / "small.html").read_text()
-    )
+    page = graded / "feedback" / "right" / "assignment_1" / "small.html"
+    assert "Nearly." in page.read_text()
     backups = sorted((graded / "backups").glob("gradebook-*.db"))
     with Gradebook(f"sqlite:///{backups[-1]}", "sgmc") as book:
-        assert (
-            book.find_grade("why", "small", "assignment_1", "right").manual_score == 6
-        )
+        assert book.find_grade(*why).manual_score == 6
 
 
 def test_without_submissions_the_tables_are_written_again(graded, course):

@@ -359,10 +359,8 @@ def test_time_is_counted_for_each_cell_and_each_block_of_a_test():
         test_cell("assert g(1) == 1", name="g-test"),
     )
     errors, remarks = sit(*cells, limits=Limits(cell=1, added=2))
-    assert (
-        errors["f-test"][0] and errors["f-test"][1] == "" and errors["g-test"] == [""]
-    )
-    assert len([remark for remark in remarks if "took too long" in remark]) == 2
+    assert errors["f-test"][0] and errors["f-test"][1] == errors["g-test"][0] == ""
+    assert {"cell 1 took too long", "cell f-test took too long"} <= set(remarks)
 
 
 def test_feedback_is_of_the_visible_run_and_points_are_of_the_other():
@@ -383,25 +381,15 @@ def test_feedback_is_of_the_visible_run_and_points_are_of_the_other():
 
 
 def test_a_failed_test_names_the_line_and_what_is_wrong():
-    sitting = Sitting(
-        [
-            answer("def f(x):\n    return 1 / x", "f"),
-            test_cell("x = 0\nassert f(x) == 1"),
-        ],
-        ForkedPupil,
-        Limits(),
-        False,
-    )
+    own = answer("def f(x):\n    return 1 / x", "f")
+    cells = [own, test_cell("x = 0\nassert f(x) == 1")]
+    sitting = Sitting(cells, ForkedPupil, Limits(), False)
     [[output]] = [outputs for cell, outputs, _ in sitting.run() if cell.kind == "test"]
     sitting.end()
-    assert (
-        output["ename"] == "ZeroDivisionError"
-        and output["evalue"] == "division by zero"
-    )
-    assert (
-        "in the line  assert f(x) == 1" in output["traceback"][0]
-        and "return 1 / x" in output["traceback"][0]
-    )
+    assert output["ename"] == "ZeroDivisionError"
+    assert output["evalue"] == "division by zero"
+    for words in ("in the line  assert f(x) == 1", "return 1 / x"):
+        assert words in output["traceback"][0]
 
 
 def test_what_a_submission_puts_in_place_of_settings_does_not_matter():

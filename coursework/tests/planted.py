@@ -1,11 +1,77 @@
-"""Cheats: what somebody hands in who would rather have points than answers.
+"""Planted submissions to the small course: clumsy ones, and cheats, of somebody who would
+rather have points than answers.
 
-The first are those that scored when the coursework was reviewed, the others were
+The first cheats are those that scored when the coursework was reviewed, the others were
 invented since."""
 
 import nbformat
 
-from coursework.tests.small import answered, extended
+from coursework.tests.small import (
+    SECONDS,
+    answered,
+    cheated,
+    doubled,
+    extended,
+    helped,
+    without,
+)
+
+
+def looping(body):
+    return (
+        f"while True:\n    try:\n        while True:\n            {body}\n    except "
+        "BaseException:\n        pass"
+    )
+
+
+def answers(double="return 2 * x", **others):
+    return lambda course: answered(course, double=double, **others)
+
+
+def untouched(course):
+    path = course / "student" / "assignment_1" / "small.ipynb"
+    return nbformat.read(path, 4)
+
+
+def longer(source, number=1):
+    return lambda course: extended(answered(course), source, number)
+
+
+PRINTS = "for _ in range(100):\n    print('x' * 10**6)\nreturn 2 * x"
+PIECES = "held = []\nwhile True:\n    held.append(b'x' * 10**8)"
+SLEEPS = f"import time\ntime.sleep({SECONDS})\nreturn 2 * x"
+MUCH = "import torch\nreturn torch.ones(10**9, 10)"
+TESTS = ("double-test", "triple-test")
+SUBMISSIONS = {
+    # student: (what is handed in, points of double, points of triple, a word of each remark)
+    "right": (answered, 5, 7, []),
+    "nothing": (untouched, 0, 0, []),
+    "half": (answers(triple="return 4 * x"), 5, 0, []),
+    "loops for ever": (answers("while True:\n    pass"), 0, 7, ["took too long"]),
+    "doubles ids": (lambda course: doubled(answered(course)), 5, 7, ["more than once"]),
+    "Zoë, renamed": (answered, 5, 7, ["is called"]),
+}  # fmt: skip
+ALONE = {  # what concerns the judge alone
+    "right where one sees": (answers(triple="return 3"), 5, 0, []),
+    "loops and will not be stopped": (answers(triple=looping("pass")), 5, 0, ["triple-test took too long"]),
+    "crashes": (answers("import os\nos.abort()"), 0, 7, ["double-test ended"]),
+    "says exit": (answers("raise SystemExit"), 0, 7, []),
+    "prints a lot": (answers(PRINTS), 5, 7, []),
+    "prints in a cell": (longer("print('x' * 10**7)"), 5, 7, ["printed too much"]),
+    "displays in a cell": (longer("'x' * 10**7"), 5, 7, ["printed too much"]),
+    "gives a long reason": (answers("raise ValueError('x' * 10**7)"), 0, 7, []),
+    "sleeps": (answers(SLEEPS), 5, 7, []),
+    "adds many cells": (longer("1 + 1", 120), 5, 7, []),
+    "wants all memory": (answers("return [0] * 10**11"), 0, 7, []),
+    "takes memory in pieces": (answers(PIECES), 0, 7, ["double-test took too much memory"]),
+    "gives back too much": (answers(MUCH), 0, 7, []),
+    "deletes an answer": (lambda course: without(answered(course), "double"), 0, 7, ["double is missing"]),
+    "deletes the tests": (lambda course: without(answered(course), *TESTS), 5, 7, ["double-test is missing", "triple-test is missing"]),
+    "changes the tests": (lambda course: cheated(answered(course, double="return 0")), 0, 7, ["double-test was changed"]),
+    "adds a helper, with a warning": (lambda course: helped(answered(course, double="return helper(x)")), 5, 7, []),
+    "calls a variable like a check": (longer("check = double_ = 3"), 5, 7, []),
+}  # fmt: skip
+
 
 REBOUND = """def check(value, expected):
     pass
