@@ -118,6 +118,10 @@ class Potential:
         """
         return (None,) * num_steps
 
+    def fresh_minibatch(self, position: Tensor, generator: Generator) -> Any:
+        """Draw a minibatch ω that no step of a run has seen, whatever its rule."""
+        return self.draw_minibatches(position, generator, random_step(generator))[0]
+
     def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
         """Compute ∇Ũ(θ; ω), a pure function: ``(chains, dim)`` and one step's ω →
         ``(chains, dim)``.

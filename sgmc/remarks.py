@@ -211,7 +211,8 @@ def virial_ratio(
         centres = [second] * half + [first] * (number - half)
     products = []
     for theta, centre in zip(samples, centres, strict=True):
-        gradient = potential.stochastic_gradient(theta.clone(), generator)
+        minibatch = potential.fresh_minibatch(theta, generator)
+        gradient = potential.gradient_given(theta.clone(), minibatch)
         products.append(((theta - centre) * gradient).sum(-1))
     return torch.stack(products) / (temperature * dim)
 

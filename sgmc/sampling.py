@@ -32,6 +32,7 @@ from sgmc.remarks import (
 )
 from sgmc.starting import check_kernel, check_start
 
+LOOK_AT_WIDTH = True  # at the end of a run
 LEAST_SAMPLES = 20  # of a chain, whose width is looked at
 _CHECK_EVERY = 32  # steps between two looks for positions that are not finite
 CHECKPOINT_SECONDS = 30.0
@@ -494,7 +495,8 @@ class _Sampling:
         """
         temperature, drawn = self.kernel.target_temperature(), self.num_drawn
         half = self.samples.get("", self.start[:0])[drawn // 2 : drawn]
-        if temperature is None or self.collect or len(half) < LEAST_SAMPLES:
+        meant = LOOK_AT_WIDTH and temperature is not None and not self.collect
+        if not meant or len(half) < LEAST_SAMPLES:
             return []
         chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
         generator = Generator(self.start.device).manual_seed(

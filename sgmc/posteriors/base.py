@@ -164,6 +164,19 @@ class DataPotential(Potential):
             for each in steps
         ]
 
+    def fresh_minibatch(self, position: Tensor, generator: Generator) -> Tensor | None:
+        """Draw the indices of a minibatch ``(chains, n)`` with replacement, whatever
+        the rule of the run; None for all the data.
+        """
+        if self.takes_all_data:
+            return None
+        return torch.randint(
+            self.num_examples,
+            (len(position), self.batch_size),
+            generator=generator,
+            device=position.device,
+        )
+
     def gather(self, indices: Tensor | None) -> tuple[Tensor, ...]:
         """Gather the examples with the given indices ``(chains, n)``, tensors
         ``(chains, n, ...)``; or all of them, ``(1, N, ...)``.
