@@ -263,6 +263,10 @@ def text_outputs(outputs: list) -> list:
                 key: value for key, value in output.data.items() if key == "text/plain"
             }
             output.metadata = {}
+            if not output.data.get("text/plain") and (
+                output.output_type == "display_data"
+            ):
+                continue  # a progress bar that is gone
         if kept and output.output_type == kept[-1].output_type == "stream":
             # a kernel sends what is printed in pieces, as it likes
             kept[-1].text += output.text
