@@ -112,6 +112,7 @@ class SGLD(Kernel):
         step_size = self.step_size
         if callable(step_size):
             step_size = step_size(num_gradients)
+            check_non_negative("step_size", step_size)
         gradient = potential.stochastic_gradient(position, generator, num_gradients)
         addmv_(position, self._inverse_mass, gradient, alpha=-step_size)
         if self.temperature > 0:  # N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹))

@@ -223,8 +223,10 @@ class SGHMC(Kernel):
         """Take m steps of Algorithm 2 in every chain, in place."""
         position, momentum, num_gradients, *known = state
         draw = num_gradients // self.num_steps
-        falls = callable(self.step_size)
-        step_size = self.step_size(draw) if falls else self.step_size
+        step_size, falls = self.step_size, callable(self.step_size)
+        if falls:
+            step_size = step_size(draw)
+            check_non_negative("step_size", step_size)
         if self.resample_every is not None and draw % self.resample_every == 0:
             momentum = draw_momentum(position, self._mass, generator, self.temperature)
         if self._online:

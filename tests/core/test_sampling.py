@@ -1428,3 +1428,11 @@ def test_regression_with_classes_of_their_own_dtype():
         num_samples=3,
     )
     assert draws.samples.dtype == draws.statistics["clipped"].dtype == torch.float64
+
+
+@pytest.mark.parametrize("make", [SGLD, lambda steps: SGHMC(steps, 1.0)])
+def test_a_schedule_that_turns_negative_stops_the_run_with_its_value(make):
+    kernel = make(lambda step: 0.1 - 0.01 * step)
+    with pytest.raises(DivergenceError, match=r"step_size.*-0\.0") as stopped:
+        sample(kernel, DoubleWell(), torch.zeros(3, 1), num_samples=50, progress=False)
+    assert len(stopped.value.draws.samples) in (10, 11)
