@@ -175,7 +175,7 @@ def virial_ratio(
     """Compute (θ − c)·∇Ũ(θ)/(T·dim) at samples, whose mean is 1 under exp(−U/T) by the
     virial theorem, for every c.
 
-    An integration by parts gives E[(θ − c)·∇U(θ)] = T·dim wherever |θ|·exp(−U/T)
+    An integration by parts gives E[(θ − c)·∇U(θ)] = T·dim wherever ‖θ‖·exp(−U/T)
     vanishes at the border of the support and at infinity, and so for a stochastic
     gradient that is unbiased and independent of θ. Momenta have no part in it. For a
     Gaussian it is the mean of the variances, each in units of its right value. It does
