@@ -181,6 +181,8 @@ def test_what_a_stopped_build_has_executed_is_kept(small_book):
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # a shell that starts the tests in the background has Ctrl-C ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     for line in process.stdout:
         if "1 of 2: small" in line:
