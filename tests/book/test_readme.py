@@ -26,9 +26,8 @@ def test_the_example_runs_without_a_warning_and_finds_the_coefficients():
 
 
 def test_every_command_is_a_target_of_the_makefile():
-    targets = set(
-        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    )
+    heads = re.findall(r"^([a-z ]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = {target for head in heads for target in head.split()}
     named = set(re.findall(r"\bmake ([a-z]+)", README)) - {"and"}
     assert named and named <= targets
 

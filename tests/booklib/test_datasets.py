@@ -267,6 +267,12 @@ def test_every_set_of_the_module_has_a_test_here():
         "cifar10",
         "notmnist",
         "read_idx",
+        "part",
+        "split_digits",
+        "diabetes",
+        # tests/experiments/test_cifar.py
+        "scramble",
+        "standardise",
         "mushrooms",
         "synthetic_mushrooms",
         "Ratings",
@@ -549,3 +555,40 @@ def test_made_up_ratings_hang_on_the_seed_alone():
             made_up_ratings(
                 **{"num_users": 30, "num_items": 20, "num_ratings": 100} | settings
             )
+
+
+def test_the_digits_are_split_with_every_class_in_each_part():
+    """No digit is in two parts, and their order is kept."""
+    train, validation, test = datasets.split_digits()
+    assert [len(each.targets) for each in (train, validation, test)] == [
+        3200,
+        800,
+        1000,
+    ]
+    for each in (train, validation, test):
+        assert each.inputs.shape == (len(each.targets), 784)
+        counts = each.targets.bincount(minlength=10)
+        assert counts.max() - counts.min() <= 1
+    rows = torch.cat([train.inputs, validation.inputs, test.inputs])
+    assert len(rows.unique(dim=0)) == len(
+        datasets.digits()[0].inputs.unique(dim=0)
+    ) + len(test.inputs.unique(dim=0))
+
+
+def test_a_part_takes_inputs_and_targets_together():
+    data = datasets.Data(torch.arange(6.0).view(3, 2), torch.tensor([5, 6, 7]))
+    taken = datasets.part(data, slice(1, None))
+    assert taken.inputs.tolist() == [[2, 3], [4, 5]] and taken.targets.tolist() == [
+        6,
+        7,
+    ]
+
+
+def test_the_diabetes_data_are_standardised_by_the_training_patients():
+    train, validation, test = datasets.diabetes()
+    assert [len(each.inputs) for each in (train, validation, test)] == [280, 62, 100]
+    assert train.inputs.shape[1] == 10
+    for values in train:
+        zero, one = torch.zeros_like(values[0]), torch.ones_like(values[0])
+        torch.testing.assert_close(values.mean(0), zero, atol=1e-5, rtol=0)
+        torch.testing.assert_close(values.std(0), one, atol=1e-5, rtol=0)
