@@ -188,7 +188,7 @@ def virial_ratio(
         potential: the target.
         samples: θ, ``(num_samples, chains, dim)``.
         generator: the source of fresh minibatches, one for each sample.
-        temperature: T.
+        temperature: T, of the target exp(−U/T).
 
     Returns:
         ``(num_samples, chains)``.

@@ -22,10 +22,10 @@ class CompiledSGHMC(SGHMC):
         step_size: ε.
         friction: C; this and what follows as in :class:`~sgmc.kernels.SGHMC`.
         noise_estimate: B̂.
-        mass: M.
-        num_steps: m.
+        mass: M, likewise.
+        num_steps: m, the steps of a call.
         resample_every: number of calls from one fresh momentum to the next.
-        temperature: T.
+        temperature: T, of the target exp(−U/T).
 
     Raises:
         ValueError: if a parameter is out of its range, the step size a schedule, or the
