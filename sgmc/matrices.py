@@ -204,7 +204,7 @@ def addmv_(
 
     Args:
         target: ``(chains, dim)``, overwritten.
-        matrix: A.
+        matrix: A, a number, a diagonal or a full matrix.
         vector: ``(chains, dim)``; it may be the target itself.
         alpha: α.
 
