@@ -22,7 +22,8 @@ from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
 from sgmc.potentials import Potential
-from sgmc.sampling import drive, flatten, unflatten
+from sgmc.running import drive
+from sgmc.sampling import flatten, unflatten
 
 # tells it from those of `sample` and of other versions
 KIND = {"kind of file": "the run of an experiment, version 2"}
@@ -173,7 +174,7 @@ class Chain:
 
 
 class Run:
-    """One sampler, one seed: a job of :func:`sgmc.sampling.drive` whose steps are
+    """One sampler, one seed: a job of :func:`sgmc.running.drive` whose steps are
     rounds.
 
     After each round the network's class probabilities for ``examples`` are added to a
@@ -221,9 +222,9 @@ class Run:
         watch: Callable[["Run"], None] | None = None,
     ):
         self.plan, self.watch = plan, watch
-        self.checkpoint = None if path is None else Checkpoint(path, KIND)
+        self.checkpoint = None if path is None else Checkpoint(path)
         self.chain = self.chains(plan, network, train, device)
-        self.settings = {
+        self.described = {
             **plan.record(),
             "network": str(network),
             "checksum": checksum(train, examples),
@@ -249,6 +250,12 @@ class Run:
             progress,
         )
         return self.result()
+
+    def settings(self) -> dict:
+        """Give what tells a run's file from others; :meth:`load_state_dict` compares
+        the settings.
+        """
+        return KIND
 
     def advance(self) -> None:
         """Walk for a round, and predict."""
@@ -368,10 +375,10 @@ class Run:
 
     def state_dict(self) -> dict:
         """Give all that is needed to go on, and the settings of the run."""
-        names = ("settings", "made", "done", *SECONDS, "total", "last", "reservoir")
-        names += ("curve", "thinned", *self.more)
+        names = ("made", "done", *SECONDS, "total", "last", "reservoir", "curve")
+        names += ("thinned", *self.more)
         own = {name: getattr(self, name) for name in names}
-        return {**own, "walk": self.chain.state_dict()}
+        return {**own, "settings": self.described, "walk": self.chain.state_dict()}
 
     def load_state_dict(self, saved: dict) -> None:
         """Go back to what :meth:`state_dict` gave."""
@@ -382,7 +389,7 @@ class Run:
                 f"{path} lacks {', '.join(sorted(missing))}: it is no run's file, "
                 "delete it to start that run anew"
             )
-        old, new = DEFAULTS | saved["settings"], self.settings
+        old, new = DEFAULTS | saved["settings"], self.described
         if differences := ", ".join(
             f"{name} was {old.get(name)!r} and is {new.get(name)!r}"
             for name in new | old
@@ -429,7 +436,7 @@ def read_run(path: Path) -> dict:
         ExperimentError: if it is not there.
         CheckpointError: if it is no run's file, or corrupt.
     """
-    saved = Checkpoint(path, KIND).load("cpu")
+    saved = Checkpoint(path).open(KIND)
     if saved is None:
         raise ExperimentError(
             f"{path} is missing: run the experiment that writes it first"

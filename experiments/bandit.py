@@ -269,7 +269,7 @@ AGENTS = {
 
 
 class Run:
-    """One agent, one sequence of mushrooms: a job of :func:`sgmc.sampling.drive` whose
+    """One agent, one sequence of mushrooms: a job of :func:`sgmc.running.drive` whose
     steps are blocks of interactions.
 
     Mushrooms and coins depend on the seed alone, so that all agents meet the same.
@@ -282,10 +282,8 @@ class Run:
     """
 
     def __init__(self, plan: Plan, table: Data, path: Path | None = None):
-        self.plan, self.table, self.checkpoint = plan, table, None
-        if path is not None:
-            kind = {"plan": asdict(plan), "table": tuple(table)}
-            self.checkpoint = Checkpoint(path, kind)
+        self.plan, self.table = plan, table
+        self.checkpoint = None if path is None else Checkpoint(path)
         world = Generator().manual_seed(derived_seed(plan.seed, "mushrooms"))
         number = plan.interactions
         self.met = torch.randint(len(table.targets), (number,), generator=world)
@@ -302,6 +300,10 @@ class Run:
         title = f"{self.plan.agent}, seed {self.plan.seed}"
         go_on(self, self.plan.blocks, title, progress, "block")
         return self.result()
+
+    def settings(self) -> dict:
+        """Give what the run depends on."""
+        return {"plan": asdict(self.plan), "table": tuple(self.table)}
 
     def advance(self) -> None:
         """Meet the mushrooms of a block, and learn."""

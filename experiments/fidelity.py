@@ -28,6 +28,7 @@ from experiments.fits import Method, Methods, Task, compare, whole
 from experiments.neighbours import DECAY, rated
 from experiments.study import Experiment, Options, Prepared
 from sgmc import sample
+from sgmc.checkpoints import Checkpoint
 from sgmc.draws import Draws
 from sgmc.fidelity import (
     agreement,
@@ -161,11 +162,13 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
         posterior,
         start,
         problem.warm_up,
-        checkpoint=folder / "warm-up.pt",
+        checkpoint=Checkpoint(folder / "warm-up.pt"),
         **given,
     )
-    file = folder / "reference.pt"
-    draws = whole(sample(kernel, posterior, position, number, checkpoint=file, **given))
+    saved = Checkpoint(folder / "reference.pt")
+    draws = whole(
+        sample(kernel, posterior, position, number, checkpoint=saved, **given)
+    )
     predictions, rhat, deviations, spread = look_at(
         problem, posterior, draws.samples, test.inputs
     )

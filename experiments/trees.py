@@ -83,7 +83,7 @@ class EpochRun(Run):
 
     def __init__(self, *given: object):
         super().__init__(*given)
-        self.settings["round"] = "sample"
+        self.described["round"] = "sample"
         self.epoch_total, self.lines = torch.zeros_like(self.last), []
 
     @property

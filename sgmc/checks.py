@@ -21,12 +21,19 @@ def is_number(value: object) -> bool:
     )
 
 
+def _require(right: bool, name: str, what: str, value: object) -> None:
+    """Raise a ValueError unless the value is right, and show how to make a number of a
+    tensor or an array that is one.
+    """
+    if not right:
+        remedy = f": use {name}.item()" if getattr(value, "ndim", None) == 0 else ""
+        raise ValueError(f"{name} must be {what}, but it is {value!r}{remedy}")
+
+
 def check_positive(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a positive finite number."""
-    if not (is_number(value) and 0 < value < math.inf):
-        raise ValueError(
-            f"{name} must be a positive number, but it is {_given(name, value)}"
-        )
+    right = is_number(value) and 0 < value < math.inf
+    _require(right, name, "a positive number", value)
 
 
 def check_step_size(
@@ -52,35 +59,42 @@ def check_step_size(
 
 def check_non_negative(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a finite number of at least zero."""
-    if not (is_number(value) and 0 <= value < math.inf):
-        raise ValueError(
-            f"{name} must be a number of at least 0, but it is {_given(name, value)}"
-        )
+    right = is_number(value) and 0 <= value < math.inf
+    _require(right, name, "a number of at least 0", value)
 
 
 def check_number(name: str, value: float) -> None:
     """Raise a ValueError unless ``value`` is a finite number."""
-    if not (is_number(value) and -math.inf < value < math.inf):
-        raise ValueError(
-            f"{name} must be a finite number, but it is {_given(name, value)}"
-        )
+    right = is_number(value) and -math.inf < value < math.inf
+    _require(right, name, "a finite number", value)
 
 
 def check_count(name: str, value: int, at_least: int = 1) -> None:
     """Raise a ValueError unless ``value`` is a whole number of at least so many."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ValueError(
-            f"{name} must be a whole number of at least {at_least}, but it is "
-            f"{_given(name, value)}"
-        )
+    right = isinstance(value, int) and not isinstance(value, bool) and value >= at_least
+    _require(right, name, f"a whole number of at least {at_least}", value)
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise a ValueError unless ``value`` is one of the choices."""
-    if value not in choices:
-        raise ValueError(
-            f"{name} must be one of {', '.join(choices)}, but it is {value!r}"
-        )
+    _require(value in choices, name, f"one of {', '.join(choices)}", value)
+
+
+def shown(value: object) -> str:
+    """Show a value in a message: a tensor by its shape and dtype, a number or a word as
+    it is, anything else by its type.
+
+    Example:
+        >>> shown(torch.zeros(3, 2)), shown([1.0]), shown(0.5)
+        ('(3, 2) of torch.float32', 'a list', '0.5')
+    """
+    if isinstance(value, Tensor):
+        return f"{tuple(value.shape)} of {value.dtype}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, (int, float, str)):
+        return f"{value!r}"
+    return f"a {type(value).__name__}"
 
 
 def check_instance(name: str, value: object, kind: type, example: str) -> None:
@@ -89,17 +103,12 @@ def check_instance(name: str, value: object, kind: type, example: str) -> None:
     Example:
         >>> check_instance("path", 3, str, '"run.pt"')
         Traceback (most recent call last):
-        ValueError: path must be of type str, such as "run.pt", but it is 3 of type int
+        ValueError: path must be of type str, such as "run.pt", but it is 3
     """
     if isinstance(value, type) or not isinstance(value, kind):
-        given = (
-            f"the class {value.__name__}"
-            if isinstance(value, type)
-            else f"{_short(value)}of type {type(value).__name__}"
-        )
         raise ValueError(
             f"{name} must be of type {getattr(kind, '__name__', kind)}, such as "
-            f"{example}, but it is {given}"
+            f"{example}, but it is {shown(value)}"
         )
 
 
@@ -119,20 +128,19 @@ def check_tensor(name: str, value: object, *axes: str, floating: bool = True) ->
         ValueError: inputs must be a floating-point tensor (n, features), but it is a
             list: use torch.as_tensor(inputs)
     """
-    form = f"a {'floating-point ' * floating}tensor" + (
-        "" if axes == ("...",) else f" ({', '.join(axes)}{',' * (len(axes) == 1)})"
-    )
+    form = "a floating-point tensor" if floating else "a tensor"
+    if axes != ("...",):
+        form += f" ({', '.join(axes)}{',' * (len(axes) == 1)})"
     if not isinstance(value, Tensor):
         raise ValueError(
-            f"{name} must be {form}, but it is a {type(value).__name__}: use "
+            f"{name} must be {form}, but it is {shown(value)}: use "
             f"torch.as_tensor({name})"
         )
-    any_number = axes[0] == "..."
-    right = value.ndim >= len(axes) - 1 if any_number else value.ndim == len(axes)
-    if not right or value.is_complex() or (floating and not value.is_floating_point()):
-        raise ValueError(
-            f"{name} must be {form}, but it is {tuple(value.shape)} of {value.dtype}"
-        )
+    enough = (
+        value.ndim >= len(axes) - 1 if axes[0] == "..." else value.ndim == len(axes)
+    )
+    if not enough or value.is_complex() or floating > value.is_floating_point():
+        raise ValueError(f"{name} must be {form}, but it is {shown(value)}")
     if value.numel() == 0:
         raise ValueError(f"{name} {tuple(value.shape)} is empty")
     # in one pass, and with no memory of their size
@@ -172,35 +180,16 @@ def check_dims(**given: object) -> None:
     tensors have one number of coordinates, and suit.
     """
     values = {name: getattr(value, "value", value) for name, value in given.items()}
-    dims = {
-        name: value.shape[-1]
-        for name, value in values.items()
-        if isinstance(value, Tensor) and value.ndim > 0
-    }
+    axes = {name: value for name, value in values.items() if getattr(value, "ndim", 0)}
+    dims = {name: value.shape[-1] for name, value in axes.items()}
     if len(set(dims.values())) > 1:
         listed = ", ".join(f"{name} has {dim}" for name, dim in dims.items())
         raise ValueError(f"the numbers of coordinates do not agree: {listed}")
     # what is multiplied
-    types = {
-        name: value.dtype
-        for name, value in values.items()
-        if isinstance(value, Tensor) and value.ndim > 1
-    }
+    types = {name: value.dtype for name, value in axes.items() if value.ndim > 1}
     if len(set(types.values())) > 1:
         listed = ", ".join(f"{name} is of {dtype}" for name, dtype in types.items())
         raise ValueError(f"the types of numbers do not agree: {listed}")
-
-
-def _given(name: str, value: object) -> str:
-    """Show a value, and how to make a number of a tensor or an array that is one."""
-    return f"{value!r}" + (
-        f": use {name}.item()" if getattr(value, "ndim", None) == 0 else ""
-    )
-
-
-def _short(value: object) -> str:
-    """Show a value if it is a short one."""
-    return f"{value!r} " if isinstance(value, (int, float, str)) else ""
 
 
 def check_edges(edges: Tensor) -> None:

@@ -1,11 +1,22 @@
-"""What comes out of a run, and the way from there to ArviZ."""
+"""What comes out of a run, and the way from there to files and to ArviZ."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
 
+import torch
 from torch import Tensor
 
-from sgmc.checks import check_instance
+from sgmc.checks import check_instance, shown
+
+# what ArviZ calls a statistic
+ARVIZ = {
+    "acceptance": "acceptance_rate",
+    "diverged": "diverging",
+    "depth": "tree_depth",
+    "depth_limited": "reached_max_treedepth",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +30,9 @@ class Draws:
         statistics: what the kernel's steps learned, each ``(num_samples, chains)``, or
             with further axes.
         kernel: the kernel, printed.
-        seed: the seed of the run's generator.
-        warm_up: number of steps thrown away at the start.
-        thinning: number of steps between two draws.
+        seed: the seed of the run's generator, or those of the runs that were pooled.
+        warm_up: number of calls of the kernel thrown away at the start.
+        thinning: number of calls of the kernel from one draw to the next.
         seconds: wall-clock time of the run.
         complete: whether all the draws asked for are there; false after an
             interruption.
@@ -42,29 +53,27 @@ class Draws:
     samples: Tensor | dict[str, Tensor]
     statistics: dict[str, Tensor] = field(default_factory=dict)
     kernel: str = ""
-    seed: int = 0
+    seed: int | tuple[int, ...] = 0
     warm_up: int = 0
     thinning: int = 1
     seconds: float = 0.0
     complete: bool = True
 
     def __post_init__(self):
-        tensors = (
-            self.samples
-            if isinstance(self.samples, dict)
-            else {"samples": self.samples}
-        )
-        for name, value in tensors.items():
+        for name, value in self._named("samples").items():
             if not isinstance(value, Tensor) or value.ndim < 2:
-                given = (
-                    f"{tuple(value.shape)}"
-                    if isinstance(value, Tensor)
-                    else f"a {type(value).__name__}"
-                )
                 raise ValueError(
                     f"{name} must be a tensor (num_samples, chains, ...), but it is "
-                    f"{given}"
+                    f"{shown(value)}"
                 )
+
+    def _named(self, name: str) -> dict[str, Tensor]:
+        """Give the samples by name; a single tensor gets the given one."""
+        alone = not isinstance(self.samples, dict)
+        return {name: self.samples} if alone else self.samples
+
+    def __len__(self) -> int:
+        return len(next(iter(self._named("samples").values())))
 
     def mean_and_standard_error(self, function=None) -> tuple[Tensor, Tensor]:
         """Average over draws and chains, with the Monte Carlo standard error from the
@@ -138,38 +147,133 @@ class Draws:
                 f"samples hold {sorted(values)}: choose one by a function, such as "
                 f"lambda samples: samples[{next(iter(values), 'name')!r}]"
             )
-        kept = (
-            next(iter(self.samples.values()))
-            if isinstance(self.samples, dict)
-            else self.samples
-        )
-        if not isinstance(values, Tensor) or values.shape[:2] != kept.shape[:2]:
-            given = (
-                tuple(values.shape)
-                if isinstance(values, Tensor)
-                else f"a {type(values).__name__}"
-            )
+        first = next(iter(self._named("").values()))
+        if not isinstance(values, Tensor) or values.shape[:2] != first.shape[:2]:
             raise ValueError(
                 "function must give a tensor (num_samples, chains, ...) = "
-                f"({kept.shape[0]}, {kept.shape[1]}, ...), not {given}"
+                f"({len(first)}, {first.shape[1]}, ...), not {shown(values)}"
             )
         if len(values) == 0:
             raise ValueError("there are no draws to average")
         return values
 
-    def to_arviz(self, name: str = "position"):
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file, which :meth:`load` reads.
+
+        Example:
+            >>> import tempfile, torch
+            >>> draws = Draws(torch.zeros(5, 2, 3), kernel="SGLD(0.1)", seed=7)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     draws.save(f"{folder}/draws.pt")
+            ...     again = Draws.load(f"{folder}/draws.pt")
+            >>> again.samples.shape, again.kernel, again.seed
+            (torch.Size([5, 2, 3]), 'SGLD(0.1)', 7)
+        """
+        # clones, for a view would be written with all that it is a view of
+        copied = {"samples": self._named(""), "statistics": self.statistics}
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, tensors in copied.items():
+            content[name] = {key: value.clone() for key, value in tensors.items()}
+        torch.save({**content, "torch": str(torch.__version__)}, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Draws":
+        """Read what :meth:`save` wrote, onto the CPU; no code in the file is run.
+
+        Raises:
+            ValueError: if the file holds no draws.
+        """
+        try:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            del content["torch"]
+            content["samples"] = content["samples"].get("", content["samples"])
+            return cls(**content)
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"path {path} holds no draws ({type(error).__name__} when reading it)"
+            ) from error
+
+    @classmethod
+    def pool(cls, runs: Sequence["Draws"]) -> "Draws":
+        """Put the chains of several runs beside each other.
+
+        Raises:
+            ValueError: if they have another kernel, length, warm-up or thinning, or
+                two of them one seed, so that their chains are the same.
+
+        Example:
+            >>> import torch
+            >>> runs = [Draws(torch.zeros(5, 2, 3), seed=seed) for seed in (0, 1)]
+            >>> Draws.pool(runs).samples.shape
+            torch.Size([5, 4, 3])
+        """
+        first, seeds = runs[0], []
+        for run in runs:
+            seeds += run.seed if isinstance(run.seed, tuple) else [run.seed]
+            for name in ("kernel", "warm_up", "thinning", "__len__"):
+                one, other = getattr(first, name), getattr(run, name)
+                one, other = (one(), other()) if callable(one) else (one, other)
+                if one != other:
+                    what = "number of draws" if name == "__len__" else name
+                    raise ValueError(f"runs differ in {what}: {one} and {other}")
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(
+                f"runs have the seeds {seeds}: those of one seed have the same random "
+                "numbers, so give each run another seed"
+            )
+
+        def join(name: str, parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+            if any(part.keys() != parts[0].keys() for part in parts):
+                raise ValueError(f"runs differ in the names of their {name}")
+            return {
+                key: torch.cat([part[key] for part in parts], 1) for key in parts[0]
+            }
+
+        samples = join("samples", [run._named("") for run in runs])
+        return cls(
+            samples.get("", samples),
+            join("statistics", [run.statistics for run in runs]),
+            first.kernel,
+            tuple(seeds),
+            first.warm_up,
+            first.thinning,
+            sum(run.seconds for run in runs),
+            all(run.complete for run in runs),
+        )
+
+    def to_arviz(
+        self,
+        name: str = "position",
+        *,
+        coords: Mapping[str, Any] | None = None,
+        dims: Mapping[str, Sequence[str]] | None = None,
+    ):
         """Convert to an ``arviz.InferenceData`` with groups ``posterior`` and
-        ``sample_stats``; a single tensor gets the given name.
+        ``sample_stats``, whose statistics have ArviZ's names.
+
+        Args:
+            name: of the samples, where they are a single tensor.
+            coords: the values of the dimensions, as for ``arviz.from_dict``.
+            dims: the names of the dimensions of each variable, chain and draw apart.
         """
         check_instance("name", name, str, '"position"')
         # here, because it takes a second to import and most users of draws do without
         import arviz
 
-        samples = (
-            self.samples if isinstance(self.samples, dict) else {name: self.samples}
-        )
-        chains_first = [
+        statistics = {
+            ARVIZ.get(key, key): value for key, value in self.statistics.items()
+        }
+        posterior, stats = (
             {key: value.transpose(0, 1).cpu().numpy() for key, value in group.items()}
-            for group in (samples, self.statistics)
-        ]
-        return arviz.from_dict(posterior=chains_first[0], sample_stats=chains_first[1])
+            for group in (self._named(name), statistics)
+        )
+        made = {key: str(getattr(self, key)) for key in ("kernel", "seed", "seconds")}
+        return arviz.from_dict(
+            posterior=posterior,
+            sample_stats=stats,
+            coords=coords,
+            dims=dims,
+            posterior_attrs={"inference_library": "sgmc", **made},
+        )

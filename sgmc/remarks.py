@@ -6,14 +6,17 @@ import torch
 from scipy.special import stdtrit
 from torch import Generator, Tensor
 
+from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
+from sgmc.randomness import derived_seed
 
 # steps of a chain that stands still, and draws of one whose mean and variance are
 # compared
 LEAST = 100
 LIMIT = 1.1  # of R̂ (Gelman and Rubin, 1992)
+LEAST_SAMPLES = 20  # of a chain, whose width is looked at
 # of the virial ratio: how far from 1 it may be; how often chance alone may take it
 # further, which is that of five standard deviations; stretches of a chain
 OFF, FALSE_ALARMS, PARTS = 0.2, 5.7e-7, 10
@@ -60,35 +63,23 @@ def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
     """
     found = []
     for name, values in samples.items():
-        if values.is_floating_point() and len(values) >= LEAST and values.shape[1] > 1:
-            values = values.flatten(2) if values.ndim > 2 else values[..., None]
-            widths = (values - values.mean((0, 1))).abs_()
-            shrink = torch.maximum(
-                *(
-                    split_r_hat(each).nan_to_num(nan=1.0, posinf=torch.inf)
-                    for each in (values, widths)
-                )
+        if not values.is_floating_point() or len(values) < LEAST or values.shape[1] < 2:
+            continue
+        values = values.flatten(2) if values.ndim > 2 else values[..., None]
+        widths = (values - values.mean((0, 1))).abs_()
+        shrink = torch.stack([split_r_hat(values), split_r_hat(widths)])
+        shrink = shrink.nan_to_num(nan=1.0, posinf=torch.inf).amax(0)
+        place = int(shrink.argmax())
+        if shrink[place] > LIMIT:
+            where, many = f"{name!r}" if name else "the samples", ""
+            if len(shrink) > 1:
+                where = f"coordinate {place} of {where}"
+                number = int((shrink > LIMIT).sum())
+                many = f", and over {LIMIT} in {number} of {len(shrink)}"
+            found.append(
+                f"the chains do not agree: R̂ is {float(shrink[place]):.2f} in "
+                f"{where}{many}. {_separate(values[..., place])}"
             )
-            place = int(shrink.argmax())
-            if shrink[place] > LIMIT:
-                label = f"{name!r}" if name else "the samples"
-                where = (
-                    f"coordinate {place} of {label}" if values.shape[2] > 1 else label
-                )
-                many = (
-                    f", and over {LIMIT} in {int((shrink > LIMIT).sum())} of "
-                    f"{len(shrink)}"
-                    if len(shrink) > 1
-                    else ""
-                )
-                advice = (
-                    _separate(values[..., place])
-                    or "Take more draws, a longer warm_up, or a kernel that moves further"  # noqa: E501
-                )
-                found.append(
-                    f"the chains do not agree: R̂ is {float(shrink[place]):.2f} in "
-                    f"{where}{many}. {advice}"
-                )
     return found
 
 
@@ -118,29 +109,24 @@ def split_r_hat(values: Tensor) -> Tensor:
     return ((n - 1) / n + between / within).sqrt()
 
 
-def _separate(values: Tensor) -> str | None:
+def _separate(values: Tensor) -> str:
     """Say which chains ``(num_samples, chains)`` stay in one place and which in
-    another, if there is a gap between them.
+    another, if there is a gap between them; else what may help.
     """
     means, order = values.mean(0).sort()
     gap, last = means.diff().max(0)
     if not gap > 3 * values.var(0).mean().sqrt():
-        return None
-    low, high = means[: last + 1], means[last + 1 :]
-    groups = sorted(
-        [(order[: last + 1], low), (order[last + 1 :], high)],
-        key=lambda group: len(group[0]),
+        return "Take more draws, a longer warm_up, or a kernel that moves further"
+    low, high = slice(int(last) + 1), slice(int(last) + 1, None)
+    few, rest = (low, high) if last < len(means) // 2 else (high, low)
+    chosen = torch.zeros(len(means), dtype=torch.bool).index_fill(
+        0, order[few].cpu(), True
     )
-    few = torch.zeros(values.shape[1], dtype=torch.bool).index_fill(
-        0, groups[0][0].cpu(), True
-    )
-    stay = "stays" if len(groups[0][0]) == 1 else "stay"
-    names = name_chains(few)
+    names, stay = name_chains(chosen), "stays" if chosen.sum() == 1 else "stay"
     return (
-        f"{names[0].upper()}{names[1:]} {stay} around "
-        f"{float(groups[0][1].mean()):.3g}, and the others around "
-        f"{float(groups[1][1].mean()):.3g}: these are separate modes, whose weights "
-        "such chains cannot tell, or some have not arrived"
+        f"{names[0].upper()}{names[1:]} {stay} around {float(means[few].mean()):.3g}, "
+        f"and the others around {float(means[rest].mean()):.3g}: these are separate "
+        "modes, whose weights such chains cannot tell, or some have not arrived"
     )
 
 
@@ -236,6 +222,34 @@ def mean_and_error(values: Tensor) -> tuple[float, float, int]:
     return float(means.mean()), float(means.std() / len(means) ** 0.5), len(means) - 1
 
 
+def remark_width(
+    kernel: Kernel, potential: Potential, samples: Tensor, seed: int
+) -> list[str]:
+    """Say if the second half of a run is too wide or too narrow for its target, by at
+    most a hundred further gradients.
+
+    Args:
+        kernel: what made the samples.
+        potential: the target.
+        samples: ``(num_samples, chains, dim)``.
+        seed: seed of the run.
+    """
+    temperature, half = kernel.target_temperature(), samples[len(samples) // 2 :]
+    if temperature is None or len(half) < LEAST_SAMPLES:
+        return []
+    chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
+    generator = Generator(samples.device).manual_seed(
+        derived_seed(seed, "fresh minibatches")
+    )
+    with torch.no_grad():
+        try:
+            ratios = virial_ratio(potential, chosen, generator, temperature)
+        except (ArithmeticError, ValueError, RuntimeError):
+            return []  # a potential without a gradient
+        cause = noise_cause(kernel, potential, chosen[-1], generator)
+    return remark_virial(ratios, cause)
+
+
 def remark_virial(values: Tensor, cause: str = "") -> list[str]:
     """Say if the virial ratio of a run is off by more than a fifth, and by more than
     chance explains in one run of three million.
@@ -287,16 +301,17 @@ def noise_cause(
     except (ValueError, RuntimeError):  # a potential that does not know its noise
         return ""
     noise = 0.5 * step_size * float(variance.mean())
+    found = f"½εV̂, the noise of the gradients, is about {noise:.2g}, "
     if noise > Matrix(friction).mean:
         return (
-            f"½εV̂, the noise of the gradients, is about {noise:.2g}, more than the "
-            f"friction, {Matrix(friction).mean:.2g}: raise the friction, or take a "
-            "smaller step_size or a larger batch"
+            f"{found}more than the friction, {Matrix(friction).mean:.2g}: raise the "
+            "friction, or take a smaller step_size or a larger batch"
         )
-    if not isinstance(estimate, OnlineNoise) and noise > 1.25 * Matrix(estimate).mean:
+    if estimate is None or isinstance(estimate, OnlineNoise):
+        return ""
+    if noise > 1.25 * Matrix(estimate).mean:
         return (
-            f"½εV̂, the noise of the gradients, is about {noise:.2g}, and the "
-            f"noise_estimate {Matrix(estimate).mean:.2g}: give this one, which depends "
-            "on step_size and batch size, or OnlineNoise()"
+            f"{found}and the noise_estimate {Matrix(estimate).mean:.2g}: give this "
+            "one, which depends on step_size and batch size, or OnlineNoise()"
         )
     return ""

@@ -5,7 +5,7 @@ and that a model means what it says.
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_tensor
+from sgmc.checks import check_count, check_instance, check_tensor, shown
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential, agree, differentiate, evaluate
 from sgmc.randomness import normal_like
@@ -14,10 +14,9 @@ from sgmc.randomness import normal_like
 def check_kernel(kernel: Kernel) -> None:
     """Raise a ValueError unless it is a kernel."""
     if not isinstance(kernel, Kernel) or isinstance(kernel, type):
-        given = kernel.__name__ if isinstance(kernel, type) else type(kernel).__name__
         raise ValueError(
             "kernel must be an object with init, step and diagnose, such as "
-            f"SGHMC(...), but it is {given}"
+            f"SGHMC(...), but it is {shown(kernel)}"
         )
 
 
@@ -27,27 +26,14 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
 
     With a generator of its own it looks at the stochastic gradient at the start, and,
     by :func:`check_model`, at the energy beside it."""
-    if not isinstance(potential, Potential):
-        raise ValueError(
-            "potential must be a Potential, such as one of sgmc.targets, but it is "
-            f"{type(potential).__name__}"
-        )
+    check_instance("potential", potential, Potential, "one of sgmc.targets")
     check_count("seed", seed, at_least=-(2**63))
     if seed >= 2**64:
         raise ValueError(f"seed must be less than 2**64, but it is {seed}")
-    if (
-        not isinstance(position, Tensor)
-        or position.ndim != 2
-        or not position.is_floating_point()
-    ):
-        given = (
-            f"{tuple(position.shape)} {position.dtype}"
-            if isinstance(position, Tensor)
-            else type(position).__name__
-        )
+    if not isinstance(position, Tensor) or position.ndim != 2:
         raise ValueError(
             "position must be a floating-point tensor (chains, dim), but it is "
-            f"{given}; one chain is (1, dim)"
+            f"{shown(position)}; one chain is (1, dim)"
         )
     check_tensor("position", position, "chains", "dim")
     if potential.dim is not None and position.shape[1] != potential.dim:
@@ -57,22 +43,13 @@ def check_start(potential: Potential, position: Tensor, seed: int) -> None:
         )
     # A generator of its own: a look at the gradient must not change the draws.
     generator = Generator(position.device).manual_seed(seed)
-    gradient = evaluate(
+    gradient: object = evaluate(
         lambda: potential.stochastic_gradient(position, generator, step=0), position
     )
-    if (
-        not isinstance(gradient, Tensor)
-        or gradient.shape != position.shape
-        or gradient.dtype != position.dtype
-    ):
-        given = (
-            f"{tuple(gradient.shape)} {gradient.dtype}"
-            if isinstance(gradient, Tensor)
-            else f"a {type(gradient).__name__}"
-        )
+    if not isinstance(gradient, Tensor) or shown(gradient) != shown(position):
         raise ValueError(
-            f"the potential's gradient is {given}, but the position is "
-            f"{tuple(position.shape)} {position.dtype}; they must agree"
+            f"the potential's gradient is {shown(gradient)}, but the position is "
+            f"{shown(position)}; they must agree"
         )
     if not torch.isfinite(gradient).all():
         chain = int((~torch.isfinite(gradient).all(-1)).nonzero()[0])
@@ -99,22 +76,12 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
             energy = evaluate(lambda: potential.energy(position), position)
         except NotImplementedError:
             return
-        chains = len(position)
-        if (
-            not isinstance(energy, Tensor)
-            or energy.shape != (chains,)
-            or not energy.is_floating_point()
-        ):
-            given = (
-                f"{tuple(energy.shape)} {energy.dtype}"
-                if isinstance(energy, Tensor)
-                else f"a {type(energy).__name__}"
-            )
+        floating = isinstance(energy, Tensor) and energy.is_floating_point()
+        if not floating or energy.shape != (len(position),):
             raise ValueError(
-                f"the potential's energy is {given} for {chains} "
-                f"chain{'s' * (chains > 1)} of {position.shape[1]} coordinates, but "
-                "must be "
-                f"one number a chain, ({chains},): add up the coordinates by .sum(-1)"
+                f"the potential's energy is {shown(energy)} for a position "
+                f"{tuple(position.shape)}, but must be one number a chain, "
+                f"({len(position)},): add up the coordinates by .sum(-1)"
             )
         direction = (1 + position.abs()) * normal_like(position, generator)
         for distance in (0.1, 0.001, 0.0):  # not as far as beyond the end of a support
@@ -134,7 +101,7 @@ def check_model(potential: Potential, position: Tensor, generator: Generator) ->
         for kept in (0, 1):
             others = near.clone()
             others[1 - kept :: 2] = position[1 - kept :: 2]
-            if chains > 1 and not agree(
+            if len(position) > 1 and not agree(
                 _energy_or_none(potential, others)[kept::2], energy[kept::2]
             ):
                 raise ValueError(
@@ -189,17 +156,11 @@ def _cut_off(
     Coarse, so that rounding and kinks do not count; what differentiation does not see
     changes the gradient wholly."""
     precision = torch.finfo(position.dtype).eps
-    step = direction * (
-        precision ** (1 / 3)
-        / direction.square().mean(-1, keepdim=True).sqrt()
-        / position.shape[1] ** 0.5
-    )
-    step = step * (1 + position.square().mean(-1, keepdim=True).sqrt())
+    size = precision ** (1 / 3) * (1 + position.square().mean(-1, keepdim=True).sqrt())
+    step = direction * size / direction.norm(dim=-1, keepdim=True)
     with torch.no_grad():
-        above, below = (
-            _energy_or_none(potential, position + step),
-            _energy_or_none(potential, position - step),
-        )
+        above = _energy_or_none(potential, position + step)
+        below = _energy_or_none(potential, position - step)
     if above is None or below is None:
         return False
     found, said = (above - below) / 2, (gradient * step).sum(-1)

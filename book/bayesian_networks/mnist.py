@@ -46,7 +46,7 @@ from booklib.tables import show_table
 from sgmc.minibatches import Fresh
 from sgmc.noise import estimate_noise_variance
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import drive
+from sgmc.running import drive
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

@@ -3,16 +3,15 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checkpoints import Checkpoint
-from sgmc.checks import check_count, check_instance, check_positive
+from sgmc.checks import check_count, check_positive
 from sgmc.potentials import Potential
-from sgmc.sampling import DivergenceError, drive
+from sgmc.running import Store, drive
+from sgmc.sampling import DivergenceError
 from sgmc.starting import check_start
 
 _CHECK_EVERY = 32  # steps between two looks for parameters that are not finite
@@ -104,7 +103,7 @@ def descend(
     generator: Generator,
     settings: Settings,
     *,
-    checkpoint: str | Path | None = None,
+    checkpoint: Store | None = None,
     what: object = None,
     progress: bool = True,
 ) -> Descent:
@@ -118,7 +117,7 @@ def descend(
             downhill being its negative.
         generator: the source of the minibatches.
         settings: how to go down.
-        checkpoint: file in which to save the way, as :func:`sgmc.sampling.sample` does,
+        checkpoint: where to save the way, as :func:`sgmc.sampling.sample` does,
             and from which to go on.
         what: all that the gradients depend on besides the potential and the parameters;
             another makes it another way.
@@ -147,23 +146,11 @@ def descend(
         (True, tensor([[1.0000]]))
     """
     settings.check()
-    job = _Descent(potential, parameters, gradients, generator, settings)
-    saved = None
-    if checkpoint is not None:
-        check_instance("checkpoint", checkpoint, str | Path, '"fit.pt"')
-        starts = [parameter.clone() for parameter in parameters]
-        depends = {
-            "potential": potential,
-            "start": starts,
-            "settings": tuple(settings),
-            "seed": generator.initial_seed(),
-            "what": what,
-        }
-        saved = Checkpoint(checkpoint, depends)
+    job = _Descent(potential, parameters, gradients, generator, settings, what)
     drive(
         job,
         settings.num_steps,
-        checkpoint=saved,
+        checkpoint=checkpoint,
         kept="what was reached so far is used",
         progress=progress,
     )
@@ -173,15 +160,25 @@ def descend(
 class _Descent:
     """A job of :func:`sgmc.sampling.drive`."""
 
-    def __init__(self, potential, parameters, gradients, generator, settings):
+    def __init__(self, potential, parameters, gradients, generator, settings, what):
+        self.what = what
         self.potential, self.parameters, self.gradients, self.generator = (
             potential,
             parameters,
             gradients,
             generator,
         )
-        self.settings, self.optimiser = settings, settings.optimiser(parameters)
+        self.way, self.optimiser = settings, settings.optimiser(parameters)
         self.done, self.kept, self.seconds, self.started = 0, [], 0.0, time.monotonic()
+
+    def settings(self) -> dict[str, object]:
+        return {
+            "potential": self.potential,
+            "start": [parameter.clone() for parameter in self.parameters],
+            "settings": tuple(self.way),
+            "seed": self.generator.initial_seed(),
+            "what": self.what,
+        }
 
     def advance(self) -> None:
         (minibatch,) = self.potential.draw_minibatches(
@@ -191,13 +188,10 @@ class _Descent:
             self.parameters, self.gradients(minibatch), strict=True
         ):
             parameter.grad = gradient
-        self.optimiser.param_groups[0]["lr"] = self.settings.rate(self.done)
+        self.optimiser.param_groups[0]["lr"] = self.way.rate(self.done)
         self.optimiser.step()
         self.done += 1
-        if (
-            self.settings.cycle_length is not None
-            and self.done % self.settings.cycle_length == 0
-        ):
+        if self.way.cycle_length is not None and self.done % self.way.cycle_length == 0:
             self.kept.append(self.parameters[0].clone())
         if self.done % _CHECK_EVERY == 0:
             self.check()

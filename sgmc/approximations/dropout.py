@@ -1,7 +1,6 @@
 """Monte Carlo dropout: weights that are there or not."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from sgmc.checks import is_number
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
+from sgmc.running import Store
 
 
 def dropout(
@@ -23,7 +23,7 @@ def dropout(
     num_steps: int,
     learning_rate: float = 0.01,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
+    checkpoint: Store | None = None,
     progress: bool = True,
 ) -> Draws:
     """Train by dropout and draw weights θ = z·M, z being zeros with the probability p
@@ -49,7 +49,7 @@ def dropout(
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample`
+        checkpoint: where to save the training, as :func:`sgmc.sampling.sample`
             does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 

@@ -1,6 +1,5 @@
 """Ensembles: the same network trained again and again."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from sgmc.checks import check_instance, check_non_negative, check_tensor
 from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior
 from sgmc.potentials import Potential, differentiate
+from sgmc.running import Store
 
 
 def ensemble(
@@ -22,7 +22,7 @@ def ensemble(
     anchors: Tensor | None = None,
     adversarial: float = 0.0,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
+    checkpoint: Store | None = None,
     progress: bool = True,
 ) -> Draws:
     """Descend to a mode from every start: a deep ensemble (Lakshminarayanan et al.,
@@ -53,7 +53,7 @@ def ensemble(
         adversarial: ϵ, in units of the inputs, for a
             :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
         seed: seed of the minibatches.
-        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample`
+        checkpoint: where to save the training, as :func:`sgmc.sampling.sample`
             does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 

@@ -1,6 +1,5 @@
 """Snapshot ensembles: the modes that one descent finds on its way."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ from sgmc.approximations.descent import Settings, check_task, descend
 from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.potentials import Potential
+from sgmc.running import Store
 
 
 def snapshots(
@@ -21,7 +21,7 @@ def snapshots(
     learning_rate: float,
     momentum_decay: float = 0.1,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
+    checkpoint: Store | None = None,
     progress: bool = True,
 ) -> Draws:
     """Descend again and again from where the last descent ended, and keep the place at
@@ -42,7 +42,7 @@ def snapshots(
         momentum_decay: α, more than 0 and at most 1, which is plain stochastic gradient
             descent.
         seed: seed of the minibatches.
-        checkpoint: file in which to save the descent, as :func:`sgmc.sampling.sample`
+        checkpoint: where to save the descent, as :func:`sgmc.sampling.sample`
             does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 

@@ -4,7 +4,6 @@ independent.
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,6 +23,7 @@ from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_block
+from sgmc.running import Store
 
 
 def variational(
@@ -38,7 +38,7 @@ def variational(
     local: bool = False,
     initial_std: float = 0.1,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
+    checkpoint: Store | None = None,
     progress: bool = True,
 ) -> Draws:
     """Fit q = N(μ, diag σ²) to the posterior and draw from it: Bayes by Backprop
@@ -70,7 +70,7 @@ def variational(
             :class:`sgmc.posteriors.NetworkPosterior`.
         initial_std: where σ starts.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: file in which to save the fit, as :func:`sgmc.sampling.sample` does,
+        checkpoint: where to save the fit, as :func:`sgmc.sampling.sample` does,
             and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 

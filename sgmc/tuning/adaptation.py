@@ -6,13 +6,11 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import Generator, Tensor
 from torch.utils._pytree import tree_map_only
 
-from sgmc.checkpoints import Checkpoint
 from sgmc.checks import check_count
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
 from sgmc.kernels.base import Kernel
@@ -21,7 +19,8 @@ from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.remarks import name_chains
-from sgmc.sampling import drive, flatten, unflatten
+from sgmc.running import Store, drive
+from sgmc.sampling import flatten, unflatten
 from sgmc.starting import check_kernel, check_start
 
 STEP_SIZES = (1e-12, 1e12)  # beyond these something else is wrong
@@ -83,7 +82,7 @@ def adapt(
     *,
     seed: int = 0,
     target_acceptance: float = 0.8,
-    checkpoint: str | Path | None = None,
+    checkpoint: Store | None = None,
     progress: bool = True,
 ) -> tuple[Kernel, Tensor]:
     """Warm up a kernel: move the chains to where the mass is, and tune the step size
@@ -115,7 +114,7 @@ def adapt(
         seed: seed of the warm-up, the only source of randomness; the numbers are not
             those of :func:`sgmc.sampling.sample` with this seed.
         target_acceptance: the mean acceptance to reach, between 0 and 1.
-        checkpoint: file in which to save the warm-up, or from which to go on.
+        checkpoint: where to save the warm-up, or from which to go on.
         progress: whether to show a progress bar, as in :func:`sgmc.sampling.sample`.
 
     Returns:
@@ -151,19 +150,10 @@ def adapt(
             "kernel like NUTS or HMC"
         )
     warm_up = _WarmUp(kernel, potential, position, num_steps, seed, target_acceptance)
-    settings = dict(
-        kernel=kernel,
-        potential=potential,
-        start=position,
-        num_steps=num_steps,
-        seed=seed,
-        target=target_acceptance,
-    )
-    saved = None if checkpoint is None else Checkpoint(checkpoint, settings)
     drive(
         warm_up,
         num_steps,
-        checkpoint=saved,
+        checkpoint=checkpoint,
         title="warm-up",
         kept="the kernel is tuned by what was seen so far",
         progress=progress,
@@ -184,6 +174,14 @@ class _WarmUp:
     """The state of one call of :func:`adapt`."""
 
     def __init__(self, kernel, potential, position, num_steps, seed, target):
+        self.depends = dict(
+            kernel=kernel,
+            potential=potential,
+            start=position,
+            num_steps=num_steps,
+            seed=seed,
+            target=target,
+        )
         # one matrix for all steps, which is factorised once
         self.mass, self.done = Matrix(kernel.mass), 0
         self.kernel, self.potential, self.target = (
@@ -213,6 +211,9 @@ class _WarmUp:
         self.able = able if able.any() else ~able
         self.recent = torch.zeros_like(position[self.able, 0])
         self.averaging = self.search(1.0, torch.amin)
+
+    def settings(self) -> dict[str, object]:
+        return self.depends
 
     def search(self, start: float, over_chains=torch.mean) -> DualAveraging:
         """Start a search for the step size."""

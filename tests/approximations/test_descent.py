@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sgmc.approximations import dropout, ensemble, snapshots, variational
-from sgmc.checkpoints import CheckpointError
+from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.posteriors import NetworkPosterior
 
 FITS = {
@@ -62,17 +62,21 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end(name, tmp_path, monkeypa
         ),
     ):
         patched.setattr(NetworkPosterior, "draw_minibatches", press_control_c)
-        part = FITS[name](posterior(), start, checkpoint=tmp_path / "fit.pt")
+        part = FITS[name](
+            posterior(), start, checkpoint=Checkpoint(tmp_path / "fit.pt")
+        )
     assert not part.complete and whole.complete
     assert (
         part.samples.shape == whole.samples.shape
         if name != "snapshots"
         else part.samples.shape == (2, 2, 17)
     )
-    again = FITS[name](posterior(), start, checkpoint=tmp_path / "fit.pt")
+    again = FITS[name](posterior(), start, checkpoint=Checkpoint(tmp_path / "fit.pt"))
     assert again.complete and torch.equal(again.samples, whole.samples)
     assert again.seconds > part.seconds  # of both parts
-    finished = FITS[name](posterior(), start, checkpoint=tmp_path / "fit.pt")
+    finished = FITS[name](
+        posterior(), start, checkpoint=Checkpoint(tmp_path / "fit.pt")
+    )
     assert torch.equal(finished.samples, whole.samples)
 
 

@@ -28,13 +28,13 @@ from booklib.plans import (
 )
 from booklib.results import ExperimentError, score, write_result
 from booklib.runs import KIND, Chain, DivergedError, Run, read_run
-from sgmc import sampling
-from sgmc.checkpoints import Checkpoint, CheckpointError
+from sgmc.checkpoints import CheckpointError
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.posteriors import HeldMinibatch, NetworkPosterior
-from sgmc.sampling import drive
+from sgmc.running import drive
 from tests.checks import z_bound
+from tests.core.test_checkpoints import written
 
 SIZE = {"rounds": 8, "burn_in": 2, "batch_size": 5, "keep_every": 2, "record_every": 3}
 PLANS = {
@@ -103,12 +103,12 @@ class Killed(BaseException):
 def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
     name, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sampling, "CHECKPOINT_SECONDS", 0.0)
     path, whole = tmp_path / "run.pt", make(PLANS[name])
     whole.go(progress=False)
     # killed twice, in the middle of rounds 2 and 4, each of eight steps
     for after in (12, 31):
         run = make(PLANS[name], path)
+        run.checkpoint.every = 0.0
         step, left = (
             type(run.chain.kernel).step,
             [after - 8 * (read_run(path)["done"] if path.exists() else 0)],
@@ -132,11 +132,11 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(
 LONG = """  # which never comes to its end, however long it takes the test to kill it
 import sys
 from pathlib import Path
-from sgmc import sampling
 from tests.booklib import test_runs
-sampling.CHECKPOINT_SECONDS = 0.0
 watch = lambda run: run.done == 99 and sys.stdin.read()
-test_runs.make(test_runs.long_plan(), Path(sys.argv[1]), watch=watch).go(progress=False)
+run = test_runs.make(test_runs.long_plan(), Path(sys.argv[1]), watch=watch)
+run.checkpoint.every = 0.0
+run.go(progress=False)
 """
 
 
@@ -368,7 +368,7 @@ def test_a_corrupt_checkpoint_is_refused(tmp_path):
 
 def test_the_checkpoint_of_something_else_is_refused(tmp_path):
     path = tmp_path / "run.pt"
-    Checkpoint(path, {"kernel": "SGHMC"}).save({"done": 3})
+    written(path, {"kernel": "SGHMC"}, {"done": 3})
     with pytest.raises(
         CheckpointError, match=r"run.pt belongs to a run with another kind of file"
     ):
@@ -385,9 +385,7 @@ def test_a_checkpoint_without_an_entry_is_refused(entry, tmp_path):
     path = tmp_path / "run.pt"
     make(PLANS["SGD"], path).go(progress=False)
     content = read_run(path)
-    Checkpoint(path, KIND).save(
-        {key: value for key, value in content.items() if key != entry}
-    )
+    written(path, KIND, {key: value for key, value in content.items() if key != entry})
     with pytest.raises(
         ExperimentError,
         match=(
@@ -428,7 +426,7 @@ def test_a_run_that_is_older_than_a_setting_had_its_default(tmp_path):
         content["settings"]["average_every"],
         content["thinned"],
     )
-    Checkpoint(path, KIND).save(content)
+    written(path, KIND, content)
     assert make(PLANS["SGD"], path).go(progress=False) == whole
     with pytest.raises(
         ExperimentError,

@@ -685,14 +685,20 @@ CONTENT = {
 }
 
 
-def saved(path, **settings):
-    Checkpoint(path, {"seed": 0, **settings}).save(CONTENT)
+def written(path, settings, content=CONTENT):
+    checkpoint = Checkpoint(path)
+    assert checkpoint.open(settings) is None
+    checkpoint.save(content)
     return path
+
+
+def saved(path, **settings):
+    return written(path, {"seed": 0, **settings})
 
 
 def test_what_was_saved_is_loaded(tmp_path):
     path = saved(tmp_path / "new" / "folder" / "run.pt")
-    content = Checkpoint(path, {"seed": 0}).load("cpu")
+    content = Checkpoint(path).open({"seed": 0})
     assert (
         content["done"] == 3
         and content["seconds"] == 0.5
@@ -701,7 +707,7 @@ def test_what_was_saved_is_loaded(tmp_path):
     assert torch.equal(content["state"][0], torch.arange(50.0)) and list(
         path.parent.iterdir()
     ) == [path]
-    assert Checkpoint(tmp_path / "none.pt", {"seed": 0}).load("cpu") is None
+    assert Checkpoint(tmp_path / "none.pt").open({"seed": 0}) is None
 
 
 def test_a_bit_that_flipped_anywhere_is_noticed(tmp_path):
@@ -723,10 +729,10 @@ def test_a_bit_that_flipped_anywhere_is_noticed(tmp_path):
             CheckpointError,
             match=r"run\.pt.*corrupt.*ValueError",
         ):
-            Checkpoint(path, {"seed": 0}).load("cpu")
+            Checkpoint(path).open({"seed": 0})
         assert path.read_bytes() == changed  # left as it is
     path.write_bytes(whole)
-    assert Checkpoint(path, {"seed": 0}).load("cpu")["done"] == 3
+    assert Checkpoint(path).open({"seed": 0})["done"] == 3
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 500, -1, -32, -33])
@@ -734,14 +740,14 @@ def test_a_file_that_is_cut_short_is_noticed(length, tmp_path):
     path = saved(tmp_path / "run.pt")
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(CheckpointError, match="corrupt"):
-        Checkpoint(path, {"seed": 0}).load("cpu")
+        Checkpoint(path).open({"seed": 0})
 
 
 def test_a_file_with_a_checksum_but_of_something_else_is_refused(tmp_path):
     for content in (b"", b"something else"):
         (tmp_path / "run.pt").write_bytes(content + hashlib.sha256(content).digest())
         with pytest.raises(CheckpointError, match="corrupt"):
-            Checkpoint(tmp_path / "run.pt", {"seed": 0}).load("cpu")
+            Checkpoint(tmp_path / "run.pt").open({"seed": 0})
 
 
 def test_settings_that_differ_are_named(tmp_path):
@@ -750,26 +756,24 @@ def test_settings_that_differ_are_named(tmp_path):
         CheckpointError,
         match=r"run\.pt.*\bseed.*kernel",
     ):
-        Checkpoint(path, {"seed": 1, "kernel": SGHMC(0.2, 1.0), "thinning": 1}).load(
-            "cpu"
-        )
+        Checkpoint(path).open({"seed": 1, "kernel": SGHMC(0.2, 1.0), "thinning": 1})
     with pytest.raises(CheckpointError, match=r"\bburn_in\b"):
-        Checkpoint(
-            path, {"seed": 0, "kernel": SGHMC(0.1, 1.0), "thinning": 1, "burn_in": 2}
-        ).load("cpu")
+        Checkpoint(path).open(
+            {"seed": 0, "kernel": SGHMC(0.1, 1.0), "thinning": 1, "burn_in": 2}
+        )
     with pytest.raises(CheckpointError, match="with another thinning;"):
-        Checkpoint(path, {"seed": 0, "kernel": SGHMC(0.1, 1.0)}).load("cpu")
+        Checkpoint(path).open({"seed": 0, "kernel": SGHMC(0.1, 1.0)})
 
 
 def test_a_file_that_may_not_be_read_is_not_called_corrupt(tmp_path, monkeypatch):
-    Checkpoint(tmp_path / "run.pt", {"seed": 0}).save({})
+    written(tmp_path / "run.pt", {"seed": 0}, {})
 
     def refuse(*_, **__):
         raise PermissionError
 
     monkeypatch.setattr(torch, "load", refuse)
     with pytest.raises(PermissionError):
-        Checkpoint(tmp_path / "run.pt", {"seed": 0}).load("cpu")
+        Checkpoint(tmp_path / "run.pt").open({"seed": 0})
 
 
 @pytest.mark.parametrize(
@@ -777,19 +781,19 @@ def test_a_file_that_may_not_be_read_is_not_called_corrupt(tmp_path, monkeypatch
     [
         (
             5,
-            r"checkpoint.*\b5\b.*int",
+            r"path.*\b5$",
         ),
-        ("", r"checkpoint \. .*folder.*run\.pt"),
+        ("", r"path \. .*folder.*run\.pt"),
         (
             Path(__file__).parents[1],
-            r"checkpoint .*tests .*folder.*run\.pt",
+            r"path .*tests .*folder.*run\.pt",
         ),
     ],
     ids=["number", "empty", "folder"],
 )
 def test_what_is_no_file_is_refused(path, message):
     with pytest.raises(ValueError, match=message):
-        Checkpoint(path, {})
+        Checkpoint(path)
 
 
 @pytest.mark.parametrize(
@@ -818,15 +822,15 @@ def test_a_link_stays_a_link(tmp_path):
     link.symlink_to(file)
     saved(link)
     assert link.is_symlink() and not file.is_symlink()
-    assert Checkpoint(file, {"seed": 0}).load("cpu")["done"] == 3
+    assert Checkpoint(file).open({"seed": 0})["done"] == 3
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/dev/full", "checkpoint /dev/full is a device"),
-        ("a" * 250, "checkpoint 'a+' cannot be the name of a file"),
-        ("a\0b", "checkpoint .* cannot be the name of a file"),
+        ("/dev/full", "path /dev/full is a device"),
+        ("a" * 250, "path 'a+' cannot be the name of a file"),
+        ("a\0b", "path .* cannot be the name of a file"),
     ],
     ids=["a device", "a long name", "a null byte"],
 )
@@ -835,14 +839,14 @@ def test_what_cannot_be_a_file_is_refused_before_the_run(
 ):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
-        Checkpoint(path, {"seed": 0})
+        Checkpoint(path)
 
 
 def test_another_pytorch_is_told(tmp_path, monkeypatch):
     path = saved(tmp_path / "run.pt")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Checkpoint(path, {"seed": 0}).load("cpu")
+        Checkpoint(path).open({"seed": 0})
     monkeypatch.setattr(torch, "__version__", "1.0")
     with pytest.warns(UserWarning, match=r"PyTorch .* this is 1\.0"):
-        assert Checkpoint(path, {"seed": 0}).load("cpu")["done"] == 3
+        assert Checkpoint(path).open({"seed": 0})["done"] == 3

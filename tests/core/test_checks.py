@@ -148,9 +148,9 @@ def test_probabilities_pass_in_any_precision(dtype, generator):
 def test_instances():
     checks.check_instance("flag", True, bool, "True")
     for value, given in (
-        (1, "1 of type int"),
-        ("yes", "'yes' of type str"),
-        ([], "of type list"),
+        (1, "1"),
+        ("yes", "'yes'"),
+        ([], "a list"),
         (bool, "the class bool"),
     ):
         with pytest.raises(

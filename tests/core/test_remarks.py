@@ -296,7 +296,7 @@ def test_looking_at_the_width_changes_no_sample_and_takes_a_hundred_gradients(
     monkeypatch.setattr(Potential, "fresh_minibatch", count)
     assert torch.equal(draw(), looked)
     assert len(counted) == 100
-    monkeypatch.setattr("sgmc.sampling.remark_virial", lambda *_: [])
+    monkeypatch.setattr("sgmc.remarks.remark_virial", lambda *_: [])
     assert torch.equal(draw(), looked)
 
 

@@ -24,6 +24,7 @@ import pytest
 import torch
 
 from sgmc import sample
+from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import NUTS
 from sgmc.tuning import adapt
 from tests.core.test_sampling import NOISY, RUNS, START
@@ -80,7 +81,7 @@ def stop_again_and_again(call, file):
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                result = call(checkpoint=file)
+                result = call(checkpoint=Checkpoint(file))
         finally:
             over.set()
             sender.join()
@@ -99,7 +100,9 @@ def stop_again_and_again(call, file):
         signal.signal(number, handler)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wrong += not all(map(torch.equal, tensors(call(checkpoint=file)), whole))
+        wrong += not all(
+            map(torch.equal, tensors(call(checkpoint=Checkpoint(file))), whole)
+        )
     return {
         "stops": stops.total(),
         "torn": sum("within a step" in message for message in messages),

@@ -16,7 +16,7 @@ from experiments import bandit
 from experiments.__main__ import main
 from experiments.bandit import AGENTS, BLOCK, EAT, LEAVE, Plan, Run
 from sgmc.posteriors import LinearRegression
-from sgmc.sampling import drive
+from sgmc.running import drive
 from tests.checks import z_bound
 
 TABLE = synthetic_mushrooms(300)

@@ -19,7 +19,7 @@ from experiments.__main__ import main
 from experiments.study import Options, Prepared
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import drive
+from sgmc.running import drive
 
 SIZE = {"batch_size": 5, "rounds": 12, "burn_in": 4, "record_every": 1}
 ONE = Plan(Hamiltonian(1e-3, 0.05), Prior(1.0), "prior", Fresh(), data="MNIST", **SIZE)

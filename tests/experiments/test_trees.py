@@ -18,7 +18,7 @@ from experiments.study import Options, Prepared
 from experiments.trees import EpochRun
 from sgmc.kernels import SGHMC, SGNUTS
 from sgmc.minibatches import Fresh
-from sgmc.sampling import drive
+from sgmc.running import drive
 from tests.booklib.test_runs import data
 
 SIZE = {"batch_size": 10, "rounds": 12, "burn_in": 0}

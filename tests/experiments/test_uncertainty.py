@@ -13,7 +13,7 @@ from booklib.results import ExperimentError, score
 from experiments import uncertainty
 from experiments.comparison import run_file
 from sgmc.posteriors import NetworkPosterior
-from sgmc.sampling import drive
+from sgmc.running import drive
 from tests.booklib.test_runs import PLANS, make
 
 

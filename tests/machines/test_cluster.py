@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sgmc import sample, sampling
+from sgmc import sample
+from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, SGHMC
 from sgmc.machines import cluster, shards
 from sgmc.machines.cluster import (
@@ -77,8 +78,8 @@ def work(
     trace("start")
     checkpoint = None
     if save:
-        sampling.CHECKPOINT_SECONDS = 0.0  # of this worker: after every step
-        checkpoint = folder / f"piece-{piece}.pt"
+        # saved after every step
+        checkpoint = Checkpoint(folder / f"piece-{piece}.pt", every=0.0)
         watch = Watch(folder)
     kernel = SGHMC(0.05, 2.0)
     found = sample(

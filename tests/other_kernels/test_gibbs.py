@@ -11,6 +11,7 @@ from scipy import stats
 from torch import nn
 
 from sgmc import sample
+from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, NUTS, SGHMC, NaiveSGHMC
 from sgmc.minibatches import Passes
 from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
@@ -452,10 +453,18 @@ def test_hyperparameters_keep_their_names_when_they_are_drawn_in_another_order(
         patch.setattr(Gibbs, "step", stopping)
         with pytest.warns(UserWarning, match="interrupted after 7"):
             sample(
-                kernel, target, start, num_samples=20, checkpoint=tmp_path / "run.pt"
+                kernel,
+                target,
+                start,
+                num_samples=20,
+                checkpoint=Checkpoint(tmp_path / "run.pt"),
             )
     resumed = sample(
-        kernel, target, start, num_samples=20, checkpoint=tmp_path / "run.pt"
+        kernel,
+        target,
+        start,
+        num_samples=20,
+        checkpoint=Checkpoint(tmp_path / "run.pt"),
     )
     assert torch.equal(resumed.samples, whole.samples)
     assert torch.equal(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sgmc import sample
-from sgmc.checkpoints import CheckpointError
+from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.flows import baoab
 from sgmc.integrators import draw_momentum
 from sgmc.kernels import HMC, NUTS, SGHMC, Kernel
@@ -394,21 +394,23 @@ def test_a_warm_up_resumed_from_its_checkpoint_tunes_what_an_uninterrupted_one_t
         with monkeypatch.context() as patch:
             stop_at(patch, kernel, left)
             with pytest.warns(UserWarning, match=rf"interrupted.* {done} .*60"):
-                part, _ = adapt(kernel, TARGET, start, checkpoint=file, **settings)
+                part, _ = adapt(
+                    kernel, TARGET, start, checkpoint=Checkpoint(file), **settings
+                )
         assert part.step_size != whole.step_size
-    tuned, end = adapt(kernel, TARGET, start, checkpoint=file, **settings)
+    tuned, end = adapt(kernel, TARGET, start, checkpoint=Checkpoint(file), **settings)
     assert (
         tuned.step_size == whole.step_size
         and torch.equal(tuned.mass, whole.mass)
         and torch.equal(end, position)
     )
-    again, end = adapt(kernel, TARGET, start, checkpoint=file, **settings)
+    again, end = adapt(kernel, TARGET, start, checkpoint=Checkpoint(file), **settings)
     assert again.step_size == whole.step_size and torch.equal(end, position)
 
 
 def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
     file, start = tmp_path / "warm_up.pt", torch.zeros(5, 3, dtype=torch.float64)
-    adapt(NUTS(1.0), TARGET, start, 20, checkpoint=file)
+    adapt(NUTS(1.0), TARGET, start, 20, checkpoint=Checkpoint(file))
     others = {
         "kernel": lambda: adapt(
             NUTS(1.0, max_depth=5), TARGET, start, 20, checkpoint=file
@@ -416,13 +418,21 @@ def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
         "potential": lambda: adapt(
             NUTS(1.0), Gaussian.standard(3, torch.float64), start, 20, checkpoint=file
         ),
-        "start": lambda: adapt(NUTS(1.0), TARGET, start + 1, 20, checkpoint=file),
-        "num_steps": lambda: adapt(NUTS(1.0), TARGET, start, 21, checkpoint=file),
-        "seed": lambda: adapt(NUTS(1.0), TARGET, start, 20, seed=1, checkpoint=file),
+        "start": lambda: adapt(
+            NUTS(1.0), TARGET, start + 1, 20, checkpoint=Checkpoint(file)
+        ),
+        "num_steps": lambda: adapt(
+            NUTS(1.0), TARGET, start, 21, checkpoint=Checkpoint(file)
+        ),
+        "seed": lambda: adapt(
+            NUTS(1.0), TARGET, start, 20, seed=1, checkpoint=Checkpoint(file)
+        ),
         "target": lambda: adapt(
             NUTS(1.0), TARGET, start, 20, target_acceptance=0.9, checkpoint=file
         ),
-        "warm_up, .*": lambda: sample(NUTS(1.0), TARGET, start, 20, checkpoint=file),
+        "warm_up, .*": lambda: sample(
+            NUTS(1.0), TARGET, start, 20, checkpoint=Checkpoint(file)
+        ),
     }
     for name, other in others.items():
         with pytest.raises(CheckpointError, match=f"another {name}"):

@@ -1,6 +1,4 @@
-"""Saving a run and going on with it: what a run depends on, told apart by content, and
-files that are whole or not there.
-"""
+"""What a run depends on, hashed by content, so that another run is told apart."""
 
 import ast
 import copyreg
@@ -8,23 +6,19 @@ import dataclasses
 import functools
 import hashlib
 import inspect
-import os
 import site
 import symtable
 import sys
 import sysconfig
 import types
-import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
-
-from sgmc.checks import check_instance
 
 _PLAIN = (
     type(None),
@@ -48,142 +42,6 @@ _INSTALLED = {
     sysconfig.get_path("platlib"),
     site.getusersitepackages(),
 }
-
-
-class CheckpointError(RuntimeError):
-    """A checkpoint that cannot be read, or belongs to another run."""
-
-
-class Checkpoint:
-    """A file in which a run is saved, and from which it goes on.
-
-    Args:
-        path: the file.
-        settings: what the run depends on, by name; a change of any makes it another
-            run.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "run.pt"
-        ...     Checkpoint(path, {"seed": 0}).save({"steps": 3})
-        ...     Checkpoint(path, {"seed": 0}).load("cpu")
-        {'steps': 3}
-    """
-
-    def __init__(self, path: str | Path, settings: Mapping[str, object]):
-        check_instance("checkpoint", path, str | Path, '"run.pt"')
-        self.path = Path(path)
-        try:
-            if "\0" in str(path):
-                raise ValueError("it holds a null character")
-            if self.path.is_symlink():  # which stays: the file it names is replaced
-                self.path = self.path.resolve()
-            is_there = self.path.exists()
-            # the file beside it, to which is written first
-            Path(f"{self.path}.unfinished").exists()
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"checkpoint {str(path)[:60]!r} cannot be the name of a file "
-                f'({error}): give a shorter one, such as "run.pt"'
-            ) from error
-        if self.path.is_dir():
-            raise ValueError(
-                f"checkpoint {self.path} is a folder: name a file in it, such as "
-                f"{self.path / 'run.pt'}"
-            )
-        if is_there and not self.path.is_file():
-            raise ValueError(
-                f"checkpoint {self.path} is a device: name a file, such as run.pt"
-            )
-        self.settings = {
-            name: fingerprint(value, name) for name, value in settings.items()
-        }
-
-    def load(self, device: torch.device | str) -> dict | None:
-        """Read what was saved; None if the file is not there.
-
-        Raises:
-            CheckpointError: if it is corrupt, or of a run with other settings; the file
-                is left as it is.
-        """
-        if not self.path.exists():
-            return None
-        try:
-            with open(self.path, "rb") as file:
-                _check_sum(file)
-                content = torch.load(file, map_location=device, weights_only=True)
-            settings, saved = content["settings"], content["content"]
-            version = content["torch"]
-        except OSError:
-            raise  # the file may be whole
-        except Exception as error:
-            raise CheckpointError(
-                f"checkpoint {self.path} is corrupt ({type(error).__name__} when "
-                "reading it); delete it to start anew"
-            ) from error
-        if changed := [
-            name
-            for name in self.settings | settings
-            if settings.get(name) != self.settings.get(name)
-        ]:
-            raise CheckpointError(
-                f"checkpoint {self.path} belongs to a run with another "
-                f"{', '.join(changed)}; "
-                "give another file, or delete this one to start anew"
-            )
-        if version != torch.__version__:
-            warnings.warn(
-                f"checkpoint {self.path} was written with PyTorch {version}, but this "
-                f"is {torch.__version__}: the run goes on, and its samples need not be "
-                "those of a run without a break",
-                stacklevel=2,
-            )
-        return saved
-
-    def save(self, content: dict) -> None:
-        """Write tensors, numbers, words and collections of these, in one stroke; a
-        checksum at the end tells a bit that flips later.
-        """
-
-        def write(unfinished: Path) -> None:
-            saved = {"settings": self.settings, "content": content}
-            torch.save({**saved, "torch": str(torch.__version__)}, unfinished)
-            with open(unfinished, "r+b") as file:
-                digest = hashlib.file_digest(file, "sha256").digest()
-                file.write(digest)
-
-        replace_file(self.path, write)
-
-
-def _check_sum(file) -> None:
-    """Compare a file with the checksum at its end, and go back to its start."""
-    end = file.seek(0, os.SEEK_END) - hashlib.sha256().digest_size
-    digest, left = hashlib.sha256(), file.seek(0) or end
-    while left > 0 and (piece := file.read(min(left, 2**24))):
-        digest.update(piece)
-        left -= len(piece)
-    if file.read() != digest.digest():
-        raise ValueError("checksum")
-    file.seek(0)
-
-
-def replace_file(path: Path, write) -> None:
-    """Write a file beside the old one and move it over it, so that a stop in the middle
-    of writing loses nothing.
-
-    Args:
-        path: the file.
-        write: a function that writes to the path it is given.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(path.name + ".unfinished")
-    try:
-        write(unfinished)
-        os.replace(unfinished, path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 def fingerprint(thing: object, name: str = "settings") -> str:

@@ -1,0 +1,159 @@
+"""Files in which a run is saved, whole or not there."""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+
+from sgmc.checkpoints.fingerprints import fingerprint
+from sgmc.checks import check_instance, check_non_negative
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that cannot be read, or belongs to another run."""
+
+
+class Checkpoint:
+    """A file in which a run is saved, and from which it goes on.
+
+    Args:
+        path: the file.
+        every: at most so many seconds lie between two saves.
+
+    Raises:
+        ValueError: if the path cannot be a file's.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoint = Checkpoint(f"{folder}/run.pt", every=60.0)
+        ...     checkpoint.open({"seed": 0})
+        ...     checkpoint.save({"steps": 3})
+        ...     Checkpoint(f"{folder}/run.pt").open({"seed": 0})
+        {'steps': 3}
+    """
+
+    def __init__(self, path: str | Path, every: float = 30.0):
+        check_instance("path", path, str | Path, '"run.pt"')
+        check_non_negative("every", every)
+        self.path, self.every = Path(path), every
+        self.settings: dict[str, str] = {}
+        try:
+            if "\0" in str(path):
+                raise ValueError("it holds a null character")
+            if self.path.is_symlink():  # which stays: the file it names is replaced
+                self.path = self.path.resolve()
+            is_there = self.path.exists()
+            # the file beside it, to which is written first
+            Path(f"{self.path}.unfinished").exists()
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"path {str(path)[:60]!r} cannot be the name of a file ({error}): give "
+                'a shorter one, such as "run.pt"'
+            ) from error
+        if self.path.is_dir():
+            raise ValueError(
+                f"path {self.path} is a folder: name a file in it, such as "
+                f"{self.path / 'run.pt'}"
+            )
+        if is_there and not self.path.is_file():
+            raise ValueError(f"path {self.path} is a device: name a file, as run.pt")
+
+    def __str__(self) -> str:
+        return f"the checkpoint {self.path}"
+
+    def open(self, settings: Mapping[str, object]) -> dict | None:
+        """Read what was saved, onto the CPU; None if the file is not there.
+
+        Args:
+            settings: what the run depends on, by name; a change of any makes it
+                another run.
+
+        Raises:
+            ValueError: if a setting holds something whose content cannot be told.
+            CheckpointError: if it is corrupt, or of a run with other settings; the file
+                is left as it is.
+        """
+        self.settings = {
+            name: fingerprint(value, name) for name, value in settings.items()
+        }
+        if not self.path.exists():
+            return None
+        try:
+            with open(self.path, "rb") as file:
+                _check_sum(file)
+                content = torch.load(file, map_location="cpu", weights_only=True)
+            known, saved = content["settings"], content["content"]
+            version = content["torch"]
+        except OSError:
+            raise  # the file may be whole
+        except Exception as error:
+            raise CheckpointError(
+                f"checkpoint {self.path} is corrupt ({type(error).__name__} when "
+                "reading it); delete it to start anew"
+            ) from error
+        if changed := [
+            name
+            for name in self.settings | known
+            if known.get(name) != self.settings.get(name)
+        ]:
+            raise CheckpointError(
+                f"checkpoint {self.path} belongs to a run with another "
+                f"{', '.join(changed)}; "
+                "give another file, or delete this one to start anew"
+            )
+        if version != torch.__version__:
+            warnings.warn(
+                f"checkpoint {self.path} was written with PyTorch {version}, but this "
+                f"is {torch.__version__}: the run goes on, and its samples need not be "
+                "those of a run without a break",
+                stacklevel=2,
+            )
+        return saved
+
+    def save(self, content: dict) -> None:
+        """Write tensors, numbers, words and collections of these, in one stroke; a
+        checksum at the end tells a bit that flips later.
+        """
+
+        def write(unfinished: Path) -> None:
+            saved = {"settings": self.settings, "content": content}
+            torch.save({**saved, "torch": str(torch.__version__)}, unfinished)
+            with open(unfinished, "r+b") as file:
+                digest = hashlib.file_digest(file, "sha256").digest()
+                file.write(digest)
+
+        replace_file(self.path, write)
+
+
+def _check_sum(file) -> None:
+    """Compare a file with the checksum at its end, and go back to its start."""
+    end = file.seek(0, os.SEEK_END) - hashlib.sha256().digest_size
+    digest, left = hashlib.sha256(), file.seek(0) or end
+    while left > 0 and (piece := file.read(min(left, 2**24))):
+        digest.update(piece)
+        left -= len(piece)
+    if file.read() != digest.digest():
+        raise ValueError("checksum")
+    file.seek(0)
+
+
+def replace_file(path: Path, write: Callable[[Path], None]) -> None:
+    """Write a file beside the old one and move it over it, so that a stop in the middle
+    of writing loses nothing.
+
+    Args:
+        path: the file.
+        write: a function that writes to the path it is given.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        write(unfinished)
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

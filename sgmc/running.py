@@ -1,0 +1,197 @@
+"""Work that is done step by step: a progress bar, a stop that loses nothing, and
+checkpoints.
+"""
+
+import builtins
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from tqdm import tqdm
+
+from sgmc.checks import shown
+
+
+class Job(Protocol):
+    """Work that is done step by step, and may be stopped and resumed."""
+
+    done: int  #: steps done so far
+
+    def advance(self) -> None:
+        """Do one step more."""
+
+    def check(self) -> None:
+        """Raise an error if what was done is not worth going on with."""
+
+    def settings(self) -> Mapping[str, object]:
+        """Give all that the work depends on, by name; a change makes it another job."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give what is needed to go on: tensors, numbers, words and collections."""
+        ...
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go back to what :meth:`state_dict` gave."""
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where a job is saved, such as :class:`sgmc.checkpoints.Checkpoint`."""
+
+    every: float  #: seconds between two saves
+
+    def open(self, settings: Mapping[str, object]) -> dict[str, Any] | None:
+        """Read what was saved of a job with these settings, if anything."""
+        ...
+
+    def save(self, content: dict[str, Any]) -> None:
+        """Save what :meth:`Job.state_dict` gives."""
+
+
+def drive(
+    job: Job,
+    total: int,
+    *,
+    checkpoint: Store | None = None,
+    unit: str = "step",
+    title: str | None = None,
+    kept: str = "the draws so far are kept",
+    progress: bool = True,
+) -> None:
+    """Do a job to its end, or until someone stops it: the only loop.
+
+    Args:
+        job: the work.
+        total: number of steps.
+        checkpoint: where to save it, after one, two, four ... seconds, then every
+            ``checkpoint.every`` seconds and when it stops; if there is something, the
+            job goes on from there.
+        unit: what a step is called beside the progress bar.
+        title: what stands before the progress bar.
+        kept: what someone who stops it is told to have.
+        progress: whether to show a progress bar, if it takes over two seconds and
+            someone watches: on standard error in a terminal, below the cell in a
+            notebook, where it goes when the job is done. In a log file there is none.
+    """
+    if checkpoint is not None:
+        if not isinstance(checkpoint, Store):
+            raise ValueError(
+                'checkpoint must be a sgmc.checkpoints.Checkpoint("run.pt"), but it is '
+                f"{shown(checkpoint)}"
+            )
+        job.state_dict()  # what could not be saved is refused now
+        if (content := checkpoint.open(job.settings())) is not None:
+            job.load_state_dict(content)
+    bar = _bar(progress, total, initial=job.done, unit=unit, desc=title)
+    stop, begun, whole = _Stop(), job.done, True
+    started = saved = time.monotonic()
+    with torch.no_grad(), stop, bar:
+        try:
+            while job.done < total and stop.signal is None:
+                whole = False
+                job.advance()
+                whole = True
+                bar.update()
+                if checkpoint is not None:
+                    wait = min(checkpoint.every, max(1.0, saved - started))
+                    if time.monotonic() - saved > wait:
+                        job.check()
+                        _save(job, checkpoint)
+                        saved = time.monotonic()
+        except KeyboardInterrupt:
+            stop.signal = stop.signal or signal.SIGINT
+        if job.done < total:
+            lost = "" if whole else ", but it stopped within a step and is not saved"
+            warnings.warn(
+                f"interrupted after {job.done} of {total} {unit}s: {kept}{lost}",
+                stacklevel=3,
+            )
+        if whole:
+            job.check()
+            if checkpoint is not None and job.done > begun:
+                _save(job, checkpoint)
+
+
+def _save(job: Job, checkpoint: Store) -> None:
+    try:
+        checkpoint.save(job.state_dict())
+    # PyTorch says RuntimeError when a disk is full
+    except (OSError, RuntimeError) as error:
+        warnings.warn(
+            f"{checkpoint} could not be written ({error}): the run goes on without it",
+            stacklevel=4,
+        )
+
+
+def _bar(progress: bool, total: int, **labels: Any) -> tqdm:
+    shell = getattr(builtins, "get_ipython", None)  # which IPython defines
+    if progress and shell is not None and hasattr(shell(), "kernel"):
+        return tqdm(total=total, delay=2, file=_Cell(), leave=False, **labels)
+    disable = not (progress and sys.stderr.isatty())
+    return tqdm(total=total, delay=2, disable=disable, **labels)
+
+
+class _Cell:
+    """The place below a notebook's cell where a bar is shown, as a file that a bar is
+    written to.
+
+    Standard error would keep a red band there after the bar has gone.
+    """
+
+    encoding = "utf-8"  # by which tqdm knows that it may draw with blocks
+
+    def __init__(self):
+        self.place: Any = None
+
+    def write(self, text: str) -> None:
+        from IPython.display import display
+
+        line = {"text/plain": text.strip()}
+        if self.place is not None:
+            self.place.update(line, raw=True)
+        elif text.strip():
+            self.place = display(line, raw=True, display_id=True)
+
+    def flush(self) -> None:
+        pass
+
+
+class _Stop:
+    """A context in which Ctrl-C and SIGTERM are noted, for the loop to stop after its
+    present step; a second one stops at once.
+
+    At its end SIGTERM goes to whom it was meant for.
+    """
+
+    def __init__(self):
+        self.signal: int | None = None
+
+    def __enter__(self) -> "_Stop":
+        # other threads do not get signals
+        here = threading.current_thread() is threading.main_thread()
+        self.old = {
+            number: signal.signal(number, self.note)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if here
+        }
+        return self
+
+    def note(self, number: int, frame: object) -> None:
+        again = self.signal is not None
+        term = signal.SIGTERM in (number, self.signal)
+        self.signal = signal.SIGTERM if term else number
+        if again:
+            raise KeyboardInterrupt
+
+    def __exit__(self, *_) -> None:
+        for number, handler in self.old.items():
+            # None: not one of Python's
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if self.signal == signal.SIGTERM:
+            signal.raise_signal(signal.SIGTERM)
