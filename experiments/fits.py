@@ -19,6 +19,7 @@ from booklib.results import checksum, circumstances, score
 from experiments.study import Options, Prepared, in_a_name, once, study
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
+from sgmc.checkpoints import Checkpoint
 from sgmc.sampling import DivergenceError
 
 Method = Callable[..., Draws]  # of a task and settings by name
@@ -77,7 +78,7 @@ class Task:
         method.
         """
         path = self.beside(f"{part}.pt")
-        return {"seed": self.seed, "checkpoint": path, "progress": self.progress}
+        return {"seed": self.seed, "checkpoint": Checkpoint(path), "progress": self.progress}
 
 
 def whole(draws: Draws) -> Draws:

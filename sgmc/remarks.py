@@ -12,11 +12,12 @@ from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 
-# steps of a chain that stands still, and draws of one whose mean and variance are
-# compared
-LEAST = 100
-LIMIT = 1.1  # of R̂ (Gelman and Rubin, 1992)
-LEAST_SAMPLES = 20  # of a chain, whose width is looked at
+LEAST_STEPS = 100  # of a chain that stands still
+LEAST = (
+    20  # samples of a chain that is compared with others, or whose width is looked at
+)
+# of R̂ (Gelman and Rubin, 1992), for a hundred samples and more, and for fewer
+LIMIT, COARSE = 1.1, 1.5
 # of the virial ratio: how far from 1 it may be; how often chance alone may take it
 # further, which is that of five standard deviations; stretches of a chain
 OFF, FALSE_ALARMS, PARTS = 0.2, 5.7e-7, 10
@@ -35,7 +36,7 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
         'chains 0 and 2 never moved: a smaller step_size,'
     """
     still = (end == start).all(-1)
-    if num_steps < LEAST or not still.any():
+    if num_steps < LEAST_STEPS or not still.any():
         return []
     return [
         f"{name_chains(still)} never moved: a smaller step_size, or another start, "
@@ -43,9 +44,11 @@ def remark_stuck(start: Tensor, end: Tensor, num_steps: int) -> list[str]:
     ]
 
 
-def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
-    """Say where chains of a hundred draws and more disagree, in place or in width, R̂ >
-    1.1, and whether they stay in separate places.
+def remark_disagreement(
+    samples: dict[str, Tensor], start: Tensor | None = None
+) -> list[str]:
+    """Say where chains disagree, in place or in width, and whether they stay in
+    separate places: R̂ > 1.1, or 1.5 of fewer than a hundred samples.
 
     R̂ is that of the values or, if it is larger, of their distances from the mean, for
     chains of one mean may differ in width (Vehtari et al., 2021, who fold about the
@@ -53,6 +56,8 @@ def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
 
     Args:
         samples: draws by name, ``(num_samples, chains, ...)``; the name may be empty.
+        start: where the chains started, ``(chains, dim)``, if the samples are
+            positions.
 
     Example:
         >>> stay = torch.tensor([0.0, 5.0, 0.0]) + torch.randn(
@@ -63,6 +68,7 @@ def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
     """
     found = []
     for name, values in samples.items():
+        limit = LIMIT if len(values) >= 100 else COARSE
         if not values.is_floating_point() or len(values) < LEAST or values.shape[1] < 2:
             continue
         values = values.flatten(2) if values.ndim > 2 else values[..., None]
@@ -70,15 +76,16 @@ def remark_disagreement(samples: dict[str, Tensor]) -> list[str]:
         shrink = torch.stack([split_r_hat(values), split_r_hat(widths)])
         shrink = shrink.nan_to_num(nan=1.0, posinf=torch.inf).amax(0)
         place = int(shrink.argmax())
-        if shrink[place] > LIMIT:
+        begun = None if start is None else start[:, place]
+        if shrink[place] > limit:
             where, many = f"{name!r}" if name else "the samples", ""
             if len(shrink) > 1:
                 where = f"coordinate {place} of {where}"
-                number = int((shrink > LIMIT).sum())
-                many = f", and over {LIMIT} in {number} of {len(shrink)}"
+                number = int((shrink > limit).sum())
+                many = f", and over {limit} in {number} of {len(shrink)}"
             found.append(
                 f"the chains do not agree: R̂ is {float(shrink[place]):.2f} in "
-                f"{where}{many}. {_separate(values[..., place])}"
+                f"{where}{many}. {_separate(values[..., place], begun)}"
             )
     return found
 
@@ -109,14 +116,20 @@ def split_r_hat(values: Tensor) -> Tensor:
     return ((n - 1) / n + between / within).sqrt()
 
 
-def _separate(values: Tensor) -> str:
+def _separate(values: Tensor, start: Tensor | None) -> str:
     """Say which chains ``(num_samples, chains)`` stay in one place and which in
-    another, if there is a gap between them; else what may help.
+    another, if there is a gap between them, and whether they are still near their
+    starts ``(chains,)``; else what may help.
     """
+    near = start is not None and bool(
+        (values.mean(0) - start).square().mean() < 0.1 * start.var()
+    )
     means, order = values.mean(0).sort()
     gap, last = means.diff().max(0)
     if not gap > 3 * values.var(0).mean().sqrt():
-        return "Take more draws, a longer warm_up, or a kernel that moves further"
+        return near * "They are still near their starts. " + (
+            "Take more samples, a longer warm_up, or a kernel that moves further"
+        )
     low, high = slice(int(last) + 1), slice(int(last) + 1, None)
     few, rest = (low, high) if last < len(means) // 2 else (high, low)
     chosen = torch.zeros(len(means), dtype=torch.bool).index_fill(
@@ -125,8 +138,14 @@ def _separate(values: Tensor) -> str:
     names, stay = name_chains(chosen), "stays" if chosen.sum() == 1 else "stay"
     return (
         f"{names[0].upper()}{names[1:]} {stay} around {float(means[few].mean()):.3g}, "
-        f"and the others around {float(means[rest].mean()):.3g}: these are separate "
-        "modes, whose weights such chains cannot tell, or some have not arrived"
+        f"and the others around {float(means[rest].mean()):.3g}: "
+        + (
+            "all are still near their starts, in modes of their own or because they "
+            "move slowly: compare with a longer warm_up and a larger step_size"
+            if near
+            else "these are separate modes, whose weights such chains cannot tell, or "
+            "some have not arrived"
+        )
     )
 
 
@@ -235,7 +254,7 @@ def remark_width(
         seed: seed of the run.
     """
     temperature, half = kernel.target_temperature(), samples[len(samples) // 2 :]
-    if temperature is None or len(half) < LEAST_SAMPLES:
+    if temperature is None or len(half) < LEAST:
         return []
     chosen = half[torch.linspace(0, len(half) - 1, min(len(half), 100)).long()]
     generator = Generator(samples.device).manual_seed(
@@ -268,6 +287,8 @@ def remark_virial(values: Tensor, cause: str = "") -> list[str]:
     if mean == mean and abs(mean - 1) <= max(OFF, limit):
         return []
     size = "wide" if not mean < 1 else "narrow"
+    if mean < 0:
+        cause = "U falls outwards: the sign may be wrong, or a prior missing"
     return [
         f"the samples are too {size}: the mean of (θ − c)·∇U(θ)/(T·dim) is "
         f"{mean:.3g} ± {error:.1g}, where samples of exp(−U/T) have 1. "

@@ -263,7 +263,8 @@ class _Run:
         if not found and LOOK_AT_WIDTH and self.collect is None:
             found = remark_width(self.kernel, self.potential, draws.samples, self.seed)
         return found or remark_disagreement(
-            {name: value[: self.num_drawn] for name, value in self.samples.items()}
+            {name: value[: self.num_drawn] for name, value in self.samples.items()},
+            None if self.collect else self.start,
         )
 
     def check(self) -> None:

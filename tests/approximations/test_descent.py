@@ -97,7 +97,7 @@ def test_the_file_of_another_fit_is_refused(change, named, tmp_path):
         "num_samples": 1,
         "rate": 0.3,
         "num_steps": 20,
-        "checkpoint": tmp_path / "fit.pt",
+        "checkpoint": Checkpoint(tmp_path / "fit.pt"),
     }
     dropout(posterior(), **arguments)
     with pytest.raises(CheckpointError, match=f"another {named}"):

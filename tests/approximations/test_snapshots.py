@@ -75,7 +75,7 @@ def test_a_divergence_is_told():
             {"momentum_decay": 1.5},
             r"momentum_decay.*momentum.*\b1\.5\b",
         ),
-        ({"potential": "well"}, r"potential.*str"),
+        ({"potential": "well"}, r"potential.*well"),
         ({"checkpoint": 3}, r"checkpoint.*\b3\b"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),

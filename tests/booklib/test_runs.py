@@ -440,6 +440,7 @@ def test_seconds_go_on_where_they_stopped(tmp_path):
     part.advance()
     # more than any machine needs for the rest
     part.seconds = part.processor_seconds = part.walking_seconds = 1e9
+    part.checkpoint.open(part.settings())
     part.checkpoint.save(part.state_dict())
     resumed = make(PLANS["SGD"], tmp_path / "run.pt")
     result = resumed.go(progress=False)

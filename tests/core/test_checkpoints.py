@@ -687,7 +687,7 @@ CONTENT = {
 
 def written(path, settings, content=CONTENT):
     checkpoint = Checkpoint(path)
-    assert checkpoint.open(settings) is None
+    checkpoint.open(settings)
     checkpoint.save(content)
     return path
 

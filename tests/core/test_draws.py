@@ -105,10 +105,7 @@ def test_to_arviz_and_back():
         torch.from_numpy(data.posterior["weights"].values).transpose(0, 1),
         draws.samples,
     )
-    assert (
-        set(data.sample_stats)
-        == {"energy", "acceptance_rate", "num_gradients"}
-    )
+    assert set(data.sample_stats) == {"energy", "acceptance_rate", "num_gradients"}
     assert set(draws.statistics) == {"energy", "acceptance", "num_gradients"}
     assert data.posterior.attrs["kernel"] == draws.kernel
     for name, values in draws.statistics.items():

@@ -27,6 +27,7 @@ from sgmc.remarks import (
     split_r_hat,
     virial_ratio,
 )
+from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
@@ -63,7 +64,7 @@ def test_the_worst_coordinate_is_named_with_the_number_of_bad_ones(generator):
     expected = float(split_r_hat(values.flatten(2)).amax())
     assert remark.startswith(
         f"the chains do not agree: R̂ is {expected:.2f} in coordinate 3 of 'bad', and "
-        "over 1.1 in 2 of 6. Take more draws"
+        "over 1.1 in 2 of 6. Take more samples"
     )
 
 
@@ -102,6 +103,41 @@ def test_chains_in_separate_places_are_named_the_fewer_ones_first(away, generato
         and "the others around" in remark
         and "separate modes" in remark
     )
+
+
+def test_few_samples_of_one_law_get_no_remark_and_modes_do(generator):
+    """Of halves of ten samples R̂² is about 0.9 + 0.1·F(19, 180): over 2.25 never."""
+    values = torch.randn(LEAST, 10, 1_000, generator=generator)
+    assert remark_disagreement({"": values}) == []
+    values[:, 3, 7] += 10
+    (remark,) = remark_disagreement({"": values})
+    assert "in coordinate 7" in remark and "Chain 3 stays around" in remark
+
+
+@pytest.mark.parametrize("apart", [1.0, 30.0])
+def test_chains_that_are_still_where_they_started_are_told(apart, generator):
+    start = apart * torch.randn(4, 3, generator=generator)
+    walk = 0.02 * torch.randn(50, 4, 3, generator=generator).cumsum(0)
+    (remark,) = remark_disagreement({"": start + walk}, start)
+    assert "near their starts" in remark
+    arrived = torch.randn(50, 4, 3, generator=generator)
+    arrived[:, 2] += 20
+    (remark,) = remark_disagreement({"": arrived}, start[:, [2, 1, 0]] + 100)
+    assert "near their starts" not in remark
+
+
+class Upside(Potential):
+    """A density that grows outwards: its sign is wrong."""
+
+    def energy(self, position):
+        return -0.5 * position.square().sum(-1)
+
+
+def test_a_density_with_the_wrong_sign_is_told():
+    with pytest.warns(UserWarning, match="too narrow.*sign may be wrong, or a prior"):
+        sample(SGLD(0.01), Upside(), torch.zeros(4, 2), 100, progress=False)
+    with pytest.raises(DivergenceError, match="wrong sign, or no prior"):
+        sample(SGLD(1.0), Upside(), torch.zeros(4, 2), 10_000, progress=False)
 
 
 def test_few_draws_one_chain_whole_numbers_and_constants_are_left_alone():

@@ -672,7 +672,11 @@ def test_seconds_are_those_of_all_the_parts_of_a_run(tmp_path, monkeypatch):
             call_in_steps(patch, SGHMC_KERNEL, {0: lambda: time.sleep(0.2), 1: ctrl_c})
             with pytest.warns(UserWarning, match=f"interrupted after {2 * part} of 10"):
                 seconds = sample(
-                    SGHMC_KERNEL, NOISY, START, num_samples=10, checkpoint=Checkpoint(file)
+                    SGHMC_KERNEL,
+                    NOISY,
+                    START,
+                    num_samples=10,
+                    checkpoint=Checkpoint(file),
                 ).seconds
         assert seconds >= 0.2 * part  # what a busy machine adds cannot make it fail
     assert (

@@ -413,10 +413,14 @@ def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
     adapt(NUTS(1.0), TARGET, start, 20, checkpoint=Checkpoint(file))
     others = {
         "kernel": lambda: adapt(
-            NUTS(1.0, max_depth=5), TARGET, start, 20, checkpoint=file
+            NUTS(1.0, max_depth=5), TARGET, start, 20, checkpoint=Checkpoint(file)
         ),
         "potential": lambda: adapt(
-            NUTS(1.0), Gaussian.standard(3, torch.float64), start, 20, checkpoint=file
+            NUTS(1.0),
+            Gaussian.standard(3, torch.float64),
+            start,
+            20,
+            checkpoint=Checkpoint(file),
         ),
         "start": lambda: adapt(
             NUTS(1.0), TARGET, start + 1, 20, checkpoint=Checkpoint(file)
@@ -428,7 +432,12 @@ def test_a_checkpoint_of_another_warm_up_is_refused(tmp_path):
             NUTS(1.0), TARGET, start, 20, seed=1, checkpoint=Checkpoint(file)
         ),
         "target": lambda: adapt(
-            NUTS(1.0), TARGET, start, 20, target_acceptance=0.9, checkpoint=file
+            NUTS(1.0),
+            TARGET,
+            start,
+            20,
+            target_acceptance=0.9,
+            checkpoint=Checkpoint(file),
         ),
         "warm_up, .*": lambda: sample(
             NUTS(1.0), TARGET, start, 20, checkpoint=Checkpoint(file)
