@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable
+from types import UnionType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -97,7 +99,9 @@ def shown(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def check_instance(name: str, value: object, kind: type, example: str) -> None:
+def check_instance(
+    name: str, value: object, kind: type | UnionType, example: str
+) -> None:
     """Raise a ValueError unless ``value`` is an object of that kind; a class is none.
 
     Example:
@@ -112,7 +116,7 @@ def check_instance(name: str, value: object, kind: type, example: str) -> None:
         )
 
 
-def check_tensor(name: str, value: object, *axes: str, floating: bool = True) -> None:
+def check_tensor(name: str, value: Any, *axes: str, floating: bool = True) -> None:
     """Raise a ValueError unless ``value`` is a tensor of finite numbers with as many
     axes as are named; ``"..."`` is any number of them.
 
@@ -152,7 +156,7 @@ def check_tensor(name: str, value: object, *axes: str, floating: bool = True) ->
         )
 
 
-def check_probabilities(name: str, value: object, *axes: str) -> None:
+def check_probabilities(name: str, value: Any, *axes: str) -> None:
     """Raise a ValueError unless ``value`` is a tensor of probabilities with sum 1 over
     the last axis, up to rounding.
 
@@ -175,7 +179,7 @@ def check_probabilities(name: str, value: object, *axes: str) -> None:
         )
 
 
-def check_dims(**given: object) -> None:
+def check_dims(**given: Any) -> None:
     """Raise a ValueError unless positions ``(chains, dim)`` and matrices that are
     tensors have one number of coordinates, and suit.
     """

@@ -69,8 +69,9 @@ class Draws:
 
     def _named(self, name: str) -> dict[str, Tensor]:
         """Give the samples by name; a single tensor gets the given one."""
-        alone = not isinstance(self.samples, dict)
-        return {name: self.samples} if alone else self.samples
+        if isinstance(self.samples, dict):
+            return self.samples
+        return {name: self.samples}
 
     def __len__(self) -> int:
         return len(next(iter(self._named("samples").values())))

@@ -257,14 +257,15 @@ class _Run:
         """
         if self.num_drawn == 0:
             return []
-        draws = self.draws()
-        found = self.kernel.diagnose(draws.statistics)
+        samples = {
+            name: value[: self.num_drawn] for name, value in self.samples.items()
+        }
+        found = self.kernel.diagnose(self.draws().statistics)
         found += remark_stuck(self.start, self.state.position, self.done)
         if not found and LOOK_AT_WIDTH and self.collect is None:
-            found = remark_width(self.kernel, self.potential, draws.samples, self.seed)
+            found = remark_width(self.kernel, self.potential, samples[""], self.seed)
         return found or remark_disagreement(
-            {name: value[: self.num_drawn] for name, value in self.samples.items()},
-            None if self.collect else self.start,
+            samples, None if self.collect else self.start
         )
 
     def check(self) -> None:

@@ -15,6 +15,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -97,12 +98,12 @@ class _Fingerprint:
             self.known[key] = thing, digest.digest()
         return self.known[key][1]
 
-    def content(self, thing: object) -> tuple[bytes | np.ndarray, Sequence]:
+    def content(self, thing: Any) -> tuple[Any, Sequence]:
         """Give the bytes of a thing, and the other things of which it consists."""
         kind = type(thing)
         if isinstance(thing, (torch.dtype, torch.device, torch.layout, Path)):
             return repr(thing).encode(), ()
-        if isinstance(thing, Tensor) and thing.layout is torch.strided:
+        if issubclass(kind, Tensor) and thing.layout is torch.strided:
             plain = (
                 thing.detach()
                 .resolve_conj()
@@ -175,7 +176,7 @@ class _Fingerprint:
             return thing.__name__.encode(), ()
         if not getattr(thing, "__file__", None):
             raise self.cannot_tell(thing)
-        return Path(thing.__file__).read_bytes(), (thing.__name__,)
+        return Path(str(thing.__file__)).read_bytes(), (thing.__name__,)
 
     def of_object(self, thing: object) -> tuple[bytes, Sequence]:
         """Give the parts from which ``pickle`` would make a thing anew, but for those
@@ -258,7 +259,9 @@ def _parts_of_class(kind: type) -> Sequence:
 
 
 @functools.lru_cache(maxsize=16)
-def _functions_in(source: str) -> list[tuple[ast.AST, list[str]]]:
+def _functions_in(
+    source: str,
+) -> list[tuple[ast.FunctionDef | ast.Lambda, list[str]]]:
     """List the functions that a source defines, each with the globals that it reads."""
     read: dict[tuple, set[str]] = {}
 
@@ -290,8 +293,11 @@ def _find_source(function: types.FunctionType) -> tuple[str, list[str]]:
     except (OSError, TypeError, SyntaxError) as error:
         raise LookupError("no source") from error
 
-    def begins(node: ast.AST) -> int:
-        return min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
+    def begins(node: ast.FunctionDef | ast.Lambda) -> int:
+        return min([node.lineno, *(one.lineno for one in decorators(node))])
+
+    def decorators(node: ast.FunctionDef | ast.Lambda) -> list[ast.expr]:
+        return node.decorator_list if isinstance(node, ast.FunctionDef) else []
 
     found = [
         (node, names)
@@ -309,9 +315,10 @@ def _find_source(function: types.FunctionType) -> tuple[str, list[str]]:
             (node, names)
             for node, names in found
             if places
+            and isinstance(node, ast.Lambda)
             and (node.body.lineno, node.body.col_offset) <= min(places)[0]
             and max(end for _, end in places)
-            <= (node.body.end_lineno, node.body.end_col_offset)
+            <= (node.body.end_lineno or 0, node.body.end_col_offset or 0)
         ]
         found = sorted(found, key=lambda one: len(ast.unparse(one[0])))[:1]
     if not found:
