@@ -29,7 +29,7 @@ of_the_core := tests/core tests/kernels tests/splittings tests/statistical
 of_the_site := tests/book/test_site.py tests/book/test_browser.py tests/book/test_editions.py tests/book/test_readers_site.py \
 	tests/book/test_jupyterlab.py
 
-.PHONY: book chapter pdf epub notebooks lab quick test units sync style check clean assignments grade marking importable
+.PHONY: book chapter pdf epub notebooks lab quick test units sync style types check clean assignments grade marking importable
 
 book: $(ready)
 	$(quiet) $(python) tools/book.py build $(if $(STRICT),--strict)
@@ -78,7 +78,11 @@ style: $(ready)
 	$(python) -m ruff format --check .
 	$(python) -m ruff check .
 
-check: style $(complete)
+# The types of the package.
+types: $(complete)
+	$(python) -m basedpyright
+
+check: style types $(complete)
 	$(python) tools/book.py check
 	$(coursework) check
 
