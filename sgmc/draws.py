@@ -248,6 +248,7 @@ class Draws:
         self,
         name: str = "position",
         *,
+        posterior: Any = None,
         coords: Mapping[str, Any] | None = None,
         dims: Mapping[str, Sequence[str]] | None = None,
     ):
@@ -256,25 +257,52 @@ class Draws:
 
         Args:
             name: of the samples, where they are a single tensor.
+            posterior: what was sampled, if the samples are its positions: they are cut
+                into its parameters by name where it has such (``named``), and a group
+                ``log_likelihood`` has log p(xᵢ | θ) of every example, for ``arviz.loo``
+                and ``arviz.compare``.
             coords: the values of the dimensions, as for ``arviz.from_dict``.
             dims: the names of the dimensions of each variable, chain and draw apart.
+
+        Example:
+            >>> import torch
+            >>> draws = Draws(torch.zeros(50, 4, 2), {"acceptance": torch.ones(50, 4)})
+            >>> list(draws.to_arviz("weights", dims={"weights": ["feature"]}).groups())
+            ['posterior', 'sample_stats']
         """
         check_instance("name", name, str, '"position"')
         # here, because it takes a second to import and most users of draws do without
         import arviz
 
-        statistics = {
-            ARVIZ.get(key, key): value for key, value in self.statistics.items()
+        groups: dict[str, Any] = {
+            "posterior": self._named(name),
+            "sample_stats": {
+                ARVIZ.get(key, key): value for key, value in self.statistics.items()
+            },
         }
-        posterior, stats = (
-            {key: value.transpose(0, 1).cpu().numpy() for key, value in group.items()}
-            for group in (self._named(name), statistics)
-        )
+        if posterior is not None:
+            if hasattr(posterior, "named"):
+                groups["posterior"] = self._each(posterior.named)
+            batch = posterior.gather(None)  # all the data
+            groups["log_likelihood"] = self._each(
+                lambda x: {"log_likelihood": posterior.log_likelihoods(x, batch)}
+            )
+        for group, tensors in groups.items():
+            groups[group] = {
+                key: value.transpose(0, 1).cpu().numpy()
+                for key, value in tensors.items()
+            }
         made = {key: str(getattr(self, key)) for key in ("kernel", "seed", "seconds")}
-        return arviz.from_dict(
-            posterior=posterior,
-            sample_stats=stats,
-            coords=coords,
-            dims=dims,
-            posterior_attrs={"inference_library": "sgmc", **made},
-        )
+        groups["posterior_attrs"] = {"inference_library": "sgmc", **made}
+        return arviz.from_dict(**groups, coords=coords, dims=dims)
+
+    def _each(self, function: Callable[[Tensor], dict]) -> dict[str, Tensor]:
+        """Apply a function of positions ``(chains, dim)`` to every draw."""
+        if isinstance(self.samples, dict):
+            raise ValueError(
+                f"samples must be positions, but they are {sorted(self.samples)}: "
+                "sample without collect"
+            )
+        with torch.no_grad():
+            found = [function(position) for position in self.samples]
+        return {key: torch.stack([one[key] for one in found]) for key in found[0]}

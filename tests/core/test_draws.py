@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from torch.distributions import Normal
 
 from sgmc import sample
 from sgmc.draws import Draws
-from sgmc.kernels import HMC, SGLD
+from sgmc.kernels import HMC, NUTS, SGLD
+from sgmc.models import NamedPosterior
 from sgmc.targets import Gaussian
 from tests.checks import z_bound
 
@@ -278,3 +280,110 @@ def test_other_draws_that_cannot_be_averaged():
         match=r"\bname.*list",
     ):
         draws.to_arviz(["position"])
+
+
+def test_arviz_gets_the_likelihood_of_every_example_and_the_names_of_the_parameters():
+    """And says that the model that made the data is the better one."""
+    import arviz
+
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(200, 1, generator=generator)
+    targets = 2 * inputs[:, 0] + 0.5 * torch.randn(200, generator=generator)
+
+    def fit(inputs):
+        posterior = NamedPosterior(
+            {"slope": ()},
+            lambda p: Normal(0.0, 10.0).log_prob(p["slope"]),
+            lambda p, x, y: Normal(p["slope"] * x[:, 0], 0.5).log_prob(y),
+            (inputs, targets),
+        )
+        draws = sample(NUTS(0.02), posterior, torch.ones(4, 1), 200, warm_up=50)
+        return draws, posterior
+
+    models = {}
+    for name, x in {"right": inputs, "wrong": inputs.square()}.items():
+        draws, posterior = fit(x)
+        models[name] = draws.to_arviz(posterior=posterior)
+        assert list(models[name].posterior) == ["slope"]
+        expected = posterior.log_likelihoods(draws.samples[7], posterior.gather(None))
+        found = models[name].log_likelihood["log_likelihood"].values[:, 7]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        assert "diverging" in models[name].sample_stats
+    assert arviz.compare(models).index[0] == "right"
+
+
+# Files and several runs
+
+
+def test_draws_come_back_from_their_file_as_they_were(tmp_path, draws, named):
+    for kept in (draws, named, dataclasses.replace(draws, seed=(1, 2))):
+        kept.save(tmp_path / "draws.pt")
+        again = Draws.load(tmp_path / "draws.pt")
+        for field in dataclasses.fields(Draws):
+            one, other = getattr(kept, field.name), getattr(again, field.name)
+            if isinstance(one, dict):
+                assert one.keys() == other.keys()
+                assert all(torch.equal(one[key], other[key]) for key in one)
+            elif isinstance(one, torch.Tensor):
+                assert torch.equal(one, other)
+            else:
+                assert one == other
+
+
+def test_a_file_has_the_draws_and_no_more(tmp_path):
+    """Not the room for those that an interrupted run has not drawn."""
+    whole = torch.zeros(100_000, 2, 1)
+    Draws(whole[:10]).save(tmp_path / "draws.pt")
+    assert (tmp_path / "draws.pt").stat().st_size < 20_000
+
+
+@pytest.mark.parametrize("content", [b"", b"no draws", {"samples": 3}, [1.0]])
+def test_a_file_without_draws_is_refused(content, tmp_path):
+    path = tmp_path / "other.pt"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        torch.save(content, path)
+    with pytest.raises(ValueError, match=r"path .*other\.pt holds no draws"):
+        Draws.load(path)
+    with pytest.raises(FileNotFoundError):
+        Draws.load(tmp_path / "none.pt")
+
+
+def test_a_file_that_holds_code_is_not_run(tmp_path):
+    class Harmful:
+        def __reduce__(self):
+            return (pytest.fail, ("code of the file was run",))
+
+    torch.save({"samples": Harmful()}, tmp_path / "draws.pt")
+    with pytest.raises(ValueError, match="no draws"):
+        Draws.load(tmp_path / "draws.pt")
+
+
+def test_runs_of_several_seeds_are_pooled_chain_beside_chain():
+    runs = [
+        sample(HMC(0.5, 3), Gaussian.standard(2), torch.zeros(3, 2), 20, seed=seed)
+        for seed in (0, 1, 5)
+    ]
+    pooled = Draws.pool(runs)
+    assert pooled.samples.shape == (20, 9, 2) and pooled.seed == (0, 1, 5)
+    assert torch.equal(pooled.samples[:, 3:6], runs[1].samples)
+    assert torch.equal(pooled.statistics["energy"][:, 6:], runs[2].statistics["energy"])
+    again = Draws.pool([Draws.pool(runs[:2]), runs[2]])
+    assert torch.equal(again.samples, pooled.samples) and again.seed == pooled.seed
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, r"runs have the seeds \[3, 3\].*another seed"),
+        ({"seed": 4, "kernel": "HMC(0.1)"}, r"runs differ in kernel: SGLD.*HMC"),
+        ({"seed": 4, "thinning": 2}, "runs differ in thinning: 1 and 2"),
+        ({"seed": 4, "samples": torch.zeros(6, 4, 1)}, "number of draws: 5 and 6"),
+        ({"seed": 4, "samples": {"a": torch.zeros(5, 4, 1)}}, "names of their samples"),
+    ],
+)
+def test_runs_that_cannot_be_pooled(change, message):
+    first = Draws(torch.zeros(5, 4, 1), kernel="SGLD(0.1)", seed=3)
+    with pytest.raises(ValueError, match=message):
+        Draws.pool([first, dataclasses.replace(first, **change)])
