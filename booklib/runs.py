@@ -20,7 +20,8 @@ from booklib.results import ExperimentError, checksum, circumstances, score
 from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh
-from sgmc.posteriors import HeldMinibatch, NetworkPosterior
+from sgmc.models import HierarchicalNetwork
+from sgmc.posteriors import HeldMinibatch
 from sgmc.potentials import Potential
 from sgmc.sampling import drive, flatten, unflatten
 
@@ -67,7 +68,7 @@ class Chain:
         self.gradients_per_round = getattr(plan.kernel, "num_steps", 1) * (
             len(train.targets) // plan.batch_size
         )
-        posterior = NetworkPosterior(
+        posterior = HierarchicalNetwork(
             network,
             *(x.to(self.device) for x in train),
             batch_size=plan.batch_size,

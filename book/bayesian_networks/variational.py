@@ -40,6 +40,7 @@ from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
 from sgmc.approximations import prune, variational
+from sgmc.approximations.layers import linear_layers
 from sgmc.approximations.variational import bound_gradient, local_bound_gradient
 from sgmc.draws import Draws
 from sgmc.kernels import HMC, SGHMC
@@ -438,7 +439,7 @@ def variances(size, repeats=20):
     rounds = max(2, 100 // size)  # more of them where a few examples decide
     few = NetworkPosterior(network, *train, batch_size=size)
     mean, std = (value.expand(repeats, -1).contiguous() for value in law)
-    layers = few.linear_layers().values()
+    layers = linear_layers(few).values()
     shapes = [(repeats, size, layer.out_features) for layer in layers]
     by_weights, by_outputs = [], []
     for step in range(rounds):

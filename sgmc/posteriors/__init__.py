@@ -1,13 +1,12 @@
 """From data and a model to a potential with minibatch gradients."""
 
-from sgmc.posteriors.base import DataPotential, HeldMinibatch, Posterior
-from sgmc.posteriors.likelihoods import (
-    Bernoulli,
-    Gaussian,
-    Likelihood,
-    Softmax,
-    SoftTargets,
+from sgmc.posteriors.base import (
+    DataPotential,
+    GaussianPrior,
+    HeldMinibatch,
+    Posterior,
 )
+from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
 from sgmc.posteriors.network import NetworkPosterior
 
@@ -15,6 +14,7 @@ __all__ = [
     "Bernoulli",
     "DataPotential",
     "Gaussian",
+    "GaussianPrior",
     "HeldMinibatch",
     "Likelihood",
     "LinearModel",
@@ -22,6 +22,5 @@ __all__ = [
     "LogisticRegression",
     "NetworkPosterior",
     "Posterior",
-    "SoftTargets",
     "Softmax",
 ]

@@ -7,6 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_instance, check_tensor
+from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, MinibatchRule
 from sgmc.potentials import (
     Kind,
@@ -19,34 +20,7 @@ from sgmc.potentials import (
 )
 from sgmc.randomness import normal_like
 
-
-def draw_precision(
-    weights: Tensor, hyperprior: tuple[float, float], generator: Generator
-) -> Tensor:
-    """Draw the precision of normal numbers given them: with w ~ N(0, λ⁻¹I) of n entries
-    and λ ~ Gamma(a, b), Gamma(a + ½n, b + ½Σw²).
-
-    Args:
-        weights: w, ``(chains, n)``.
-        hyperprior: a and b.
-        generator: the source of randomness.
-
-    Returns:
-        λ, ``(chains,)`` float64.
-
-    Example:
-        >>> drawn = draw_precision(
-        ...     torch.full((3, 10_000), 0.1), (1.0, 1.0), Generator().manual_seed(0)
-        ... )
-        >>> bool(((drawn > 90) & (drawn < 110)).all())
-        True
-    """
-    shape, rate = hyperprior
-    squares = weights.double().square().sum(-1)
-    standard = torch._standard_gamma(
-        torch.full_like(squares, shape + 0.5 * weights.shape[1]), generator
-    )
-    return standard / (rate + 0.5 * squares)
+_TOGETHER = 2**26  # numbers in the examples' gradients that are computed at once
 
 
 class DataPotential(Potential):
@@ -62,7 +36,8 @@ class DataPotential(Potential):
     Args:
         data: tensors whose first axis runs over the N examples.
         batch_size: n; all the data by default.
-        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh
+            ones without replacement by default.
         dim: number of coordinates of θ, where it is known.
 
     Raises:
@@ -83,38 +58,24 @@ class DataPotential(Potential):
     ):
         minibatches = Fresh() if minibatches is None else minibatches
         check_instance("minibatches", minibatches, MinibatchRule, "Passes()")
-        if isinstance(data, Tensor) or not all(
-            isinstance(tensor, Tensor) and tensor.ndim > 0 for tensor in data
-        ):
-            given = (
-                type(data).__name__
-                if isinstance(data, Tensor)
-                else [type(tensor).__name__ for tensor in data]
-            )
+        given = [
+            len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
+            for x in ([None] if isinstance(data, Tensor) else data)
+        ]
+        if len(set(given)) != 1 or not isinstance(given[0], int) or given[0] == 0:
             raise ValueError(
-                "data must be a sequence of tensors with the examples on their first "
-                f"axis, such as (x, y), not {given}"
+                "data must be a sequence of tensors with the same number of examples "
+                f"on their first axis, such as (x, y), not {given}"
             )
-        lengths = [len(tensor) for tensor in data]
-        if not lengths or len(set(lengths)) > 1 or lengths[0] == 0:
+        for name, number in (("batch_size", batch_size), ("dim", dim)):
+            if number is not None:
+                check_count(name, number)
+        if (batch_size or 0) > given[0] and not minibatches.replacement:
             raise ValueError(
-                "data must be tensors with the same number of examples on their "
-                f"first axis, not {lengths}"
-            )
-        if batch_size is not None:
-            check_count("batch_size", batch_size)
-        if dim is not None:
-            check_count("dim", dim)
-        if (
-            batch_size is not None
-            and batch_size > lengths[0]
-            and not minibatches.replacement
-        ):
-            raise ValueError(
-                f"batch_size is {batch_size}, but there are only {lengths[0]} "
+                f"batch_size is {batch_size}, but there are only {given[0]} "
                 "examples: take a smaller batch, or None for all the data"
             )
-        self.data, self.num_examples, self.dim = tuple(data), lengths[0], dim
+        self.data, self.num_examples, self.dim = tuple(data), given[0], dim
         self.batch_size, self.minibatches = batch_size, minibatches
 
     def log_prior(self, position: Tensor) -> Tensor:
@@ -143,6 +104,13 @@ class DataPotential(Potential):
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
 
+    @property
+    def takes_all_data(self) -> bool:
+        """Whether every minibatch is all the data, so that the gradient is exact."""
+        return self.batch_size is None or (
+            self.batch_size == self.num_examples and not self.minibatches.replacement
+        )
+
     def draw_minibatches(
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Sequence[Tensor | None]:
@@ -151,18 +119,10 @@ class DataPotential(Potential):
         """
         if self.takes_all_data:
             return (None,) * num_steps
-        indices, seed, chains = (
-            self.minibatches.indices,
-            generator.initial_seed(),
-            len(position),
-        )
+        given = self.num_examples, self.batch_size, len(position)
+        seed, indices = generator.initial_seed(), self.minibatches.indices
         steps = range(step, step + num_steps)
-        return [
-            indices(self.num_examples, self.batch_size, chains, seed, each).to(
-                position.device
-            )
-            for each in steps
-        ]
+        return [indices(*given, seed, each).to(position.device) for each in steps]
 
     def fresh_minibatch(self, position: Tensor, generator: Generator) -> Tensor | None:
         """Draw the indices of a minibatch ``(chains, n)`` with replacement, whatever
@@ -170,11 +130,9 @@ class DataPotential(Potential):
         """
         if self.takes_all_data:
             return None
+        shape = (len(position), self.batch_size)
         return torch.randint(
-            self.num_examples,
-            (len(position), self.batch_size),
-            generator=generator,
-            device=position.device,
+            self.num_examples, shape, generator=generator, device=position.device
         )
 
     def gather(self, indices: Tensor | None) -> tuple[Tensor, ...]:
@@ -194,9 +152,8 @@ class DataPotential(Potential):
         """
         if minibatch is None:
             return self.energy(position)
-        return self.energy_of(
-            position, self.gather(minibatch), self.num_examples / minibatch.shape[1]
-        )
+        scale = self.num_examples / minibatch.shape[1]
+        return self.energy_of(position, self.gather(minibatch), scale)
 
     def gradient_given(self, position: Tensor, minibatch: Tensor | None) -> Tensor:
         """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
@@ -204,9 +161,8 @@ class DataPotential(Potential):
         """
         if minibatch is None:
             return self.gradient(position)
-        return self.gradient_of(
-            position, self.gather(minibatch), self.num_examples / minibatch.shape[1]
-        )
+        scale = self.num_examples / minibatch.shape[1]
+        return self.gradient_of(position, self.gather(minibatch), scale)
 
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Tensor | None, kind: Kind
@@ -234,23 +190,83 @@ class DataPotential(Potential):
         if kind == "full":
             check_fits(len(position), position.shape[1], position.element_size())
         gradient, moment = self.gradient_moments(position, self.gather(minibatch), kind)
-        scale = (
-            total**2
-            / (size * (size - 1))
-            * (1.0 if self.minibatches.replacement else 1 - size / total)
-        )
+        scale = total**2 / (size * (size - 1))
+        if not self.minibatches.replacement:
+            scale *= 1 - size / total
         if kind == "full":
             moment.baddbmm_(gradient[:, :, None], gradient[:, None, :], alpha=-1 / size)
-        elif kind == "diagonal":  # what rounding leaves below zero is zero
-            moment.addcmul_(gradient, gradient, value=-1 / size).clamp_(min=0)
-        else:
-            moment = (
-                moment.sum(-1, keepdim=True)
-                .sub_(gradient.square().sum(-1, keepdim=True), alpha=1 / size)
-                .clamp_(min=0)
-            )
-            scale /= position.shape[1]
+        else:  # what rounding leaves below zero is zero
+            square = gradient.square()
+            if kind == "scalar":
+                scale /= position.shape[1]
+                moment, square = moment.sum(-1, True), square.sum(-1, True)
+            moment.sub_(square, alpha=1 / size).clamp_(min=0)
         return self.with_prior(position, gradient, total / size), moment.mul_(scale)
+
+    def log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
+        """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
+        log_likelihoods = self.log_likelihood(position, *batch)
+        expected = (position.shape[0], batch[0].shape[1])
+        if log_likelihoods.shape != expected:
+            raise ValueError(
+                "log_likelihood must return one value per chain and example, "
+                f"{expected}, but it returned {tuple(log_likelihoods.shape)}"
+            )
+        return log_likelihoods
+
+    def energy_of(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
+        """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
+        total = self.log_likelihoods(position, batch).sum(-1)
+        return -self.log_prior(position) - scale * total
+
+    def gradient_of(
+        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
+    ) -> Tensor:
+        """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
+        if self.grad_log_likelihood is not None:
+            slope = self.grad_log_likelihood(position, *batch)
+        elif self.grad_log_prior is None:
+            # Both parts in one pass backwards: every operation less in it counts where
+            # batches are small.
+            return differentiate(lambda x: self.energy_of(x, batch, scale), position)[1]
+        else:
+            slope = differentiate(
+                lambda x: self.log_likelihoods(x, batch).sum(-1), position
+            )[1]
+        return self.with_prior(position, slope, scale)
+
+    def with_prior(
+        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
+    ) -> Tensor:
+        """Put ∇Ũ = −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
+
+        Args:
+            position: ``(chains, dim)``.
+            log_likelihood_gradient: Σ∇log p(xᵢ | θ), ``(chains, dim)``, overwritten.
+            scale: N/n.
+        """
+        if self.grad_log_prior is None:
+            log_prior_gradient = differentiate(self.log_prior, position)[1]
+        else:
+            log_prior_gradient = self.grad_log_prior(position)
+        return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
+
+    def gradient_moments(
+        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+    ) -> tuple[Tensor, Tensor]:
+        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
+        products, ``(chains, dim, dim)``.
+
+        For a scalar the squares may be summed over coordinates already, all or some of
+        them."""
+        few, total, moment = max(1, _TOGETHER // position.numel()), 0.0, 0.0
+        for piece in zip(*(x.split(few, 1) for x in batch), strict=True):
+            each = self.per_example_gradients(position, piece)
+            total = total + each.sum(1)
+            moment += each.mT @ each if kind == "full" else each.square().sum(1)
+        return total, moment
 
     def per_example_gradients(
         self, position: Tensor, batch: tuple[Tensor, ...]
@@ -268,9 +284,8 @@ class DataPotential(Potential):
         """
 
         def log_likelihood(position: Tensor, *example: Tensor) -> Tensor:
-            return self.log_likelihood(
-                position[None], *(x[None, None] for x in example)
-            )[0, 0]
+            example = (x[None, None] for x in example)
+            return self.log_likelihood(position[None], *example)[0, 0]
 
         over_examples = torch.func.vmap(
             torch.func.grad(log_likelihood), (None, *[0] * len(batch))
@@ -278,8 +293,13 @@ class DataPotential(Potential):
         batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
         return torch.func.vmap(over_examples)(position, *batch)
 
+    def of_few_examples(self) -> "HeldMinibatch":
+        """Hold the first three examples, on which a look at the model costs little."""
+        few = torch.arange(min(3, self.num_examples), device=self.data[0].device)
+        return HeldMinibatch(self, few[None])
+
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at the data, and at the densities of a few examples.
+        """Look at the data, at the rule, and at the densities of a few examples.
 
         A density of zero has no gradient, so that a sampler that sees gradients alone
         would walk on outside of a prior's support. Likelihoods are compared near the
@@ -287,18 +307,17 @@ class DataPotential(Potential):
 
         Raises:
             ValueError: if an example has a NaN or an infinity and a log-likelihood that
-                is not finite, a density is zero at the position, or an example's
-                likelihood depends on the others of its minibatch.
+                is not finite, a density is zero at the position, an example's
+                likelihood depends on the others of its minibatch, or the rule gives
+                minibatches of another shape, or all chains the same.
         """
-        self.check_examples(position)
-        self.check_minibatches(generator.initial_seed())
-        few = torch.arange(min(3, self.num_examples), device=position.device)
+        self._check_examples(position)
+        self._check_minibatches(generator.initial_seed())
+        few = torch.arange(min(3, self.num_examples), device=position.device)[None]
 
         def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
-            return evaluate(
-                lambda: self.log_likelihoods(position, self.gather(indices[None])),
-                position,
-            )
+            batch = self.gather(indices)
+            return evaluate(lambda: self.log_likelihoods(position, batch), position)
 
         with torch.no_grad():
             try:
@@ -308,171 +327,92 @@ class DataPotential(Potential):
                 }
             except NotImplementedError:
                 return
-            near = position[:1] + 0.1 * (1 + position[:1].abs()) * normal_like(
-                position[:1], generator
-            )
-            among_all, among_fewer = (
-                likelihoods(near, indices)[0]
-                for indices in (few, few[: max(1, len(few) - 1)])
-            )
+            start = position[:1]
+            near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
+            among_all = likelihoods(near, few)[0]
+            among_fewer = likelihoods(near, few[:, : max(1, few.shape[1] - 1)])[0]
         for name, value in densities.items():
             if not value.isfinite().all():
                 raise ValueError(
                     f"{name} is not finite at the start, but "
                     f"{float(value[~value.isfinite()][0])}: has each parameter with a "
-                    "border, "
-                    "such as a scale, its support, and no wider one than its prior? "
-                    "If they are right, start elsewhere"
+                    "border, such as a scale, its support, and no wider one than its "
+                    "prior? If they are right, start elsewhere"
                 )
         if not agree(among_fewer, among_all[: len(among_fewer)]):
             raise ValueError(
                 "the log-likelihood of an example depends on the others of its "
-                "minibatch: that of example 0 is "
-                f"{float(among_fewer[0]):.6g} among {len(among_fewer)} and "
-                f"{float(among_all[0]):.6g} among {len(few)}. Compute it from that "
-                "example alone: no sum, mean or normalisation over the batch, and no "
-                "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
+                f"minibatch: that of example 0 is {float(among_fewer[0]):.6g} among "
+                f"{len(among_fewer)} and {float(among_all[0]):.6g} among "
+                f"{len(among_all)}. Compute it from that example alone: no sum, mean "
+                "or normalisation over the batch, and no targets (n, 1) beside outputs "
+                "(n,), which broadcast to (n, n)"
             )
 
-    def check_minibatches(self, seed: int) -> None:
-        """Raise a ValueError if the rule gives two chains indices of another shape, or
-        always the same minibatch.
-        """
-        total, size = self.num_examples, self.batch_size
-        if self.takes_all_data or size is None:
+    def _check_examples(self, position: Tensor) -> None:
+        # Data may hold such numbers where the model knows what to do with them.
+        odd = torch.zeros(self.num_examples, dtype=torch.bool)
+        for tensor in (x for x in self.data if x.is_floating_point()):
+            # in pieces, for a file may be larger than the memory
+            sums = [few.flatten(1).sum(-1) for few in tensor[:, None].split(2**14)]
+            odd |= ~torch.cat(sums).isfinite().cpu()
+        rows = odd.nonzero()[:100].to(self.data[0].device).mT
+        if (
+            not odd.any()
+            or (
+                values := self.log_likelihoods(
+                    position[:1], self.gather(rows)
+                ).isfinite()
+            ).all()
+        ):
             return
-        chosen = [self.minibatches.indices(total, size, 2, seed, s) for s in range(20)]
-        rule = type(self.minibatches).__name__
-        for indices in chosen:
-            if indices.shape != (2, size):
-                raise ValueError(
-                    f"minibatches: {rule}.indices must return (chains, n), here (2, "
-                    f"{size}), but it returned {tuple(indices.shape)}"
-                )
-        alike = all(torch.equal(indices[0], indices[1]) for indices in chosen)
+        raise ValueError(
+            f"data have a NaN or an infinity in example {int(rows[~values][0])} (and "
+            f"in {int(odd.sum()) - 1} more), whose log-likelihood at the start is not "
+            "finite: leave such examples out, or have log_likelihood take care of them"
+        )
+
+    def _check_minibatches(self, seed: int) -> None:
+        if self.takes_all_data:
+            return
+        size, rule = self.batch_size, type(self.minibatches).__name__
+        drawn = self.minibatches.indices(self.num_examples, size, 2, seed, 0)
+        if drawn.shape != (2, size):
+            raise ValueError(
+                f"minibatches: {rule}.indices must return (chains, n), here (2, "
+                f"{size}), but it returned {tuple(drawn.shape)}"
+            )
         # where there are few minibatches they may be alike by chance
-        if alike and math.comb(total, size) > 10**6:
+        if torch.equal(*drawn) and math.comb(self.num_examples, size) > 10**6:
             raise ValueError(
                 f"minibatches: {rule}.indices gives all chains the same minibatch, so "
                 "that chains are not independent and standard errors too small: choose "
                 "another one for each chain"
             )
 
-    def of_few_examples(self) -> "HeldMinibatch":
-        """Hold the first three examples, on which a look at the model costs little."""
-        few = torch.arange(min(3, self.num_examples), device=self.data[0].device)
-        return HeldMinibatch(self, few[None])
 
-    def check_examples(self, position: Tensor) -> None:
-        """Raise a ValueError if an example with a NaN or an infinity has a
-        log-likelihood at a position that is not finite.
+class GaussianPrior(DataPotential):
+    """A posterior whose prior is θ ~ N(0, Λ⁻¹); a subclass sets ``prior``.
 
-        Data may hold such numbers where the model knows what to do with them. Of the
-        position ``(chains, dim)`` the first chain is used."""
-        odd = torch.zeros(self.num_examples, dtype=torch.bool)
-        for tensor in self.data:
-            # in pieces, for a file may be larger than the memory
-            if tensor.is_floating_point():
-                finite = [
-                    piece.flatten(1).sum(-1).isfinite()
-                    if piece.ndim > 1
-                    else piece.isfinite()
-                    for piece in tensor.split(2**14)
-                ]
-                odd |= ~torch.cat(finite).cpu()
-        if not odd.any():
-            return
-        rows = odd.nonzero()[:100, 0]
-        batch = self.gather(rows[None].to(self.data[0].device))
-        bad = rows[(~self.log_likelihoods(position[:1], batch)[0].isfinite()).cpu()]
-        if len(bad) > 0:
-            raise ValueError(
-                f"data have a NaN or an infinity in example {int(bad[0])} (and in "
-                f"{int(odd.sum()) - 1} more), whose log-likelihood at the "
-                "start is not finite: leave such examples out, or have log_likelihood "
-                "take care of them"
-            )
+    Attributes:
+        prior: Λ, a :class:`sgmc.matrices.Matrix`.
+    """
 
-    @property
-    def takes_all_data(self) -> bool:
-        """Whether every minibatch is all the data, so that the gradient is exact."""
-        return self.batch_size is None or (
-            self.batch_size == self.num_examples and not self.minibatches.replacement
-        )
+    prior: Matrix
 
-    def gradient_moments(
-        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
-    ) -> tuple[Tensor, Tensor]:
-        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
-        products, ``(chains, dim, dim)``.
+    def log_prior(self, position: Tensor) -> Tensor:
+        """Compute −½θᵀΛθ: ``(chains, dim)`` → ``(chains,)``."""
+        return -0.5 * (position * (self.prior @ position)).sum(-1)
 
-        For a scalar the squares may be summed over coordinates already, all or some of
-        them."""
-        gradients = self.per_example_gradients(position, batch)
-        return gradients.sum(
-            1
-        ), gradients.mT @ gradients if kind == "full" else gradients.square().sum(1)
+    def grad_log_prior(self, position: Tensor) -> Tensor:
+        """Compute −Λθ."""
+        return -(self.prior @ position)
 
     def with_prior(
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
-        """Put ∇Ũ = −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
-
-        Args:
-            position: ``(chains, dim)``.
-            log_likelihood_gradient: Σ∇log p(xᵢ | θ), ``(chains, dim)``, overwritten.
-            scale: N/n.
-        """
-        prior = self.grad_log_prior
-        log_prior_gradient = (
-            differentiate(self.log_prior, position)[1]
-            if prior is None
-            else prior(position)
-        )
-        return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
-
-    def log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
-        """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
-        log_likelihoods = self.log_likelihood(position, *batch)
-        expected = (position.shape[0], batch[0].shape[1])
-        if log_likelihoods.shape != expected:
-            raise ValueError(
-                "log_likelihood must return one value per chain and example, "
-                f"{expected}, but it returned {tuple(log_likelihoods.shape)}"
-            )
-        return log_likelihoods
-
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
-        """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
-        return -self.log_prior(position) - scale * self.log_likelihoods(
-            position, batch
-        ).sum(-1)
-
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
-        """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
-        if self.grad_log_likelihood is not None:
-            return self.with_prior(
-                position, self.grad_log_likelihood(position, *batch), scale
-            )
-        prior = self.grad_log_prior
-        # both parts in one pass backwards: every operation less in it counts where
-        # batches are small
-        with torch.enable_grad():
-            variable = position.detach().requires_grad_()
-            parts = [(self.log_likelihoods(variable, batch), -scale)]
-            parts += [(self.log_prior(variable), -1.0)] if prior is None else []
-            parts = [
-                (value, torch.full_like(value, weight))
-                for value, weight in parts
-                if value.requires_grad
-            ]
-            values, weights = zip(*parts, strict=True)
-            gradient = torch.autograd.grad(values, variable, weights)[0]
-        return gradient if prior is None else gradient.sub_(prior(position))
+        """Add the prior's gradient."""
+        return addmv_(log_likelihood_gradient.mul_(-scale), self.prior, position)
 
 
 class Posterior(DataPotential):
@@ -486,8 +426,7 @@ class Posterior(DataPotential):
         data: tensors whose first axis runs over the N examples.
         dim: number of coordinates of θ.
         batch_size: n; all the data by default.
-        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh
-            ones without replacement by default.
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
         grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation,
             from ``(chains, dim)`` to ``(chains, dim)``.
         grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains,
@@ -526,20 +465,16 @@ class Posterior(DataPotential):
     ):
         check_count("dim", dim)
         super().__init__(data, batch_size, minibatches, dim)
-        functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
-        functions |= dict(
-            grad_log_prior=grad_log_prior, grad_log_likelihood=grad_log_likelihood
+        functions = dict(
+            log_prior=log_prior,
+            log_likelihood=log_likelihood,
+            grad_log_prior=grad_log_prior,
+            grad_log_likelihood=grad_log_likelihood,
         )
         for name, function in functions.items():
-            if not (
-                callable(function) or (function is None and name.startswith("grad"))
-            ):
+            if not callable(function) and (function or not name.startswith("grad")):
                 raise ValueError(f"{name} must be a function, but it is {function!r}")
-        self.log_prior, self.log_likelihood = log_prior, log_likelihood
-        self.grad_log_prior, self.grad_log_likelihood = (
-            grad_log_prior,
-            grad_log_likelihood,
-        )
+        vars(self).update(functions)
 
 
 class HeldMinibatch(Potential):
@@ -575,23 +510,15 @@ class HeldMinibatch(Potential):
                 "to hold, give it one"
             )
         check_tensor("indices", indices, "chains", "n", floating=False)
-        if (
-            indices.dtype != torch.int64
-            or not 0
-            <= int(indices.min())
-            <= int(indices.max())
-            < posterior.num_examples
-        ):
+        low, high = (int(extreme) for extreme in indices.aminmax())
+        if indices.dtype != torch.int64 or low < 0 or high >= posterior.num_examples:
             raise ValueError(
                 f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
-                f"are {indices.dtype} from {int(indices.min())} to "
-                f"{int(indices.max())}"
+                f"are {indices.dtype} from {low} to {high}"
             )
         self.posterior, self.dim = posterior, posterior.dim
-        self._batch, self._scale = (
-            posterior.gather(indices),
-            posterior.num_examples / indices.shape[1],
-        )
+        self._batch = posterior.gather(indices)
+        self._scale = posterior.num_examples / indices.shape[1]
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""
