@@ -561,7 +561,7 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-vi-priors` shows both priors: the mixture has a sharp peak, and draws a small weight to zero far more strongly than a large one.
 # It has $\sigma_2 = 0.05$, so that the peak can be seen; the values that the paper searched are $e^{-6}$ to $e^{-8}$.
-# In the code it is `ScaleMixtureNetwork`, and everything else stays as it is, for only the slope of the prior enters {eq}`eq-vi-gradient`.
+# In the code of the experiment it is `ScaleMixtureNetwork`, and everything else stays as it is, for only the slope of the prior enters {eq}`eq-vi-gradient`.
 #
 # ## A gap in the data
 #

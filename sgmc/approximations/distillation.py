@@ -155,8 +155,9 @@ class SoftTargets(Softmax):
         check_probabilities("targets", targets, "N", "classes")
         if targets.dtype != outputs.dtype or targets.shape[1:] != outputs.shape[2:]:
             raise ValueError(
-                f"targets must be of the inputs' dtype {outputs.dtype}, one for each "
-                f"output {tuple(outputs.shape[2:])} of the module, not {targets.dtype} "
-                f"of {tuple(targets.shape[1:])}"
+                f"targets must be of the inputs' dtype {outputs.dtype}, of as many "
+                f"classes as the module gives, {tuple(outputs.shape[2:])}, but they "
+                f"are {targets.dtype} of {tuple(targets.shape[1:])}: use "
+                "targets.to(inputs)"
             )
         super().check(outputs, targets.argmax(-1))

@@ -60,8 +60,10 @@ class DataPotential(Potential):
         check_instance("minibatches", minibatches, MinibatchRule, "Passes()")
         given = [
             len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
-            for x in ([None] if isinstance(data, Tensor) else data)
+            for x in data
         ]
+        if isinstance(data, Tensor):
+            given = "Tensor"
         if len(set(given)) != 1 or not isinstance(given[0], int) or given[0] == 0:
             raise ValueError(
                 "data must be a sequence of tensors with the same number of examples "

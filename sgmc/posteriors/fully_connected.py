@@ -35,7 +35,8 @@ def activations_of(module: nn.Module) -> list[type[nn.Module]] | None:
         and all(type(layer) is nn.Linear for layer in linear)
         and set(between) <= set(ACTIVATIONS)
         # each layer has weights of its own, and does nothing beside
-        and len(list(module.parameters())) == sum(len(x._parameters) for x in linear)
+        and len(list(module.parameters()))
+        == sum(len(list(x.parameters())) for x in linear)
         and not any(x._forward_hooks or x._forward_pre_hooks for x in module.modules())
     )
     return between if right else None

@@ -79,7 +79,8 @@ class NetworkPosterior(GaussianPrior):
         self.shapes = {name: x.shape for name, x in module.named_parameters()}
         if not self.shapes:
             raise ValueError("module has no parameters to sample")
-        check_tensor("inputs", inputs, "...", floating=False)
+        for name, given in (("inputs", inputs), ("targets", targets)):
+            check_tensor(name, given, "...", floating=False)
         self.likelihood = Softmax() if likelihood is None else likelihood
         check_instance("likelihood", self.likelihood, Likelihood, "Softmax()")
         _check_determined(module)
@@ -188,11 +189,12 @@ class NetworkPosterior(GaussianPrior):
         return self._predict(self.likelihood.log_predict, position, inputs)
 
     def _predict(self, predict, position: Tensor, inputs: Tensor) -> Tensor:
-        check_tensor("position", position, "chains", "dim")
-        if position.shape[1] != self.dim:
+        shape = tuple(getattr(position, "shape", ()))
+        if len(shape) != 2 or shape[1] != self.dim:
             raise ValueError(
                 f"position must be a tensor (chains, {self.dim}), but it is "
-                f"{tuple(position.shape)}: draws are one by draws.flatten(0, 1)"
+                f"{shape or type(position).__name__}: draws are one by "
+                "draws.flatten(0, 1)"
             )
         check_tensor("inputs", inputs, "...", floating=False)
         # A few at a time, for what a convolution makes of all inputs at once may not

@@ -214,19 +214,6 @@ def test_a_bad_mixture_is_refused(change, message):
         )
 
 
-def test_a_mixture_has_no_precision_to_draw():
-    posterior = ScaleMixtureNetwork(
-        nn.Linear(2, 2),
-        torch.zeros(4, 2),
-        torch.arange(4) % 2,
-        share=0.5,
-        stds=(1.0, 0.1),
-    )
-    for use in (lambda: posterior.given({}), lambda: posterior.hyperparameters):
-        with pytest.raises(ValueError, match=r"\bscale.*precision"):
-            use()
-
-
 IMAGES = torch.zeros(4, 16), torch.arange(4) % 2
 
 
