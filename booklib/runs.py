@@ -14,6 +14,7 @@ from torch import Generator, Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from booklib.datasets import Data
+from booklib.held import HeldMinibatch
 from booklib.plans import HeadStart, Langevin, Plan, draw_start
 from booklib.prediction import error_rate, log_score
 from booklib.results import ExperimentError, checksum, circumstances, score
@@ -21,7 +22,6 @@ from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh
 from sgmc.models import HierarchicalNetwork
-from sgmc.posteriors import HeldMinibatch
 from sgmc.potentials import Potential
 from sgmc.sampling import drive, flatten, unflatten
 

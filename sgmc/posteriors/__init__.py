@@ -1,11 +1,6 @@
 """From data and a model to a potential with minibatch gradients."""
 
-from sgmc.posteriors.base import (
-    DataPotential,
-    GaussianPrior,
-    HeldMinibatch,
-    Posterior,
-)
+from sgmc.posteriors.base import DataPotential, GaussianPrior, Posterior
 from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
 from sgmc.posteriors.network import NetworkPosterior
@@ -15,7 +10,6 @@ __all__ = [
     "DataPotential",
     "Gaussian",
     "GaussianPrior",
-    "HeldMinibatch",
     "Likelihood",
     "LinearModel",
     "LinearRegression",

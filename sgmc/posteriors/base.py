@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_tensor
+from sgmc.checks import check_count, check_instance
 from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, MinibatchRule
 from sgmc.potentials import (
@@ -20,6 +20,7 @@ from sgmc.potentials import (
 )
 from sgmc.randomness import normal_like
 
+Batch = tuple[Tensor, ...]
 _TOGETHER = 2**26  # numbers in the examples' gradients that are computed at once
 
 
@@ -92,11 +93,11 @@ class DataPotential(Potential):
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) from all the data: ``(chains, dim)`` → ``(chains,)``."""
-        return self.energy_of(position, self.gather(None), 1.0)
+        return self.energy_given(position, None)
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ) from all the data: ``(chains, dim)`` → ``(chains, dim)``."""
-        return self.gradient_of(position, self.gather(None), 1.0)
+        return self.gradient_given(position, None)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
         """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains,
@@ -152,19 +153,15 @@ class DataPotential(Potential):
         """Compute Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
         of all the data: → ``(chains,)``.
         """
-        if minibatch is None:
-            return self.energy(position)
-        scale = self.num_examples / minibatch.shape[1]
-        return self.energy_of(position, self.gather(minibatch), scale)
+        batch = self.gather(minibatch)
+        return self.energy_of(position, batch, self.num_examples / batch[0].shape[1])
 
     def gradient_given(self, position: Tensor, minibatch: Tensor | None) -> Tensor:
         """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
         of all the data: → ``(chains, dim)``.
         """
-        if minibatch is None:
-            return self.gradient(position)
-        scale = self.num_examples / minibatch.shape[1]
-        return self.gradient_of(position, self.gather(minibatch), scale)
+        batch = self.gather(minibatch)
+        return self.gradient_of(position, batch, self.num_examples / batch[0].shape[1])
 
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Tensor | None, kind: Kind
@@ -205,7 +202,7 @@ class DataPotential(Potential):
             moment.sub_(square, alpha=1 / size).clamp_(min=0)
         return self.with_prior(position, gradient, total / size), moment.mul_(scale)
 
-    def log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
+    def log_likelihoods(self, position: Tensor, batch: Batch) -> Tensor:
         """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
         log_likelihoods = self.log_likelihood(position, *batch)
         expected = (position.shape[0], batch[0].shape[1])
@@ -216,16 +213,12 @@ class DataPotential(Potential):
             )
         return log_likelihoods
 
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
         total = self.log_likelihoods(position, batch).sum(-1)
         return -self.log_prior(position) - scale * total
 
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
         if self.grad_log_likelihood is not None:
             slope = self.grad_log_likelihood(position, *batch)
@@ -256,7 +249,7 @@ class DataPotential(Potential):
         return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
 
     def gradient_moments(
-        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+        self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
         products, ``(chains, dim, dim)``.
@@ -270,9 +263,7 @@ class DataPotential(Potential):
             moment += each.mT @ each if kind == "full" else each.square().sum(1)
         return total, moment
 
-    def per_example_gradients(
-        self, position: Tensor, batch: tuple[Tensor, ...]
-    ) -> Tensor:
+    def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
         """Compute ∇log p(xᵢ | θ) of every example of a batch, by automatic
         differentiation.
 
@@ -295,10 +286,12 @@ class DataPotential(Potential):
         batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
         return torch.func.vmap(over_examples)(position, *batch)
 
-    def of_few_examples(self) -> "HeldMinibatch":
+    def of_few_examples(self) -> Potential:
         """Hold the first three examples, on which a look at the model costs little."""
-        few = torch.arange(min(3, self.num_examples), device=self.data[0].device)
-        return HeldMinibatch(self, few[None])
+        batch, few = tuple(x[None, :3] for x in self.data), Potential()
+        few.energy = lambda position: self.energy_of(position, batch, 1.0)
+        few.gradient = lambda position: self.gradient_of(position, batch, 1.0)
+        return few
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at the data, at the rule, and at the densities of a few examples.
@@ -315,10 +308,9 @@ class DataPotential(Potential):
         """
         self._check_examples(position)
         self._check_minibatches(generator.initial_seed())
-        few = torch.arange(min(3, self.num_examples), device=position.device)[None]
+        few = tuple(x[None, :3] for x in self.data)
 
-        def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
-            batch = self.gather(indices)
+        def likelihoods(position: Tensor, batch: Batch) -> Tensor:
             return evaluate(lambda: self.log_likelihoods(position, batch), position)
 
         with torch.no_grad():
@@ -331,8 +323,10 @@ class DataPotential(Potential):
                 return
             start = position[:1]
             near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
-            among_all = likelihoods(near, few)[0]
-            among_fewer = likelihoods(near, few[:, : max(1, few.shape[1] - 1)])[0]
+            all_but_one = tuple(x[:, : max(1, x.shape[1] - 1)] for x in few)
+            among_all, among_fewer = (
+                likelihoods(near, batch)[0] for batch in (few, all_but_one)
+            )
         for name, value in densities.items():
             if not value.isfinite().all():
                 raise ValueError(
@@ -477,55 +471,3 @@ class Posterior(DataPotential):
             if not callable(function) and (function or not name.startswith("grad")):
                 raise ValueError(f"{name} must be a function, but it is {function!r}")
         vars(self).update(functions)
-
-
-class HeldMinibatch(Potential):
-    """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ
-    log p(xᵢ | θ), with its exact gradient.
-
-    Its energy and its gradient belong together, as they do in naive SGHMC and in the
-    trees of SGNUTS as its program has it.
-
-    Args:
-        posterior: the posterior.
-        indices: the examples of every chain, ``(chains, n)`` int64, as from a rule of
-            :mod:`sgmc.minibatches`.
-
-    Raises:
-        ValueError: if there are no indices, because the posterior takes all the data.
-
-    Example:
-        >>> from sgmc.posteriors import LinearRegression
-        >>> held = HeldMinibatch(
-        ...     LinearRegression(torch.ones(4, 1), torch.arange(4.0)),
-        ...     torch.tensor([[0, 3]]),
-        ... )
-        >>> held.gradient(torch.zeros(1, 1))
-        tensor([[-6.]])
-    """
-
-    def __init__(self, posterior: DataPotential, indices: Tensor):
-        check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
-        if indices is None:
-            raise ValueError(
-                "indices is None: a posterior without a batch_size has no minibatch "
-                "to hold, give it one"
-            )
-        check_tensor("indices", indices, "chains", "n", floating=False)
-        low, high = (int(extreme) for extreme in indices.aminmax())
-        if indices.dtype != torch.int64 or low < 0 or high >= posterior.num_examples:
-            raise ValueError(
-                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
-                f"are {indices.dtype} from {low} to {high}"
-            )
-        self.posterior, self.dim = posterior, posterior.dim
-        self._batch = posterior.gather(indices)
-        self._scale = posterior.num_examples / indices.shape[1]
-
-    def energy(self, position: Tensor) -> Tensor:
-        """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""
-        return self.posterior.energy_of(position, self._batch, self._scale)
-
-    def gradient(self, position: Tensor) -> Tensor:
-        """Compute ∇Ũ(θ): ``(chains, dim)`` → ``(chains, dim)``."""
-        return self.posterior.gradient_of(position, self._batch, self._scale)

@@ -7,7 +7,7 @@ from torch.nn import functional
 from sgmc.checks import check_instance, check_positive, check_tensor
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import GaussianPrior
+from sgmc.posteriors.base import Batch, GaussianPrior
 from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood
 from sgmc.potentials import Kind
 
@@ -84,7 +84,7 @@ class LinearModel(GaussianPrior):
         return energy, self.with_prior(position, gradient, 1.0)
 
     def gradient_moments(
-        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+        self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""
         inputs, targets = batch

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -21,7 +21,7 @@ from sgmc.checks import (
 )
 from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import GaussianPrior
+from sgmc.posteriors.base import Batch, GaussianPrior
 from sgmc.posteriors.fully_connected import activations_of, moments
 from sgmc.posteriors.likelihoods import Likelihood, Softmax
 from sgmc.potentials import Kind
@@ -83,7 +83,17 @@ class NetworkPosterior(GaussianPrior):
             check_tensor(name, given, "...", floating=False)
         self.likelihood = Softmax() if likelihood is None else likelihood
         check_instance("likelihood", self.likelihood, Likelihood, "Softmax()")
-        _check_determined(module)
+        if training := [
+            name
+            for name, layer in module.named_modules()
+            if isinstance(layer, (_BatchNorm, _DropoutNd)) and layer.training
+        ]:
+            raise ValueError(
+                f"module has dropout or batch normalisation in {training}, in training "
+                "mode, which makes an example's likelihood random, or depend on the "
+                "others of its minibatch: there is no posterior. Turn it off by "
+                "module.eval(), leave it out, or normalise by nn.GroupNorm"
+            )
         dim = sum(shape.numel() for shape in self.shapes.values())
         super().__init__((inputs, targets), batch_size, minibatches, dim)
         self._set_prior(prior_variance)
@@ -137,9 +147,7 @@ class NetworkPosterior(GaussianPrior):
 
         A single output is without an axis of its own where the targets are.
         """
-        return over_chains(
-            self.outputs_of_one, position, inputs, randomness="different"
-        )
+        return over_chains(self.outputs_of_one, position, inputs)
 
     def parameters_of(self, position: Tensor) -> dict[str, Tensor]:
         """Cut positions ``(..., dim)`` into the parameters of the module, by name: each
@@ -202,23 +210,21 @@ class NetworkPosterior(GaussianPrior):
         pieces = [self.outputs(position, few[None]) for few in inputs.split(1_000)]
         return torch.cat([predict(piece) for piece in pieces], 1)
 
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute its gradient."""
         if self._activations is None:
             return super().gradient_of(position, batch, scale)
         return self.with_prior(position, self._moments(position, batch)[0], scale)
 
     def gradient_moments(
-        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+        self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""
         if self._activations is None or kind == "full":
             return super().gradient_moments(position, batch, kind)
         return self._moments(position, batch, kind)
 
-    def _moments(self, position: Tensor, batch: tuple[Tensor, ...], kind=None):
+    def _moments(self, position: Tensor, batch: Batch, kind=None):
         inputs, targets = batch
 
         def slope(outputs: Tensor) -> Tensor:
@@ -241,19 +247,13 @@ class NetworkPosterior(GaussianPrior):
         return outputs[..., 0] if single else outputs
 
 
-def over_chains(
-    function: Callable[..., Any],
-    own: Any,
-    *batch: Tensor,
-    randomness: Literal["error", "different", "same"] = "error",
-) -> Any:
+def over_chains(function: Callable[..., Any], own: Any, *batch: Tensor) -> Any:
     """Call a function of one chain's numbers, and of its batch, for all chains.
 
     Args:
         function: the function.
         own: a tensor ``(chains, ...)``, or several by name.
         batch: tensors ``(chains, n, ...)``, or ``(1, n, ...)`` for all chains.
-        randomness: that of :func:`torch.func.vmap`.
 
     Returns:
         What it returns, with an axis for chains in front.
@@ -268,23 +268,4 @@ def over_chains(
         return tree_map(lambda result: result[None], function(*alone))
     in_dims = (0, *(None if len(x) == 1 else 0 for x in batch))
     batch = tuple(x[0] if len(x) == 1 else x for x in batch)
-    return torch.func.vmap(function, in_dims, randomness=randomness)(own, *batch)
-
-
-def _check_determined(module: nn.Module) -> None:
-    for name, layer in module.named_modules():
-        if isinstance(layer, _BatchNorm) and (
-            layer.training or layer.running_mean is None
-        ):
-            raise ValueError(
-                f"module has batch normalisation in {name!r}, which makes an example's "
-                "likelihood depend on the others of its minibatch: there is no "
-                "posterior. Normalise by nn.GroupNorm, or fix the statistics by "
-                "module.eval()"
-            )
-        if isinstance(layer, _DropoutNd) and layer.training and layer.p > 0:
-            raise ValueError(
-                f"module has dropout in {name!r}, in training mode, which makes the "
-                "energy random: there is no posterior. Leave it out, or turn it off by "
-                "module.eval()"
-            )
+    return torch.func.vmap(function, in_dims)(own, *batch)

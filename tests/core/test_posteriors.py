@@ -10,13 +10,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from booklib.held import HeldMinibatch
 from booklib.networks import convolutional_network
 from sgmc.checkpoints import fingerprint
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import control_variates
 from sgmc.posteriors import (
     DataPotential,
-    HeldMinibatch,
     LinearRegression,
     LogisticRegression,
     NetworkPosterior,

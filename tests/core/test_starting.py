@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
+from booklib.held import HeldMinibatch
 from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.models import HierarchicalNetwork
 from sgmc.posteriors import (
     Bernoulli,
-    HeldMinibatch,
     LinearRegression,
     NetworkPosterior,
     Posterior,
