@@ -47,6 +47,7 @@ class DataPotential(Potential):
     """
 
     grad_log_prior: Callable[[Tensor], Tensor] | None = None  # a formula for ∇log p(θ)
+    finite = False  # whether the data were found finite already
     # a formula for Σ∇log p(xᵢ | θ) over a batch
     grad_log_likelihood: Callable[..., Tensor] | None = None
 
@@ -225,7 +226,11 @@ class DataPotential(Potential):
         elif self.grad_log_prior is None:
             # Both parts in one pass backwards: every operation less in it counts where
             # batches are small.
-            return differentiate(lambda x: self.energy_of(x, batch, scale), position)[1]
+            def log_density(x: Tensor) -> Tensor:
+                log_likelihood = self.log_likelihoods(x, batch).sum(-1)
+                return torch.add(self.log_prior(x), log_likelihood, alpha=scale)
+
+            return differentiate(log_density, position)[1].neg_()
         else:
             slope = differentiate(
                 lambda x: self.log_likelihoods(x, batch).sum(-1), position
@@ -306,7 +311,8 @@ class DataPotential(Potential):
                 likelihood depends on the others of its minibatch, or the rule gives
                 minibatches of another shape, or all chains the same.
         """
-        self._check_examples(position)
+        if not self.finite:
+            self._check_examples(position)
         self._check_minibatches(generator.initial_seed())
         few = tuple(x[None, :3] for x in self.data)
 

@@ -47,8 +47,9 @@ def moments(
     activations: list[type[nn.Module]],
     inputs: Tensor,
     slope: Callable[[Tensor], Tensor],
+    sums: Iterable[Tensor],
     kind: Kind | None = None,
-) -> tuple[Tensor, Tensor | None]:
+) -> list[Tensor]:
     """Sum the examples' gradients of a function of the outputs, and their squares.
 
     Args:
@@ -58,43 +59,41 @@ def moments(
         inputs: ``(chains or 1, n, inputs)``.
         slope: the gradient of the function in the outputs, from outputs ``(chains, n,
             outputs)`` to the same shape.
+        sums: where the sums of the gradients go, like the parameters.
         kind: ``"diagonal"`` for all the squares; ``"scalar"``, where they are summed
             over the weights of each layer; None for none.
 
     Returns:
-        Both sums, ``(chains, dim)``; the second has fewer columns for a scalar.
+        The sums of the squares for each parameter, ``(chains, number)``.
     """
     layers = []
-    for each in parameters:
-        if each.ndim == 3:
-            layers.append([each])
-        else:
-            layers[-1].append(each)
-    signal, entering = inputs.expand(len(layers[0][0]), -1, -1), []
-    for number, (weight, *bias) in enumerate(layers):
+    for each in zip(parameters, sums, strict=True):
+        if each[0].ndim == 3:
+            layers.append([])
+        layers[-1].append(each)
+    signal, entering = inputs.expand(len(layers[0][0][0]), -1, -1), []
+    for number, ((weight, _), *bias) in enumerate(layers):
         if number > 0:
             signal = ACTIVATIONS[activations[number - 1]][0](signal)
         entering.append(signal)
         if bias:
-            signal = torch.baddbmm(bias[0][:, None], signal, weight.mT)
+            signal = torch.baddbmm(bias[0][0][:, None], signal, weight.mT)
         else:
             signal = signal @ weight.mT
-    signal, sums, squares = slope(signal), [], []
+    signal, squares = slope(signal), []
     for number in reversed(range(len(layers))):
-        weight, *bias = layers[number]
-        active = entering[number]
-        sums = _outer(signal, active, bias) + sums
-        if kind == "scalar":
-            lengths = (x.square().sum(-1, keepdim=True) for x in (signal, active))
-            squares = _outer(*lengths, bias) + squares
-        elif kind is not None:
-            squares = _outer(signal.square(), active.square(), bias) + squares
+        ((weight, total), *bias), active = layers[number], entering[number]
+        torch.bmm(signal.mT, active, out=total)
+        for _, total in bias:
+            torch.sum(signal, 1, out=total)
+        if kind is not None:
+            square, active_square = signal.square(), active.square()
+            if kind == "scalar":
+                square = square.sum(-1, keepdim=True)
+                active_square = active_square.sum(-1, keepdim=True)
+            of_weight = (square.mT @ active_square).flatten(1)
+            squares = [of_weight, *(square.sum(1) for _ in bias), *squares]
         if number > 0:
             derivative = ACTIVATIONS[activations[number - 1]][1](active)
             signal = (signal @ weight).mul_(derivative)
-    return torch.cat(sums, -1), torch.cat(squares, -1) if squares else None
-
-
-def _outer(signal: Tensor, active: Tensor, bias: list[Tensor]) -> list[Tensor]:
-    """Sum δᵢaᵢᵀ over the examples, and δᵢ where there is a bias."""
-    return [(signal.mT @ active).flatten(1), *(signal.sum(1) for _ in bias)]
+    return squares

@@ -143,7 +143,9 @@ class Softmax(Likelihood):
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute 1 − P(k) for the class k = y, and −P(k) for the others."""
         chosen = targets.expand(outputs.shape[:2])[..., None]
-        slope = self.predict(outputs).neg_()
+        # of few classes this takes a fifth of the time of torch.softmax
+        odds = (outputs - outputs.amax(-1, keepdim=True)).exp_()
+        slope = odds.div_(-odds.sum(-1, keepdim=True))
         return slope.scatter_add_(-1, chosen, outputs.new_ones(1).expand(chosen.shape))
 
     def predict(self, outputs: Tensor) -> Tensor:

@@ -36,6 +36,8 @@ class LinearModel(GaussianPrior):
         tensor([[0.]])
     """
 
+    finite = True
+
     def __init__(
         self,
         inputs: Tensor,

@@ -64,6 +64,7 @@ class NetworkPosterior(GaussianPrior):
     """
 
     dim: int
+    finite = True
 
     def __init__(
         self,
@@ -222,17 +223,17 @@ class NetworkPosterior(GaussianPrior):
         """Sum the examples' gradients and their squares."""
         if self._activations is None or kind == "full":
             return super().gradient_moments(position, batch, kind)
-        return self._moments(position, batch, kind)
+        gradient, squares = self._moments(position, batch, kind)
+        return gradient, torch.cat(squares, -1)
 
-    def _moments(self, position: Tensor, batch: Batch, kind=None):
-        inputs, targets = batch
-
+    def _moments(self, position: Tensor, batch: Batch, kind: Kind | None = None):
         def slope(outputs: Tensor) -> Tensor:
-            squeezed = self._squeezed(outputs)
-            return self.likelihood.slope(squeezed, targets).view_as(outputs)
+            slope = self.likelihood.slope(self._squeezed(outputs), batch[1])
+            return slope.view_as(outputs)
 
-        parameters = self.named(position).values()
-        return moments(parameters, self._activations, inputs, slope, kind)
+        gradient, activations = torch.empty_like(position), self._activations
+        given, sums = (self.named(x.detach()).values() for x in (position, gradient))
+        return gradient, moments(given, activations, batch[0], slope, sums, kind)
 
     def outputs_of_one(self, position: Tensor, inputs: Tensor) -> Tensor:
         """Evaluate the network with one chain's weights ``(dim,)``: inputs ``(n, ...)``
