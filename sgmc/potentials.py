@@ -13,12 +13,6 @@ from sgmc.checks import check_instance
 Kind = Literal["scalar", "diagonal", "full"]
 Result = TypeVar("Result")
 MEMORY = 4 * 2**30  # bytes that a full matrix of all chains may take
-_PURE = {  # what a subclass writes instead
-    "stochastic_gradient": "gradient_given(position, minibatch)",
-    "gradient_and_noise_variance": (
-        "gradient_and_variance_given(position, minibatch, kind)"
-    ),
-}
 
 
 def differentiate(
@@ -66,12 +60,14 @@ class Potential:
 
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
-        for name, instead in _PURE.items():
+        for name in ("stochastic_gradient", "gradient_and_noise_variance"):
             if getattr(cls, name) is not getattr(Potential, name):
                 raise TypeError(
                     f"{cls.__name__} defines {name}, which kernels do not call: write "
-                    "draw_minibatches(position, generator, step, num_steps) "
-                    f"and {instead}, and it follows from them"
+                    "draw_minibatches(position, generator, step, num_steps) and "
+                    "gradient_given(position, minibatch) or "
+                    "gradient_and_variance_given(position, minibatch, kind), and it "
+                    "follows from them"
                 )
 
     def of_few_examples(self) -> "Potential":
@@ -200,12 +196,9 @@ def no_noise(position: Tensor, kind: Kind) -> Tensor:
     """Make V̂ = 0 of a kind for positions ``(chains, dim)``."""
     if kind == "full":
         check_fits(*position.shape, position.element_size())
-    more = {
-        "scalar": (1,),
-        "diagonal": position.shape[1:],
-        "full": position.shape[1:] * 2,
-    }
-    return position.new_zeros(len(position), *more[kind])
+    dim = position.shape[1]
+    shape = {"scalar": (1,), "diagonal": (dim,), "full": (dim, dim)}[kind]
+    return position.new_zeros(len(position), *shape)
 
 
 def check_fits(chains: int, dim: int, element_size: int) -> None:

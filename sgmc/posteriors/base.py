@@ -293,10 +293,16 @@ class DataPotential(Potential):
 
     def of_few_examples(self) -> Potential:
         """Hold the first three examples, on which a look at the model costs little."""
-        batch, few = tuple(x[None, :3] for x in self.data), Potential()
-        few.energy = lambda position: self.energy_of(position, batch, 1.0)
-        few.gradient = lambda position: self.gradient_of(position, batch, 1.0)
-        return few
+        posterior, batch = self, tuple(x[None, :3] for x in self.data)
+
+        class Few(Potential):
+            def energy(self, position: Tensor) -> Tensor:
+                return posterior.energy_of(position, batch, 1.0)
+
+            def gradient(self, position: Tensor) -> Tensor:
+                return posterior.gradient_of(position, batch, 1.0)
+
+        return Few()
 
     def check(self, position: Tensor, generator: Generator) -> None:
         """Look at the data, at the rule, and at the densities of a few examples.
@@ -314,26 +320,21 @@ class DataPotential(Potential):
         if not self.finite:
             self._check_examples(position)
         self._check_minibatches(generator.initial_seed())
-        few = tuple(x[None, :3] for x in self.data)
+        few, start = tuple(x[None, :3] for x in self.data), position[:1]
+        near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
+        one = tuple(x[:, :1] for x in few)
 
-        def likelihoods(position: Tensor, batch: Batch) -> Tensor:
-            return evaluate(lambda: self.log_likelihoods(position, batch), position)
+        def look() -> tuple[Tensor, ...]:
+            among, alone = (self.log_likelihoods(near, batch) for batch in (few, one))
+            here = self.log_prior(position), self.log_likelihoods(position, few)
+            return *here, among[:, 0], alone[:, 0]
 
         with torch.no_grad():
             try:
-                densities = {
-                    "log_prior": self.log_prior(position),
-                    "log_likelihood": likelihoods(position, few),
-                }
+                *here, among, alone = evaluate(look, position)
             except NotImplementedError:
                 return
-            start = position[:1]
-            near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
-            all_but_one = tuple(x[:, : max(1, x.shape[1] - 1)] for x in few)
-            among_all, among_fewer = (
-                likelihoods(near, batch)[0] for batch in (few, all_but_one)
-            )
-        for name, value in densities.items():
+        for name, value in zip(("log_prior", "log_likelihood"), here, strict=True):
             if not value.isfinite().all():
                 raise ValueError(
                     f"{name} is not finite at the start, but "
@@ -341,14 +342,13 @@ class DataPotential(Potential):
                     "border, such as a scale, its support, and no wider one than its "
                     "prior? If they are right, start elsewhere"
                 )
-        if not agree(among_fewer, among_all[: len(among_fewer)]):
+        if not agree(alone, among):
             raise ValueError(
                 "the log-likelihood of an example depends on the others of its "
-                f"minibatch: that of example 0 is {float(among_fewer[0]):.6g} among "
-                f"{len(among_fewer)} and {float(among_all[0]):.6g} among "
-                f"{len(among_all)}. Compute it from that example alone: no sum, mean "
-                "or normalisation over the batch, and no targets (n, 1) beside outputs "
-                "(n,), which broadcast to (n, n)"
+                f"minibatch: that of example 0 is {float(alone):.6g} alone and "
+                f"{float(among):.6g} among {few[0].shape[1]}. Compute it from that "
+                "example alone: no sum, mean or normalisation over the batch, and no "
+                "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
             )
 
     def _check_examples(self, position: Tensor) -> None:

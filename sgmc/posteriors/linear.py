@@ -74,17 +74,6 @@ class LinearModel(GaussianPrior):
         slope = self.likelihood.slope(dot(inputs, position), targets)
         return weighted_sum(inputs, slope)
 
-    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) from all the data, with one product x·θ for both: →
-        ``(chains,)``, ``(chains, dim)``.
-        """
-        inputs, targets = self.data
-        outputs = functional.linear(position, inputs)
-        density = self.likelihood.log_density(outputs, targets).sum(-1)
-        gradient = self.likelihood.slope(outputs, targets) @ inputs
-        energy = -self.log_prior(position) - density
-        return energy, self.with_prior(position, gradient, 1.0)
-
     def gradient_moments(
         self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:

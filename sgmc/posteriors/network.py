@@ -87,11 +87,12 @@ class NetworkPosterior(GaussianPrior):
         if training := [
             name
             for name, layer in module.named_modules()
-            if isinstance(layer, (_BatchNorm, _DropoutNd)) and layer.training
+            if isinstance(layer, (_BatchNorm, _DropoutNd))
+            and (layer.training or getattr(layer, "running_mean", 0) is None)
         ]:
             raise ValueError(
                 f"module has dropout or batch normalisation in {training}, in training "
-                "mode, which makes an example's likelihood random, or depend on the "
+                "mode or without fixed statistics, which makes an example's likelihood random, or depend on the "
                 "others of its minibatch: there is no posterior. Turn it off by "
                 "module.eval(), leave it out, or normalise by nn.GroupNorm"
             )
@@ -115,15 +116,16 @@ class NetworkPosterior(GaussianPrior):
         self.likelihood.check(outputs, targets)
 
     def _set_prior(self, variance: float | Mapping[str, float]) -> None:
-        named = isinstance(variance, Mapping)
-        variances = variance if named else dict.fromkeys(self.shapes, variance)
+        variances = variance
+        if not isinstance(variance, Mapping):
+            variances = dict.fromkeys(self.shapes, variance)
         if set(variances) != set(self.shapes):
             raise ValueError(
                 "prior_variance must be a positive number, or one for each of "
                 f"{list(self.shapes)}, not {variance}"
             )
         for name, value in variances.items():
-            check_positive("prior_variance" + f" of {name}" * named, value)
+            check_positive(f"prior_variance of {name}", value)
         self.prior_precision = {name: 1 / variances[name] for name in self.shapes}
         self.prior = self.prior_of(self.prior_precision)
 

@@ -385,7 +385,7 @@ REFUSED = {
             FEATURES,
             (TARGETS > 0).long(),
         ),
-        r"dropout in '1', in training mode.*module.eval\(\)",
+        r"dropout .* in \['1'\], in training mode.*module.eval\(\)",
     ),
     "a target that cross_entropy ignores": (
         lambda: NetworkPosterior(nn.Linear(3, 2), FEATURES, torch.full((20,), -100)),
@@ -418,7 +418,7 @@ REFUSED = {
     ),
     "a variance that is none": (
         lambda: network(prior_variance=-1.0),
-        "prior_variance must be a positive number, but it is -1.0",
+        "prior_variance of 0.weight must be a positive number, but it is -1.0",
     ),
     "NaN in the inputs of a network": (
         lambda: NetworkPosterior(
