@@ -14,13 +14,14 @@ from torch import Generator, Tensor, nn
 from torch.utils._pytree import tree_map_only
 
 from booklib.datasets import Data
+from booklib.held import HeldMinibatch
 from booklib.plans import HeadStart, Langevin, Plan, draw_start
 from booklib.prediction import error_rate, log_score
 from booklib.results import ExperimentError, checksum, circumstances, score
 from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh
-from sgmc.posteriors import HeldMinibatch, NetworkPosterior
+from sgmc.models import HierarchicalNetwork
 from sgmc.potentials import Potential
 from sgmc.running import drive
 from sgmc.sampling import flatten, unflatten
@@ -68,7 +69,7 @@ class Chain:
         self.gradients_per_round = getattr(plan.kernel, "num_steps", 1) * (
             len(train.targets) // plan.batch_size
         )
-        posterior = NetworkPosterior(
+        posterior = HierarchicalNetwork(
             network,
             *(x.to(self.device) for x in train),
             batch_size=plan.batch_size,

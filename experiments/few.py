@@ -27,12 +27,12 @@ from experiments import neighbours
 from experiments.fits import Task, predict, whole
 from experiments.study import Experiment, Options, Prepared, in_a_name, once
 from sgmc import sample
-from sgmc.approximations import lessons
+from sgmc.approximations import SoftTargets, lessons
 from sgmc.draws import Draws
 from sgmc.fidelity import agreement, herd, predictive_distance, thin
 from sgmc.kernels import SGHMC
 from sgmc.minibatches import Passes
-from sgmc.posteriors import NetworkPosterior, SoftTargets
+from sgmc.posteriors import NetworkPosterior
 
 RATE, DECAY = 0.4, 0.1  # of SGHMC, as the experiment neighbours found them
 ROUNDS, BATCH = 60, 500

@@ -26,12 +26,12 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.datasets import Ratings, made_up_ratings, movielens
+from booklib.factorisation import MatrixFactorisation
 from booklib.results import checksum, circumstances
 from booklib.runs import DivergedError
 from experiments.study import CACHE, Experiment, Options, in_a_name, once, study
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, MinibatchRule, Passes
-from sgmc.models import MatrixFactorisation
 from sgmc.tuning import matched_noise_estimate
 
 FOLDS, BATCHES, PASSES = 5, 200, 200  # minibatches of a pass, and passes of a fit

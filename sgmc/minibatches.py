@@ -72,11 +72,8 @@ class Fresh:
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
     ) -> Tensor:
         """Choose the examples of a step for every chain: ``(chains, n)`` int64."""
-        length = steps_together(chains, batch_size)
-        block, place = divmod(step, length)
-        return _fresh_block(
-            self.replacement, num_examples, batch_size, chains, seed, block, length
-        )[place]
+        block, place = divmod(step, steps_together(chains, batch_size))
+        return _fresh_block(self, num_examples, batch_size, chains, seed, block)[place]
 
 
 @dataclass(frozen=True)
@@ -163,32 +160,41 @@ def steps_together(chains: int, batch_size: int) -> int:
 
 @lru_cache(maxsize=2)
 def _fresh_block(
-    replacement: bool,
-    num_examples: int,
-    batch_size: int,
-    chains: int,
-    seed: int,
-    block: int,
-    length: int,
+    rule: Fresh, num_examples: int, size: int, chains: int, seed: int, block: int
 ) -> list[Tensor]:
     """Draw the minibatches of the steps of a block: for each ``(chains, n)``."""
-    generator, rows = counter_based(seed, _FRESH, block), length * chains
-    if replacement:
-        drawn = generator.integers(num_examples, size=(rows, batch_size))
-    elif 4 * batch_size > num_examples:
-        drawn = generator.permuted(
-            np.broadcast_to(np.arange(num_examples), (rows, num_examples)), axis=1
-        )[:, :batch_size]
+    generator = counter_based(seed, _FRESH, block)
+    length = steps_together(chains, size)
+    rows = length * chains
+    if rule.replacement:
+        drawn = generator.integers(num_examples, size=(rows, size))
+    elif 4 * size > num_examples:
+        drawn = _shuffled(num_examples, rows, generator)[:, :size]
     else:
-        drawn = _subsets(num_examples, batch_size, rows, generator)
+        drawn = _subsets(num_examples, size, rows, generator)
     return list(
-        torch.from_numpy(np.ascontiguousarray(drawn)).view(length, chains, batch_size)
+        torch.from_numpy(np.ascontiguousarray(drawn)).view(length, chains, size)
     )
 
 
-def _subsets(
-    num_examples: int, size: int, rows: int, generator: np.random.Generator
-) -> np.ndarray:
+@lru_cache(maxsize=2)
+def _pass(
+    num_examples: int, size: int, chains: int, seed: int, number: int
+) -> list[Tensor]:
+    """Shuffle the data for one pass, and cut them into minibatches: for each step
+    ``(chains, n)``.
+    """
+    orders = _shuffled(num_examples, chains, counter_based(seed, _PASSES, number))
+    whole = num_examples // size * size
+    return list(torch.from_numpy(orders)[:, :whole].split(size, 1))
+
+
+def _shuffled(num_examples: int, rows: int, generator: np.random.Generator):
+    orders = np.broadcast_to(np.arange(num_examples), (rows, num_examples))
+    return generator.permuted(orders, axis=1)
+
+
+def _subsets(num_examples: int, size: int, rows: int, generator: np.random.Generator):
     """Draw uniformly random subsets, a row each: of a long enough sequence of examples,
     the first n that are different.
     """
@@ -199,32 +205,13 @@ def _subsets(
     keys = drawn * width + np.arange(width)
     keys.sort(-1)  # by example, and for one example by place
     example, place = np.divmod(keys, width)
-    first = np.empty_like(drawn, dtype=bool)
-    first[:, 0] = True
-    first[:, 1:] = example[:, 1:] != example[:, :-1]
+    first = np.diff(example, axis=-1, prepend=-1) > 0
     new = np.empty_like(first)
     np.put_along_axis(new, place, first, -1)
     new &= new.cumsum(-1) <= size
     short = new.sum(-1) < size
+    chosen = np.empty((rows, size), dtype=drawn.dtype)
+    chosen[~short] = drawn[~short][new[~short]].reshape(-1, size)
     if short.any():
-        chosen = np.empty((rows, size), dtype=drawn.dtype)
-        chosen[~short] = drawn[~short][new[~short]].reshape(-1, size)
         chosen[short] = _subsets(num_examples, size, int(short.sum()), generator)
-        return chosen
-    return drawn[new].reshape(rows, size)
-
-
-@lru_cache(maxsize=2)
-def _pass(
-    num_examples: int, batch_size: int, chains: int, seed: int, number: int
-) -> list[Tensor]:
-    """Shuffle the data for one pass, and cut them into minibatches: for each step
-    ``(chains, n)``.
-    """
-    orders = np.broadcast_to(np.arange(num_examples), (chains, num_examples))
-    order = torch.from_numpy(
-        counter_based(seed, _PASSES, number).permuted(orders, axis=1)
-    )
-    return list(
-        order[:, : num_examples // batch_size * batch_size].split(batch_size, 1)
-    )
+    return chosen

@@ -60,16 +60,14 @@ class Potential:
 
     def __init_subclass__(cls, **settings):
         super().__init_subclass__(**settings)
-        pure = {"stochastic_gradient": "gradient_given(position, minibatch)"}
-        pure["gradient_and_noise_variance"] = (
-            "gradient_and_variance_given(position, minibatch, kind)"
-        )
-        for name, instead in pure.items():
+        for name in ("stochastic_gradient", "gradient_and_noise_variance"):
             if getattr(cls, name) is not getattr(Potential, name):
                 raise TypeError(
                     f"{cls.__name__} defines {name}, which kernels do not call: write "
-                    "draw_minibatches(position, generator, step, num_steps) "
-                    f"and {instead}, and it follows from them"
+                    "draw_minibatches(position, generator, step, num_steps) and "
+                    "gradient_given(position, minibatch) or "
+                    "gradient_and_variance_given(position, minibatch, kind), and it "
+                    "follows from them"
                 )
 
     def of_few_examples(self) -> "Potential":
@@ -120,7 +118,17 @@ class Potential:
 
     def fresh_minibatch(self, position: Tensor, generator: Generator) -> Any:
         """Draw a minibatch ω that no step of a run has seen, whatever its rule."""
-        return self.draw_minibatches(position, generator, random_step(generator))[0]
+        return self._minibatch(position, generator, None)
+
+    def _minibatch(self, position: Tensor, generator: Generator, step: int | None):
+        example = "torch.Generator().manual_seed(0)"
+        check_instance("generator", generator, Generator, example)
+        if step is None:
+            drawn = torch.randint(
+                2**40, (), generator=generator, device=generator.device
+            )
+            step = int(drawn)
+        return self.draw_minibatches(position, generator, step)[0]
 
     def gradient_given(self, position: Tensor, minibatch: Any) -> Tensor:
         """Compute ∇Ũ(θ; ω), a pure function: ``(chains, dim)`` and one step's ω →
@@ -167,12 +175,8 @@ class Potential:
             step: which step of a run it is; by default a random one, so that every call
                 draws another minibatch.
         """
-        return self.gradient_given(
-            position,
-            *self.draw_minibatches(
-                position, generator, random_step(generator) if step is None else step
-            ),
-        )
+        minibatch = self._minibatch(position, generator, step)
+        return self.gradient_given(position, minibatch)
 
     def gradient_and_noise_variance(
         self,
@@ -184,30 +188,17 @@ class Potential:
         """Draw ∇Ũ(θ) as ``stochastic_gradient`` does, and estimate its variance as
         ``gradient_and_variance_given`` does.
         """
-        (minibatch,) = self.draw_minibatches(
-            position, generator, random_step(generator) if step is None else step
-        )
+        minibatch = self._minibatch(position, generator, step)
         return self.gradient_and_variance_given(position, minibatch, kind)
-
-
-def random_step(generator: Generator) -> int:
-    """Draw the number of a step."""
-    check_instance(
-        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
-    )
-    return int(torch.randint(2**40, (), generator=generator, device=generator.device))
 
 
 def no_noise(position: Tensor, kind: Kind) -> Tensor:
     """Make V̂ = 0 of a kind for positions ``(chains, dim)``."""
-    chains, dim = position.shape
     if kind == "full":
-        check_fits(chains, dim, position.element_size())
-    return position.new_zeros(
-        {"scalar": (chains, 1), "diagonal": (chains, dim), "full": (chains, dim, dim)}[
-            kind
-        ]
-    )
+        check_fits(*position.shape, position.element_size())
+    dim = position.shape[1]
+    shape = {"scalar": (1,), "diagonal": (dim,), "full": (dim, dim)}[kind]
+    return position.new_zeros(len(position), *shape)
 
 
 def check_fits(chains: int, dim: int, element_size: int) -> None:
@@ -258,15 +249,8 @@ def agree(one: Tensor | None, other: Tensor | None, root: int = 2) -> bool:
     """
     if one is None or other is None:
         return one is other
-    scale = (
-        1 + other.abs()
-        if other.ndim == 1
-        else other.abs() + other.abs().amax(-1, keepdim=True)
-    )
-    tolerance = torch.finfo(other.dtype).eps ** (1 / root)
-    return bool(
-        ((one - other).abs() <= tolerance * scale)
-        .logical_or(one.isnan() & other.isnan())
-        .logical_or(one == other)
-        .all()
-    )
+    scale = 1 + other.abs()
+    if other.ndim > 1:
+        scale = other.abs() + other.abs().amax(-1, keepdim=True)
+    near = (one - other).abs() <= torch.finfo(other.dtype).eps ** (1 / root) * scale
+    return bool((near | (one == other) | (one.isnan() & other.isnan())).all())

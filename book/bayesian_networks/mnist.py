@@ -44,8 +44,8 @@ from booklib.results import RESULTS, read_result, who_ran
 from booklib.runs import Run
 from booklib.tables import show_table
 from sgmc.minibatches import Fresh
+from sgmc.models import HierarchicalNetwork
 from sgmc.noise import estimate_noise_variance
-from sgmc.posteriors import NetworkPosterior
 from sgmc.running import drive
 
 use_style()
@@ -121,7 +121,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # ```
 #
 # SGHMC's kernel has that invariant law only up to its step size and its gradient noise; the Gibbs step adds no error of its own, but it can let the kernel's grow ({doc}`/book/bayesian_networks/reproduction_report`).
-# In code it is two lines for a tensor of weights, a sum of squares and a Gamma draw. `draw_hyperparameters` of a posterior does it for every tensor and every chain.
+# In code it is two lines for a tensor of weights, a sum of squares and a Gamma draw. `draw_hyperparameters` of a `HierarchicalNetwork` does it for every tensor and every chain.
 # A posterior is not changed by what is drawn: `posterior.given(drawn)` is another one, with these precisions, for the steps of the next round.
 # `Gibbs` of `sgmc.kernels` is the two in turn, as a kernel for `sample`.
 
@@ -145,7 +145,7 @@ def new_run(plan, path=None):
     return Run(plan, network(), train, test, path=path)
 
 
-posterior = NetworkPosterior(network(), *train, batch_size=100)
+posterior = HierarchicalNetwork(network(), *train, batch_size=100)
 generator = torch.Generator().manual_seed(0)
 position = posterior.initial_position(1, generator) + 0.3
 chains = position.expand(40, -1)

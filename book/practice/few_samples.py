@@ -39,12 +39,12 @@ from booklib.prediction import log_score, predictive_entropy
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
-from sgmc.approximations import lessons, snapshots
+from sgmc.approximations import SoftTargets, lessons, snapshots
 from sgmc.draws import Draws
 from sgmc.fidelity import herd, predictive_distance, thin
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.posteriors import Gaussian as Normal
-from sgmc.posteriors import LinearRegression, NetworkPosterior, SoftTargets
+from sgmc.posteriors import LinearRegression, NetworkPosterior
 from sgmc.targets import Gaussian
 
 use_style()

@@ -38,6 +38,7 @@ import torch
 from torch import Tensor
 
 from booklib.claims import claim
+from booklib.factorisation import MatrixFactorisation
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from booklib.results import RESULTS, read_result, who_ran
@@ -45,7 +46,6 @@ from booklib.tables import show_table
 from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD, Kernel
 from sgmc.minibatches import Passes
-from sgmc.models import MatrixFactorisation
 from sgmc.noise import estimate_noise_variance
 from sgmc.other_kernels import Gibbs
 from sgmc.potentials import differentiate

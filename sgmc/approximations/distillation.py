@@ -2,12 +2,20 @@
 average.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_non_negative, check_tensor
+from sgmc.checks import (
+    check_count,
+    check_instance,
+    check_non_negative,
+    check_probabilities,
+    check_tensor,
+)
 from sgmc.draws import Draws
-from sgmc.posteriors import NetworkPosterior
+from sgmc.posteriors import NetworkPosterior, Softmax
 
 
 def lessons(
@@ -23,7 +31,7 @@ def lessons(
     student (Korattikara et al., 2015).
 
     The student is a :class:`sgmc.posteriors.NetworkPosterior` with these data and
-    :class:`sgmc.posteriors.SoftTargets`, and any descent trains it, such as
+    :class:`SoftTargets`, and any descent trains it, such as
     :func:`sgmc.approximations.snapshots`. Its energy is Σᵢ KL(p̄(· | xᵢ) ∥ q(· | xᵢ,
     w)) less its log prior up to a constant, p̄ being the average over the draws and q
     what the student predicts. Inputs need no labels: besides the given ones there are
@@ -54,7 +62,6 @@ def lessons(
 
     Example:
         >>> from torch import nn
-        >>> from sgmc.posteriors import SoftTargets
         >>> teacher = NetworkPosterior(
         ...     nn.Linear(4, 3), torch.randn(20, 4), torch.arange(20) % 3
         ... )
@@ -115,3 +122,42 @@ def lessons(
         for position in positions
     )
     return everything, (total / len(positions)).to(inputs.dtype)
+
+
+@dataclass(frozen=True)
+class SoftTargets(Softmax):
+    """Σₖ pₖ log P(y = k), P being that of :class:`sgmc.posteriors.Softmax`, for targets
+    p that are probabilities of the classes (Hinton et al., 2015).
+
+    Up to the entropies of the targets, its loss is Σ KL(p ∥ P): what a network has to
+    make small to predict p itself.
+
+    Example:
+        >>> SoftTargets().loss(
+        ...     torch.zeros(1, 1, 4), torch.tensor([[[0.7, 0.1, 0.1, 0.1]]])
+        ... )  # log 4
+        tensor(1.3863)
+    """
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute Σₖ pₖzₖ − log Σⱼe^{zⱼ}."""
+        return (targets * self.log_predict(outputs)).sum(-1)
+
+    def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute pₖ − P(k), for targets of sum one."""
+        return targets - self.predict(outputs)
+
+    def check(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are probabilities of the model's dtype,
+        one for each output, and the outputs for parameters of zero are not a softmax's
+        1/k.
+        """
+        check_probabilities("targets", targets, "N", "classes")
+        if targets.dtype != outputs.dtype or targets.shape[1:] != outputs.shape[2:]:
+            raise ValueError(
+                f"targets must be of the inputs' dtype {outputs.dtype}, of as many "
+                f"classes as the module gives, {tuple(outputs.shape[2:])}, but they "
+                f"are {targets.dtype} of {tuple(targets.shape[1:])}: use "
+                "targets.to(inputs)"
+            )
+        super().check(outputs, targets.argmax(-1))

@@ -7,6 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.approximations.descent import Settings, check_task, descend
+from sgmc.approximations.layers import linear_layers, outputs_of_masked
 from sgmc.checks import is_number
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
@@ -158,11 +159,11 @@ def masked_gradient(
         ``(chains, dim)``.
     """
     batch = posterior.gather(minibatch)
-    sizes = [layer.in_features for layer in posterior.linear_layers().values()]
+    sizes = [layer.in_features for layer in linear_layers(posterior).values()]
     with torch.enable_grad():
         variable = weights.detach().requires_grad_()
-        outputs = posterior.outputs_of_masked(
-            variable, batch[0], masks.split([*sizes, 1], -1)[:-1]
+        outputs = outputs_of_masked(
+            posterior, variable, batch[0], masks.split([*sizes, 1], -1)[:-1]
         )
         slope = torch.autograd.grad(
             posterior.likelihood.loss(outputs, batch[1]), variable
@@ -193,7 +194,7 @@ def _units_of_network(
     """Number what enters linear layers, with the rate of each, and tell which number
     each coordinate has; the last is for the others.
     """
-    layers = posterior.linear_layers()
+    layers = linear_layers(posterior)
     rates = rates * len(layers) if len(rates) == 1 else rates
     if len(rates) != len(layers):
         raise ValueError(

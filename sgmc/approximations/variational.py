@@ -12,6 +12,7 @@ from torch.nn import functional
 from torch.utils._pytree import tree_map_only
 
 from sgmc.approximations.descent import Settings, check_task, descend
+from sgmc.approximations.layers import linear_layers, outputs_of_law
 from sgmc.checks import (
     check_count,
     check_instance,
@@ -260,7 +261,7 @@ def local_bound_gradient(
     batch = posterior.gather(minibatch)
     with torch.enable_grad():
         mean, std = (parameter.detach().requires_grad_() for parameter in (mean, std))
-        outputs = posterior.outputs_of_law(mean, std, batch[0], normals_of_outputs)
+        outputs = outputs_of_law(posterior, mean, std, batch[0], normals_of_outputs)
         slopes = torch.autograd.grad(
             posterior.likelihood.loss(outputs, batch[1]), (mean, std)
         )
@@ -291,7 +292,7 @@ def _normals_of_outputs(
             dtype=mean.dtype,
             device=mean.device,
         )
-        for layer in posterior.linear_layers().values()
+        for layer in linear_layers(posterior).values()
     ]
 
 
@@ -302,7 +303,7 @@ def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
         NetworkPosterior,
         "NetworkPosterior(...), whose layers' outputs can be drawn, or leave out local",
     )
-    layers = potential.linear_layers()
+    layers = linear_layers(potential)
     owned = sum(
         parameter.numel()
         for layer in layers.values()

@@ -1,16 +1,15 @@
-"""Posteriors beside the core: of functions and modules, of Pyro's programs, of
-matrices, with control variates.
+"""Posteriors beside the core: of functions of named parameters, of Pyro's programs, of
+networks whose prior is drawn too, with control variates.
 """
 
 from sgmc.models.control_variates import control_variates
-from sgmc.models.factorisation import MatrixFactorisation
+from sgmc.models.hierarchical import HierarchicalNetwork, draw_precision
 from sgmc.models.named import NamedPosterior, Parameters
-from sgmc.models.scale_mixture import ScaleMixtureNetwork
 
 __all__ = [
-    "MatrixFactorisation",
+    "HierarchicalNetwork",
     "NamedPosterior",
     "Parameters",
-    "ScaleMixtureNetwork",
     "control_variates",
+    "draw_precision",
 ]

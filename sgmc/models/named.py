@@ -11,11 +11,11 @@ import torch
 from torch import Generator, Tensor
 from torch.distributions import Distribution, Transform, biject_to
 from torch.distributions.constraints import Constraint, real
-from torch.utils._pytree import tree_map
 
 from sgmc.checks import check_count, check_instance, check_positive
 from sgmc.minibatches import MinibatchRule
 from sgmc.posteriors.base import DataPotential
+from sgmc.posteriors.network import over_chains
 
 _VALIDATION = SimpleNamespace(lock=Lock(), inside=0, before=True)
 
@@ -237,13 +237,13 @@ class NamedPosterior(DataPotential):
         ``(chains,)``.
         """
         values, log_jacobian = self.parameters.constrain(position)
-        return over_chains(self._log_prior_of, values) + log_jacobian
+        return run_model(self._log_prior_of, values) + log_jacobian
 
     def log_likelihood(self, position: Tensor, *batch: Tensor) -> Tensor:
         """Compute log p(xᵢ | g(x)): ``(chains, dim)`` and tensors ``(chains or 1, n,
         ...)`` → ``(chains, n)``.
         """
-        return over_chains(
+        return run_model(
             self._log_likelihood_of, self.parameters.constrain(position)[0], *batch
         )
 
@@ -334,7 +334,7 @@ def map_onto(support: Constraint, name: str) -> Transform:
         ) from error
 
 
-def over_chains(function: Callable, values: dict[str, Tensor], *batch: Tensor):
+def run_model(function: Callable, values: dict[str, Tensor], *batch: Tensor):
     """Call a function of one chain's parameters, and of its batch, for all chains.
 
     Args:
@@ -348,31 +348,16 @@ def over_chains(function: Callable, values: dict[str, Tensor], *batch: Tensor):
     Raises:
         ValueError: if it does another thing for each chain.
     """
-    chains = len(next(iter(values.values())))
     with without_validation():
-        if chains == 1:  # vmap costs more than a small model
-            result = function(
-                {name: value.squeeze(0) for name, value in values.items()},
-                *(tensor.squeeze(0) for tensor in batch),
-            )
-            return tree_map(lambda tensor: tensor[None], result)
-        shared = [len(tensor) == 1 for tensor in batch]
-        batch = [
-            tensor[0] if alone else tensor
-            for tensor, alone in zip(batch, shared, strict=True)
-        ]
         try:
-            return torch.func.vmap(
-                function, (0, *(None if alone else 0 for alone in shared))
-            )(values, *batch)
+            return over_chains(function, values, *batch)
         except RuntimeError as error:
             if "vmap" not in str(error):
                 raise
             raise ValueError(
                 "all chains run a model together, so that nothing in it may hang on a "
-                "value by `if` or `.item()`, or be drawn at random: "
-                "write torch.where in place of `if`. PyTorch says: "
-                f"{str(error).splitlines()[0]}"
+                "value by `if` or `.item()`, or be drawn at random: write torch.where "
+                f"in place of `if`. PyTorch says: {str(error).splitlines()[0]}"
             ) from error
 
 

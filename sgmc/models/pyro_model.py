@@ -31,7 +31,7 @@ from sgmc.models.named import (
     check_finite,
     check_values,
     map_onto,
-    over_chains,
+    run_model,
 )
 from sgmc.posteriors.base import DataPotential
 from sgmc.potentials import differentiate
@@ -162,9 +162,7 @@ class PyroPosterior(DataPotential):
         def values(free: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
             return self._run(examples, free).values
 
-        return over_chains(
-            values, self.parameters.cut(position), self.data[0][None, :1]
-        )
+        return run_model(values, self.parameters.cut(position), self.data[0][None, :1])
 
     def position(self, values: Mapping[str, Tensor]) -> Tensor:
         """Compute the positions ``(chains, dim)`` of sites by name, each ``(chains,
@@ -180,9 +178,7 @@ class PyroPosterior(DataPotential):
             return self._run(examples, values, constrained=True).free
 
         return check_finite(
-            self.parameters.join(
-                over_chains(free, dict(values), self.data[0][None, :1])
-            ),
+            self.parameters.join(run_model(free, dict(values), self.data[0][None, :1])),
             values,
         )
 
@@ -221,7 +217,7 @@ class PyroPosterior(DataPotential):
             run = self._run(examples, free)
             return run.log_prior, run.log_likelihoods
 
-        return over_chains(densities, self.parameters.cut(position), examples)
+        return run_model(densities, self.parameters.cut(position), examples)
 
     def _run(
         self, examples: Tensor, given: dict[str, Tensor], constrained: bool = False

@@ -71,8 +71,8 @@ class Gibbs(Kernel):
     Example:
         >>> from sgmc import sample
         >>> from sgmc.kernels import SGHMC
-        >>> from sgmc.posteriors import NetworkPosterior
-        >>> posterior = NetworkPosterior(
+        >>> from sgmc.models import HierarchicalNetwork
+        >>> posterior = HierarchicalNetwork(
         ...     torch.nn.Linear(4, 3),
         ...     torch.randn(20, 4),
         ...     torch.arange(20) % 3,
@@ -101,7 +101,7 @@ class Gibbs(Kernel):
         """Start at the given position ``(chains, dim)`` with the hyperparameters of the
         potential.
         """
-        check_instance("potential", potential, Hierarchical, "NetworkPosterior(...)")
+        check_instance("potential", potential, Hierarchical, "HierarchicalNetwork(...)")
         ones = torch.ones(len(position), dtype=torch.float64, device=position.device)
         hyperparameters = {
             name: ones * value for name, value in potential.hyperparameters.items()

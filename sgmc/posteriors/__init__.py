@@ -1,13 +1,7 @@
 """From data and a model to a potential with minibatch gradients."""
 
-from sgmc.posteriors.base import DataPotential, HeldMinibatch, Posterior
-from sgmc.posteriors.likelihoods import (
-    Bernoulli,
-    Gaussian,
-    Likelihood,
-    Softmax,
-    SoftTargets,
-)
+from sgmc.posteriors.base import DataPotential, GaussianPrior, Posterior
+from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood, Softmax
 from sgmc.posteriors.linear import LinearModel, LinearRegression, LogisticRegression
 from sgmc.posteriors.network import NetworkPosterior
 
@@ -15,13 +9,12 @@ __all__ = [
     "Bernoulli",
     "DataPotential",
     "Gaussian",
-    "HeldMinibatch",
+    "GaussianPrior",
     "Likelihood",
     "LinearModel",
     "LinearRegression",
     "LogisticRegression",
     "NetworkPosterior",
     "Posterior",
-    "SoftTargets",
     "Softmax",
 ]

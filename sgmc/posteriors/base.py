@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_tensor
+from sgmc.checks import check_count, check_instance
+from sgmc.matrices import Matrix, addmv_
 from sgmc.minibatches import Fresh, MinibatchRule
 from sgmc.potentials import (
     Kind,
@@ -19,34 +20,8 @@ from sgmc.potentials import (
 )
 from sgmc.randomness import normal_like
 
-
-def draw_precision(
-    weights: Tensor, hyperprior: tuple[float, float], generator: Generator
-) -> Tensor:
-    """Draw the precision of normal numbers given them: with w ~ N(0, λ⁻¹I) of n entries
-    and λ ~ Gamma(a, b), Gamma(a + ½n, b + ½Σw²).
-
-    Args:
-        weights: w, ``(chains, n)``.
-        hyperprior: a and b.
-        generator: the source of randomness.
-
-    Returns:
-        λ, ``(chains,)`` float64.
-
-    Example:
-        >>> drawn = draw_precision(
-        ...     torch.full((3, 10_000), 0.1), (1.0, 1.0), Generator().manual_seed(0)
-        ... )
-        >>> bool(((drawn > 90) & (drawn < 110)).all())
-        True
-    """
-    shape, rate = hyperprior
-    squares = weights.double().square().sum(-1)
-    standard = torch._standard_gamma(
-        torch.full_like(squares, shape + 0.5 * weights.shape[1]), generator
-    )
-    return standard / (rate + 0.5 * squares)
+Batch = tuple[Tensor, ...]
+_TOGETHER = 2**26  # numbers in the examples' gradients that are computed at once
 
 
 class DataPotential(Potential):
@@ -62,7 +37,8 @@ class DataPotential(Potential):
     Args:
         data: tensors whose first axis runs over the N examples.
         batch_size: n; all the data by default.
-        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh
+            ones without replacement by default.
         dim: number of coordinates of θ, where it is known.
 
     Raises:
@@ -71,6 +47,7 @@ class DataPotential(Potential):
     """
 
     grad_log_prior: Callable[[Tensor], Tensor] | None = None  # a formula for ∇log p(θ)
+    finite = False  # whether the data were found finite already
     # a formula for Σ∇log p(xᵢ | θ) over a batch
     grad_log_likelihood: Callable[..., Tensor] | None = None
 
@@ -83,38 +60,26 @@ class DataPotential(Potential):
     ):
         minibatches = Fresh() if minibatches is None else minibatches
         check_instance("minibatches", minibatches, MinibatchRule, "Passes()")
-        if isinstance(data, Tensor) or not all(
-            isinstance(tensor, Tensor) and tensor.ndim > 0 for tensor in data
-        ):
-            given = (
-                type(data).__name__
-                if isinstance(data, Tensor)
-                else [type(tensor).__name__ for tensor in data]
-            )
+        given = [
+            len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
+            for x in data
+        ]
+        if isinstance(data, Tensor):
+            given = "Tensor"
+        if len(set(given)) != 1 or not isinstance(given[0], int) or given[0] == 0:
             raise ValueError(
-                "data must be a sequence of tensors with the examples on their first "
-                f"axis, such as (x, y), not {given}"
+                "data must be a sequence of tensors with the same number of examples "
+                f"on their first axis, such as (x, y), not {given}"
             )
-        lengths = [len(tensor) for tensor in data]
-        if not lengths or len(set(lengths)) > 1 or lengths[0] == 0:
+        for name, number in (("batch_size", batch_size), ("dim", dim)):
+            if number is not None:
+                check_count(name, number)
+        if (batch_size or 0) > given[0] and not minibatches.replacement:
             raise ValueError(
-                "data must be tensors with the same number of examples on their "
-                f"first axis, not {lengths}"
-            )
-        if batch_size is not None:
-            check_count("batch_size", batch_size)
-        if dim is not None:
-            check_count("dim", dim)
-        if (
-            batch_size is not None
-            and batch_size > lengths[0]
-            and not minibatches.replacement
-        ):
-            raise ValueError(
-                f"batch_size is {batch_size}, but there are only {lengths[0]} "
+                f"batch_size is {batch_size}, but there are only {given[0]} "
                 "examples: take a smaller batch, or None for all the data"
             )
-        self.data, self.num_examples, self.dim = tuple(data), lengths[0], dim
+        self.data, self.num_examples, self.dim = tuple(data), given[0], dim
         self.batch_size, self.minibatches = batch_size, minibatches
 
     def log_prior(self, position: Tensor) -> Tensor:
@@ -129,11 +94,11 @@ class DataPotential(Potential):
 
     def energy(self, position: Tensor) -> Tensor:
         """Compute U(θ) from all the data: ``(chains, dim)`` → ``(chains,)``."""
-        return self.energy_of(position, self.gather(None), 1.0)
+        return self.energy_given(position, None)
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U(θ) from all the data: ``(chains, dim)`` → ``(chains, dim)``."""
-        return self.gradient_of(position, self.gather(None), 1.0)
+        return self.gradient_given(position, None)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
         """Compute U(θ) and ∇U(θ) from all the data: → ``(chains,)``, ``(chains,
@@ -143,6 +108,13 @@ class DataPotential(Potential):
             return differentiate(self.energy, position)
         return self.energy(position), self.gradient(position)
 
+    @property
+    def takes_all_data(self) -> bool:
+        """Whether every minibatch is all the data, so that the gradient is exact."""
+        return self.batch_size is None or (
+            self.batch_size == self.num_examples and not self.minibatches.replacement
+        )
+
     def draw_minibatches(
         self, position: Tensor, generator: Generator, step: int, num_steps: int = 1
     ) -> Sequence[Tensor | None]:
@@ -151,18 +123,10 @@ class DataPotential(Potential):
         """
         if self.takes_all_data:
             return (None,) * num_steps
-        indices, seed, chains = (
-            self.minibatches.indices,
-            generator.initial_seed(),
-            len(position),
-        )
+        given = self.num_examples, self.batch_size, len(position)
+        seed, indices = generator.initial_seed(), self.minibatches.indices
         steps = range(step, step + num_steps)
-        return [
-            indices(self.num_examples, self.batch_size, chains, seed, each).to(
-                position.device
-            )
-            for each in steps
-        ]
+        return [indices(*given, seed, each).to(position.device) for each in steps]
 
     def fresh_minibatch(self, position: Tensor, generator: Generator) -> Tensor | None:
         """Draw the indices of a minibatch ``(chains, n)`` with replacement, whatever
@@ -170,11 +134,9 @@ class DataPotential(Potential):
         """
         if self.takes_all_data:
             return None
+        shape = (len(position), self.batch_size)
         return torch.randint(
-            self.num_examples,
-            (len(position), self.batch_size),
-            generator=generator,
-            device=position.device,
+            self.num_examples, shape, generator=generator, device=position.device
         )
 
     def gather(self, indices: Tensor | None) -> tuple[Tensor, ...]:
@@ -192,21 +154,15 @@ class DataPotential(Potential):
         """Compute Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
         of all the data: → ``(chains,)``.
         """
-        if minibatch is None:
-            return self.energy(position)
-        return self.energy_of(
-            position, self.gather(minibatch), self.num_examples / minibatch.shape[1]
-        )
+        batch = self.gather(minibatch)
+        return self.energy_of(position, batch, self.num_examples / batch[0].shape[1])
 
     def gradient_given(self, position: Tensor, minibatch: Tensor | None) -> Tensor:
         """Compute ∇Ũ(θ; S) of the minibatch with the given indices ``(chains, n)``, or
         of all the data: → ``(chains, dim)``.
         """
-        if minibatch is None:
-            return self.gradient(position)
-        return self.gradient_of(
-            position, self.gather(minibatch), self.num_examples / minibatch.shape[1]
-        )
+        batch = self.gather(minibatch)
+        return self.gradient_of(position, batch, self.num_examples / batch[0].shape[1])
 
     def gradient_and_variance_given(
         self, position: Tensor, minibatch: Tensor | None, kind: Kind
@@ -234,27 +190,85 @@ class DataPotential(Potential):
         if kind == "full":
             check_fits(len(position), position.shape[1], position.element_size())
         gradient, moment = self.gradient_moments(position, self.gather(minibatch), kind)
-        scale = (
-            total**2
-            / (size * (size - 1))
-            * (1.0 if self.minibatches.replacement else 1 - size / total)
-        )
+        scale = total**2 / (size * (size - 1))
+        if not self.minibatches.replacement:
+            scale *= 1 - size / total
         if kind == "full":
             moment.baddbmm_(gradient[:, :, None], gradient[:, None, :], alpha=-1 / size)
-        elif kind == "diagonal":  # what rounding leaves below zero is zero
-            moment.addcmul_(gradient, gradient, value=-1 / size).clamp_(min=0)
-        else:
-            moment = (
-                moment.sum(-1, keepdim=True)
-                .sub_(gradient.square().sum(-1, keepdim=True), alpha=1 / size)
-                .clamp_(min=0)
-            )
-            scale /= position.shape[1]
+        else:  # what rounding leaves below zero is zero
+            square = gradient.square()
+            if kind == "scalar":
+                scale /= position.shape[1]
+                moment, square = moment.sum(-1, True), square.sum(-1, True)
+            moment.sub_(square, alpha=1 / size).clamp_(min=0)
         return self.with_prior(position, gradient, total / size), moment.mul_(scale)
 
-    def per_example_gradients(
-        self, position: Tensor, batch: tuple[Tensor, ...]
+    def log_likelihoods(self, position: Tensor, batch: Batch) -> Tensor:
+        """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
+        log_likelihoods = self.log_likelihood(position, *batch)
+        expected = (position.shape[0], batch[0].shape[1])
+        if log_likelihoods.shape != expected:
+            raise ValueError(
+                "log_likelihood must return one value per chain and example, "
+                f"{expected}, but it returned {tuple(log_likelihoods.shape)}"
+            )
+        return log_likelihoods
+
+    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+        """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
+        total = self.log_likelihoods(position, batch).sum(-1)
+        return -self.log_prior(position) - scale * total
+
+    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
+        """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
+        if self.grad_log_likelihood is not None:
+            slope = self.grad_log_likelihood(position, *batch)
+        elif self.grad_log_prior is None:
+            # Both parts in one pass backwards: every operation less in it counts where
+            # batches are small.
+            def log_density(x: Tensor) -> Tensor:
+                log_likelihood = self.log_likelihoods(x, batch).sum(-1)
+                return torch.add(self.log_prior(x), log_likelihood, alpha=scale)
+
+            return differentiate(log_density, position)[1].neg_()
+        else:
+            slope = differentiate(
+                lambda x: self.log_likelihoods(x, batch).sum(-1), position
+            )[1]
+        return self.with_prior(position, slope, scale)
+
+    def with_prior(
+        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
+        """Put ∇Ũ = −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
+
+        Args:
+            position: ``(chains, dim)``.
+            log_likelihood_gradient: Σ∇log p(xᵢ | θ), ``(chains, dim)``, overwritten.
+            scale: N/n.
+        """
+        if self.grad_log_prior is None:
+            log_prior_gradient = differentiate(self.log_prior, position)[1]
+        else:
+            log_prior_gradient = self.grad_log_prior(position)
+        return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
+
+    def gradient_moments(
+        self, position: Tensor, batch: Batch, kind: Kind
+    ) -> tuple[Tensor, Tensor]:
+        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
+        products, ``(chains, dim, dim)``.
+
+        For a scalar the squares may be summed over coordinates already, all or some of
+        them."""
+        few, total, moment = max(1, _TOGETHER // position.numel()), 0.0, 0.0
+        for piece in zip(*(x.split(few, 1) for x in batch), strict=True):
+            each = self.per_example_gradients(position, piece)
+            total = total + each.sum(1)
+            moment += each.mT @ each if kind == "full" else each.square().sum(1)
+        return total, moment
+
+    def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
         """Compute ∇log p(xᵢ | θ) of every example of a batch, by automatic
         differentiation.
 
@@ -268,9 +282,8 @@ class DataPotential(Potential):
         """
 
         def log_likelihood(position: Tensor, *example: Tensor) -> Tensor:
-            return self.log_likelihood(
-                position[None], *(x[None, None] for x in example)
-            )[0, 0]
+            example = (x[None, None] for x in example)
+            return self.log_likelihood(position[None], *example)[0, 0]
 
         over_examples = torch.func.vmap(
             torch.func.grad(log_likelihood), (None, *[0] * len(batch))
@@ -278,8 +291,21 @@ class DataPotential(Potential):
         batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
         return torch.func.vmap(over_examples)(position, *batch)
 
+    def of_few_examples(self) -> Potential:
+        """Hold the first three examples, on which a look at the model costs little."""
+        posterior, batch = self, tuple(x[None, :3] for x in self.data)
+
+        class Few(Potential):
+            def energy(self, position: Tensor) -> Tensor:
+                return posterior.energy_of(position, batch, 1.0)
+
+            def gradient(self, position: Tensor) -> Tensor:
+                return posterior.gradient_of(position, batch, 1.0)
+
+        return Few()
+
     def check(self, position: Tensor, generator: Generator) -> None:
-        """Look at the data, and at the densities of a few examples.
+        """Look at the data, at the rule, and at the densities of a few examples.
 
         A density of zero has no gradient, so that a sampler that sees gradients alone
         would walk on outside of a prior's support. Likelihoods are compared near the
@@ -287,192 +313,108 @@ class DataPotential(Potential):
 
         Raises:
             ValueError: if an example has a NaN or an infinity and a log-likelihood that
-                is not finite, a density is zero at the position, or an example's
-                likelihood depends on the others of its minibatch.
+                is not finite, a density is zero at the position, an example's
+                likelihood depends on the others of its minibatch, or the rule gives
+                minibatches of another shape, or all chains the same.
         """
-        self.check_examples(position)
-        self.check_minibatches(generator.initial_seed())
-        few = torch.arange(min(3, self.num_examples), device=position.device)
+        if not self.finite:
+            self._check_examples(position)
+        self._check_minibatches(generator.initial_seed())
+        few, start = tuple(x[None, :3] for x in self.data), position[:1]
+        near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
+        one = tuple(x[:, :1] for x in few)
 
-        def likelihoods(position: Tensor, indices: Tensor) -> Tensor:
-            return evaluate(
-                lambda: self.log_likelihoods(position, self.gather(indices[None])),
-                position,
-            )
+        def look() -> tuple[Tensor, ...]:
+            among, alone = (self.log_likelihoods(near, batch) for batch in (few, one))
+            here = self.log_prior(position), self.log_likelihoods(position, few)
+            return *here, among[:, 0], alone[:, 0]
 
         with torch.no_grad():
             try:
-                densities = {
-                    "log_prior": self.log_prior(position),
-                    "log_likelihood": likelihoods(position, few),
-                }
+                *here, among, alone = evaluate(look, position)
             except NotImplementedError:
                 return
-            near = position[:1] + 0.1 * (1 + position[:1].abs()) * normal_like(
-                position[:1], generator
-            )
-            among_all, among_fewer = (
-                likelihoods(near, indices)[0]
-                for indices in (few, few[: max(1, len(few) - 1)])
-            )
-        for name, value in densities.items():
+        for name, value in zip(("log_prior", "log_likelihood"), here, strict=True):
             if not value.isfinite().all():
                 raise ValueError(
                     f"{name} is not finite at the start, but "
                     f"{float(value[~value.isfinite()][0])}: has each parameter with a "
-                    "border, "
-                    "such as a scale, its support, and no wider one than its prior? "
-                    "If they are right, start elsewhere"
+                    "border, such as a scale, its support, and no wider one than its "
+                    "prior? If they are right, start elsewhere"
                 )
-        if not agree(among_fewer, among_all[: len(among_fewer)]):
+        if not agree(alone, among):
             raise ValueError(
                 "the log-likelihood of an example depends on the others of its "
-                "minibatch: that of example 0 is "
-                f"{float(among_fewer[0]):.6g} among {len(among_fewer)} and "
-                f"{float(among_all[0]):.6g} among {len(few)}. Compute it from that "
+                f"minibatch: that of example 0 is {float(alone):.6g} alone and "
+                f"{float(among):.6g} among {few[0].shape[1]}. Compute it from that "
                 "example alone: no sum, mean or normalisation over the batch, and no "
                 "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
             )
 
-    def check_minibatches(self, seed: int) -> None:
-        """Raise a ValueError if the rule gives two chains indices of another shape, or
-        always the same minibatch.
-        """
-        total, size = self.num_examples, self.batch_size
-        if self.takes_all_data or size is None:
+    def _check_examples(self, position: Tensor) -> None:
+        # Data may hold such numbers where the model knows what to do with them.
+        odd = torch.zeros(self.num_examples, dtype=torch.bool)
+        for tensor in (x for x in self.data if x.is_floating_point()):
+            # in pieces, for a file may be larger than the memory
+            sums = [few.flatten(1).sum(-1) for few in tensor[:, None].split(2**14)]
+            odd |= ~torch.cat(sums).isfinite().cpu()
+        rows = odd.nonzero()[:100].to(self.data[0].device).mT
+        if (
+            not odd.any()
+            or (
+                values := self.log_likelihoods(
+                    position[:1], self.gather(rows)
+                ).isfinite()
+            ).all()
+        ):
             return
-        chosen = [self.minibatches.indices(total, size, 2, seed, s) for s in range(20)]
-        rule = type(self.minibatches).__name__
-        for indices in chosen:
-            if indices.shape != (2, size):
-                raise ValueError(
-                    f"minibatches: {rule}.indices must return (chains, n), here (2, "
-                    f"{size}), but it returned {tuple(indices.shape)}"
-                )
-        alike = all(torch.equal(indices[0], indices[1]) for indices in chosen)
+        raise ValueError(
+            f"data have a NaN or an infinity in example {int(rows[~values][0])} (and "
+            f"in {int(odd.sum()) - 1} more), whose log-likelihood at the start is not "
+            "finite: leave such examples out, or have log_likelihood take care of them"
+        )
+
+    def _check_minibatches(self, seed: int) -> None:
+        if self.takes_all_data:
+            return
+        size, rule = self.batch_size, type(self.minibatches).__name__
+        drawn = self.minibatches.indices(self.num_examples, size, 2, seed, 0)
+        if drawn.shape != (2, size):
+            raise ValueError(
+                f"minibatches: {rule}.indices must return (chains, n), here (2, "
+                f"{size}), but it returned {tuple(drawn.shape)}"
+            )
         # where there are few minibatches they may be alike by chance
-        if alike and math.comb(total, size) > 10**6:
+        if torch.equal(*drawn) and math.comb(self.num_examples, size) > 10**6:
             raise ValueError(
                 f"minibatches: {rule}.indices gives all chains the same minibatch, so "
                 "that chains are not independent and standard errors too small: choose "
                 "another one for each chain"
             )
 
-    def of_few_examples(self) -> "HeldMinibatch":
-        """Hold the first three examples, on which a look at the model costs little."""
-        few = torch.arange(min(3, self.num_examples), device=self.data[0].device)
-        return HeldMinibatch(self, few[None])
 
-    def check_examples(self, position: Tensor) -> None:
-        """Raise a ValueError if an example with a NaN or an infinity has a
-        log-likelihood at a position that is not finite.
+class GaussianPrior(DataPotential):
+    """A posterior whose prior is θ ~ N(0, Λ⁻¹); a subclass sets ``prior``.
 
-        Data may hold such numbers where the model knows what to do with them. Of the
-        position ``(chains, dim)`` the first chain is used."""
-        odd = torch.zeros(self.num_examples, dtype=torch.bool)
-        for tensor in self.data:
-            # in pieces, for a file may be larger than the memory
-            if tensor.is_floating_point():
-                finite = [
-                    piece.flatten(1).sum(-1).isfinite()
-                    if piece.ndim > 1
-                    else piece.isfinite()
-                    for piece in tensor.split(2**14)
-                ]
-                odd |= ~torch.cat(finite).cpu()
-        if not odd.any():
-            return
-        rows = odd.nonzero()[:100, 0]
-        batch = self.gather(rows[None].to(self.data[0].device))
-        bad = rows[(~self.log_likelihoods(position[:1], batch)[0].isfinite()).cpu()]
-        if len(bad) > 0:
-            raise ValueError(
-                f"data have a NaN or an infinity in example {int(bad[0])} (and in "
-                f"{int(odd.sum()) - 1} more), whose log-likelihood at the "
-                "start is not finite: leave such examples out, or have log_likelihood "
-                "take care of them"
-            )
+    Attributes:
+        prior: Λ, a :class:`sgmc.matrices.Matrix`.
+    """
 
-    @property
-    def takes_all_data(self) -> bool:
-        """Whether every minibatch is all the data, so that the gradient is exact."""
-        return self.batch_size is None or (
-            self.batch_size == self.num_examples and not self.minibatches.replacement
-        )
+    prior: Matrix
 
-    def gradient_moments(
-        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
-    ) -> tuple[Tensor, Tensor]:
-        """Sum the examples' gradients, and their squares, ``(chains, dim)``, or outer
-        products, ``(chains, dim, dim)``.
+    def log_prior(self, position: Tensor) -> Tensor:
+        """Compute −½θᵀΛθ: ``(chains, dim)`` → ``(chains,)``."""
+        return -0.5 * (position * (self.prior @ position)).sum(-1)
 
-        For a scalar the squares may be summed over coordinates already, all or some of
-        them."""
-        gradients = self.per_example_gradients(position, batch)
-        return gradients.sum(
-            1
-        ), gradients.mT @ gradients if kind == "full" else gradients.square().sum(1)
+    def grad_log_prior(self, position: Tensor) -> Tensor:
+        """Compute −Λθ."""
+        return -(self.prior @ position)
 
     def with_prior(
         self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
     ) -> Tensor:
-        """Put ∇Ũ = −∇log p(θ) − scale·Σ∇log p(xᵢ | θ) together.
-
-        Args:
-            position: ``(chains, dim)``.
-            log_likelihood_gradient: Σ∇log p(xᵢ | θ), ``(chains, dim)``, overwritten.
-            scale: N/n.
-        """
-        prior = self.grad_log_prior
-        log_prior_gradient = (
-            differentiate(self.log_prior, position)[1]
-            if prior is None
-            else prior(position)
-        )
-        return log_likelihood_gradient.mul_(-scale).sub_(log_prior_gradient)
-
-    def log_likelihoods(self, position: Tensor, batch: tuple[Tensor, ...]) -> Tensor:
-        """Compute ``log_likelihood`` of a batch, ``(chains, n)``; check its shape."""
-        log_likelihoods = self.log_likelihood(position, *batch)
-        expected = (position.shape[0], batch[0].shape[1])
-        if log_likelihoods.shape != expected:
-            raise ValueError(
-                "log_likelihood must return one value per chain and example, "
-                f"{expected}, but it returned {tuple(log_likelihoods.shape)}"
-            )
-        return log_likelihoods
-
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
-        """Compute −log p(θ) − scale·Σ log p(xᵢ | θ) over a batch: → ``(chains,)``."""
-        return -self.log_prior(position) - scale * self.log_likelihoods(
-            position, batch
-        ).sum(-1)
-
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
-        """Compute the gradient of :meth:`energy_of`: → ``(chains, dim)``."""
-        if self.grad_log_likelihood is not None:
-            return self.with_prior(
-                position, self.grad_log_likelihood(position, *batch), scale
-            )
-        prior = self.grad_log_prior
-        # both parts in one pass backwards: every operation less in it counts where
-        # batches are small
-        with torch.enable_grad():
-            variable = position.detach().requires_grad_()
-            parts = [(self.log_likelihoods(variable, batch), -scale)]
-            parts += [(self.log_prior(variable), -1.0)] if prior is None else []
-            parts = [
-                (value, torch.full_like(value, weight))
-                for value, weight in parts
-                if value.requires_grad
-            ]
-            values, weights = zip(*parts, strict=True)
-            gradient = torch.autograd.grad(values, variable, weights)[0]
-        return gradient if prior is None else gradient.sub_(prior(position))
+        """Add the prior's gradient."""
+        return addmv_(log_likelihood_gradient.mul_(-scale), self.prior, position)
 
 
 class Posterior(DataPotential):
@@ -486,8 +428,7 @@ class Posterior(DataPotential):
         data: tensors whose first axis runs over the N examples.
         dim: number of coordinates of θ.
         batch_size: n; all the data by default.
-        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`); fresh
-            ones without replacement by default.
+        minibatches: the rule by which they are chosen (:mod:`sgmc.minibatches`).
         grad_log_prior: a formula for ∇log p(θ) in place of automatic differentiation,
             from ``(chains, dim)`` to ``(chains, dim)``.
         grad_log_likelihood: a formula for Σ∇log p(xᵢ | θ) over a batch, from ``(chains,
@@ -526,77 +467,13 @@ class Posterior(DataPotential):
     ):
         check_count("dim", dim)
         super().__init__(data, batch_size, minibatches, dim)
-        functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
-        functions |= dict(
-            grad_log_prior=grad_log_prior, grad_log_likelihood=grad_log_likelihood
+        functions = dict(
+            log_prior=log_prior,
+            log_likelihood=log_likelihood,
+            grad_log_prior=grad_log_prior,
+            grad_log_likelihood=grad_log_likelihood,
         )
         for name, function in functions.items():
-            if not (
-                callable(function) or (function is None and name.startswith("grad"))
-            ):
+            if not callable(function) and (function or not name.startswith("grad")):
                 raise ValueError(f"{name} must be a function, but it is {function!r}")
-        self.log_prior, self.log_likelihood = log_prior, log_likelihood
-        self.grad_log_prior, self.grad_log_likelihood = (
-            grad_log_prior,
-            grad_log_likelihood,
-        )
-
-
-class HeldMinibatch(Potential):
-    """A posterior seen through one minibatch, which is held: Ũ(θ) = −log p(θ) − (N/n) Σ
-    log p(xᵢ | θ), with its exact gradient.
-
-    Its energy and its gradient belong together, as they do in naive SGHMC and in the
-    trees of SGNUTS as its program has it.
-
-    Args:
-        posterior: the posterior.
-        indices: the examples of every chain, ``(chains, n)`` int64, as from a rule of
-            :mod:`sgmc.minibatches`.
-
-    Raises:
-        ValueError: if there are no indices, because the posterior takes all the data.
-
-    Example:
-        >>> from sgmc.posteriors import LinearRegression
-        >>> held = HeldMinibatch(
-        ...     LinearRegression(torch.ones(4, 1), torch.arange(4.0)),
-        ...     torch.tensor([[0, 3]]),
-        ... )
-        >>> held.gradient(torch.zeros(1, 1))
-        tensor([[-6.]])
-    """
-
-    def __init__(self, posterior: DataPotential, indices: Tensor):
-        check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
-        if indices is None:
-            raise ValueError(
-                "indices is None: a posterior without a batch_size has no minibatch "
-                "to hold, give it one"
-            )
-        check_tensor("indices", indices, "chains", "n", floating=False)
-        if (
-            indices.dtype != torch.int64
-            or not 0
-            <= int(indices.min())
-            <= int(indices.max())
-            < posterior.num_examples
-        ):
-            raise ValueError(
-                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
-                f"are {indices.dtype} from {int(indices.min())} to "
-                f"{int(indices.max())}"
-            )
-        self.posterior, self.dim = posterior, posterior.dim
-        self._batch, self._scale = (
-            posterior.gather(indices),
-            posterior.num_examples / indices.shape[1],
-        )
-
-    def energy(self, position: Tensor) -> Tensor:
-        """Compute Ũ(θ): ``(chains, dim)`` → ``(chains,)``."""
-        return self.posterior.energy_of(position, self._batch, self._scale)
-
-    def gradient(self, position: Tensor) -> Tensor:
-        """Compute ∇Ũ(θ): ``(chains, dim)`` → ``(chains, dim)``."""
-        return self.posterior.gradient_of(position, self._batch, self._scale)
+        vars(self).update(functions)

@@ -2,14 +2,13 @@
 the model.
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sgmc.checks import check_probabilities, check_tensor, is_number
+from sgmc.checks import check_positive
 from sgmc.potentials import differentiate
 
 
@@ -24,8 +23,8 @@ class Likelihood:
         >>> class Poisson(Likelihood):
         ...     def log_density(self, outputs, targets):
         ...         return targets * outputs - outputs.exp()
-        >>> Poisson().loss(torch.zeros(1, 2), torch.tensor([[1.0, 2.0]]))
-        tensor(2.)
+        >>> Poisson().slope(torch.zeros(1, 2), torch.tensor([[1.0, 2.0]]))
+        tensor([[0., 1.]])
     """
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -33,12 +32,10 @@ class Likelihood:
         raise NotImplementedError
 
     def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute ∂log p(y | z)/∂z of every example where z is a number, by automatic
-        differentiation: ``(chains, n)``.
+        """Compute ∂log p(y | z)/∂z of every example, in the outputs' shape; by
+        automatic differentiation, where there is no formula.
         """
-        return differentiate(
-            lambda outputs: self.log_density(outputs, targets).sum(-1), outputs
-        )[1]
+        return differentiate(lambda z: self.log_density(z, targets).sum(-1), outputs)[1]
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute −Σ log p(y | z) over all chains and examples, a number."""
@@ -54,14 +51,9 @@ class Likelihood:
             f"{type(self).__name__} predicts no probabilities: use predict"
         )
 
-    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets ``(N, ...)`` of the inputs ``(N, ...)``
-        are what this likelihood can have.
-        """
-
-    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless a model's outputs ``(1, n, ...)`` for parameters of
-        zero suit the targets ``(n, ...)``.
+    def check(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets ``(N, ...)`` are what this likelihood
+        can have, and suit a model's outputs ``(1, n, ...)`` for parameters of zero.
         """
 
 
@@ -80,11 +72,7 @@ class Gaussian(Likelihood):
     noise_variance: float = 1.0
 
     def __post_init__(self):
-        if not (is_number(self.noise_variance) and 0 < self.noise_variance < math.inf):
-            raise ValueError(
-                f"noise_variance must be positive, but it is {self.noise_variance!r}; "
-                "it is a variance, not a standard deviation"
-            )
+        check_positive("noise_variance (no standard deviation)", self.noise_variance)
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute −(y − z)²/2σ², summed over outputs: ``(chains, n)``."""
@@ -94,20 +82,11 @@ class Gaussian(Likelihood):
         """Compute (y − z)/σ²."""
         return (targets - outputs) / self.noise_variance
 
-    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are finite numbers of the inputs'
-        dtype.
+    def check(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are numbers of the model's
+        dtype, one for each output.
         """
-        check_tensor("targets", targets, "...", floating=False)
-        if targets.dtype != inputs.dtype:
-            raise ValueError(
-                f"targets must be numbers of the inputs' dtype {inputs.dtype}, not "
-                f"{targets.dtype}: use targets.to(inputs)"
-            )
-
-    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless there is one target for each output."""
-        _check_same_shape(outputs, targets)
+        _check_numbers(outputs, targets, "numbers", targets.dtype == outputs.dtype)
 
 
 @dataclass(frozen=True)
@@ -135,27 +114,15 @@ class Bernoulli(Likelihood):
         """Compute log P(y = 1)."""
         return functional.logsigmoid(outputs)
 
-    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are zeros and ones of the inputs'
-        dtype.
+    def check(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are zeros and ones of the model's
+        dtype, one for each output, and the outputs for parameters of zero are not a
+        sigmoid's ½.
         """
-        check_tensor("targets", targets, "...", floating=False)
-        if targets.dtype != inputs.dtype or not ((targets == 0) | (targets == 1)).all():
-            raise ValueError(
-                f"targets must be zeros and ones of the inputs' dtype {inputs.dtype}: "
-                "use targets.to(inputs)"
-            )
-
-    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless there is one target for each output, and outputs
-        for weights of zero are not a sigmoid's ½.
-        """
-        _check_same_shape(outputs, targets)
-        if (outputs == 0.5).all():
-            raise ValueError(
-                "the module seems to end in a sigmoid, which the likelihood has "
-                "already: leave it out, so that it gives logits"
-            )
+        binary = bool(((targets == 0) | (targets == 1)).all())
+        right = binary and targets.dtype == outputs.dtype
+        _check_numbers(outputs, targets, "zeros and ones", right)
+        _check_logits(bool((outputs == 0.5).all()), "sigmoid")
 
 
 @dataclass(frozen=True)
@@ -170,17 +137,16 @@ class Softmax(Likelihood):
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Compute z_y − log Σⱼe^{zⱼ}."""
-        return self.log_predict(outputs).gather(
-            -1, targets.expand(outputs.shape[:2])[..., None]
-        )[..., 0]
+        chosen = targets.expand(outputs.shape[:2])[..., None]
+        return self.log_predict(outputs).gather(-1, chosen)[..., 0]
 
-    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute −Σ log p(y | z) in one pass."""
-        return functional.cross_entropy(
-            outputs.flatten(0, 1),
-            targets.expand(outputs.shape[:2]).flatten(),
-            reduction="sum",
-        )
+    def slope(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Compute 1 − P(k) for the class k = y, and −P(k) for the others."""
+        chosen = targets.expand(outputs.shape[:2])[..., None]
+        # of few classes this takes a fifth of the time of torch.softmax
+        odds = (outputs - outputs.amax(-1, keepdim=True)).exp_()
+        slope = odds.div_(-odds.sum(-1, keepdim=True))
+        return slope.scatter_add_(-1, chosen, outputs.new_ones(1).expand(chosen.shape))
 
     def predict(self, outputs: Tensor) -> Tensor:
         """Compute the probabilities of the classes."""
@@ -190,79 +156,24 @@ class Softmax(Likelihood):
         """Compute the logarithms of the probabilities of the classes."""
         return functional.log_softmax(outputs, -1)
 
-    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are class numbers."""
-        check_tensor("targets", targets, "...", floating=False)
+    def check(self, outputs: Tensor, targets: Tensor) -> None:
+        """Raise a ValueError unless the targets are class numbers, there is one output
+        for each class, and the outputs for parameters of zero are not a softmax's 1/k.
+        """
         if targets.dtype != torch.int64 or targets.ndim != 1:
             raise ValueError(
                 "targets must be class numbers, int64 of shape (N,), not "
                 f"{targets.dtype} {tuple(targets.shape)}"
             )
-
-    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless there is one output for each class, and outputs for
-        weights of zero are not a softmax's 1/k.
-        """
-        if (
-            outputs.ndim != 3
-            or not 0 <= int(targets.min()) <= int(targets.max()) < outputs.shape[-1]
-        ):
+        low, high = (int(extreme) for extreme in targets.aminmax())
+        if outputs.ndim != 3 or low < 0 or high >= outputs.shape[-1]:
             raise ValueError(
                 "the module must give an output for each class, but gives "
-                f"{tuple(outputs.shape[2:])} of an example, "
-                f"and the targets are from {int(targets.min())} to {int(targets.max())}"
+                f"{tuple(outputs.shape[2:])} of an example, and the targets are from "
+                f"{low} to {high}"
             )
-        if outputs.shape[-1] > 1 and (outputs.sum(-1) - 1).abs().max() < 1e-3:
-            raise ValueError(
-                "the module seems to end in a softmax, which the likelihood has "
-                "already: leave it out, so that it gives logits"
-            )
-
-
-@dataclass(frozen=True)
-class SoftTargets(Softmax):
-    """Σₖ pₖ log P(y = k), P being that of :class:`Softmax`, for targets p that are
-    probabilities of the classes (Hinton et al., 2015).
-
-    Up to the entropies of the targets, its loss is Σ KL(p ∥ P): what a network has to
-    make small to predict p itself.
-
-    Example:
-        >>> SoftTargets().loss(
-        ...     torch.zeros(1, 1, 4), torch.tensor([[[0.7, 0.1, 0.1, 0.1]]])
-        ... )  # log 4
-        tensor(1.3863)
-    """
-
-    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute Σₖ pₖzₖ − log Σⱼe^{zⱼ}."""
-        return (targets * self.log_predict(outputs)).sum(-1)
-
-    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Compute −ΣΣₖ pₖ log P(k) in one pass."""
-        return functional.cross_entropy(
-            outputs.flatten(0, 1),
-            targets.expand(outputs.shape).flatten(0, 1),
-            reduction="sum",
-        )
-
-    def check_targets(self, inputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless the targets are probabilities of the inputs'
-        dtype.
-        """
-        check_probabilities("targets", targets, "N", "classes")
-        if targets.dtype != inputs.dtype:
-            raise ValueError(
-                f"targets must be of the inputs' dtype {inputs.dtype}, not "
-                f"{targets.dtype}: use targets.to(inputs)"
-            )
-
-    def check_outputs(self, outputs: Tensor, targets: Tensor) -> None:
-        """Raise a ValueError unless there is one output for each class, and outputs for
-        weights of zero are not a softmax's 1/k.
-        """
-        _check_same_shape(outputs, targets)
-        super().check_outputs(outputs, targets.argmax(-1))
+        sums_to_one = bool((outputs.sum(-1) - 1).abs().max() < 1e-3)
+        _check_logits(sums_to_one and outputs.shape[-1] > 1, "softmax")
 
 
 def _over_outputs(density: Tensor) -> Tensor:
@@ -272,10 +183,23 @@ def _over_outputs(density: Tensor) -> Tensor:
     return density if density.ndim == 2 else density.flatten(2).sum(-1)
 
 
-def _check_same_shape(outputs: Tensor, targets: Tensor) -> None:
+def _check_numbers(outputs: Tensor, targets: Tensor, what: str, right: bool) -> None:
+    if not right:
+        raise ValueError(
+            f"targets must be {what} of the inputs' dtype {outputs.dtype}, not "
+            f"{targets.dtype}: use targets.to(inputs)"
+        )
     if outputs.shape[2:] != targets.shape[1:]:
         raise ValueError(
             "the module must give an output for each target, but gives "
             f"{tuple(outputs.shape[2:])} of an example whose targets are "
             f"{tuple(targets.shape[1:])}"
+        )
+
+
+def _check_logits(ends_in_it: bool, name: str) -> None:
+    if ends_in_it:
+        raise ValueError(
+            f"the module seems to end in a {name}, which the likelihood has already: "
+            "leave it out, so that it gives logits"
         )

@@ -4,14 +4,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from sgmc.checks import check_instance, check_tensor, is_number
+from sgmc.checks import check_instance, check_positive, check_tensor
+from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import DataPotential
+from sgmc.posteriors.base import Batch, GaussianPrior
 from sgmc.posteriors.likelihoods import Bernoulli, Gaussian, Likelihood
 from sgmc.potentials import Kind
 
 
-class LinearModel(DataPotential):
+class LinearModel(GaussianPrior):
     """A generalised linear model, p(yᵢ | xᵢ·θ) and θ ~ N(0, τ²I): ∇log p(yᵢ | θ) = wᵢxᵢ
     with wᵢ = ∂log p(yᵢ | zᵢ)/∂z.
 
@@ -35,6 +36,8 @@ class LinearModel(DataPotential):
         tensor([[0.]])
     """
 
+    finite = True
+
     def __init__(
         self,
         inputs: Tensor,
@@ -47,28 +50,16 @@ class LinearModel(DataPotential):
         check_tensor("inputs", inputs, "...")
         check_tensor("targets", targets, "...", floating=False)
         if inputs.ndim != 2 or targets.shape != inputs.shape[:1]:
-            shapes = f"{tuple(inputs.shape)} and {tuple(targets.shape)}"
             raise ValueError(
                 "inputs must be (examples, features) and targets (examples,), but "
-                f"they are {shapes}"
+                f"they are {tuple(inputs.shape)} and {tuple(targets.shape)}"
             )
-        if not (is_number(prior_variance) and prior_variance > 0):
-            raise ValueError(
-                "prior_variance must be a positive number, but it is "
-                f"{prior_variance!r}; it is a variance, not a standard deviation"
-            )
+        check_positive("prior_variance (no standard deviation)", prior_variance)
         check_instance("likelihood", likelihood, Likelihood, "Bernoulli()")
-        likelihood.check_targets(inputs, targets)
-        super().__init__(
-            (inputs, targets), batch_size, minibatches, dim=inputs.shape[1]
-        )
+        likelihood.check(inputs.new_zeros(1, 1), targets)  # a number for an example
+        super().__init__((inputs, targets), batch_size, minibatches, inputs.shape[1])
         self.likelihood, self.prior_precision = likelihood, 1 / prior_variance
-        # one number for an example
-        likelihood.check_outputs(inputs[None, :1, 0], targets)
-
-    def log_prior(self, position: Tensor) -> Tensor:
-        """Compute −|θ|²/2τ²: ``(chains, dim)`` → ``(chains,)``."""
-        return -0.5 * self.prior_precision * position.pow(2).sum(-1)
+        self.prior = Matrix(self.prior_precision)
 
     def log_likelihood(
         self, position: Tensor, inputs: Tensor, targets: Tensor
@@ -76,28 +67,15 @@ class LinearModel(DataPotential):
         """Compute log p(yᵢ | xᵢ·θ): ``(chains, n)``."""
         return self.likelihood.log_density(dot(inputs, position), targets)
 
-    def grad_log_prior(self, position: Tensor) -> Tensor:
-        """Compute −θ/τ²."""
-        return -self.prior_precision * position
-
     def grad_log_likelihood(
         self, position: Tensor, inputs: Tensor, targets: Tensor
     ) -> Tensor:
         """Compute Σwᵢxᵢ: ``(chains, dim)``."""
-        return weighted_sum(
-            inputs, self.likelihood.slope(dot(inputs, position), targets)
-        )
-
-    def with_prior(
-        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
-    ) -> Tensor:
-        """Add the prior's gradient."""
-        return torch.add(
-            self.prior_precision * position, log_likelihood_gradient, alpha=-scale
-        )
+        slope = self.likelihood.slope(dot(inputs, position), targets)
+        return weighted_sum(inputs, slope)
 
     def gradient_moments(
-        self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind
+        self, position: Tensor, batch: Batch, kind: Kind
     ) -> tuple[Tensor, Tensor]:
         """Sum the examples' gradients and their squares."""
         inputs, targets = batch
@@ -146,15 +124,11 @@ class LinearRegression(LinearModel):
         batch_size: int | None = None,
         minibatches: MinibatchRule | None = None,
     ):
+        likelihood = Gaussian(noise_variance)
         super().__init__(
-            inputs,
-            targets,
-            Gaussian(noise_variance),
-            prior_variance,
-            batch_size,
-            minibatches,
+            inputs, targets, likelihood, prior_variance, batch_size, minibatches
         )
-        identity = torch.eye(self.dim, dtype=inputs.dtype, device=inputs.device)
+        identity = torch.eye(inputs.shape[1], dtype=inputs.dtype, device=inputs.device)
         self.precision = inputs.T @ inputs / noise_variance + identity / prior_variance
         self.covariance = torch.linalg.inv(self.precision)
         self.mean = self.covariance @ (inputs.T @ targets) / noise_variance
@@ -194,41 +168,20 @@ class LogisticRegression(LinearModel):
             inputs, targets, Bernoulli(), prior_variance, batch_size, minibatches
         )
 
-    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ) from all the data, with one product x·θ for both: →
-        ``(chains,)``, ``(chains, dim)``.
-        """
-        x, y = self.data
-        logit = functional.linear(position, x)
-        # log(1 + e^z) = max(z, 0) − log σ(|z|), which takes a tenth of the time of
-        # softplus.
-        loss = (
-            logit.clamp(min=0).sub_(torch.sigmoid(logit.abs()).log_()).sum(-1)
-            - functional.linear(logit, y[None])[:, 0]
-        )
-        energy = loss + 0.5 * self.prior_precision * position.pow(2).sum(-1)
-        return energy, torch.addmm(
-            position, logit.sigmoid_().sub_(y), x, beta=self.prior_precision
-        )
-
 
 def dot(inputs: Tensor, position: Tensor) -> Tensor:
     """Compute xᵢ·θ for every chain: ``(chains or 1, n, dim)`` and ``(chains, dim)`` →
     ``(chains, n)``.
     """
-    return (
-        functional.linear(position, inputs[0])
-        if len(inputs) == 1
-        else (position[:, None, :] @ inputs.mT)[:, 0]
-    )
+    if len(inputs) == 1:
+        return functional.linear(position, inputs[0])
+    return (position[:, None, :] @ inputs.mT)[:, 0]
 
 
 def weighted_sum(inputs: Tensor, weights: Tensor) -> Tensor:
     """Compute Σᵢ wᵢxᵢ for every chain: ``(chains or 1, n, dim)`` and ``(chains, n)`` →
     ``(chains, dim)``.
     """
-    return (
-        weights @ inputs[0]
-        if len(inputs) == 1
-        else (weights[:, None, :] @ inputs)[:, 0]
-    )
+    if len(inputs) == 1:
+        return weights @ inputs[0]
+    return (weights[:, None, :] @ inputs)[:, 0]

@@ -5,9 +5,9 @@ import torch
 from torch import distributions, nn
 
 from booklib.networks import multilayer_perceptron
-from sgmc.approximations import lessons, snapshots
+from sgmc.approximations import SoftTargets, lessons, snapshots
 from sgmc.draws import Draws
-from sgmc.posteriors import Gaussian, NetworkPosterior, Softmax, SoftTargets
+from sgmc.posteriors import Gaussian, NetworkPosterior, Softmax
 from tests.checks import z_bound
 
 DOUBLE = torch.float64

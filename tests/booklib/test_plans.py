@@ -174,8 +174,8 @@ def posterior():
     train = data(40)
     network = multilayer_perceptron([6, 4, 10], "sigmoid").double()
     return NetworkPosterior(
-        network, train.inputs.double(), train.targets, batch_size=5, minibatches=Fresh()
-    ).given({name: 2.0 for name, _ in network.named_parameters()})
+        network, train.inputs.double(), train.targets, 0.5, 5, Fresh()
+    )
 
 
 def walk(kernel, potential, position, steps):

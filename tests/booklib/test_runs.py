@@ -14,6 +14,7 @@ import torch
 
 from booklib import runs as run_module
 from booklib.datasets import Data
+from booklib.held import HeldMinibatch
 from booklib.networks import multilayer_perceptron
 from booklib.plans import (
     Annealed,
@@ -31,7 +32,7 @@ from booklib.runs import KIND, Chain, DivergedError, Run, read_run
 from sgmc.checkpoints import CheckpointError
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh, Held, Passes
-from sgmc.posteriors import HeldMinibatch, NetworkPosterior
+from sgmc.posteriors import NetworkPosterior
 from sgmc.running import drive
 from tests.checks import z_bound
 from tests.core.test_checkpoints import written
@@ -759,7 +760,6 @@ def test_a_held_minibatch_serves_a_whole_tree_with_its_energies_and_every_tree_h
     )
     energy, gradient = HeldMinibatch.energy, HeldMinibatch.gradient
     monkeypatch.setattr(
-        HeldMinibatch,
         "energy",
         lambda self, position: used.append((self, "energy")) or energy(self, position),
     )

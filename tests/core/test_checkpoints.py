@@ -467,7 +467,6 @@ def test_posteriors_are_told_apart_by_all_that_they_depend_on():
             network(targets=1),
             network(variance=2.0),
             network(variance=names | {"0.bias": 2.0}),
-            network(hyperprior=(2.0, 1.0)),
             network(batch_size=3),
             LogisticRegression(torch.ones(4, 1), torch.ones(4)),
             LogisticRegression(torch.ones(4, 1), torch.zeros(4)),

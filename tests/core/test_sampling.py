@@ -29,6 +29,7 @@ from sgmc.checkpoints import Checkpoint, CheckpointError
 from sgmc.flows import baoab, ubu
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.minibatches import Fresh, Held, Passes
+from sgmc.models import HierarchicalNetwork
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
@@ -56,7 +57,7 @@ def network():
     inputs = torch.linspace(-1, 1, 8)[:, None]
     with torch.random.fork_rng():
         torch.manual_seed(0)  # which nothing but a checkpoint sees
-        return NetworkPosterior(
+        return HierarchicalNetwork(
             nn.Linear(1, 2),
             inputs,
             (inputs[:, 0] > 0).long(),

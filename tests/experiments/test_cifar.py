@@ -200,8 +200,8 @@ def test_the_heat_is_that_of_the_gradient_noise(generator, monkeypatch):
     for left in range(6):
         kept = [i for i in range(6) if i != left]
         part = NetworkPosterior(
-            nn.Linear(3, 2), train.inputs[kept], train.targets[kept]
-        ).given({"weight": 1e-9, "bias": 1e-9})
+            nn.Linear(3, 2), train.inputs[kept], train.targets[kept], 1e9
+        )
         slopes.append(6 / 5 * part.gradient(position)[0])
     # of the weights, before those of the biases
     variance = torch.stack(slopes).var(0, correction=0)[:6]

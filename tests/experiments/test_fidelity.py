@@ -26,6 +26,7 @@ from experiments.fidelity import (
 )
 from experiments.fits import Task
 from experiments.study import Options, Prepared
+from sgmc.approximations.layers import linear_layers
 from sgmc.draws import Draws
 from sgmc.fidelity import (
     agreement,
@@ -329,7 +330,7 @@ def test_a_regression_has_the_methods_that_need_no_classes(tmp_path):
         (line(tmp_path, (2, 3, 3, 1)), methods(line(tmp_path, (2, 3, 3, 1)))),
         (classes(tmp_path), of_classes),
     ):
-        layers = len(problem.posterior().linear_layers())
+        layers = len(linear_layers(problem.posterior()))
         assert all(len(each["dropped"]) == layers for each in found["dropout"][1])
 
 

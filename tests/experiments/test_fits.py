@@ -12,11 +12,11 @@ from booklib.results import ExperimentError, score
 from booklib.runs import DivergedError
 from experiments import fits, neighbours, renyi, weights
 from experiments.fits import Task, assess, compare, networks, predict
+from experiments.scale_mixture import ScaleMixtureNetwork
 from experiments.study import Options, Prepared
 from sgmc.approximations import laplace
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
-from sgmc.models import ScaleMixtureNetwork
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 
@@ -293,7 +293,7 @@ def test_the_methods_of_the_report_take_as_many_gradients_at_each_length(
         taken.append(len(position)) or gradient(self, position, *more)
     )
     monkeypatch.setattr(NetworkPosterior, "gradient_of", count)
-    monkeypatch.setattr(fits.NetworkPosterior, "check_examples", lambda *given: None)
+    monkeypatch.setattr(fits.NetworkPosterior, "_check_examples", lambda *given: None)
     for rounds in (2, 4):
         for name in ("SGHMC", "Rényi's bound", "evidence bound"):
             taken.clear()

@@ -8,6 +8,7 @@ import math
 import pytest
 import torch
 
+from booklib.factorisation import MatrixFactorisation
 from booklib.runs import DivergedError
 from experiments import recommender, recommender_100k
 from experiments.__main__ import main
@@ -25,7 +26,6 @@ from experiments.recommender import (
 from experiments.study import CACHE, Options
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.minibatches import Fresh, Passes
-from sgmc.models import MatrixFactorisation
 
 LINES = "".join(
     f"{user}::{item}::{1 + (user + item) % 5}::1\n"

@@ -14,8 +14,9 @@ from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.kernels import HMC, NUTS, SGHMC, NaiveSGHMC
 from sgmc.minibatches import Passes
+from sgmc.models import HierarchicalNetwork
 from sgmc.other_kernels import Gibbs, RandomWalkMetropolis
-from sgmc.posteriors import Gaussian, Likelihood, NetworkPosterior
+from sgmc.posteriors import Gaussian, Likelihood
 from sgmc.potentials import Potential
 from sgmc.targets import DoubleWell
 from tests.checks import z_bound
@@ -27,7 +28,7 @@ NAMES = ["0.weight", "0.bias", "2.weight", "2.bias"]
 def posterior(**settings):
     generator = torch.Generator().manual_seed(1)
     module = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
-    return NetworkPosterior(
+    return HierarchicalNetwork(
         module, torch.randn(7, 2, generator=generator), torch.arange(7) % 2, **settings
     )
 
@@ -96,7 +97,7 @@ def prior_draws(target, chains, generator):
             torch.full((chains,), shape, dtype=DOUBLE), generator
         )
         / rate
-        for name in target._names
+        for name in target.shapes
     }
     noise = torch.randn(chains, target.dim, generator=generator, dtype=DOUBLE)
     pieces = [
@@ -163,7 +164,7 @@ def test_the_kernel_keeps_the_joint_law_of_weights_and_precisions(name, generato
     and E[λw²] = 1.
     """
     inputs, targets = torch.zeros(3, 1, dtype=DOUBLE), torch.zeros(3, dtype=DOUBLE)
-    target = NetworkPosterior(
+    target = HierarchicalNetwork(
         nn.Linear(1, 2).double(),
         inputs,
         targets,
@@ -194,7 +195,7 @@ def one_weight(hyperprior=(2.0, 1.0)):
     x, variance = torch.tensor([0.5, -1.0, 1.5], dtype=DOUBLE), 0.5
     y = torch.tensor([0.8, -0.3, 1.9], dtype=DOUBLE)
     module = nn.Linear(1, 1, bias=False).double()
-    target = NetworkPosterior(
+    target = HierarchicalNetwork(
         module, x[:, None], y, likelihood=Gaussian(variance), hyperprior=hyperprior
     )
 

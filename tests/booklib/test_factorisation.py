@@ -11,9 +11,10 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from booklib import factorisation
+from booklib.factorisation import MatrixFactorisation
 from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, Kernel
-from sgmc.models import MatrixFactorisation, factorisation
 from sgmc.other_kernels import Gibbs
 from sgmc.posteriors import DataPotential
 from sgmc.potentials import differentiate

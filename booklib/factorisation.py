@@ -12,19 +12,19 @@ from sgmc.checks import (
     check_instance,
     check_non_negative,
     check_number,
-    check_positive,
     check_tensor,
 )
-from sgmc.matrices import Matrix, addmv_
+from sgmc.matrices import Matrix
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import DataPotential, draw_precision
+from sgmc.models.hierarchical import check_hyperprior, draw_precision
+from sgmc.posteriors import GaussianPrior
 from sgmc.potentials import Kind
 from sgmc.randomness import normal_like
 
 _TOGETHER = 2**16  # ratings whose rows are gathered at once
 
 
-class MatrixFactorisation(DataPotential):
+class MatrixFactorisation(GaussianPrior):
     """The posterior of factors and biases, yᵢⱼ ~ N(μ + aᵢ + bⱼ + uᵢ·wⱼ, 1/τ) for the
     known ratings (Salakhutdinov and Mnih, 2008).
 
@@ -105,13 +105,7 @@ class MatrixFactorisation(DataPotential):
             check_count(f"num_{name}", numbers[name], at_least=least)
         if mean is not None:
             check_number("mean", mean)
-        if not isinstance(hyperprior, tuple) or len(hyperprior) != 2:
-            raise ValueError(
-                "hyperprior must be two positive numbers, its shape and its rate, "
-                f"but it is {hyperprior!r}"
-            )
-        for name, value in zip(("shape", "rate"), hyperprior, strict=True):
-            check_positive(f"hyperprior's {name}", value)
+        check_hyperprior(hyperprior)
         self.num_users, self.num_items, self.rank, self.hyperprior = (
             numbers["users"],
             numbers["items"],
@@ -263,14 +257,6 @@ class MatrixFactorisation(DataPotential):
         )
         self._rows(position)[..., -1] = 0
         return position
-
-    def log_prior(self, position: Tensor) -> Tensor:
-        """Compute −½Σλθ²: ``(chains, dim)`` → ``(chains,)``."""
-        return -0.5 * (position * (self.prior @ position)).sum(-1)
-
-    def grad_log_prior(self, position: Tensor) -> Tensor:
-        """Compute −λθ."""
-        return -(self.prior @ position)
 
     def log_likelihood(self, position: Tensor, rows: Tensor, ratings: Tensor) -> Tensor:
         """Compute log N(y; ŷ, 1/τ) of ratings whose rows are ``(chains or 1, n, 2)``:
@@ -499,12 +485,6 @@ class MatrixFactorisation(DataPotential):
             if squares:
                 sums[1].index_add_(0, place, each.square_())
         return tuple(each.view_as(position) for each in sums)
-
-    def with_prior(
-        self, position: Tensor, log_likelihood_gradient: Tensor, scale: float
-    ) -> Tensor:
-        """Add the prior's gradient."""
-        return addmv_(log_likelihood_gradient.mul_(-scale), self.prior, position)
 
     def gradient_moments(
         self, position: Tensor, batch: tuple[Tensor, ...], kind: Kind

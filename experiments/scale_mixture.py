@@ -1,17 +1,14 @@
 """Bayesian neural networks whose prior is a mixture of a wide and a narrow Gaussian."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Never
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from sgmc.checks import check_positive, is_number
 from sgmc.minibatches import MinibatchRule
-from sgmc.posteriors.base import DataPotential
-from sgmc.posteriors.likelihoods import Likelihood
-from sgmc.posteriors.network import NetworkPosterior
+from sgmc.posteriors import DataPotential, Likelihood, NetworkPosterior
 
 
 class ScaleMixtureNetwork(NetworkPosterior):
@@ -105,15 +102,3 @@ class ScaleMixtureNetwork(NetworkPosterior):
         )
 
     with_prior = DataPotential.with_prior
-
-    def given(self, prior_precision: Mapping[str, float | Tensor]) -> Never:
-        """Refuse: there is no one precision to be given."""
-        raise ValueError(
-            "a scale mixture has no prior precision to be given or drawn: take a "
-            "NetworkPosterior"
-        )
-
-    @property
-    def hyperparameters(self) -> Never:
-        """Refuse, for :class:`sgmc.other_kernels.Gibbs`."""
-        return self.given({})
