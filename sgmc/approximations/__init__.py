@@ -3,7 +3,6 @@ and scores are those of a chain.
 """
 
 from sgmc.approximations.constant_sgd import constant_sgd
-from sgmc.approximations.distillation import lessons
 from sgmc.approximations.dropout import dropout
 from sgmc.approximations.ensembles import ensemble
 from sgmc.approximations.laplace import laplace
@@ -16,7 +15,6 @@ __all__ = [
     "dropout",
     "ensemble",
     "laplace",
-    "lessons",
     "prune",
     "snapshots",
     "swag",
