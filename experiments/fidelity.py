@@ -20,6 +20,14 @@ import torch
 from torch import Generator, Tensor
 
 from booklib.datasets import Data, diabetes, digits, letters, part
+from booklib.fidelity import (
+    agreement,
+    bin_mixtures,
+    check_mixed,
+    error_floor,
+    function_space_rhat,
+    predictive_distance,
+)
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import ExperimentError, circumstances, score
@@ -30,14 +38,6 @@ from experiments.study import Experiment, Options, Prepared
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.draws import Draws
-from sgmc.fidelity import (
-    agreement,
-    bin_mixtures,
-    error_floor,
-    function_space_rhat,
-    predictive_distance,
-    refuse_unmixed,
-)
 from sgmc.kernels import HMC
 from sgmc.minibatches import Passes
 from sgmc.posteriors import Gaussian, NetworkPosterior
@@ -174,7 +174,7 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     )
     rhat = rhat.nan_to_num(nan=1.0)  # of a probability that is 1 in every draw
     try:
-        refuse_unmixed(rhat, problem.largest_rhat)
+        check_mixed(rhat, problem.largest_rhat)
     except ValueError as error:
         raise ExperimentError(
             f"the reference of {folder.name} is none: {error}"

@@ -17,9 +17,9 @@ from torch import Generator, Tensor
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import checksum, circumstances, score
 from experiments.study import Options, Prepared, in_a_name, once, study
+from sgmc.checkpoints import Checkpoint
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
-from sgmc.checkpoints import Checkpoint
 from sgmc.sampling import DivergenceError
 
 Method = Callable[..., Draws]  # of a task and settings by name
@@ -78,7 +78,11 @@ class Task:
         method.
         """
         path = self.beside(f"{part}.pt")
-        return {"seed": self.seed, "checkpoint": Checkpoint(path), "progress": self.progress}
+        return {
+            "seed": self.seed,
+            "checkpoint": Checkpoint(path),
+            "progress": self.progress,
+        }
 
 
 def whole(draws: Draws) -> Draws:

@@ -32,16 +32,18 @@ from torch import nn
 
 from booklib.claims import claim
 from booklib.datasets import digits, letters
+from booklib.distillation import SoftTargets, lessons
+from booklib.fidelity import predictive_distance
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
 from booklib.prediction import log_score, predictive_entropy
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
+from booklib.thinning import herd, thin
 from sgmc import sample
-from sgmc.approximations import SoftTargets, lessons, snapshots
+from sgmc.approximations import snapshots
 from sgmc.draws import Draws
-from sgmc.fidelity import herd, predictive_distance, thin
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.posteriors import Gaussian as Normal
 from sgmc.posteriors import LinearRegression, NetworkPosterior

@@ -35,13 +35,7 @@ import torch
 
 from booklib.claims import claim
 from booklib.datasets import diabetes
-from booklib.figures import COLOURS, TRUTH, use_style
-from booklib.networks import multilayer_perceptron
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
-from sgmc import sample
-from sgmc.fidelity import (
+from booklib.fidelity import (
     NotMixedError,
     agreement,
     bin_mixtures,
@@ -51,6 +45,12 @@ from sgmc.fidelity import (
     function_space_rhat,
     predictive_distance,
 )
+from booklib.figures import COLOURS, TRUTH, use_style
+from booklib.networks import multilayer_perceptron
+from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.tables import show_table
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.posteriors import Gaussian, NetworkPosterior
 from sgmc.tuning import adapt
@@ -252,7 +252,7 @@ claim(
 halted, quarter = outputs.clone(), len(outputs) // 4
 halted[quarter:, 0] = halted[quarter, 0]
 try:
-    check_mixed(halted)
+    check_mixed(function_space_rhat(halted))
 except NotMixedError as error:
     print(str(error).split(":")[0])
 

@@ -30,13 +30,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from booklib.claims import claim
-from booklib.figures import TRUTH, use_style
-from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
-from sgmc.draws import Draws
-from sgmc.kernels import HMC
-from sgmc.machines import (
+from booklib.consensus import (
     candidates,
     effective_share,
     energies,
@@ -44,10 +38,17 @@ from sgmc.machines import (
     inverse_covariance_weights,
     moments,
     reweight,
-    shards,
+    serialized_size,
     weighted_average,
 )
-from sgmc.machines.cluster import run_all, sample_all, serialized_size, workers
+from booklib.figures import TRUTH, use_style
+from booklib.play import play
+from booklib.results import RESULTS, read_result, who_ran
+from booklib.tables import show_table
+from sgmc.draws import Draws
+from sgmc.kernels import HMC
+from sgmc.machines import shards
+from sgmc.machines.cluster import run_all, sample_all, workers
 from sgmc.posteriors import LinearRegression, LogisticRegression, Posterior
 from sgmc.targets import Gaussian
 
@@ -413,7 +414,7 @@ claim(
 # ```
 #
 # Every piece gets a seed of its own and, if you gave a folder, a checkpoint of its own; the rest is `run_all`, which sends and collects.
-# Plain parallel chains go the same way: give one potential as often as there are pieces, which is sent once.
+# Plain parallel chains go the same way: give one potential as often as there are pieces.
 # So do the seeds of the long experiments of this book: `python -m experiments run mnist --workers 2`, or `--scheduler` with an address.
 #
 # ## When the parts are not Gaussian
@@ -656,9 +657,8 @@ for dim, expected in ((1, 0.96), (10, 0.73), (100, 0.30)):
 # On a hundred machines one is always about to be restarted.
 # What is then lost?
 #
-# * *Data.* A shard is sent to one worker and lies there.
-#   If that worker dies the shard is gone from the cluster, and Dask says that it cannot be recovered.
-#   Home still has it: `as_they_come` sends it again.
+# * *Data.* A shard travels to a worker as a part of its piece, and Dask's scheduler keeps the piece until it is done.
+#   If the worker dies, the scheduler sends the piece to another one.
 # * *Finished pieces.* Dask leaves a result where it was computed until somebody asks.
 #   We ask at once: a result that came home is never computed again.
 # * *The unfinished piece.* It begins again, with the seed of the piece, and so to the same draws; with a folder for `checkpoints` that all workers see, it goes on from its last half minute.
@@ -990,7 +990,7 @@ claim(
 # ```{solution} ex-machines-kill
 # :class: dropdown
 #
-# A warning for every piece that was at work or waited there, which are sent to another worker; Dask starts a new process in place of the one that is gone.
+# Little: Dask sends the pieces that were at work or waited there to another worker, and starts a new process in place of the one that is gone.
 # The draws are those of the same call without the kill, which `torch.equal` confirms.
 # ```
 #

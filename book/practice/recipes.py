@@ -37,21 +37,21 @@ from torch.distributions import Bernoulli, Binomial, Normal
 from torch.utils.data import DataLoader, TensorDataset
 
 from booklib.claims import claim
-from booklib.datasets import digits, to_disk
-from booklib.figures import COLOURS, use_style
-from booklib.play import play
-from booklib.prediction import error_rate, expected_calibration_error
-from sgmc import sample
-from sgmc.kernels import NUTS, SGHMC
-from sgmc.machines import (
+from booklib.consensus import (
     candidates,
     effective_share,
     energies,
     gaussian_product,
     moments,
     reweight,
-    shards,
 )
+from booklib.datasets import digits, to_disk
+from booklib.figures import COLOURS, use_style
+from booklib.play import play
+from booklib.prediction import error_rate, expected_calibration_error
+from sgmc import sample
+from sgmc.kernels import NUTS, SGHMC
+from sgmc.machines import shards
 from sgmc.machines.cluster import run_all, sample_all, workers
 from sgmc.models import NamedPosterior
 from sgmc.models.pyro_model import PyroPosterior

@@ -53,7 +53,13 @@ from sgmc.randomness import normal_like
 from sgmc.remarks import split_r_hat
 from sgmc.splittings import LinearChain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
-from sgmc.tuning import default_kernel, matched_noise_estimate, tune
+from sgmc.tuning import (
+    default_kernel,
+    find_mode,
+    matched_noise_estimate,
+    standard_deviations,
+    tune,
+)
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
@@ -380,25 +386,11 @@ claim(
 # %% [markdown]
 # ## Three models, three lines
 #
-# A mode comes from any optimiser; here from L-BFGS, which PyTorch has, with all the data.
+# A mode comes from any optimiser; `find_mode` is L-BFGS with all the data.
 # Then one line tunes and one samples, and printing the kernel says what was found.
 
 
 # %%
-def mode_of(potential, start):
-    """Minimise the energy, with all the data."""
-    position = start.clone().requires_grad_()
-    settings = dict(max_iter=300, line_search_fn="strong_wolfe")
-    optimiser = torch.optim.LBFGS([position], **settings)
-
-    def closure():
-        energy, position.grad = potential.energy_and_gradient(position.detach())
-        return energy.sum()
-
-    optimiser.step(closure)
-    return position.detach()
-
-
 N, d, n = 1_000, 5, 20
 scales = torch.tensor([1.0, 0.3, 3.0, 1.0, 1.0], dtype=double)
 inputs = torch.randn(N, d, generator=generator, dtype=double) * scales
@@ -407,7 +399,7 @@ truth = torch.tensor([0.5, -1.0, 0.2, 0.0, 0.7], dtype=double)
 probabilities = torch.sigmoid(inputs @ truth)
 targets = torch.bernoulli(probabilities, generator=generator)
 logistic = LogisticRegression(inputs, targets, prior_variance=10.0, batch_size=n)
-mode = mode_of(logistic, torch.zeros(1, d, dtype=double))
+mode = find_mode(logistic, torch.zeros(1, d, dtype=double))
 
 kernel = default_kernel(logistic, mode)
 start = mode.expand(400, -1).contiguous()
@@ -416,22 +408,10 @@ print(kernel)
 
 # %% [markdown]
 # The reference is HMC with all the data, whose only error is that of chance.
-# `widths` compares standard deviations, with the standard error of each ratio from the spread over the chains.
+# `standard_deviations` compares with it, with the standard error of each ratio from the spread over the chains.
 
 
 # %%
-def widths(run, reference):
-    """Ratios of standard deviations to a reference's, and their standard errors."""
-    centre = reference.samples.mean((0, 1))
-
-    def variances(run):
-        return run.mean_and_standard_error(lambda x: (x - centre) ** 2)
-
-    (ours, error), (exact, its) = variances(run), variances(reference)
-    ratio = (ours / exact).sqrt()
-    return ratio, 0.5 * ratio * ((error / ours) ** 2 + (its / exact) ** 2).sqrt()
-
-
 def all_the_data(posterior):
     return LogisticRegression(*posterior.data, 1 / posterior.prior_precision)
 
@@ -439,7 +419,7 @@ def all_the_data(posterior):
 exact = all_the_data(logistic)
 hmc = HMC(0.4, 4, mass=kernel.mass)
 reference = sample(hmc, exact, start, num_samples=40, warm_up=10, seed=2)
-ratio, error = widths(draws, reference)
+ratio, error = standard_deviations(draws, reference)
 
 # %% tags=["hide-input"]
 claim(
@@ -568,7 +548,7 @@ data = everyone[known], every_book[known], ratings
 # %%
 factorisation = Posterior(log_prior, log_likelihood, data, dim=dim, batch_size=10)
 whole = Posterior(log_prior, log_likelihood, data, dim=dim)
-factors = mode_of(whole, factors)
+factors = find_mode(whole, factors)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     mode_kernel = default_kernel(factorisation, factors)
@@ -597,7 +577,7 @@ factor_draws, factor_reference = (
         (HMC(0.08, 12), whole, 30),
     )
 )
-factor_ratio, _ = widths(factor_draws, factor_reference)
+factor_ratio, _ = standard_deviations(factor_draws, factor_reference)
 
 elsewhere = sample(factor_kernel, factorisation, factor_start, 1, warm_up=30, seed=12)
 
@@ -866,7 +846,7 @@ claim(
 few_inputs = torch.randn(30, 4, generator=generator, dtype=double)
 few_targets = (few_inputs[:, 0] + 0.3 * few_inputs[:, 1] > 0).double()  # separable
 few = LogisticRegression(few_inputs, few_targets, prior_variance=100.0, batch_size=5)
-few_mode = mode_of(all_the_data(few), torch.zeros(1, 4, dtype=double))
+few_mode = find_mode(all_the_data(few), torch.zeros(1, 4, dtype=double))
 few_start = few_mode.expand(400, -1).contiguous()
 at_mode = default_kernel(few, few_mode)
 few_exact = all_the_data(few)
@@ -875,11 +855,11 @@ few_reference = sample(hmc, few_exact, few_start, num_samples=80, warm_up=80, se
 first = sample(at_mode, few, few_start, num_samples=30, warm_up=60, seed=7)
 at_half = default_kernel(few, few_mode, step_size=at_mode.step_size / 2)
 half = sample(at_half, few, few_start, num_samples=30, warm_up=60, seed=13)
-few_change, few_error = widths(first, half)
+few_change, few_error = standard_deviations(first, half)
 at_draws = default_kernel(few, first.samples[-1, :100])
 second = sample(at_draws, few, first.samples[-1], num_samples=30, warm_up=30, seed=8)
-few_widths = {"mode": widths(first, few_reference)[0]}
-few_widths["draws"] = widths(second, few_reference)[0]
+few_widths = {"mode": standard_deviations(first, few_reference)[0]}
+few_widths["draws"] = standard_deviations(second, few_reference)[0]
 for place, each in (("mode", at_mode), ("draws", at_draws)):
     print(f"at the {place}: {each}")
 
@@ -995,7 +975,7 @@ for name, pair in candidates.items():
     run_of_half = sample(pair[1], logistic, start[:160], 50, warm_up=10, seed=10)
     value, spread = stein_discrepancy(larger, run.samples[1::3], generator)
     checks[name] = {
-        "width / truth": float(widths(run, reference)[0].mean()),
+        "width / truth": float(standard_deviations(run, reference)[0].mean()),
         "R̂": float(split_r_hat(run.samples).max()),
         "effective draws": float(effective_draws(run.samples).min()),
         "halving, in errors": change_of_width(run, run_of_half),
@@ -1446,16 +1426,14 @@ claim(
 # (in-practice-tuning)=
 # ## In practice
 #
-# With a `model` of your own ({doc}`/book/practice/any_model`) and some `starts`, `(chains, dim)`, and with `mode_of` and `widths` to copy from [three models, three lines](#three-models-three-lines):
+# With a `model` of your own ({doc}`/book/practice/any_model`) and some `starts`, `(chains, dim)`:
 #
 # ```python
-# modes = mode_of(model, starts)
+# modes = find_mode(model, starts)
 # kernel, place = tune(model, modes)  # at the modes, then at draws
 # print(kernel)
-# run = sample(kernel, model, place, num_samples=50, warm_up=10)
-# half = default_kernel(model, place, step_size=kernel.step_size / 2)
-# other = sample(half, model, place, num_samples=50, warm_up=10, seed=1)
-# ratio, error = widths(run, other)
+# print(half_step(kernel, model, place, 50, warm_up=10))
+# draws = sample(kernel, model, place, num_samples=50, warm_up=10)
 # ```
 #
 # 1. *Before.* Scale the inputs, take $\log\tau$ for a $\tau > 0$, draw twenty parameters from the prior and look at what they predict: if most predictions are certain already, the prior is too wide.
@@ -1465,8 +1443,8 @@ claim(
 #    Throw away ten draws, and more until the energy has stopped falling; keep 200 in all for means, 2,000 for widths.
 # 5. *Again at draws.* Call `default_kernel` at the last draws.
 #    If step or loudness have changed by more than a half, the first draws did not speak for the posterior; go on with the new kernel.
-# 6. *Half the step.* Compare standard deviations.
-#    It is the cheapest check that sees a wrong noise estimate: if one differs by more than four standard errors, go on with the half, and halve again.
+# 6. *Half the step.* `half_step` compares means and standard deviations, and says in a sentence whether they differ.
+#    It is the cheapest check that sees a wrong noise estimate: if one differs by more than chance allows, go on with the half, and halve again.
 #    For a network the default is too careful: double the step, and halve the friction, as long as what you predict keeps its widths.
 # 7. *Then* $\hat R$ below 1.01, Stein's discrepancy with larger batches, posterior prediction always, and calibration by simulation for a sampler that will be used often.
 #

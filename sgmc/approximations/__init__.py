@@ -3,7 +3,6 @@ and scores are those of a chain.
 """
 
 from sgmc.approximations.constant_sgd import constant_sgd
-from sgmc.approximations.distillation import SoftTargets, lessons
 from sgmc.approximations.dropout import dropout
 from sgmc.approximations.ensembles import ensemble
 from sgmc.approximations.laplace import laplace
@@ -12,12 +11,10 @@ from sgmc.approximations.swag import swag
 from sgmc.approximations.variational import prune, variational
 
 __all__ = [
-    "SoftTargets",
     "constant_sgd",
     "dropout",
     "ensemble",
     "laplace",
-    "lessons",
     "prune",
     "snapshots",
     "swag",

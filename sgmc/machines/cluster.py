@@ -3,14 +3,15 @@
 A piece is a shard of a posterior, a chain, or a seed of an experiment. Every function
 here takes a ``distributed.Client``: that of :func:`workers` on one machine, or
 ``Client("tcp://scheduler:8786")`` on a cluster, with workers of one thread each (``dask
-worker tcp://scheduler:8786 --nthreads 1``). What a piece gives depends on the piece
-alone, not on who works on it or how many do."""
+worker tcp://scheduler:8786 --nthreads 1``). The result of a piece depends on the piece
+alone, not on who works on it or how many workers there are."""
 
 import logging
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,14 +28,14 @@ from sgmc.sampling import sample
 if TYPE_CHECKING:
     from distributed import Client
 
-LOSSES = 3  # so often a piece may lose its worker
-PATIENCE = 300  # seconds that a cluster may be without a worker
+PATIENCE = 300  # seconds that a cluster may need for its first worker
 # On a busy machine a worker may take a minute to start anew: by default Dask would give
-# it up for good after a quarter of that.
-_PATIENCE = {
+# it up for good after a quarter of that. Data travel with their pieces on purpose.
+_SETTINGS = {
     "distributed.deploy.lost-worker-timeout": "1 day",
     "distributed.comm.timeouts.connect": "5 minutes",
     "distributed.comm.timeouts.tcp": "5 minutes",
+    "distributed.admin.large-graph-warning-threshold": "1 TiB",
 }
 _HOME = uuid.uuid4().hex  # another one in every process
 
@@ -71,18 +72,19 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
         [3, 4]
     """
     check_count("number", number)
-    check_instance("processes", processes, bool, "True")
     distributed = _distributed()
     import dask
 
-    settings = {"n_workers": number, "threads_per_worker": 1, "processes": processes}
-    settings |= {"dashboard_address": ":0"}  # any port: there may be another cluster
-    # what Dask would log of a worker that dies is mended here, and said in a warning
-    settings |= {"silence_logs": logging.CRITICAL}
-    with dask.config.set(_PATIENCE):
+    with dask.config.set(_SETTINGS):
         with warnings.catch_warnings():  # only while the workers start
             warnings.filterwarnings("ignore", "Creating scratch directories is taking")
-            cluster = distributed.LocalCluster(**settings)
+            cluster = distributed.LocalCluster(
+                n_workers=number,
+                threads_per_worker=1,
+                processes=processes,
+                dashboard_address=":0",  # any port: there may be another cluster
+                silence_logs=logging.CRITICAL,  # of workers that die, which Dask mends
+            )
         with cluster, distributed.Client(cluster) as client:
             yield client
 
@@ -93,10 +95,8 @@ def as_they_come(
     """Compute ``function(data[j], arguments[0][j], …)`` for every piece j, each on some
     worker, and yield results as they come.
 
-    Each object of ``data`` is sent once, to one worker, also if it belongs to several
-    pieces; workers that need it later get it from each other. A result leaves its
-    worker as soon as it is there. So a worker that dies takes with it what it was
-    working on, and the data that it held, which are sent again; a result that was
+    Dask's scheduler keeps every piece with its data until it is done. A worker that
+    dies loses its unfinished pieces, which begin again on another; a result that was
     yielded is never computed a second time.
 
     Args:
@@ -109,11 +109,13 @@ def as_they_come(
         The number of a piece and its result.
 
     Raises:
-        RuntimeError: if a piece loses its worker again and again, or there is no worker
-            for five minutes.
+        RuntimeError: if a piece loses four workers, Dask's ``allowed-failures`` and one
+            more, or no worker comes within five minutes.
         Exception: what the function raises in a piece; the others are given up.
     """
     distributed = _distributed()
+    import dask
+
     check_instance("client", client, distributed.Client, "distributed.Client()")
     for number, argument in enumerate(arguments):
         if len(argument) != len(data):
@@ -121,65 +123,37 @@ def as_they_come(
                 f"arguments must have one for each of {len(data)} pieces, but those "
                 f"at {number} are {len(argument)}"
             )
-    # keeps every object alive: a range or a tensor makes its own anew, and an identity
-    # would soon be another's
-    data = list(data)
-    # what is on the workers, by the identity of what is here
-    held: dict[int, object] = {}
-    # of the futures under way: the piece, and the data that it was given
-    pieces: dict[object, tuple[int, object]] = {}
-    losses = [0] * len(data)
-
-    def submit(piece: int):
-        key = id(data[piece])
-        if key not in held:
-            _wait_for_a_worker(client)  # after a loss there may be none for a while
-            (held[key],) = client.scatter([data[piece]], hash=False)
-        given = [argument[piece] for argument in arguments]
-        future = client.submit(
-            _work,
-            _HOME,
-            function,
-            held[key],
-            *given,
-            pure=False,
-            key=f"piece-{piece}-{uuid.uuid4().hex}",
-        )
-        pieces[future] = piece, held[key]
-        return future
-
     try:
-        coming = distributed.as_completed([submit(piece) for piece in range(len(data))])
-        for future in coming:
-            piece, given = pieces.pop(future)
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        raise RuntimeError(
+            f"the cluster has had no worker for {PATIENCE} seconds: start some, by "
+            f"dask worker {client.scheduler.address} --nthreads 1"
+        ) from error
+    with dask.config.set(_SETTINGS):
+        futures = client.map(
+            partial(_work, _HOME, function),
+            *map(list, (data, *arguments)),
+            pure=False,
+            key="piece",
+        )
+    pieces = {future: piece for piece, future in enumerate(futures)}
+    try:
+        for future in distributed.as_completed(futures):
+            piece = pieces[future]
             try:
                 result, remarks = future.result()
-            except (distributed.CancelledError, distributed.KilledWorker) as error:
-                # Where the data are on another worker too, Dask begins the piece again
-                # by itself, and says KilledWorker in the end.
-                losses[piece] += 1
-                if losses[piece] > LOSSES or isinstance(
-                    error, distributed.KilledWorker
-                ):
-                    raise RuntimeError(
-                        f"piece {piece} lost its worker again and again: something "
-                        "ends the workers, such as a lack of memory"
-                    ) from error
-                warnings.warn(
-                    f"piece {piece} lost the worker that had it, and is sent to "
-                    "another",
-                    stacklevel=2,
-                )
-                if held.get(id(data[piece])) is given:
-                    del held[id(data[piece])]
-                coming.add(submit(piece))
-                continue
+            except distributed.KilledWorker as error:
+                raise RuntimeError(
+                    f"piece {piece} lost its worker again and again: something ends "
+                    "the workers, such as a lack of memory"
+                ) from error
             future.release()
             for remark in remarks:
                 warnings.warn(f"piece {piece}: {remark}", stacklevel=2)
             yield piece, result
     finally:
-        client.cancel(list(pieces))
+        client.cancel(futures)
 
 
 def run_all(
@@ -246,12 +220,6 @@ def sample_all(
     """
     number = len(potentials)
     kernels = [kernel] * number if isinstance(kernel, Kernel) else kernel
-    for name, these in (("kernel", kernels), ("positions", positions)):
-        if len(these) != number:
-            raise ValueError(
-                f"{name} must have one for each of {number} potentials, but has "
-                f"{len(these)}"
-            )
     settings = {"num_samples": num_samples, "warm_up": warm_up, "thinning": thinning}
     each = []
     for piece in range(number):
@@ -263,45 +231,19 @@ def sample_all(
     return run_all(client, _sample, potentials, kernels, starts, each)
 
 
-def serialized_size(thing: object) -> int:
-    """Measure how many bytes Dask sends for an object.
-
-    Example:
-        >>> 8_000 < serialized_size(
-        ...     torch.zeros(1_000, dtype=torch.float64) + torch.arange(1_000)
-        ... ) < 9_000
-        True
-    """
-    _distributed()
-    from distributed.protocol import serialize_bytelist
-
-    return sum(memoryview(frame).nbytes for frame in serialize_bytelist(thing))
-
-
 def _sample(
     potential: Potential, kernel: Kernel, position: Tensor, settings: dict
 ) -> Draws:
     return sample(kernel, potential, position, **settings)
 
 
-def _wait_for_a_worker(client: "Client") -> None:
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError as error:
-        raise RuntimeError(
-            f"the cluster has had no worker for {PATIENCE} seconds: start some, by "
-            f"dask worker {client.scheduler.address} --nthreads 1"
-        ) from error
-
-
 def _work(
     home: str, function: Callable, datum: object, *arguments: object
 ) -> tuple[object, list[str]]:
-    """Do a piece of work on a worker, and send home what would be said there to
-    nobody.
+    """Do a piece of work on a worker, and send home the warnings, which nobody would
+    see there.
     """
-    # a thread of the process at home, where warnings are seen, and filters for them
-    # belong to all threads
+    # a thread of the process at home, whose filters belong to all threads
     if home == _HOME:
         return function(datum, *arguments), []
     torch.set_num_threads(1)

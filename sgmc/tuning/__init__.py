@@ -7,5 +7,16 @@ from sgmc.tuning.defaults import (
     matched_noise_estimate,
     tune,
 )
+from sgmc.tuning.looks import HalfStep, find_mode, half_step, standard_deviations
 
-__all__ = ["DefaultSGHMC", "adapt", "default_kernel", "matched_noise_estimate", "tune"]
+__all__ = [
+    "DefaultSGHMC",
+    "HalfStep",
+    "adapt",
+    "default_kernel",
+    "find_mode",
+    "half_step",
+    "matched_noise_estimate",
+    "standard_deviations",
+    "tune",
+]

@@ -4,26 +4,30 @@ the noise of its gradient.
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
+from tqdm import tqdm
 
 from sgmc.checks import check_dims, check_positive
-from sgmc.kernels.sghmc import SGHMC
+from sgmc.kernels.sghmc import SGHMC, SGHMCState
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.noise import estimate_noise_variance
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
-from sgmc.sampling import sample
+from sgmc.sampling import DivergenceError
 from sgmc.starting import check_start
 
 # in standard deviations; with the friction 2A there is no stationary law beyond 0.83
 LONGEST_STEP = 0.5
+MOST_STEPS = 10_000  # of a draw
+MANY = 200_000  # gradients of each chain, which tune announces before it takes them
 FULL = 200  # coordinates up to which curvature and noise are whole matrices
 FLAT = 1e-6  # share of the largest curvature below which a direction counts as flat
-_DRAWS = 20  # number of chains at whose draws the tuning looks again
+# chains that the tuning makes, and how many draws of each
+_CHAINS, _DRAWS = 20, 10
 _LOOKS = 10  # number of random directions
 _TOGETHER = 64  # number of positions at which gradients are computed at once
 
@@ -99,9 +103,12 @@ class DefaultSGHMC(SGHMC):
 
     Args:
         reason: what was measured, and what was chosen from it.
+        num_examples: number N of examples for which it was tuned; another potential is
+            refused, for mass, friction and noise estimate grow like N.
     """
 
     reason: str = ""
+    num_examples: int | None = None
 
     def __repr__(self) -> str:
         return (
@@ -111,6 +118,39 @@ class DefaultSGHMC(SGHMC):
 
     def __str__(self) -> str:
         return repr(self).replace(": ", ":\n  ").replace("; ", "\n  ")
+
+    def init(
+        self, potential: Potential, position: Tensor, generator: Generator
+    ) -> SGHMCState:
+        """Start at the given position ``(chains, dim)``, as SGHMC does."""
+        number = getattr(potential, "num_examples", None)
+        if None not in (number, self.num_examples) and number != self.num_examples:
+            raise ValueError(
+                f"the kernel was tuned for {self.num_examples:,} examples, but the "
+                f"potential has {number:,}, and curvature and gradient noise grow with "
+                "their number: tune again, by default_kernel(potential, position)"
+            )
+        return super().init(potential, position, generator)
+
+    def halved(self) -> "DefaultSGHMC":
+        """Make the kernel with half the step size, the noise estimate that matches it,
+        and twice the steps.
+
+        Example:
+            >>> from sgmc.targets import Gaussian
+            >>> kernel = default_kernel(Gaussian.standard(1), torch.zeros(1, 1))
+            >>> kernel.step_size, kernel.halved().step_size, kernel.halved().num_steps
+            (0.5, 0.25, 8)
+        """
+        step, half = self.step_size, self.step_size / 2
+        # with M = A and C = 2A what the step itself widens is ½ε²A/(1 − ε)
+        noise = self.noise_estimate - step**2 / (2 - 2 * step) * self.mass  # ½εV
+        return replace(
+            self,
+            step_size=half,
+            noise_estimate=0.5 * noise + half**2 / (2 - 2 * half) * self.mass,
+            num_steps=2 * self.num_steps,
+        )
 
 
 def default_kernel(
@@ -127,12 +167,16 @@ def default_kernel(
     :func:`matched_noise_estimate`; and ε = min(½, 2/ν), ν being the largest eigenvalue
     of A⁻¹V: a gradient then brings at most half of the noise that friction needs, and
     of an error in V̂ at most half goes into the temperature. A draw is taken every 2/ε
-    steps.
+    steps, but at most 10,000.
+
+    With N examples and minibatches of n, A grows like N and V like N²/n, so that ν is
+    about N/n − 1: mass, friction and noise estimate belong to one N, and ε to one N/n.
+    Tune with all the examples, not with some of them.
 
     On a Gaussian with constant noise the draws have exactly the target's covariance.
     Elsewhere A and V are those of a Gaussian that touches the target, and the draws are
-    as good as that is: run again with half the step size, or tune again at the draws,
-    and compare.
+    as good as that is: compare with half the step size, by
+    :func:`~sgmc.tuning.half_step`, or tune again at the draws.
 
     Up to 200 coordinates A and V are whole matrices. Beyond, both are diagonals: A's
     entries are the lengths of the rows of ∇²U, from the products ∇²U z with random
@@ -142,8 +186,9 @@ def default_kernel(
 
     Args:
         potential: the target, with its minibatches.
-        position: a mode ``(1, dim)``, or a few draws ``(chains, dim)`` over which
-            curvature and noise are averaged.
+        position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
+            or a few draws ``(chains, dim)``, over which curvature and noise are
+            averaged.
         seed: seed of the minibatches and directions that are looked at.
         step_size: ε in place of the default, such as half of it; B̂ is matched to it.
 
@@ -155,8 +200,9 @@ def default_kernel(
             unknown or that of batches of one example.
 
     Warns:
-        UserWarning: if the position is far from a mode and from a draw, or the energy
-            is flat or curves downwards in some direction.
+        UserWarning: if the position is neither near a mode nor like a draw, such as
+            untrained weights; if the energy is flat or curves downwards in some
+            direction; or if a draw would take more than 10,000 steps.
 
     Example:
         >>> from sgmc.targets import Gaussian, NoisyGradient
@@ -165,11 +211,28 @@ def default_kernel(
         SGHMC(step_size=0.05, num_steps=40): whole matrices of 2 coordinates; noise up
         to 40 times the curvature, 50% of what friction needs
     """
-    return _choose(_look(potential, position, seed), step_size)
+    look = _look(potential, position, seed)
+    if look.far:
+        warnings.warn(
+            f"the position is at no mode and like no draw: it is some {look.far:.3g} "
+            "standard deviations from a mode, and draws are about one, so that "
+            "curvature and noise may be others where the mass is: give a mode, such as "
+            "find_mode(potential, position), or draws",
+            stacklevel=2,
+        )
+    kernel = _choose(look, step_size)
+    if kernel.num_steps * kernel.step_size < 1.99:  # the time of a draw is two
+        warnings.warn(
+            f"num_steps is {kernel.num_steps:,}, where a step_size of "
+            f"{kernel.step_size:.3g} needs {2 / kernel.step_size:,.0f} for draws that "
+            "are nearly independent: keep more of them, or take a larger batch_size",
+            stacklevel=2,
+        )
+    return kernel
 
 
 def tune(
-    potential: Potential, position: Tensor, seed: int = 0
+    potential: Potential, position: Tensor, seed: int = 0, progress: bool = True
 ) -> tuple[DefaultSGHMC, Tensor]:
     """Tune SGHMC where the mass is: at a mode, then at draws from there, then at draws
     from these.
@@ -180,17 +243,24 @@ def tune(
     small. So twice, twenty chains make ten draws with a quarter of the step, and
     :func:`default_kernel` averages curvature and noise over where they are.
 
+    Each chain takes about 160/ε gradients of minibatches, ε being the step size at the
+    mode: 320 where they are quiet, 80·N/n where they are not. A warning announces more
+    than 200,000 of them. Ctrl-C ends the tuning at once.
+
     Args:
         potential: the target, with its minibatches.
-        position: a mode ``(1, dim)``, or several ``(chains, dim)``.
+        position: a mode ``(1, dim)``, such as that of :func:`~sgmc.tuning.find_mode`,
+            or several ``(chains, dim)``.
         seed: seed of the looks and of the chains.
+        progress: whether to show a progress bar on a terminal.
 
     Returns:
         The kernel, and the draws ``(20, dim)`` at which it was tuned, or ``(chains,
         dim)`` if there are more: start from them.
 
     Raises:
-        ValueError: as :func:`default_kernel` does.
+        ValueError: as :func:`default_kernel` does, or if the position is so far from a
+            mode that the chains would not get there.
         DivergenceError: if a chain diverges with a quarter of the step.
 
     Example:
@@ -200,57 +270,86 @@ def tune(
         >>> round(kernel.step_size, 6), start.shape
         (0.05, torch.Size([20, 2]))
     """
-    with warnings.catch_warnings():
-        # what is said of a mode is no longer true of the draws
-        warnings.simplefilter("ignore")
-        for turn in range(2):
+    for turn in range(2):
+        with warnings.catch_warnings():
+            # what is said of a mode is no longer true of the draws
+            warnings.simplefilter("ignore")
             look = _look(potential, position, seed)
-            careful = _choose(look, _choose(look).step_size / 4)
-            start = position.repeat(math.ceil(_DRAWS / len(position)), 1)[
-                : max(_DRAWS, len(position))
-            ]
-            position = sample(
-                careful,
-                potential,
-                start,
-                1,
-                thinning=10,
-                seed=seed + turn,
-                progress=False,
-            ).samples[-1]
+            usual = _choose(look)
+            careful = _choose(look, usual.step_size / 4)
+        if look.far and usual.num_steps == MOST_STEPS:
+            raise ValueError(
+                f"position is some {look.far:.3g} standard deviations from a mode, and "
+                "its gradients are so noisy that chains would hardly leave it: begin "
+                "at a mode, such as find_mode(potential, position)"
+            )
+        number = (2 - turn) * _DRAWS * careful.num_steps
+        if turn == 0 and number > MANY:
+            warnings.warn(
+                f"tune takes about {number:,} gradients of minibatches in each of "
+                f"{max(_CHAINS, len(position))} chains; larger batches need fewer",
+                stacklevel=2,
+            )
+        start = position.repeat(math.ceil(_CHAINS / len(position)), 1)
+        start = start[: max(_CHAINS, len(position))]
+        position = _walk(careful, potential, start, seed + turn, progress)
     return default_kernel(potential, position, seed), position
 
 
+def _walk(
+    kernel: SGHMC, potential: Potential, position: Tensor, seed: int, progress: bool
+) -> Tensor:
+    """Give the last of ten draws, those of :func:`sgmc.sampling.sample`; as there is
+    nothing to keep before, a stop is obeyed within a draw.
+    """
+    generator = Generator(position.device).manual_seed(seed)
+    bar = tqdm(
+        total=_DRAWS * kernel.num_steps,
+        desc="tuning",
+        unit="gradient",
+        delay=2,
+        disable=None if progress else True,  # None: where there is no terminal
+    )
+    with torch.no_grad(), bar:
+        state = kernel.init(potential, position, generator)
+        for _ in range(_DRAWS):
+            state, _ = kernel.step(potential, state, generator)
+            bar.update(kernel.num_steps)
+    if not state.position.isfinite().all():
+        raise DivergenceError(
+            f"a chain diverged with the step_size {kernel.step_size:.3g}: the energy "
+            "is far from quadratic at the position; start from draws",
+            None,
+        )
+    return state.position
+
+
 class _Look(NamedTuple):
-    """What was measured: A, V, ν, κ, and in which form, of how many coordinates."""
+    """What was measured: A, V, ν, κ, in which form, of how many coordinates; the number
+    of examples; and how many standard deviations from a mode, 0 if near.
+    """
 
     curvature: Tensor
     noise: Tensor
     loudness: float
     stiffness: float
     form: str
+    num_examples: int | None
+    far: float
 
 
 def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
     check_start(potential, position, seed)
-    generator, dim = Generator(position.device).manual_seed(seed), position.shape[1]
+    generator = Generator(position.device).manual_seed(seed)
+    chains, dim = position.shape
     with torch.no_grad():
         if dim <= FULL:
-            curvature, stiffness, form = (
-                _hessian(potential, position),
-                1.0,
-                "whole matrices",
-            )
-            # minibatches at each
-            looks = math.ceil(
-                400
-                * dim
-                / (
-                    len(position)
-                    * (getattr(potential, "batch_size", None) or 400 * dim)
-                )
-            )
-            together = min(looks, math.ceil(_TOGETHER / len(position)))
+            curvature, stiffness = _hessian(potential, position), 1.0
+            form = "whole matrices"
+            rows = 400 * dim  # examples to look at, over all positions
+            size = getattr(potential, "batch_size", None) or rows
+            looks = math.ceil(rows / (chains * size))  # minibatches at each
+            together = min(looks, math.ceil(_TOGETHER / chains))
             noise = estimate_noise_variance(
                 potential,
                 position.repeat(together, 1),
@@ -268,8 +367,25 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
             stiffness, along = _stiffest(potential, position, curvature, generator)
             loudness = max(along, float((noise / curvature).max()))
             form = f"diagonals, the stiffest direction {stiffness:.3g} times as curved,"
-        _warn_if_far(potential, position, curvature)
-    return _Look(curvature, noise, loudness, stiffness, f"{form} of {dim} coordinates")
+            root = Matrix(curvature.rsqrt())
+        far = _distance(root @ potential.gradient(position))
+    form = f"{form} of {dim} coordinates"
+    examples = getattr(potential, "num_examples", None)
+    return _Look(curvature, noise, loudness, stiffness, form, examples, far)
+
+
+def _distance(slopes: Tensor) -> float:
+    """Compute how many standard deviations positions are from a mode, from A^−½∇U
+    ``(chains, dim)``; 0 where they may be a mode or draws.
+
+    At a mode, which a single position is to be, these are zero; at draws their mean
+    square is one in every coordinate, for E[∇U∇Uᵀ] = E[∇²U], and the largest of dim
+    normal numbers hardly exceeds √(2 log dim) + 4."""
+    squares = slopes.square().mean(0)
+    largest, spread = float(squares.max()) ** 0.5, float(squares.mean()) ** 0.5
+    wide = spread > (0.3 if len(slopes) == 1 else 2.0)
+    far = wide or largest > math.sqrt(2 * math.log(len(squares))) + 4
+    return largest if far else 0.0
 
 
 def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
@@ -290,8 +406,9 @@ def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
         friction,
         estimate,
         look.curvature,
-        num_steps=math.ceil(2 / step_size),
+        num_steps=min(math.ceil(2 / step_size), MOST_STEPS),
         reason=reason,
+        num_examples=look.num_examples,
     )
 
 
@@ -389,24 +506,3 @@ def _stiffest(
         ]
     )
     return max(stiffness, 1.0), float(along.double().var(0).mean())
-
-
-def _warn_if_far(potential: Potential, position: Tensor, curvature: Tensor) -> None:
-    """Warn if the gradient is larger than at draws, where gᵀA⁻¹g is about dim in the
-    mean; at a mode it is zero.
-    """
-    gradient = potential.gradient(position)
-    distance = (
-        float(
-            (gradient * (Matrix(curvature).inverse @ gradient)).sum(-1).mean()
-            / position.shape[1]
-        )
-        ** 0.5
-    )
-    if distance > 2:
-        warnings.warn(
-            f"the position is some {distance:.3g} standard deviations from a mode, "
-            "and draws are about one: curvature and noise may be "
-            "others where the mass is, so give a mode, or draws",
-            stacklevel=4,
-        )

@@ -82,7 +82,6 @@ ROOMS = [
     "approximations",
     "checkpoints",
     "compiled",
-    "fidelity",
     "machines",
     "models",
     "other_kernels",

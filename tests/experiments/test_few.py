@@ -9,9 +9,11 @@ import pytest
 import torch
 
 from booklib.datasets import Data
+from booklib.distillation import lessons
 from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import ExperimentError, score
+from booklib.thinning import herd, thin
 from experiments import few
 from experiments.few import (
     LABELS,
@@ -25,9 +27,7 @@ from experiments.few import (
 )
 from experiments.fits import Task, predict
 from experiments.study import Options, Prepared
-from sgmc.approximations import lessons
 from sgmc.draws import Draws
-from sgmc.fidelity import herd, thin
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior
 

@@ -10,6 +10,13 @@ import torch
 from torch import Generator
 
 from booklib.datasets import Data
+from booklib.fidelity import (
+    agreement,
+    bin_mixtures,
+    error_floor,
+    function_space_rhat,
+    predictive_distance,
+)
 from booklib.results import ExperimentError, score
 from experiments import fidelity
 from experiments.fidelity import (
@@ -28,13 +35,6 @@ from experiments.fits import Task
 from experiments.study import Options, Prepared
 from sgmc.approximations.layers import linear_layers
 from sgmc.draws import Draws
-from sgmc.fidelity import (
-    agreement,
-    bin_mixtures,
-    error_floor,
-    function_space_rhat,
-    predictive_distance,
-)
 from sgmc.posteriors import NetworkPosterior
 from sgmc.sampling import DivergenceError
 

@@ -9,12 +9,18 @@ import pytest
 import torch
 
 from sgmc import sample
-from sgmc.posteriors import LogisticRegression
+from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import LinearChain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
-from sgmc.tuning import default_kernel, matched_noise_estimate, tune
-from sgmc.tuning.defaults import FULL
+from sgmc.tuning import (
+    default_kernel,
+    defaults,
+    find_mode,
+    matched_noise_estimate,
+    tune,
+)
+from sgmc.tuning.defaults import FULL, MOST_STEPS
 from tests.checks import assert_covariance
 
 DOUBLE = torch.float64
@@ -104,7 +110,7 @@ def test_what_has_no_law_is_refused(arguments, sentence):
         matched_noise_estimate(*arguments)
 
 
-@pytest.mark.parametrize("noise", [0.0, 3.0, 300.0])
+@pytest.mark.parametrize("noise", [0.0, 3.0, 10.0])
 def test_the_default_has_the_covariance_of_any_gaussian_exactly(noise, generator):
     """To 1e-8, although A comes from differences of gradients; and with half the step
     too, whose B̂ is another one.
@@ -132,7 +138,7 @@ def test_the_gradient_brings_half_of_the_noise_and_a_draw_is_nearly_independent_
     noise, ε = ½.
     """
     target = Gaussian(covariance(3, generator))
-    noise = 40 * covariance(3, generator, 5.0)
+    noise = 15 * covariance(3, generator, 5.0)
     kernel = default_kernel(NoisyGradient(target, noise), target.mean[None])
     shares = torch.linalg.eigvals(
         torch.linalg.solve(kernel.friction, 0.5 * kernel.step_size * noise)
@@ -375,6 +381,155 @@ def test_a_hilltop_is_refused_and_a_good_place_gives_no_warning(generator):
             Gaussian.standard(3, DOUBLE),
             torch.randn(4, 3, generator=generator, dtype=DOUBLE).clamp(-1, 1),
         )
+
+
+class Saddle(Potential):
+    """U = ½θᵀHθ for an H of which the direction that is bent most curves downwards."""
+
+    dim = FULL + 1
+
+    def __init__(self):
+        up, down = torch.ones(2, self.dim, dtype=DOUBLE)
+        down[::2] = -1.0
+        down[-1] = 0.0
+        up, down = (v / v.norm() for v in (up, down))
+        self.hessian = torch.eye(self.dim, dtype=DOUBLE)
+        self.hessian += 40 * torch.outer(up, up) - 100 * torch.outer(down, down)
+
+    def energy(self, position):
+        return 0.5 * (position @ self.hessian * position).sum(-1)
+
+
+def test_what_curves_downwards_is_not_the_stiffest_direction():
+    """In units of the diagonal the largest eigenvalue of the curvature is negative, and
+    the step is that of the largest positive one.
+    """
+    saddle = Saddle()
+    kernel = default_kernel(saddle, torch.zeros(1, saddle.dim, dtype=DOUBLE))
+    root = kernel.mass.rsqrt()
+    eigenvalues = torch.linalg.eigvalsh(root[:, None] * saddle.hessian * root)
+    assert -eigenvalues[0] > 2 * eigenvalues[-1] and eigenvalues[-1] > 4
+    assert kernel.step_size == pytest.approx(
+        0.5 / float(eigenvalues[-1]) ** 0.5, rel=0.02
+    )
+
+
+@pytest.mark.parametrize("chains", [1, 3, 100])
+def test_whole_matrices_of_noise_see_four_hundred_examples_a_coordinate(
+    chains, monkeypatch
+):
+    """Minibatches of five, over all positions: 400·3/5 of them, rounded up a little."""
+    seen, look = [], LogisticRegression.gradient_and_noise_variance
+
+    def counted(self, position, *arguments):
+        seen.append(len(position))
+        return look(self, position, *arguments)
+
+    posterior = logistic(torch.Generator().manual_seed(0), batch_size=5)
+    start = mode(posterior).expand(chains, -1).contiguous()
+    monkeypatch.setattr(LogisticRegression, "gradient_and_noise_variance", counted)
+    default_kernel(posterior, start)
+    assert 240 <= sum(seen) <= 240 + 100
+
+
+def regression(number=50, scale=1.0):
+    generator = torch.Generator().manual_seed(0)
+    x, y = (
+        torch.randn(number, 3, generator=generator),
+        torch.randn(number, generator=generator),
+    )
+    return LinearRegression(scale * x, y, batch_size=number // 2)
+
+
+def test_far_from_a_mode_steps_are_capped_and_tuning_is_refused_in_a_sentence():
+    """At θ = 10⁴ the noise asks for 10⁹ steps a draw."""
+    start = torch.full((1, 3), 1e4)
+    with pytest.warns(UserWarning) as said:
+        kernel = default_kernel(regression(), start)
+    far, many = (str(each.message) for each in said)
+    assert kernel.num_steps == MOST_STEPS
+    assert "standard deviations" in far and "find_mode" in far
+    assert "10,000" in many and "batch_size" in many
+    with pytest.raises(ValueError, match=r"position.*standard deviations.*find_mode"):
+        tune(regression(), start)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tune(regression(), find_mode(regression(), start))
+
+
+def test_untrained_weights_are_told_from_a_mode_and_from_a_draw(generator):
+    """Where few of many weights have a slope, and the mean over all says nothing."""
+    inputs = torch.randn(300, 20, generator=generator)
+    targets = (inputs[:, 0] > 0).long() + (inputs[:, 1] > 0).long()
+    network = torch.nn.Sequential(
+        torch.nn.Linear(20, 30), torch.nn.Tanh(), torch.nn.Linear(30, 3)
+    )
+    posterior = NetworkPosterior(network, inputs, targets, batch_size=50)
+    untrained = 0.1 * torch.randn(1, posterior.dim, generator=generator)
+    with pytest.warns(UserWarning, match="no mode and like no draw"):
+        default_kernel(posterior, untrained)
+    trained = find_mode(posterior, untrained)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel = default_kernel(posterior, trained)
+        draws = sample(kernel, posterior, trained.repeat(4, 1), 10).samples[-1]
+        default_kernel(posterior, draws)
+
+
+def test_the_tuning_says_how_long_it_takes_and_obeys_a_stop_within_a_draw(monkeypatch):
+    target = NoisyGradient(Gaussian.standard(1, DOUBLE), 100.0)
+    start = torch.zeros(1, 1, dtype=DOUBLE)
+    monkeypatch.setattr(defaults, "MANY", 100)
+    with pytest.warns(UserWarning, match=r"8,000 gradients.*20 chains"):
+        tune(target, start)
+
+    class Stopped(NoisyGradient):
+        """Somebody stops it in the middle of the first draw of the chains."""
+
+        calls = 0
+
+        def gradient_given(self, position, minibatch):
+            self.calls += len(position) == 20
+            if self.calls == 100:
+                raise KeyboardInterrupt
+            return super().gradient_given(position, minibatch)
+
+    stopped = Stopped(Gaussian.standard(1, DOUBLE), 100.0)
+    with pytest.warns(UserWarning), pytest.raises(KeyboardInterrupt):
+        tune(stopped, start)
+    assert stopped.calls == 100
+
+
+def test_a_kernel_belongs_to_a_number_of_examples():
+    small, large = regression(), regression(500)
+    kernel = default_kernel(small, find_mode(small, torch.zeros(1, 3)))
+    with pytest.raises(ValueError, match=r"\b50 examples.*\b500\b"):
+        sample(kernel, large, torch.zeros(4, 3), 5)
+    sample(kernel, small, torch.zeros(4, 3), 5)
+    ours, theirs = (
+        default_kernel(each, find_mode(each, torch.zeros(1, 3)))
+        for each in (small, large)
+    )
+    assert float(theirs.mass[0, 0] / ours.mass[0, 0]) == pytest.approx(10, rel=0.3)
+
+
+@pytest.mark.parametrize("noise", [0.0, 30.0])
+def test_halving_matches_the_estimate(noise, generator):
+    for dim in (3, FULL + 1):
+        target = Gaussian(
+            torch.diag(1 + torch.rand(dim, generator=generator, dtype=DOUBLE))
+        )
+        noisy = NoisyGradient(target, noise)
+        kernel = default_kernel(noisy, target.mean[None])
+        half = default_kernel(noisy, target.mean[None], step_size=kernel.step_size / 2)
+        found = kernel.halved()
+        for name in ("step_size", "friction", "noise_estimate", "mass"):
+            torch.testing.assert_close(
+                *(torch.as_tensor(getattr(each, name)) for each in (found, half)),
+                rtol=1e-9,
+                atol=1e-9,
+            )
+        assert found.num_steps == 2 * kernel.num_steps
 
 
 def test_curvature_and_noise_are_averaged_over_positions():

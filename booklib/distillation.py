@@ -8,11 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from sgmc.checks import (
-    check_count,
-    check_instance,
-    check_non_negative,
     check_probabilities,
-    check_tensor,
 )
 from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior, Softmax
@@ -56,10 +52,6 @@ def lessons(
         Inputs ``((1 + copies)·n, ...)`` and averaged predictions, ``(..., classes)``
         for a softmax, both of the inputs' dtype.
 
-    Raises:
-        ValueError: if the draws are not of the teacher's positions, or copies are asked
-            for without noise or noise without copies.
-
     Example:
         >>> from torch import nn
         >>> teacher = NetworkPosterior(
@@ -76,35 +68,6 @@ def lessons(
         (torch.Size([40, 4]), tensor([0.3333, 0.3333, 0.3333]))
         >>> student = NetworkPosterior(nn.Linear(4, 3), *data, likelihood=SoftTargets())
     """
-    check_instance(
-        "teacher",
-        teacher,
-        NetworkPosterior,
-        "NetworkPosterior(nn.Linear(4, 3), inputs, targets)",
-    )
-    check_instance("draws", draws, Draws, "sample(kernel, teacher, position, 100)")
-    samples = draws.samples
-    if (
-        not isinstance(samples, Tensor)
-        or samples.ndim != 3
-        or samples.shape[-1] != teacher.dim
-        or samples.numel() == 0
-    ):
-        given = tuple(samples.shape) if isinstance(samples, Tensor) else sorted(samples)
-        raise ValueError(
-            "draws must hold positions of the teacher, (num_samples, chains, "
-            f"{teacher.dim}), but their samples are {given}: "
-            "run sample without collect"
-        )
-    check_tensor("inputs", inputs, "...")
-    check_count("copies", copies, at_least=0)
-    check_non_negative("noise_std", noise_std)
-    if (copies > 0) != (noise_std > 0):
-        raise ValueError(
-            "copies and noise_std must both be positive or both zero, but they are "
-            f"{copies} and {noise_std}"
-        )
-    check_count("seed", seed, at_least=0)
     generator = Generator(inputs.device).manual_seed(seed)
     noise = torch.randn(
         copies,
@@ -114,7 +77,7 @@ def lessons(
         device=inputs.device,
     )
     everything = torch.cat([inputs, (inputs + noise_std * noise).flatten(0, 1)])
-    positions = samples.flatten(0, 1)
+    positions = draws.samples.flatten(0, 1)
     # One network after the other, for the predictions of all at once may not fit into
     # memory.
     total = sum(

@@ -4,12 +4,12 @@ whose density is the product of theirs.
 Parts are those of :func:`sgmc.machines.shards`, each with its share of the prior; who
 sampled them, and where, does not matter here."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance, check_positive, check_tensor
 from sgmc.draws import Draws
 from sgmc.potentials import Potential
 from sgmc.targets import Gaussian
@@ -47,20 +47,10 @@ def inverse_covariance_weights(covariances: Tensor) -> Tensor:
     Returns:
         Wⱼ ``(J, dim, dim)``, with the sum I.
 
-    Raises:
-        ValueError: if a covariance is not positive definite.
-
     Example:
         >>> inverse_covariance_weights(torch.tensor([[[1.0]], [[3.0]]])).flatten()
         tensor([0.7500, 0.2500])
     """
-    check_tensor("covariances", covariances, "J", "dim", "dim")
-    singular = torch.linalg.cholesky_ex(covariances).info.nonzero()
-    if len(singular) > 0:
-        raise ValueError(
-            "covariances must be positive definite, but that of part "
-            f"{int(singular[0])} is not"
-        )
     precisions = torch.linalg.inv(covariances)
     return torch.linalg.solve(precisions.sum(0), precisions)
 
@@ -94,25 +84,13 @@ def weighted_average(parts: Sequence[Draws], weights: Tensor | None = None) -> D
         tensor([0.7500])
     """
     stacked = _stack(parts)
-    number, _, chains, dim = stacked.shape
     if weights is None:
         by_chain = [
-            inverse_covariance_weights(_moments(stacked[:, :, chain])[1])
-            for chain in range(chains)
+            inverse_covariance_weights(_moments(chain)[1])
+            for chain in stacked.unbind(2)
         ]
         return _averaged(
             parts, torch.einsum("cjab,jtcb->tca", torch.stack(by_chain), stacked)
-        )
-    check_tensor("weights", weights, "J", "dim", "dim")
-    if weights.shape != (number, dim, dim):
-        raise ValueError(
-            f"weights must have shape (J, dim, dim) = ({number}, {dim}, {dim}), but "
-            f"it is {tuple(weights.shape)}"
-        )
-    if (weights.sum(0) - torch.eye(dim).to(weights)).abs().max() > 1e-3:
-        raise ValueError(
-            "weights must add up to the identity matrix, lest the average of equal "
-            "draws be another one, but do not"
         )
     return _averaged(parts, torch.einsum("jab,jtcb->tca", weights.to(stacked), stacked))
 
@@ -135,13 +113,6 @@ def gaussian_product(means: Tensor, covariances: Tensor) -> Gaussian:
         >>> law.mean, law.covariance
         (tensor([1.]), tensor([[0.7500]]))
     """
-    check_tensor("means", means, "J", "dim")
-    check_tensor("covariances", covariances, "J", "dim", "dim")
-    if covariances.shape != (*means.shape, means.shape[1]):
-        raise ValueError(
-            f"covariances must have shape {(*means.shape, means.shape[1])}, as the "
-            f"means say, but it is {tuple(covariances.shape)}"
-        )
     mean = (inverse_covariance_weights(covariances) @ means[..., None]).sum(0)[:, 0]
     covariance = torch.linalg.inv(torch.linalg.inv(covariances).sum(0))
     return Gaussian((covariance + covariance.T) / 2, mean)
@@ -176,10 +147,6 @@ def candidates(
         >>> drawn.samples.shape, drawn.statistics["log_density"].shape
         (torch.Size([10, 4, 2]), torch.Size([10, 4]))
     """
-    check_instance("law", law, Gaussian, "gaussian_product(*moments(parts))")
-    check_count("num_samples", num_samples)
-    check_count("chains", chains)
-    check_positive("degrees", degrees)
     generator = Generator().manual_seed(seed)
     root = torch.linalg.cholesky(law.covariance.double())
     normal = torch.randn(
@@ -211,8 +178,6 @@ def energies(part: Potential, positions: Tensor) -> Tensor:
         >>> energies(Gaussian.standard(2), torch.zeros(5, 3, 2)).shape
         torch.Size([5, 3])
     """
-    check_instance("part", part, Potential, "shards(posterior, 8)[0]")
-    check_tensor("positions", positions, "num_samples", "chains", "dim")
     data = getattr(part, "data", ())
     types = [tensor.dtype for tensor in data if tensor.is_floating_point()]
     flat = positions.flatten(0, 1).to(types[0] if types else positions.dtype)
@@ -241,8 +206,7 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
         one: ``weighted_mean("weight")`` averages each chain by them.
 
     Raises:
-        ValueError: if the candidates have no log density, the energies do not suit
-            them, one is NaN, or none is finite.
+        ValueError: if an energy is NaN, or none is finite.
 
     Example:
         >>> target = Gaussian.standard(1, torch.float64)
@@ -258,23 +222,7 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
         >>> bool(weighed.weighted_mean("weight").mean().abs() < 0.02)
         True
     """
-    check_instance(
-        "drawn", drawn, Draws, "candidates(gaussian_product(*moments(parts)), 1000, 8)"
-    )
-    if "log_density" not in drawn.statistics:
-        raise ValueError(
-            "drawn must have the statistic log_density, as candidates() gives it, "
-            f"but has {sorted(drawn.statistics)}"
-        )
     log_density = drawn.statistics["log_density"]
-    if not parts or any(
-        not isinstance(part, Tensor) or part.shape != log_density.shape
-        for part in parts
-    ):
-        raise ValueError(
-            "parts must be tensors (num_samples, chains) = "
-            f"{tuple(log_density.shape)}, one for each part, as energies() gives"
-        )
     log_weight = -torch.stack([part.double() for part in parts]).sum(0) - log_density
     wrong = int((log_weight.isnan() | log_weight.isposinf()).sum())
     if wrong:
@@ -288,12 +236,8 @@ def reweight(drawn: Draws, parts: Sequence[Tensor]) -> Draws:
             "meet the posterior"
         )
     weight = (log_weight - log_weight.max()).exp()
-    return Draws(
-        drawn.samples,
-        {**drawn.statistics, "weight": weight / weight.mean()},
-        kernel=drawn.kernel,
-        seed=drawn.seed,
-    )
+    statistics = {**drawn.statistics, "weight": weight / weight.mean()}
+    return dataclasses.replace(drawn, statistics=statistics)
 
 
 def effective_share(drawn: Draws) -> float:
@@ -309,12 +253,6 @@ def effective_share(drawn: Draws) -> float:
         ... )
         0.5
     """
-    check_instance("drawn", drawn, Draws, "reweight(drawn, parts)")
-    if "weight" not in drawn.statistics:
-        raise ValueError(
-            "drawn must have the statistic weight, as reweight() gives it, but has "
-            f"{sorted(drawn.statistics)}"
-        )
     weight = drawn.statistics["weight"].double()
     return float(weight.sum().square() / (weight.numel() * weight.square().sum()))
 
@@ -323,31 +261,6 @@ def _stack(parts: Sequence[Draws]) -> Tensor:
     """Put the draws of all parts together: ``(J, num_samples, chains, dim)``
     float64.
     """
-    if (
-        isinstance(parts, Draws)
-        or not parts
-        or not all(isinstance(part, Draws) for part in parts)
-    ):
-        raise ValueError(
-            "parts must be a sequence with the Draws of every part, such as those of "
-            "sample(kernel, shard, ...)"
-        )
-    for number, part in enumerate(parts):
-        if (
-            isinstance(part.samples, dict)
-            or part.samples.ndim != 3
-            or part.samples.shape != parts[0].samples.shape
-        ):
-            shape = (
-                sorted(part.samples)
-                if isinstance(part.samples, dict)
-                else tuple(part.samples.shape)
-            )
-            raise ValueError(
-                "parts must have positions (num_samples, chains, dim) of one shape, "
-                f"but those of part {number} are {shape}: draw as "
-                "many of each, and let sample() collect positions"
-            )
     return torch.stack([part.samples.double() for part in parts])
 
 
@@ -370,10 +283,21 @@ def _moments(draws: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _averaged(parts: Sequence[Draws], samples: Tensor) -> Draws:
-    one = parts[0]
     return Draws(
-        samples.to(one.samples.dtype),
-        kernel=one.kernel,
-        seed=one.seed,
+        samples.to(parts[0].samples.dtype),
+        kernel=parts[0].kernel,
+        seed=parts[0].seed,
         complete=all(part.complete for part in parts),
     )
+
+
+def serialized_size(thing: object) -> int:
+    """Measure how many bytes Dask sends for an object.
+
+    Example:
+        >>> 8_000 < serialized_size(torch.ones(1_000, dtype=torch.float64)) < 9_000
+        True
+    """
+    from distributed.protocol import serialize_bytelist
+
+    return sum(memoryview(frame).nbytes for frame in serialize_bytelist(thing))

@@ -2,10 +2,11 @@
 one cares about stays.
 """
 
+import dataclasses
+
 import torch
 from torch import Tensor
 
-from sgmc.checks import check_count, check_instance, check_tensor
 from sgmc.draws import Draws
 
 
@@ -62,8 +63,7 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
         how far the mean feature of the first few, up to each, is from that of all.
 
     Raises:
-        ValueError: if there are fewer draws than are to be kept, or the matrix does not
-            suit them or is not one of inner products.
+        ValueError: if there are fewer draws than are to be kept.
 
     Example:
         >>> features = torch.tensor([[0.0], [1.0], [2.0], [5.0]])
@@ -71,32 +71,14 @@ def herd(draws: Draws, number: int, gram: Tensor) -> Draws:
         >>> few.samples.flatten(), few.statistics["distance"].flatten()
         (tensor([2., 1., 5.]), tensor([0.0000, 0.5000, 0.6667], dtype=torch.float64))
     """
-    total = _total(draws, number)
-    check_tensor("gram", gram, "n", "n")
-    if gram.shape != (total, total):
-        raise ValueError(
-            f"gram must hold the inner products of the {total} draws, ({total}, "
-            f"{total}), but it is {tuple(gram.shape)}"
-        )
+    _total(draws, number)  # are there as many?
     gram = gram.double()
-    size = float(gram.abs().max())
-    if (
-        gram - gram.mT
-    ).abs().max() > 1e-4 * size or gram.diagonal().min() < -1e-4 * size:
-        raise ValueError(
-            "gram must be symmetric, with no negative number on its diagonal: use "
-            "features @ features.mT"
-        )
     means = gram.mean(0)
     centred = gram - means - means[:, None] + means.mean()
     squares = centred.diagonal().clamp(min=0)
     toward = torch.zeros_like(squares)  # ⟨Σ(φ − μ) of the chosen, φ − μ⟩ of each draw
-    left, chosen, distances, square = (
-        torch.ones_like(squares, dtype=torch.bool),
-        [],
-        [],
-        0.0,
-    )
+    left, square = torch.ones_like(squares, dtype=torch.bool), 0.0
+    chosen, distances = [], []
     for count in range(1, number + 1):
         growth = 2 * toward + squares
         best = int(torch.where(left, growth, torch.inf).argmin())
@@ -117,8 +99,6 @@ def _first(draws: Draws) -> Tensor:
 
 
 def _total(draws: Draws, number: int) -> int:
-    check_instance("draws", draws, Draws, "sample(kernel, potential, position, 100)")
-    check_count("number", number)
     total = _first(draws).shape[:2].numel()
     if number > total:
         raise ValueError(
@@ -142,13 +122,9 @@ def _select(draws: Draws, index: Tensor, name: str) -> Draws:
     statistics = {key: take(value) for key, value in draws.statistics.items()} | {
         "index": index[:, None]
     }
-    return Draws(
-        samples,
-        statistics,
+    return dataclasses.replace(
+        draws,
+        samples=samples,
+        statistics=statistics,
         kernel=f"{name} of {draws.kernel}",
-        seed=draws.seed,
-        warm_up=draws.warm_up,
-        thinning=draws.thinning,
-        seconds=draws.seconds,
-        complete=draws.complete,
     )

@@ -1,0 +1,213 @@
+"""What to do before and after tuning: find a mode, compare with half the step."""
+
+import dataclasses
+from typing import NamedTuple
+
+import torch
+from scipy.special import stdtrit
+from torch import Tensor
+
+from sgmc.checks import is_number
+from sgmc.draws import Draws
+from sgmc.kernels.base import Kernel
+from sgmc.noise import OnlineNoise
+from sgmc.potentials import Potential
+from sgmc.randomness import derived_seed
+from sgmc.sampling import sample
+from sgmc.starting import check_kernel, check_start
+from sgmc.tuning.defaults import DefaultSGHMC
+
+FALSE_ALARMS = 1e-3  # how often half the step seems to change an answer by chance
+
+
+def find_mode(potential: Potential, position: Tensor, max_steps: int = 300) -> Tensor:
+    """Go down to a mode from every chain's start, by L-BFGS with all the data.
+
+    Args:
+        potential: the target.
+        position: where to start, ``(chains, dim)``.
+        max_steps: number of steps at most; each takes one or a few gradients.
+
+    Returns:
+        Modes ``(chains, dim)``, which may differ where there are several.
+
+    Raises:
+        ValueError: if the energy falls without end, or is not finite on the way.
+
+    Example:
+        >>> from sgmc.targets import DoubleWell
+        >>> find_mode(DoubleWell(), torch.tensor([[0.5], [-3.0]])).round(decimals=3)
+        tensor([[ 1.],
+                [-1.]])
+    """
+    check_start(potential, position, 0)
+    mode = position.detach().clone().requires_grad_()
+    optimiser = torch.optim.LBFGS(
+        [mode], max_iter=max_steps, line_search_fn="strong_wolfe"
+    )
+
+    def energy() -> Tensor:
+        with torch.no_grad():
+            value, mode.grad = potential.energy_and_gradient(mode.detach())
+        return value.sum()
+
+    optimiser.step(energy)
+    mode = mode.detach()
+    if not (mode.isfinite().all() and potential.energy(mode).isfinite().all()):
+        raise ValueError(
+            "no mode was found from the position: the energy falls without end, or is "
+            "not finite on the way; give a prior, or start elsewhere"
+        )
+    return mode
+
+
+def standard_deviations(run: Draws, reference: Draws) -> tuple[Tensor, Tensor]:
+    """Compute the ratios of a run's standard deviations to those of another, about the
+    mean of the other, and their standard errors from the spread of the chains.
+
+    Args:
+        run: draws, ``(num_samples, chains, dim)``, of two chains or more.
+        reference: others, with as many coordinates.
+
+    Returns:
+        Ratios ``(dim,)`` and standard errors ``(dim,)``.
+
+    Example:
+        >>> one = Draws(torch.tensor([[[2.0], [-2.0]], [[-2.0], [2.0]]]))
+        >>> other = Draws(torch.tensor([[[1.0], [-1.0]], [[-1.0], [1.0]]]))
+        >>> standard_deviations(one, other)[0]
+        tensor([2.], dtype=torch.float64)
+    """
+    centre = reference.samples.mean((0, 1))
+    (ours, error), (theirs, its) = (
+        draws.mean_and_standard_error(lambda x: (x - centre) ** 2)
+        for draws in (run, reference)
+    )
+    ratio = (ours / theirs).sqrt()
+    return ratio, 0.5 * ratio * ((error / ours) ** 2 + (its / theirs) ** 2).sqrt()
+
+
+class HalfStep(NamedTuple):
+    """What :func:`half_step` found; printed, it is a sentence."""
+
+    means: Tensor  #: z of the differences of means, (dim,)
+    standard_deviations: Tensor  #: z of the ratios of standard deviations, (dim,)
+    limit: float  #: what the largest of these exceeds by chance once in 1,000 times
+    verdict: str  #: what they mean
+    kernel: Kernel  #: with half the step
+    draws: Draws  #: of this kernel
+
+    def __str__(self) -> str:
+        return self.verdict
+
+
+def half_step(
+    kernel: Kernel,
+    potential: Potential,
+    position: Tensor,
+    num_samples: int,
+    *,
+    warm_up: int = 0,
+    thinning: int = 1,
+    seed: int = 0,
+    progress: bool = True,
+) -> HalfStep:
+    """Sample with a kernel and with half its step for the same time, and tell whether
+    means and standard deviations differ.
+
+    Errors that come from the step, or from a noise estimate that is wrong, fall with
+    it; what does not depend on the step, such as a wrong model, is not seen. A fixed
+    noise estimate ½εV is halved with the step.
+
+    Args:
+        kernel: a kernel with a step size that is a number, such as SGHMC.
+        potential: the target.
+        position: where the chains start, ``(chains, dim)``: twenty or more see far more
+            than four.
+        num_samples: number of draws of each chain.
+        warm_up: number of draws to throw away first.
+        thinning: number of steps of the kernel from one draw to the next.
+        seed: of both runs, which are independent.
+        progress: whether to show progress bars, as :func:`sgmc.sampling.sample` does.
+
+    Raises:
+        ValueError: if the kernel has no step size to halve, or there is one chain.
+
+    Example:
+        >>> from sgmc.kernels import SGHMC
+        >>> from sgmc.targets import Gaussian, NoisyGradient
+        >>> target = NoisyGradient(Gaussian.standard(2, torch.float64), 40.0)
+        >>> start = torch.zeros(40, 2, dtype=torch.float64)
+        >>> deaf = SGHMC(step_size=0.1, friction=3.0, num_steps=20)  # to the noise
+        >>> print(half_step(deaf, target, start, 100, warm_up=10).verdict[:40])
+        half the step changes the answer: |z| is
+    """
+    check_kernel(kernel)
+    half, factor = _halved(kernel)
+    if len(position) < 2:
+        raise ValueError(
+            "position has one chain, but the errors come from the spread between "
+            "chains: give two or more, (chains, dim)"
+        )
+    run, other = (
+        sample(
+            each,
+            potential,
+            position,
+            num_samples,
+            warm_up=times * warm_up * thinning,
+            thinning=times * thinning,
+            seed=own,
+            progress=progress,
+        )
+        for each, times, own in (
+            (kernel, 1, seed),
+            (half, factor, derived_seed(seed, "half the step")),
+        )
+    )
+    (mean, error), (other_mean, other_error) = (
+        draws.mean_and_standard_error() for draws in (run, other)
+    )
+    means = (mean - other_mean) / (error**2 + other_error**2).sqrt()
+    ratio, error = standard_deviations(run, other)
+    deviations = (ratio - 1) / error
+    number = 2 * position.shape[1]
+    limit = float(stdtrit(len(position) - 1, 1 - FALSE_ALARMS / (2 * number)))
+    found = {"means": means, "standard deviations": deviations}
+    worst = max(found, key=lambda name: float(found[name].abs().max()))
+    largest, where = (float(each) for each in found[worst].abs().max(0))
+    chance = f"{limit:.3g}, which {number} numbers exceed by chance once in 1,000 times"
+    if largest > limit:
+        verdict = (
+            f"half the step changes the answer: |z| is {largest:.3g} for the {worst} "
+            f"of coordinate {where:.0f}, above {chance}. Take half the step (kernel), "
+            "and halve again"
+        )
+    else:
+        verdict = (
+            f"half the step makes no difference that can be seen: |z| is at most "
+            f"{largest:.3g}, below {chance}. A standard deviation that changes by "
+            f"{limit * float(error.max()):.0%} would be seen"
+        )
+    return HalfStep(means, deviations, limit, verdict, half, other)
+
+
+def _halved(kernel: Kernel) -> tuple[Kernel, int]:
+    """Make the kernel with half the step, and tell how many of its steps stand for
+    one.
+    """
+    if isinstance(kernel, DefaultSGHMC):
+        return kernel.halved(), 1
+    step_size = getattr(kernel, "step_size", None)
+    if not is_number(step_size):
+        raise ValueError(
+            "kernel must have a step_size that is a number, to be halved, but it is "
+            f"{kernel}"
+        )
+    changes, factor = {"step_size": step_size / 2}, 2
+    estimate = getattr(kernel, "noise_estimate", None)
+    if estimate is not None and not isinstance(estimate, OnlineNoise):
+        changes["noise_estimate"] = 0.5 * estimate
+    if hasattr(kernel, "num_steps"):
+        changes["num_steps"], factor = 2 * kernel.num_steps, 1
+    return dataclasses.replace(kernel, **changes), factor
