@@ -36,7 +36,7 @@ from booklib.claims import claim
 from booklib.figures import TRUTH, show_frames, use_style
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
@@ -48,7 +48,7 @@ from sgmc.noise import (
     friction_for,
 )
 from sgmc.posteriors import LinearRegression, LogisticRegression
-from sgmc.splittings import LinearChain, Splitting, sghmc_chain
+from sgmc.splittings import LinearChain, Splitting, flows, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()

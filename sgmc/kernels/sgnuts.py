@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc import flows
 from sgmc.checks import check_choice, check_count, check_dims, check_positive
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
@@ -20,6 +19,7 @@ from sgmc.kernels.base import Kernel
 from sgmc.kernels.trees import Point, grow_tree
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
+from sgmc.splittings import flows
 
 
 class SGNUTSState(NamedTuple):

@@ -15,7 +15,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import sgmc
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.kernels.langevin import SGLDState
@@ -23,7 +23,7 @@ from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
-from sgmc.splittings import Splitting
+from sgmc.splittings import Splitting, flows
 from sgmc.tuning.defaults import DefaultSGHMC
 from tests.fakes import (
     DOUBLE,

@@ -7,9 +7,8 @@ import math
 import pytest
 import torch
 
-from sgmc import flows
 from sgmc.kernels import HMC, SGHMC, SGLD, SGNUTS, NaiveSGHMC
-from sgmc.splittings import Splitting
+from sgmc.splittings import Splitting, flows
 from sgmc.splittings.kernel import SplittingState
 from sgmc.targets import Gaussian
 from tests.fakes import (

@@ -9,11 +9,18 @@ import pytest
 import torch
 from scipy.linalg import expm
 
-from sgmc import flows
-from sgmc.flows import AtOnce, Descent, Drift, Free, Kick, MomentumMap, advance
 from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
 from sgmc.matrices import Matrix
-from sgmc.splittings import LinearChain, linear_chain
+from sgmc.splittings import LinearChain, flows, linear_chain
+from sgmc.splittings.flows import (
+    AtOnce,
+    Descent,
+    Drift,
+    Free,
+    Kick,
+    MomentumMap,
+    advance,
+)
 
 DOUBLE = torch.float64
 EYE, ZERO = torch.eye(2, dtype=DOUBLE), torch.zeros(2, 2, dtype=DOUBLE)
