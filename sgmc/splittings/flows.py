@@ -336,7 +336,9 @@ def ornstein_uhlenbeck_flow(
     with E = e^(−tCM⁻¹).
     """
     check_non_negative("temperature", temperature)
-    factor, mass = (-1.0 * _damping(time, friction, mass)).exponential, Matrix(mass)
+    rate, mass = -1.0 * _damping(time, friction, mass), Matrix(mass)
+    exp = torch.matrix_exp if rate.full else torch.exp
+    factor = Matrix(exp(rate.tensor))
     return MomentumMap(factor, temperature * (mass - factor @ mass @ factor.transposed))
 
 
