@@ -110,8 +110,7 @@ def spare(
     return as_matrix(
         temperature * friction - estimate,
         f"{name} times temperature {temperature} minus noise_estimate",
-        remedy=f"raise the {name}, take a smaller step_size or a larger batch, or leave "
-        "noise_estimate at 0",
+        remedy=f"raise the {name}, or take a smaller step_size or a larger batch",
     )
 
 
@@ -122,7 +121,7 @@ def injected_root(
     zero.
 
     Args:
-        room: 2εTC.
+        room: TC, the friction at the temperature of the target.
         step_size: ε.
         variance: V̂ of any kind.
 
@@ -130,7 +129,7 @@ def injected_root(
         The root, one matrix for each chain, and the share of coordinates or eigenvalues
         of each chain that were set to zero, ``(chains,)``, or 0.0 if none was in any.
     """
-    noise = room - step_size**2 * Matrix.of_chains(variance)
+    noise = 2 * step_size * room - step_size**2 * Matrix.of_chains(variance)
     left = noise.tensor
     if not noise.full:
         root, negative = left.clamp(min=0).sqrt_(), left < 0
@@ -193,8 +192,7 @@ class OnlineInjectedNoise:
             potential, position, minibatch, old, self.step
         )
         if root is None or self.variance is not old:
-            room = 2 * self.friction_time * self.room
-            root, self.share = injected_root(room, self.step_size, self.variance)
+            root, self.share = injected_root(self.room, self.step_size, self.variance)
         self.root, self.step, self.clipped = (
             root,
             self.step + 1,

@@ -260,8 +260,7 @@ def sghmc(
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
 # :language: python
 # :pyobject: SGHMC.trajectory
-# :start-after: The new position and momentum, and the noise of the next step.
-# :lines: 2-
+# :start-at: step_size, time = noise
 # :dedent: 8
 # ```
 #

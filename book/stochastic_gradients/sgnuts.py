@@ -647,7 +647,7 @@ def one_tree(theta, step, max_depth, generator):
 
 
 # %% [markdown]
-# `SGNUTS` does the same for many chains at once. Its step, in which `self.splitting` is the list of flows above:
+# `SGNUTS` does the same for many chains at once. Its step follows the list above, with a half drift before the kick (`time` is $\tfrac12\varepsilon$) and friction halves `before` and `after` it:
 #
 # ```{literalinclude} ../../sgmc/kernels/sgnuts.py
 # :language: python

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Generator, Tensor
 
@@ -102,7 +102,9 @@ class SGHMC(WithTemperature[SGHMCState]):
             check_count("resample_every", self.resample_every)
         check_non_negative("temperature", self.temperature)
         self.check_matrices()
-        if self.temperature == 0 and isinstance(self.noise_estimate, OnlineNoise):
+        given = self.noise_estimate
+        known = not isinstance(given, OnlineNoise) and Matrix(given).number == 0
+        if self.temperature == 0 and not known:
             raise ValueError("temperature is 0: leave noise_estimate at 0")
         self._spare  # refuses an estimate that exceeds TC
 
@@ -186,8 +188,8 @@ class SGHMC(WithTemperature[SGHMCState]):
         self, potential: Potential, state: SGHMCState, generator: Generator
     ) -> tuple[SGHMCState, SGHMCInfo]:
         """Take m steps of Algorithm 2 in every chain, in place."""
-        position, momentum, done, *_ = state
-        draw, noise = done // self.num_steps, self.injected_noise(state)
+        position, momentum, done, *known = state
+        draw, noise = done // self.num_steps, self.injected_noise(done, *known)
         if self.resample_every is not None and draw % self.resample_every == 0:
             momentum = draw_momentum(position, self._mass, generator, self.temperature)
         for first, number in blocks(done, self.num_steps, position):
@@ -199,19 +201,19 @@ class SGHMC(WithTemperature[SGHMCState]):
             position, momentum, done, noise.variance, noise.clipped
         ), SGHMCInfo(done, noise.clipped, weight if callable(self.step_size) else None)
 
-    def injected_noise(self, state: SGHMCState) -> InjectedNoise | OnlineInjectedNoise:
-        """Make what is injected in the steps that follow a state."""
-        _, _, done, variance, clipped = state
-        step_size = self.step_size_at(done // self.num_steps)
-        time = self.step_size_at(0) if self.fixed_decay else step_size
-        if variance is None or clipped is None:
-            return InjectedNoise(
-                step_size, time, math.sqrt(2 * time) * self._spare.root
-            )
-        room, online = self.temperature * self._friction, self.noise_estimate
-        return OnlineInjectedNoise(
-            step_size, time, room, online, done, variance, clipped
+    def injected_noise(self, done: int = 0, *known: Any):
+        """Make what is injected after so many steps; ``known`` is what a state has of
+        an online estimate.
+        """
+        online, step_size = (
+            self.noise_estimate,
+            self.step_size_at(done // self.num_steps),
         )
+        time = self.step_size_at(0) if self.fixed_decay else step_size
+        if isinstance(online, OnlineNoise):
+            room = self.temperature * (time / step_size) * self._friction  # TC
+            return OnlineInjectedNoise(step_size, time, room, online, done, *known)
+        return InjectedNoise(step_size, time, math.sqrt(2 * time) * self._spare.root)
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):
         """Take steps of Algorithm 2 on given random numbers: a function of nothing
@@ -225,16 +227,12 @@ class SGHMC(WithTemperature[SGHMCState]):
             normals: standard normal numbers ``(chains, dim)`` of each step.
             noise: what is injected, with ε and B̂, as :meth:`injected_noise` makes it.
         """
-        step_size, inverse_mass, damping = (
-            noise.step_size,
-            self._mass.inverse,
-            self._damping,
-        )
+        step_size, time = noise.step_size, noise.friction_time  # ε
+        inverse_mass, damping = self._mass.inverse, self._damping  # M⁻¹, CM⁻¹
         for minibatch, normal in zip(minibatches, normals, strict=True):
             addmv_(position, inverse_mass, momentum, alpha=step_size)  # θ ← θ + εM⁻¹r
             gradient, root = noise.look(potential, position, minibatch)
-            # r ← r − εCM⁻¹r
-            addmv_(momentum, damping, momentum, alpha=-noise.friction_time)
+            addmv_(momentum, damping, momentum, alpha=-time)  # r ← r − εCM⁻¹r
             momentum.sub_(gradient, alpha=step_size)  # r ← r − ε∇Ũ(θ)
             addmv_(momentum, root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
 

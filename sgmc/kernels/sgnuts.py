@@ -125,11 +125,24 @@ class SGNUTS(WithMass[SGNUTSState]):
             )
 
     @cached_property
+    def _friction(self) -> Matrix:  # C
+        return as_matrix(self.friction, "friction")
+
+    @cached_property
     def _injected(self) -> Matrix:  # 2(C − B̂)ε
-        friction = as_matrix(self.friction, "friction")
-        return (
-            2 * self.step_size * spare(1.0, friction, self.noise_estimate, "friction")
+        room = spare(1.0, self._friction, self.noise_estimate, "friction")
+        return 2 * self.step_size * room
+
+    @cached_property
+    def _factors(self) -> tuple[float, Matrix, Matrix]:
+        """The time t of the first drift, and of the frictions 1 − tCM⁻¹ before the kick
+        and (1 + tCM⁻¹)⁻¹ after it.
+        """
+        time = (
+            self.step_size / 2 if self.integrator == "palindromic" else self.step_size
         )
+        damping, one = time * (self._friction @ self._mass.inverse), Matrix(1.0)
+        return time, one - damping, (one + damping).inverse
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -151,11 +164,7 @@ class SGNUTS(WithMass[SGNUTSState]):
         """
         step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
         symmetric, weighed = self.integrator == "palindromic", self.weights != "uniform"
-        time = step_size / 2 if symmetric else step_size  # before the kick
-        friction = as_matrix(self.friction, "friction") @ inverse_mass  # CM⁻¹
-        before = Matrix(1.0) - time * friction
-        after = (Matrix(1.0) + time * friction).inverse
-
+        time, before, after = self._factors
         momentum = draw_momentum(state.position, mass, generator)
         known = (potential.energy(state.position),) if weighed else ()
         start = Point(state.position, momentum, torch.zeros_like(momentum[:, 0]), known)
