@@ -207,9 +207,8 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
     """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the
     ``other`` elsewhere.
     """
-    number = int(condition.sum())
-    if number in (0, len(condition)):  # as always with a single chain: nothing to copy
-        return one if number else other
+    if len(condition) == 1:  # nothing to copy
+        return one if condition else other
 
     def pick(a: Tensor, b: Tensor) -> Tensor:
         return torch.where(condition[:, None] if a.ndim == 2 else condition, a, b)
