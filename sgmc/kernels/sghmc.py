@@ -103,7 +103,10 @@ class SGHMC(WithTemperature[SGHMCState]):
         check_non_negative("temperature", self.temperature)
         self.check_matrices()
         given = self.noise_estimate
-        known = not isinstance(given, OnlineNoise) and Matrix(given, "noise_estimate").number == 0
+        known = (
+            not isinstance(given, OnlineNoise)
+            and Matrix(given, "noise_estimate").number == 0
+        )
         if self.temperature == 0 and not known:
             raise ValueError("temperature is 0: leave noise_estimate at 0")
         self._spare  # refuses an estimate that exceeds TC

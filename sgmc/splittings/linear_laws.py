@@ -16,9 +16,9 @@ from scipy.linalg import solve_discrete_lyapunov
 from torch import Tensor
 
 from sgmc.checks import check_count, check_tensor
-from sgmc.matrices import as_matrix
+from sgmc.matrices import MatrixLike, as_matrix
 from sgmc.splittings import flows
-from sgmc.splittings.flows import Flow, MatrixLike, check_flows
+from sgmc.splittings.flows import Flow, check_flows
 
 
 class LinearChain(NamedTuple):

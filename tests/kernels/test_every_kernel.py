@@ -21,7 +21,7 @@ from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.kernels.base import WithMass, WithTemperature
 from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
+from sgmc.other_kernels import Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting, flows
@@ -303,6 +303,13 @@ KERNELS = {
         Splitting, dict(flows=flows.obabo(0.05, 10.0, 1.7), mass=1.7), gradients=6
     ),
     "splitting, UBU": listed(Splitting, dict(flows=flows.ubu(0.05, 10.0)), gradients=3),
+    "Nesterov": listed(
+        Nesterov,
+        dict(learning_rate=0.02, momentum_decay=0.3),
+        *[refused(learning_rate=value) for value in (0.0, math.inf)],
+        *[refused(momentum_decay=value) for value in (0.0, 1.5)],
+        gradients=3,
+    ),
     "random walk": rejecting(
         RandomWalkMetropolis, dict(step_size=0.5), *STEP, gradients=0
     ),
