@@ -345,7 +345,7 @@ def update_of(
     overwrite.
     """
     position, momentum = position.clone(), momentum.clone()
-    known, noise = Known(gradient), kernel.injected_noise(kernel.step_size)
+    known, noise = Known(gradient), kernel.injected_noise()
 
     def update() -> None:
         kernel.trajectory(known, position, momentum, [None], [normal], noise)

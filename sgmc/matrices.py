@@ -2,8 +2,8 @@
 come in all three forms.
 """
 
-import math
 from functools import cached_property
+from typing import overload
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ class Matrix:
     Args:
         value: a number (that multiple of the identity), a tensor ``(dim,)`` (a
             diagonal) or a tensor ``(dim, dim)``.
+        name: what an error calls it.
 
     Raises:
         ValueError: if it is something else.
@@ -34,65 +35,84 @@ class Matrix:
         tensor([[0.5000, 0.1250]])
     """
 
-    def __init__(self, value: "float | Tensor | Matrix"):
+    tensor: Tensor  #: (), (dim,), (dim, dim); or of each chain, (chains, ...)
+    full: bool  #: whether it is neither a number nor a diagonal
+    number: float | None  #: the number, if it is one
+
+    def __init__(self, value: "MatrixLike", name: str = "a matrix"):
         if isinstance(value, Matrix):
             # the same matrix, so that what is derived from it is computed once for both
             self.__dict__ = value.__dict__
             return
-        _check_form(value, "a matrix")
-        if not isinstance(value, Tensor) or value.ndim == 0:
-            self.value: float | Tensor = float(value)
-            self.full: bool = False
-        else:
-            self.value, self.full = value, value.ndim == 2
+        right = isinstance(value, (int, float)) and not isinstance(value, bool)
+        shape, given = (), f"{value!r} of type {type(value).__name__}"
+        if isinstance(value, Tensor):
+            shape, given = tuple(value.shape), f"{tuple(value.shape)} of {value.dtype}"
+            right = len(shape) < 3 and 0 not in shape and len(set(shape)) < 2
+            right = right and (not shape or value.is_floating_point())
+        if not right:
+            raise ValueError(
+                f"{name} must be a number, or a floating-point tensor (dim,) or (dim, "
+                f"dim), but it is {given}"
+            )
+        if not isinstance(value, Tensor) or not shape:
+            value = torch.tensor(float(value), dtype=torch.float64)
+        self._hold(value, len(shape) == 2)
+
+    def _hold(self, tensor: Tensor, full: bool) -> "Matrix":
+        self.tensor, self.full = tensor, full
+        self.number = float(tensor) if tensor.ndim == 0 else None
+        return self
 
     @classmethod
     def of_chains(cls, value: Tensor) -> "Matrix":
         """Make a matrix for each chain: numbers ``(chains, 1)``, diagonals ``(chains,
         dim)`` or full ones ``(chains, dim, dim)``.
         """
-        return cls._make(value, value.ndim == 3)
+        return cls.__new__(cls)._hold(value, value.ndim == 3)
 
-    @classmethod
-    def _make(cls, value: float | Tensor, full: bool) -> "Matrix":
-        matrix = cls.__new__(cls)
-        matrix.value, matrix.full = value, full
-        return matrix
+    @property
+    def value(self) -> float | Tensor:
+        """The matrix as one writes it: a float, or the tensor."""
+        return self.tensor if self.number is None else self.number
 
     def __repr__(self) -> str:
         return f"Matrix({self.value})"
 
+    @overload
+    def __matmul__(self, other: "Matrix") -> "Matrix": ...
+    @overload
+    def __matmul__(self, other: Tensor) -> Tensor: ...
     def __matmul__(self, other):
         """Multiply by every chain's vector ``(chains, dim)``, or by another matrix,
         keeping the simplest form.
         """
+        left = self.tensor
         if isinstance(other, Tensor):
             if not self.full:
                 return self.value * other
             return (
-                other @ self.value.mT
-                if self.value.ndim == 2
-                else (self.value @ other[..., None])[..., 0]
+                other @ left.mT if left.ndim == 2 else (left @ other[..., None])[..., 0]
             )
+        right = other.tensor
         if self.full and other.full:
-            return Matrix._make(self.value @ other.value, True)
-        left, right = self.value, other.value
-        if self.full and isinstance(right, Tensor):
+            return _matrix(left @ right, True)
+        if self.full and right.ndim:
             right = right[..., None, :]
-        if other.full and isinstance(left, Tensor):
+        if other.full and left.ndim:
             left = left[..., :, None]
-        return Matrix._make(left * right, self.full or other.full)
+        return _matrix(left * right, self.full or other.full)
 
     def __rmul__(self, number: float) -> "Matrix":
         """Multiply by a number."""
-        return Matrix._make(number * self.value, self.full)
+        return _matrix(number * self.tensor, self.full)
 
     def __add__(self, other: "Matrix") -> "Matrix":
         """Add another matrix, keeping the simplest form."""
         if self.full == other.full:
-            return Matrix._make(self.value + other.value, self.full)
+            return _matrix(self.tensor + other.tensor, self.full)
         full, thin = (self, other) if self.full else (other, self)
-        return Matrix._make(full.value + thin._filled(full.value), True)
+        return _matrix(full.tensor + thin._filled(full.tensor), True)
 
     def __sub__(self, other: "Matrix") -> "Matrix":
         """Subtract another matrix."""
@@ -105,10 +125,10 @@ class Matrix:
         Raises:
             ValueError: if the number is zero.
         """
-        if isinstance(self.value, float) and self.value == 0:
+        if self.number == 0:
             raise ValueError("a matrix that is 0 has no inverse")
-        return Matrix._make(
-            torch.linalg.inv(self.value) if self.full else 1 / self.value, self.full
+        return _matrix(
+            torch.linalg.inv(self.tensor) if self.full else 1 / self.tensor, self.full
         )
 
     @cached_property
@@ -119,35 +139,24 @@ class Matrix:
         Raises:
             ValueError: if the matrix has an eigenvalue below zero, but for rounding.
         """
-        if isinstance(self.value, float):
-            _check_non_negative(self.value, 0.0)
-            return Matrix(math.sqrt(self.value))
-        if not self.full:
-            _check_non_negative(float(self.value.min()), 0.0)
-            return Matrix._make(self.value.sqrt(), False)
-        eigenvalues, eigenvectors = torch.linalg.eigh(self.value)
-        _check_non_negative(
-            float(eigenvalues.min()), _ROUNDING * float(eigenvalues.abs().max())
+        values, vectors = (
+            torch.linalg.eigh(self.tensor) if self.full else (self.tensor, None)
         )
-        return Matrix._make(
-            (eigenvectors * eigenvalues.clamp(min=0).sqrt()[..., None, :])
-            @ eigenvectors.mT,
-            True,
-        )
-
-    @cached_property
-    def exponential(self) -> "Matrix":
-        """The exponential e^A."""
-        if isinstance(self.value, float):
-            return Matrix(math.exp(self.value))
-        return Matrix._make(
-            torch.matrix_exp(self.value) if self.full else self.value.exp(), self.full
-        )
+        rounding = _ROUNDING * float(values.abs().max()) if self.full else 0.0
+        if (smallest := float(values.min())) < -rounding:
+            raise ValueError(
+                f"a matrix whose smallest value or eigenvalue is {smallest:g} has no "
+                "root, and is no covariance"
+            )
+        root = values.clamp(min=0).sqrt()
+        if vectors is None:
+            return _matrix(root, False)
+        return _matrix((vectors * root[..., None, :]) @ vectors.mT, True)
 
     @cached_property
     def transposed(self) -> "Matrix":
         """The transpose Aᵀ."""
-        return Matrix._make(self.value.mT, True) if self.full else self
+        return _matrix(self.tensor.mT, True) if self.full else self
 
     def dense(self, dim: int) -> Tensor:
         """Write the matrix out: ``(dim, dim)`` float64.
@@ -155,35 +164,26 @@ class Matrix:
         Raises:
             ValueError: if it has another number of coordinates.
         """
-        if isinstance(self.value, Tensor) and self.value.shape[-1] not in (
-            (dim,) if self.full else (1, dim)
-        ):
+        if self.tensor.ndim and self.tensor.shape[-1] not in (dim, 1 - self.full):
             raise ValueError(
                 "the numbers of coordinates do not agree: a matrix has "
-                f"{self.value.shape[-1]}, and another {dim}"
+                f"{self.tensor.shape[-1]}, and another {dim}"
             )
-        value = self.value.double() if isinstance(self.value, Tensor) else self.value
-        return (
-            value
-            if self.full
-            else Matrix._make(value, False)._filled(
-                torch.zeros(dim, dim, dtype=torch.float64)
-            )
-        )
+        like = torch.empty(dim, dim, dtype=torch.float64)
+        return self.tensor.double() if self.full else self._filled(like)
 
     def _filled(self, like: Tensor) -> Tensor:
         """Write a number or a diagonal out as a matrix of the size and type of another
         one.
         """
-        diagonal = torch.as_tensor(self.value, dtype=like.dtype, device=like.device)
-        return torch.diag_embed(diagonal.expand(*diagonal.shape[:-1], like.shape[-1]))
+        return torch.diag_embed(
+            self.tensor.to(like).expand(*self.tensor.shape[:-1], like.shape[-1])
+        )
 
     @property
     def mean(self) -> float:
         """The mean of the diagonal, that of all eigenvalues."""
-        if isinstance(self.value, float):
-            return self.value
-        diagonal = self.value.diagonal(dim1=-2, dim2=-1) if self.full else self.value
+        diagonal = self.tensor.diagonal(dim1=-2, dim2=-1) if self.full else self.tensor
         return float(diagonal.mean())
 
     @cached_property
@@ -191,9 +191,15 @@ class Matrix:
         """The eigenvalues of a symmetric matrix, the same for all chains; the entries
         of a diagonal in its order.
         """
-        if isinstance(self.value, float):
-            return [self.value]
-        return (torch.linalg.eigvalsh(self.value) if self.full else self.value).tolist()
+        values = torch.linalg.eigvalsh(self.tensor) if self.full else self.tensor
+        return values.reshape(-1).tolist()
+
+
+MatrixLike = float | Tensor | Matrix
+
+
+def _matrix(tensor: Tensor, full: bool) -> Matrix:
+    return Matrix.__new__(Matrix)._hold(tensor, full)
 
 
 def addmv_(
@@ -220,51 +226,20 @@ def addmv_(
         ... )
         tensor([[0.5000, 1.0000]])
     """
-    if isinstance(matrix.value, float):
-        return target.add_(vector, alpha=alpha * matrix.value)
+    if matrix.number is not None:
+        return target.add_(vector, alpha=alpha * matrix.number)
     if matrix.full:
         return target.add_(matrix @ vector, alpha=alpha)
-    return target.addcmul_(vector, matrix.value, value=alpha)
-
-
-def _check_form(value: object, name: str) -> None:
-    if isinstance(value, Tensor):
-        if (
-            value.ndim > 2
-            or (value.ndim == 2 and value.shape[0] != value.shape[1])
-            or value.numel() == 0
-        ):
-            raise ValueError(
-                f"{name} has shape {tuple(value.shape)}; give a number, a tensor "
-                "(dim,) or a tensor (dim, dim)"
-            )
-        if value.ndim > 0 and not value.is_floating_point():
-            raise ValueError(
-                f"{name} is a tensor of {value.dtype}, but must be one of "
-                "floating-point numbers: use .float()"
-            )
-    elif not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise ValueError(
-            f"{name} must be a number, a tensor (dim,) or a tensor (dim, dim), but it "
-            f"is {value!r} of type {type(value).__name__}: "
-            f"use torch.as_tensor({name}) for what is no single number"
-        )
-
-
-def _check_non_negative(smallest: float, rounding: float) -> None:
-    if smallest < -rounding:
-        raise ValueError(
-            f"a matrix whose smallest value or eigenvalue is {smallest:g} has no "
-            "root, and is no covariance"
-        )
+    return target.addcmul_(vector, matrix.tensor, value=alpha)
 
 
 def as_matrix(
-    value: "float | Tensor | Matrix",
+    value: MatrixLike,
     name: str,
     *,
     positive: bool = False,
     signed: bool = False,
+    remedy: str = "",
 ) -> Matrix:
     """Check that ``value`` is a symmetric positive (semi-)definite matrix in one of the
     three forms.
@@ -275,6 +250,7 @@ def as_matrix(
         name: the argument's name, for the error message.
         positive: whether zero eigenvalues are refused too.
         signed: whether negative eigenvalues are allowed.
+        remedy: what to do about one, for the error message.
 
     Returns:
         The matrix.
@@ -287,27 +263,20 @@ def as_matrix(
         >>> as_matrix(2, "mass", positive=True)
         Matrix(2.0)
     """
-    if not isinstance(value, Matrix):
-        _check_form(value, name)
-    matrix = Matrix(value)
-    entries = torch.as_tensor(matrix.value)
-    if not entries.isfinite().all():
+    matrix = Matrix(value, name)
+    if not matrix.tensor.isfinite().all():
         raise ValueError(f"{name} has entries that are not finite: {matrix.value}")
-    if matrix.full and not torch.allclose(matrix.value, matrix.value.mT):
+    if matrix.full and not torch.allclose(matrix.tensor, matrix.tensor.mT):
         raise ValueError(
             f"{name} is a matrix that is not symmetric; pass ({name} + {name}.T) / 2 "
             "if that is meant"
         )
     if signed:
         return matrix
-    rounding = (
-        _ROUNDING * max(abs(x) for x in matrix.eigenvalues) if matrix.full else 0.0
-    )
-    smallest = min(matrix.eigenvalues)
-    if smallest < -rounding or (positive and smallest <= 0):
-        needed = "positive" if positive else "non-negative"
+    smallest, largest = min(matrix.eigenvalues), max(map(abs, matrix.eigenvalues))
+    if smallest < -_ROUNDING * largest * matrix.full or (positive and smallest <= 0):
         raise ValueError(
-            f"{name} must be {needed}, but its smallest value or eigenvalue is "
-            f"{smallest:g}"
+            f"{name} must be {'positive' if positive else 'non-negative'}, but its "
+            f"smallest value or eigenvalue is {smallest:g}{remedy and f': {remedy}'}"
         )
     return matrix

@@ -12,17 +12,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import (
-    check_choice,
-    check_count,
-    check_instance,
-    check_non_negative,
-    check_positive,
-    check_tensor,
-    is_number,
-)
-from sgmc.matrices import Matrix, as_matrix
-from sgmc.potentials import Kind, Potential
+from sgmc import checks
+from sgmc.matrices import Matrix, MatrixLike, as_matrix
+from sgmc.potentials import Kind, Potential, evaluate
+
+KINDS = ("scalar", "diagonal", "full")
 
 
 @dataclass(frozen=True)
@@ -65,9 +59,9 @@ class OnlineNoise:
     averaging: float = 0.0
 
     def __post_init__(self):
-        check_choice("kind", self.kind, ("scalar", "diagonal", "full"))
-        check_count("refresh_every", self.refresh_every)
-        if not (is_number(self.averaging) and 0 <= self.averaging < 1):
+        checks.check_choice("kind", self.kind, KINDS)
+        checks.check_count("refresh_every", self.refresh_every)
+        if not (checks.is_number(self.averaging) and 0 <= self.averaging < 1):
             raise ValueError(
                 "averaging must be a number of at least 0 and less than 1, but it is "
                 f"{self.averaging!r}"
@@ -103,6 +97,23 @@ class OnlineNoise:
         return gradient, now
 
 
+def spare(
+    temperature: float, friction: Matrix, noise_estimate: MatrixLike, name: str
+) -> Matrix:
+    """Compute what an estimate leaves of the friction at a temperature, TC − B̂.
+
+    Raises:
+        ValueError: if the estimate is no symmetric matrix, or exceeds TC in a
+            direction; the friction goes by the name.
+    """
+    estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
+    return as_matrix(
+        temperature * friction - estimate,
+        f"{name} times temperature {temperature} minus noise_estimate",
+        remedy=f"raise the {name}, or take a smaller step_size or a larger batch",
+    )
+
+
 def injected_root(
     room: Matrix, step_size: float, variance: Tensor
 ) -> tuple[Matrix, Tensor | float]:
@@ -118,23 +129,21 @@ def injected_root(
         The root, one matrix for each chain, and the share of coordinates or eigenvalues
         of each chain that were set to zero, ``(chains,)``, or 0.0 if none was in any.
     """
-    spare = (2 * step_size * room - step_size**2 * Matrix.of_chains(variance)).value
-    if variance.ndim == 2 and not room.full:
-        if spare.min() >= 0:
-            return Matrix.of_chains(spare.sqrt_()), 0.0
-        negative = spare < 0
-        return Matrix.of_chains(spare.clamp_(min=0).sqrt_()), negative.to(
-            spare.dtype
-        ).mean(-1)
-    root, failed = torch.linalg.cholesky_ex(spare)
+    noise = 2 * step_size * room - step_size**2 * Matrix.of_chains(variance)
+    left = noise.tensor
+    if not noise.full:
+        root, negative = left.clamp(min=0).sqrt_(), left < 0
+        return Matrix.of_chains(root), negative.to(left).mean(
+            -1
+        ) if negative.any() else 0.0
+    root, failed = torch.linalg.cholesky_ex(left)
     if not failed.any():
         return Matrix.of_chains(root), 0.0
     failed = failed > 0
-    eigenvalues, eigenvectors = torch.linalg.eigh(spare[failed])
+    eigenvalues, eigenvectors = torch.linalg.eigh(left[failed])
     root[failed] = eigenvectors * eigenvalues.clamp(min=0).sqrt()[:, None, :]
-    clipped = spare.new_zeros(len(spare)).masked_scatter_(
-        failed, (eigenvalues < 0).to(spare.dtype).mean(-1)
-    )
+    clipped = left.new_zeros(len(left))
+    clipped[failed] = (eigenvalues < 0).to(left).mean(-1)
     return Matrix.of_chains(root), clipped
 
 
@@ -142,23 +151,26 @@ class InjectedNoise(NamedTuple):
     """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for a given B̂."""
 
     step_size: float  #: ε
+    friction_time: float  #: for which friction acts: ε, unless α is fixed while ε falls
     root: Matrix  #: a root of its covariance
     variance: None = None
     clipped: None = None
 
     def look(
         self, potential: Potential, position: Tensor, minibatch: Any
-    ) -> tuple[Tensor, "InjectedNoise"]:
-        """Compute ∇Ũ(θ; ω); the noise to inject after it stays what it is."""
-        return potential.gradient_given(position, minibatch), self
+    ) -> tuple[Tensor, Matrix]:
+        """Compute ∇Ũ(θ; ω); the root to inject with after it is always the same."""
+        return potential.gradient_given(position, minibatch), self.root
 
 
-class OnlineInjectedNoise(NamedTuple):
+@dataclass
+class OnlineInjectedNoise:
     """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for B̂ = ½εV̂ of an online
-    estimate.
+    estimate, which a look brings up to date.
     """
 
     step_size: float  #: ε
+    friction_time: float  #: for which friction acts
     room: Matrix  #: TC
     online: OnlineNoise
     step: int  #: number of steps taken before
@@ -171,21 +183,22 @@ class OnlineInjectedNoise(NamedTuple):
 
     def look(
         self, potential: Potential, position: Tensor, minibatch: Any
-    ) -> tuple[Tensor, "OnlineInjectedNoise"]:
-        """Compute ∇Ũ(θ; ω), and from the same minibatch the noise to inject after
-        it.
+    ) -> tuple[Tensor, Matrix]:
+        """Compute ∇Ũ(θ; ω), and from the same minibatch a root of the covariance to
+        inject after it.
         """
-        step_size, room, online, step, old, clipped, root, share = self
-        gradient, variance = online.update(potential, position, minibatch, old, step)
-        if root is None or variance is not old:
-            root, share = injected_root(room, step_size, variance)
-        return gradient, self._replace(
-            step=step + 1,
-            variance=variance,
-            clipped=clipped + share,
-            root=root,
-            share=share,
+        old, root = self.variance, self.root
+        gradient, self.variance = self.online.update(
+            potential, position, minibatch, old, self.step
         )
+        if root is None or self.variance is not old:
+            root, self.share = injected_root(self.room, self.step_size, self.variance)
+        self.root, self.step, self.clipped = (
+            root,
+            self.step + 1,
+            self.clipped + self.share,
+        )
+        return gradient, root
 
 
 def estimate_noise_variance(
@@ -224,34 +237,22 @@ def estimate_noise_variance(
         ... )
         4.0
     """
-    check_instance("potential", potential, Potential, "LinearRegression(...)")
-    check_tensor("position", position, "chains", "dim")
-    check_instance(
-        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
-    )
-    check_choice("kind", kind, ("scalar", "diagonal", "full"))
-    check_count("num_batches", num_batches)
-    if potential.dim not in (None, position.shape[1]):
-        raise ValueError(
-            f"position has {position.shape[1]} coordinates, but the potential has dim "
-            f"= {potential.dim}"
-        )
+    checks.check_instance("potential", potential, Potential, "LinearRegression(...)")
+    checks.check_tensor("position", position, "chains", "dim")
+    checks.check_choice("kind", kind, KINDS)
+    checks.check_count("num_batches", num_batches)
+    if potential.dim is not None:
+        checks.check_dims(position=position, potential=torch.empty(potential.dim))
+    total = torch.tensor(0.0)
     with torch.no_grad():
-        try:
-            total = sum(
-                potential.gradient_and_noise_variance(position, generator, kind)[
-                    1
-                ].mean(0)
-                for _ in range(num_batches)
+        for _ in range(num_batches):
+            _, variance = evaluate(
+                lambda: potential.gradient_and_noise_variance(
+                    position, generator, kind
+                ),
+                position,
             )
-        # which is a RuntimeError too, and says what to write
-        except NotImplementedError:
-            raise
-        except RuntimeError as error:
-            raise ValueError(
-                "the potential cannot take a position of shape "
-                f"{tuple(position.shape)}, {position.dtype}: {error}"
-            ) from error
+            total = total + variance.mean(0)
     variance = total / num_batches
     return float(variance) if kind == "scalar" else variance
 
@@ -292,16 +293,15 @@ def friction_for(
         ... )
         tensor([0.6000, 0.1000])
     """
-    check_positive("step_size", step_size)
-    if not (is_number(multiple) and 1 < multiple < math.inf):
+    checks.check_positive("step_size", step_size)
+    checks.check_non_negative("at_least", at_least)
+    if not (checks.is_number(multiple) and 1 < multiple < math.inf):
         raise ValueError(
             f"multiple must be a number of more than 1, but it is {multiple!r}: at 1 "
             "the noise leaves no room to inject any"
         )
-    check_non_negative("at_least", at_least)
     variance = as_matrix(noise_variance, "noise_variance")
-    if isinstance(variance.value, Tensor) and not variance.full:
-        return (multiple * 0.5 * step_size * variance.value).clamp(min=at_least)
-    return max(
-        round(multiple * 0.5 * step_size * max(variance.eigenvalues), 12), at_least
-    )
+    if variance.tensor.ndim == 1:
+        return (multiple * 0.5 * step_size * variance.tensor).clamp(min=at_least)
+    largest = max(variance.eigenvalues)
+    return max(round(multiple * 0.5 * step_size * largest, 12), at_least)

@@ -19,11 +19,14 @@ def normal_like(tensor: Tensor, generator: Generator) -> Tensor:
     )
 
 
-def normal_block(tensor: Tensor, num_steps: int, generator: Generator) -> Tensor:
+def normal_block(
+    tensor: Tensor, num_steps: int, generator: Generator, drawn: bool = True
+) -> Tensor:
     """Draw standard normal noise for several steps at once: ``(num_steps,
-    *tensor.shape)``.
+    *tensor.shape)``; zeros if it is not to be drawn.
     """
-    return tensor.new_empty((num_steps, *tensor.shape)).normal_(generator=generator)
+    block = tensor.new_zeros((num_steps, *tensor.shape))
+    return block.normal_(generator=generator) if drawn else block
 
 
 def blocks(

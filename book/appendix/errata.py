@@ -39,12 +39,17 @@ from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc import flows
 from sgmc.approximations import variational
 from sgmc.integrators import leapfrog
 from sgmc.kernels import SGHMC
 from sgmc.posteriors import LinearRegression, Posterior
-from sgmc.splittings import LinearChain, langevin_chain, linear_chain, sghmc_chain
+from sgmc.splittings import (
+    LinearChain,
+    flows,
+    langevin_chain,
+    linear_chain,
+    sghmc_chain,
+)
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 use_style()

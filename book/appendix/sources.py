@@ -63,9 +63,9 @@ from booklib.claims import claim
 from booklib.play import play
 from booklib.results import RESULTS, ExperimentError, read_result
 from booklib.tables import show_table
-from sgmc import flows
 from sgmc.splittings import (
     LinearChain,
+    flows,
     langevin_chain,
     linear_chain,
     naive_sghmc_chain,

@@ -42,12 +42,12 @@ from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from booklib.tree_runs import BURN_INS, TreeRun
 from sgmc import sample
-from sgmc.flows import palindromic
 from sgmc.kernels import SGNUTS
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.splittings import linear_chain, sghmc_chain
+from sgmc.splittings.flows import palindromic
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on

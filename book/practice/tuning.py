@@ -45,13 +45,13 @@ from booklib.networks import multilayer_perceptron
 from booklib.play import play
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 from sgmc.remarks import split_r_hat
-from sgmc.splittings import LinearChain, sghmc_chain
+from sgmc.splittings import LinearChain, flows, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import (
     default_kernel,

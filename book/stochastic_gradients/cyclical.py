@@ -39,11 +39,11 @@ from booklib.figures import COLOURS, TRUTH, plot_contours, show_frames, use_styl
 from booklib.play import play
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.other_kernels import Cyclical
 from sgmc.potentials import Potential
-from sgmc.splittings import LinearChain, langevin_chain, linear_chain
+from sgmc.splittings import LinearChain, flows, langevin_chain, linear_chain
 from sgmc.targets import GaussianMixture, NoisyGradient
 
 use_style()

@@ -36,19 +36,18 @@ from booklib.claims import claim
 from booklib.figures import TRUTH, show_frames, use_style
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held
 from sgmc.models import control_variates
 from sgmc.noise import (
-    OnlineInjectedNoise,
     OnlineNoise,
     estimate_noise_variance,
     friction_for,
 )
 from sgmc.posteriors import LinearRegression, LogisticRegression
-from sgmc.splittings import LinearChain, Splitting, sghmc_chain
+from sgmc.splittings import LinearChain, Splitting, flows, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()
@@ -495,22 +494,10 @@ kernel = SGHMC(step_size, 1.5 * noise, noise_estimate=OnlineNoise())
 generator = torch.Generator().manual_seed(7)
 pairs = torch.randint(100, (10, 1, 2), generator=generator)
 normals = torch.randn(10, 1, 1, generator=generator)
+by_package = torch.tensor([[0.4]]), torch.tensor([[-0.2]])
+noise_online = kernel.injected_noise(0, torch.zeros(1, 1), torch.zeros(1))
 with torch.no_grad():
-    *by_package, _ = kernel.trajectory(
-        coin,
-        torch.tensor([[0.4]]),
-        torch.tensor([[-0.2]]),
-        list(pairs),
-        list(normals),
-        OnlineInjectedNoise(
-            step_size,
-            Matrix(1.5 * noise),
-            OnlineNoise(),
-            0,
-            torch.zeros(1, 1),
-            torch.zeros(1),
-        ),
-    )
+    kernel.trajectory(coin, *by_package, list(pairs), list(normals), noise_online)
 for pair, xi in zip(pairs, normals, strict=True):
     by_hand = coin_step(*by_hand, 1.5 * noise, pair[0], xi[0, 0])
 claim(

@@ -33,10 +33,10 @@ from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import SGHMC
 from sgmc.noise import OnlineNoise
-from sgmc.splittings import linear_chain, sghmc_chain
+from sgmc.splittings import flows, linear_chain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 
 use_style()

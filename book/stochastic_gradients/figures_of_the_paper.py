@@ -42,11 +42,12 @@ from booklib.figures import (
 )
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.splittings import (
     LinearChain,
+    flows,
     langevin_chain,
     linear_chain,
     naive_sghmc_chain,

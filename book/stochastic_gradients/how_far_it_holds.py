@@ -38,11 +38,17 @@ from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.posteriors import LogisticRegression
 from sgmc.potentials import Potential
-from sgmc.splittings import LinearChain, langevin_chain, linear_chain, sghmc_chain
+from sgmc.splittings import (
+    LinearChain,
+    flows,
+    langevin_chain,
+    linear_chain,
+    sghmc_chain,
+)
 from sgmc.targets import DoubleWell, NoisyGradient
 
 use_style()

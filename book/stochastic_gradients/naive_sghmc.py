@@ -33,10 +33,10 @@ from booklib.claims import claim
 from booklib.diagnostics import bin_probabilities, expectation
 from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.play import play
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.integrators import leapfrog
 from sgmc.kernels import NaiveSGHMC
-from sgmc.splittings import langevin_chain, linear_chain, naive_sghmc_chain
+from sgmc.splittings import flows, langevin_chain, linear_chain, naive_sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()

@@ -36,9 +36,9 @@ from booklib.diagnostics import bin_probabilities, expectation, total_variation
 from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.play import play
 from booklib.tables import show_table
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import SGHMC, NaiveSGHMC
-from sgmc.splittings import Splitting, linear_chain, sghmc_chain
+from sgmc.splittings import Splitting, flows, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
@@ -260,8 +260,7 @@ def sghmc(
 # ```{literalinclude} ../../sgmc/kernels/sghmc.py
 # :language: python
 # :pyobject: SGHMC.trajectory
-# :start-after: The new position and momentum, and the noise of the next step.
-# :lines: 2-
+# :start-at: step_size, time = noise
 # :dedent: 8
 # ```
 #
@@ -347,12 +346,12 @@ claim(
 # Explicit Euler makes all four from the same state and adds up what they change, so that the kick is taken at the *old* position.
 # In code, with a list of moves:
 #
-# ```{literalinclude} ../../sgmc/flows.py
+# ```{literalinclude} ../../sgmc/splittings/flows.py
 # :language: python
 # :pyobject: sghmc
 # ```
 #
-# ```{literalinclude} ../../sgmc/flows.py
+# ```{literalinclude} ../../sgmc/splittings/flows.py
 # :language: python
 # :pyobject: explicit_euler_sghmc
 # ```
@@ -573,12 +572,12 @@ claim(
 # Drift (A) and kick (B) can be followed exactly, for any time; so can friction together with its noise, the *Ornstein–Uhlenbeck* process $dr = -CM^{-1}r\,dt + N(0, 2C\,dt)$ (O), and even that together with the drift (U), the motion of a ball in a fluid without a force {cite:p}`chandrasekhar1943`.
 # The letters name the lists: *BAOAB* {cite:p}`leimkuhler2013` and *UBU* {cite:p}`sanzserna2021` read the same from both sides, and have a bias of order $\varepsilon^2$ where a list without that symmetry may have one of order $\varepsilon$.
 #
-# ```{literalinclude} ../../sgmc/flows.py
+# ```{literalinclude} ../../sgmc/splittings/flows.py
 # :language: python
 # :pyobject: baoab
 # ```
 #
-# ```{literalinclude} ../../sgmc/flows.py
+# ```{literalinclude} ../../sgmc/splittings/flows.py
 # :language: python
 # :pyobject: ubu
 # ```

@@ -40,11 +40,11 @@ from booklib.diagnostics import (
 )
 from booklib.figures import COLOURS, TRUTH, plot_density, plot_histogram, use_style
 from booklib.play import play
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGNUTS
 from sgmc.minibatches import Fresh
 from sgmc.posteriors import LogisticRegression
-from sgmc.splittings import linear_chain, sghmc_chain
+from sgmc.splittings import flows, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 use_style()
@@ -239,7 +239,7 @@ claim(
 # This step is a *palindrome*: it reads the same from both sides. It costs one gradient, as before.
 # Solve the middle equation for $r'$, and it is a list of flows: half of the friction as Euler takes it, the kick, the noise, and the other half as Euler's *implicit* method takes it, $r \leftarrow (I + \tfrac12\varepsilon CM^{-1})^{-1}r$.
 #
-# ```{literalinclude} ../../sgmc/flows.py
+# ```{literalinclude} ../../sgmc/splittings/flows.py
 # :language: python
 # :pyobject: palindromic
 # ```
@@ -647,7 +647,7 @@ def one_tree(theta, step, max_depth, generator):
 
 
 # %% [markdown]
-# `SGNUTS` does the same for many chains at once. Its step, in which `self.splitting` is the list of flows above:
+# `SGNUTS` does the same for many chains at once. Its step follows the list above, with a half drift before the kick (`time` is $\tfrac12\varepsilon$) and friction halves `before` and `after` it:
 #
 # ```{literalinclude} ../../sgmc/kernels/sgnuts.py
 # :language: python

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from sgmc.compiled.in_place import CompiledInPlace
 from sgmc.kernels.sghmc import SGHMC
-from sgmc.noise import InjectedNoise, OnlineNoise
+from sgmc.noise import OnlineNoise
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +51,13 @@ class CompiledSGHMC(SGHMC):
 
     @cached_property
     def _compiled(self) -> CompiledInPlace:
-        noise = self.injected_noise(self.step_size)
+        noise = self.injected_noise()
         return CompiledInPlace(
             lambda *arguments: SGHMC.trajectory(self, *arguments, noise)
         )
 
-    def trajectory(
-        self, potential, position, momentum, minibatches, normals, noise: InjectedNoise
-    ):
+    def trajectory(self, potential, position, momentum, minibatches, normals, noise):
         """Take steps of Algorithm 2 on given random numbers, compiled; position and
         momentum are overwritten.
         """
         self._compiled(potential, position, momentum, minibatches, normals)
-        return position, momentum, noise

@@ -1,14 +1,27 @@
 """What a kernel is."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from torch import Generator, Tensor
 
+from sgmc.checks import check_dims, check_non_negative, check_positive
+from sgmc.matrices import Matrix, MatrixLike, as_matrix
 from sgmc.potentials import Potential
 
 
+class _HasPosition(Protocol):
+    @property
+    def position(self) -> Tensor: ...
+
+
+State = TypeVar("State", bound=_HasPosition)
+StepSize = float | Callable[[int], float]  # or a schedule
+
+
 @runtime_checkable
-class Kernel(Protocol):
+class Kernel(Protocol[State]):
     """How a chain moves: a frozen dataclass of tuning parameters with three methods,
     which many chains follow at once.
 
@@ -44,21 +57,21 @@ class Kernel(Protocol):
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
-    ) -> NamedTuple:
+    ) -> State:
         """Make the state in which chains start at the given position ``(chains, dim)``,
         which is not changed.
         """
         ...
 
     def step(
-        self, potential: Potential, state: NamedTuple, generator: Generator
-    ) -> tuple[NamedTuple, NamedTuple]:
+        self, potential: Potential, state: State, generator: Generator
+    ) -> tuple[State, NamedTuple]:
         """Make the next state, and say what was learned; the tensors of the old state
         may be overwritten.
         """
         ...
 
-    def retarget(self, potential: Potential, state: NamedTuple) -> NamedTuple:
+    def retarget(self, potential: Potential, state: State) -> State:
         """Bring up to date what a state knows of its potential, such as U, when another
         one takes its place; nothing by default.
         """
@@ -75,3 +88,47 @@ class Kernel(Protocol):
         draws; nothing by default.
         """
         return []
+
+
+class WithMass(Kernel[State]):
+    """A kernel with a step size ε and a mass M, and for some a friction C and a noise
+    estimate B̂: one place where they are checked.
+    """
+
+    step_size: StepSize
+    mass: MatrixLike
+
+    def __post_init__(self):
+        check_positive("step_size", self.step_size)
+        self.check_matrices()
+
+    @cached_property
+    def _mass(self) -> Matrix:  # M
+        return as_matrix(self.mass, "mass", positive=True)
+
+    def check_matrices(self, **others: Tensor) -> None:
+        """Raise a ValueError unless the matrices are some, of one number of
+        coordinates, which the others, such as positions ``(chains, dim)``, have too.
+        """
+        self._mass
+        names = ("friction", "noise_estimate", "mass")
+        check_dims(**others, **{n: getattr(self, n) for n in names if hasattr(self, n)})
+
+
+class WithTemperature(WithMass[State]):
+    """Such a kernel with a temperature, whose step sizes may follow a schedule."""
+
+    temperature: float
+
+    def step_size_at(self, time: int) -> float:
+        """Give the step size, or that which the schedule has for a time."""
+        if not callable(self.step_size):
+            return self.step_size
+        step_size = self.step_size(time)
+        check_non_negative("step_size", step_size)
+        return step_size
+
+    def target_temperature(self) -> float | None:
+        """Give T; None with a schedule of step sizes, or without noise."""
+        fixed = not callable(self.step_size) and self.temperature > 0
+        return self.temperature if fixed else None

@@ -2,22 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_instance, check_positive
+from sgmc.checks import check_count, check_instance
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
-from sgmc.kernels.base import Kernel
-from sgmc.kernels.metropolis import (
-    Guarded,
-    accept,
-    remark_rejections,
-    remark_rounding,
-)
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.kernels.base import WithMass
+from sgmc.kernels.metropolis import Guarded, accept, remark_rejections, remark_rounding
+from sgmc.matrices import MatrixLike
 from sgmc.potentials import Potential
 
 
@@ -39,7 +33,7 @@ class HMCInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class HMC(Kernel):
+class HMC(WithMass[HMCState]):
     """Hamiltonian Monte Carlo with leapfrog steps (Duane et al., 1987; Neal, 2011,
     Section 5.3).
 
@@ -77,16 +71,15 @@ class HMC(Kernel):
 
     step_size: float
     num_steps: int
-    mass: float | Tensor | Matrix = 1.0
+    mass: MatrixLike = 1.0
     metropolis: bool = True
     jitter: float = 0.0
     refreshment: float = 1.0
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size)
+        super().__post_init__()
         check_count("num_steps", self.num_steps)
         check_instance("metropolis", self.metropolis, bool, "True")
-        self._mass  # refuses what is no mass
         if not 0 <= self.jitter < 1:
             raise ValueError(
                 f"jitter must be at least 0 and less than 1, but it is {self.jitter}"
@@ -97,43 +90,32 @@ class HMC(Kernel):
                 f"{self.refreshment}"
             )
 
-    @cached_property
-    def _mass(self) -> Matrix:
-        return as_matrix(self.mass, "mass", positive=True)
-
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> HMCState:
         """Start at the given position ``(chains, dim)`` with a momentum from N(0,
         M).
         """
-        check_dims(position=position, mass=self.mass)
+        self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator)
         return HMCState(position.clone(), momentum, potential.energy(position), 0)
 
     def step(
-        self,
-        potential: Potential,
-        state: HMCState,
-        generator: Generator,
+        self, potential: Potential, state: HMCState, generator: Generator
     ) -> tuple[HMCState, HMCInfo]:
         """Refresh the momentum, follow a trajectory, accept or reject its end."""
         potential = Guarded(potential, state.position) if self.metropolis else potential
-        fresh = draw_momentum(state.position, self._mass, generator)
+        mass = self._mass
+        fresh = draw_momentum(state.position, mass, generator)
         kept = math.sqrt(1 - self.refreshment**2)
         start = kept * state.momentum + self.refreshment * fresh
         num_steps = self.draw_num_steps(generator)
         position, momentum = leapfrog(
-            potential.gradient,
-            state.position,
-            start,
-            self.step_size,
-            num_steps,
-            self._mass,
+            potential.gradient, state.position, start, self.step_size, num_steps, mass
         )
         energy = potential.energy(position)
-        before = state.energy + kinetic_energy(start, self._mass)
-        after = energy + kinetic_energy(momentum, self._mass)
+        before = state.energy + kinetic_energy(start, mass)
+        after = energy + kinetic_energy(momentum, mass)
         accepted, acceptance = accept(before, after, generator)
         if self.metropolis:
             position = torch.where(accepted[:, None], position, state.position)
@@ -154,11 +136,8 @@ class HMC(Kernel):
         if spread == 0:
             return self.num_steps
         low, high = self.num_steps - spread, self.num_steps + spread
-        return int(
-            torch.randint(
-                low, high + 1, (), generator=generator, device=generator.device
-            )
-        )
+        place = {"generator": generator, "device": generator.device}
+        return int(torch.randint(low, high + 1, (), **place))
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say so if hardly a proposal was accepted, or rounding decided."""

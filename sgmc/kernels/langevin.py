@@ -1,15 +1,15 @@
 """Stochastic-gradient Langevin dynamics."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_dims, check_non_negative, check_step_size
-from sgmc.kernels.base import Kernel
-from sgmc.matrices import Matrix, addmv_, as_matrix
+from sgmc.checks import check_non_negative, check_step_size
+from sgmc.kernels.base import StepSize, WithTemperature
+from sgmc.matrices import Matrix, MatrixLike, addmv_
+from sgmc.noise import spare
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
@@ -30,7 +30,7 @@ class SGLDInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SGLD(Kernel):
+class SGLD(WithTemperature[SGLDState]):
     """Stochastic-gradient Langevin dynamics: θ ← θ − ηM⁻¹∇Ũ(θ) + N(0, 2η(TM⁻¹ −
     M⁻¹B̂M⁻¹)) (Welling and Teh, 2011, eq. 4, with M = 1).
 
@@ -64,65 +64,39 @@ class SGLD(Kernel):
         torch.Size([10, 4, 1])
     """
 
-    step_size: float | Callable[[int], float]
+    step_size: StepSize
     temperature: float = 1.0
-    noise_estimate: float | Tensor | Matrix = 0.0
-    mass: float | Tensor | Matrix = 1.0
+    noise_estimate: MatrixLike = 0.0
+    mass: MatrixLike = 1.0
 
     def __post_init__(self):
         check_step_size("step_size", self.step_size, "steps")
         check_non_negative("temperature", self.temperature)
-        as_matrix(self.noise_estimate, "noise_estimate", signed=True)
-        as_matrix(self.mass, "mass", positive=True)
-        check_dims(noise_estimate=self.noise_estimate, mass=self.mass)
-        try:
-            as_matrix(self._spare, "temperature * mass - noise_estimate")
-        except ValueError as error:
-            raise ValueError(
-                f"noise_estimate exceeds the temperature {self.temperature} times the "
-                "mass: take a smaller step_size"
-            ) from error
-
-    @cached_property
-    def _inverse_mass(self) -> Matrix:  # M⁻¹
-        return Matrix(self.mass).inverse
-
-    @cached_property
-    def _spare(self) -> Matrix:  # TM − B̂
-        return self.temperature * Matrix(self.mass) - Matrix(self.noise_estimate)
+        self.check_matrices()
+        self._injected  # refuses an estimate that exceeds TM
 
     @cached_property
     def _injected(self) -> Matrix:  # M⁻¹(TM − B̂)M⁻¹
-        return self._inverse_mass @ self._spare @ self._inverse_mass
+        inverse = self._mass.inverse
+        noise = spare(self.temperature, self._mass, self.noise_estimate, "mass")
+        return inverse @ noise @ inverse
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
     ) -> SGLDState:
         """Start at the given position ``(chains, dim)``."""
-        check_dims(
-            position=position, noise_estimate=self.noise_estimate, mass=self.mass
-        )
+        self.check_matrices(position=position)
         return SGLDState(position.clone(), 0)
 
     def step(
         self, potential: Potential, state: SGLDState, generator: Generator
     ) -> tuple[SGLDState, SGLDInfo]:
         """Take one step in every chain, in place."""
-        position, num_gradients = state
-        step_size = self.step_size
-        if callable(step_size):
-            step_size = step_size(num_gradients)
-            check_non_negative("step_size", step_size)
-        gradient = potential.stochastic_gradient(position, generator, num_gradients)
-        addmv_(position, self._inverse_mass, gradient, alpha=-step_size)
+        position, done = state
+        step_size = self.step_size_at(done)
+        gradient = potential.stochastic_gradient(position, generator, done)
+        addmv_(position, self._mass.inverse, gradient, alpha=-step_size)
         if self.temperature > 0:  # N(0, 2η(TM⁻¹ − M⁻¹B̂M⁻¹))
             normal = normal_like(position, generator)
             addmv_(position, self._injected.root, normal, alpha=(2 * step_size) ** 0.5)
-        return SGLDState(position, num_gradients + 1), SGLDInfo(
-            step_size, num_gradients + 1
-        )
-
-    def target_temperature(self) -> float | None:
-        """Give T; None with a schedule of step sizes, or without noise."""
-        fixed = not callable(self.step_size) and self.temperature > 0
-        return self.temperature if fixed else None
+        return SGLDState(position, done + 1), SGLDInfo(step_size, done + 1)

@@ -1,23 +1,22 @@
 """Naive stochastic-gradient HMC, the failure that friction mends."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import count
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_instance, check_positive
+from sgmc.checks import check_count, check_instance
 from sgmc.integrators import draw_momentum, kinetic_energy, leapfrog
-from sgmc.kernels.base import Kernel
+from sgmc.kernels.base import WithMass
 from sgmc.kernels.hmc import HMCInfo, HMCState
 from sgmc.kernels.metropolis import accept
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import MatrixLike
 from sgmc.potentials import Potential
 
 
 @dataclass(frozen=True, eq=False)
-class NaiveSGHMC(Kernel):
+class NaiveSGHMC(WithMass[HMCState]):
     """HMC whose leapfrog steps use stochastic gradients, a **biased** method (Chen et
     al., 2014, Section 3.1).
 
@@ -51,18 +50,13 @@ class NaiveSGHMC(Kernel):
 
     step_size: float
     num_steps: int
-    mass: float | Tensor | Matrix = 1.0
+    mass: MatrixLike = 1.0
     metropolis: bool = False
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size)
+        super().__post_init__()
         check_count("num_steps", self.num_steps)
-        self._mass  # refuses what is no mass
         check_instance("metropolis", self.metropolis, bool, "True")
-
-    @cached_property
-    def _mass(self) -> Matrix:
-        return as_matrix(self.mass, "mass", positive=True)
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -70,13 +64,14 @@ class NaiveSGHMC(Kernel):
         """Start at the given position ``(chains, dim)``; without a correction step no
         energy is ever computed.
         """
-        check_dims(position=position, mass=self.mass)
-        energy = (
-            potential.energy(position)
-            if self.metropolis
-            else torch.full_like(position[:, 0], torch.nan)
+        self.check_matrices(position=position)
+        start = HMCState(
+            position.clone(),
+            torch.zeros_like(position),
+            torch.full_like(position[:, 0], torch.nan),
+            0,
         )
-        return HMCState(position.clone(), torch.zeros_like(position), energy, 0)
+        return self.retarget(potential, start)
 
     def step(
         self, potential: Potential, state: HMCState, generator: Generator
@@ -87,20 +82,16 @@ class NaiveSGHMC(Kernel):
         def gradient(position: Tensor) -> Tensor:
             return potential.stochastic_gradient(position, generator, next(steps))
 
-        start = draw_momentum(state.position, self._mass, generator)
+        mass = self._mass
+        start = draw_momentum(state.position, mass, generator)
         position, momentum = leapfrog(
-            gradient,
-            state.position,
-            start,
-            self.step_size,
-            self.num_steps,
-            self._mass,
+            gradient, state.position, start, self.step_size, self.num_steps, mass
         )
         energy, acceptance = state.energy, torch.ones_like(state.energy)
         if self.metropolis:
             energy = potential.energy(position)
-            before = state.energy + kinetic_energy(start, self._mass)
-            after = energy + kinetic_energy(momentum, self._mass)
+            before = state.energy + kinetic_energy(start, mass)
+            after = energy + kinetic_energy(momentum, mass)
             accepted, acceptance = accept(before, after, generator)
             position = torch.where(accepted[:, None], position, state.position)
             energy = torch.where(accepted, energy, state.energy)
@@ -110,8 +101,6 @@ class NaiveSGHMC(Kernel):
 
     def retarget(self, potential: Potential, state: HMCState) -> HMCState:
         """Evaluate another potential at the position, if energies are used."""
-        return (
-            state._replace(energy=potential.energy(state.position))
-            if self.metropolis
-            else state
-        )
+        if not self.metropolis:
+            return state
+        return state._replace(energy=potential.energy(state.position))

@@ -1,19 +1,18 @@
 """The no-U-turn sampler."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_dims, check_positive
+from sgmc.checks import check_count, check_positive
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
-from sgmc.kernels.base import Kernel
+from sgmc.kernels.base import WithMass
 from sgmc.kernels.metropolis import Guarded, remark_rounding
 from sgmc.kernels.trees import Point, grow_tree
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import MatrixLike, addmv_
 from sgmc.potentials import Potential
 
 
@@ -39,7 +38,7 @@ class NUTSInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NUTS(Kernel):
+class NUTS(WithMass[NUTSState]):
     """The no-U-turn sampler (Hoffman and Gelman, 2014) with multinomial weights
     (Betancourt, 2017, Appendix A).
 
@@ -76,19 +75,14 @@ class NUTS(Kernel):
     """
 
     step_size: float
-    mass: float | Tensor | Matrix = 1.0
+    mass: MatrixLike = 1.0
     max_depth: int = 10
     max_energy_error: float = 1000.0
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size)
+        super().__post_init__()
         check_count("max_depth", self.max_depth)
         check_positive("max_energy_error", self.max_energy_error)
-        self._mass  # refuses what is no mass
-
-    @cached_property
-    def _mass(self) -> Matrix:
-        return as_matrix(self.mass, "mass", positive=True)
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -96,40 +90,32 @@ class NUTS(Kernel):
         """Start at the given position ``(chains, dim)``, whose energy must be
         finite.
         """
-        check_dims(position=position, mass=self.mass)
+        self.check_matrices(position=position)
         energy, gradient = potential.energy_and_gradient(position)
         trees.check_energy(energy)
-        return NUTSState(
-            position.clone(),
-            gradient,
-            energy,
-            torch.ones_like(energy, dtype=torch.int64),
-        )
+        ones = torch.ones_like(energy, dtype=torch.int64)
+        return NUTSState(position.clone(), gradient, energy, ones)
 
     def step(
-        self,
-        potential: Potential,
-        state: NUTSState,
-        generator: Generator,
+        self, potential: Potential, state: NUTSState, generator: Generator
     ) -> tuple[NUTSState, NUTSInfo]:
         """Draw a momentum, grow a path until it turns, and move to one of its
         states.
         """
-        momentum = draw_momentum(state.position, self._mass, generator)
-        start_energy = state.energy + kinetic_energy(momentum, self._mass)
+        step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
+        momentum = draw_momentum(state.position, mass, generator)
+        start_energy = state.energy + kinetic_energy(momentum, mass)
+        known = state.energy, state.gradient
+        start = Point(state.position, momentum, torch.zeros_like(start_energy), known)
         potential = Guarded(potential, state.position)
-        none = torch.zeros_like(start_energy)
-        start = Point(state.position, momentum, none, state.energy, state.gradient)
-
-        step_size, inverse_mass = self.step_size, self._mass.inverse
 
         def leapfrog(point: Point) -> Point:
-            momentum = point.momentum - step_size / 2 * point.gradient
-            position = point.position + step_size * (inverse_mass @ momentum)
+            momentum = point.momentum.sub(point.known[1], alpha=step_size / 2)
+            position = addmv_(point.position.clone(), inverse_mass, momentum, step_size)
             energy, gradient = potential.energy_and_gradient(position)
-            momentum = momentum - step_size / 2 * gradient
-            log_weight = start_energy - energy - kinetic_energy(momentum, self._mass)
-            return Point(position, momentum, log_weight, energy, gradient)
+            momentum.sub_(gradient, alpha=step_size / 2)
+            log_weight = start_energy - energy - kinetic_energy(momentum, mass)
+            return Point(position, momentum, log_weight, (energy, gradient))
 
         tree = grow_tree(
             start,
@@ -139,19 +125,13 @@ class NUTS(Kernel):
             generator,
             self.max_energy_error,
         )
-        chosen, num_gradients = tree.chosen, state.num_gradients + tree.num_steps
-        info = NUTSInfo(
-            tree.acceptance,
-            chosen.energy,
-            tree.depth,
-            tree.diverged,
-            tree.depth_limited,
-            num_gradients,
+        (energy, gradient), done = (
+            tree.chosen.known,
+            state.num_gradients + tree.num_steps,
         )
-        state = NUTSState(
-            chosen.position, chosen.gradient, chosen.energy, num_gradients
+        return NUTSState(tree.chosen.position, gradient, energy, done), NUTSInfo(
+            tree.acceptance, energy, tree.depth, tree.diverged, tree.depth_limited, done
         )
-        return state, info
 
     def retarget(self, potential: Potential, state: NUTSState) -> NUTSState:
         """Evaluate another potential at the position."""

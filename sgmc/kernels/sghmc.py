@@ -1,25 +1,17 @@
 """Stochastic-gradient Hamiltonian Monte Carlo."""
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import torch
 from torch import Generator, Tensor
 
-from sgmc.checks import (
-    check_count,
-    check_dims,
-    check_non_negative,
-    check_positive,
-    check_step_size,
-)
+from sgmc.checks import check_count, check_non_negative, check_step_size
 from sgmc.integrators import draw_momentum
-from sgmc.kernels.base import Kernel
-from sgmc.matrices import Matrix, addmv_, as_matrix
-from sgmc.noise import InjectedNoise, OnlineInjectedNoise, OnlineNoise
+from sgmc.kernels.base import StepSize, WithTemperature
+from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
+from sgmc.noise import InjectedNoise, OnlineInjectedNoise, OnlineNoise, spare
 from sgmc.potentials import Potential
 from sgmc.randomness import blocks, normal_block
 
@@ -50,7 +42,7 @@ class SGHMCInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SGHMC(Kernel):
+class SGHMC(WithTemperature[SGHMCState]):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al., 2014, Algorithm 2).
 
     Repeat m times, with the gradient taken at the **new** position:
@@ -94,13 +86,14 @@ class SGHMC(Kernel):
         torch.Size([10, 4, 1])
     """
 
-    step_size: float | Callable[[int], float]
-    friction: float | Tensor | Matrix
-    noise_estimate: float | Tensor | Matrix | OnlineNoise = 0.0
-    mass: float | Tensor | Matrix = 1.0
+    step_size: StepSize
+    friction: MatrixLike
+    noise_estimate: MatrixLike | OnlineNoise = 0.0
+    mass: MatrixLike = 1.0
     num_steps: int = 1
     resample_every: int | None = None
     temperature: float = 1.0
+    fixed_decay: bool = False
 
     def __post_init__(self):
         check_step_size("step_size", self.step_size, "draws")
@@ -108,33 +101,22 @@ class SGHMC(Kernel):
         if self.resample_every is not None:
             check_count("resample_every", self.resample_every)
         check_non_negative("temperature", self.temperature)
-        as_matrix(self.friction, "friction")
-        self._mass  # refuses what is no mass
-        estimates = self._online or torch.as_tensor(self._noise_estimate.value).any()
-        if self.temperature == 0 and estimates:
-            raise ValueError(
-                "temperature is 0, so that no noise is injected: leave noise_estimate "
-                "at 0"
-            )
-        check_dims(
-            friction=self.friction, mass=self.mass, noise_estimate=self.noise_estimate
+        self.check_matrices()
+        given = self.noise_estimate
+        known = (
+            not isinstance(given, OnlineNoise)
+            and Matrix(given, "noise_estimate").number == 0
         )
-        try:
-            as_matrix(self._spare, "temperature * friction - noise_estimate")
-        except ValueError as error:
-            raise ValueError(
-                "friction must be at least the noise_estimate (in every direction, "
-                "and times the temperature "
-                f"{self.temperature}): {error}. Raise the friction, take a smaller "
-                "step_size or a larger batch"
-            ) from error
+        if self.temperature == 0 and not known:
+            raise ValueError("temperature is 0: leave noise_estimate at 0")
+        self._spare  # refuses an estimate that exceeds TC
 
     @classmethod
     def from_learning_rate(
         cls,
-        learning_rate: float,
+        learning_rate: StepSize,
         momentum_decay: float,
-        noise_estimate: float | Tensor | OnlineNoise = 0.0,
+        noise_estimate=0.0,
         **settings,
     ) -> "SGHMC":
         """Make the kernel from η = ε²M⁻¹, α = εM⁻¹C and β̂ = εM⁻¹B̂ with M = 1 (Chen et
@@ -157,40 +139,34 @@ class SGHMC(Kernel):
             >>> round(kernel.step_size, 6), round(kernel.friction, 6)
             (0.1, 1.0)
         """
-        check_positive("learning_rate", learning_rate)
-        step_size = math.sqrt(learning_rate)
-        momentum_decay = as_matrix(momentum_decay, "momentum_decay").value
+        check_step_size("learning_rate", learning_rate, "draws")
+        falls = callable(learning_rate)
+        step_size = (  # ε
+            (lambda draw: math.sqrt(learning_rate(draw)))
+            if falls
+            else math.sqrt(learning_rate)
+        )
+        first = step_size(0) if callable(step_size) else step_size
         if not isinstance(noise_estimate, OnlineNoise):
-            noise_estimate = (
-                as_matrix(noise_estimate, "noise_estimate", signed=True).value
-                / step_size
-            )
-        return cls(step_size, momentum_decay / step_size, noise_estimate, **settings)
-
-    @property
-    def _online(self) -> bool:
-        return isinstance(self.noise_estimate, OnlineNoise)
+            noise_estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
+            noise_estimate = noise_estimate.value / first
+        friction = as_matrix(momentum_decay, "momentum_decay").value / first
+        return cls(step_size, friction, noise_estimate, fixed_decay=falls, **settings)
 
     @cached_property
-    def _mass(self) -> Matrix:  # M
-        return as_matrix(self.mass, "mass", positive=True)
+    def _friction(self) -> Matrix:  # C
+        return as_matrix(self.friction, "friction")
 
     @cached_property
     def _damping(self) -> Matrix:  # CM⁻¹
-        return Matrix(self.friction) @ self._mass.inverse
+        return self._friction @ self._mass.inverse
 
     @cached_property
-    def _room(self) -> Matrix:  # TC
-        return self.temperature * Matrix(self.friction)
-
-    @cached_property
-    def _noise_estimate(self) -> Matrix:  # B̂; of an online one nothing is known yet
-        given = 0.0 if self._online else self.noise_estimate
-        return as_matrix(given, "noise_estimate", signed=True)
-
-    @cached_property
-    def _spare(self) -> Matrix:  # TC − B̂
-        return self._room - self._noise_estimate
+    def _spare(self) -> Matrix:  # TC − B̂; of an online one nothing is known yet
+        given = (
+            0.0 if isinstance(self.noise_estimate, OnlineNoise) else self.noise_estimate
+        )
+        return spare(self.temperature, self._friction, given, "friction")
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -198,76 +174,53 @@ class SGHMC(Kernel):
         """Start at the given position ``(chains, dim)`` with a momentum from N(0,
         TM).
         """
-        check_dims(
-            position=position,
-            friction=self.friction,
-            mass=self.mass,
-            noise_estimate=self.noise_estimate,
-        )
+        self.check_matrices(position=position)
         momentum = draw_momentum(position, self._mass, generator, self.temperature)
-        if not self._online:
-            return SGHMCState(position.clone(), momentum, 0)
+        state = SGHMCState(position.clone(), momentum, 0)
+        if not isinstance(self.noise_estimate, OnlineNoise):
+            return state
         # From a minibatch that no step will see; what is wrong with the posterior shows
         # before any work is done.
         apart = Generator(position.device).manual_seed(generator.initial_seed())
         _, variance = potential.gradient_and_noise_variance(
             position, apart, self.noise_estimate.kind, step=2**40
         )
-        return SGHMCState(
-            position.clone(), momentum, 0, variance, torch.zeros_like(position[:, 0])
-        )
+        return state._replace(noise_variance=variance, clipped=0 * position[:, 0])
 
     def step(
         self, potential: Potential, state: SGHMCState, generator: Generator
     ) -> tuple[SGHMCState, SGHMCInfo]:
         """Take m steps of Algorithm 2 in every chain, in place."""
-        position, momentum, num_gradients, *known = state
-        draw = num_gradients // self.num_steps
-        step_size, falls = self.step_size, callable(self.step_size)
-        if falls:
-            step_size = step_size(draw)
-            check_non_negative("step_size", step_size)
+        position, momentum, done, *known = state
+        draw, noise = done // self.num_steps, self.injected_noise(done, *known)
         if self.resample_every is not None and draw % self.resample_every == 0:
             momentum = draw_momentum(position, self._mass, generator, self.temperature)
-        if self._online:
-            noise = OnlineInjectedNoise(
-                step_size, self._room, self.noise_estimate, num_gradients, *known
-            )
-        else:
-            noise = self.injected_noise(step_size)
-        for first, number in blocks(num_gradients, self.num_steps, position):
+        for first, number in blocks(done, self.num_steps, position):
             minibatches = potential.draw_minibatches(position, generator, first, number)
-            normals = (
-                normal_block(position, number, generator)
-                if self.temperature > 0
-                else position.new_zeros(1).expand(number, *position.shape)
-            )
-            position, momentum, noise = self.trajectory(
-                potential, position, momentum, minibatches, normals, noise
-            )
-        num_gradients += self.num_steps
-        return (
-            SGHMCState(
-                position, momentum, num_gradients, noise.variance, noise.clipped
-            ),
-            SGHMCInfo(num_gradients, noise.clipped, step_size if falls else None),
+            normals = normal_block(position, number, generator, self.temperature > 0)
+            self.trajectory(potential, position, momentum, minibatches, normals, noise)
+        done, weight = done + self.num_steps, noise.step_size
+        return SGHMCState(
+            position, momentum, done, noise.variance, noise.clipped
+        ), SGHMCInfo(done, noise.clipped, weight if callable(self.step_size) else None)
+
+    def injected_noise(self, done: int = 0, *known: Any):
+        """Make what is injected after so many steps; ``known`` is what a state has of
+        an online estimate.
+        """
+        online, step_size = (
+            self.noise_estimate,
+            self.step_size_at(done // self.num_steps),
         )
+        time = self.step_size_at(0) if self.fixed_decay else step_size
+        if isinstance(online, OnlineNoise):
+            room = self.temperature * (time / step_size) * self._friction  # TC
+            return OnlineInjectedNoise(step_size, time, room, online, done, *known)
+        return InjectedNoise(step_size, time, math.sqrt(2 * time) * self._spare.root)
 
-    def injected_noise(self, step_size: float) -> InjectedNoise:
-        """Make what is injected in steps of a size, for a given noise estimate."""
-        return InjectedNoise(step_size, math.sqrt(2 * step_size) * self._spare.root)
-
-    def trajectory(
-        self,
-        potential: Potential,
-        position: Tensor,
-        momentum: Tensor,
-        minibatches: Iterable[Any],
-        normals: Iterable[Tensor],
-        noise: InjectedNoise | OnlineInjectedNoise,
-    ) -> tuple[Tensor, Tensor, InjectedNoise | OnlineInjectedNoise]:
-        """Take steps of Algorithm 2 on given random numbers: a pure function of its
-        arguments, but that position and momentum are overwritten.
+    def trajectory(self, potential, position, momentum, minibatches, normals, noise):
+        """Take steps of Algorithm 2 on given random numbers: a function of nothing
+        else, which overwrites position and momentum.
 
         Args:
             potential: the target.
@@ -275,37 +228,25 @@ class SGHMC(Kernel):
             momentum: r, ``(chains, dim)``.
             minibatches: ω of each step, on which its stochastic gradient depends.
             normals: standard normal numbers ``(chains, dim)`` of each step.
-            noise: what is injected, with ε and B̂.
-
-        Returns:
-            The new position and momentum, and the noise of the next step.
+            noise: what is injected, with ε and B̂, as :meth:`injected_noise` makes it.
         """
-        step_size, inverse_mass = noise.step_size, self._mass.inverse
-        damping = self._damping  # CM⁻¹
+        step_size, time = noise.step_size, noise.friction_time  # ε
+        inverse_mass, damping = self._mass.inverse, self._damping  # M⁻¹, CM⁻¹
         for minibatch, normal in zip(minibatches, normals, strict=True):
             addmv_(position, inverse_mass, momentum, alpha=step_size)  # θ ← θ + εM⁻¹r
-            gradient, noise = noise.look(potential, position, minibatch)
-            addmv_(momentum, damping, momentum, alpha=-step_size)  # r ← r − εCM⁻¹r
+            gradient, root = noise.look(potential, position, minibatch)
+            addmv_(momentum, damping, momentum, alpha=-time)  # r ← r − εCM⁻¹r
             momentum.sub_(gradient, alpha=step_size)  # r ← r − ε∇Ũ(θ)
-            addmv_(momentum, noise.root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
-        return position, momentum, noise
-
-    def target_temperature(self) -> float | None:
-        """Give T; None with a schedule of step sizes, or without noise."""
-        fixed = not callable(self.step_size) and self.temperature > 0
-        return self.temperature if fixed else None
+            addmv_(momentum, root, normal)  # r ← r + N(0, 2(TC − B̂)ε)
 
     def diagnose(self, statistics: dict[str, Tensor]) -> list[str]:
         """Say how often an online noise estimate exceeded the friction, if it did."""
-        if "clipped" not in statistics or not statistics["clipped"].any():
+        clipped, steps = statistics.get("clipped"), statistics["num_gradients"][-1]
+        if clipped is None or not clipped.any():
             return []
-        share = float(
-            statistics["clipped"][-1].mean()
-            / statistics["num_gradients"][-1].double().mean()
-        )
+        share = float(clipped[-1].mean() / steps.double().mean())
         return [
             f"½εV̂ exceeded the friction in {share:.1%} of the coordinates, averaged "
-            "over steps and chains; no noise was injected there, "
-            "and the chain is too hot: raise the friction, or take a smaller "
-            "step_size or a larger batch"
+            "over steps and chains; no noise was injected there, and the chain is too "
+            "hot: raise the friction, or take a smaller step_size or a larger batch"
         ]

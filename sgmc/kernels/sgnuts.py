@@ -3,7 +3,6 @@ until they turn.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -12,14 +11,15 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from sgmc import flows
-from sgmc.checks import check_choice, check_count, check_dims, check_positive
+from sgmc.checks import check_choice, check_count
 from sgmc.integrators import draw_momentum, kinetic_energy
 from sgmc.kernels import trees
-from sgmc.kernels.base import Kernel
+from sgmc.kernels.base import WithMass
 from sgmc.kernels.trees import Point, grow_tree
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
+from sgmc.noise import spare
 from sgmc.potentials import Potential
+from sgmc.randomness import normal_like
 
 
 class SGNUTSState(NamedTuple):
@@ -40,7 +40,7 @@ class SGNUTSInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SGNUTS(Kernel):
+class SGNUTS(WithMass[SGNUTSState]):
     """NUTS on paths with friction and gradient noise: steps of SGHMC to the right, and
     the same with reversed momenta to the left.
 
@@ -101,37 +101,23 @@ class SGNUTS(Kernel):
     """
 
     step_size: float
-    friction: float | Tensor | Matrix
-    noise_estimate: float | Tensor | Matrix = 0.0
-    mass: float | Tensor | Matrix = 1.0
+    friction: MatrixLike
+    noise_estimate: MatrixLike = 0.0
+    mass: MatrixLike = 1.0
     max_depth: int = 10
     weights: str = "uniform"
     integrator: str = "palindromic"
 
     def __post_init__(self):
-        check_positive("step_size", self.step_size)
+        super().__post_init__()
         check_count("max_depth", self.max_depth)
         check_choice("weights", self.weights, ("uniform", "energy", "work"))
         check_choice("integrator", self.integrator, ("palindromic", "drift_kick"))
-        friction, estimate = (
-            as_matrix(self.friction, "friction"),
-            as_matrix(self.noise_estimate, "noise_estimate", signed=True),
+        self._injected  # refuses an estimate that exceeds C
+        exact = (
+            self.integrator == "palindromic" and Matrix(self.noise_estimate).number == 0
         )
-        self._mass  # refuses what is no mass
-        check_dims(
-            friction=self.friction, noise_estimate=self.noise_estimate, mass=self.mass
-        )
-        try:
-            as_matrix(friction - estimate, "friction - noise_estimate")
-        except ValueError as error:
-            raise ValueError(
-                "friction must be at least the noise_estimate, in every direction: "
-                f"{error}. "
-                "Raise the friction, take a smaller step_size or a larger batch"
-            ) from error
-        if self.weights == "work" and (
-            self.integrator != "palindromic" or any(estimate.eigenvalues)
-        ):
+        if self.weights == "work" and not exact:
             raise ValueError(
                 'weights="work" uses exact gradients and needs '
                 'integrator="palindromic" and noise_estimate=0, but they are '
@@ -139,14 +125,24 @@ class SGNUTS(Kernel):
             )
 
     @cached_property
-    def _mass(self) -> Matrix:
-        return as_matrix(self.mass, "mass", positive=True)
+    def _friction(self) -> Matrix:  # C
+        return as_matrix(self.friction, "friction")
 
     @cached_property
-    def splitting(self) -> Sequence[flows.Flow]:
-        """The step to the right."""
-        make = flows.palindromic if self.integrator == "palindromic" else flows.sghmc
-        return make(self.step_size, self.friction, self.noise_estimate, self.mass)
+    def _injected(self) -> Matrix:  # 2(C − B̂)ε
+        room = spare(1.0, self._friction, self.noise_estimate, "friction")
+        return 2 * self.step_size * room
+
+    @cached_property
+    def _factors(self) -> tuple[float, Matrix, Matrix]:
+        """The time t of the first drift, and of the frictions 1 − tCM⁻¹ before the kick
+        and (1 + tCM⁻¹)⁻¹ after it.
+        """
+        time = (
+            self.step_size / 2 if self.integrator == "palindromic" else self.step_size
+        )
+        damping, one = time * (self._friction @ self._mass.inverse), Matrix(1.0)
+        return time, one - damping, (one + damping).inverse
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -154,65 +150,55 @@ class SGNUTS(Kernel):
         """Start at the given position ``(chains, dim)``; where energies are used, its
         energy must be finite.
         """
-        check_dims(
-            position=position,
-            friction=self.friction,
-            noise_estimate=self.noise_estimate,
-            mass=self.mass,
-        )
+        self.check_matrices(position=position)
         if self.weights != "uniform":
             trees.check_energy(potential.energy(position))
-        return SGNUTSState(
-            position.clone(),
-            0,
-            torch.zeros(len(position), dtype=torch.int64, device=position.device),
-        )
+        none = torch.zeros(len(position), dtype=torch.int64, device=position.device)
+        return SGNUTSState(position.clone(), 0, none)
 
     def step(
-        self,
-        potential: Potential,
-        state: SGNUTSState,
-        generator: Generator,
+        self, potential: Potential, state: SGNUTSState, generator: Generator
     ) -> tuple[SGNUTSState, SGNUTSInfo]:
         """Draw a momentum, grow a path until it turns, and move to one of its
         states.
         """
-        momentum = draw_momentum(state.position, self._mass, generator)
-        energy = None if self.weights == "uniform" else potential.energy(state.position)
-        start = Point(
-            state.position, momentum, torch.zeros_like(momentum[:, 0]), energy
-        )
+        step_size, mass, inverse_mass = self.step_size, self._mass, self._mass.inverse
+        symmetric, weighed = self.integrator == "palindromic", self.weights != "uniform"
+        time, before, after = self._factors
+        momentum = draw_momentum(state.position, mass, generator)
+        known = (potential.energy(state.position),) if weighed else ()
+        start = Point(state.position, momentum, torch.zeros_like(momentum[:, 0]), known)
         steps = count(state.num_trees * 2**self.max_depth)
-        seen = [momentum]  # the last gradient, where the work needs it
-
-        def gradient(position: Tensor) -> Tensor:
-            if self.weights == "work":
-                seen[0] = potential.gradient(position)
-            else:
-                seen[0] = potential.stochastic_gradient(
-                    position, generator, next(steps)
-                )
-            return seen[0]
 
         def forward(point: Point) -> Point:
-            position, momentum = point.position.clone(), point.momentum.clone()
-            flows.advance(self.splitting, position, momentum, gradient, generator)
-            if self.weights == "uniform":
+            position = addmv_(
+                point.position.clone(), inverse_mass, point.momentum, time
+            )
+            gradient = (
+                potential.gradient(position)
+                if self.weights == "work"
+                else potential.stochastic_gradient(position, generator, next(steps))
+            )
+            momentum = (before @ point.momentum).sub_(gradient, alpha=step_size)
+            addmv_(momentum, self._injected.root, normal_like(momentum, generator))
+            if symmetric:
+                momentum = after @ momentum
+                addmv_(position, inverse_mass, momentum, time)
+            if not weighed:
                 # A sum is finite only if all its terms are, and costs one pass.
-                finite = torch.isfinite(momentum.sum(-1))
+                finite = momentum.sum(-1).isfinite()
                 log_weight = torch.where(finite, start.log_weight, -math.inf)
                 return Point(position, momentum, log_weight)
             energy = potential.energy(position)
             if self.weights == "energy":
-                gained = energy - start.energy + kinetic_energy(momentum, self._mass)
-                gained -= kinetic_energy(start.momentum, self._mass)
-                return Point(position, momentum, -gained, energy)
-            work = (
-                energy - point.energy - (seen[0] * (position - point.position)).sum(-1)
-            )
-            return Point(position, momentum, point.log_weight - work, energy)
+                gained = energy - known[0] + kinetic_energy(momentum, mass)
+                gained -= kinetic_energy(start.momentum, mass)
+                return Point(position, momentum, -gained, (energy,))
+            work = energy - point.known[0]
+            work -= (gradient * (position - point.position)).sum(-1)
+            return Point(position, momentum, point.log_weight - work, (energy,))
 
-        tree = grow_tree(start, forward, self._mass.inverse, self.max_depth, generator)
+        tree = grow_tree(start, forward, mass.inverse, self.max_depth, generator)
         num_gradients = state.num_gradients + tree.num_steps
         info = SGNUTSInfo(tree.depth, tree.diverged, tree.depth_limited, num_gradients)
         return SGNUTSState(

@@ -24,8 +24,8 @@ class Point(NamedTuple):
     #: logarithm of the weight with which it is chosen, relative to the start's,
     #: (chains,)
     log_weight: Tensor
-    energy: Tensor | None = None  #: U at the position, (chains,)
-    gradient: Tensor | None = None  #: ∇U at the position, (chains, dim)
+    #: what else its kernel keeps, such as U, (chains,), and ∇U, (chains, dim)
+    known: tuple[Tensor, ...] = ()
 
 
 class Span(NamedTuple):
@@ -99,15 +99,9 @@ def grow_tree(
     depth = torch.zeros_like(growing, dtype=torch.int64)
     # Of every step: which chains took it, and the log-weights it led to.
     steps: list[tuple[Tensor, Tensor]] = []
-    kind = {"dtype": total.dtype, "device": total.device}
-    uniforms = torch.rand(
-        (2, max_depth, *log_weight.shape), generator=generator, **kind
-    )
+    coins, uniforms = _uniforms(2, max_depth, log_weight, generator)
     for doubling in range(max_depth):
-        turned_round, log_uniform = (
-            uniforms[0, doubling] < 0.5,
-            uniforms[1, doubling].log(),
-        )
+        turned_round = coins[doubling] < 0.5
         near, far = choose(turned_round, far, near), choose(turned_round, near, far)
         total = torch.where(turned_round[:, None], -total, total)
         branch = grow_branch(
@@ -124,6 +118,7 @@ def grow_tree(
         if not growing.any():
             break
         depth += growing
+        log_uniform = uniforms[doubling].log()
         moves = growing & (log_uniform < branch.log_weight - log_weight)
         chosen = choose(moves, branch.chosen, chosen)
         log_weight = torch.logaddexp(log_weight, branch.log_weight)
@@ -160,17 +155,9 @@ def grow_branch(
     and so on: the stack is never higher than log₂(num_states) + 1."""
     end, chosen, spans, not_turning = near, near, [], growing
     log_weight = torch.full_like(near.log_weight, -math.inf)
-    uniforms = torch.rand(
-        (num_states, *log_weight.shape),
-        generator=generator,
-        dtype=log_weight.dtype,
-        device=log_weight.device,
-    )
-    for log_uniform in uniforms.log():
+    for log_uniform in _uniforms(1, num_states, log_weight, generator)[0].log():
         end = forward(end)
-        new = end.log_weight.nan_to_num(
-            nan=-math.inf, posinf=-math.inf, neginf=-math.inf
-        )
+        new = end.log_weight.nan_to_num(-math.inf, -math.inf, -math.inf)
         steps.append((not_turning, new))
         log_weight = torch.logaddexp(log_weight, new)
         chosen = choose(log_uniform < new - log_weight, end, chosen)
@@ -188,81 +175,56 @@ def grow_branch(
 
 def join(old: Span, new: Span, inverse_mass: Matrix) -> tuple[Span, Tensor]:
     """Join two neighbouring sub-trees, and tell in which chains they do not turn
-    together.
+    together: ρᵀM⁻¹r > 0 at both ends, ρ being the sum of the momenta between them
+    (Betancourt, 2017, Appendix A).
 
     After a full turn the ends of a path look as if it had not turned, and two halves
     may lie on either side of the point where it turned. Hence each half is also checked
     together with the first state of the other, as Stan does since 2019 (its pull
-    request 2800)."""
+    request 2800). All products of the six vectors are one product of matrices."""
     total = old.total + new.total
-    checks = [(total, old.first, new.last)]
-    if old.num_states > 1:
-        checks += [
-            (old.total + new.first, old.first, new.first),
-            (old.last + new.total, old.last, new.last),
-        ]
-    if total.numel() < 10_000:
-        totals, firsts, lasts = zip(*checks, strict=True)
-        not_turning = is_not_turning(
-            torch.stack(totals),
-            torch.stack((*firsts, *lasts)).unflatten(0, (2, -1)),
-            inverse_mass,
-        )
-    else:  # copies of long vectors would cost more than calls do
-        products = ((path, end) for path, *ends in checks for end in ends)
-        not_turning = torch.stack(
-            [
-                is_not_turning(path[None], end[None, None], inverse_mass)
-                for path, end in products
-            ]
-        ).all(0)
-    return Span(
-        old.first, new.last, total, old.num_states + new.num_states
-    ), not_turning
-
-
-def is_not_turning(totals: Tensor, ends: Tensor, inverse_mass: Matrix) -> Tensor:
-    """Tell in which chains ρᵀM⁻¹r > 0 at both ends of some paths, ρ being the sum of
-    their momenta (Betancourt, 2017, Appendix A).
-
-    Args:
-        totals: ρ of each path, ``(paths, chains, dim)``.
-        ends: r at both ends, ``(2, paths, chains, dim)``.
-        inverse_mass: M⁻¹.
-
-    Returns:
-        Whether it holds for all of the paths, ``(chains,)``.
-    """
-    # a number does not change the sign
-    velocities = (
-        totals if isinstance(inverse_mass.value, float) else inverse_mass @ totals
+    momenta = torch.stack(
+        (old.total, new.total, old.first, old.last, new.first, new.last), 1
     )
-    return (velocities * ends).sum(-1).amin((0, 1)) > 0
+    # a number does not change the sign
+    velocities = momenta if inverse_mass.number else inverse_mass @ momenta
+    products = (velocities @ momenta.mT).flatten(1)
+    not_turning = (products @ _CHECKS.to(products)).amin(-1) > 0
+    return Span(old.first, new.last, total, 2 * old.num_states), not_turning
+
+
+# Which two of the 36 products make a check: of the whole at its ends, then of the old
+# half with the first state of the new, and of the new half with the last of the old.
+_CHECKS = torch.zeros(6, 6, 6)
+for _check, (_one, _other, _end) in enumerate(
+    [(0, 1, 2), (0, 1, 5), (0, 4, 2), (0, 4, 4), (3, 1, 3), (3, 1, 5)]
+):
+    _CHECKS[[_one, _other], _end, _check] = 1
+_CHECKS = _CHECKS.flatten(0, 1)
 
 
 def choose(condition: Tensor, one: Point, other: Point) -> Point:
     """Take the point ``one`` in chains where the condition ``(chains,)`` holds, and the
     ``other`` elsewhere.
     """
-    number = int(condition.sum())
-    if number in (0, len(condition)):  # as always with a single chain: nothing to copy
-        return one if number else other
-    column = condition[:, None]
-    pairs = zip(one, other, strict=True)
-    return Point(
-        *(
-            None
-            if a is None
-            else torch.where(column if a.ndim == 2 else condition, a, b)
-            for a, b in pairs
-        )
-    )
+    if len(condition) == 1:  # nothing to copy
+        return one if condition else other
+
+    def pick(a: Tensor, b: Tensor) -> Tensor:
+        return torch.where(condition[:, None] if a.ndim == 2 else condition, a, b)
+
+    known = tuple(map(pick, one.known, other.known))
+    return Point(*map(pick, one[:3], other[:3]), known)
+
+
+def _uniforms(rows: int, number: int, like: Tensor, generator: Generator) -> Tensor:
+    size = (rows, number, *like.shape)
+    return torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
 
 
 def check_energy(energy: Tensor) -> None:
     """Raise a ValueError unless the energies ``(chains,)`` at the start are finite."""
-    if not torch.isfinite(energy).all():
-        chain = int((~torch.isfinite(energy)).nonzero()[0])
+    for chain in (~energy.isfinite()).nonzero()[:1, 0].tolist():
         raise ValueError(
             f"the energy at the start is {float(energy[chain])} in chain {chain}; it "
             "must be finite: start elsewhere, or mend the potential"
@@ -273,19 +235,16 @@ def diagnose(statistics: dict[str, Tensor], max_depth: int) -> list[str]:
     """Say what share of the trees diverged or reached the depth limit, and what to do
     about it.
     """
-    found = []
-    total = statistics["diverged"].numel()
-    if diverged := int(statistics["diverged"].sum()):
-        found.append(
-            f"{diverged} of {total} trees ({diverged / total:.2%}) diverged: the "
-            "draws miss places where the potential is too steep for "
-            "the step_size. Take a smaller step_size, or another parametrisation"
-        )
-    if limited := int(statistics["depth_limited"].sum()):
-        found.append(
-            f"{limited} of {total} trees ({limited / total:.2%}) reached max_depth = "
-            f"{max_depth} before they turned: the draws are right, "
-            "but follow each other closely. Raise max_depth or the step_size, or "
-            "adapt the mass"
-        )
-    return found
+    remarks = {
+        "diverged": "diverged: the draws miss places where the potential is too steep "
+        "for the step_size. Take a smaller step_size, or another parametrisation",
+        "depth_limited": f"reached max_depth = {max_depth} before they turned: the "
+        "draws are right, but follow each other closely. Raise max_depth or the "
+        "step_size, or adapt the mass",
+    }
+    return [
+        f"{int(found.sum())} of {found.numel()} trees ({found.double().mean():.2%}) "
+        + what
+        for name, what in remarks.items()
+        if (found := statistics[name]).any()
+    ]

@@ -1,5 +1,6 @@
 """A list of flows as a kernel, and the exact law of its chain on a Gaussian."""
 
+from sgmc.splittings import flows
 from sgmc.splittings.kernel import Splitting
 from sgmc.splittings.linear_laws import (
     LinearChain,
@@ -12,6 +13,7 @@ from sgmc.splittings.linear_laws import (
 __all__ = [
     "LinearChain",
     "Splitting",
+    "flows",
     "langevin_chain",
     "linear_chain",
     "naive_sghmc_chain",

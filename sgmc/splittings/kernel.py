@@ -8,11 +8,11 @@ from typing import NamedTuple
 from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_dims
-from sgmc.flows import Flow, advance, check_flows
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
 from sgmc.matrices import Matrix, as_matrix
 from sgmc.potentials import Potential
+from sgmc.splittings.flows import Flow, advance, check_flows
 
 
 class SplittingState(NamedTuple):
@@ -31,12 +31,12 @@ class SplittingInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Splitting(Kernel):
-    """Follow a list of :mod:`sgmc.flows`, whose exact law on a Gaussian is
+    """Follow a list of :mod:`sgmc.splittings.flows`, whose exact law on a Gaussian is
     :func:`sgmc.splittings.linear_chain` of the same list.
 
     Args:
-        flows: the list, such as :func:`sgmc.flows.baoab`; every kick draws a stochastic
-            gradient of its own.
+        flows: the list, such as :func:`sgmc.splittings.flows.baoab`; every kick
+            draws a stochastic gradient of its own.
         num_steps: number of times that the list is followed between two draws.
         mass: M, of the momentum at the start: a number, ``(dim,)`` or ``(dim, dim)``.
 
@@ -45,7 +45,8 @@ class Splitting(Kernel):
 
     Example:
         >>> import torch
-        >>> from sgmc import flows, sample
+        >>> from sgmc import sample
+        >>> from sgmc.splittings import flows
         >>> from sgmc.targets import Gaussian
         >>> kernel = Splitting(flows.baoab(step_size=1.0, friction=1.0))
         >>> draws = sample(

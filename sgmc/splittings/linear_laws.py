@@ -15,10 +15,10 @@ import torch
 from scipy.linalg import solve_discrete_lyapunov
 from torch import Tensor
 
-from sgmc import flows
 from sgmc.checks import check_count, check_tensor
-from sgmc.flows import Flow, MatrixLike, check_flows
-from sgmc.matrices import as_matrix
+from sgmc.matrices import MatrixLike, as_matrix
+from sgmc.splittings import flows
+from sgmc.splittings.flows import Flow, check_flows
 
 
 class LinearChain(NamedTuple):
@@ -172,7 +172,7 @@ def linear_chain(
     that they make on U(θ) = ½θᵀAθ.
 
     Args:
-        splitting: a list of flows, such as :func:`sgmc.flows.baoab`.
+        splitting: a list of flows, such as :func:`sgmc.splittings.flows.baoab`.
         precision: A, ``(dim, dim)``.
         noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
             ``(dim, dim)``.

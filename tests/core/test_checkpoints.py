@@ -28,7 +28,6 @@ import torch
 from torch import nn
 
 from sgmc.checkpoints import Checkpoint, CheckpointError, fingerprint, replace_file
-from sgmc.flows import baoab
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD
 from sgmc.matrices import Matrix
 from sgmc.minibatches import Fresh, Held, Passes
@@ -38,6 +37,7 @@ from sgmc.other_kernels import Cyclical, Gibbs
 from sgmc.posteriors import Bernoulli, LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
 from sgmc.splittings import Splitting
+from sgmc.splittings.flows import baoab
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 SCALE = 2.0

@@ -9,8 +9,7 @@ import math
 import pytest
 import torch
 
-from sgmc import flows
-from sgmc.splittings import linear_chain
+from sgmc.splittings import flows, linear_chain
 
 DOUBLE = torch.float64
 # of a sum over N = 50 examples

@@ -72,7 +72,7 @@ CORE = [
     ["checks"],
     ["randomness", "matrices"],
     ["minibatches", "potentials"],
-    ["flows", "integrators", "targets", "noise", "posteriors"],
+    ["integrators", "noise", "posteriors"],
     ["kernels"],
     ["draws", "running", "starting", "remarks"],
     ["sampling"],
@@ -86,6 +86,7 @@ ROOMS = [
     "models",
     "other_kernels",
     "splittings",
+    "targets",
     "tuning",
 ]
 
@@ -106,7 +107,7 @@ def test_imports_point_one_way():
     assert {
         path.stem
         for path in (ROOT / "sgmc").iterdir()
-        if not path.name.startswith("_") and path.suffix != ".typed"
+        if not path.name.startswith("_") and path.suffix in ("", ".py")
     } == {*row, *ROOMS}
     for path in sorted((ROOT / "sgmc").rglob("*.py")):
         place = path.relative_to(ROOT / "sgmc").parts[0].removesuffix(".py")
@@ -154,7 +155,7 @@ def test_the_core_is_small_and_imports_itself_alone():
     core = [
         path
         for path in (ROOT / "sgmc").rglob("*.py")
-        if path.relative_to(ROOT / "sgmc").parts[0] not in ROOMS
+        if path.relative_to(ROOT / "sgmc").parts[0].removesuffix(".py") not in ROOMS
     ]
     assert len(core) <= MOST_FILES
     code = (

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from sgmc import sample
-from sgmc.flows import baoab
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential, check_fits, differentiate, no_noise
 from sgmc.splittings import Splitting
+from sgmc.splittings.flows import baoab
 from sgmc.targets import DoubleWell
 
 START = torch.tensor([[0.5, -1.0], [2.0, 0.1], [0.0, 1.0]])

@@ -11,7 +11,7 @@ import arviz
 import pytest
 import torch
 
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS
 from sgmc.minibatches import Held
 from sgmc.other_kernels import RandomWalkMetropolis
@@ -28,7 +28,7 @@ from sgmc.remarks import (
     virial_ratio,
 )
 from sgmc.sampling import DivergenceError
-from sgmc.splittings import Splitting, linear_chain, sghmc_chain
+from sgmc.splittings import Splitting, flows, linear_chain, sghmc_chain
 from sgmc.targets import DoubleWell, Gaussian, NoisyGradient
 
 

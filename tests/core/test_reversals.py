@@ -7,8 +7,7 @@ neighbouring statement, which is false, is far from it."""
 import pytest
 import torch
 
-from sgmc import flows
-from sgmc.splittings import LinearChain, linear_chain, sghmc_chain
+from sgmc.splittings import LinearChain, flows, linear_chain, sghmc_chain
 
 DOUBLE = torch.float64
 CLOSE = dict(rtol=1e-11, atol=1e-12)

@@ -26,7 +26,6 @@ from torch import Tensor, nn
 
 from sgmc import running, sample, sampling
 from sgmc.checkpoints import Checkpoint, CheckpointError
-from sgmc.flows import baoab, ubu
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
 from sgmc.minibatches import Fresh, Held, Passes
 from sgmc.models import HierarchicalNetwork
@@ -36,6 +35,7 @@ from sgmc.posteriors import LinearRegression, LogisticRegression, NetworkPosteri
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
 from sgmc.splittings import Splitting
+from sgmc.splittings.flows import baoab, ubu
 from sgmc.targets import DoubleWell, Gaussian, GaussianMixture, NoisyGradient
 
 NOISY = NoisyGradient(DoubleWell(), 4.0)

@@ -15,16 +15,17 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import sgmc
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.checkpoints import Checkpoint
 from sgmc.compiled import CompiledSGHMC
 from sgmc.kernels import HMC, NUTS, SGHMC, SGLD, SGNUTS, Kernel, NaiveSGHMC
+from sgmc.kernels.base import WithMass, WithTemperature
 from sgmc.kernels.langevin import SGLDState
 from sgmc.noise import OnlineNoise
-from sgmc.other_kernels import Cyclical, Gibbs, RandomWalkMetropolis
+from sgmc.other_kernels import Cyclical, Gibbs, Nesterov, RandomWalkMetropolis
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
-from sgmc.splittings import Splitting
+from sgmc.splittings import Splitting, flows
 from sgmc.tuning.defaults import DefaultSGHMC
 from tests.fakes import (
     DOUBLE,
@@ -219,18 +220,18 @@ KERNELS = {
         *MASS,
         *ESTIMATE,
         *TEMPERATURE,
-        refused(r"noise_estimate.*temperature 1\.0", noise_estimate=1.1),
+        refused(r"temperature 1\.0.*noise_estimate", noise_estimate=1.1),
         refused(
-            r"noise_estimate.*temperature 1\.0", noise_estimate=torch.tensor([0.5, 1.1])
+            r"temperature 1\.0.*noise_estimate", noise_estimate=torch.tensor([0.5, 1.1])
         ),
         refused(
-            r"noise_estimate.*temperature 1\.0", noise_estimate=0.5 * (BENT + BENT.T)
+            r"temperature 1\.0.*noise_estimate", noise_estimate=0.5 * (BENT + BENT.T)
         ),
         refused(
-            r"noise_estimate.*temperature 0\.5", noise_estimate=0.6, temperature=0.5
+            r"temperature 0\.5.*noise_estimate", noise_estimate=0.6, temperature=0.5
         ),
-        refused("noise_estimate.*mass", noise_estimate=0.6, mass=0.5),
-        refused("noise_estimate.*mass", noise_estimate=0.6 * FULL, mass=0.5 * FULL),
+        refused("mass.*noise_estimate", noise_estimate=0.6, mass=0.5),
+        refused("mass.*noise_estimate", noise_estimate=0.6 * FULL, mass=0.5 * FULL),
         refused(
             "noise_estimate has 2, mass has 3",
             mass=torch.ones(3),
@@ -303,6 +304,13 @@ KERNELS = {
         Splitting, dict(flows=flows.obabo(0.05, 10.0, 1.7), mass=1.7), gradients=6
     ),
     "splitting, UBU": listed(Splitting, dict(flows=flows.ubu(0.05, 10.0)), gradients=3),
+    "Nesterov": listed(
+        Nesterov,
+        dict(learning_rate=0.02, momentum_decay=0.3),
+        *[refused(learning_rate=value) for value in (0.0, math.inf)],
+        *[refused(momentum_decay=value) for value in (0.0, 1.5)],
+        gradients=3,
+    ),
     "random walk": rejecting(
         RandomWalkMetropolis, dict(step_size=0.5), *STEP, gradients=0
     ),
@@ -322,7 +330,7 @@ KERNELS = {
         refused(r"kernel makes.*0\.02", kernel=lambda rate: rate),
         refused("kernel makes.*class SGLD", kernel=lambda rate: SGLD),
         refused(
-            "noise_estimate.*temperature",
+            "temperature.*noise_estimate",
             kernel=lambda rate: SGLD(rate, noise_estimate=1e3 * rate),
         ),
         refused(r"explorer.*3\.0", explorer=3.0, exploration=0.5),
@@ -372,7 +380,8 @@ def test_every_kernel_is_listed():
     while kernels:
         kernels = [each for kernel in kernels for each in kernel.__subclasses__()]
         found |= {each for each in kernels if each.__module__.startswith("sgmc.")}
-    assert found - ELSEWHERE == {type(entry.make()) for entry in KERNELS.values()}
+    abstract = {WithMass, WithTemperature}
+    assert found - ELSEWHERE - abstract == {type(e.make()) for e in KERNELS.values()}
     assert HMC in found
 
 

@@ -152,27 +152,6 @@ def test_the_stack_of_sub_trees_finds_what_brute_force_finds(seed):
     assert not tree.diverged.any()
 
 
-def test_long_vectors_are_checked_as_short_ones_are():
-    """Of few numbers all checks are made in one call, of many one by one."""
-    generator = torch.Generator().manual_seed(0)
-    mass = Matrix(0.5 + torch.rand(300, generator=generator))
-    old, new = (
-        trees.Span(*torch.randn(3, 200, 300, generator=generator), num_states=4)
-        for _ in range(2)
-    )
-    assert old.total.numel() > 10_000 > old.total[0].numel()
-    whole, not_turning = trees.join(old, new, mass)
-    for chain in range(200):
-        alone = (
-            trees.Span(*(x[chain, None] for x in span[:3]), num_states=4)
-            for span in (old, new)
-        )
-        span, one = trees.join(*alone, mass)
-        assert torch.equal(one, not_turning[chain, None])
-        assert torch.equal(span.total, whole.total[chain, None])
-    assert 0 < not_turning.sum() < 200
-
-
 def invariance(path, seed, num_chains=200_000, max_depth=3):
     """Start at states of a closed path with their weights, choose a state of each tree:
     z-scores of how often each state is chosen.

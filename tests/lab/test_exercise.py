@@ -7,8 +7,8 @@ import re
 import numpy as np
 import torch
 
-from sgmc.flows import explicit_euler_sghmc
 from sgmc.splittings import Splitting, sghmc_chain
+from sgmc.splittings.flows import explicit_euler_sghmc
 from sgmc.splittings.kernel import SplittingState
 from sgmc.targets import NoisyGradient
 from tests.fakes import generator_of

@@ -8,13 +8,13 @@ import warnings
 import pytest
 import torch
 
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.minibatches import Passes
 from sgmc.noise import OnlineNoise
 from sgmc.other_kernels import Cyclical
 from sgmc.posteriors import LogisticRegression
-from sgmc.splittings import LinearChain, langevin_chain, linear_chain
+from sgmc.splittings import LinearChain, flows, langevin_chain, linear_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from tests.checks import assert_covariance
 from tests.fakes import (

@@ -7,7 +7,6 @@ import math
 import pytest
 import torch
 
-from sgmc.flows import Drift, Kick
 from sgmc.kernels import HMC, SGHMC, SGLD
 from sgmc.kernels.hmc import HMCState
 from sgmc.kernels.langevin import SGLDState
@@ -19,6 +18,7 @@ from sgmc.splittings import (
     naive_sghmc_chain,
     sghmc_chain,
 )
+from sgmc.splittings.flows import Drift, Kick
 from sgmc.targets import Gaussian
 
 DOUBLE = torch.float64

@@ -17,12 +17,12 @@ from scipy import sparse
 from scipy.integrate import cumulative_trapezoid
 from scipy.sparse.linalg import spsolve
 
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import SGHMC, SGLD
 from sgmc.models import control_variates
 from sgmc.posteriors import LinearRegression, LogisticRegression
 from sgmc.potentials import Potential
-from sgmc.splittings import sghmc_chain
+from sgmc.splittings import flows, sghmc_chain
 from sgmc.targets import DoubleWell, NoisyGradient
 from tests.checks import z_bound
 

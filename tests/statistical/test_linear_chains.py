@@ -7,13 +7,14 @@ discrete Lyapunov equation; false alarms: 1 in 10,000 for each test."""
 import pytest
 import torch
 
-from sgmc import flows, sample
+from sgmc import sample
 from sgmc.kernels import HMC, SGHMC, SGLD, NaiveSGHMC
 from sgmc.kernels.sghmc import SGHMCInfo
 from sgmc.noise import OnlineNoise
 from sgmc.potentials import Potential
 from sgmc.splittings import (
     Splitting,
+    flows,
     langevin_chain,
     linear_chain,
     naive_sghmc_chain,

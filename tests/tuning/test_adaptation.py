@@ -12,13 +12,13 @@ from torch import Tensor
 
 from sgmc import sample
 from sgmc.checkpoints import Checkpoint, CheckpointError
-from sgmc.flows import baoab
 from sgmc.integrators import draw_momentum
 from sgmc.kernels import HMC, NUTS, SGHMC, Kernel
 from sgmc.matrices import Matrix
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
 from sgmc.splittings import Splitting
+from sgmc.splittings.flows import baoab
 from sgmc.targets import Gaussian
 from sgmc.tuning import adapt
 from sgmc.tuning.adaptation import (

@@ -9,11 +9,18 @@ import pytest
 import torch
 from scipy.linalg import expm
 
-from sgmc import flows
-from sgmc.flows import AtOnce, Descent, Drift, Free, Kick, MomentumMap, advance
 from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
 from sgmc.matrices import Matrix
-from sgmc.splittings import LinearChain, linear_chain
+from sgmc.splittings import LinearChain, flows, linear_chain
+from sgmc.splittings.flows import (
+    AtOnce,
+    Descent,
+    Drift,
+    Free,
+    Kick,
+    MomentumMap,
+    advance,
+)
 
 DOUBLE = torch.float64
 EYE, ZERO = torch.eye(2, dtype=DOUBLE), torch.zeros(2, 2, dtype=DOUBLE)
@@ -167,6 +174,7 @@ PIECES = {
     "BAOAB": flows.baoab(0.2, FULL_FRICTION, FULL_MASS, 0.9),
     "OBABO": flows.obabo(0.2, FULL_FRICTION, FULL_MASS, 0.9),
     "UBU": flows.ubu(0.2, FRICTIONS["diagonal"], DIAGONAL, 0.9),
+    "modified Euler": flows.modified_euler(0.2, FULL_MASS),
     "SGLD": flows.sgld(0.2, 0.1 * FULL_MASS, 0.9, FULL_FRICTION),
 }
 
@@ -196,7 +204,7 @@ def test_every_flow_and_every_splitting_is_among_those_tested():
     assert {name for name in makers if name[0] != "_"} == {
         "advance", "baoab", "check_flows",
         "explicit_euler_sghmc", "friction_flow", "implicit_friction_flow", "leapfrog", "naive_sghmc", "noise_flow",
-        "obabo", "ornstein_uhlenbeck_flow", "palindromic", "refresh_flow", "sghmc", "sgld", "ubu",
+        "modified_euler", "obabo", "ornstein_uhlenbeck_flow", "palindromic", "refresh_flow", "sghmc", "sgld", "ubu",
     }  # fmt: skip
 
 
@@ -830,11 +838,11 @@ def test_bad_frictions_and_masses_are_refused(maker, settings):
         ),
         (
             lambda: flows.sghmc(0.1, 1.0, noise_estimate=1.5),
-            r"temperature.*friction.*noise_estimate.*-0\.5\b",
+            r"friction.*temperature.*noise_estimate.*-0\.5\b",
         ),
         (
             lambda: flows.sgld(0.1, noise_estimate=2.0),
-            r"temperature.*friction.*noise_estimate.*-1\b",
+            r"friction.*temperature.*noise_estimate.*-1\b",
         ),
         (
             lambda: flows.sgld(math.nan),

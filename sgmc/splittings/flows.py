@@ -1,19 +1,19 @@
+# ruff: noqa: D102 (move and linear are those of Flow)
 """Flows: the pieces of which integrators are made, each a move and its exact law; a
 list of them, one after the other, is a splitting.
 
-A flow moves positions and momenta ``(chains, dim)`` in place: ``move(position,
-momentum, gradient, generator)``, the gradient being a function of the position. On U(θ)
-= ½θᵀAθ with gradient noise N(0, V) it is a linear map with Gaussian noise, z' = Fz +
-N(0, Q), where z is (θ, r), or θ alone in Langevin dynamics: ``linear(A, V)`` gives F
-and Q. So one list gives both the step of a sampler (:class:`sgmc.splittings.Splitting`)
-and the exact law of its chain (:func:`sgmc.splittings.linear_chain`).
+A flow moves positions and momenta ``(chains, dim)`` in place. On U(θ) = ½θᵀAθ with
+gradient noise N(0, V) it is a linear map with Gaussian noise, z' = Fz + N(0, Q), where
+z is (θ, r), or θ alone in Langevin dynamics. So one list gives both the step of a
+sampler (:class:`sgmc.splittings.Splitting`) and the exact law of its chain
+(:func:`sgmc.splittings.linear_chain`).
 
 Throughout ε or t is a time, C the friction, M the mass, T the temperature and B̂ the
 noise estimate; C, M and B̂ are numbers, diagonals ``(dim,)`` or matrices ``(dim,
 dim)``. A ValueError says which of them is out of its range."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -28,11 +28,12 @@ from sgmc.checks import (
     check_number,
     check_positive,
 )
-from sgmc.matrices import Matrix, addmv_, as_matrix
+from sgmc.matrices import Matrix, MatrixLike, addmv_, as_matrix
+from sgmc.noise import spare
 from sgmc.randomness import normal_like
 
 Gradient = Callable[[Tensor], Tensor]
-MatrixLike = float | Tensor | Matrix
+Law = tuple[Tensor, Tensor]
 
 
 @runtime_checkable
@@ -46,23 +47,25 @@ class Flow(Protocol):
         gradient: Gradient,
         generator: Generator,
     ) -> None:
-        """Move positions and momenta ``(chains, dim)`` in place."""
+        """Move positions and momenta ``(chains, dim)`` in place, the gradient being a
+        function of the position.
+        """
+        ...
 
-    def linear(
-        self, precision: Tensor, noise_variance: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def linear(self, precision: Tensor, noise_variance: Tensor) -> Law:
         """Give F and Q of the move where U(θ) = ½θᵀAθ and the gradient's noise is N(0,
         V), from A and V; all are float64.
         """
+        ...
 
 
 def check_flows(flows: Sequence[Flow]) -> None:
     """Raise a ValueError unless ``flows`` is a list of flows, which can be followed
     again and again.
     """
-    right = isinstance(flows, Sequence) and len(flows) > 0
-    if not right or not all(
-        isinstance(flow, Flow) and not isinstance(flow, type) for flow in flows
+    if not isinstance(flows, Sequence) or not all(
+        isinstance(flow, Flow) and not isinstance(flow, type)
+        for flow in flows or [None]
     ):
         raise ValueError(
             "flows must be a list of flows, such as baoab(0.1, friction=1.0), but it "
@@ -80,15 +83,9 @@ def advance(
     """Follow flows one after the other, in place.
 
     Example:
-        >>> position, momentum = torch.zeros(1, 1), torch.ones(1, 1)
-        >>> advance(
-        ...     leapfrog(0.5),
-        ...     position,
-        ...     momentum,
-        ...     lambda position: position,
-        ...     Generator(),
-        ... )
-        >>> position, momentum
+        >>> theta, r = torch.zeros(1, 1), torch.ones(1, 1)
+        >>> advance(leapfrog(0.5), theta, r, lambda theta: theta, Generator())
+        >>> theta, r
         (tensor([[0.5000]]), tensor([[0.8750]]))
     """
     for flow in flows:
@@ -104,25 +101,18 @@ class Drift:
 
     def __post_init__(self):
         check_number("time", self.time)
-        as_matrix(self.mass, "mass", positive=True)
+        self._inverse_mass  # refuses what is no mass
 
     @cached_property
     def _inverse_mass(self) -> Matrix:
-        return Matrix(self.mass).inverse
+        return as_matrix(self.mass, "mass", positive=True).inverse
 
     def move(self, position, momentum, gradient, generator):
-        """Move in place."""
         addmv_(position, self._inverse_mass, momentum, alpha=self.time)
 
     def linear(self, precision, noise_variance):
-        """Give F and Q."""
-        identity, zero = _identity_and_zero(precision)
-        return _blocks(
-            identity,
-            self.time * self._inverse_mass.dense(len(precision)),
-            zero,
-            identity,
-        ), _blocks(zero, zero, zero, zero)
+        dim = len(precision)
+        return _law(dim, xr=self.time * self._inverse_mass.dense(dim))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,49 +125,37 @@ class Kick:
         check_number("time", self.time)
 
     def move(self, position, momentum, gradient, generator):
-        """Move in place."""
         momentum.sub_(gradient(position), alpha=self.time)
 
     def linear(self, precision, noise_variance):
-        """Give F and Q."""
-        identity, zero = _identity_and_zero(precision)
-        return _blocks(identity, zero, -self.time * precision, identity), _blocks(
-            zero, zero, zero, self.time**2 * noise_variance
-        )
+        noise = self.time**2 * noise_variance
+        return _law(len(precision), rx=-self.time * precision, noise=noise)
 
 
 @dataclass(frozen=True, eq=False)
 class MomentumMap:
-    """r ← Gr + N(0, S): frictions, and the noise that belongs to them; a factor or
-    covariance that is None is 1 or 0.
+    """r ← Gr + N(0, S): frictions, and the noise that belongs to them; None draws
+    nothing.
     """
 
-    factor: Matrix | None = None
+    factor: Matrix = field(default_factory=lambda: Matrix(1.0))
     covariance: Matrix | None = None
 
     def __post_init__(self):
-        check_instance("factor", self.factor, Matrix | None, "Matrix(0.5)")
-        check_instance("covariance", self.covariance, Matrix | None, "Matrix(0.5)")
+        check_instance("factor", self.factor, Matrix, "Matrix(0.5)")
         if self.covariance is not None:
+            check_instance("covariance", self.covariance, Matrix, "Matrix(0.5)")
             as_matrix(self.covariance, "covariance")
 
     def move(self, position, momentum, gradient, generator):
-        """Move in place."""
-        if self.factor is not None:
-            momentum.copy_(self.factor @ momentum)
+        momentum.copy_(self.factor @ momentum)
         if self.covariance is not None:
             addmv_(momentum, self.covariance.root, normal_like(momentum, generator))
 
     def linear(self, precision, noise_variance):
-        """Give F and Q."""
-        identity, zero = _identity_and_zero(precision)
-        factor = identity if self.factor is None else self.factor.dense(len(precision))
-        covariance = (
-            zero if self.covariance is None else self.covariance.dense(len(precision))
-        )
-        return _blocks(identity, zero, zero, factor), _blocks(
-            zero, zero, zero, covariance
-        )
+        dim, covariance = len(precision), self.covariance or Matrix(0.0)
+        factor, noise = self.factor.dense(dim), covariance.dense(dim)
+        return _law(dim, rr=factor, noise=noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +165,8 @@ class Free:
 
     With γ = C/M and u = e^−γt − 1: θ ← θ − (u/C)r + ξ and r ← (1 + u)r + ζ, where Var ζ
     = −TMu(2 + u), Cov(ξ, ζ) = Tu²/γ and Var ξ = (T/Mγ²)(2(γt + u) − u²), of which
-    (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known.
-
-    Raises:
-        ValueError: if C or M is a full matrix or not positive, the time is not
-            positive, or the temperature negative.
+    (2T/Mγ²)(γt − 2 tanh ½γt) is left when ζ is known. C and M are positive numbers or
+    diagonals.
     """
 
     time: float
@@ -204,51 +179,46 @@ class Free:
         check_non_negative("temperature", self.temperature)
         check_dims(friction=self.friction, mass=self.mass)
         given = Matrix(self.friction), Matrix(self.mass)
-        if not all(not matrix.full and min(matrix.eigenvalues) > 0 for matrix in given):
+        if not all(not m.full and min(m.eigenvalues) > 0 for m in given):
             raise ValueError(
                 "friction and mass of a free flow must be positive numbers or "
                 "diagonals: take a splitting without it"
             )
 
     @cached_property
-    def _coefficients(self) -> tuple[Matrix, Matrix, Matrix, Matrix, Matrix]:
-        given = Matrix(self.friction).value, Matrix(self.mass).value
-        friction, mass = (torch.as_tensor(x, dtype=torch.float64) for x in given)
+    def _coefficients(self) -> list[Matrix]:
+        given = Matrix(self.friction).tensor, Matrix(self.mass).tensor
+        friction, mass = (x.double() for x in given)
         rate = friction / mass
         x = rate * self.time
         u = torch.expm1(-x)
         spread = (-self.temperature * mass * u * (2 + u)).sqrt()
         shared = self.temperature * u**2 / rate / spread
         # The difference by its series where hardly a digit of it would be left.
-        difference = torch.where(
-            x < 0.01, x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2)
-        )
+        series, difference = x**3 / 12 * (1 - x**2 / 10), x - 2 * torch.tanh(x / 2)
+        difference = torch.where(x < 0.01, series, difference)
         alone = (2 * self.temperature * difference / (mass * rate**2)).sqrt()
-        dtype = next((x.dtype for x in given if isinstance(x, Tensor)), torch.float64)
-        return tuple(
-            Matrix(x.to(dtype)) for x in (-u / friction, u, spread, shared, alone)
-        )
+        dtype = next((x.dtype for x in given if x.ndim), torch.float64)
+        return [Matrix(x.to(dtype)) for x in (-u / friction, u, spread, shared, alone)]
 
     def move(self, position, momentum, gradient, generator):
-        """Move in place."""
         reach, shrink, spread, shared, alone = self._coefficients
         addmv_(position, reach, momentum)
         addmv_(momentum, shrink, momentum)
-        first, second = (
-            normal_like(momentum, generator),
-            normal_like(momentum, generator),
-        )
+        first = normal_like(momentum, generator)
+        second = normal_like(momentum, generator)
         addmv_(momentum, spread, first)
         addmv_(addmv_(position, shared, first), alone, second)
 
     def linear(self, precision, noise_variance):
-        """Give F and Q."""
-        identity, zero = _identity_and_zero(precision)
-        reach, shrink, spread, shared, alone = (
-            x.dense(len(precision)) for x in self._coefficients
-        )
-        root = _blocks(shared, alone, spread, zero)
-        return _blocks(identity, reach, zero, identity + shrink), root @ root.T
+        dim = len(precision)
+        reach, shrink, *roots = (x.dense(dim) for x in self._coefficients)
+        spread, shared, alone = roots
+        root = torch.zeros(2 * dim, 2 * dim, dtype=torch.float64)
+        root[:dim] = torch.cat([shared, alone], 1)
+        root[dim:, :dim] = spread
+        rr = torch.eye(dim, dtype=torch.float64) + shrink
+        return _law(dim, xr=reach, rr=rr)[0], root @ root.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,7 +233,6 @@ class AtOnce:
         check_flows(self.flows)
 
     def move(self, position, momentum, gradient, generator):
-        """Move in place."""
         start = position.clone(), momentum.clone()
         for flow in self.flows:
             moved = start[0].clone(), start[1].clone()
@@ -272,12 +241,10 @@ class AtOnce:
             momentum.add_(moved[1] - start[1])
 
     def linear(self, precision, noise_variance):
-        """Give F and Q."""
-        moves = [flow.linear(precision, noise_variance) for flow in self.flows]
-        identity = torch.eye(len(moves[0][0]), dtype=torch.float64)
-        return identity + sum(transition - identity for transition, _ in moves), sum(
-            noise for _, noise in moves
-        )
+        laws = [flow.linear(precision, noise_variance) for flow in self.flows]
+        transitions, noises = (torch.stack(each) for each in zip(*laws, strict=True))
+        identity = torch.eye(transitions.shape[1], dtype=torch.float64)
+        return identity + (transitions - identity).sum(0), noises.sum(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,24 +261,22 @@ class Descent:
         check_number("time", self.time)
         check_instance("covariance", self.covariance, Matrix, "Matrix(0.5)")
         as_matrix(self.covariance, "covariance")
-        as_matrix(self.mass, "mass", positive=True)
+        self._inverse_mass  # refuses what is no mass
 
     @cached_property
     def _inverse_mass(self) -> Matrix:
-        return Matrix(self.mass).inverse
+        return as_matrix(self.mass, "mass", positive=True).inverse
 
     def move(self, position, momentum, gradient, generator):
-        """Move in place."""
         addmv_(position, self._inverse_mass, gradient(position), alpha=-self.time)
         addmv_(position, self.covariance.root, normal_like(position, generator))
 
     def linear(self, precision, noise_variance):
-        """Give F and Q."""
-        identity, _ = _identity_and_zero(precision)
-        descent = -self.time * self._inverse_mass.dense(len(precision))
+        dim = len(precision)
+        descent = -self.time * self._inverse_mass.dense(dim)
         return (
-            identity + descent @ precision,
-            descent @ noise_variance @ descent + self.covariance.dense(len(precision)),
+            torch.eye(dim, dtype=torch.float64) + descent @ precision,
+            descent @ noise_variance @ descent + self.covariance.dense(dim),
         )
 
 
@@ -319,14 +284,14 @@ def friction_flow(
     time: float, friction: MatrixLike, mass: MatrixLike = 1.0
 ) -> MomentumMap:
     """Make friction as Euler takes it: r ← (1 − tCM⁻¹)r."""
-    return MomentumMap(factor=Matrix(1.0) - _damping(time, friction, mass))
+    return MomentumMap(Matrix(1.0) - _damping(time, friction, mass))
 
 
 def implicit_friction_flow(
     time: float, friction: MatrixLike, mass: MatrixLike = 1.0
 ) -> MomentumMap:
     """Make friction as Euler's implicit method takes it: r ← (1 + tCM⁻¹)⁻¹r."""
-    return MomentumMap(factor=(Matrix(1.0) + _damping(time, friction, mass)).inverse)
+    return MomentumMap((Matrix(1.0) + _damping(time, friction, mass)).inverse)
 
 
 def ornstein_uhlenbeck_flow(
@@ -336,8 +301,9 @@ def ornstein_uhlenbeck_flow(
     with E = e^(−tCM⁻¹).
     """
     check_non_negative("temperature", temperature)
-    factor, mass = (-1.0 * _damping(time, friction, mass)).exponential, Matrix(mass)
-    return MomentumMap(factor, temperature * (mass - factor @ mass @ factor.transposed))
+    rate, m = -1.0 * _damping(time, friction, mass), Matrix(mass)
+    factor = Matrix((torch.matrix_exp if rate.full else torch.exp)(rate.tensor))
+    return MomentumMap(factor, temperature * (m - factor @ m @ factor.transposed))
 
 
 def noise_flow(covariance: Matrix) -> MomentumMap:
@@ -350,6 +316,13 @@ def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
     return MomentumMap(Matrix(0.0), as_matrix(mass, "mass", positive=True))
 
 
+def modified_euler(step_size: float, mass: MatrixLike = 1.0) -> list[Flow]:
+    """List a step of modified Euler, kick first: r' = r − ε∇U(θ), θ' = θ + εM⁻¹r'
+    (Neal, 2011, Section 5.2.3.1).
+    """
+    return [Kick(step_size), Drift(step_size, mass)]
+
+
 def leapfrog(
     step_size: float, num_steps: int = 1, mass: MatrixLike = 1.0
 ) -> list[Flow]:
@@ -357,12 +330,8 @@ def leapfrog(
     (Neal, 2011, eq. 5.18–5.20).
     """
     check_count("num_steps", num_steps)
-    drift, kick, half_kick = (
-        Drift(step_size, mass),
-        Kick(step_size),
-        Kick(step_size / 2),
-    )
-    return [half_kick, *[drift, kick] * (num_steps - 1), drift, half_kick]
+    drift, kick, half = Drift(step_size, mass), Kick(step_size), Kick(step_size / 2)
+    return [half, *[drift, kick] * (num_steps - 1), drift, half]
 
 
 def naive_sghmc(step_size: float, num_steps: int, mass: MatrixLike = 1.0) -> list[Flow]:
@@ -466,22 +435,15 @@ def sgld(
     Teh, 2011, eq. 4, with M = 1).
     """
     inverse = as_matrix(mass, "mass", positive=True).inverse
-    return [
-        Descent(
-            step_size,
-            inverse @ _injected(step_size, mass, noise_estimate, temperature) @ inverse,
-            mass,
-        )
-    ]
+    noise = _injected(step_size, mass, noise_estimate, temperature)
+    return [Descent(step_size, inverse @ noise @ inverse, mass)]
 
 
 def _damping(time: float, friction: MatrixLike, mass: MatrixLike) -> Matrix:
     check_non_negative("time", time)
     check_dims(friction=friction, mass=mass)
-    # tCM⁻¹
-    return time * (
-        as_matrix(friction, "friction") @ as_matrix(mass, "mass", positive=True).inverse
-    )
+    inverse = as_matrix(mass, "mass", positive=True).inverse
+    return time * (as_matrix(friction, "friction") @ inverse)  # tCM⁻¹
 
 
 def _injected(
@@ -493,21 +455,25 @@ def _injected(
     check_positive("step_size", step_size)
     check_non_negative("temperature", temperature)
     check_dims(friction=friction, noise_estimate=noise_estimate)
-    spare = temperature * as_matrix(friction, "friction") - as_matrix(
-        noise_estimate, "noise_estimate", signed=True
-    )
-    # 2(TC − B̂)ε
-    return 2 * step_size * as_matrix(spare, "temperature * friction - noise_estimate")
+    c = as_matrix(friction, "friction")
+    return (
+        2 * step_size * spare(temperature, c, noise_estimate, "friction")
+    )  # 2(TC − B̂)ε
 
 
-def _identity_and_zero(precision: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.eye(len(precision), dtype=torch.float64), torch.zeros(
-        len(precision), len(precision), dtype=torch.float64
-    )
-
-
-def _blocks(*quarters: Tensor) -> Tensor:
-    """Put a matrix together from its quarters: position from position, from momentum;
-    momentum from position, from momentum.
+def _law(dim: int, xr=None, rx=None, rr=None, noise=None) -> Law:
+    """Make F, the identity but for what position (x) and momentum (r) get from each
+    other, and Q, with the momentum's noise.
     """
-    return torch.cat([torch.cat(quarters[:2], 1), torch.cat(quarters[2:], 1)])
+    transition = torch.eye(2 * dim, dtype=torch.float64)
+    covariance = torch.zeros_like(transition)
+    x, r = slice(None, dim), slice(dim, None)
+    for whole, row, column, quarter in (
+        (transition, x, r, xr),
+        (transition, r, x, rx),
+        (transition, r, r, rr),
+        (covariance, r, r, noise),
+    ):
+        if quarter is not None:
+            whole[row, column] = quarter
+    return transition, covariance
