@@ -901,6 +901,9 @@ claim(
 #
 # ## Data that do not fit into memory
 #
+# ```{index} ! memmap, ! memory-mapped file, ! DataLoader, ! data on disk
+# ```
+#
 # Minibatches are chosen by number, so that a step can look up its examples and a second run finds the same ones.
 # A `DataLoader` cannot be asked for example number 17: it is a stream, one batch after another.
 # `to_disk` reads it once, writes what comes as plain NumPy files, and maps them into memory; from then on only those examples are read that are asked for.

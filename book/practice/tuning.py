@@ -62,6 +62,9 @@ double = torch.float64
 # %% [markdown]
 # ## What to choose, in order
 #
+# ```{index} ! batch size, ! step size, ! friction, ! burn-in, ! thinning
+# ```
+#
 # | | choose | from what | why in this place |
 # | --- | --- | --- | --- |
 # | 1 | the **scale** of data and parameters | inputs of size one; $\log\tau$ for $\tau > 0$ | a step size is a length, and all that follows is counted in it |

@@ -321,7 +321,7 @@ def test_the_bytes_of_a_shard_are_those_of_its_examples(parts):
 
 def test_without_dask_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"pip install 'sgmc\[cluster\]'"), workers(1):
+    with pytest.raises(ImportError, match=r'pip install "\.\[cluster\]"'), workers(1):
         pass
 
 
