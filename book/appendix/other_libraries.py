@@ -229,8 +229,7 @@ for _ in range(10):
 afresh = torch.tensor([0, 1, 1e6], dtype=double)  # variances, anew for each draw
 held = (ten[0].square() @ afresh + added[0, 0]) / (1 - ten[0, 0] ** 2)
 claim(
-    "Blackjax in the exercise, one minibatch for ten steps: variance over the "
-    "target's",
+    "Blackjax in the exercise, one minibatch for ten steps: variance over the target's",
     1e4 * held,
     near=28.5,
     within=0.1,

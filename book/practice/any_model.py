@@ -190,7 +190,6 @@ def log_likelihood(p, x, y):  # one number for each example
 #
 # The kernel needs a step size and a friction.
 # This model has a curvature of about $N = 2{,}000$ for each coefficient, so that standard deviations are about $1/\sqrt{2000} = 0.022$; with a mass of one a step moves a coordinate by about $\varepsilon$, and 0.002 is a tenth of that.
-# Critical friction is $2\sqrt{2000} \approx 90$, and 200 is on the safe side.
 # For a model of your own `default_kernel` of {doc}`/book/practice/tuning` measures the curvature and the noise and chooses all of this; it is used below.
 
 # %%
@@ -200,7 +199,7 @@ kernel = SGHMC(0.002, friction=200, noise_estimate=noise, num_steps=20)
 
 # %% [markdown]
 # Three lines from there to samples: a posterior with minibatches of 500, a start for forty chains, and the run.
-# A *sample* is a call of the kernel, here of 20 gradients (`num_steps`), and `warm_up` counts samples.
+# `warm_up` counts samples, that is calls of the kernel, each of 20 gradients (`num_steps`).
 # The chains start from $U(-0.1, 0.1)$ in every unconstrained coordinate; the default is Stan's $U(-2, 2)$, which suits a kernel with a warm-up that adapts it.
 
 # %%
@@ -550,7 +549,6 @@ for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
 # * `pyro.factor`, a mask or a scale counts where it stands, in the plate as part of the likelihood, outside of it once.
 # * Plates may be nested, and one of them has a `subsample_size`.
 # * A `PyroModule` whose weights are `PyroSample`s is a program; call its layers before the plate is entered, because a weight is drawn when it is first asked for.
-# * `pyro.poutine.reparam` may change the form, such as from centred to non-centred.
 # * Which sites there are must not depend on values by `if`, because all chains run the program together.
 #
 # ### A network as a program
@@ -663,7 +661,6 @@ claim(
 # If $\theta_i$ belongs to example $i$, a minibatch has a force on the $\theta_i$ of its own examples alone.
 # Scaled by $N/n$ it is right on average, but its variance is $f_i^2(N/n - 1)$, larger than the force $f_i$ itself for every batch below half of the data; and a step moves all $\theta_i$, which costs as much as an epoch.
 # Integrate the $\theta_i$ out ({ref}`ex-any-local`), or leave the plate whole.
-# An `obs_mask` makes such sites too; write `.mask(seen[i])` at the distribution instead.
 #
 # *A discrete site* has no gradient.
 # Sum over its values: the density of a mixture is a sum, and `torch.logsumexp` adds its terms without underflow ({ref}`ex-any-discrete`).
@@ -682,7 +679,6 @@ claim(
 # Minibatches are chosen by number, so that a step can look up its examples and a second run finds the same ones.
 # A `DataLoader` is a stream, which cannot be asked for example number 17.
 # `to_disk` reads it once, writes a copy as plain NumPy files, and maps them into memory (a *memmap*); from then on only those examples are read that are asked for.
-# Random augmentations are fixed by that, and the samples are from the posterior of the examples as they were written.
 
 
 # %%
@@ -758,7 +754,6 @@ folder.cleanup()
 # PyTorch warns that it must not be written into, and a program that does so is ended by the system: standardise by `(x - mean) / scale` in the likelihood, or before the file is written, and never in place.
 #
 # Give tuning and sampling the file itself, and not a part of it, because a kernel that is tuned on a tenth of the data makes samples that are far too wide for all of them.
-# NUTS needs memory for what the model makes of all the examples.
 #
 # ## In practice
 #
@@ -774,13 +769,12 @@ folder.cleanup()
 # | --- | --- |
 # | the minibatch energy | $-\log p(g(x)) - \log\lvert\det g'(x)\rvert - \frac Nn\sum_{i\in S}\log p(y_i \mid g(x))$, {eq}`eq-any-energy` |
 # | its gradient is right on average | {prf:ref}`thm-minibatch` |
-# | the density of a parameter without borders | $p(g(x))\lvert\det g'(x)\rvert$, {prf:ref}`lem-reference-jacobian` |
+# | the density of a parameter without constraints | $p(g(x))\lvert\det g'(x)\rvert$, {prf:ref}`lem-reference-jacobian` |
 # | the energy of a program | {prf:ref}`alg-any-run` |
 #
 # ## Change it
 #
 # * Set `N, n, tau, average = 100, 10, 0.2, 1.0` to `N, n, tau, average = 100, 10, 2.0, 1.0`: the prior hardly counts, even tenfold, and in {numref}`fig-any-scales` the lower curve lies nearly on the posterior.
-#   The upper one has nearly the right mean now, and is three times too wide.
 # * Set `itertools.combinations(range(8), 3)` to `itertools.combinations(range(7), 3)`: one school is in no minibatch, and the claim on the mean gradient over all minibatches shows ✗.
 # * Set `HalfNormal(1).log_prob(p["s"])` to `HalfNormal(0.02).log_prob(p["s"])`: SGHMC and NUTS agree on the new posterior, for they share the model; the Pyro program further down has the old prior, and its claims show ✗.
 #
@@ -789,7 +783,8 @@ folder.cleanup()
 # ```{exercise}
 # :label: ex-any-scales
 #
-# Compute mean and standard deviation of the three laws of {numref}`fig-any-scales`.
+# With the weight $w$ on the prior and $v$ on a minibatch's likelihood of $n$ examples the precision is $w/\tau^2 + vn$.
+# Compute mean and standard deviation of the three distributions of {numref}`fig-any-scales`.
 # For which $\tau$ would the second mistake hardly be seen?
 # ```
 #

@@ -707,7 +707,7 @@ claim(
 )
 
 # %% [markdown]
-# And by the processor: logistic regression with four coefficients, from ten thousand examples to ten million.
+# And in CPU time: logistic regression with four coefficients, from ten thousand examples to ten million.
 
 # %% mystnb={"figure": {"caption": "Seconds of the processor for a step (above) and for an effective sample (below) against the number of examples, logistic regression with four coefficients: HMC on all the data, SGHMC with minibatches of 500, the same with control variates. A step of HMC is a leapfrog step. Effective samples are those of the positions and of their squares, whichever are fewer.", "name": "fig-cost-size"}, "image": {"alt": "Two log-log plots. Above: HMC's line rises in proportion to N, those of both SGHMC chains are nearly level. Below: plain SGHMC and, below it, HMC rise in proportion to N; SGHMC with control variates is nearly level and lowest at the right."}} tags=["hide-input"]
 size = result["size"]
@@ -902,7 +902,7 @@ claim(
 # :label: ex-cost-tempered
 #
 # A misspecified model has $v = 4a$.
-# How many passes over the data does an effective sample of SGHMC cost, at the least?
+# How many epochs does an effective sample of SGHMC cost, at the least?
 # And at temperature $T$?
 # ```
 #
@@ -910,7 +910,7 @@ claim(
 # :class: dropdown
 #
 # Four, by {prf:ref}`thm-cost-pass`.
-# At temperature $T$ the noise may be as large as $TC \ge \tfrac12\varepsilon V$, so $\tau \ge V/(TA) - 1$: $4/T$ passes.
+# At temperature $T$ the noise may be as large as $TC \ge \tfrac12\varepsilon V$, so $\tau \ge V/(TA) - 1$: $4/T$ epochs.
 # Cold posteriors, $T < 1$, are expensive.
 # ```
 #

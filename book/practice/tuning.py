@@ -72,17 +72,14 @@ double = torch.float64
 # | 9 | **chains** | the standard error wanted | independent ones, from different starts, show whether they agree |
 #
 # The first three belong to the model.
-# Numbers 4 to 8 follow from two matrices, the curvature and the covariance of the {term}`gradient noise`, and `default_kernel` computes them.
+# Numbers 4 to 8 follow from two matrices, the curvature and the covariance of the {term}`gradient noise`; `default_kernel` computes them.
 # `warm_up` and `thinning` count samples, that is calls of the kernel, and each call takes `num_steps` gradients: `default_kernel` sets `num_steps` to $2/\varepsilon$, so that `thinning` stays 1.
-# This chapter takes the numbers in the order 7, 5 and 6, 3, 8: the noise estimate first, because it decides how long a step may be.
 #
 # ## A step that does not widen
 #
 # SGHMC with $\hat B = \tfrac12\varepsilon V$ injects less noise than the friction asks for, by just what the minibatches bring ({doc}`/book/stochastic_gradients/sghmc`).
 # That is right for short steps, but a long step widens a Gaussian all the same, because the chain follows the slope of one place too far: on the middle line of {numref}`fig-tuning-variance`, at $\varepsilon = 0.78$, the variance is too large by more than a half.
-# The usual remedy is a smaller step, which costs time.
-# Here is another: inject somewhat *less* noise still.
-# The lowest line shows the right amount, which the next theorem derives.
+# Inject somewhat *less* noise still: the lowest line shows the right amount, which the next theorem derives.
 
 # %%
 one = torch.eye(1, dtype=double)
@@ -186,10 +183,9 @@ claim(
 #
 # Let the mass be the curvature, $M = A$.
 # In the coordinates $A^{1/2}\theta$ every standard deviation is one, the mass is one, and a number $c$ with $C = cA$ is the friction.
-# What is left of the model is the noise $A^{-1/2}VA^{-1/2}$; call its largest eigenvalue $\nu$, the *noise-to-curvature ratio*.
+# What is left of the model is the noise $A^{-1/2}VA^{-1/2}$; call its largest eigenvalue $\nu$, the *noise-to-curvature ratio*, or *loudness*.
 # For a well-specified model $\nu \approx N/n$ ({doc}`/book/stochastic_gradients/constant_sgd`).
-#
-# *Friction.* At $c = 2$, *critical damping*, a pendulum comes to rest the soonest.
+# A pendulum with friction comes to rest the soonest at $c = 2$, *critical damping*.
 #
 # *Step.* Of the noise that the friction asks for, the gradient brings the share
 #
@@ -197,7 +193,7 @@ claim(
 # s = \frac{\tfrac12\varepsilon V}{C} = \frac{\varepsilon\nu}{2c} .
 # $$ (eq-tuning-share)
 #
-# A longer step is faster, but a larger share is more dangerous: if $V$ is wrong by a tenth, the temperature is wrong by $s/10$.
+# A longer step is faster, but a larger share is riskier: if $V$ is wrong by a tenth, the temperature is wrong by $s/10$.
 # We take the share one half, and at most half a standard deviation a step, because the curvature changes along the way.
 #
 # ```{prf:algorithm} Default
@@ -221,7 +217,6 @@ claim(
 # Is another friction much better?
 # {numref}`fig-tuning-friction` shows the number of gradients that an independent draw of $\theta^2$ takes, by exact laws, for frictions from ¼ to 8.
 # Each friction has the longest step for which the gradient brings at most half of the noise, and at most $\tfrac12$ and $1.6/c$.
-# Look where the dotted line, the default, crosses the curves: how far above their lowest points?
 
 
 # %%
@@ -292,7 +287,6 @@ plt.show()
 
 # %% [markdown]
 # Not far: at worst, near $\nu = 6.4$, the friction 2 takes twice the gradients of the best one.
-# For large $\nu$ more friction gains a fifth at most, while less friction loses much.
 #
 # *Batch size.* With $\nu = N/n$ an independent draw costs $1.25N/n$ gradients of $n$ examples, 1¼ epochs whatever the batch size is.
 # So take the smallest batch at which an example is as cheap as in a large one, and at most $n = N/4$, beyond which the step grows no longer.
@@ -336,7 +330,6 @@ claim(
 # ## Three models, three lines
 #
 # A mode comes from any optimiser; here from L-BFGS, which PyTorch has, with all the data.
-# Then one line tunes and one samples, and printing the kernel says what was found.
 
 
 # %%
@@ -370,7 +363,6 @@ draws = sample(kernel, logistic, start, num_samples=20, warm_up=10, seed=1)
 print(kernel)
 
 # %% [markdown]
-# The reference is HMC with all the data, whose only error is that of chance.
 # `widths` compares standard deviations, with the standard error of each ratio from the spread over the chains.
 
 
@@ -425,7 +417,6 @@ claim(
 # Noise that coordinates share is not subtracted, so the stiffest direction has a temperature of about $1\tfrac12$ at worst.
 #
 # A Bayesian network has no known answer, so look at the energy: in $d$ dimensions $E[U]$ rises by about $\tfrac d2$ for each unit of temperature, and the reference is the same chain with *all the data* and *half the step*.
-# It is a coarse check, which would not show a few directions that are too hot.
 # The curvature is averaged over three places, because at one of them a network may be flat.
 
 # %%
@@ -667,11 +658,9 @@ print(who_ran(stored))
 # %% [markdown]
 # {numref}`fig-tuning-hand` shows the whole grid: up is faster, left is more accurate, and the star is the default.
 # For the regression and the ratings the default is within a factor of two of the best by hand, and what is much faster is wrong.
-# On the regression no accepted setting without an estimate is as fast as the default; the ratings have like scales, so that one number as the mass is about as fast there, with three times the error.
 #
 # **For the network the default is too careful**: settings with four times the step and a quarter of the friction, both at the edge of the grid, have four times the effective draws of the means and seventeen times those of the squares.
 # The reason is that the loudest direction alone bounds the step, and in a network few directions are loud: of 610 the ten loudest have most of the noise.
-# The predictions hardly depend on a few directions that are too hot, but the default cannot know what will be asked of the samples.
 # If you know, double the step and halve the friction, by `SGHMC` with `matched_noise_estimate`, as long as what *you* predict keeps its standard deviations.
 
 # %%
@@ -879,7 +868,7 @@ claim(
 #
 # The {ref}`proof <proof-tuning-stein>` is in the appendix.
 # For another distribution than $\pi$ the mean of $h$ is positive if $k$ is chosen well {cite:p}`liu2016ksd,gorham2017`; `stein_discrepancy` takes $k = (1 + \lvert x - y\rvert^2/d)^{-1/2}$ in units of the standard deviations, and minibatches as {cite:t}`gorham2020` do, other ones than those that led the chain.
-# Noise in the gradients costs power, so the test's batches should be larger than the sampler's, here 950 of the 1,000 examples.
+# The test's batches should be larger than the sampler's, here 950 of the 1,000 examples.
 # The mean of $h$ is counted in standard errors, and by chance exceeds 7 once in 1,000 times.
 #
 # Here are the four checks on the logistic regression, for the default and for the same without $\hat B$; half the step looks at the mean of the five variances, and alarms above six standard errors.
@@ -1009,8 +998,8 @@ claim(
 #
 # The check that sees most of what can go wrong needs no reference {cite:p}`talts2018`.
 # Draw a parameter from the prior and data from the model; then the parameter is itself a draw from the posterior of these data, so among $L$ independent draws of a right sampler its rank is uniform on $0, \dots, L$.
-# It takes many data sets; here each *chain* has its own, and one run does all of them.
-# Three cautions: take the samples far apart, because samples that resemble each other make both ends too high; start where the real run does, because a chain that starts at the true parameter, as here, hides a short warm-up; and rank the log likelihood too, because a sampler that ignores the data has uniform ranks of the parameters.
+# It takes many data sets; here each *chain* has its own.
+# Three cautions: take the samples far apart; start where the real run does; and rank the log likelihood too, because a sampler that ignores the data has uniform ranks of the parameters.
 
 
 # %%
