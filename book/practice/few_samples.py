@@ -9,7 +9,7 @@
 # # Few samples: what has to be stored to predict
 #
 # ```{div} page-head
-# Level: second course · Reading: about 70 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # A chain leaves hundreds of networks behind, and every one of them has to be stored, and evaluated for every prediction; this chapter says how few will do, which ones, and what one network can learn from all of them.
@@ -268,7 +268,7 @@ for kept_per, wanted in ((1, 1.31), (2, 1.08)):
 #
 # ## Herding
 #
-# Let the draws have *features*: $\varphi_s = \varphi(\theta_s)$, a vector of whatever shall be kept, such as the probabilities that $\theta_s$ predicts on some inputs.
+# Let the draws have *features* $\varphi_s = \varphi(\theta_s)$, such as the probabilities that $\theta_s$ predicts on some inputs.
 # The choice should make $e_K$ of {eq}`eq-few-random` small, the distance between the mean feature of the kept draws and that of all.
 # Take the draws one after the other, and each time the one that brings the mean nearest.
 #
@@ -402,7 +402,7 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-few-regression` has both theorems in it, and the warning.
 # In the upper half random draws lie on the line of their theorem, and herding with products falls faster, like $1/K$.
-# In the lower half herding by the weights alone has next to no variance, even with 200 draws.
+# In the lower half herding by the weights alone has next to no variance.
 
 # %% tags=["hide-input"]
 for K in (5, 50):
@@ -456,7 +456,7 @@ claim(
 )
 
 # %% [markdown]
-# So for a regression, whose predictions depend on means *and* variances, features must hold both.
+# So for a regression features must hold means *and* variances.
 # For classes the prediction is linear in the probabilities, so these are the features to take.
 #
 # ## One network instead
@@ -497,7 +497,7 @@ claim(
 #
 # The {ref}`proof <proof-few-linear>` is in the appendix.
 #
-# The next cell trains such a student, with $s^2 = 1$ given and not learned; its lessons are outputs $x^\top\theta_s$, averaged over the draws.
+# The next cell trains such a student, with $s^2 = 1$ given and not learned.
 
 # %%
 line = nn.Linear(2, 1, bias=False).double()
@@ -524,7 +524,7 @@ claim(
 )
 
 # %% [markdown]
-# The student of the theorem knows the mean of the draws, and how unsure they are *on average*: it gives the same variance where there are data and where there are none.
+# The student of the theorem knows the mean of the draws, and how unsure they are *on average*.
 # But one thing no single network can have: the disagreement of {prf:ref}`def-disagreement`,
 #
 # $$
@@ -630,7 +630,7 @@ plt.show()
 
 # %% [markdown]
 # In the upper half of {numref}`fig-few-live` ten evenly thinned networks are far nearer to the sixty than another chain is.
-# Five herded networks beat five random ones, and so do five at even distances, which needs no look at any prediction.
+# Five herded networks beat five random ones, and so do five at even distances.
 # The dashed line is the other chain: *the two averages differ by more than anything that keeping loses*, so that at least one of them is off by half of that.
 # The lower half says that ten networks keep most of the disagreement, and one has none.
 #
@@ -1049,7 +1049,7 @@ claim(
 #
 # * Thin evenly, and keep twice as many networks as the chain has effective ones: that adds 8 per cent to the variance of the average, and as many as the effective ones 31.
 #   That says what is lost of *this* chain's average; only another chain says how far it is from the posterior's.
-# * Spend what is left on a second chain, not on more networks of the first.
+# * Spend what is left on a second chain.
 # * Herd when the draws come in no order, or from many chains of different quality, or when a handful must do; take features that hold all that you will ask for, and look at what you did not put into them.
 # * Distil when one network is all that can be shipped. Compare the student with a network that learned the labels with the same budget, on inputs that neither has seen; and do not ask it what the draws disagreed about.
 # * Report the distance between two chains beside every other distance.

@@ -9,7 +9,7 @@
 # # A recommender
 #
 # ```{div} page-head
-# Level: second course · Reading: about 75 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # From a few ratings of each user to a prediction of all the others, with intervals that hold what they promise, even for items that hardly anybody has rated.
@@ -481,9 +481,9 @@ def run(posterior, share=0.25, momentum=True):
 
 # %% [markdown]
 # The baseline is stochastic gradient descent with momentum, with the same mass, a rate that falls to zero, and penalties in the place of the prior.
-# It is tuned on a tenth of the known ratings, which is held out: four penalties and two rates are tried, and the best is fitted to all.
+# It is tuned on a tenth of the known ratings, which is held back: four penalties and two rates are tried, and the best is fitted to all.
 # A descent gives a number and no interval.
-# We make one in two ways, $\hat y \pm 1.64\,\hat\sigma$, with $\hat\sigma$ from the residuals of what it was fitted to, or from the ratings that were held out.
+# We make one in two ways, $\hat y \pm 1.64\,\hat\sigma$, with $\hat\sigma$ from the residuals of what it was fitted to, or from the ratings that were held back.
 
 
 # %%
@@ -721,7 +721,7 @@ plt.show()
 # The samplers' intervals hold what they promise, at every number of ratings: they are wide where little is known.
 # The intervals of the descent have one width for all.
 # From its own residuals they are too narrow everywhere, since what was fitted to the noise no longer looks like noise.
-# From ratings held out they are right for ratings *like those*, and these are mostly of hot items, as the known ones are; for the cold items, which hardly anybody rates and about which one would most like to know, they are too narrow.
+# From ratings held back they are right for ratings *like those*, and these are mostly of hot items, as the known ones are; for the cold items, which hardly anybody rates and about which one would most like to know, they are too narrow.
 #
 # In the error itself the difference is small: a few per cent here, and far less in the larger table at the end.
 

@@ -9,7 +9,7 @@
 # # Tuning
 #
 # ```{div} page-head
-# Level: second course · Reading: about 40 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # Which step size, friction and noise estimate for which model, from which measurement, and which check would have caught a mistake.
@@ -214,9 +214,7 @@ claim(
 #
 # The step is within a factor of two of the longest possible: with twice that length and the friction $2A$ no matched estimate exists.
 #
-# Is another friction much better?
-# {numref}`fig-tuning-friction` shows the number of gradients that an independent draw of $\theta^2$ takes, by exact laws, for frictions from ¼ to 8.
-# Each friction has the longest step for which the gradient brings at most half of the noise, and at most $\tfrac12$ and $1.6/c$.
+# Is another friction much better? {numref}`fig-tuning-friction` shows the number of gradients that an independent draw of $\theta^2$ takes, by exact laws; each friction has the longest step for which the gradient brings at most half of the noise, and at most $\tfrac12$ and $1.6/c$.
 
 
 # %%
@@ -411,9 +409,7 @@ claim(
 # ### A network for digits
 #
 # Above 200 coordinates `default_kernel` works with diagonals: of the curvature, the lengths of the rows of $\nabla^2U$; of the noise, the variances.
-# Then the mass, a diagonal $D$, is not the curvature.
-# The largest eigenvalue $\kappa$ of $D^{-1/2}\nabla^2U\,D^{-1/2}$, the *stiffness*, is found by the power method, and $\varepsilon = \min(1/(2\sqrt\kappa), 2/\nu)$.
-# The noise is measured in each coordinate and along the stiffest direction, and $\nu$ is the largest of these.
+# With the diagonal mass $D$ the largest eigenvalue $\kappa$ of $D^{-1/2}\nabla^2U\,D^{-1/2}$, the *stiffness*, is found by the power method, and $\varepsilon = \min(1/(2\sqrt\kappa), 2/\nu)$ with the largest $\nu$ of all coordinates and of the stiffest direction.
 # Noise that coordinates share is not subtracted, so the stiffest direction has a temperature of about $1\tfrac12$ at worst.
 #
 # A Bayesian network has no known answer, so look at the energy: in $d$ dimensions $E[U]$ rises by about $\tfrac d2$ for each unit of temperature, and the reference is the same chain with *all the data* and *half the step*.
@@ -473,8 +469,7 @@ claim(
 # ### A matrix factorisation
 #
 # Twelve readers rate ten books, $y_{ij} \sim N(u_i\cdot w_j, \tfrac14)$ with two numbers for every reader and every book, and 100 of the 120 ratings are known.
-# The pair $(u, w)$ may be rotated without changing anything, so the energy is flat along a circle, and only predictions $u_i\cdot w_j$ can be compared.
-# A chain goes round that circle, and what is soft at the mode is stiff a quarter of a turn on.
+# The pair $(u, w)$ may be rotated without changing anything, so only predictions $u_i\cdot w_j$ can be compared; a chain goes round a circle, and what is soft at the mode is stiff a quarter of a turn on.
 # So the default of *one* mode may diverge, or be too hot.
 # `tune` looks at the mode, makes samples from there with a quarter of the step, and averages curvature and noise over them, twice.
 
@@ -590,10 +585,9 @@ claim(
 # %% [markdown]
 # ### Beside a grid by hand
 #
-# Would somebody who simply tries settings do better?
-# `python -m benchmarks.tuning` tries steps and frictions from a quarter of the default's to four times them, in three forms: with the matched estimate; with the default's mass and $\hat B = 0$; and with $\hat B = 0$ and one number as the mass, as libraries come.
+# `python -m benchmarks.tuning` tries steps and frictions from a quarter of the default's to four times them: with the matched estimate; with the default's mass and $\hat B = 0$; and with $\hat B = 0$ and one number as the mass, as libraries come.
 # The *error* is that of a standard deviation, averaged over predictions, and the *speed* the median number of effective draws for a thousand gradients of a chain.
-# The best by hand is the fastest whose error is at most a tenth, or the default's, chosen with the truth in view and run again; $\varepsilon_0$ and $C_0$ are the default's, and *default/best* is the ratio of the speeds.
+# The best by hand is the fastest whose error is at most a tenth, or the default's, chosen with the truth in view; $\varepsilon_0$ and $C_0$ are the default's, and *default/best* is the ratio of the speeds.
 
 # %% tags=["hide-input"]
 stored = read_result(RESULTS / "tuning.json")
@@ -841,7 +835,6 @@ claim(
 # ## Checks that catch a wrong answer
 #
 # Suppose that someone left $\hat B$ at zero, as many libraries do unless told otherwise.
-# With the share of noise one half the temperature is then up to $1\tfrac12$.
 # Which check would tell?
 #
 # *Chains that agree* do not.
@@ -1107,16 +1100,16 @@ claim(
 # ratio, error = widths(run, other)
 # ```
 #
-# 1. *Before.* Scale the inputs, take $\log\tau$ for a $\tau > 0$, draw twenty parameters from the prior and look at what they predict: if most predictions are certain already, the prior is too wide.
+# 1. *Before.* Scale the inputs, take $\log\tau$ for a $\tau > 0$, and look at what twenty draws from the prior predict: if most predictions are certain already, the prior is too wide.
 # 2. *Batch size.* The smallest at which an example is as cheap as in a large one, and at most $N/4$.
 # 3. *Mode.* Find modes from different places, call `tune`, and read what the kernel prints: a share of noise far below a half means that smaller batches would do, a step below 0.01 that larger ones or {doc}`control variates </book/stochastic_gradients/estimating_the_noise>` would pay.
 # 4. *Chains.* Four or more.
-#    Throw away ten samples of each, and more until the energy has stopped falling; keep 200 in all for means, 2,000 for standard deviations.
+#    Throw away ten samples of each; keep 200 in all for means, 2,000 for standard deviations.
 # 5. *Again at samples.* Call `default_kernel` at the last samples.
 #    If step or noise-to-curvature ratio have changed by more than a half, go on with the new kernel.
 # 6. *Half the step.* Compare standard deviations: if one differs by more than four standard errors, go on with the half, and halve again.
 #    For a network double the step, and halve the friction, as long as what you predict keeps its standard deviations.
-# 7. *Then* $\hat R$ below 1.01, Stein's discrepancy with larger batches, posterior prediction, and calibration by simulation for a sampler that will be used often.
+# 7. *Then* $\hat R$ below 1.01, Stein's discrepancy, and posterior prediction.
 #
 # The arguments of other libraries are translated in {doc}`/book/appendix/other_libraries`.
 #
