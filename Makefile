@@ -91,7 +91,7 @@ assignments grade marking:
 	$(coursework) $@
 
 clean:
-	rm -rf _build build .pytest_cache .ruff_cache *.egg-info book/*/.ipynb_checkpoints
+	rm -rf _build .pytest_cache .ruff_cache book/*/.ipynb_checkpoints
 
 # A notebook or a script finds this checkout's packages wherever it is started with this environment; inside of make, PYTHONPATH comes first.
 importable: $(installed)

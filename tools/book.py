@@ -407,6 +407,8 @@ KINDS = {
     "live": "the page draws it, so the value differs a little between machines",
     "stored": "it is read from the stored result of a longer run",
 }
+# Both pages repeat words of all the others.
+NOT_SEARCHED = ("---", "nosearch: true", "---", "")
 
 
 def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str:
@@ -432,6 +434,7 @@ def claims_page(claims: dict[Path, list[Claim]], titles: dict[Path, str]) -> str
         for kind in KINDS
     )
     page = [
+        *NOT_SEARCHED,
         "# Claims",
         "",
         "Every empirical sentence of this book is checked by the cell that states "
@@ -486,6 +489,7 @@ def execution_page(executed: dict[Path, nbformat.NotebookNode]) -> str:
     failed = {path for path, notebook in executed.items() if errors(notebook)}
     slowest = max(seconds, key=seconds.get)
     page = [
+        *NOT_SEARCHED,
         "# Execution status",
         "",
         f"All {len(executed)} pages with code were executed for this build, from "

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 
@@ -60,6 +61,26 @@ class NameFolds(SphinxPostTransform):
                 )
 
 
+def search_what_is_seen(app):
+    """Leave folded code out of the search index, which would otherwise find the words
+    of programs and not of pages.
+    """
+    if app.builder.format != "html":
+        return
+    index = app.builder.index_page
+
+    def index_page(pagename, doctree, title):
+        folds = list(doctree.findall(HideCodeCellNode))
+        inside = [fold.children for fold in folds]
+        for fold in folds:
+            fold.children = []
+        index(pagename, doctree, title)
+        for fold, children in zip(folds, inside, strict=True):
+            fold.children = children
+
+    app.builder.index_page = index_page
+
+
 def name_the_front_page_once(app, pagename, templatename, context, doctree):
     """Leave the book's title out of the browser's title of the page that has the same
     one.
@@ -94,6 +115,7 @@ def setup(app):
     """Register what stands above."""
     app.add_post_transform(KeepTogether)
     app.add_post_transform(NameFolds)
+    app.connect("builder-inited", search_what_is_seen)
     app.connect("html-page-context", name_the_front_page_once)
     app.connect("build-finished", quieten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

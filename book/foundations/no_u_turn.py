@@ -12,6 +12,9 @@
 # Level: second course · Reading: about 100 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
+# ```{index} ! NUTS, ! no-U-turn sampler
+# ```
+#
 # How long should a trajectory be? Until it turns back; but that rule has to be asked in a way that does not betray where the trajectory began.
 #
 # **You will learn** to

@@ -9,7 +9,7 @@
 # # Any model
 #
 # ```{div} page-head
-# Level: second course · Reading: about 75 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # A model may be two functions of named parameters, a module of PyTorch or a program in Pyro, and its data may lie in memory or on disk: three lines lead from it to draws.
@@ -49,8 +49,6 @@ from booklib.datasets import digits, to_disk
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
-from booklib.results import RESULTS, read_result, who_ran
-from booklib.tables import show_table
 from sgmc import sample
 from sgmc.kernels import NUTS, SGHMC
 from sgmc.models import NamedPosterior
@@ -94,10 +92,10 @@ plt.show()
 # %% [markdown]
 # There are four places where it can go wrong in silence:
 #
-# 1. **Order.** Each parameter has its place in the position, and the draws come back under its name.
-# 2. **Borders.** A parameter $\phi = g(x)$ with a border is replaced by numbers $x$ without one, and the density gets the factor $\lvert\det g'(x)\rvert$ of {prf:ref}`lem-reference-jacobian`.
+# 1. **Order.** Each parameter has its place in the position, and the samples come back under its name.
+# 2. **Constraints.** A parameter $\phi = g(x)$ with a constraint is replaced by unconstrained numbers $x$, and the density gets the factor $\lvert\det g'(x)\rvert$ of {prf:ref}`lem-reference-jacobian`.
 # 3. **Scale.** A minibatch of $n$ of the $N$ examples stands for all of them, so that *the likelihood, and nothing else*, is multiplied by $N/n$.
-# 4. **Choice.** Which examples a chain sees is drawn anew for each step and each chain, by a rule that a second run can repeat.
+# 4. **Choice.** Which examples a chain sees is drawn anew for each gradient and each chain, by a rule that a second run can repeat.
 #
 # ```{prf:definition} The minibatch energy of a model
 # :label: def-any-energy
@@ -110,13 +108,11 @@ plt.show()
 # $$ (eq-any-energy)
 # ```
 #
-# If $S$ is drawn uniformly, with or without replacement, the mean of $\nabla\tilde U$ over the draw of $S$ is the gradient of the full energy: {prf:ref}`thm-minibatch`.
-# The prior and the Jacobian do not depend on $S$, and count once.
+# If $S$ is drawn uniformly, the mean of $\nabla\tilde U$ over the draw of $S$ is the gradient of the full energy ({prf:ref}`thm-minibatch`); the prior and the Jacobian do not depend on $S$, and count once.
 #
 # What if one gets the third place wrong?
 # Take the mean $\theta$ of $y_i \sim N(\theta, 1)$ with the prior $N(0, \tau^2)$.
-# All densities that one may sample by mistake are Gaussian: with the weight $w$ on the prior and $v$ on a minibatch's likelihood of $n$ examples, which on average is $n/N$ of the full one, the precision is $w/\tau^2 + vn$.
-# {numref}`fig-any-scales` shows them for $N = 100$, $n = 10$ and a prior that matters, $\tau = 0.2$: in both panels the coloured curve should lie on the grey one, and does not.
+# All densities that one may sample by mistake are Gaussian, and {numref}`fig-any-scales` shows them for $N = 100$, $n = 10$ and a prior that matters, $\tau = 0.2$: in both panels the coloured curve should lie on the grey one, and does not.
 
 # %% mystnb={"figure": {"caption": "Which law is sampled, on average over minibatches of 10 of 100 examples. Grey: the posterior. Above: N/n forgotten; the data count for a tenth. Below: N/n on the prior too; it counts tenfold and draws the mean to its own, 0.", "name": "fig-any-scales"}, "image": {"alt": "Two panels, one below the other, with a grey bell curve around 0.8; above a flatter one around 0.3, below a narrower one around 0.3."}} tags=["hide-input"]
 N, n, tau, average = 100, 10, 0.2, 1.0
@@ -158,15 +154,11 @@ panels[0].legend(loc="upper left")
 plt.show()
 
 # %% [markdown]
-# In both the mean is drawn towards the prior's; the upper law is too wide, the lower one too narrow.
-# Neither fault raises an error, and R̂ does not show it, for all chains agree on the wrong law.
-# If you give the prior and the likelihood as two functions, and leave the scaling to the posterior, you cannot make these two mistakes.
+# In both the mean is drawn towards the prior's; the upper distribution is too wide, the lower one too narrow.
+# Neither fault raises an error, and R̂ does not show it, because all chains agree on the wrong distribution.
 #
-# That is why a model is *two* functions here, and not one `log_density(parameters, batch)`, as some libraries have it.
-# From a sum nobody can tell what counts once from what counts $N/n$ times.
-# You would have to scale by hand, and the function would be right for one batch size only.
+# That is why a model is *two* functions here, and not one `log_density(parameters, batch)`, as some libraries have it: from a sum nobody can tell what counts once from what counts $N/n$ times ({ref}`ex-any-one` takes such a function apart).
 # And the likelihood comes example by example, because the differences between the examples of a minibatch tell how noisy the gradient is.
-# {ref}`ex-any-one` takes such a function apart.
 #
 # ## A plain function
 #
@@ -188,25 +180,17 @@ def log_likelihood(p, x, y):  # one number for each example
 
 # %% [markdown]
 # With the names and shapes of the parameters, and their *supports*, the sets in which they may lie, that is the model.
+# Three rules for the functions:
 #
-# Three things about the functions.
-# They are called for all chains at once by `torch.func.vmap`, which turns a function of one set of parameters into one of many.
-# So they must not look at a value by `if` or `.item()`, nor draw random numbers.
-# And their parameters come with their borders: `p["s"]` is positive, and no Jacobian is to be added.
-# A support must not be wider than the prior: where the density is zero its gradient is zero too, and a sampler that sees nothing but gradients does not notice that it has left.
-# So $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, and not `positive`.
+# * `torch.func.vmap` calls them for all chains at once, so they must not look at a value by `if` or `.item()`, nor draw random numbers.
+# * Their parameters come with their constraints: `p["s"]` is positive, and no Jacobian is to be added.
+# * A support must not be wider than the prior, because a sampler that sees nothing but gradients does not notice that it has left: $U(0, 0.4)$ wants `constraints.interval(0, 0.4)`, and not `positive`.
 #
-# Two mistakes are refused before the first step.
-# One is a start where a density is zero.
-# The other is a likelihood of an example that changes with the other examples of its batch, as it does if $(n, 1)$ targets broadcast against $(n,)$ outputs.
+# A start where a density is zero is refused, and so is a likelihood of an example that changes with the other examples of its batch, as it does if $(n, 1)$ targets broadcast against $(n,)$ outputs.
 #
 # The kernel needs a step size and a friction.
-# The energy of this model has a curvature of about $N = 2{,}000$ for each coefficient, and twice that for $\log s$, so that standard deviations are about $1/\sqrt{2000} = 0.022$.
-# With a mass of one a step moves a coordinate by about $\varepsilon$: 0.002 is a tenth of that.
-# Critical friction is $2\sqrt{2000} \approx 90$, and 200 is on the safe side.
-# The noise estimate is that of {doc}`/book/stochastic_gradients/estimating_the_noise`; {doc}`/book/practice/what_should_i_use` says which kernel suits which problem.
-# For a model of your own, `default_kernel` of {doc}`/book/practice/tuning` measures the curvature and the noise and chooses all of this; it is used below.
-# If a run warns that the noise exceeded the friction in more than a per cent of the coordinates, the draws are too wide: take half the step, or a larger batch.
+# This model has a curvature of about $N = 2{,}000$ for each coefficient, so that standard deviations are about $1/\sqrt{2000} = 0.022$; with a mass of one a step moves a coordinate by about $\varepsilon$, and 0.002 is a tenth of that.
+# For a model of your own `default_kernel` of {doc}`/book/practice/tuning` measures the curvature and the noise and chooses all of this; it is used below.
 
 # %%
 shapes, supports = {"b": (3,), "s": ()}, {"s": constraints.positive}
@@ -214,9 +198,9 @@ noise = OnlineNoise("diagonal", refresh_every=20)
 kernel = SGHMC(0.002, friction=200, noise_estimate=noise, num_steps=20)
 
 # %% [markdown]
-# Three lines from there to draws: a posterior with minibatches of 500, a start for forty chains, and the run.
-# The chains start from $U(-0.1, 0.1)$ in every coordinate without a border, that is with coefficients near 0 and $s$ near 1.
-# The default is Stan's $U(-2, 2)$, which suits a kernel with a warm-up that adapts it; one with a fixed step may be thrown out by the steep slopes there.
+# Three lines from there to samples: a posterior with minibatches of 500, a start for forty chains, and the run.
+# `warm_up` counts samples, that is calls of the kernel, each of 20 gradients (`num_steps`).
+# The chains start from $U(-0.1, 0.1)$ in every unconstrained coordinate; the default is Stan's $U(-2, 2)$, which suits a kernel with a warm-up that adapts it.
 
 # %%
 posterior = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports, 500)
@@ -231,9 +215,7 @@ data = draws.to_arviz()
 print({name: values.shape for name, values in data.posterior.items()})
 
 # %% [markdown]
-# Without a batch size the posterior takes all the data.
-# NUTS, whose law is the posterior itself, is the reference.
-# The last claim is about the scale: 20 minibatches of 100 that make up the data have the full gradient as their mean.
+# Without a batch size the posterior takes all the data, and NUTS, whose distribution is the posterior itself, is the reference.
 
 # %% tags=["hide-input"]
 whole = NamedPosterior(shapes, log_prior, log_likelihood, (x, y), supports)
@@ -281,25 +263,21 @@ claim(
 )
 
 # %% [markdown]
-# How is it done?
-# The position is cut into pieces, each goes through its map, and the functions are called for all chains at once.
+# The position is cut into pieces, each goes through its map, and the functions are called for all chains at once:
 #
 # ```{literalinclude} ../../sgmc/models/named.py
 # :language: python
 # :pyobject: Parameters.constrain
 # ```
 #
-# The maps are those of `torch.distributions.biject_to`: of positive and bounded numbers, of simplices, of Cholesky factors of correlations.
-# What it does not know, such as a covariance matrix as a whole, is refused with a reason.
-# A support is fixed here; a parameter whose range depends on another is written as a function of one with a fixed range, or in Pyro ({ref}`ex-any-dependent`).
+# The maps are those of `torch.distributions.biject_to`: of positive and bounded numbers, of simplices, of Cholesky factors of correlations; what it does not know is refused with a reason.
+# A parameter whose range depends on another is written as a function of one with a fixed range, or in Pyro ({ref}`ex-any-dependent`).
 #
 # ## A module
 #
-# A `torch.nn.Module` has names and shapes already, and its data are inputs and targets.
-# `NetworkPosterior` adds the prior, $N(0, 1)$ on every weight, and the likelihood: that of classes by default ({doc}`/book/bayesian_networks/digits`), that of a regression with `likelihood=Gaussian(noise_variance=...)`.
-# Fifty draws of one chain show the call and the names; they are too few to be a result.
-# A regression of your own stands below.
-# A likelihood with a parameter of its own, such as an unknown noise beside the weights, is a plain function again, in which `torch.func.functional_call` runs the module ({ref}`ex-any-module`).
+# `NetworkPosterior` takes a `torch.nn.Module`, inputs and targets, and adds the prior, $N(0, 1)$ on every weight, and the likelihood: that of classes by default ({doc}`/book/bayesian_networks/digits`), that of a regression with `likelihood=Gaussian(noise_variance=...)`.
+# Fifty samples of one chain show the call and the names; they are too few to be a result.
+# A likelihood with a parameter of its own is a plain function again, in which `torch.func.functional_call` runs the module ({ref}`ex-any-module`).
 
 # %%
 train, test = digits()
@@ -328,9 +306,8 @@ claim(
 )
 
 # %% [markdown]
-# Next, all of it for a module of your own: data that come from a `DataLoader`, a regression, and a draw put back into the module, which then is a trained network like any other.
+# Next, a regression with a module of your own, data that come from a `DataLoader`, and a sample put back into the module, which then is a trained network like any other.
 # `sample` warns that the chains do not agree in their weights; hidden units may change places, so look at the curve.
-# `mean_curve` is the prediction, and `spread` the standard deviation of the curve, without the noise of a new example.
 
 
 # %%
@@ -380,11 +357,9 @@ claim(
 # %% [markdown]
 # ## A Pyro program
 #
-# In Pyro {cite:p}`bingham2019` a model is a program that says what is drawn from what.
-# `pyro.sample` names a random quantity, a *site*, and its law; `obs=` says that it was seen; `pyro.plate` says that what is in it is independent for each index, and with `subsample_size=n` that only $n$ of the indices are looked at.
-# That is all that {eq}`eq-any-energy` asks for: names and shapes, the supports of the laws, which sites are data, and where $N/n$ belongs.
-#
-# From here on numbers are in double precision, so that rounding does not blur the comparisons; `0` and `5` in a law become tensors of the default type.
+# In Pyro {cite:p}`bingham2019` `pyro.sample` names a random quantity, a *site*, and its distribution; `obs=` says that it was seen; `pyro.plate` says that what is in it is independent for each index, and with `subsample_size=n` that only $n$ of the indices are looked at.
+# That is all that {eq}`eq-any-energy` asks for.
+# From here on numbers are in double precision, so that rounding does not blur the comparisons.
 
 # %%
 effect = torch.tensor([28.0, 8, -3, 7, -1, 1, 18, 12], dtype=torch.float64)
@@ -499,11 +474,8 @@ claim(
 # %% [markdown]
 # ### A program with minibatches
 #
-# Eight schools need no minibatches.
 # Here is the regression from above as a program that sees 500 of its 2,000 examples.
-# `default_kernel` of {doc}`/book/practice/tuning` wants a mode or a few draws, to measure curvature and noise there.
-# We have draws: those of NUTS, which `position` turns into positions.
-# (Where NUTS is too dear, take a mode, as that chapter does.)
+# `default_kernel` wants a mode or a few samples, to measure curvature and noise there; we have those of NUTS, which `position` turns into positions.
 
 # %%
 inputs, targets = x.double(), y.double()
@@ -554,15 +526,15 @@ for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
 # %% [markdown]
 # ### What happens in a run of the program
 #
-# A *handler* of Pyro is an object to which every site is shown, before and after its value is chosen, and which may choose it.
-# Ours does at each site what {prf:ref}`alg-any-run` says: `_pyro_sample` is called before, `_pyro_post_sample` after.
+# A *handler* of Pyro is an object to which every site is shown, and which may choose its value.
+# Ours does at each site what {prf:ref}`alg-any-run` says.
 #
 # ```{prf:algorithm} The energy of a program
 # :label: alg-any-run
 #
 # **Inputs:** a position $x$, the examples $S$ of the minibatch
 #
-# Let the plate with `subsample_size` show $S$, run the program, and at each site with the law $q$
+# Let the plate with `subsample_size` show $S$, run the program, and at each site with the distribution $q$
 #
 # 1. if it is not observed, take its piece $x_k$ of the position, give the program $\phi_k = g_k(x_k)$, with $g_k$ the map onto the support of $q$, and add $\log q(\phi_k) + \log\lvert\det g_k'(x_k)\rvert$ to the prior;
 # 2. if it is observed outside of the plate, add $\log q$ to the prior, for it counts once;
@@ -571,34 +543,13 @@ for name, value in (("smallest", ratios.min()), ("largest", ratios.max())):
 # $\tilde U$ is minus the prior minus $N/n$ times the sum of the likelihoods.
 # ```
 #
-# ```{literalinclude} ../../sgmc/models/pyro_model.py
-# :language: python
-# :pyobject: _Run._pyro_sample
-# ```
-#
-# ```{literalinclude} ../../sgmc/models/pyro_model.py
-# :language: python
-# :pyobject: _Run._pyro_post_sample
-# ```
-#
-# The map is asked for at every run, and not once: the support of a uniform number below another site moves with that site.
-#
-# The minibatch is not Pyro's choice.
-# Pyro draws it from the global generator of PyTorch; here it comes from the same rules as everywhere in this book, a pure function of seed, step and chain.
-# Pyro has no public way for this, so while a program runs we replace the function by which plates choose.
-# The plate must therefore be made inside of the program; one that was made before has chosen already.
-#
+# The minibatch comes from the same rules as everywhere in this book, and not from Pyro's global generator; so the plate must be made inside of the program.
 # What else a program may hold:
 #
 # * `pyro.factor`, a mask or a scale counts where it stands, in the plate as part of the likelihood, outside of it once.
-# * Plates may be nested.
-#   One of them has a `subsample_size`; what is observed in another plate inside of it belongs to its examples.
-# * What `pyro.deterministic` names outside of that plate is kept with the draws.
-# * A `PyroModule` whose weights are `PyroSample`s is a program.
-#   Such a weight is drawn when it is first asked for, so call the layers before the plate is entered, with `plate = pyro.plate(...)` and the inputs at `plate.indices`.
-# * `pyro.poutine.reparam` may change the form, such as from centred to non-centred; the sites are then those of the new form.
-# * All chains run the program together, so that which sites there are, and what is done with them, must not hang on values by `if`; and nothing is random but the sites.
-# * Guides belong to variational inference; nothing here needs one.
+# * Plates may be nested, and one of them has a `subsample_size`.
+# * A `PyroModule` whose weights are `PyroSample`s is a program; call its layers before the plate is entered, because a weight is drawn when it is first asked for.
+# * Which sites there are must not depend on values by `if`, because all chains run the program together.
 #
 # ### A network as a program
 #
@@ -651,173 +602,6 @@ claim(
 )
 
 # %% [markdown]
-# ### Four programs, five samplers
-#
-# `python -m benchmarks.pyro_models` compares the samplers of this book with Pyro's NUTS on the eight schools in both forms, on a regression with groups and on a small network.
-# The regression is this; SGHMC and SGLD see 100 of its 400 observations at a time, and 100 of the network's 300 images.
-# They start where the warm-up of NUTS ended, with its mass.
-# Our samplers ran ten chains, Pyro's NUTS two, so that its errors are the larger ones.
-# The table has, for each sampler, the largest $|z|$ of {eq}`eq-reference-z` against Pyro's NUTS, of all means and of all standard deviations, the largest R̂, and the trees that diverged.
-#
-# ```{literalinclude} ../../benchmarks/pyro_models.py
-# :language: python
-# :pyobject: groups
-# ```
-
-# %% tags=["hide-input"]
-stored = read_result(RESULTS / "pyro_models.json")
-programs = stored["programs"]
-
-
-def compared(name, sampler):
-    """Return z against Pyro's NUTS: of means, and of standard deviations."""
-    one, other = (programs[name]["samplers"][s] for s in (sampler, "Pyro's NUTS"))
-    z = []
-    for what in ("mean", "sd"):
-        keys = (what, f"{what}_error")
-        a, b, e, f = (torch.tensor(run[key]) for key in keys for run in (one, other))
-        z.append((a - b) / (e**2 + f**2).sqrt())
-    return z
-
-
-rows = []
-for name, content in programs.items():
-    for sampler, run in content["samplers"].items():
-        z = [f"{float(z.abs().max()):.2f}" for z in compared(name, sampler)]
-        scores = [""] * 2 if sampler == "Pyro's NUTS" else z
-        costs = [f"{max(run['r_hat']):.3f}", run["divergences"]]
-        rows.append([f"{name}: {sampler}", *scores, *costs])
-show_table(["", "|z|, means", "|z|, deviations", "R̂", "diverged"], rows)
-
-# %% mystnb={"figure": {"caption": "Every compared quantity: the sampler's mean less that of Pyro's NUTS, in standard deviations of the posterior. Bars are two Monte Carlo errors of both together.", "name": "fig-any-programs"}, "image": {"alt": "Four panels of dots with error bars, a row for each of NUTS, HMC, SGHMC and SGLD. For the non-centred schools and the groups the dots lie about zero, and nearly all bars cross it; the bars of SGLD are the longest."}} tags=["hide-input"]
-figure, panels = plt.subplots(2, 2, figsize=(6, 5.6), sharey=True)
-for panel, (name, content) in zip(panels.flat, programs.items(), strict=True):
-    theirs = content["samplers"]["Pyro's NUTS"]
-    for row, sampler in enumerate(("NUTS", "HMC", "SGHMC", "SGLD")):
-        run = content["samplers"][sampler]
-        mean, sd, own_error, their_error, their_mean = (
-            torch.tensor(values)
-            for values in (
-                run["mean"],
-                theirs["sd"],
-                run["mean_error"],
-                theirs["mean_error"],
-                theirs["mean"],
-            )
-        )
-        places = row + torch.linspace(-0.3, 0.3, len(mean))
-        bars = 2 * (own_error**2 + their_error**2).sqrt() / sd
-        panel.errorbar(
-            (mean - their_mean) / sd,
-            places,
-            xerr=bars,
-            fmt="o",
-            ms=3,
-            lw=0.8,
-            color=COLOURS[sampler],
-        )
-    panel.axvline(0, color=TRUTH, lw=1)
-    panel.set(
-        title=name,
-        xlabel="difference",
-        yticks=range(4),
-        yticklabels=("NUTS", "HMC", "SGHMC", "SGLD"),
-    )
-    panel.title.set_fontsize(10)
-plt.show()
-print(who_ran(stored))
-
-# %% tags=["hide-input"]
-agreeing = ["eight schools, non-centred", "groups"]
-for name in agreeing:
-    worst = max(
-        float(z.abs().max())
-        for s in ("NUTS", "HMC", "SGHMC", "SGLD")
-        for z in compared(name, s)
-    )
-    claim(
-        f"Largest |z| of our four samplers against Pyro's NUTS, {name}",
-        worst,
-        at_most=4,
-        because=(
-            "the stored result; some eighty numbers, which are normal up to rough "
-            "errors"
-        ),
-        kind="stored",
-    )
-    errors = {
-        s: max(torch.tensor(run["mean_error"]) / torch.tensor(run["sd"]))
-        for s, run in programs[name]["samplers"].items()
-        if s != "Pyro's NUTS"
-    }
-    claim(
-        f"Largest error of SGLD over that of the next of our four, {name}",
-        errors.pop("SGLD") / max(errors.values()),
-        at_least=1,
-        because="the stored result",
-        kind="stored",
-    )
-network_z = {
-    s: compared("network", s)
-    for s in programs["network"]["samplers"]
-    if s != "Pyro's NUTS"
-}
-claim(
-    "Network: largest |z| of a mean, four samplers",
-    max(float(means.abs().max()) for means, _ in network_z.values()),
-    at_most=4,
-    because="the stored result; 120 numbers",
-    kind="stored",
-)
-claim(
-    "Network: largest |z| of SGHMC's standard deviations",
-    network_z["SGHMC"][1].abs().max(),
-    near=3.7,
-    within=0.7,
-    because="the stored result; thirty of them seldom exceed 3.2 by chance",
-    kind="stored",
-)
-claim(
-    "Network: R̂ of SGLD less the largest of all others on any program",
-    max(programs["network"]["samplers"]["SGLD"]["r_hat"])
-    - max(
-        max(run["r_hat"])
-        for name, content in programs.items()
-        for s, run in content["samplers"].items()
-        if (name, s) != ("network", "SGLD")
-    ),
-    at_least=0.1,
-    because="the stored result",
-    kind="stored",
-)
-claim(
-    "Largest R̂ of Pyro's own NUTS on the centred schools",
-    max(programs["eight schools, centred"]["samplers"]["Pyro's NUTS"]["r_hat"]),
-    at_least=1.01,
-    because="the stored result; where the spread is small no step size is small enough",
-    kind="stored",
-)
-claim(
-    "Trees of NUTS that diverged on the centred schools, of 4,000",
-    programs["eight schools, centred"]["samplers"]["NUTS"]["divergences"],
-    at_least=20,
-    because="the stored result; on the non-centred there are few or none",
-    kind="stored",
-)
-
-# %% [markdown]
-# {numref}`fig-any-programs` shows what each sampler finds beside Pyro's NUTS; a bar that crosses zero agrees with it.
-# On the non-centred schools and on the groups all agree within their errors, those that see a quarter of the data included.
-# Of our four SGLD has the largest errors, since it moves by a random walk.
-# The centred schools are a warning and not a test: R̂ is too large for the reference itself, and trees diverge.
-# Where the spread is small all effects must lie close together, and no step size suits that place and the rest.
-# The remedy is the other form of the model and not another sampler.
-#
-# The quantities of the network are the probabilities that it gives to thirty test digits, for its weights have no one meaning: hidden units may change places and signs.
-# The means agree.
-# Some of SGHMC's standard deviations do not, by a little: the noise of these minibatches, at the places where the chains go, is many times the curvature, and one estimate of it serves all of them.
-# The chains of SGLD have not come together in as many steps; the next larger R̂ in the table is that of the centred schools.
-#
 # ## What is refused, and why
 #
 # Three requests look as if they could be met with minibatches, and are refused.
@@ -875,37 +659,26 @@ claim(
 # %% [markdown]
 # *A site for each example.*
 # If $\theta_i$ belongs to example $i$, a minibatch has a force on the $\theta_i$ of its own examples alone.
-# One may scale that force by $N/n$, and it is right on average: with probability $n/N$ it is $N/n$ times the true force $f_i$, and otherwise zero.
-# Its variance is then $\frac nN\bigl(\frac Nnf_i\bigr)^2 - f_i^2 = f_i^2(N/n - 1)$, so that the noise is larger than the force itself for every batch below half of the data, however far $\theta_i$ is from its place.
-# (For a parameter that all examples share this is so only near the mode; farther out the examples pull together.)
-# And a step moves all $\theta_i$ and draws noise for each, which costs as much as a pass over the data: small steps might be right, but nothing would be saved.
+# Scaled by $N/n$ it is right on average, but its variance is $f_i^2(N/n - 1)$, larger than the force $f_i$ itself for every batch below half of the data; and a step moves all $\theta_i$, which costs as much as an epoch.
 # Integrate the $\theta_i$ out ({ref}`ex-any-local`), or leave the plate whole.
-# (Variational inference can keep them, by a guide that computes the law of $\theta_i$ from $y_i$; that is an approximation of another kind.)
-# An `obs_mask` makes such sites too, for what was not seen; write `.mask(seen[i])` at the law instead, which leaves those examples out.
 #
 # *A discrete site* has no gradient.
-# Sum over its values: the density of a mixture of two laws is a sum of two terms, and `torch.logsumexp` adds them without underflow ({ref}`ex-any-discrete`).
-# Pyro's own NUTS does such sums by itself, by enumeration; here they are written into the program.
+# Sum over its values: the density of a mixture is a sum, and `torch.logsumexp` adds its terms without underflow ({ref}`ex-any-discrete`).
 #
 # *NUTS on minibatches.*
-# A path of Hamiltonian dynamics keeps the energy nearly constant, and the decision at its end compares the energies of its states.
-# If one minibatch is held for a whole path, it is the minibatch's energy that is kept, and the path is drawn towards the minibatch's own posterior.
-# If each step has a fresh minibatch, no energy is kept, and the decision is as much about the minibatches as about the position {cite:p}`betancourt2015`.
-# Nothing warns of either.
-# {doc}`/book/stochastic_gradients/sgnuts` measures the first kind: smaller steps do not help.
-#
-# Pyro's own HMC and NUTS refuse a plate with `subsample_size` as well.
-# Its variational inference takes such a plate, and scales what is in it by $N/n$, in the model as here and in the guide.
-# A program is made to take all the data by `posterior.full()`, which NUTS can be given.
-# The other two forms hold all the data: their energy, and with it HMC and NUTS, takes no notice of the batch size.
+# The decision at the end of a path compares the energies of its states.
+# If one minibatch is held for a whole path, the path is drawn towards the minibatch's own posterior; if each gradient has a fresh one, the decision is as much about the minibatches as about the position {cite:p}`betancourt2015`.
+# {doc}`/book/stochastic_gradients/sgnuts` measures the first: smaller steps do not help.
+# `posterior.full()` makes a program take all the data; the other two forms take all of them for their energy, whatever the batch size.
 #
 # ## Data that do not fit into memory
 #
+# ```{index} ! memmap, ! memory-mapped file, ! DataLoader, ! data on disk
+# ```
+#
 # Minibatches are chosen by number, so that a step can look up its examples and a second run finds the same ones.
-# A `DataLoader` cannot be asked for example number 17: it is a stream, one batch after another.
-# `to_disk` reads it once, writes what comes as plain NumPy files, and maps them into memory; from then on only those examples are read that are asked for.
-# What the stream changes at random, as augmentations do, is fixed by that, and the draws are from the posterior of the examples as they were written.
-# (Augmentations drawn anew at every step would give another law: its energy is the mean over the augmentations.)
+# A `DataLoader` is a stream, which cannot be asked for example number 17.
+# `to_disk` reads it once, writes a copy as plain NumPy files, and maps them into memory (a *memmap*); from then on only those examples are read that are asked for.
 
 
 # %%
@@ -927,9 +700,7 @@ inputs, targets = to_disk(DataLoader(Made(), batch_size=500), folder.name)
 # %% [markdown]
 # All three forms of a model take such tensors as they take others.
 # How much memory does a run need?
-# Let the operating system decide: on Linux a process can forbid itself to get more than a given number of bytes (elsewhere the next cells run without a limit).
-# Pages of the file that the system keeps at hand do not count, since it drops them when memory is short.
-# Beyond what the process has now we allow 1.5 times what a minibatch and the network take, 62 MB for a file of 164 MB, and the run does its ten steps.
+# On Linux a process can forbid itself to get more than a given number of bytes: beyond what the process has we allow 1.5 times what a minibatch and the network take, 62 MB for a file of 164 MB, and the run takes its ten samples.
 
 
 # %% tags=["hide-input"]
@@ -978,28 +749,19 @@ folder.cleanup()
 
 # %% [markdown]
 # In another session `from_disk(folder)` gives the same tensors without reading the stream again.
-# In a Pyro program `x[i]` reads the examples of the plate.
 #
-# A NumPy file of one's own needs no `to_disk`: `torch.from_numpy(numpy.load("x.npy", mmap_mode="r"))` is a tensor for reading.
+# A NumPy file of one's own needs no copy: `torch.from_numpy(numpy.load("x.npy", mmap_mode="r"))` is a tensor for reading.
 # PyTorch warns that it must not be written into, and a program that does so is ended by the system: standardise by `(x - mean) / scale` in the likelihood, or before the file is written, and never in place.
-# With the mode `"r+"` there is no warning, and what is written into the tensor is written into the file.
-# The mode `"c"` would protect the file and allow writing, but Linux, as it is usually set up, refuses it for a file that is larger than the memory.
 #
-# To take all the data at once, for NUTS, is another matter: then the energy needs memory for what the model makes of all of them.
-# And each example is read from its own place, which a disk or a network folder may be slow at; the chains read each their own.
+# Give tuning and sampling the file itself, and not a part of it, because a kernel that is tuned on a tenth of the data makes samples that are far too wide for all of them.
 #
 # ## In practice
 #
 # * Write the prior and the likelihood apart, and let nothing but the plate, or `batch_size`, scale anything.
-# * Look at the names, shapes and ranges of ten draws before you draw ten thousand.
-# * Compare the minibatch model once with the full one: a pass of minibatches has the full gradient on average, to rounding.
-# * Let `default_kernel` choose the step, the friction and the noise estimate, at a mode or at a few draws; it takes all three forms.
-#   Then compare with half the step, as {doc}`/book/practice/tuning` says, and look at the scales of groups first: where the curvature differs much from draw to draw, one estimate of the noise serves badly.
+# * Look at the names, shapes and ranges of ten samples before you ask for ten thousand.
+# * Let `default_kernel` choose the step, the friction and the noise estimate; then compare with half the step, as {doc}`/book/practice/tuning` says.
 # * Give data the type of the parameters: `y.float()` for a `Bernoulli`, and in a program tensors of `torch.get_default_dtype()`.
 # * Draw weights outside of the plate of the data, and make a `pyro.param`, which has no prior, a `pyro.sample`.
-# * Start with NUTS on a part of the data that is small enough for it.
-#   Its posterior is wider, but often of a similar shape, and shows the scale of each coordinate.
-# * Write a stream to disk before the run, not during it.
 #
 # ## Formulas
 #
@@ -1007,13 +769,12 @@ folder.cleanup()
 # | --- | --- |
 # | the minibatch energy | $-\log p(g(x)) - \log\lvert\det g'(x)\rvert - \frac Nn\sum_{i\in S}\log p(y_i \mid g(x))$, {eq}`eq-any-energy` |
 # | its gradient is right on average | {prf:ref}`thm-minibatch` |
-# | the density of a parameter without borders | $p(g(x))\lvert\det g'(x)\rvert$, {prf:ref}`lem-reference-jacobian` |
+# | the density of a parameter without constraints | $p(g(x))\lvert\det g'(x)\rvert$, {prf:ref}`lem-reference-jacobian` |
 # | the energy of a program | {prf:ref}`alg-any-run` |
 #
 # ## Change it
 #
 # * Set `N, n, tau, average = 100, 10, 0.2, 1.0` to `N, n, tau, average = 100, 10, 2.0, 1.0`: the prior hardly counts, even tenfold, and in {numref}`fig-any-scales` the lower curve lies nearly on the posterior.
-#   The upper one has nearly the right mean now, and is three times too wide.
 # * Set `itertools.combinations(range(8), 3)` to `itertools.combinations(range(7), 3)`: one school is in no minibatch, and the claim on the mean gradient over all minibatches shows ✗.
 # * Set `HalfNormal(1).log_prob(p["s"])` to `HalfNormal(0.02).log_prob(p["s"])`: SGHMC and NUTS agree on the new posterior, for they share the model; the Pyro program further down has the old prior, and its claims show ✗.
 #
@@ -1022,7 +783,8 @@ folder.cleanup()
 # ```{exercise}
 # :label: ex-any-scales
 #
-# Compute mean and standard deviation of the three laws of {numref}`fig-any-scales`.
+# With the weight $w$ on the prior and $v$ on a minibatch's likelihood of $n$ examples the precision is $w/\tau^2 + vn$.
+# Compute mean and standard deviation of the three distributions of {numref}`fig-any-scales`.
 # For which $\tau$ would the second mistake hardly be seen?
 # ```
 #

@@ -9,7 +9,7 @@
 # # Few samples: what has to be stored to predict
 #
 # ```{div} page-head
-# Level: second course · Reading: about 70 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # A chain leaves hundreds of networks behind, and every one of them has to be stored, and evaluated for every prediction; this chapter says how few will do, which ones, and what one network can learn from all of them.
@@ -169,8 +169,6 @@ claim(
 # \end{aligned}
 # $$ (eq-few-distance)
 #
-# For one input it is the largest difference between the probabilities that the two give to any set of labels: 0 for equal predictions, 1 if no label is possible under both.
-#
 # ## Thinning
 #
 # A chain with strong autocorrelation has many draws and few {term}`effective ones <effective draws>`.
@@ -188,16 +186,11 @@ claim(
 # For $S = kK \to \infty$ this is $\frac vS\,k\coth(\tfrac12ak)$ with $\rho = e^{-a}$. It grows with $k$. If $a$ is small, it is larger than that of all $S$ by the factor $h\coth h$ with $h = k/\tau$, where $\tau \approx 2/a$ is the integrated autocorrelation time.
 # ```
 #
-# ```{prf:proof}
-# The covariance of the $i$-th and the $j$-th that are kept is $v\rho^{k\lvert i - j\rvert}$. There are $K$ pairs with $i = j$ and $2(K - j)$ at a distance of $j$; the mean has their sum over $K^2$.
-# For $K \to \infty$ the bracket tends to $1 + 2\sum_{j\ge1}\rho^{kj} = \frac{1 + \rho^k}{1 - \rho^k} = \coth(\tfrac12ak)$, and $v/K = vk/S$.
-# With $k = 1$ this is $\tau = \coth(\tfrac12a) \approx 2/a$. The quotient is $k\coth(\tfrac12ak)/\coth(\tfrac12a) \approx h\coth h$, and $h\coth h$ grows, because its derivative is $(\sinh h\cosh h - h)/\sinh^2h > 0$.
-# ```
+# The {ref}`proof <proof-few-thinning>` is in the appendix.
 #
 # So thinning never helps the average {cite:p}`geyer1992`; what it saves is memory and time.
-# And the price has a simple form, $h\coth h$, which is near $1 + h^2/3$ for small $h$.
 # Keep as many draws as the chain has effective ones, $S/\tau$, so that $h = 1$, and the variance is larger by 31 per cent; keep twice as many, and it is 8 per cent.
-# (If predicting costs as much as sampling, thinning can even help, because there is time for a longer chain: {cite:t}`owen2017`, and {ref}`ex-few-cost`.)
+# (If predicting costs as much as sampling, thinning can even help: {cite:t}`owen2017`, and {ref}`ex-few-cost`.)
 
 # %%
 rho, S, many = 0.9, 1_000, 2_000  # 2,000 chains, as coordinates of one
@@ -271,19 +264,13 @@ for kept_per, wanted in ((1, 1.31), (2, 1.08)):
 # $$ (eq-few-random)
 # ```
 #
-# ```{prf:proof}
-# Let $\mu = 0$. Two different ones that are chosen have the mean inner product $\frac1{S(S-1)}\sum_{s\ne t}\varphi_s^\top\varphi_t = \frac1{S(S-1)}\bigl(0 - S\sigma_\varphi^2\bigr) = -\sigma_\varphi^2/(S - 1)$. The squared sum of $K$ has the mean $K\sigma_\varphi^2 - K(K - 1)\sigma_\varphi^2/(S - 1) = K\sigma_\varphi^2(S - K)/(S - 1)$.
-# ```
+# The {ref}`proof <proof-few-random>` is in the appendix.
 #
-# What does that mean for a regression?
-# The prediction for $x$ from $K$ independent draws is the mixture of $N(x^\top\theta_s, \sigma^2)$.
-# With the posterior's covariance $\Sigma$ and $v = x^\top\Sigma x$, its mean is off by a number of variance $v/K$, and its variance is $\sigma^2 + (1 - \frac1K)v$ on average: too small by $v/K$.
-# Ten draws miss a tenth of the posterior's own variance.
+# For a regression ten draws miss a tenth of the posterior's own variance.
 #
 # ## Herding
 #
-# Chance can be improved on by choosing.
-# Let the draws have *features*: $\varphi_s = \varphi(\theta_s)$, a vector of whatever shall be kept, such as the probabilities that $\theta_s$ predicts on some inputs.
+# Let the draws have *features* $\varphi_s = \varphi(\theta_s)$, such as the probabilities that $\theta_s$ predicts on some inputs.
 # The choice should make $e_K$ of {eq}`eq-few-random` small, the distance between the mean feature of the kept draws and that of all.
 # Take the draws one after the other, and each time the one that brings the mean nearest.
 #
@@ -326,11 +313,9 @@ claim(
 
 # %% [markdown]
 # The lengths need only inner products of features, $G_{st} = \varphi_s^\top\varphi_t$.
-# The package's `herd` takes this matrix in place of the features, so that they may be very many, or be given by a function $k(\theta_s, \theta_t)$ only, which is called a kernel too, though it has nothing to do with a Markov chain's; then $e_K$ is known as the *maximum mean discrepancy*.
-# It costs one such matrix, and for every choice a sum of $S$ numbers.
-# The first few of a long herd are a short herd.
+# The package's `herd` takes this matrix, or a function $k(\theta_s, \theta_t)$, in place of the features; $e_K$ is then known as the *maximum mean discrepancy*.
 #
-# {cite:t}`chen2010` proposed it, in the form $\arg\max_s\,(\mu - u_{K-1})^\top\varphi_s$, which is the same where all $\lvert\varphi_s\rvert$ are equal; {cite:t}`bach2012` recognised a conditional gradient method in it.
+# {cite:t}`chen2010` proposed it, and {cite:t}`bach2012` recognised a conditional gradient method in it.
 #
 # ```{prf:theorem} Herding is no worse than chance, and may be better
 # :label: thm-few-herding
@@ -341,33 +326,21 @@ claim(
 # 2. Suppose that up to the $K$-th choice the convex hull of the features that are left contains, in the space that $\varphi_s - \mu$ span, the ball of radius $r > 0$ around $\mu$. Then $e_K \le \dfrac1K\max\Bigl(D, \dfrac{D^2}{2r}\Bigr)$.
 # ```
 #
-# ```{prf:proof}
-# *First part.* Before the $K$-th choice there are $R = S - K + 1$ features left. All $\varphi_s - \mu$ have the sum 0, so those left have the sum $-u_{K-1}$. The least of $\lvert u_{K-1} + \varphi_s - \mu\rvert^2$ is at most the mean of it over those left,
-#
-# $$
-# \lvert u_K\rvert^2 \le \lvert u_{K-1}\rvert^2\Bigl(1 - \frac2R\Bigr) + D^2.
-# $$
-#
-# If $\lvert u_{K-1}\rvert^2 \le D^2(K - 1)(S - K + 1)/(S - 1)$ and $K < S$, the right side is at most $\frac{D^2}{S - 1}\bigl[(K - 1)(S - K - 1) + S - 1\bigr] = \frac{D^2}{S - 1}K(S - K)$. So the bound holds for $K$ if it does for $K - 1$; it does for 0, and $u_S = 0$.
-#
-# *Second part.* Let $t = \lvert u_{K-1}\rvert$. The ball holds the point $\mu - ru_{K-1}/t$, which is a mean of features that are left; so one of these has $u_{K-1}^\top(\varphi_s - \mu) \le -rt$ (for $t = 0$ every one has), and $\lvert u_K\rvert^2 \le t^2 - 2rt + D^2$.
-# Suppose $t \le b = \max(D, D^2/2r)$. If $t \ge D^2/2r$, then $\lvert u_K\rvert \le t \le b$. If not, the quadratic is convex in $t$ and at most the larger of its values at 0 and at $D^2/2r$, which are $D^2$ and $(D^2/2r)^2$. So $\lvert u_K\rvert \le b$ for all $K$.
-# ```
+# The {ref}`proof <proof-few-herding>` is in the appendix.
 #
 # Chance falls like $1/\sqrt K$, and herding like $1/K$, if there is a ball.
-# Is there? With few features and many draws there is, and it is large.
-# With more features than draws, the usual case for networks, the draws are corners of a simplex, and the ball shrinks: for $S$ orthonormal features $r = 1/\sqrt{S(S - 1)}$ at first, and after one choice there is no ball at all, because $\mu$ needs every draw; *every* choice has the same distance ({ref}`ex-few-simplex`).
-# So the theory promises no $1/K$ for networks; what can be had is measured below.
+# With few features and many draws there is one, and it is large.
+# With more features than draws, the usual case for networks, the ball shrinks, and after one choice there is none ({ref}`ex-few-simplex`).
 #
 # ## What herding keeps
 #
 # Whatever is linear in the features is kept up to a small error: if $g(\theta) = c + w^\top\varphi(\theta)$, its mean over the kept differs from that over all by at most $\lvert w\rvert\,e_K$, by the inequality of Cauchy and Schwarz.
 # For features that are the probabilities of $C$ classes on $n$ inputs, {eq}`eq-few-distance` is thereby at most $\frac12\sqrt{C/n}\;e_K$ on these inputs.
-# What is not linear in them may be lost, and {numref}`fig-few-idea` shows how: the rule prefers features near their mean, because those change $u$ least.
+# What is not linear in them may be lost, because the rule prefers features near their mean ({numref}`fig-few-idea`).
 #
 # In regression all of this can be computed. Let $\zeta = L^\top(\theta - \hat\theta)$ with $LL^\top = \Sigma^{-1}$ be the weights in units in which the posterior is $N(0, I)$, and $x^\top\theta = x^\top\hat\theta + w^\top\zeta$, with $\lvert w\rvert^2 = x^\top\Sigma x = v$.
 #
-# * *Features* $\zeta$, that is $k = \zeta_s^\top\zeta_t$: the mean of every prediction is off by at most $e_K$ posterior standard deviations. Nothing holds the spread. With one weight and very many draws the $K$ innermost are kept, and their variance is the posterior's times $\frac\pi6(K/S)^2$ ({ref}`ex-few-innermost`): a predictive without any uncertainty about $\theta$.
+# * *Features* $\zeta$: the mean of every prediction is off by at most $e_K$ posterior standard deviations, but nothing holds the spread. With one weight and very many draws the $K$ innermost are kept ({ref}`ex-few-innermost`): a predictive without any uncertainty about $\theta$.
 # * *Features* $1$, $\sqrt2\,\zeta$, $\zeta\zeta^\top$, that is $k = (1 + \zeta_s^\top\zeta_t)^2$: the mean is off by at most $e_K/\sqrt2$ standard deviations, and the second moment about $\hat\theta$ by at most the share $e_K$, for every $x$ at once.
 #
 # Let us see it with 2,000 exact draws.
@@ -431,7 +404,7 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-few-regression` has both theorems in it, and the warning.
 # In the upper half random draws lie on the line of their theorem, and herding with products falls faster, like $1/K$.
-# In the lower half herding by the weights alone has next to no variance, even with 200 draws.
+# In the lower half herding by the weights alone has next to no variance.
 
 # %% tags=["hide-input"]
 for K in (5, 50):
@@ -485,15 +458,12 @@ claim(
 )
 
 # %% [markdown]
-# So for a regression, whose predictions depend on means *and* variances, features must hold both.
-# For classes the prediction is linear in the probabilities, so these are the features to take; how far the networks disagree is not linear in them, and no bound holds for it.
+# So for a regression features must hold means *and* variances.
+# For classes the prediction is linear in the probabilities, so these are the features to take.
 #
 # ## One network instead
 #
-# The other way is to keep no draw at all.
-# Train one network, the *student*, to predict what the draws predict on average, the *teacher's* $\bar p$.
-# This is called *distillation*, and was invented for ensembles {cite:p}`bucila2006,hinton2015`.
-# {cite:t}`korattikara2015` taught a student what a chain of SGLD knows, under the name of *Bayesian dark knowledge*.
+# Train one network, the *student*, to predict what the draws predict on average, the *teacher's* $\bar p$: this is called *distillation* {cite:p}`bucila2006,hinton2015`, and for a chain of SGLD *Bayesian dark knowledge* {cite:p}`korattikara2015`.
 #
 # Let $q(y \mid x, w)$ be what a student with the weights $w$ predicts, and $x$ be drawn from some law of inputs. We look for the weights with the least
 #
@@ -515,15 +485,11 @@ claim(
 # 3. On the inputs that it is taught, $d(\bar p, q) \le \sqrt{\tfrac12KL}$, with the mean divergence over these inputs.
 # ```
 #
-# ```{prf:proof}
-# The first part is that of the divergence itself. For the second, $J_s$ depends on $w$ only through $-E_x\sum_kp(k \mid x, \theta_s)\log q(k \mid x, w)$, which is linear in $p(\cdot \mid x, \theta_s)$, and so is its gradient.
-# The third is Pinsker's inequality for each $x$, and Jensen's for the mean of the root.
-# ```
+# The {ref}`proof <proof-few-student>` is in the appendix.
 #
-# The second part is how {cite:t}`korattikara2015` do it: while SGLD runs, the student takes a step after each of the chain's, towards what the newest draw predicts. They never store a draw, and their student sees a target that drifts as the chain does.
-# We have the draws, so we do it afterwards, *offline*: `lessons` averages once, and the student sees $\bar p$ without noise. The minimum is the same, for a long chain.
+# The second part is how {cite:t}`korattikara2015` do it, while SGLD runs; we have the draws, so `lessons` averages them once, *offline*.
 #
-# Inputs need no labels, so that there can be more of them than there are data: we add copies with noise, $x_i + N(0, s^2I)$. The teacher has seen the labels of the training inputs, and may be surer there than elsewhere.
+# Inputs need no labels, so we add copies with noise, $x_i + N(0, s^2I)$.
 #
 # ```{prf:theorem} A linear student of a regression
 # :label: thm-few-linear
@@ -531,11 +497,9 @@ claim(
 # Let the teacher be $S$ draws of a linear regression, $p(y \mid x, \theta_s) = N(x^\top\theta_s, \sigma^2)$, with the mean $\bar\theta$ and the covariance $\hat\Sigma$. Of all $q = N(x^\top w, s^2)$ the one with the least $J$ has $w = \bar\theta$ and $s^2 = \sigma^2 + E_x\,x^\top\hat\Sigma x$, if $E\,xx^\top$ is regular.
 # ```
 #
-# ```{prf:proof}
-# $J = \tfrac12\log s^2 + \frac1{2s^2}E_x\int(y - x^\top w)^2\,\bar p(y \mid x)\,dy$ up to a constant, and the integral is $\sigma^2 + x^\top\hat\Sigma x + (x^\top(\bar\theta - w))^2$. The last term is least at $w = \bar\theta$, and $\tfrac12\log s^2 + c/2s^2$ at $s^2 = c$.
-# ```
+# The {ref}`proof <proof-few-linear>` is in the appendix.
 #
-# The next cell trains such a student, with $s^2 = 1$ given and not learned; its lessons are outputs $x^\top\theta_s$, averaged over the draws.
+# The next cell trains such a student, with $s^2 = 1$ given and not learned.
 
 # %%
 line = nn.Linear(2, 1, bias=False).double()
@@ -562,9 +526,7 @@ claim(
 )
 
 # %% [markdown]
-# The student of the theorem knows the mean of the draws, and how unsure they are *on average*: it gives the same variance where there are data and where there are none.
-# What the family of the student cannot express, it does not learn.
-# A student with classes can be unsure where the teacher is.
+# The student of the theorem knows the mean of the draws, and how unsure they are *on average*.
 # But one thing no single network can have: the disagreement of {prf:ref}`def-disagreement`,
 #
 # $$
@@ -572,13 +534,11 @@ claim(
 # $$
 #
 # the part of the doubt that comes from the networks' not agreeing.
-# It can tell a smudged digit, of which every network is unsure, from a letter, on which they contradict one another.
-# For one network the two terms are equal, and $\mathcal D = 0$.
+# It can tell a smudged digit, of which every network is unsure, from a letter, on which they contradict one another; for one network $\mathcal D = 0$.
 #
 # ## Digits, live
 #
-# Now networks: sixty of them with 50 hidden units, from the second half of 60 passes of SGHMC over 4,000 digits.
-# Another chain like it tells how far apart two chains are.
+# Now networks: sixty of them with 50 hidden units, from the second half of 60 epochs of SGHMC over 4,000 digits.
 # Herding looks at predictions for a quarter of the training digits; we score on test digits.
 
 # %%
@@ -672,13 +632,11 @@ plt.show()
 
 # %% [markdown]
 # In the upper half of {numref}`fig-few-live` ten evenly thinned networks are far nearer to the sixty than another chain is.
-# Five herded networks beat five random ones, and so do five at even distances, which needs no look at any prediction.
+# Five herded networks beat five random ones, and so do five at even distances.
 # The dashed line is the other chain: *the two averages differ by more than anything that keeping loses*, so that at least one of them is off by half of that.
 # The lower half says that ten networks keep most of the disagreement, and one has none.
 #
-# The student may surprise. Its distance is that of a single network of the chain, and yet it predicts the labels much better than one.
-# It has learned what the teacher says of 4,000 digits; on others it has to guess, as any network does.
-# Its guess is a good one, but it is not the teacher's.
+# The student's distance is that of a single network of the chain, and yet it predicts the labels much better: it has learned what the teacher says of 4,000 digits, and guesses on others.
 
 # %% tags=["hide-input"]
 because = "three seeds of chains and starts agree, with room"
@@ -748,7 +706,7 @@ claim(
 # `python -m experiments run few` keeps 300 networks of 784–100–10, ten minibatches apart, from the second half of 60 passes over 50,000 digits.
 # Herding looks at predictions for the 10,000 validation digits.
 # Students with 30, 100 and 400 hidden units learn from the 50,000 digits and a copy of them with noise, $s = 0.2$; one with 100 sees no copy, and one network learns the labels in the place of lessons.
-# Each has as many minibatches as the chain had, 6,000 of 500, and a rate that was chosen on the validation digits.
+# Each has 6,000 minibatches of 500, as the chain had, and a rate that was chosen on the validation digits.
 # First the distance from the average over all 300, for the four ways to keep some; {numref}`fig-few-mnist` draws the same.
 
 # %% tags=["hide-input"]
@@ -810,7 +768,7 @@ axes.legend(loc="lower left")
 plt.show()
 
 # %% [markdown]
-# And the choices that one would really make, with what they cost.
+# And the choices that one would really make, with their costs.
 
 # %% tags=["hide-input"]
 one = result["sizes"]["network"]
@@ -840,8 +798,8 @@ show_table([*heads, "MB", "time"], rows)
 #
 # {numref}`fig-few-mnist` and the tables say four things.
 #
-# * *Ten networks of 300 come near to what all predict, and score worse.* Evenly thinned, they are at a quarter of the distance of another chain, and from that other chain they are hardly farther than the 300 are. By their autocorrelation the 300 are worth about fourteen, and by {prf:ref}`thm-few-thinning` keeping ten adds about a half to the variance of the average. The scores show that loss: the log loss is 0.125 in the place of 0.105, and the area for letters 0.886 in the place of 0.920.
-# * *How they are chosen matters less than that they are spread out.* Herded and evenly thinned networks are about equally near; random ones need half as many again. The last ones are far worse: twenty of them are farther than five at even distances. With 100,000 features and 300 draws there is no ball for the second bound of {prf:ref}`thm-few-herding`, and nothing like $1/K$ is seen. Thinning needs no features and no look at any data.
+# * *Ten networks of 300 come near to what all predict, and score worse.* Evenly thinned, they are at a quarter of the distance of another chain, but the log loss is 0.125 in the place of 0.105, and the area for letters 0.886 in the place of 0.920: by their autocorrelation the 300 are worth about fourteen.
+# * *How they are chosen matters less than that they are spread out.* Herded and evenly thinned networks are about equally near; random ones need half as many again, and the last ones are far worse. Thinning needs no features and no look at any data.
 
 # %% tags=["hide-input"]
 because = "the stored result; means over the seeds"
@@ -934,10 +892,9 @@ claim(
 )
 
 # %% [markdown]
-# * *The chain is the weak point.* Two chains differ by more than anything that keeping loses. Means of $n$ independent networks each would have the expected squared distance $2\sigma_\varphi^2/n$, with the $\sigma_\varphi^2$ of {prf:ref}`thm-few-random`; that of the two chains gives $n$ below 2, not fourteen. An autocorrelation knows only the places where its chain has been. A network that has learned nothing but the labels is nearer to the other chain's average than this chain's average is.
-# * *A student is a good network, and no copy of its teacher.* At best, with 400 units, its distance on inputs that it has not seen is that of a single network of the chain. From 100 units on its error is less than that of the teacher; but so is that of the network that learned the labels, which needed no lessons. At telling letters from digits students, and the network that learned the labels, are far better than one network of the chain, and worse than ten. More units bring a student nearer, as {cite:t}`vadera2020` found, who ask how large it has to be. The copies with noise made the distance larger, and the error hardly smaller; we tried one width of the noise.
+# * *The chain is the weak point.* Two chains differ by more than anything that keeping loses: their distance is that of means of fewer than 2 independent networks, not fourteen. An autocorrelation knows only the places where its chain has been.
+# * *A student is a good network, and no copy of its teacher.* At best, with 400 units, its distance on inputs that it has not seen is that of a single network of the chain. From 100 units on its error is less than that of the teacher; but so is that of a network that learned the labels. More units bring a student nearer, as {cite:t}`vadera2020` found.
 #
-# {cite:t}`korattikara2015` report that a distilled chain beats variational inference and expectation propagation. Our teacher, with the prior $N(0, 1)$ and after 60 passes, is not a very good classifier ({doc}`/book/bayesian_networks/neighbours`), so that a student may be better than its teacher, and less faithful because of it.
 
 # %% tags=["hide-input"]
 claim(
@@ -1025,8 +982,7 @@ claim(
 # %% [markdown]
 # ## What it costs
 #
-# What a prediction costs stands in the last two columns of the table: memory and time are proportional to $K$, so that ten networks take a thirtieth of what 300 take.
-# Before that there is the price of choosing.
+# Memory and time of a prediction are proportional to $K$; before that there is the price of choosing.
 
 # %% tags=["hide-input"]
 steps, networks_kept = seeds[0]["steps"], seeds[0]["networks"]
@@ -1088,20 +1044,17 @@ claim(
 )
 
 # %% [markdown]
-# A gradient costs about as much as three predictions.
-# So the lessons, 300 predictions for each of 100,000 inputs, are the dearest part of all.
-# Taught while the chain runs, as its authors do, a student costs one prediction a step instead, and sees a noisy target.
+# The lessons, 300 predictions for each of 100,000 inputs, are the most expensive part of all; taught while the chain runs, a student costs one prediction a step instead.
 # Herding costs a tenth of the lessons, and thinning nothing.
 #
 # ## In practice
 #
 # * Thin evenly, and keep twice as many networks as the chain has effective ones: that adds 8 per cent to the variance of the average, and as many as the effective ones 31.
-#   The number by autocorrelation is the one to use here, for it says what is lost of *this* chain's average.
-#   How far that average is from the posterior's it does not say; only another chain does, and here its number was below 2.
-# * Spend what is left on a second chain, not on more networks of the first.
+#   That says what is lost of *this* chain's average; only another chain says how far it is from the posterior's.
+# * Spend what is left on a second chain.
 # * Herd when the draws come in no order, or from many chains of different quality, or when a handful must do; take features that hold all that you will ask for, and look at what you did not put into them.
 # * Distil when one network is all that can be shipped. Compare the student with a network that learned the labels with the same budget, on inputs that neither has seen; and do not ask it what the draws disagreed about.
-# * Report the distance between two chains beside every other distance. Below it there is little to gain in distance, though the log loss may still gain, as it did here from ten networks to 300.
+# * Report the distance between two chains beside every other distance.
 #
 # ## Formulas
 #

@@ -9,7 +9,7 @@
 # # How close to the posterior?
 #
 # ```{div} page-head
-# Level: second course · Reading: about 70 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
 # A method may predict well without predicting what the posterior predicts; this chapter measures the second, with a ruler whose own error is known.
@@ -114,9 +114,7 @@ claim(
 
 # %% [markdown]
 # So accuracy is one question, and *fidelity* another: how near is what a method predicts to what the {term}`posterior` of the same model predicts?
-# If the model is poor, its posterior predicts poorly, and so does a faithful method.
-# Ask the second question to learn what the model says.
-# If you only want few errors, an unfaithful method may serve you better, as we shall see.
+# If you only want few errors, an unfaithful method may serve you better.
 #
 # ```{prf:definition} Agreement and total variation
 # :label: def-fidelity-measures
@@ -134,9 +132,7 @@ claim(
 # ```
 #
 # Both are those of {cite:t}`izmailov2021` and of the competition that followed {cite:p}`wilson2022`.
-# For a regression we cut the axis of the target into narrow bins, and take the bins for classes.
-# Each draw predicts $N(f(x; \theta), \sigma^2)$, whose probability of a bin is a difference of two values of the normal distribution function.
-# In a few lines, for all inputs at once:
+# For a regression we cut the axis of the target into narrow bins, and take the bins for classes:
 
 
 # %%
@@ -181,18 +177,12 @@ claim(
 # $$ (eq-fidelity-decisions)
 # ```
 #
-# ```{prf:proof}
-# For every action $E_pc - E_qc = \sum_k(p_k - q_k)c(a, k)$.
-# As $\sum_k(p_k - q_k) = 0$, the positive terms $(p_k - q_k)_+$ have the sum $d_x$, and so have the negative ones; with $0 \le c \le 1$ the difference is at most $d_x$ in size.
-# Hence $E_pc(a_q) \le E_qc(a_q) + d_x \le E_qc(a_p) + d_x \le E_pc(a_p) + 2d_x$.
-# ```
-#
-# No such bound follows from equal error rates: they say nothing about a cost other than 0 for right and 1 for wrong.
+# The {ref}`proof <proof-fidelity-decisions>` is in the appendix.
 #
 # ## A reference
 #
 # For a network there is no formula for what the posterior predicts; it takes a sampler that is right in the limit, and very many draws.
-# {cite:t}`izmailov2021` ran HMC with all the data on a residual network of 20 layers and on a recurrent one, on 512 TPUs; such chains became the reference of the competition.
+# {cite:t}`izmailov2021` ran HMC with all the data on large networks, on 512 TPUs.
 # With a network of a few hundred weights a laptop can do the same.
 # Ours has ten inputs, two hidden layers of 16 tanh units and one output, 465 weights with the prior $N(0, 1)$.
 # It predicts the progress of diabetes in 442 patients {cite:p}`efron2004`: 280 for training, 62 for validation and 100 for the test, all standardised, with the noise variance $\sigma^2 = 0.5$ that a linear fit leaves.
@@ -217,10 +207,9 @@ outputs = functions(reference)
 
 # %% [markdown]
 # The eight chains start from draws of the prior, far from one another.
-# Have they found the same law?
+# Have they found the same distribution?
 # $\hat R$ compares the variance between chains with that within them {cite:p}`vehtari2021`: it is near one if the chains agree.
-# It can be computed for the weights, or for the functions that they make.
-# Weights are the wrong choice: a permutation of the hidden units changes the weights and nothing else ({ref}`ex-fidelity-symmetry`), so that chains may stay in different copies of one mode for ever.
+# Weights are the wrong choice for it, because a permutation of the hidden units changes them and nothing else ({ref}`ex-fidelity-symmetry`).
 # So we look at $\hat R$ of $f(x; \theta)$ at every test input: in *function space*.
 
 # %% tags=["hide-input"]
@@ -259,8 +248,7 @@ except NotMixedError as error:
 # %% [markdown]
 # ## The error floor
 #
-# The reference is an average over draws, and has an error.
-# We can see how large it is without knowing the truth: the eight chains are independent, so let four of them predict, and the other four, and compare.
+# How large is the reference's own error? The eight chains are independent, so let four of them predict, and the other four, and compare.
 #
 # ```{prf:definition} Error floor
 # :label: def-fidelity-floor
@@ -288,10 +276,7 @@ except NotMixedError as error:
 # The second holds when $n$ and $m$ are large: the ratio of its two sides tends to one.
 # ```
 #
-# ```{prf:proof}
-# $\Delta = \hat p_n(k \mid x) - \hat p_m(k \mid x)$ has mean zero and variance $s_k^2(1/n + 1/m)$. Now $E\lvert\Delta\rvert \le \sqrt{E\Delta^2}$ is the bound.
-# By the central limit theorem $\Delta$ over its standard deviation tends to a standard normal $z$ in law; its second moments are all one, so that its first absolute moments converge too, to $E\lvert z\rvert = \sqrt{2/\pi}$. Sum over $k$, average over $x$, and halve.
-# ```
+# The {ref}`proof <proof-fidelity-chance>` is in the appendix.
 #
 # Draws of a chain are not independent: they are worth fewer {term}`effective draws`, their number over the {term}`autocorrelation time` of what is averaged.
 # Let all chains together be worth $S$ independent draws. Then
@@ -304,8 +289,7 @@ except NotMixedError as error:
 # $$ (eq-fidelity-exact)
 #
 # So an exact method cannot be expected below half a floor, and with few draws it is much farther: with $S = 16{,}000$ five of them are expected at 28 floors, and 200 at 4.5.
-# This says what chance does; what is beyond it is bias.
-# The reference's own error matters little there: by the triangle inequality $\lvert d(q, \hat p_S) - d(q, p)\rvert \le d(\hat p_S, p)$, which is about half a floor.
+# What is beyond it is bias.
 
 
 # %%
@@ -326,8 +310,7 @@ worth = 1 / float((1 / arviz.ess(data)["x"]).mean())  # S
 
 # %% [markdown]
 # Is the proposition true of this reference?
-# We take $S$ from the autocorrelation of $f$ by ArviZ {cite:p}`kumar2019`, as if it were that of the bins, and $D$ from single draws.
-# Then we let small random samples of four of the chains predict against the other four.
+# We let small random samples of four of the chains predict against the other four.
 # In {numref}`fig-fidelity-chance` the dots should lie on the line, and the line ends at the grey dots, the floor.
 
 # %% mystnb={"figure": {"caption": "Distance between the predictions of n draws, taken at random from four chains of the reference, and of all draws of the other four: means of 20 samples (dots), and what the proposition expects (line). Grey: the 35 distances between halves of the chains; their mean is the floor.", "name": "fig-fidelity-chance"}, "image": {"alt": "Log-log plot. Dots fall along a line from 0.18 for one draw to 0.014 for 320; grey points lie near 0.011 at the right end."}} tags=["hide-input"]
@@ -416,7 +399,7 @@ plt.show()
 # %% [markdown]
 # *Width* is the root of the mean variance of $f$ over draws, at the test inputs, over that of the reference.
 # In {numref}`fig-fidelity-rates` the largest rate is biased: its draws are too wide, because the noise of the gradient comes on top of the noise that belongs there ({doc}`/book/stochastic_gradients/sghmc`).
-# At the smallest rate 1,200 steps are a short way: the eight chains together are as wide as the reference, for they start in it, but the draws of each differ too little from one another, and are worth few.
+# At the smallest rate 1,200 gradients are a short way, and the draws of each chain are worth few.
 # Between the two the distance is least, and without a reference one would not know where.
 
 # %% tags=["hide-input"]
@@ -461,10 +444,10 @@ claim(
 # Every method of {doc}`/book/bayesian_networks/neighbours` may take 4,000 minibatches, of 28 patients or of 50 digits.
 # Two methods are added: Laplace's method for all weights, and HMC with all the data, for as many examples as the minibatches hold.
 # One ensemble may take five times as many; SGHMC, SGLD and HMC run once more with ten times as many.
-# In the names, *c* stands for cyclical step sizes and *cold* for a temperature below one; *path* is networks along one descent at a constant rate, *snapshots* those at the ends of its cycles.
+# In the names *c* stands for cyclical step sizes and *cold* for a temperature below one.
 # Settings are chosen by the {term}`log loss` on the validation examples, in runs of a third of the length; the reference is not looked at for that. Then come five seeds.
 #
-# (Laplace's method for all weights does not take the Hessian of the energy: within the budget a descent does not reach a minimum, and the Hessian has negative eigenvalues where it stops. It takes the *Gauss–Newton matrix*, the Hessian without the second derivatives of the network, which has none.)
+# (Laplace's method for all weights takes the Gauss–Newton matrix.)
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "fidelity.json")
@@ -618,8 +601,8 @@ plt.show()
 # %% [markdown]
 # What {numref}`fig-fidelity-methods` and the tables of distances say:
 #
-# * *No method is close.* At one budget every method is more than ten floors from the posterior on both problems, where 100 exact draws would be at less than seven. For methods with a hundred draws and more, most of the distance is bias, or a chain that has not arrived. Ten floors are a total variation of 0.03 on the patients and 0.04 on the digits: by {eq}`eq-fidelity-decisions` whoever acts on such predictions loses at most 0.06 or 0.08 of the largest cost on the average over the inputs; at a single one it may be more.
-# * *With ten times the budget the samplers are the nearest of all, on both problems.* For the patients SGHMC comes to 7 floors, SGLD to 11 and HMC with all the data to 14; for the digits it is 8, 11 and 12. For the patients HMC takes a tenth of the processor's time for it, since a step with all 280 costs hardly more than one with 28. On both problems it takes no longer than SGHMC with a tenth of the examples, and is nearer.
+# * *No method is close.* At one budget every method is more than ten floors from the posterior on both problems, where 100 exact draws would be at less than seven. Ten floors are a total variation of 0.03 on the patients and 0.04 on the digits: by {eq}`eq-fidelity-decisions` acting on such predictions loses at most 0.06 or 0.08 of the largest cost on average.
+# * *With ten times the budget the samplers are the nearest of all, on both problems.* For the patients SGHMC comes to 7 floors, SGLD to 11 and HMC with all the data to 14; for the digits it is 8, 11 and 12. HMC takes no longer for it than SGHMC with a tenth of the examples.
 # * *At one budget the order depends on the problem.* For the patients dropout, SGHMC and mean-field variational inference (Bayes by Backprop) are nearer than an ensemble, and all of them nearer than one network by SGD with momentum. For the digits an ensemble is nearer than SGHMC.
 
 
@@ -752,8 +735,8 @@ claim(
 )
 
 # %% [markdown]
-# * *A few optimised networks may be nearer than as many draws.* On the digits an ensemble of five is nearer to the posterior than five exact draws would be, and one network by SGD with momentum is nearer than one draw: a mode lacks the posterior's width, but it also lacks the scatter of one draw. On the patients these two are farther than as many exact draws.
-# * *The width shows what the score does not.* For SGLD on the patients validation chose the smallest of seven rates, at which the chain has less than half of the posterior's width: a slow chain stays near where it has come to, and the validation examples reward that. Laplace's draws of all weights are far too wide; {cite:t}`immer2021` explain it by the Gaussian's weights being put into a network that is not linear, and predict with a linearised network instead. Cold SGHMC was chosen by short runs, and four of its five long runs are more than five times too wide.
+# * *A few optimised networks may be nearer than as many draws.* On the digits an ensemble of five is nearer to the posterior than five exact draws would be: a mode lacks the posterior's width, but also the scatter of one draw. On the patients it is farther.
+# * *The width shows what the score does not.* For SGLD on the patients validation chose the smallest of seven rates, at which the chain has less than half of the posterior's width. Laplace's draws of all weights are far too wide, because a network is not linear {cite:p}`immer2021`.
 
 # %% tags=["hide-input"]
 claim(
@@ -824,7 +807,7 @@ show_scores("digits", "digits", columns)
 
 # %% [markdown]
 # Rank the methods by log loss, and by distance.
-# On the patients the two rankings are nearly the same: what is far from the posterior also has a large log loss. The two farthest are too wide, nearly all others too narrow. No method there has a smaller log loss than the posterior itself.
+# On the patients the two rankings are nearly the same, and no method has a smaller log loss than the posterior itself.
 
 # %% tags=["hide-input"]
 claim(
@@ -860,9 +843,8 @@ claim(
 )
 
 # %% [markdown]
-# On the digits the rankings have little to do with each other, and nearly half of the methods have a smaller log loss than the posterior: here the posterior is not the best predictor. {cite:t}`wenzel2020` found large networks that predict better at a temperature below one than with the posterior, and call it the cold posterior effect; whether ours is the same, we have not tested.
+# On the digits the rankings have little to do with each other, and nearly half of the methods have a smaller log loss than the posterior; {cite:t}`wenzel2020` found the same in large networks, and call it the cold posterior effect.
 # The ensemble with five times the budget has the fewest errors and the least log loss of all, and is *farther* from the posterior than the one with a single budget.
-# One network by SGD with momentum has a smaller log loss than the posterior, and is the fifth from the end.
 
 # %% tags=["hide-input"]
 claim(
@@ -932,10 +914,9 @@ claim(
 # %% [markdown]
 # ## What others have found
 #
-# {cite:t}`izmailov2021` compare on images and on reviews of films, with residual and recurrent networks. They find that cheaper methods can generalise well and still predict something else than HMC, and that an ensemble is about as near to HMC as SGLD is, and nearer than mean-field variational inference.
-# In the competition of 2021 {cite:p}`wilson2022` everybody could hand in predictions, to be measured by the same two numbers where targets are classes, and by a Wasserstein distance where they are numbers; all winning entries approximated several modes.
-# Their networks are far larger than ours, and their references shorter, three chains of 40 to 400 draws, because each draw took so long.
-# Ours are small enough to know the reference's error well, and too small to say what happens at that size.
+# {cite:t}`izmailov2021` find on residual and recurrent networks that cheaper methods can generalise well and still predict something else than HMC, and that an ensemble is about as near to HMC as SGLD is.
+# In the competition of 2021 {cite:p}`wilson2022` all winning entries approximated several modes.
+# Their networks are far larger than ours, and their references shorter, three chains of 40 to 400 draws.
 #
 # ## In practice
 #
@@ -1064,4 +1045,4 @@ claim(
 #
 # {cite:t}`izmailov2021` and {cite:t}`wilson2022` are the two studies that this chapter makes small; {cite:t}`wenzel2020` ask whether the posterior is what one should want at all.
 # {cite:t}`vehtari2021` give the $\hat R$ that is used here, and say what it cannot see.
-# {cite:t}`fort2019` look at where the members of ensembles are, {cite:t}`foong2020` at what mean-field inference and dropout cannot express, and {cite:t}`immer2021` say why weights drawn by Laplace's method predict so poorly, and mend it.
+# {cite:t}`fort2019` look at where the members of ensembles are, {cite:t}`foong2020` at what mean-field inference and dropout cannot express, and {cite:t}`immer2021` say why weights drawn by Laplace's method predict so poorly, and correct it.

@@ -9,10 +9,10 @@
 # # Many machines
 #
 # ```{div} page-head
-# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
-# Cut the data into pieces, sample each piece on a machine of its own, and put the posterior together from the draws: this chapter says when that is exact, how wrong it is otherwise, what one more round of messages mends, and what happens when a machine dies.
+# Cut the data into pieces, sample each piece on a machine of its own, and put the posterior together from the draws: this chapter says when that is exact, how wrong it is otherwise, what one more round of messages corrects, and what happens when a machine dies.
 #
 # **You will learn** to
 #
@@ -64,7 +64,7 @@ stored = read_result(RESULTS / "consensus.json")
 # A minibatch makes a step cheap, but the data must still lie where the chain is.
 # Where they are on many machines, or too many for one, every step would need a message, and messages are slow: a chain of $10^5$ steps would send $10^5$ of them.
 # *Consensus Monte Carlo* {cite:p}`scott2016` sends almost none.
-# Three words: a *shard* is the data of one machine, a *part* is the posterior that belongs to it, and a *piece* of work is what a worker is asked to do, such as to sample a part.
+# A *shard* is the data of one machine, a *part* the posterior that belongs to it, and a *piece* of work what a worker is asked to do.
 # Every machine samples its part, and *home*, the process that you started, puts the draws together once at the end.
 #
 # ```{prf:definition} Shards
@@ -87,9 +87,7 @@ stored = read_result(RESULTS / "consensus.json")
 # $\sum_j U_j = U$, and so $\pi \propto \prod_j \pi_j$.
 # ```
 #
-# ```{prf:proof}
-# The $J$ shares of the log prior add up to one of it, and every example is in exactly one of the sums.
-# ```
+# The {ref}`proof <proof-machines-product>` is in the appendix.
 #
 # Nothing is approximate so far.
 # One thing must hold: every $\pi_j$ must have a finite integral.
@@ -119,7 +117,7 @@ claim(
 
 # %% [markdown]
 # The question is how to get draws of a product from draws of its factors.
-# For a picture, count rare events: how many happen in each of 64 hours, with the rate $\lambda = e^\theta$ an hour.
+# As an example, count rare events: how many happen in each of 64 hours, with the rate $\lambda = e^\theta$ an hour.
 
 # %%
 hours = 64
@@ -183,11 +181,9 @@ plt.show()
 
 # %% [markdown]
 # {numref}`fig-machines-idea` shows the whole chapter.
-# A part knows little and is wide; the product is narrow.
-# The average of one draw from each part is narrow too.
+# A part knows little and is wide; the product, and the average of one draw from each part, are narrow.
 # Above, with four parts, it has nearly the right width, and its centre is off by half a standard deviation.
-# Below, with sixteen, where a part is four hours with one event or two, with none in five of them, and three and five in two, its centre is off by more than one and a half.
-# Where these numbers come from is said below.
+# Below, with sixteen, its centre is off by more than one and a half.
 #
 # ## Averages, and why they are right for Gaussians
 #
@@ -207,14 +203,11 @@ plt.show()
 # and the average $\sum_j W_j \theta_j$ with $W_j = \Sigma\,\Sigma_j^{-1}$ has exactly this law.
 # ```
 #
-# ```{prf:proof}
-# $\sum_j \tfrac12(\theta - \mu_j)^\top\Sigma_j^{-1}(\theta - \mu_j) = \tfrac12(\theta - \mu)^\top\Sigma^{-1}(\theta - \mu) + \text{const}$, by completing the square.
-# The average is Gaussian, with mean $\sum_j\Sigma\Sigma_j^{-1}\mu_j = \mu$ and covariance $\sum_j W_j\Sigma_jW_j^\top = \Sigma\bigl(\sum_j\Sigma_j^{-1}\bigr)\Sigma = \Sigma$.
-# ```
+# The {ref}`proof <proof-machines-gaussian>` is in the appendix.
 #
 # These are the weights of {cite:t}`scott2016`.
 # In practice $\Sigma_j$ is estimated from the draws of part $j$.
-# The other way is to fit a Gaussian to each part and multiply the fits by {eq}`eq-machines-product`, as {cite:t}`neiswanger2014` do first.
+# {cite:t}`neiswanger2014` fit a Gaussian to each part and multiply the fits by {eq}`eq-machines-product`.
 #
 # ```{prf:lemma} Averages and products of fits agree
 # :label: lem-machines-moments
@@ -222,12 +215,7 @@ plt.show()
 # Whatever the parts' laws, with means $\mu_j$ and covariances $\Sigma_j$, the weighted average has the mean and the covariance of the product of the Gaussians that are fitted to them.
 # ```
 #
-# ```{prf:proof}
-# The mean and the covariance of $\sum_jW_j\theta_j$ were computed in the proof above without using that anything is Gaussian.
-# ```
-#
-# So if one of the two is biased the other is biased as much.
-# They differ in the shape alone: the average keeps some of the skewness of the parts, the product of fits none.
+# The {ref}`proof <proof-machines-moments>` is in the appendix.
 #
 # ### The prior, once or twice
 #
@@ -242,9 +230,7 @@ plt.show()
 #
 # with the prior's covariance $\Sigma_0$ and, as they say, the covariance $\bar\Sigma_j$ of the subset posterior.
 # But a subset posterior {eq}`eq-machines-shard` holds its share of the prior already: if the likelihood of shard $j$ has the precision $\Lambda_j$, then $\bar\Sigma_j^{-1} = \Lambda_j + \Sigma_0^{-1}/J$.
-# Equation {eq}`eq-machines-slides` adds $\Sigma_0^{-1}/J$ a second time.
-# With $\Lambda_j$ in place of $\bar\Sigma_j^{-1}$ it would be the right formula.
-# As printed it looks right, because the weights still add up to $I$.
+# Equation {eq}`eq-machines-slides` adds $\Sigma_0^{-1}/J$ a second time, which moves the weights towards equal ones.
 # But write $S = \sum_k\bar\Sigma_k^{-1}$ and $W_j^* = S^{-1}\bar\Sigma_j^{-1}$ for the weights of the theorem:
 #
 # $$
@@ -253,7 +239,6 @@ plt.show()
 #
 # That is a blend of equal weights, with the weight of the prior, and of the right ones.
 # It is $W_j^*$ only where $W_j^* = \tfrac1JI$ for all $j$, that is, where all parts have the same covariance, as with $J = 1$.
-# Linear algebra tells how far off it is; no draws are needed.
 #
 # [^kanpur]: {cite:t}`kanpur`, known to us at second hand; {doc}`/book/appendix/errata` has the entry.
 
@@ -313,9 +298,7 @@ show_table(heads, rows)
 # %% [markdown]
 # The table has distances from the exact posterior: of the mean, in standard deviations, and of the variance in the worst direction, as a share.
 # The last two columns are {eq}`eq-machines-slides`, under a prior that is worth ten examples or so.
-# Counting the prior twice moves the weights towards equal ones.
 # It costs little where the parts are alike, as with $J = 2$ and $8$, and half a standard deviation with $J = 32$, where they are not: a part has three examples.
-# Where the data outweigh the prior by far nobody would notice, as the second of the next claims shows.
 
 # %% tags=["hide-input"]
 means, covariances = exact_parts(32)
@@ -352,8 +335,7 @@ claim(
 # %% [markdown]
 # ## Sending the work away
 #
-# Pieces of work that do not talk to each other need an engine that carries data to workers, remembers who has what, and starts again what was lost.
-# We take one that exists, *Dask* {cite:p}`rocklin2015`, and nothing in `sgmc.machines.cluster` depends on how many workers there are or where:
+# Pieces of work that do not talk to each other need an engine: we take *Dask* {cite:p}`rocklin2015`, and nothing in `sgmc.machines.cluster` depends on how many workers there are or where.
 #
 # ```python
 # from distributed import Client
@@ -367,7 +349,6 @@ claim(
 # ```
 #
 # Workers of a cluster should have one thread each: `dask worker tcp://scheduler:8786 --nthreads 1` on every machine.
-# On this page the workers are threads of one process, `workers(2, processes=False)`, which start at once.
 # In a script, as opposed to a notebook, processes must be started under `if __name__ == "__main__":`.
 #
 # HMC has no error of its step size, so its draws of the parts are a test of {prf:ref}`thm-machines-gaussian`, with weights that are estimated.
@@ -413,9 +394,8 @@ claim(
 # :dedent: 4
 # ```
 #
-# Every piece gets a seed of its own and, if you gave a folder, a checkpoint of its own; the rest is `run_all`, which sends and collects.
+# Every piece gets a seed of its own and, if you gave a folder, a checkpoint of its own.
 # Plain parallel chains go the same way: give one potential as often as there are pieces.
-# So do the seeds of the long experiments of this book: `python -m experiments run mnist --workers 2`, or `--scheduler` with an address.
 #
 # ## When the parts are not Gaussian
 #
@@ -433,8 +413,6 @@ claim(
 # Two errors are in the sum, and they pull in opposite directions.
 # Every part has a long tail to the left, and so a mean that is too low: if all parts were equal the average would be too small, for $\psi(a/J) - \log(a/J) < \psi(a) - \log a$.
 # But a part with more events lies further to the right and is narrower too, and so gets more weight; a part without events gets next to none.
-# With few parts the one or the other wins, depending on how the hours were dealt; with many parts the second does, and the average is too large.
-# More draws do not help, for there is no Monte Carlo in {eq}`eq-machines-bias`.
 
 
 # %%
@@ -515,7 +493,7 @@ claim(
 # ### One more round
 #
 # No combination of draws alone escapes this easily.
-# Products of kernel density estimates {cite:p}`neiswanger2014` become exact as the number of draws grows, but in a comparison by one of the authors of consensus Monte Carlo, ways that rest on kernel densities or resampling break down after ten dimensions or sometimes fewer {cite:p}`scott2017`.
+# Products of kernel density estimates {cite:p}`neiswanger2014` break down after ten dimensions or fewer {cite:p}`scott2017`.
 #
 # But whoever has the parts can ask them.
 # $U = \sum_jU_j$ is a sum of $J$ numbers: send the same candidates $\theta^{(1)}, \dots, \theta^{(n)}$ to all workers, where the data already are, and let each send back its $n$ energies.
@@ -537,14 +515,9 @@ claim(
 # If also $\pi/q$ is bounded and $\int f^2\,\pi < \infty$, the error falls as $n^{-1/2}$.
 # ```
 #
-# ```{prf:proof}
-# $E_q[w f] = \int e^{-U}f = Z\int f\,\pi$ and $E_q[w] = Z$: the law of large numbers above and below the line.
-# With $\pi \le cq$ the variance of $wf$ is at most $E_q[w^2f^2] = Z^2\int f^2(\pi/q)\,\pi \le cZ^2\int f^2\pi$, and likewise, with $f = 1$, that of $w$.
-# The central limit theorem holds for both sums, and by the delta method for their quotient.
-# ```
+# The {ref}`proof <proof-machines-reweight>` is in the appendix.
 #
-# This is importance sampling {cite:p}`geweke1989`.
-# What is fitted badly now costs draws and not truth.
+# This is importance sampling {cite:p}`geweke1989`: what is fitted badly now costs draws and not accuracy.
 # The tails of Student's $t$ fall as a power, so that $\pi/q$ is bounded if the tails of $\pi$ fall as fast or faster, as an exponential's do.
 # The weights say what the fit was worth: of $n$ candidates, $(\sum w)^2/\sum w^2$ independent draws are left {cite:p}`kong1992`.
 
@@ -622,11 +595,9 @@ claim(
 # %% [markdown]
 # In {numref}`fig-machines-bias` the bias of averages, orange, has either sign up to eight parts, as the hours are dealt, and reaches half a standard deviation and more.
 # With more parts, which are further from Gaussian, it is positive, and at the end more than one standard deviation in each of the ten deals.
-# The spread of the averages is too large as well: with 32 parts 1.19 times the posterior's, in the first deal.
 # The second round stays at zero and pays with candidates: with 32 parts about one in eight is left.
-# In one dimension that is cheap.
-# In many it is not: a fit that leaves the share $s$ in one coordinate leaves about $s^d$ of candidates in $d$ independent ones.
-# And Student's $t$ itself costs more in more dimensions, even around a Gaussian posterior that is fitted perfectly, as the next cell shows.
+# In $d$ dimensions it is expensive: a fit that leaves the share $s$ in one coordinate leaves about $s^d$ of candidates in $d$ independent ones.
+# And Student's $t$ itself costs more in more dimensions, as the next cell shows.
 # Look at the share before you look at anything else.
 
 # %% tags=["hide-input"]
@@ -663,8 +634,7 @@ for dim, expected in ((1, 0.96), (10, 0.73), (100, 0.30)):
 #   We ask at once: a result that came home is never computed again.
 # * *The unfinished piece.* It begins again, with the seed of the piece, and so to the same draws; with a folder for `checkpoints` that all workers see, it goes on from its last half minute.
 #
-# This is tested, by processes that kill themselves in the middle of a piece (`SIGKILL`, which cannot be caught).
-# The benchmark does it twenty times, with six pieces on two workers.
+# This is tested, by processes that kill themselves in the middle of a piece.
 
 # %%
 kills = stored["kills"]
@@ -739,8 +709,7 @@ show_table(
 
 # %% [markdown]
 # `python -m benchmarks.consensus` samples 16 shards of a logistic regression by HMC on one worker and on two, and reads from Dask's own record how long each task computed.
-# Beside it stand the seconds that processors spent, and the load: how many programs wanted one of the two processors at that time.
-# Where the load is above two, other programs take their part, and the seconds on the clock, with the speed-up, say more about them than about us.
+# Where the load is above two, other programs take their part, and the seconds on the clock say more about them than about us.
 
 # %% tags=["hide-input"]
 rows = []
@@ -779,7 +748,6 @@ claim(
 
 # %% [markdown]
 # From these numbers follows a plan for more machines than we have.
-# It is a computation with assumptions, not a measurement:
 #
 # $$
 # \begin{aligned}
@@ -788,10 +756,8 @@ claim(
 # \end{aligned}
 # $$ (eq-machines-plan)
 #
-# with $s$ bytes of a shard and $d$ of its draws, home's rate of $\beta$ bytes a second, an overhead of $o$ seconds a task, and a mean processor time $\bar t$ of a task.
-# It assumes that home sends one shard after the other, that machines are as fast as ours and do not disturb each other, and that none is slower than the mean.
-# The rate $\beta$ is that between two processes of one machine, 327 megabytes a second here; a network of one gigabit has 125 at most.
-# The overhead $o$ was measured with a hundred empty pieces, each with a small datum of its own.
+# with $s$ bytes of a shard and $d$ of its draws, home's rate of $\beta$ bytes a second, an overhead of $o$ seconds a task, and a mean CPU time $\bar t$ of a task.
+# It assumes that home sends one shard after the other, and that machines are as fast as ours.
 # For our own runs, of 16 shards, the plan is within five per cent of what was measured, on one worker and on two.
 
 # %% mystnb={"figure": {"caption": "A hundred shards of the measured size on up to a hundred workers, by the plan: seconds in all, and the part of them that does not shrink, sending and overhead.", "name": "fig-machines-plan"}, "image": {"alt": "Log-log plot: planned seconds fall in proportion to the number of workers at first, from 29 to 3.5 at ten, and then more slowly, to 0.9 at a hundred; a flat line at 0.65 is moving and overhead."}} tags=["hide-input"]
@@ -851,12 +817,11 @@ claim(
 # {numref}`fig-machines-plan` and the table say where the gain ends: at the time that home needs to send and to answer, which does not shrink with $W$.
 # At a hundred workers that is more than half of the time, and by the plan they are 32 times as fast as one worker, not a hundred times.
 # Where $\lceil J/W\rceil\bar t$ has come down to that, more machines are of no use, and data should be loaded by the workers themselves, from files, instead of sent.
-# For that give `run_all` the names of files that all workers see, and a function that opens one, makes its part by {eq}`eq-machines-shard` and samples it.
 #
 # ## In practice
 #
 # * Ask first whether one machine would do.
-#   Minibatches make the cost of a step independent of $N$, and parallel chains on one posterior have no bias of combination at all; consensus is for data that cannot come together.
+#   Parallel chains on one posterior have no bias of combination at all; consensus is for data that cannot come together.
 # * Cut no finer than you must.
 #   A shard should hold enough examples that its posterior looks Gaussian; draw its marginals.
 # * Deal the examples at random; and choose coordinates in which parts look Gaussian.
@@ -864,7 +829,7 @@ claim(
 # * Use $\Sigma_j$ of the draws, and nothing of the prior besides: its share is in them.
 # * Do the second round, if the dimension allows; if the share of candidates left is near zero, its result is worth nothing, and whether the averages were right you do not know.
 # * Networks have many modes, and draws of different modes have no sensible average: do not do this to weights of networks.
-# * Sampling errors of the parts, such as that of SGHMC's step size, are not mended by averages nor by products of fits. The second round mends them, as it does a bad fit: its weights come from energies, and the draws only say where to look.
+# * Sampling errors of the parts, such as that of SGHMC's step size, are corrected by the second round, and by nothing else.
 #
 # ## Formulas
 #
@@ -997,6 +962,5 @@ claim(
 # ## Further reading
 #
 # {cite:t}`scott2016` give the algorithm, with examples up to trees; {cite:t}`neiswanger2014` the products of kernel estimates, with a proof that they become exact; {cite:t}`scott2017` compares ways to combine, and says where they fail.
-# {cite:t}`huang2005` were there before, also with importance weights.
 # {cite:t}`rocklin2015` describes the task graphs of Dask, from before its scheduler for many machines.
 # Distributed SGLD {cite:p}`ahn2014` has no parts to combine: a chain takes some steps with the data of one worker, goes on to another, and allows for the share of the data that each holds.

@@ -9,80 +9,68 @@
 # # Recipes
 #
 # ```{div} page-head
-# Level: first course · Reading: about 15 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 20 minutes · Running: about 20 seconds
 # ```
 #
-# Five starting points, about ten lines each, from what you have to predictions, and after each the check that says whether to trust them.
+# Starting points of about ten lines each, from what you have to predictions, and after each the check that says whether to trust them.
 #
 # | you have | the recipe | the check |
 # | --- | --- | --- |
 # | a log density, and data that fit into memory | [NUTS](#my-log-density) | do the chains agree? |
-# | a `torch.nn.Module` | [SGHMC on minibatches](#my-nn-module) | half the learning rate; examples held back |
+# | a `torch.nn.Module` | [SGHMC on minibatches](#my-nn-module) | half the learning rate; held-out examples |
 # | data on disk | [SGHMC, tuned](#my-data-on-disk) | half the step |
 # | a program in Pyro | [NUTS](#my-pyro-program) | do the chains agree? |
 # | a posterior that is too wide for one machine | [each part alone, then a second round](#my-posterior-is-too-wide-for-one-machine) | how many candidates are left? |
+# | a run that takes hours | [save it, and go on](#save-samples-and-go-on) | the same samples |
 #
 # If you do not know yet which method to use, {doc}`/book/practice/what_should_i_use` decides.
-# All of the recipes use these imports.
+#
+# ## Installing
+#
+# In a checkout of this project `pip install .` installs `sgmc` with PyTorch, NumPy, SciPy and tqdm; `".[arviz]"`, `".[pyro]"` and `".[cluster]"` in place of `.` add what a recipe below needs.
+# On Linux the package index has PyTorch with GPU libraries, and the environment takes about 6 GB; PyTorch for CPUs alone, installed first, makes it about 1 GB:
+#
+# ```bash
+# pip install torch --index-url https://download.pytorch.org/whl/cpu
+# ```
+#
+# The functions of `booklib` below, for data sets, scores and the consensus of parts, belong to the book and are found in the checkout only.
 
-# %%
-import tempfile
-
-import arviz
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-import pyro
-import pyro.distributions as dist
-import torch
-from torch.distributions import Bernoulli, Binomial, Normal
-from torch.utils.data import DataLoader, TensorDataset
 
 from booklib.claims import claim
-from booklib.consensus import (
-    candidates,
-    effective_share,
-    energies,
-    gaussian_product,
-    moments,
-    reweight,
-)
-from booklib.datasets import digits, to_disk
 from booklib.figures import COLOURS, use_style
 from booklib.play import play
-from booklib.prediction import error_rate, expected_calibration_error
-from sgmc import sample
-from sgmc.kernels import NUTS, SGHMC
-from sgmc.machines import shards
-from sgmc.machines.cluster import run_all, sample_all, workers
-from sgmc.models import NamedPosterior
-from sgmc.models.pyro_model import PyroPosterior
-from sgmc.posteriors import LogisticRegression, NetworkPosterior
-from sgmc.potentials import Potential
-from sgmc.tuning import adapt, default_kernel, tune
 
 use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
-generator = torch.Generator().manual_seed(0)
 
 # %% [markdown]
 # ## Two checks, and one that is made for you
 #
-# A sampler can be wrong in two ways, and each recipe ends with the check that sees the one it is in danger of.
+# A sampler can be wrong in two ways, and each recipe ends with the check for its own danger.
 #
-# * *Too few draws.* Chains that start in different places must agree.
-#   `chains_agree` asks for $\hat R$ below 1.01 and 400 effective draws ({doc}`/book/foundations/markov_chains`).
+# * *Too few samples.* Chains that start in different places must agree.
+#   `chains_agree` asks for $\hat R$ below 1.01 and an effective sample size of 400 ({doc}`/book/foundations/markov_chains`).
 #   For NUTS, which corrects its own errors, this is the danger.
 # * *Too long a step.* SGHMC has no correction, so its chains may agree on a wrong answer.
 #   `same_answer` compares with a run at half the step: the difference of two means, in its standard errors.
 #   Above 4, take the smaller step and halve again ({doc}`/book/practice/tuning`).
 #
+# `warm_up` and `thinning` count *samples*, that is calls of the kernel, and each call takes `num_steps` gradients: SGHMC with `num_steps=40`, `warm_up=8` and 8 samples takes 640 gradients.
+#
 # `sample` itself looks for gross errors of the second kind.
-# By the virial theorem, $\operatorname{E}[(\theta - c)\cdot\nabla U(\theta)] = T\dim\theta$ for draws of $e^{-U/T}$ and every constant $c$: on a Gaussian this says that the variances are right on average.
-# At the end of a run at most a hundred draws are put to this test, with fresh minibatches, and a warning says so when the mean is off by more than a fifth and by more than chance explains once in three million runs.
-# It sees a friction below the gradient noise, a noise estimate that belongs to another batch size, a step close to the stability limit and a minibatch that is held fixed; it does not see an error of 10 per cent, nor a mode that was missed.
-# It does not hold for a density that is cut off where it is not zero, and is left out where you keep something else than the positions (`collect`) or let the steps fall.
+# By the virial theorem, $\operatorname{E}[(\theta - c)\cdot\nabla U(\theta)] = T\dim\theta$ for samples of $e^{-U/T}$ and every constant $c$: on a Gaussian this says that the variances are right on average.
+# At the end of a run at most a hundred samples are put to this test, with fresh minibatches, and a warning says so when the mean is off by more than a fifth and by more than chance explains once in three million runs.
+# It sees a friction below the gradient noise, a noise estimate for another batch size, a step close to the stability limit and a minibatch that is held fixed; it does not see an error of 10 per cent, nor a mode that was missed.
+# It is left out where it does not hold: with `collect`, or with steps that fall.
 
 
 # %%
+import arviz
+
+
 def chains_agree(draws):
     data = draws.to_arviz()
     r_hat = arviz.rhat(data).to_array().max()
@@ -99,11 +87,23 @@ def same_answer(run, other, function):
 # (my-log-density)=
 # ## My log density
 #
+# ```{index} ! credible interval, ! credible intervals, ! quantiles
+# ```
+#
 # Write the logarithm of your density as a function of *one* vector of parameters; a constant may be left out.
 # A class of four lines makes an energy of it, and NUTS needs nothing else.
 # Here the chance that an insect dies is a logistic function of the dose, and what is wanted is that chance at the dose 1.5.
 
 # %%
+import torch
+from torch.distributions import Binomial, Normal
+
+from sgmc import sample
+from sgmc.kernels import NUTS
+from sgmc.potentials import Potential
+from sgmc.tuning import adapt
+
+generator = torch.Generator().manual_seed(0)
 dose = torch.tensor([-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
 killed = torch.tensor([1.0, 2.0, 4.0, 9.0, 16.0, 18.0, 20.0])  # of 20 each
 
@@ -166,22 +166,34 @@ axes.set(xlabel="dose", ylabel="chance of death")
 plt.show()
 
 # %% [markdown]
-# `at_dose` holds a value for each draw: its mean is the prediction, its quantiles are an interval.
+# `at_dose` holds a value for each sample: its mean is the prediction, and `at_dose.quantile(torch.tensor([0.05, 0.95]))` its credible interval of 90 %.
 # {numref}`fig-recipes-dose` shows both for all doses.
 # The sum over a grid, which two parameters allow, gives the same.
-# A parameter with a border, such as a scale, wants the named form of {doc}`/book/practice/any_model`; what NUTS does is the subject of {doc}`/book/foundations/no_u_turn`.
+# A parameter with a constraint, such as a positive scale, wants the named form of {doc}`/book/practice/any_model`; {doc}`/book/foundations/no_u_turn` explains NUTS.
 #
 # (my-nn-module)=
 # ## My `nn.Module`
 #
+# ```{index} ! predict, ! predictions, ! GPU, ! learning rate, ! freezing layers
+# ```
+#
 # Any module that turns inputs into logits will do, with class numbers as targets; the prior is $N(0, 1)$ on every weight.
 # For a regression add `likelihood=Gaussian(noise_variance=...)` of `sgmc.posteriors`.
-# Normalisation by the batch is refused, for with it there is no posterior ({doc}`/book/bayesian_networks/cifar`).
-# A run is on the device of its start, so a GPU would need module, data and generator there; this book has run on processors alone.
+# Batch normalisation is refused, because with it there is no posterior ({doc}`/book/bayesian_networks/cifar`).
+# A run is on the device of its start, so on a GPU module, data and generator must be there, too; this book has run on CPUs alone.
+# All parameters of the module are sampled; to keep a layer fixed, apply it to the inputs beforehand.
 # You choose a learning rate, as for training: if 0.2 trains your network with the *mean* loss over $N$ examples, take $0.2/N$ here, because the energy is a sum.
 # The other number, 0.1, is one minus the momentum of SGD.
 
 # %%
+import torch
+
+from booklib.datasets import digits
+from booklib.prediction import error_rate, expected_calibration_error
+from sgmc import sample
+from sgmc.kernels import SGHMC
+from sgmc.posteriors import NetworkPosterior
+
 train, test = digits()  # 4,000 images to train with, 1,000 to test
 network = torch.nn.Sequential(  # yours
     torch.nn.Linear(784, 30), torch.nn.ReLU(), torch.nn.Linear(30, 10)
@@ -189,12 +201,12 @@ network = torch.nn.Sequential(  # yours
 
 # %%
 posterior = NetworkPosterior(network, *train, prior_variance=1.0, batch_size=100)
-start = posterior.initial_position(4, generator)
+start = posterior.initial_position(4, torch.Generator().manual_seed(1))
 
 
-def run(learning_rate, passes):  # 40 steps are a pass over the data
+def run(learning_rate, epochs):  # 40 gradients are an epoch, which gives one sample
     kernel = SGHMC.from_learning_rate(learning_rate, 0.1, num_steps=40)
-    return sample(kernel, posterior, start, passes, warm_up=passes)
+    return sample(kernel, posterior, start, epochs, warm_up=epochs)
 
 
 def predict(draws):  # probabilities: (chains, images, classes)
@@ -206,7 +218,7 @@ def distance(p, q):  # in total variation, the mean over the images
     return float((p.mean(0) - q.mean(0)).abs().sum(-1).mean() / 2)
 
 
-careful = predict(run(0.1 / 4_000, 16))  # half the rate, twice the steps
+careful = predict(run(0.1 / 4_000, 16))  # half the rate, twice the gradients
 each_chain = predict(run(0.2 / 4_000, 8))
 probabilities = each_chain.mean(0)  # the prediction
 moved, chance = distance(each_chain, careful), distance(each_chain[:2], each_chain[2:])
@@ -247,26 +259,42 @@ claim(
 
 # %% [markdown]
 # Two checks here, for two questions.
-# *Is this the posterior's prediction?* Chains of a network stay near different modes, so that two halves of them predict differently: `chance` is the mean distance of their predictions in total variation, 0 for equal ones and 1 for opposite ones.
+#
+# *Is this the posterior's prediction?* Chains of a network stay near different modes, so that two halves of them predict differently: `chance` is the mean total variation between their predictions, 0 for equal ones and 1 for opposite ones.
 # Half the learning rate moves the prediction by `moved`.
-# As long as this is the smaller of the two, the step is not your problem; more chains make `chance` smaller.
-# By luck alone `moved` is about 0.7 of `chance`, for means of four chains vary less than means of two.
-# *Is it any good?* Only examples that were held back can tell: count errors, and compare the probabilities with how often they are right.
+# As long as `moved` is the smaller of the two, the step is not your problem; more chains make `chance` smaller.
+# Even with no bias expect `moved`/`chance` near 0.7, because averages of four chains vary less than averages of two.
+#
+# *Is it any good?* Only held-out examples can tell: count errors, and compare the probabilities with how often they are right.
 # A posterior may be sampled well and predict badly, if the prior is wrong.
 #
-# The calibration error here, 0.05 to 0.07, is large, and has one sign: the average is too modest, that is, right more often than it says.
-# One chain alone is nearly calibrated, and errs more; four that disagree err less together, while the average of their probabilities lies nearer to the middle.
-# So it is not a step that is too long, which the first check would have seen, but what four modes say that were found from 4,000 images under this prior.
+# The calibration error here, 0.05 to 0.07, is large, because the average is underconfident: it is right more often than it says.
+# The step is not to blame, since the first check passed; averaging four modes that were found from 4,000 images gives underconfident predictions.
+# One chain alone is nearly calibrated, but errs more.
 # If you act on the probabilities, and do not need the posterior, compare with `temperature=0.0` in `from_learning_rate`, which makes an ensemble of four trained networks.
 # {doc}`/book/bayesian_networks/digits` explains each line, {doc}`/book/practice/what_should_i_use` says what else you could do with the module, and when an ensemble is better.
 #
 # (my-data-on-disk)=
 # ## My data on disk
 #
-# Anything that a `DataLoader` yields can be written once by `to_disk`; from then on only the examples of a minibatch are read.
+# Anything that a `DataLoader` yields can be written once by `to_disk`, which makes a second copy; from then on only the examples of a minibatch are read.
+# A memory-mapped NumPy file needs no copy ({doc}`/book/practice/any_model`).
 # Write the prior and the likelihood as two functions of named parameters, find a mode with minibatches, and let `tune` choose the step, the friction and the noise estimate.
 
 # %%
+import tempfile
+
+import torch
+from torch.distributions import Bernoulli, Normal
+from torch.utils.data import DataLoader, TensorDataset
+
+from booklib.datasets import to_disk
+from sgmc import sample
+from sgmc.kernels import SGHMC
+from sgmc.models import NamedPosterior
+from sgmc.tuning import default_kernel, tune
+
+generator = torch.Generator().manual_seed(2)
 x = torch.randn(5_000, 5, generator=generator)
 y = torch.bernoulli(
     torch.sigmoid(x @ torch.tensor([1.0, -0.5, 0, 0, 2])), generator=generator
@@ -308,6 +336,8 @@ for what, change in zip(("means", "widths"), changes, strict=True):
         at_most=5,
         because="20 chains; the largest of five exceeds 4 once in 700 times",
     )
+from sgmc.posteriors import LogisticRegression
+
 memory = LogisticRegression(x, y, prior_variance=1.0)  # the same, by formulas
 nuts, there = adapt(NUTS(1.0), memory, place, 60, progress=False)
 reference = sample(nuts, memory, there, 100, progress=False)
@@ -321,18 +351,28 @@ claim(
 folder.cleanup()
 
 # %% [markdown]
-# NUTS with all the data, which this small file allows, finds the same widths.
+# NUTS with all the data, which this small file allows, finds the same standard deviations.
 # `tune` takes gradients of all the data some dozens of times.
-# Give it, or `default_kernel`, the data on disk themselves: a kernel belongs to one number of examples, and one that was tuned on a random part makes draws that are far too wide, for the curvature and the gradient noise both grow with the data.
-# Tensors that were written once are opened by `from_disk`, and a NumPy file needs neither: {doc}`/book/practice/any_model`.
+# Give it, or `default_kernel`, the data on disk themselves: a kernel tuned on a random part of the data makes samples that are far too wide, because curvature and gradient noise both grow with the number of examples.
+# Tensors that were written once are opened by `from_disk`.
 #
 # (my-pyro-program)=
 # ## My Pyro program
 #
-# A program without minibatches goes to NUTS as it is, and draws come back under the names of its sites.
+# A program without minibatches goes to NUTS as it is, and samples come back under the names of its sites.
 # Here twelve measurements follow a line in time, and what is wanted is where the line is a little later, at 1.2.
 
 # %%
+import pyro
+import pyro.distributions as dist
+import torch
+
+from sgmc import sample
+from sgmc.kernels import NUTS
+from sgmc.models.pyro_model import PyroPosterior
+from sgmc.tuning import adapt
+
+generator = torch.Generator().manual_seed(3)
 time = torch.linspace(-1.0, 1.0, 12)
 seen = 2.0 + 1.5 * time + 0.5 * torch.randn(12, generator=generator)
 
@@ -381,6 +421,23 @@ claim(
 # On a cluster `Client("tcp://scheduler:8786")` of Dask takes the place of `workers(2, processes=False)`, which are two threads.
 
 # %%
+import torch
+
+from booklib.consensus import (
+    candidates,
+    effective_share,
+    energies,
+    gaussian_product,
+    moments,
+    reweight,
+)
+from sgmc.kernels import NUTS
+from sgmc.machines import shards
+from sgmc.machines.cluster import run_all, sample_all, workers
+from sgmc.posteriors import LogisticRegression
+from sgmc.tuning import adapt
+
+generator = torch.Generator().manual_seed(4)
 x = torch.randn(2_000, 3, generator=generator)
 y = torch.bernoulli(
     torch.sigmoid(x @ torch.tensor([1.0, -1.0, 0])), generator=generator
@@ -423,11 +480,63 @@ claim(
 # `share` is the check: near one the fit was nearly the posterior; near zero the result is worth nothing.
 # {doc}`/book/practice/many_machines` proves it, and says in which dimensions it works.
 #
+# (save-samples-and-go-on)=
+# ## Save samples, and go on with a run
+#
+# ```{index} ! save samples, ! saving samples, ! load samples, ! checkpoint, ! checkpoints, ! resume a run, ! ArviZ
+# ```
+#
+# With a `Checkpoint` a run is saved every half minute, or every so many seconds as `every` says, and when it stops, by Ctrl-C or by a signal to terminate.
+# The same call goes on from there, and gives exactly the samples of a run that was never stopped; with a larger `num_samples` it goes on beyond the end.
+# A file that belongs to another kernel, posterior, seed or start is refused.
+
+# %%
+import tempfile
+from pathlib import Path
+
+import torch
+
+from sgmc import sample
+from sgmc.checkpoints import Checkpoint
+from sgmc.draws import Draws
+from sgmc.kernels import SGHMC
+from sgmc.posteriors import LogisticRegression
+
+folder = tempfile.TemporaryDirectory()
+x = torch.randn(1_000, 3, generator=torch.Generator().manual_seed(5))
+posterior = LogisticRegression(x, (x[:, 0] > 0).float(), 1.0, batch_size=100)
+settings = SGHMC(0.01, friction=30.0, num_steps=10), posterior, torch.zeros(4, 3)
+
+# %%
+saved = Checkpoint(Path(folder.name) / "run.pt")
+first = sample(*settings, 50, warm_up=20, checkpoint=saved)
+longer = sample(*settings, 100, warm_up=20, checkpoint=saved)  # 50 more
+longer.save(Path(folder.name) / "samples.pt")
+again = Draws.load(Path(folder.name) / "samples.pt")
+other = sample(*settings, 100, warm_up=20, seed=1)
+both = Draws.pool([again, other])  # the chains of two runs
+inference_data = both.to_arviz(posterior=posterior)  # for ArviZ, with loo and compare
+
+# %% tags=["hide-input"]
+claim(
+    "Largest difference between 50 and 50 more samples and 100 at once",
+    (again.samples - sample(*settings, 100, warm_up=20).samples).abs().max(),
+    near=0,
+    within=0,
+    because="the same random numbers",
+    kind="exact",
+)
+folder.cleanup()
+
+# %% [markdown]
+# A file of `Draws` holds the samples, what the kernel's steps learned, the kernel, the seed, warm-up and thinning; reading it runs no code.
+# Runs of one seed are not pooled, because their random numbers are the same.
+#
 # ## Change it
 #
 # * Set `run(0.2 / 4_000, 8)` to `run(1.0 / 4_000, 8)`: a rate five times as large.
 #   Half the rate then moves the predictions by several times what chance does, and the claims on the distance and on the calibration show ✗.
-# * Set `sample(kernel, Mine(), place, 400)` to `sample(kernel, Mine(), place, 10)`: the 200 draws of all chains together are not worth 400, and the first claim shows ✗, though the mean may still be right.
+# * Set `sample(kernel, Mine(), place, 400)` to `sample(kernel, Mine(), place, 10)`: the 200 samples of all chains together cannot be worth 400, and the first claim shows ✗, though the mean may still be right.
 # * Set `x = torch.randn(2_000, 3` to `x = torch.randn(80, 3`: with twenty examples a part is far from Gaussian, and the claim on the candidates that are left shows ✗.
 #
 # ## Further reading

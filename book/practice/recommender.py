@@ -9,7 +9,7 @@
 # # A recommender
 #
 # ```{div} page-head
-# Level: second course · Reading: about 75 minutes, without the exercises · Running: about 15 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
 # From a few ratings of each user to a prediction of all the others, with intervals that hold what they promise, even for items that hardly anybody has rated.
@@ -19,7 +19,7 @@
 # * write the posterior of a matrix factorisation, and its gradient, which is zero almost everywhere,
 # * derive the laws from which a Gibbs sampler draws users, items and precisions, and use them as an exact reference,
 # * say why the factors never agree between chains while predictions do,
-# * derive how loud a minibatch is in the row of a user, and scale and correct SGHMC by it,
+# * derive how noisy a minibatch is in the row of a user, and scale and correct SGHMC by it,
 # * tell what sampling buys over a well tuned descent, and what it does not.
 #
 # **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/practice/tuning`.
@@ -61,12 +61,11 @@ warnings.filterwarnings("ignore", message=".*do not agree")
 # ## A table with holes
 #
 # A hundred users, sixty items, and of the 6,000 ratings that there could be $N = 1{,}500$ are known.
-# {numref}`fig-recommender-table` shows which, with the busiest users and the most popular items in the upper left corner: some users rate much and some items are rated by nearly everybody, while others are *cold*, with hardly a rating; the opposite is *hot*.
+# {numref}`fig-recommender-table` shows which: some users rate much and some items are rated by nearly everybody (*hot*), while others are *cold*, with hardly a rating.
 # The recommender has to fill in the holes, and to say how sure it is of each.
 #
-# Here the ratings are drawn from a model that we know, so that the truth in every hole is known, too; they are real numbers, not one to five stars.
-# The class below holds such a made-up world; `known` says which ratings the recommender may see.
-# No real user is in this chapter: the ratings of MovieLens, on which {cite:t}`chen2014` compared their methods, may not be passed on; the end of the chapter says how to run them on your own copy.
+# Here the ratings, real numbers, are drawn from a model that we know, so that the truth in every hole is known, too.
+# The ratings of MovieLens, on which {cite:t}`chen2014` compared their methods, may not be passed on; the end of the chapter says how to run them on your own copy.
 
 # %%
 USERS, ITEMS, RANK, NOISE = 100, 60, 2, 0.7
@@ -144,8 +143,7 @@ plt.show()
 # ```
 #
 # In the code $\lambda_u, \lambda_w, \lambda_a, \lambda_b$ and $\tau$ are `user_factors`, `item_factors`, `user_biases`, `item_biases` and `noise`, in this order.
-# This is how the authors' program (`mf/code/hmc-bpmf/bpmf_base.h` of [ML-SGHMC](https://github.com/tqchen/ML-SGHMC)) has the model, for ratings divided by four.
-# {cite:t}`salakhutdinov2008` have no biases, and give users and items means and covariance matrices of their own, from a Gauss–Wishart law.
+# The model is that of the authors' program ([ML-SGHMC](https://github.com/tqchen/ML-SGHMC)); {cite:t}`salakhutdinov2008` have no biases, and a Gauss–Wishart prior.
 #
 # ### A gradient that is zero almost everywhere
 #
@@ -170,7 +168,6 @@ plt.show()
 #
 # A rating touches two rows and no other.
 # So a minibatch of $n$ ratings is $2n$ rows gathered, a dot product and $2n$ rows added to where they came from: $n(k + 1)$ operations, however many users there are.
-# The sum is scaled by $N/n$, and the prior, which every row feels at every step, is not.
 # Prior, friction and noise do touch all rows, so a whole step of a sampler costs a pass over the rows as well, though not over the ratings.
 
 # %%
@@ -236,18 +233,11 @@ claim(
 # $$ (eq-recommender-precisions)
 # ```
 #
-# ```{prf:proof}
-# Given the items, $U$ is a sum over users of $\tfrac\tau2\sum_j(y_{ij} - \mu - b_j - x_i^\top z_j)^2 + \tfrac12x_i^\top\Lambda x_i$, and no two users share a summand: they are independent.
-# A summand is a quadratic function of $x_i$ with the second derivative $P_i$ and its minimum where $P_ix_i = \tau\sum_jz_j(y_{ij} - \mu - b_j)$, which is the energy of {eq}`eq-recommender-rows`.
-#
-# As functions of $\lambda_u$ the factors of the joint density are $\lambda_u^{m/2}\exp(-\tfrac12\lambda_u\sum|u_i|^2)$ from the prior of the factors and $e^{-\lambda_u}$ from Gamma(1, 1), whose product is the stated law; $\tau$ is in the likelihood as $\lambda_u$ is in the prior, with $N$ residuals in the place of $m$ factors.
-# ```
+# The {ref}`proof <proof-recommender-conditional>` is in the appendix.
 #
 # Drawing users, items and precisions in turn is a Gibbs sampler {cite:p}`geman1984,salakhutdinov2008`: it is exact, and nothing in it has to be tuned.
 # It needs all the data for a draw, $N(k + 1)^2$ operations, and $(k + 1)^3$ for each row.
-# In this chapter the other samplers are judged by it.
 # In the code `draw_rows` draws from {eq}`eq-recommender-rows`, the kernel `Rows` calls it for users and then for items, and `Gibbs` takes the precisions in turn with any other kernel.
-# A kernel of this book has two methods: `init` makes a state, and `step` the next one, beside what the step has learnt, here nothing.
 
 
 # %%
@@ -309,8 +299,8 @@ reference = exact_draws(posterior, everything)
 #
 # Let $Q$ be an orthogonal matrix.
 # Then $(Qu_i)^\top(Qw_j) = u_i^\top w_j$, and $|Qu_i| = |u_i|$: nothing in the energy changes when *all* factors turn together.
-# So the posterior is the same in every direction, the mean of every factor is zero by symmetry, and no chain has to agree with another about them.
-# It would be wrong to average factors and then to multiply; and there is no need for it, because what one wants to know, $\hat y_{ij}$, does not turn.
+# So the mean of every factor is zero by symmetry, and no chain has to agree with another about them.
+# What one wants to know, $\hat y_{ij}$, does not turn.
 #
 # {numref}`fig-recommender-turn` shows it: above, two chains keep the same item in different places of a circle; below, they predict the same ratings.
 
@@ -365,11 +355,11 @@ claim(
 )
 
 # %% [markdown]
-# ## How loud is a minibatch?
+# ## How noisy is a minibatch?
 #
 # A user with 10 of the 1,500 ratings is in a minibatch of 60 with probability one third; in most steps the data say nothing to that row, and in the others $N/n = 25$ times what their ratings say.
 #
-# ```{prf:proposition} Every row is as loud
+# ```{prf:proposition} Every row is equally noisy
 # :label: prp-recommender-loudness
 #
 # Let the residuals $e_{ij}$ have mean 0 and variance $1/\tau$, independent of one another and of all $z_j$.
@@ -380,12 +370,7 @@ claim(
 # $$ (eq-recommender-loudness)
 # ```
 #
-# ```{prf:proof}
-# The second derivative of the energy in $x_i$ is $\tau\sum_jz_jz_j^\top$, and the prior.
-# With $g_{ij} = \tau e_{ij}z_j$ for the ratings of row $i$, and $0$ for all others, the covariance of $\tfrac Nn\sum g$ over minibatches without replacement is $\tfrac{N^2}{n}\bigl(1 - \tfrac nN\bigr)\tfrac1{N - 1}\bigl(\sum gg^\top - \tfrac1N\sum g\sum g^\top\bigr)$ ({doc}`/book/stochastic_gradients/minibatch_noise`).
-# Here $\sum gg^\top = \tau^2\sum_j e_{ij}^2z_jz_j^\top$ has the mean $F_i$, and so has $\sum g\sum g^\top$, whose mixed terms have the mean 0.
-# What is left is $\tfrac{N^2}n\bigl(1 - \tfrac nN\bigr)\tfrac1{N-1}\bigl(1 - \tfrac1N\bigr) = \tfrac Nn - 1$ times $F_i$.
-# ```
+# The {ref}`proof <proof-recommender-loudness>` is in the appendix.
 #
 # So in units of what its ratings say a cold row is exactly as noisy as a hot one; its whole curvature is $\Lambda + F_i$, of which the prior's part is without noise.
 # Two things follow for SGHMC.
@@ -394,8 +379,6 @@ claim(
 #   With the mass $M = \Lambda + F$, from the prior's $E[w_jw_j^\top] = I/\lambda_w$, all rows have scale one: that is what `information` gives, in closed form.
 # * *$\hat B$ is known before the first step*: $V = (\tfrac Nn - 1)F$, so $\hat B = \tfrac12\varepsilon V$, plus the little that a finite step adds ({prf:ref}`thm-tuning-matched`).
 #
-# What is *not* alike is the shape of the noise: it is a sum of a few large contributions in a cold row, with heavy tails, and nearly normal in a hot one.
-# A covariance that is right is all that a small step needs, for many steps make a sum.
 
 # %% tags=["hide-input"]
 draws = exact_draws(posterior, torch.clone, number=10)
@@ -451,7 +434,6 @@ claim(
 # One function makes the kernel: mass, friction $2M$ and $\hat B$ from the precisions, and a step at which minibatches bring the share $s$ of the noise that the friction needs, as in {prf:ref}`alg-tuning-default`.
 # The share is a quarter here and not the half of that default, for $F$ is a mean over the prior, and single rows may be louder.
 # The precisions are not known before; so the chain begins with all of them at one, draws them once every 48 steps while it warms up, and is tuned once more.
-# Afterwards the kernel stays as it is: what is tuned while draws are kept would bias them.
 
 
 # %%
@@ -499,7 +481,7 @@ def run(posterior, share=0.25, momentum=True):
 
 # %% [markdown]
 # The baseline is stochastic gradient descent with momentum, with the same mass, a rate that falls to zero, and penalties in the place of the prior.
-# It is tuned, which the samplers are not: a tenth of the known ratings is held back, four penalties, each for factors and biases alike, and two rates are tried on it, and the best is fitted to all.
+# It is tuned on a tenth of the known ratings, which is held back: four penalties and two rates are tried, and the best is fitted to all.
 # A descent gives a number and no interval.
 # We make one in two ways, $\hat y \pm 1.64\,\hat\sigma$, with $\hat\sigma$ from the residuals of what it was fitted to, or from the ratings that were held back.
 
@@ -551,7 +533,7 @@ def tuned_descent(world):
 # %% [markdown]
 # ## Against the exact sampler
 #
-# First the question of this book: does the chain draw from the posterior?
+# Does the chain draw from the posterior?
 # Four worlds, eight chains each, and the Gibbs sampler as the judge.
 
 
@@ -630,9 +612,8 @@ for name in ("SGHMC", "SGLD"):
     )
 
 # %% [markdown]
-# Why does each step draw a fresh minibatch, and not go through shuffled ratings in passes, as one trains networks?
-# In a pass the errors of gradients nearly cancel ({prf:ref}`thm-mnist-passes`).
-# $\hat B = \tfrac12\varepsilon V$ is the noise of *independent* minibatches: if you subtract it from a chain in passes you take away noise that never came, and the chain is too cold.
+# Why does each gradient draw a fresh minibatch, and not go through shuffled ratings in epochs, as one trains networks?
+# In an epoch the errors of gradients nearly cancel ({prf:ref}`thm-mnist-passes`), while $\hat B = \tfrac12\varepsilon V$ is the noise of *independent* minibatches; subtracted in epochs, it makes the chain too cold.
 
 # %%
 in_passes = summarise(run(first.posterior(minibatches=Passes())))
@@ -650,11 +631,10 @@ claim(
 # %% [markdown]
 # ## What sampling buys
 #
-# Now the question of a user: how good are the predictions of the 4,500 ratings that nobody has given?
+# How good are the predictions of the 4,500 ratings that nobody has given?
 # Two numbers frame the answer.
 # The *floor* is the error of somebody who knows all means, that is, the noise.
 # The exact sampler tells how far down one can come with these data: averaged over worlds from the prior, no predictor has a smaller mean square error than the posterior's mean.
-# (Ours have precisions and a mean that never change, so they are not quite from it.)
 
 
 # %% tags=["hide-input"]
@@ -870,11 +850,10 @@ claim(
 )
 
 # %% [markdown]
-# Drawing them costs a pass over the data for $\tau$, which is why it is done now and then and not at every step; {cite:t}`chen2014` do it every 2,000.
+# Drawing them costs an epoch for $\tau$, which is why it is done only now and then.
 # One trap is left.
 # *Where the factors are nearly zero, {eq}`eq-recommender-precisions` draws huge precisions, and where precisions are huge, factors are nearly zero.*
 # With all $u_i$ at zero $\lambda_u$ has the mean $1 + m/2$: the more users there are, the longer a chain stays there, predicting by biases alone.
-# The exact sampler is no way out: it stays there as well, if the precisions are drawn before the rows.
 
 
 # %% tags=["hide-input"]
@@ -911,9 +890,8 @@ claim(
 # ## The table of the paper
 #
 # The third experiment of {cite:t}`chen2014` (Section 4.3) is this model on a million ratings.
-# What its protocol was can be read from the authors' program (`mf/run/SGHMC.conf`, `mf/python/mknfold.py`): MovieLens-1M, a fifth of the ratings for testing, five times; 20 factors; minibatches of 4,000; precisions drawn after every 2,000 steps; 1,000 such rounds, of which the first 50 are not averaged; predictions averaged over rounds, and then their root mean square error.
-# It has settings for SGHMC and SGLD alone: how the penalties of the two descents were chosen cannot be read there.
-# {doc}`/book/appendix/errata` tells of two small faults of that program, in the order of its minibatches and in its momentum.
+# Its protocol can be read from the authors' program: MovieLens-1M, a fifth of the ratings for testing, five times; 20 factors; minibatches of 4,000; precisions drawn after every 2,000 gradients; 1,000 such rounds, of which the first 50 are not averaged.
+# {doc}`/book/appendix/errata` describes two small faults of that program.
 #
 # **We cannot measure that table here, for we have no copy of MovieLens, and it may not be passed on.**
 # If you have one, a command makes it:
@@ -923,14 +901,10 @@ claim(
 # ```
 #
 # The folder holds `ratings.dat` of MovieLens-1M or `u.data` of MovieLens-100K.
-# With as many ratings as MovieLens-1M has, a step with 20 factors took about 1.3 ms of one core, and a sweep of the exact sampler 0.7 s.
-# The table has 40,000 steps a fit, a fiftieth of the paper's two million; by these times it takes about three quarters of an hour with all its tuning, which we have not run.
-# Without `--data` the same command makes up as many ratings as MovieLens-1M has; and `recommender_100k`, whose stored result follows, a tenth of them, with the number of users and items that MovieLens-100K has.
-# The made-up truth has five factors and noise of 0.85, and each method fits five factors.
-# Each has 200 passes, or sweeps, and averages the last 140; the descents choose from 12 settings and SGLD and SGHMC from three steps, by their error on validation ratings.
-# Between the folds the error varies by the ± of the table; all methods see the same folds.
+# Without `--data` the same command makes up as many ratings; and `recommender_100k`, whose stored result follows, a tenth of them, with the number of users and items of MovieLens-100K, a truth of five factors and noise of 0.85.
+# Each method has 200 epochs, or sweeps, and averages the last 140; the descents choose from 12 settings, SGLD and SGHMC from three steps, by their error on validation ratings.
 # *In 90 %* is the share of the test ratings inside of intervals that promise 90 %, and *cold items* the same for items with at most five known ratings.
-# The last column is what {cite:t}`chen2014` print for MovieLens-1M, with ± of about 0.001: other data, so no number of ours should be near it.
+# The last column is what {cite:t}`chen2014` print for MovieLens-1M: other data, so no number of ours should be near it.
 
 # %% tags=["hide-input"]
 result = read_result(RESULTS / "recommender_100k.json")
@@ -1083,15 +1057,13 @@ claim(
 # %% [markdown]
 # The order is that of the paper: both samplers are better than both descents, in every fold, and neither pair can be told apart.
 # The gain is a sixth of the paper's: the ratings are made up, their noise is Gaussian and the prior is right, and the penalty was chosen from a fine grid.
-# With a step of two between penalties the descents would have looked worse: on validation ratings the penalty 4 is worse than 5.6 by nearly as much as sampling gains.
 #
 # In the intervals the difference is larger.
 # Those of the samplers hold, on the ratings of cold items too.
 # Those from a descent's own residuals do not hold; those from validation ratings do on the whole, and not on cold items.
 #
 # The exact sampler took less than half of the time of SGHMC, and its error is no larger.
-# But its cost grows with $(k + 1)^2$ and that of a gradient with $k + 1$: by the times above, with 20 factors on MovieLens-1M, 200 sweeps take nearly three times as long as 40,000 steps.
-# The seconds are those of a fit, without the tuning, which only the exact sampler does not need.
+# But its cost grows with $(k + 1)^2$, and that of a gradient with $k + 1$.
 
 # %% [markdown]
 # ## In practice
@@ -1102,9 +1074,7 @@ claim(
 # * Look at predictions, never at factors.
 # * A well tuned penalty gives almost the error of the posterior's mean.
 #   If all that is wanted is a list of what to recommend, descend; if somebody asks *how sure*, above all about what is new, sample.
-# * Tell which ratings the test has: those of a random fifth belong mostly to hot items and busy users, and say little about the cold.
-# * Here chance says which ratings are known, whatever they are.
-#   People rate what they chose to watch: on real ratings no interval, by whatever method, is checked for what nobody chose.
+# * Here chance says which ratings are known; people rate what they chose to watch, so on real ratings no interval is checked for what nobody chose.
 #
 # ## Formulas
 #
@@ -1119,7 +1089,7 @@ claim(
 # ## Change it
 #
 # * Set `return SGHMC(step, 2 * curvature, estimate, curvature)` to `return SGHMC(step, 2 * curvature, 0.0 * curvature, curvature)`: the minibatches' noise comes on top of the injected one, and the claim on the standard deviations of SGHMC's predictions shows ✗, about a tenth too large.
-# * Set `target = each.posterior()` to `target = each.posterior(minibatches=Passes())`: in passes the noise that is subtracted never came, and the same claims show ✗, for SGHMC and for SGLD, now about a tenth too small.
+# * Set `target = each.posterior()` to `target = each.posterior(minibatches=Passes())`: in epochs the noise that is subtracted never came, and the same claims show ✗, for SGHMC and for SGLD, now about a tenth too small.
 #
 # ## Exercises
 #

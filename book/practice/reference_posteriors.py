@@ -78,7 +78,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # \end{aligned}
 # $$ (eq-reference-schools)
 #
-# A sampler that follows gradients needs coordinates without borders, and $\tau > 0$ has one.
+# A sampler that follows gradients needs coordinates without constraints, and $\tau > 0$ has one.
 # So we let it move in $x = \log\tau$ instead.
 # The density changes with the coordinates, because an interval of $x$ is longer or shorter than the interval of $\tau$ that it stands for:
 #
@@ -102,7 +102,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # | $0 < \mu_1 < \mu_2$ | $\mu_1 = e^{x_1}$, $\mu_2 = e^{x_1} + e^{x_2}$ | $x_1 + x_2$ |
 # | $\alpha, \beta > 0$, $\alpha + \beta < 1$ | $\alpha = u_1$, $\beta = (1 - u_1)u_2$ | $\sum_i\bigl(\log u_i + \log(1 - u_i)\bigr) + \log(1 - u_1)$ |
 #
-# A second change of coordinates is about shape and not about borders.
+# A second change of coordinates is about shape and not about constraints.
 # Where $\tau$ is small all $\theta_j$ must lie close to $\mu$, and where it is large they need not: no step size suits both.
 # Write $\theta_j = \mu + \tau\eta_j$ with $\eta_j \sim N(0, 1)$, and take $\eta_j$ for the coordinate: before there are data it is independent of $\tau$ {cite:p}`papaspiliopoulos2007`.
 # This is the *non-centred* form.
@@ -522,7 +522,7 @@ for what, value, wanted in (
 # %% [markdown]
 # ## And without a correction step?
 #
-# SGHMC does not accept or reject at the end of its steps, so its law is wrong by an amount that depends on the step size and the {term}`gradient noise` ({doc}`/book/stochastic_gradients/sghmc`).
+# SGHMC does not accept or reject at the end of its steps, so its distribution is wrong by an amount that depends on the step size and the {term}`gradient noise` ({doc}`/book/stochastic_gradients/sghmc`).
 # It may still agree with the reference as far as the reference can see.
 # We tried two of the eleven: the eight schools with the exact gradient, and the mixture, whose 1,000 observations come in minibatches of 200.
 # Both start where the warm-up of NUTS ended, with its mass $M$; the friction is $C = M$ and the step $\varepsilon = 0.05$, a twentieth of a standard deviation of a coordinate, with 20 steps a draw.
@@ -619,7 +619,7 @@ claim(
 # | what | formula |
 # | --- | --- |
 # | comparison with a reference | $z = (\hat\mu - \mu^*)/\sqrt{e^2 + e^{*2}}$, {eq}`eq-reference-z` |
-# | potential in coordinates without borders | $U(x) = -\log p(g(x)) - \log\lvert\det g'(x)\rvert$, {prf:ref}`lem-reference-jacobian` |
+# | potential in coordinates without constraints | $U(x) = -\log p(g(x)) - \log\lvert\det g'(x)\rvert$, {prf:ref}`lem-reference-jacobian` |
 # | variance of SGHMC over the right one | $1/\bigl(1 - \varepsilon^2h/4(1 - \tfrac12\varepsilon C)\bigr)$, {eq}`eq-reference-sghmc` |
 # | eight schools, non-centred | $\theta_j = \mu + \tau\eta_j$, with the coordinates $\eta$, $\mu$, $\log\tau$ of {eq}`eq-reference-schools` |
 #
@@ -634,7 +634,7 @@ claim(
 # ```{exercise}
 # :label: ex-reference-write
 #
-# *Write it yourself.* Map two coordinates without borders to $\alpha, \beta > 0$ with $\alpha + \beta < 1$, by the last row of the table, and return the logarithm of the Jacobian determinant as well. Then check it against automatic differentiation.
+# *Write it yourself.* Map two coordinates without constraints to $\alpha, \beta > 0$ with $\alpha + \beta < 1$, by the last row of the table, and return the logarithm of the Jacobian determinant as well. Then check it against automatic differentiation.
 #
 # ~~~python
 # def below_one(x):

@@ -9,25 +9,20 @@
 # # Tuning
 #
 # ```{div} page-head
-# Level: second course · Reading: about 90 minutes, without the exercises · Running: about 20 seconds
+# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 20 seconds
 # ```
 #
-# From a model to a posterior that one may believe: what to choose, in which order, from which measurement, and which check would have caught a mistake.
+# Which step size, friction and noise estimate for which model, from which measurement, and which check would have caught a mistake.
+# The seven lines to copy are in [In practice](#in-practice-tuning).
 #
 # **You will learn** to
 #
-# * choose scale, batch, step size, friction, warm-up and thinning of SGHMC from two measurements, the curvature and the noise at a mode,
+# * choose scale, batch size, step size, friction, warm-up and thinning of SGHMC from two measurements, the curvature and the noise at a mode,
 # * inject so much noise that a finite step leaves the covariance of a Gaussian exactly as it is,
-# * say when this fails, and see it fail,
-# * catch a wrong answer, and know which checks cannot,
-# * translate the step sizes, $\alpha$ and $\beta$ of other libraries into each other.
+# * say when this fails,
+# * catch a wrong answer, and know which checks cannot.
 #
 # **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/stochastic_gradients/estimating_the_noise`.
-#
-# For a network the default is too careful, by a factor of seventeen or more in what a gradient brings, from a longer step and less friction together; [beside a grid by hand](#beside-a-grid-by-hand) says why, and what to do.
-#
-# In a hurry?
-# [In practice](#in-practice-tuning), near the end, has the seven lines to copy and what to do with them.
 
 # %% tags=["hide-input"]
 import math
@@ -49,9 +44,8 @@ from sgmc import sample
 from sgmc.kernels import HMC, SGHMC
 from sgmc.posteriors import LogisticRegression, NetworkPosterior, Posterior
 from sgmc.potentials import Potential
-from sgmc.randomness import normal_like
 from sgmc.remarks import split_r_hat
-from sgmc.splittings import LinearChain, flows, sghmc_chain
+from sgmc.splittings import LinearChain, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 from sgmc.tuning import (
     default_kernel,
@@ -68,6 +62,9 @@ double = torch.float64
 # %% [markdown]
 # ## What to choose, in order
 #
+# ```{index} ! batch size, ! step size, ! friction, ! burn-in, ! thinning
+# ```
+#
 # | | choose | from what | why in this place |
 # | --- | --- | --- | --- |
 # | 1 | the **scale** of data and parameters | inputs of size one; $\log\tau$ for $\tau > 0$ | a step size is a length, and all that follows is counted in it |
@@ -77,23 +74,18 @@ double = torch.float64
 # | 5 | the **friction** $C$ | $M$ | a bad start is forgotten the soonest (*critical damping*) |
 # | 6 | the **step** $\varepsilon$ | $A$, $V$, $C$ | so short that the gradient brings no more than half of the noise that friction asks for |
 # | 7 | **noise estimate** $\hat B$ | $V$ and $\varepsilon$ | what the minibatch and the step bring is not injected again |
-# | 8 | **thinning**, **warm-up** | $1/\varepsilon$ | a draw every $2/\varepsilon$ steps, ten or more draws thrown away |
+# | 8 | **thinning**, **warm-up** | $1/\varepsilon$ | a sample every $2/\varepsilon$ gradients, ten or more samples thrown away |
 # | 9 | **chains** | the standard error wanted | independent ones, from different starts, show whether they agree |
 #
 # The first three belong to the model.
-# Numbers 4 to 8 follow from two matrices, the curvature and the covariance of the {term}`gradient noise`, and `default_kernel` computes them.
-# This chapter takes the numbers in the order 7, 5 and 6, 3, 8: the noise estimate first, because it decides how long a step may be.
+# Numbers 4 to 8 follow from two matrices, the curvature and the covariance of the {term}`gradient noise`; `default_kernel` computes them.
+# `warm_up` and `thinning` count samples, that is calls of the kernel, and each call takes `num_steps` gradients: `default_kernel` sets `num_steps` to $2/\varepsilon$, so that `thinning` stays 1.
 #
 # ## A step that does not widen
 #
 # SGHMC with $\hat B = \tfrac12\varepsilon V$ injects less noise than the friction asks for, by just what the minibatches bring ({doc}`/book/stochastic_gradients/sghmc`).
-# That is right for short steps.
-# A long step widens a Gaussian all the same, because the chain follows the slope of one place too far.
-# {numref}`fig-tuning-variance` shows by how much: on the middle line, at $\varepsilon = 0.78$, the variance is too large by more than a half.
-# The usual remedy is a smaller step, which costs time.
-# Here is another: inject somewhat *less* noise still, which narrows the {term}`law`.
-# How much less, so that nothing is left of the error?
-# The lowest line of the figure is the answer, which the next theorem derives.
+# That is right for short steps, but a long step widens a Gaussian all the same, because the chain follows the slope of one place too far: on the middle line of {numref}`fig-tuning-variance`, at $\varepsilon = 0.78$, the variance is too large by more than a half.
+# Inject somewhat *less* noise still: the lowest line shows the right amount, which the next theorem derives.
 
 # %%
 one = torch.eye(1, dtype=double)
@@ -149,44 +141,10 @@ plt.show()
 # $$ (eq-tuning-law)
 # ```
 #
-# ```{prf:proof}
-# Use $v = \varepsilon M^{-1}r$, $\eta = \varepsilon^2M^{-1}$ and $\alpha = \varepsilon M^{-1}C$, so that $\theta' = \theta + v$ and $v' = (I - \alpha)v - \eta A\theta' + \zeta$.
-# We look for a law in which $X = \operatorname{Cov}(\theta)$, $Y = \operatorname{Cov}(v)$ and $Z = \operatorname{Cov}(\theta, v)$ do not change, with $X = A^{-1}$ and $Z$ symmetric.
-#
-# *The first line* gives $X = X + 2Z + Y$, so $Z = -\tfrac12Y$ and $\operatorname{Cov}(\theta', v) = Z + Y = \tfrac12Y$.
-#
-# *The second, beside the first*, gives $-\tfrac12Y = \operatorname{Cov}(\theta', v') = \tfrac12Y(I - \alpha)^\top - XA\eta$, that is $Y(I - \tfrac12\alpha)^\top = \eta$.
-# Its solution $Y = \varepsilon^2K$ is symmetric, because $\eta(I - \tfrac12\alpha^\top)^{-1} = \varepsilon^2\bigl((I - \tfrac12\varepsilon CM^{-1})M\bigr)^{-1}$; and with $r = Mv/\varepsilon$ these are the last two formulas of {eq}`eq-tuning-law`.
-#
-# *The second, squared*, says which covariance $S$ the noise $\zeta$ of a step must have:
-#
-# $$
-# \begin{aligned}
-# S = {} & Y - (I - \alpha)Y(I - \alpha)^\top - \eta A\eta \\
-# & + \tfrac12(I - \alpha)YA\eta + \tfrac12\eta AY(I - \alpha)^\top .
-# \end{aligned}
-# $$
-#
-# By $(I - \tfrac12\alpha)Y = \eta$ the first two terms are $\alpha\eta + \eta\alpha^\top$, and $(I - \alpha)Y = 2\eta - Y$ makes of the others $\eta A\eta - \tfrac12(YA\eta + \eta AY)$.
-# Back in $r$, that is with $M/\varepsilon$ on both sides, $\alpha\eta$ becomes $\varepsilon C$, $\eta A\eta$ becomes $\varepsilon^2A$, and $YA\eta$ becomes $\varepsilon^2MKA = \varepsilon^2(I + \tfrac12\varepsilon CK)A$.
-# So the noise of a step must have the covariance
-#
-# $$
-# 2\varepsilon C - \tfrac14\varepsilon^3(CKA + AKC) .
-# $$
-#
-# It has $\varepsilon^2V + 2\varepsilon(C - \hat B)$, which is the same for the $\hat B$ of {eq}`eq-tuning-matched`, and $\hat B \preceq C$ makes it possible.
-#
-# *It is a law*: the matrix of {eq}`eq-tuning-law` is positive definite if $MKM - \tfrac14\varepsilon^2MKAKM$ is, which is the condition on $\varepsilon$; and it solves $\Sigma = F\Sigma F^\top + Q$.
-# For an eigenvector $w$ of $F^\top$ with eigenvalue $\lambda$ this says $(1 - \lvert\lambda\rvert^2)\,w^*\Sigma w = w^*Qw$.
-# If the noise of a step is positive definite the right side is positive, for no $w$ has a momentum part of zero ($F$ moves $\theta$ by $\varepsilon M^{-1}r$); then all $\lvert\lambda\rvert < 1$, and the chain forgets its start.
-# ```
-#
-# The first part of $\hat B$ is the gradient's noise, the second is what the step itself would add; it is of the order of $\varepsilon^2$.
+# The {ref}`proof <proof-tuning-matched>` is in the appendix.
+# The first part of $\hat B$ is the gradient's noise, and the second, of the order of $\varepsilon^2$, is what the step itself would add.
 # In one dimension, with $M = 1$, it reads $\hat B = \tfrac12\varepsilon V + \varepsilon^2AC/(4 - 2\varepsilon C)$.
-# The matrices need not commute, and no step needs to be small.
-# The noise need not be Gaussian: the theorem is about means and covariances only.
-# Where its covariance depends on $\theta$, $V$ must be the mean over the law that the chain keeps; that the chain finds this law from any start is then not proved.
+# The matrices need not commute, the step need not be small, and the noise need not be Gaussian; where its covariance depends on $\theta$, $V$ must be its mean over the chain's stationary distribution.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -231,10 +189,9 @@ claim(
 #
 # Let the mass be the curvature, $M = A$.
 # In the coordinates $A^{1/2}\theta$ every standard deviation is one, the mass is one, and a number $c$ with $C = cA$ is the friction.
-# What is left of the model is the noise $A^{-1/2}VA^{-1/2}$; call its largest eigenvalue $\nu$, the *loudness*.
-# If the model is right, the gradients of the examples vary as much as their curvature says, and then $\nu \approx N/n$: see {doc}`/book/stochastic_gradients/constant_sgd`.
-#
-# *Friction.* A pendulum with friction $c < 2$ swings, and one with $c > 2$ creeps; at $c = 2$, *critical damping*, it comes to rest the soonest.
+# What is left of the model is the noise $A^{-1/2}VA^{-1/2}$; call its largest eigenvalue $\nu$, the *noise-to-curvature ratio*, or *loudness*.
+# For a well-specified model $\nu \approx N/n$ ({doc}`/book/stochastic_gradients/constant_sgd`).
+# A pendulum with friction comes to rest the soonest at $c = 2$, *critical damping*.
 #
 # *Step.* Of the noise that the friction asks for, the gradient brings the share
 #
@@ -242,9 +199,8 @@ claim(
 # s = \frac{\tfrac12\varepsilon V}{C} = \frac{\varepsilon\nu}{2c} .
 # $$ (eq-tuning-share)
 #
-# A longer step is faster, and a larger share is more dangerous: if $V$ is wrong by a tenth and the share is $s$, the temperature is wrong by $s/10$.
-# With the share one half that is a twentieth, and the width is wrong by a fortieth.
-# And a step of more than half a standard deviation is long where the curvature changes.
+# A longer step is faster, but a larger share is riskier: if $V$ is wrong by a tenth, the temperature is wrong by $s/10$.
+# We take the share one half, and at most half a standard deviation a step, because the curvature changes along the way.
 #
 # ```{prf:algorithm} Default
 # :label: alg-tuning-default
@@ -262,16 +218,9 @@ claim(
 #
 # `default_kernel` is 1 to 5, and `tune` all of it.
 #
-# Can the step be much longer?
-# No: with the friction $2A$ a step of twice that length has no matched estimate, whatever $\nu$ is.
-# If $\nu \ge 4$, the step is $2/\nu$; with twice that, $\tfrac12\varepsilon V$ alone is $2A$ in the loudest direction, which is the whole friction, and $\hat B$ is larger.
-# If $\nu < 4$, twice the step is one, and beyond $2\sqrt2 - 2 = 0.83$ no stationary law exists.
-# So the step is within a factor of two of the longest possible.
+# The step is within a factor of two of the longest possible: with twice that length and the friction $2A$ no matched estimate exists.
 #
-# Is another friction much better?
-# {numref}`fig-tuning-friction` has the number of steps that an independent draw of $\theta^2$ takes, by exact laws, for frictions from ¼ to 8.
-# Each friction has the longest step for which the gradient brings at most half of the noise, and at most $\tfrac12$ and $1.6/c$ (beyond $2/c$ no step is stable).
-# Look where the dotted line, the default, crosses the curves: how far above their lowest points?
+# Is another friction much better? {numref}`fig-tuning-friction` shows the number of gradients that an independent draw of $\theta^2$ takes, by exact laws; each friction has the longest step for which the gradient brings at most half of the noise, and at most $\tfrac12$ and $1.6/c$.
 
 
 # %%
@@ -341,17 +290,15 @@ axes.legend()
 plt.show()
 
 # %% [markdown]
-# Not far: at worst, near $\nu = 6.4$, the friction 2 takes twice the steps of the best one.
-# For loud noise and a step $\varepsilon = c/\nu$ it is $(c + 1/c)/\varepsilon = \nu(1 + 1/c^2)$ steps, so more friction gains a fifth at most; less friction loses much.
+# Not far: at worst, near $\nu = 6.4$, the friction 2 takes twice the gradients of the best one.
 #
-# *Batch.* With $\nu = N/n$ an independent draw costs $1.25N/n$ steps of $n$ examples, 1¼ passes over the data whatever the batch is.
-# So let the machine choose: take the smallest batch at which an example is as cheap as in a large one.
-# Beyond $n = N/4$ the step grows no longer, and a larger batch only makes the share smaller.
+# *Batch size.* With $\nu = N/n$ an independent draw costs $1.25N/n$ gradients of $n$ examples, 1¼ epochs whatever the batch size is.
+# So take the smallest batch at which an example is as cheap as in a large one, and at most $n = N/4$, beyond which the step grows no longer.
 #
-# *Thinning.* Draws $2/\varepsilon$ steps apart are correlated by 0.4: for a mean two of them are worth one independent draw, for a variance four are worth three.
-# So 200 draws, in all chains together, give a mean to a tenth of a standard deviation, and 1,700 a standard deviation to two per cent.
+# *Thinning.* Samples $2/\varepsilon$ gradients apart are correlated by 0.4: for a mean two of them are worth one independent draw, for a variance four are worth three.
+# So 200 samples, in all chains together, give a mean to a tenth of a standard deviation, and 1,700 a standard deviation to two per cent.
 #
-# *Warm-up.* After ten such draws a Gaussian remembers no more than $2\cdot10^{-5}$ of its start; where the posterior is no Gaussian, wait until the energy has stopped falling.
+# *Warm-up.* After ten such samples a Gaussian remembers no more than $2\cdot10^{-5}$ of its start; where the posterior is no Gaussian, wait until the energy has stopped falling.
 
 # %% tags=["hide-input"]
 estimate = matched_noise_estimate(1.0, 40.0, 0.05, 2.0)
@@ -443,17 +390,12 @@ claim(
 # %% [markdown]
 # ### A network for digits
 #
-# Above 200 coordinates matrices become unwieldy, and `default_kernel` works with diagonals: of the curvature, the lengths of the rows of $\nabla^2U$; of the noise, the variances.
-# Then the mass, a diagonal $D$, is not the curvature.
-# The largest eigenvalue $\kappa$ of $D^{-1/2}\nabla^2U\,D^{-1/2}$, the *stiffness*, is found by the power method, and $\varepsilon = \min(1/(2\sqrt\kappa), 2/\nu)$.
-# The noise is measured in each coordinate and along the stiffest direction, and $\nu$ is the largest of these; it may be far more than $N/n$, for $D$ knows nothing of what coordinates share.
-# Shared noise is not subtracted: the stiffest direction is hotter, by a factor of about $1\tfrac12$ at worst, and other directions may be a little colder.
+# Above 200 coordinates `default_kernel` works with diagonals: of the curvature, the lengths of the rows of $\nabla^2U$; of the noise, the variances.
+# With the diagonal mass $D$ the largest eigenvalue $\kappa$ of $D^{-1/2}\nabla^2U\,D^{-1/2}$, the *stiffness*, is found by the power method, and $\varepsilon = \min(1/(2\sqrt\kappa), 2/\nu)$ with the largest $\nu$ of all coordinates and of the stiffest direction.
+# Noise that coordinates share is not subtracted, so the stiffest direction has a temperature of about $1\tfrac12$ at worst.
 #
-# A Bayesian network has no known answer, so look at the energy, to which every direction brings its heat.
-# In $d$ dimensions $E[U]$ rises by about $\tfrac d2$ for each unit of temperature; the reference is the same chain with *all the data* and *half the step*.
-# It is a coarse look.
-# One loud direction makes the step so short that the share of noise, in the mean over the coordinates, is about a hundredth: the energy would show neither a missing $\hat B$ nor a few hot directions.
-# The curvature is averaged over three places, for at one of them a network may be flat.
+# A Bayesian network has no known answer, so look at the energy: in $d$ dimensions $E[U]$ rises by about $\tfrac d2$ for each unit of temperature, and the reference is the same chain with *all the data* and *half the step*.
+# The curvature is averaged over three places, because at one of them a network may be flat.
 
 # %%
 train, _ = digits()
@@ -509,11 +451,9 @@ claim(
 # ### A matrix factorisation
 #
 # Twelve readers rate ten books, $y_{ij} \sim N(u_i\cdot w_j, \tfrac14)$ with two numbers for every reader and every book, and 100 of the 120 ratings are known.
-# The pair $(u, w)$ may be rotated without changing anything, so the energy is flat along a circle; what can be compared are predictions $u_i\cdot w_j$.
-# A chain goes round that circle, and the curvature turns with it: what is soft at the mode is stiff a quarter of a turn on.
-# There the mode's mass is too small, its step too long, and its $\hat B$ too little.
-# So the default of *one* mode is no default here: it may diverge, or be too hot.
-# `tune` looks at the mode, makes draws from there with a quarter of the step, and averages curvature and noise over them, twice.
+# The pair $(u, w)$ may be rotated without changing anything, so only predictions $u_i\cdot w_j$ can be compared; a chain goes round a circle, and what is soft at the mode is stiff a quarter of a turn on.
+# So the default of *one* mode may diverge, or be too hot.
+# `tune` looks at the mode, makes samples from there with a quarter of the step, and averages curvature and noise over them, twice.
 
 # %%
 readers, books, rank = 12, 10, 2
@@ -627,14 +567,9 @@ claim(
 # %% [markdown]
 # ### Beside a grid by hand
 #
-# Would somebody who simply tries settings do better?
-# `python -m benchmarks.tuning` plays that somebody on three such models, with `tune` as the default.
-# It tries steps and frictions from a quarter of the default's to four times them, in three forms: with the estimate matched to each setting; with the default's mass and $\hat B = 0$; and with $\hat B = 0$ and one number as the mass, as libraries come.
-# Every setting gets the same number of gradients and starts from draws of the reference.
-# The *error* is that of a standard deviation, averaged over what is predicted: coefficients, logits of 40 unseen digits, ratings.
-# The *speed* is the number of effective draws for a thousand gradients of a chain, for the means and for the squares, in the median over these predictions.
-# The best by hand is the fastest whose error is at most a tenth, or the default's; it is chosen with the truth in view, which nobody has, and then run again, five times as long.
-# In the table $\varepsilon_0$ and $C_0$ are the default's, and *default/best* is the ratio of the speeds.
+# `python -m benchmarks.tuning` tries steps and frictions from a quarter of the default's to four times them: with the matched estimate; with the default's mass and $\hat B = 0$; and with $\hat B = 0$ and one number as the mass, as libraries come.
+# The *error* is that of a standard deviation, averaged over predictions, and the *speed* the median number of effective draws for a thousand gradients of a chain.
+# The best by hand is the fastest whose error is at most a tenth, or the default's, chosen with the truth in view; $\varepsilon_0$ and $C_0$ are the default's, and *default/best* is the ratio of the speeds.
 
 # %% tags=["hide-input"]
 stored = read_result(RESULTS / "tuning.json")
@@ -697,23 +632,12 @@ plt.show()
 print(who_ran(stored))
 
 # %% [markdown]
-# {numref}`fig-tuning-hand` shows the whole grid; an error in the table may exceed a tenth, for there the chosen are run again.
-# Up is faster, left is more accurate, and the star is the default.
-# For the regression and the ratings the star lies near the upper end of what is accepted, and what is much faster is wrong.
-# There the default is within a factor of two of the best by hand.
-# A sixth to a quarter of the effective draws of the squares is lost not by the step but by keeping only a draw every $2/\varepsilon$ steps, where the grid keeps four.
-# On the regression no accepted setting without an estimate is as fast as the default, and with one number as the mass no accepted one is nearly as fast, for its inputs have unlike scales.
-# The ratings have like scales.
-# There one number as the mass is about as fast for means and 1.4 times as fast for squares, with three times the error.
+# {numref}`fig-tuning-hand` shows the whole grid: up is faster, left is more accurate, and the star is the default.
+# For the regression and the ratings the default is within a factor of two of the best by hand, and what is much faster is wrong.
 #
-# **For the network the default is too careful.**
-# Its error of 4.7 % is the smallest of the chosen, but the two halves of the reference differ by 5.7 %, so that this says little; and settings with four times the effective draws of the means, and seventeen times those of the squares, are accepted too.
-# They have four times the step and a quarter of the friction, both at the edge of the grid; four times the step alone brings 1.6 times the means and 2.5 times the squares.
-# Without an estimate the best, with four times the step and half of the friction, still have three and ten times as many.
-# The loudest direction alone bounds the step, and in a network few directions are loud, as a look at the examples' gradients shows: of 610 the ten loudest have most of the noise.
-# A few stiff directions that are much too hot need not show in the predictions, if these hardly depend on them.
-# The default cannot know what will be asked of the draws, and keeps all directions below a temperature of about $1\tfrac12$.
-# If you know, go on: double the step and halve the friction, by `SGHMC` with `matched_noise_estimate`, as long as what *you* predict keeps its widths; `step_size` of `default_kernel` changes the step alone.
+# **For the network the default is too careful**: settings with four times the step and a quarter of the friction, both at the edge of the grid, have four times the effective draws of the means and seventeen times those of the squares.
+# The reason is that the loudest direction alone bounds the step, and in a network few directions are loud: of 610 the ten loudest have most of the noise.
+# If you know, double the step and halve the friction, by `SGHMC` with `matched_noise_estimate`, as long as what *you* predict keeps its standard deviations.
 
 # %%
 batch = everything.gather(None)
@@ -836,11 +760,10 @@ claim(
 # %% [markdown]
 # ## Where it fails
 #
-# A mode knows its neighbourhood.
-# Where the posterior is not like the Gaussian that touches it there, curvature and noise are others where most draws lie.
-# Take 30 examples with four inputs and a wide prior: the likelihood is nearly flat on one side, the posterior reaches far beyond the mode, and minibatches of five are loud where the chain goes.
+# Where the posterior is not like the Gaussian that touches it at the mode, curvature and noise differ where most samples lie.
+# Take 30 examples with four inputs and a wide prior: the posterior reaches far beyond the mode, and minibatches of five are noisy where the chain goes.
 # Half the step tells, without a reference.
-# The remedy is what `tune` does, here step by step: give `default_kernel` *draws* in place of the mode.
+# The remedy is what `tune` does, here step by step: give `default_kernel` *samples* in place of the mode.
 
 # %%
 few_inputs = torch.randn(30, 4, generator=generator, dtype=double)
@@ -893,16 +816,14 @@ claim(
 # %% [markdown]
 # ## Checks that catch a wrong answer
 #
-# Suppose that someone left $\hat B$ at zero, as the libraries in the table below do unless told otherwise.
-# With the share of noise one half the temperature is then up to $1\tfrac12$.
+# Suppose that someone left $\hat B$ at zero, as many libraries do unless told otherwise.
 # Which check would tell?
 #
 # *Chains that agree* do not.
-# $\hat R$ compares chains with each other, and the effective sample size a chain with itself {cite:p}`vehtari2021`.
-# All chains of a biased sampler have the same wrong law; they mix well, and agree on it.
+# $\hat R$ compares chains with each other, and the effective sample size a chain with itself {cite:p}`vehtari2021`, so chains that all have the same wrong distribution agree on it.
 #
 # *Half the step* does.
-# The error of most faults falls with $\varepsilon$, so two runs whose widths differ by more than about four of their standard errors say that at least the first is wrong.
+# The error of most faults falls with $\varepsilon$, so two runs whose standard deviations differ by more than about four of their standard errors say that at least the first is wrong.
 # It does not see what does not depend on the step: a forgotten $N/n$, a wrong model.
 #
 # *Stein's discrepancy* does, from one run, and asks for nothing but gradients.
@@ -920,22 +841,12 @@ claim(
 # If the scores $g$ at the draws are replaced by unbiased estimates that are, given all draws, independent of each other, the mean of $h$ over pairs of *different* draws keeps its expectation.
 # ```
 #
-# ```{prf:proof}
-# Since $\pi g = \nabla\pi$, for any $f$ that is bounded with its divergence $\int\pi\,(g\cdot f + \nabla\cdot f) = \int\nabla\cdot(\pi f) = 0$: both $\pi f$ and its divergence are integrable, and to cut $f$ off smoothly between the radii $R$ and $2R$ costs no more than $\int\pi\lvert f\rvert$ times a constant over $R$.
-# As a function of $y$, $h(x, y)$ is $g(y)\cdot f(y) + \nabla\cdot f(y)$ with $f(y) = g(x)\,k(x, y) + \nabla_xk(x, y)$.
-# Every term of $h$ has each of the two scores at most once, as a factor; so the mean over independent noise puts $g$ in its place.
-# In $h(x, x)$ the same estimate is squared, and the trace of $V$ would be added.
-# ```
+# The {ref}`proof <proof-tuning-stein>` is in the appendix.
+# For another distribution than $\pi$ the mean of $h$ is positive if $k$ is chosen well {cite:p}`liu2016ksd,gorham2017`; `stein_discrepancy` takes $k = (1 + \lvert x - y\rvert^2/d)^{-1/2}$ in units of the standard deviations, and minibatches as {cite:t}`gorham2020` do, other ones than those that led the chain.
+# The test's batches should be larger than the sampler's, here 950 of the 1,000 examples.
+# The mean of $h$ is counted in standard errors, and by chance exceeds 7 once in 1,000 times.
 #
-# For another law than $\pi$ the mean of $h$ is positive if $k$ is chosen well {cite:p}`liu2016ksd,gorham2017`; `stein_discrepancy` takes $k = (1 + \lvert x - y\rvert^2/d)^{-1/2}$ in units of the draws' standard deviations, and minibatches as {cite:t}`gorham2020` do.
-# The minibatches must be others than those that led the chain to the draws.
-# Noise in the gradients costs power: the test's batches should be larger than the sampler's, here 950 of the 1,000 examples; with the sampler's own 20 it sees nothing most of the time.
-# The mean of $h$ is zero for a right sampler up to chance, and it is counted in standard errors.
-# Its law is skewed, at worst as $(\chi_1^2 - 1)/\sqrt2$ with one degree of freedom: more than 5 comes once in 200 times, more than 7 once in 1,000 and more than 8 once in 2,000.
-#
-# Here are $\hat R$, effective draws, half the step and Stein's discrepancy on the logistic regression, for the default and for the same without $\hat B$.
-# The table below the code says what each check finds; half the step looks at the mean of the five variances, each in units of its own.
-# With 8,000 draws of either run it would see a default whose widths are wrong by one per cent, which nobody minds, so that here an alarm is a change above six standard errors.
+# Here are the four checks on the logistic regression, for the default and for the same without $\hat B$; half the step looks at the mean of the five variances, and alarms above six standard errors.
 
 
 # %%
@@ -1061,13 +972,9 @@ claim(
 # ### Simulation-based calibration
 #
 # The check that sees most of what can go wrong needs no reference {cite:p}`talts2018`.
-# Draw a parameter from the prior and data from the model; then the parameter is itself a draw from the posterior of these data.
-# So among $L$ independent draws of a right sampler its rank is uniform on $0, \dots, L$.
-# It takes many data sets; here each *chain* has its own, and one run does all of them.
-# Mind three things.
-# Draws of a chain that resemble each other lie together on one side of the truth, which makes both ends too high: take them far apart.
-# A chain that starts at the true parameter, as here, starts in its posterior, so that a warm-up that is too short is not seen: start where the real run does.
-# And a sampler that forgets the data and draws from the prior has uniform ranks too; rank the log likelihood beside the parameters, and it is found.
+# Draw a parameter from the prior and data from the model; then the parameter is itself a draw from the posterior of these data, so among $L$ independent draws of a right sampler its rank is uniform on $0, \dots, L$.
+# It takes many data sets; here each *chain* has its own.
+# Three cautions: take the samples far apart; start where the real run does; and rank the log likelihood too, because a sampler that ignores the data has uniform ranks of the parameters.
 
 
 # %%
@@ -1146,58 +1053,11 @@ claim(
 )
 
 # %% [markdown]
-# {numref}`fig-tuning-ranks` shows that a fault exists, and of which kind it is: a heap in the middle comes from draws that are too wide, a bowl from draws that are too narrow, a slope from draws that are shifted.
+# {numref}`fig-tuning-ranks` shows that a fault exists, and of which kind it is: a heap in the middle comes from samples that are too wide, a bowl from samples that are too narrow, a slope from samples that are shifted.
 #
-# ### Posterior prediction
+# ### What each check sees
 #
-# Data that the posterior predicts should look like those that there are, in any number that one cares about.
-# This checks the *model*.
-# Move one example of each data set six standard deviations away, and ask how often the prediction has a residual as large as the largest one: rarely, whether the sampler is right or not.
-# (The posterior is left as it was; one example of fifty would move it by less than its width.)
-# And with data from the model a sampler that is a fifth too wide predicts as well as the right one, for most of what is predicted is noise that does not depend on $\theta$.
-
-
-# %%
-def predictive_p_value(means, data):
-    """How often predicted data have as large a residual as the data, over the draws."""
-    p_value = 0.0
-    for mean in means:  # (chains, 1)
-        predicted_residual = normal_like(data, generator).abs().amax(-1)
-        p_value += (predicted_residual >= (data - mean).abs().amax(-1)) / len(means)
-    return p_value
-
-
-with_outlier = observations.clone()
-with_outlier[:, 0] = true_means[:, 0] + 6
-kinds = {"model's": observations, "outlier": with_outlier}
-shares = {
-    (name, kind): float((predictive_p_value(means, data) < 0.05).double().mean())
-    for name, means in posterior_means.items()
-    for kind, data in kinds.items()
-}
-
-# %% tags=["hide-input"]
-for name in posterior_means:
-    claim(
-        f"Data sets with an outlier that posterior prediction finds, {name}",
-        shares[name, "outlier"],
-        at_least=0.95,
-        because="six standard deviations are seen with either sampler",
-    )
-claim(
-    "Share of data sets from the model that it suspects, without an estimate less by "
-    "the default",
-    abs(shares["no estimate", "model's"] - shares["default", "model's"]),
-    at_most=0.02,
-    because=(
-        "about one in twenty by each; five standard errors of the difference of two "
-        "shares of 6,000"
-    ),
-)
-
-# %% [markdown]
-# The next table says what each check can see.
-# The wrong $\hat B$ and the wrong model were run above; the rest follows from what a check compares.
+# The first and the last column are the run above and a look at what a check compares; *posterior prediction* asks whether data that the posterior predicts look like those that there are, and so checks the model.
 #
 # | check | a step too long, a wrong $\hat B$ | $N/n$ forgotten | a mode missed | a wrong model |
 # | --- | --- | --- | --- | --- |
@@ -1207,222 +1067,6 @@ claim(
 # | calibration by simulation | yes | yes | yes, if starts are those of the real run | no |
 # | posterior prediction | hardly | hardly | sometimes | yes |
 #
-# ## One algorithm, many letters
-#
-# The same update has other letters in every library, and the same letter has other meanings ({doc}`/book/appendix/errata` tells what goes wrong then).
-# In the table $\varepsilon$, $\eta$, $C$, $\alpha$, $\hat B$, $\hat\beta$, $M$ and $T$ are the book's; names in typewriter are theirs.
-# $N$ counts the examples.
-# The energy is the whole $U$, unless it says that they take the *mean*, $U/N$.
-#
-# | theirs | arguments | the book's |
-# | --- | --- | --- |
-# | SGLD of {cite:t}`welling2011`, Turing {cite:p}`ge2018` | $\epsilon$, `stepsize` | $\eta = \tfrac12\epsilon$ |
-# | {cite:t}`chen2014`, `figure1/sghmc.m` | `dt`, `C`, `V` | $\varepsilon = $ `dt`, $C$, $\hat B = \tfrac12\varepsilon V$, $M = 1$; kick before drift |
-# | the same, `figure3/sghmc.m` | `eta`, `alpha`, `V` | $\eta$, $\alpha$, $\hat\beta = \tfrac12\eta V$; kick before drift |
-# | the same, `bayesnn` | `eta`, `mdecay`, `wd`; mean | $\eta = $ `eta`$/N$, $\alpha = $ `mdecay`, $\hat\beta = 0$, prior precision $N\cdot$`wd`; kick before drift |
-# | Blackjax {cite:p}`cabezas2024`, SGLD | `step_size`, `temperature` | $\eta$, $T$ |
-# | Blackjax, SGHMC | `step_size`, `alpha`, `beta`, `temperature` | $\varepsilon$, $C = $ `alpha`, $\hat B = \tfrac12\varepsilon T^2\,$`beta`, $M = 1$; explicit Euler; for each draw $r \sim N(0, 1)$ afresh, and one minibatch for all its steps |
-# | posteriors {cite:p}`duffield2025`, SGLD | `lr`, `beta`; mean, `temperature` $= 1/N$ | $\eta = $ `lr`$/N$, $\hat B = \tfrac12\eta\,$`beta`, $T = 1$ |
-# | posteriors, SGHMC | `lr`, `alpha`, `beta`, `sigma`; likewise | $\varepsilon = $ `lr`, $M = N\,$`sigma`², $C = N\,$`alpha`, $\hat B = \tfrac12\varepsilon\,$`beta`, $T = 1$; explicit Euler |
-# | posteriors, BAOA | `lr`, `alpha`, `sigma`; likewise | $\varepsilon = $ `lr`, $M = N\,$`sigma`², $C = N\,$`alpha`, $T = 1$; BAOAB with its two half kicks made one |
-# | SGMCMCJax {cite:p}`coullon2022`, SGLD | `dt` | $\eta$ |
-# | SGMCMCJax, SGHMC; Turing, SGHMC | `dt`, `alpha`; `learning_rate`, `momentum_decay` | $\eta$, $\alpha$, $\hat\beta = 0$; explicit Euler; SGMCMCJax draws $v \sim N(0, \eta)$ afresh for each draw |
-# | SGMCMCJax, BAOAB | `dt`, `gamma`, `tau` | $\varepsilon$, $C = $ `gamma`, $T = $ `tau`² |
-# | TensorFlow Probability {cite:p}`dillon2017`, SGLD | `learning_rate`, `data_size`; mean | $\eta = \tfrac12\,$`learning_rate`, $M = \sqrt{\text{rms} + \text{bias}}$, while the preconditioner stands still; no noise in the first `burnin` steps |
-# | `torch.optim.SGD` | `lr`, `momentum`; mean | $\eta = $ `lr`$/N$, $\alpha = 1 - $ `momentum`, $T = 0$; kick before drift |
-#
-# In words: a step that multiplies the gradient of $U$ directly is an $\eta$, one that multiplies a momentum too is an $\varepsilon$; a `beta` beside an $\varepsilon$ is a variance $\hat V$; and a mean in the place of the sum is a mass of $N$, or a learning rate over $N$.
-# If you give the mean and leave the temperature at one, you sample a posterior as wide as that of a single example.
-#
-# Every row is run: their update, written by us in a few lines after the sources (of the versions that {doc}`/book/appendix/errata` names), and ours with the translated numbers, on the same random numbers.
-# Only the update: not their schedules, nor momenta drawn afresh, nor minibatches.
-
-# %% tags=["hide-input"]
-examples = 50
-hessian = torch.tensor([[20.0, 6.0], [6.0, 9.0]], dtype=double)
-
-
-def slope(theta):
-    return theta @ hessian
-
-
-def euler_in_epsilon(theta, p, xi, step, alpha, beta, temperature, weight, sigma=1.0):
-    """Blackjax and posteriors; the gradient of U times a weight, 1 or 1/N."""
-    scale = math.sqrt(step * temperature * (2 * alpha - step * temperature * beta))
-    velocity = p / sigma**2
-    kick = -step * weight * slope(theta) - step * alpha * velocity + scale * xi
-    return theta + step * velocity, p + kick
-
-
-def langevin(theta, p, xi, drift, scale):
-    return theta - drift * slope(theta) + scale * xi, p
-
-
-def kick_then_drift(theta, p, xi, decay, kick, scale, reach):
-    p = (1 - decay) * p - kick * slope(theta) + scale * xi
-    return theta + reach * p, p
-
-
-def in_eta(theta, p, xi, eta, alpha):
-    return theta + p, p - eta * slope(theta) - alpha * p + math.sqrt(
-        2 * eta * alpha
-    ) * xi
-
-
-def free_between_kicks(theta, p, xi, step, decay, spread, inverse_mass, weight, last):
-    """BAOAB with last = ½, BAOA with last = 0: the share of the kick that comes at
-    the end."""
-    p = p - (1 - last) * step * weight * slope(theta)
-    theta = theta + step / 2 * inverse_mass * p
-    p = (
-        math.exp(-decay * step) * p
-        + spread * math.sqrt(1 - math.exp(-2 * decay * step)) * xi
-    )
-    theta = theta + step / 2 * inverse_mass * p
-    return theta, p - last * step * weight * slope(theta)
-
-
-def rotated(splitting, first=1):
-    return [*splitting[first:], *splitting[:first]]
-
-
-def in_epsilon(eta, alpha, beta=0.0):
-    return math.sqrt(eta), alpha / math.sqrt(eta), beta / math.sqrt(eta)
-
-
-root = math.sqrt
-baoab_in_n = flows.baoab(0.3, 1.0 * examples, 1.2**2 * examples)
-rows = {  # name: their step, its numbers, our flows, and our momentum over theirs
-    "Welling and Teh; Turing SGLD": (
-        langevin,
-        (0.02 / 2, root(0.02)),
-        flows.sgld(0.01),
-        1,
-    ),
-    "Chen, figure 1": (
-        kick_then_drift,
-        (0.1 * 3, 0.1, root(2 * (3 - 4 * 0.1 / 2) * 0.1), 0.1),
-        rotated(flows.sghmc(0.1, 3.0, 0.2)),
-        1,
-    ),
-    "Chen, figure 3": (
-        kick_then_drift,
-        (0.3, 0.01, root(2 * 0.01 * (0.3 - 4 * 0.01 / 2)), 1.0),
-        rotated(flows.sghmc(*in_epsilon(0.01, 0.3, 0.02))),
-        1 / root(0.01),
-    ),
-    "Chen, networks": (
-        kick_then_drift,
-        (0.1, 0.5 / examples, root(2 * 0.5 * 0.1 / examples), 1.0),
-        rotated(flows.sghmc(*in_epsilon(0.5 / examples, 0.1))),
-        1 / root(0.5 / examples),
-    ),
-    "Blackjax SGLD": (
-        langevin,
-        (0.01, root(2 * 0.5 * 0.01)),
-        flows.sgld(0.01, temperature=0.5),
-        1,
-    ),
-    "Blackjax SGHMC": (
-        euler_in_epsilon,
-        (0.1, 3.0, 4.0, 0.5, 1.0),
-        flows.explicit_euler_sghmc(0.1, 3.0, 0.5 * 0.1 * 0.5**2 * 4.0, temperature=0.5),
-        1,
-    ),
-    "posteriors SGLD": (
-        langevin,
-        (0.5 / examples, root(0.5 / examples * (2 - 0.5 / examples * 30))),
-        flows.sgld(0.5 / examples, 0.5 * 0.5 / examples * 30),
-        1,
-    ),
-    "posteriors SGHMC": (
-        euler_in_epsilon,
-        (0.3, 1.0, 30.0, 1 / examples, 1 / examples, 1.2),
-        flows.explicit_euler_sghmc(
-            0.3, 1.0 * examples, 0.5 * 0.3 * 30, mass=1.2**2 * examples
-        ),
-        examples,
-    ),
-    "posteriors BAOA": (
-        free_between_kicks,
-        (0.3, 1.0 / 1.2**2, 1.2 / root(examples), 1.2**-2, 1 / examples, 0),
-        [flows.Kick(0.3), *baoab_in_n[1:4]],
-        examples,
-    ),
-    "SGMCMCJax SGLD": (langevin, (0.01, root(2 * 0.01)), flows.sgld(0.01), 1),
-    "SGMCMCJax and Turing SGHMC": (
-        in_eta,
-        (0.01, 0.3),
-        flows.explicit_euler_sghmc(*in_epsilon(0.01, 0.3)),
-        1 / root(0.01),
-    ),
-    "SGMCMCJax BAOAB": (
-        free_between_kicks,
-        (0.1, 3.0, 0.5, 1.0, 1.0, 0.5),
-        flows.baoab(0.1, 3.0, temperature=0.25),
-        1,
-    ),
-    "TensorFlow Probability": (
-        langevin,
-        (0.02 / root(4 + 1e-8) / 2, root(0.02 / root(4 + 1e-8))),
-        flows.sgld(0.01, mass=root(4 + 1e-8)),
-        1,
-    ),
-    "torch.optim.SGD": (
-        kick_then_drift,
-        (0.1, -1 / examples, 0.0, -0.5),
-        rotated(flows.sghmc(*in_epsilon(0.5 / examples, 0.1), temperature=0.0)),
-        -0.5 / root(0.5 / examples),
-    ),
-}
-
-largest = {}
-for name, (step, numbers, splitting, factor) in rows.items():
-    ours = (
-        torch.tensor([[1.0, -2.0]], dtype=double),
-        torch.tensor([[0.3, 0.1]], dtype=double),
-    )
-    theirs = ours[0].clone(), ours[1] / factor
-    one_stream, other_stream = (torch.Generator().manual_seed(0) for _ in range(2))
-    largest[name] = 0.0
-    for _ in range(40):
-        flows.advance(splitting, *ours, slope, one_stream)
-        theirs = step(*theirs, normal_like(ours[0], other_stream), *numbers)
-        largest[name] = max(largest[name], float((theirs[0] - ours[0]).abs().max()))
-claim(
-    f"Largest distance of their positions from ours in 40 steps, {len(rows)} rows of "
-    "the table",
-    max(largest.values()),
-    at_most=1e-10,
-    because="the same chain in other letters, on the same random numbers; rounding",
-    kind="exact",
-)
-
-# Blackjax in the last exercise: position, momentum, the held minibatch's noise.
-move = torch.tensor([[1, 1e-3, 0], [-10, 1 - 1e-5, -1e-3], [0, 0, 1]], dtype=double)
-injected = torch.diag(torch.tensor([0, 2e-5, 0], dtype=double))
-ten, added = torch.eye(3, dtype=double), torch.zeros(3, 3, dtype=double)
-for _ in range(10):
-    ten, added = move @ ten, move @ added @ move.T + injected
-afresh = torch.tensor([0, 1, 1e6], dtype=double)  # variances, anew for each draw
-held = (ten[0].square() @ afresh + added[0, 0]) / (1 - ten[0, 0] ** 2)
-claim(
-    "Blackjax in the last exercise, one minibatch for ten steps: variance over the "
-    "target's",
-    1e4 * held,
-    near=28.5,
-    within=0.1,
-    because="exact law of ten steps from a fresh momentum, a = 10⁴",
-    kind="exact",
-)
-claim(
-    "Blackjax in the last exercise, momentum kept: largest eigenvalue of a step",
-    torch.linalg.eigvals(move[:2, :2]).abs().max(),
-    at_least=1.001,
-    because="explicit Euler explodes where C < εa",
-)
-
-# %% [markdown]
 # (in-practice-tuning)=
 # ## In practice
 #
@@ -1436,19 +1080,18 @@ claim(
 # draws = sample(kernel, model, place, num_samples=50, warm_up=10)
 # ```
 #
-# 1. *Before.* Scale the inputs, take $\log\tau$ for a $\tau > 0$, draw twenty parameters from the prior and look at what they predict: if most predictions are certain already, the prior is too wide.
-# 2. *Batch.* The smallest at which an example is as cheap as in a large one, and at most $N/4$.
-# 3. *Mode.* Find modes from different places, such as draws of the prior, call `tune`, and read what the kernel prints: a share of noise far below a half means that smaller batches would do, a step below 0.01 that larger ones or {doc}`control variates </book/stochastic_gradients/estimating_the_noise>` would pay.
+# 1. *Before.* Scale the inputs, take $\log\tau$ for a $\tau > 0$, and look at what twenty draws from the prior predict: if most predictions are certain already, the prior is too wide.
+# 2. *Batch size.* The smallest at which an example is as cheap as in a large one, and at most $N/4$.
+# 3. *Mode.* Find modes from different places, call `tune`, and read what the kernel prints: a share of noise far below a half means that smaller batches would do, a step below 0.01 that larger ones or {doc}`control variates </book/stochastic_gradients/estimating_the_noise>` would pay.
 # 4. *Chains.* Four or more.
-#    Throw away ten draws, and more until the energy has stopped falling; keep 200 in all for means, 2,000 for widths.
-# 5. *Again at draws.* Call `default_kernel` at the last draws.
-#    If step or loudness have changed by more than a half, the first draws did not speak for the posterior; go on with the new kernel.
-# 6. *Half the step.* `half_step` compares means and standard deviations, and says in a sentence whether they differ.
-#    It is the cheapest check that sees a wrong noise estimate: if one differs by more than chance allows, go on with the half, and halve again.
-#    For a network the default is too careful: double the step, and halve the friction, as long as what you predict keeps its widths.
-# 7. *Then* $\hat R$ below 1.01, Stein's discrepancy with larger batches, posterior prediction always, and calibration by simulation for a sampler that will be used often.
+#    Throw away ten samples of each; keep 200 in all for means, 2,000 for standard deviations.
+# 5. *Again at samples.* Call `default_kernel` at the last samples.
+#    If step or noise-to-curvature ratio have changed by more than a half, go on with the new kernel.
+# 6. *Half the step.* `half_step` compares means and standard deviations, and says in a sentence whether they differ: if so, go on with the half, and halve again.
+#    For a network double the step, and halve the friction, as long as what you predict keeps its standard deviations.
+# 7. *Then* $\hat R$ below 1.01, Stein's discrepancy, and posterior prediction.
 #
-# To change the share of noise $s$, pass `step_size` $= 4s/\nu$: cost goes with $1/s$, the error that a wrong $\hat V$ makes with $s$.
+# The arguments of other libraries are translated in {doc}`/book/appendix/other_libraries`.
 #
 # ## Formulas
 #
@@ -1561,23 +1204,6 @@ claim(
 )
 
 # %% [markdown]
-# ```{exercise}
-# :label: ex-tuning-blackjax
-#
-# Somebody ran Blackjax's SGHMC with `step_size` 0.001, `alpha` 0.01 and `beta` 0 on 10,000 examples in batches of 100, curvature $a = 10^4$ and $V = N^2/n$.
-# What are $\varepsilon$, $C$, $B$ and the temperature?
-# Which numbers does the default give?
-# ```
-#
-# ```{solution} ex-tuning-blackjax
-# :class: dropdown
-#
-# $\varepsilon = 0.001$, $C = 0.01$, $V = 10^6$ and $B = \tfrac12\varepsilon V = 500$, with which {prf:ref}`alg-sghmc` has the temperature $1 + B/C = 50{,}000$.
-# Explicit Euler has none: it takes $\varepsilon a = 10$ away from a friction of 0.01, and explodes if the momentum is kept.
-# Blackjax draws it afresh, by default after ten steps, and uses one minibatch for all ten: the variance is then 28 times that of the target.
-# The loudness is $\nu = V/a = 100$, so with $M = a$ the default has $\varepsilon = 0.02$, $C = 2\cdot10^4$, $\hat B \approx 10^4$; with $M = 1$ the same chain has $\varepsilon = 0.02/\sqrt a = 0.0002$ and $C = 2\sqrt a = 200$.
-# ```
-#
 # ## Further reading
 #
 # {cite:t}`nemeth2021` review the samplers and their tuning, {cite:t}`brosse2018` say what a constant step costs, and {cite:t}`leimkuhler2016` compare splittings by what they leave of a Gaussian.

@@ -9,23 +9,19 @@
 # # What should I use, and what do I gain?
 #
 # ```{div} page-head
-# Level: first course · Reading: about 30 minutes, the chart one minute · Running: about 15 seconds
+# Level: first course · Reading: about 25 minutes, the fork and the chart two · Running: about 15 seconds
 # ```
 #
-# One chart to find a method, one table of what each of them costs and gives, and the differences that are more than luck.
+# Two questions decide: do you want parameters or predictions, and do the data fit into memory?
 #
 # **You will learn** to
 #
-# * find the method for your case in under a minute, and copy its lines,
+# * find the method for your case in two minutes, and copy its lines,
 # * read what it gains over one trained network, and what it costs in training, in prediction and in storage,
 # * tell a difference between two methods from the luck of five seeds,
 # * say when sampling is not worth it.
 #
 # **You will need** nothing of what came before; the names lead to the chapters that derive the methods.
-#
-# **In three sentences:** train one network, with a rate that falls to zero.
-# If you act on its probabilities, or fear its errors, train five short ones in its place and average what they predict.
-# Sample if you need the posterior itself: for parameters, for decisions, or as a judge of the rest.
 
 # %% tags=["hide-input"]
 import inspect
@@ -141,10 +137,48 @@ def choose(score, allowed):
 
 
 # %% [markdown]
+# ## Parameters or predictions?
+#
+# ```{index} ! which method, ! which sampler, ! choosing a method
+# ```
+#
+# | you want | and | take |
+# | --- | --- | --- |
+# | the **parameters** of a model, with intervals | the data fit into memory, up to some 10⁶ rows | NUTS, tuned by `adapt` ({ref}`recipe <my-log-density>`) |
+# | the same | more data, and a mode that can be found | SGHMC with control variates ({doc}`/book/stochastic_gradients/estimating_the_noise`) |
+# | the same | neither | SGHMC, tuned by `tune` ({ref}`recipe <my-data-on-disk>`), or the data in parts ({doc}`/book/practice/many_machines`) |
+# | the **predictions** of a network | you train it anyway | an ensemble of five, unless [the chart](#the-chart) below says otherwise |
+# | a network's posterior itself | ten times the price of one training | SGHMC ({ref}`recipe <my-nn-module>`) |
+#
+# The border between the first two rows is a price.
+# {doc}`/book/practice/step_cost` measured the milliseconds of one CPU for an effective sample, on a logistic regression with four coefficients and minibatches of 500:
+
+# %% tags=["hide-input"]
+cost = read_result(RESULTS / "step_cost.json")["size"]
+show_table(
+    ["examples", "HMC", "SGHMC", "SGHMC, control variates"],
+    [
+        [f"{number:,}"]
+        + [
+            f"{1e3 * cost['rows'][name][i]['seconds_an_effective_sample']['best']:,.1f}"
+            for name in ("HMC", "SGHMC", "SGHMC, control variates")
+        ]
+        for i, number in enumerate(cost["examples"])
+    ],
+)
+
+# %% [markdown]
+# With a million rows a thousand effective samples of HMC on all the data take a quarter of a minute, and NUTS chooses the path length by itself.
+# Plain minibatches are slower at every size, because the noise of a minibatch forces short steps: **on data that fit into memory, minibatches alone save nothing**.
+# Control variates remove most of that noise, and from 10⁵ rows on they are the fastest, once a mode is found.
+#
+# For predictions: train one network, with a learning rate that falls to zero.
+# If you act on its probabilities, or fear its errors, train five short ones in its place and average what they predict.
+#
 # ## The chart
 #
-# Start at the top of {numref}`fig-decide-chart`, and stop at the first *yes*.
-# Under each name stands what it gives on MNIST, and how many passes through a network a prediction takes.
+# For the predictions of a network, start at the top of {numref}`fig-decide-chart`, and stop at the first *yes*.
+# Under each name stands what it gives on MNIST, and how many forward passes a prediction takes.
 
 # %% mystnb={"figure": {"caption": "From a need to a method. Under the name: passes through a network for a prediction, and what the method reaches, beside one network trained by SGD with momentum. The first box has ten times the budget of the others, and its distance is measured on a small network.", "name": "fig-decide-chart"}, "image": {"alt": "A ladder of five questions. Yes leads to a method on the right, no to the next question below. In this order: the posterior itself, SGHMC; one pass and one network, SGD with momentum; a trained network, Laplace for the last layer; strange inputs, Bayes by Backprop; several networks, an ensemble; and otherwise dropout. The table below says the same."}} tags=["hide-input"]
 ONE = "SGD with momentum"
@@ -169,7 +203,7 @@ ladder = [
         AFTERWARDS,
     ),
     (
-        "Are inputs of another kind\na greater danger than\nerrors?",
+        "Does out-of-distribution\ndetection matter more than\naccuracy?",
         "other inputs",
         EQUAL,
     ),
@@ -237,63 +271,41 @@ show_table(
 print(who_ran(result))
 
 # %% [markdown]
-# {numref}`fig-decide-chart` says beside each number what one network reaches.
+# {numref}`fig-decide-chart` shows beside each number what one network reaches, trained by SGD with momentum.
 # What the words mean:
 #
-# * The *posterior* is the {term}`law` of the weights given the data.
-#   *One network* is trained by SGD with momentum.
 # * *Error* is the share of test digits with a wrong class, *log loss* the mean of minus the logarithm of the probability given to the right class.
-#   Less is better.
-# * *Area* says how well a method tells other images from digits by how unsure it is of them: 1 is perfect, 0.5 is chance.
+# * *Area*, under the ROC curve, says how well a method tells other images from digits by how unsure it is of them: 1 is perfect, 0.5 is chance.
 # * *Distance* is how far the predictions are from those of the posterior, in *floors*: one floor is the distance between two halves of a long reference run.
-#   Less is nearer, and a distance far below 1 cannot be measured.
 #
-# How the boxes were filled: the first has the method nearest to the posterior on the small network.
-# Each other one has the best mean of those that answer the need at one budget; or, of those that [the rule below](#which-differences-are-real) at five per cent, not corrected, cannot tell from the best, the cheapest to predict with.
-# So dropout may have the smaller mean and the ensemble the box above it: the rule does not tell them apart, and the ensemble needs a sixth of the passes.
-# The digits that choose are those that give the numbers, which flatters the chosen a little.
-# The third box rests on a comparison of Laplace with SWAG alone: that it has less log loss than the network it began with is, by the same rule and corrected, not decided.
-#
-# What the names stand for, and where they are derived:
-#
-# * *Ensemble*: five networks, trained from five starts; their probabilities are averaged ({doc}`/book/bayesian_networks/neighbours`).
-# * *Dropout*: one network, trained and evaluated with units left out at random; thirty evaluations are averaged (the same chapter).
-# * *Laplace, last layer*: a Gaussian for the last layer's weights about those of a trained network (the same chapter).
-# * *Bayes by Backprop*: training finds a mean and a standard deviation for each weight ({doc}`/book/bayesian_networks/variational`).
-# * *SGHMC*: gradient descent with momentum and added noise, whose positions are draws from the posterior, nearly ({doc}`/book/stochastic_gradients/sghmc`).
-# * The table below also has *SGLD*, descent with noise and without momentum ({doc}`/book/stochastic_gradients/langevin`); *cSGHMC* and *cSGLD*, the same in cycles of a falling step, and *snapshots*, the networks at the ends of such cycles without noise ({doc}`/book/stochastic_gradients/cyclical`); *SWAG*, a Gaussian fitted to a path of SGD ({doc}`/book/bayesian_networks/neighbours`); and *SGNUTS*, the no-U-turn sampler with minibatches ({doc}`/book/stochastic_gradients/sgnuts`).
-#
+# The first box names the method nearest to the posterior on the small network.
+# Every other box names the method with the best mean score at the common budget; if others are statistically tied with it ($p > 0.05$ by [the rule below](#which-differences-are-real), uncorrected), it names the cheapest at prediction time.
+# Methods were selected and scored on the same test set, so the winners look slightly too good.
+# The third box compares Laplace with SWAG alone; whether it has less log loss than the network that it began with is not decided.
 # Bayes by Backprop has a price: more errors, a larger log loss and a worse calibration than one network.
-# For intervals of parameters take none of these, but HMC or the no-U-turn sampler ({doc}`/book/practice/reference_posteriors`).
-# The lines to copy stand [below](#what-you-write); {doc}`/book/practice/recipes` has whole programs, with checks.
+#
+# Where the methods are derived: ensembles, dropout, Laplace's approximation and SWAG in {doc}`/book/bayesian_networks/neighbours`, *Bayes by Backprop* in {doc}`/book/bayesian_networks/variational`, *SGHMC* in {doc}`/book/stochastic_gradients/sghmc`, *SGLD* in {doc}`/book/stochastic_gradients/langevin`, cycles (*cSGHMC*, *cSGLD*, and *snapshots*, the same without noise) in {doc}`/book/stochastic_gradients/cyclical`, *SGNUTS* in {doc}`/book/stochastic_gradients/sgnuts`.
 #
 # ## The protocol
 #
-# Everything on this page comes from two experiments, which anyone can run again.
+# * **MNIST**, `python -m experiments run neighbours`: one network, 784–100–10 with rectified linear units, the prior $N(0, 1)$ on all weights, minibatches of 500 from 50,000 digits.
+#   Every method may take the 6,000 gradients of 60 epochs, its *budget*; its settings have the least error on 10,000 validation digits, of three to six that were tried.
+#   It runs with five seeds and predicts for 10,000 test digits, 18,724 letters and 10,000 pieces of clothing.
+#   Three take more, and the chart leaves two of them out: the adversarial ensemble has a second gradient for each, one ensemble, named so, five times as many, and Laplace goes on from the trained network with 500 steps of the last layer.
+# * **A network small enough for the truth**, `python -m experiments run fidelity`: eight long chains of HMC on a network of 49–16–10 units say what the posterior predicts ({doc}`/book/practice/fidelity`), and the same methods, with 4,000 minibatches of 50 digits, are measured by the total variation between their predictions and that reference.
 #
-# * **MNIST**, `python -m experiments run neighbours`: one network, 784–100–10 with rectified linear units, one posterior with the prior $N(0, 1)$ on all weights, minibatches of 500 from 50,000 digits.
-#   Every method may take the 6,000 gradients of 60 passes over the data.
-#   This number is the *budget*, or the *price of one training*; the seconds differ, see *train* in the table.
-#   Three take more: the adversarial ensemble takes a second gradient for each, one ensemble, named so, has five times as many, and Laplace goes on from the trained network with 500 steps of the last layer alone, to its mode.
-#   The chart leaves out the two dearer ensembles.
-#   Its settings, a learning rate and what else it has, are those with the least error on 10,000 validation digits, of three to six, by runs of 20 passes.
-#   Then it runs with five seeds, which choose starting weights, minibatches and noise, and predicts for 10,000 test digits, 18,724 letters and 10,000 pieces of clothing.
-# * **A network small enough for the truth**, `python -m experiments run fidelity`: eight long chains of HMC on a network of 49–16–10 units say what the posterior predicts ({doc}`/book/practice/fidelity`).
-#   The same methods take 4,000 minibatches of 50 digits each, with settings chosen by the log loss on validation digits.
-#   They are measured by the total variation between their predictions and that reference, half the sum of the differences of the probabilities, in units of the distance between two halves of the reference, its *floor*: at 1 a method is as near to the reference as one half of it is to the other.
-#
-# SGD with momentum has a rate that falls to zero in half a wave of a cosine, as practitioners run it; its *path* is run at a rate that stays, and the predictions of the networks along its second half are averaged.
-# The samplers spend the first half of their passes on burn-in, and keep a network each pass; those in cycles ({doc}`/book/stochastic_gradients/cyclical`) have six cycles and keep five networks at the end of each.
-# *Cold* means a temperature below one, a tenth or a hundredth, chosen on the validation digits: a sharper law than the posterior.
-# Paths of SGNUTS are limited to 32 states, as they would not turn in a thousand here ({doc}`/book/bayesian_networks/sgnuts_on_networks`).
+# SGD with momentum has cosine annealing to zero; its *path* is run at a constant rate, and averages the networks along its second half.
+# The samplers spend the first half of their epochs on warm-up, and keep one sample an epoch; those in cycles have six cycles and keep five samples at the end of each.
+# *Cold* means a temperature of a tenth or a hundredth, chosen on the validation digits.
+# Paths of SGNUTS are limited to 32 states ({doc}`/book/bayesian_networks/sgnuts_on_networks`).
 #
 # ## What you write
 #
 # Here is the code of each method, on a posterior of 4,000 digits.
-# The adversarial ensemble is `ensemble(..., adversarial=0.01)`.
-# What comes out is always the same, {class}`sgmc.draws.Draws`; `posterior.predict` makes predictions of it.
+# `warm_up` and `thinning` count samples, that is calls of the kernel; where `num_steps` is not given, a sample takes one gradient.
+# All return {class}`sgmc.draws.Draws`, of which `posterior.predict` makes predictions.
 # The rates are for this small example; those of the table are in `book/results/neighbours.json` under `settings`.
-# If you have a trained network, put `torch.nn.utils.parameters_to_vector(network.parameters()).detach()[None]` in the place of `sgd_with_momentum().samples[-1]` below.
+# If you have a trained network, put `torch.nn.utils.parameters_to_vector(network.parameters()).detach()[None]` in the place of `sgd_with_momentum().samples[-1]`.
 # It should have been trained with the prior as weight decay, $1/N$ for a mean loss over $N$ examples: `laplace` refuses a position that is no mode.
 
 # %%
@@ -402,8 +414,7 @@ for name, recipe in RECIPES.items():
     errors[name] = error_rate(average, test.targets)
 
 # %% [markdown]
-# No recipe takes more than four lines; that of Laplace starts from the two of the descent.
-# Each of them asks for a learning rate, which you have to choose.
+# No recipe takes more than four lines; you choose the learning rate.
 
 
 # %% tags=["hide-input"]
@@ -424,10 +435,10 @@ claim(
 # %% [markdown]
 # ## The table
 #
-# Means over five seeds; below stand the differences with their errors.
-# *Calib.* is the expected calibration error, *letters* and *cloth* the areas under the ROC curve by which the entropy of a prediction tells them from digits, *floors* the distance from the posterior on the small network.
-# *Train* is the processor's time of a fit, over that of SGD with momentum, both means over the five seeds, on one thread; it is rough, for the machine had other work, and runs of one method differ by up to a factor of two.
-# *Pass* is the number of passes through a network that a prediction takes, and *keep* the number of networks, of 0.32 MB each, that have to be kept for it; *lines* is the length of the recipe above.
+# Means over five seeds; the differences with their errors stand below.
+# *Calib.* is the expected calibration error, *letters* and *cloth* the areas, *floors* the distance from the posterior on the small network.
+# *Train* is the CPU time of a fit over that of SGD with momentum, which is rough: runs of one method differ by up to a factor of two.
+# *Pass* is the number of forward passes of a prediction, *keep* the number of networks, of 0.32 MB each, that have to be stored, and *lines* the length of the recipe above.
 
 # %% tags=["hide-input"]
 WHEN = {
@@ -483,9 +494,9 @@ show_table(["method", "use it when"], [[name, words] for name, words in WHEN.ite
 # ## Which differences are real
 #
 # Would another five seeds change the answer?
-# As {doc}`/book/bayesian_networks/mnist` explains, we ask two tests, and take **the larger of the two $p$-values**, so that whatever it decides both tests decide.
+# As in {doc}`/book/bayesian_networks/mnist`, we run two tests and take **the larger of the two $p$-values**, so that whatever is decided, both tests decide.
 # Let $n$ be the number of seeds, here five, and $\bar d$ the difference of the two means.
-# The *paired t-test* divides by the standard error that follows from the standard deviation $s_d$ of the $n$ differences, one for each seed; *Welch's test* by the one that follows from those of the two groups, $s_1$ and $s_2$:
+# The *paired t-test* uses the standard deviation $s_d$ of the $n$ differences, one for each seed; *Welch's test* uses those of the two groups, $s_1$ and $s_2$:
 #
 # $$
 # \begin{aligned}
@@ -494,16 +505,15 @@ show_table(["method", "use it when"], [[name, words] for name, words in WHEN.ite
 # \end{aligned}
 # $$ (eq-decide-t)
 #
-# Suppose that the values are normal and independent from seed to seed, and that the two means are the same.
-# Then the first has Student's distribution with $n - 1$ degrees of freedom.
-# The second, if the two groups are independent of each other as well, has it nearly, with
+# If the values are normal and independent from seed to seed, and the two means are the same, the first has Student's distribution with $n - 1$ degrees of freedom.
+# The second, for independent groups, has it nearly, with
 #
 # $$
 # \nu = (n - 1)\,\frac{(s_1^2 + s_2^2)^2}{s_1^4 + s_2^4}
 # $$ (eq-decide-freedom)
 #
-# degrees of freedom, at least $n - 1$ and at most $2n - 2$.
-# Each column of the next table makes seventeen such comparisons with SGD with momentum, and Holm's correction of the larger $p$-values {cite:p}`holm1979` keeps the probability that any one of a column is a false alarm below five per cent.
+# degrees of freedom.
+# Each column of the next table makes seventeen such comparisons with SGD with momentum, and Holm's correction {cite:p}`holm1979` keeps the probability that any one of a column is a false alarm below five per cent.
 #
 # ```{prf:algorithm} Holm's correction
 # :label: alg-decide-holm
@@ -511,8 +521,7 @@ show_table(["method", "use it when"], [[name, words] for name, words in WHEN.ite
 # Sort the $m$ p-values, $p_{(1)} \le \dots \le p_{(m)}$, and replace the $i$-th by $\max_{j \le i}\min\bigl(1, (m - j + 1)\,p_{(j)}\bigr)$.
 # ```
 #
-# The seeds move weights, minibatches and noise; the test examples are the same for all.
-# So the table says which method is better on *these* 10,000 digits; another ten thousand would move an error of two per cent by $\sqrt{0.02 \cdot 0.98/10^4} = 0.14$ points for everyone, and a difference by less, as most mistakes are shared.
+# The test examples are the same for all seeds, so the table says which method is better on *these* 10,000 digits.
 # In the table ± is half of the wider of the two tests' 95 % intervals of that one difference, not corrected, and a star marks a larger $p$-value that stays below 0.05 after the correction.
 
 
@@ -562,13 +571,8 @@ show_table(
 # * Both kinds of cSGHMC, SGLD, SGNUTS and the ensemble with five times the budget are better calibrated, Bayes by Backprop is worse.
 # * Bayes by Backprop and dropout tell both letters and clothes from digits better; the ensembles and Laplace's last layer do so for letters, and for clothes nothing is decided about them.
 #
-# *The second test takes stars away.* The paired test alone, corrected, would set seven more: in log loss for Laplace's last layer, and against SWAG and cold SGHMC; in letters for SGHMC, cSGHMC and cold cSGHMC; in clothes for Laplace's last layer.
-# Welch's test alone would set ten more.
-# SGHMC's letters are on both of these lists, and have no star all the same: Holm's factor counts the $p$-values that are at least as large, and where others have grown there are more of them.
-#
-# The weakest of these verdicts is that on Laplace's last layer.
-# It goes on from the very network that it is compared with, and its log loss is the smaller one with each of the five seeds.
-# There the pairs are real and the paired test is in its element, while Welch's test sees two groups that overlap.
+# Laplace's last layer shows what the second test costs.
+# It goes on from the very network that it is compared with, and its log loss is smaller with each of the five seeds, so that the paired test is in its element, while Welch's test sees two groups that overlap.
 # A rule that is dropped where it hurts is none, so we say: not decided.
 
 # %% mystnb={"figure": {"caption": "All pairs: blue where the method of the row has the smaller error (above) or log loss (below) than that of the column, orange where the larger, and white where the larger p-value of the two tests over five seeds, corrected for all 153 pairs, decides nothing.", "name": "fig-decide-pairs"}, "image": {"alt": "Two square tables of cells, one above the other, with the methods along both sides, sorted by their mean. Nearly all coloured cells lie far from the diagonal; near it, and in most of each table, cells are white."}} tags=["hide-input"]
@@ -800,24 +804,20 @@ claim(
 # %% [markdown]
 # ## Where sampling is not worth it
 #
-# Said plainly: **for error and log loss on inputs like those of the training, at the price of one training, no sampler of this book is worth its draws.**
-# SGLD, SGHMC and SGNUTS at temperature one, with 60 passes, have a larger log loss than one network trained for as long.
-# SGHMC, cold or in cycles, comes within a tenth of a point of its error; SGLD in cycles does not.
-# An ensemble whose five members share the same 60 passes has less error and log loss than all of them, in the mean over the seeds.
-# There are two reasons, and both are in other chapters: the chain from a random start is still on its way after 60 passes (with 850 SGHMC errs in 1.74 per cent, {doc}`/book/bayesian_networks/reproduction_report`), and the posterior under the prior $N(0, 1)$ is not what minimises the error ({doc}`/book/bayesian_networks/uncertainty`).
+# **For error and log loss on inputs like those of the training, at the price of one training, no sampler of this book is worth its samples.**
+# SGLD, SGHMC and SGNUTS at temperature one have a larger log loss than one network trained for as long, and an ensemble whose five members share the same 60 epochs has less error and log loss than all samplers, in the mean over the seeds.
+# There are two reasons: the chain from a random start is still on its way after 60 epochs (with 850 SGHMC errs in 1.74 per cent, {doc}`/book/bayesian_networks/reproduction_report`), and the posterior under the prior $N(0, 1)$ is not what minimises the error ({doc}`/book/bayesian_networks/uncertainty`).
 #
 # Other studies have asked the same of larger networks.
-# {cite:t}`jordahn2025` give every member of an ensemble a local posterior, by SWAG, Laplace's last layer and others, over several data sets and architectures: when the ensemble is large enough, plain members do better on the data's own distribution, and the local posteriors help on other inputs, at the expense of the former.
-# {cite:t}`izmailov2021` ran long chains of HMC on large networks, on 512 TPUs: their average predicts better than one network, and better than an ensemble, but worse than one network when the inputs are disturbed.
-# So the posterior itself may be worth having; our samplers do not reach it in 60 passes.
-# Others hold against it that sampling has become as cheap as optimisation, and that its price was exaggerated {cite:p}`sommer2026`; our sixty passes are one point on that scale, not a verdict on it.
+# {cite:t}`jordahn2025` find that in a large enough ensemble plain members do better on the data's own distribution than members with local posteriors, which help on other inputs.
+# {cite:t}`izmailov2021` ran long chains of HMC on 512 TPUs: their average predicts better than an ensemble, but worse than one network when the inputs are disturbed.
+# {cite:t}`sommer2026` hold that the price of sampling was exaggerated; our sixty epochs are one point on that scale.
 #
 # What sampling does give, at that budget, is in the same table:
 #
 # * *Calibration.* SGHMC in cycles has a calibration error of 0.2 to 0.3 per cent, one network of 0.8.
-# * *The posterior, if there is time.* On the small network no method comes nearer than fourteen floors at one budget of 4,000 minibatches, but for the adversarial ensemble, with two gradients for each; and the plain ensemble is nearer than SGHMC.
-#   With ten times as many minibatches SGHMC comes to 8.3 floors, SGLD to 11, and HMC, which sees as many examples in fewer steps, to 12.
-#   The ensemble that has five times as many is farther away than the one without ({doc}`/book/practice/fidelity`).
+# * *The posterior, if there is time.* On the small network no method with one gradient for each minibatch comes nearer than fourteen floors at one budget, and the plain ensemble is nearer than SGHMC.
+#   With ten times as many minibatches SGHMC comes to 8.3 floors, SGLD to 11, and HMC, which sees as many examples in fewer steps, to 12 ({doc}`/book/practice/fidelity`).
 # * *A use beyond prediction*: intervals for parameters ({doc}`/book/practice/reference_posteriors`), decisions that explore ({doc}`/book/bayesian_networks/bandit`).
 
 # %% tags=["hide-input"]
@@ -876,22 +876,17 @@ for score in ("error %", "log loss"):
 #
 # One architecture, one kind of data, one prior, one budget.
 # A convolution, a longer budget or another prior may order the methods otherwise; {doc}`/book/bayesian_networks/cifar` and {doc}`/book/bayesian_networks/cyclical_networks` have colour images.
-# The fidelity is that on a small network, for on the large one nobody knows the posterior.
-# And methods were tuned for error on MNIST and for log loss on the small network: Bayes by Backprop, tuned for letters, or a sampler, tuned for fidelity, may do better at that.
-# Some settings lie at the edge of what was tried: the rate of the ensembles that share 60 passes is the largest of three and that of dropout the larger of two, those of Bayes by Backprop, cSGHMC and both cold samplers are the smallest, and cold SGHMC has the lowest temperature.
+# The methods were tuned for error on MNIST and for log loss on the small network: tuned for letters, or for fidelity, some may do better at that.
+# Some settings lie at the edge of what was tried: the rates of the shared ensemble and of dropout are the largest, those of Bayes by Backprop, cSGHMC and both cold samplers the smallest, and cold SGHMC has the lowest temperature.
 #
 # ## In practice
 #
 # * Start with one network and a falling rate.
 #   If its errors are few enough, stop.
-# * If not, or if you act on probabilities, train five networks in place of one, for a fifth of the passes each, before you try anything else on this page.
-# * Choose by the need, not by the name: no method is best in every column.
-#   The adversarial ensemble has the least error and log loss, cSGHMC the least calibration error, Bayes by Backprop the largest areas.
-# * Whatever you choose: {doc}`/book/practice/any_model` says how to give it a model of your own, and {doc}`/book/practice/tuning` how to choose its step size and friction.
-# * Run at least five seeds, ask both tests of each pair of methods, take the larger $p$-value, and correct for the number of pairs.
-#   Then say what you found, and what you could not see.
-# * If the posterior is what you need, do not judge a sampler by its error.
-#   Measure its distance from a long run of HMC on a small version of your problem ({doc}`/book/practice/fidelity`).
+# * If not, or if you act on probabilities, train five networks in place of one, for a fifth of the epochs each, before you try anything else on this page.
+# * Choose by the need: the adversarial ensemble has the least error and log loss, cSGHMC the least calibration error, Bayes by Backprop the largest areas.
+# * Compare with at least five seeds, take the larger $p$-value of both tests, and correct for the number of pairs.
+# * If the posterior is what you need, do not judge a sampler by its error: measure its distance from a long run of HMC on a small version of your problem ({doc}`/book/practice/fidelity`).
 #
 # ## Formulas
 #

@@ -12,6 +12,9 @@
 # Level: second course · Reading: about 60 minutes, without the exercises · Running: about 15 seconds
 # ```
 #
+# ```{index} ! learning rate schedule, ! cosine annealing, ! cyclical learning rate
+# ```
+#
 # A step size that falls from large to almost nothing, again and again, leads a chain from mode to mode; this chapter says why, what is right about the draws, and what is not.
 # Networks have a chapter of their own, {doc}`/book/bayesian_networks/cyclical_networks`.
 #

@@ -12,6 +12,9 @@
 # Level: second course · Reading: about 25 minutes, without the exercises · Running: about 7 seconds
 # ```
 #
+# ```{index} ! learning rate schedule, ! step size schedule, ! decreasing step size
+# ```
+#
 # SGHMC with smaller and smaller steps comes ever closer to its target, if its noise estimate falls with the step; this chapter says what it buys, and what a kept estimate costs.
 #
 # **You will learn** to

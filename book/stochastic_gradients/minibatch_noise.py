@@ -12,6 +12,9 @@
 # Level: first course · Reading: about 75 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
+# ```{index} ! batch size, ! minibatch, ! gradient noise
+# ```
+#
 # A gradient from 4 of 12 examples is a random vector; this chapter finds its mean, its covariance and the shape of its {term}`law`, by listing every minibatch there is.
 #
 # **You will learn** to

@@ -12,6 +12,9 @@
 # Level: first course · Reading: about 105 minutes, without the exercises · Running: about 8 seconds
 # ```
 #
+# ```{index} ! SGHMC, ! stochastic-gradient HMC
+# ```
+#
 # Noise in the gradient heats a Hamiltonian sampler; friction cools it, and when the two are matched the chain has the right law again.
 #
 # **You will learn** to

@@ -1,4 +1,5 @@
-"""Pieces of work on many machines, by Dask: ``pip install sgmc[cluster]``.
+"""Pieces of work on many machines, by Dask: ``pip install ".[cluster]"`` in a
+checkout.
 
 A piece is a shard of a posterior, a chain, or a seed of an experiment. Every function
 here takes a ``distributed.Client``: that of :func:`workers` on one machine, or
@@ -46,7 +47,7 @@ def _distributed():
     except ImportError as error:
         raise ImportError(
             "sgmc.machines.cluster needs Dask's scheduler: pip install "
-            "'sgmc[cluster]', or pip install distributed"
+            '".[cluster]" in a checkout, or pip install distributed'
         ) from error
     return distributed
 

@@ -2,6 +2,7 @@
 ``make test`` builds it first.
 """
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from booklib import claims
+from tests.lab.pages import run_node
 from tools import book
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,3 +180,51 @@ def test_the_page_of_times_names_every_chapter_in_words(pages):
     }
     assert [link for link in links if link not in page] == []
     assert page.count(">passed<") == len(book.executed_pages())
+
+
+# Where a reader finds what they look for, in the words that they look for it with.
+ANSWERS = {
+    "save samples": "practice/recipes",
+    "checkpoint": "practice/recipes",
+    "credible interval": "practice/recipes",
+    "predict": "practice/recipes",
+    "GPU": "practice/recipes",
+    "memmap": "practice/any_model",
+    "batch size": "practice/tuning",
+    "warm-up": "appendix/glossary",
+    "burn-in": "practice/tuning",
+    "learning rate schedule": "stochastic_gradients/falling_steps",
+    "SGHMC": "stochastic_gradients/sghmc",
+    "NUTS": "foundations/no_u_turn",
+}
+FIND = """
+const read = (name) => require("fs").readFileSync(%s + "/" + name, "utf8");
+globalThis.document = { getElementById: () => null };
+globalThis._ready = () => {};
+globalThis._ = (words) => words;
+globalThis.SPHINX_HIGHLIGHT_ENABLED = false;
+const scripts = ["_static/language_data.js", "_static/searchtools.js", "searchindex.js"];
+const find = (0, eval)(scripts.map(read).join("\\n").replaceAll('"use strict";', "") +
+  "; (words) => Search._performSearch(...Search._parseQuery(words)).reverse()");
+console.log(JSON.stringify(%s.map((words) => find(words).map((hit) => hit[0]))));
+"""
+
+
+def hits(*queries):
+    """The pages that the site's own search lists for each query, best first."""
+    return json.loads(run_node(FIND % (json.dumps(str(SITE)), json.dumps(queries))))
+
+
+def test_the_search_finds_the_page_that_answers(pages):
+    first = {
+        words: [hit.removeprefix("book/") for hit in found[:3]]
+        for words, found in zip(ANSWERS, hits(*ANSWERS), strict=True)
+    }
+    missed = {w: found for w, found in first.items() if ANSWERS[w] not in found}
+    assert missed == {}
+
+
+def test_the_search_does_not_find_folded_code(pages):
+    folded = "boxstyle"  # an argument of figures
+    assert any(folded in path.read_text() for path in book.chapters())
+    assert hits(folded) == [[]]

@@ -281,7 +281,7 @@ def test_finished_pieces_are_read_from_their_checkpoints(tmp_path):
 
 def test_without_dask_one_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"pip install 'sgmc\[cluster\]'"), workers(1):
+    with pytest.raises(ImportError, match=r'pip install "\.\[cluster\]"'), workers(1):
         pass
 
 
