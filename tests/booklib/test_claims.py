@@ -107,7 +107,7 @@ def test_a_bound_that_is_missing_or_stated_twice_is_refused(bound):
             {"kind": "sure"},
             r"kind.*sure",
         ),
-        ({"because": 3}, r"because.*\b3\b.*int"),
+        ({"because": 3}, r"because.*\b3$"),
     ],
     ids=lambda value: "" if isinstance(value, str) else ", ".join(value),
 )

@@ -350,7 +350,7 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
     [
         (
             lambda: Fresh(replacement="no"),
-            r"replacement.*'no'.*str",
+            r"replacement.*'no'",
         ),
         (
             lambda: Held(2, Passes),
@@ -358,7 +358,7 @@ def test_gradient_errors_nearly_cancel_within_a_pass_and_do_not_with_fresh_minib
         ),
         (
             lambda: Held(2, "passes"),
-            r"\brule.*MinibatchRule.*'passes'.*str",
+            r"\brule.*MinibatchRule.*'passes'",
         ),
     ],
 )

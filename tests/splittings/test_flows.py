@@ -880,13 +880,13 @@ def test_bad_frictions_and_masses_are_refused(maker, settings):
         (lambda: flows.refresh_flow(-1.0), r"\bmass.*positive"),
         (
             lambda: flows.noise_flow(1.0),
-            r"covariance.*Matrix.*\b1\.0\b.*float",
+            r"covariance.*Matrix.*\b1\.0$",
         ),
         (lambda: flows.noise_flow(Matrix(-1.0)), r"covariance.*negative"),
         (lambda: flows.Descent(0.1, Matrix(-1.0)), r"covariance.*negative"),
         (
             lambda: flows.MomentumMap(factor=0.5),
-            r"factor.*Matrix.*\b0\.5\b.*float",
+            r"factor.*Matrix.*\b0\.5$",
         ),
         (lambda: Drift("0.1"), r"\btime.*'0.1'"),
         (lambda: Kick(None), r"\btime.*None"),
