@@ -11,7 +11,13 @@ from tools import book
 from tools.notebooks import from_source
 
 CHAPTERS = {path.stem: from_source(path).cells for path in book.chapters()}
-PAGES = ("errata", "other_libraries", "recipes", "settings", "sources")  # of a form of their own
+PAGES = (
+    "errata",
+    "other_libraries",
+    "recipes",
+    "settings",
+    "sources",
+)  # of a form of their own
 TEXT = "\n".join(
     path.read_text()
     for path in Path(book.ROOT / "book").rglob("*")
