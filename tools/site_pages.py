@@ -6,6 +6,7 @@ from pathlib import Path
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.index_entries import split_index_msg
 
 
 class KeepTogether(SphinxPostTransform):
@@ -81,6 +82,20 @@ def search_what_is_seen(app):
     app.builder.index_page = index_page
 
 
+def keep_index_entries(app, env):
+    """Give the search the index entries of pages that are not written again, which
+    Sphinx forgets.
+    """
+    for page, entries in env.get_domain("index").entries.items():
+        env._search_index_index_entries[page] = sorted(
+            {
+                (words, target or "", main)
+                for kind, value, target, main, _ in entries
+                for words in split_index_msg(kind, value)
+            }
+        )
+
+
 def name_the_front_page_once(app, pagename, templatename, context, doctree):
     """Leave the book's title out of the browser's title of the page that has the same
     one.
@@ -116,6 +131,7 @@ def setup(app):
     app.add_post_transform(KeepTogether)
     app.add_post_transform(NameFolds)
     app.connect("builder-inited", search_what_is_seen)
+    app.connect("env-updated", keep_index_entries)
     app.connect("html-page-context", name_the_front_page_once)
     app.connect("build-finished", quieten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

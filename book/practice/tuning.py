@@ -193,7 +193,7 @@ claim(
 # For a well-specified model $\nu \approx N/n$ ({doc}`/book/stochastic_gradients/constant_sgd`).
 # A pendulum with friction comes to rest the soonest at $c = 2$, *critical damping*.
 #
-# *Step.* Of the noise that the friction asks for, the gradient brings the share
+# Of the noise that the friction asks for, the gradient brings the share
 #
 # $$
 # s = \frac{\tfrac12\varepsilon V}{C} = \frac{\varepsilon\nu}{2c} .
@@ -1057,7 +1057,7 @@ claim(
 #
 # ### What each check sees
 #
-# The first and the last column are the run above and a look at what a check compares; *posterior prediction* asks whether data that the posterior predicts look like those that there are, and so checks the model.
+# The first column was run above, and the rest follows from what a check compares; *posterior prediction* asks whether data that the posterior predicts look like those that there are, and so checks the model.
 #
 # | check | a step too long, a wrong $\hat B$ | $N/n$ forgotten | a mode missed | a wrong model |
 # | --- | --- | --- | --- | --- |
