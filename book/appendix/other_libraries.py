@@ -24,8 +24,8 @@ import torch
 
 from booklib.claims import claim
 from booklib.play import play
-from sgmc import flows
 from sgmc.randomness import normal_like
+from sgmc.splittings import flows
 
 play()  # a claim that fails now shows ✗, and the page goes on
 double = torch.float64
