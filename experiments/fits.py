@@ -72,12 +72,16 @@ class Task:
         """Name a file of a part of the method."""
         return self.path.with_name(f"{self.path.name}{part}")
 
+    @property
+    def fit(self) -> dict:
+        """The arguments that every descent takes."""
+        return {"seed": self.seed, "progress": self.progress}
+
     def run(self, part: str = "") -> dict:
-        """Give the arguments that every fit takes, the file being that of a part of the
-        method.
+        """Give the arguments that every chain takes, the file being that of a part of
+        the method.
         """
-        path = self.beside(f"{part}.pt")
-        return {"seed": self.seed, "checkpoint": path, "progress": self.progress}
+        return {**self.fit, "checkpoint": self.beside(f"{part}.pt")}
 
 
 def whole(draws: Draws) -> Draws:

@@ -164,7 +164,7 @@ def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws
         cycle_length=task.num_steps // number,
         learning_rate=rate / task.posterior.num_examples,
         momentum_decay=decay,
-        **task.run(f"-{number}"),
+        **task.fit,
     )
 
 
@@ -194,7 +194,7 @@ def vary(task: Task, rate: float, initial_std: float) -> Draws:
         learning_rate=rate,
         initial_std=initial_std,
         local=True,
-        **task.run(),
+        **task.fit,
     )
 
 
@@ -207,7 +207,7 @@ def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
         rate=dropped,
         num_steps=task.num_steps,
         learning_rate=rate,
-        **task.run(),
+        **task.fit,
     )
 
 
@@ -221,7 +221,7 @@ def members(
         num_steps=task.num_steps // share,
         learning_rate=rate,
         adversarial=adversarial,
-        **task.run(f"-{share}"),
+        **task.fit,
     )
 
 

@@ -65,7 +65,7 @@ def vary(task: Task, num_draws: int = 1, **settings) -> Draws:
         learning_rate=1e-3,
         num_draws=num_draws,
         **settings,
-        **task.run(),
+        **task.fit,
     )
 
 
@@ -88,7 +88,7 @@ def as_reported(task: Task) -> Draws:
         learning_rate=1e-3,
         num_draws=2,
         alpha=ALPHA,
-        **task.run(),
+        **task.fit,
     )
 
 

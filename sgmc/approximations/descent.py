@@ -3,14 +3,12 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from sgmc.checkpoints import Checkpoint
-from sgmc.checks import check_count, check_instance, check_positive
+from sgmc.checks import check_count, check_positive
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError, drive
 from sgmc.starting import check_start
@@ -19,14 +17,12 @@ _CHECK_EVERY = 32  # steps between two looks for parameters that are not finite
 
 
 def check_task(
-    potential: Potential, position: Tensor, num_samples: int, seed: int, progress: bool
+    potential: Potential, position: Tensor, num_samples: int, seed: int
 ) -> None:
     """Raise a ValueError unless the potential can be followed from a position
     ``(chains, dim)``, as :func:`sgmc.sampling.sample` would.
     """
     check_count("num_samples", num_samples)
-    if not isinstance(progress, bool):
-        raise ValueError(f"progress must be True or False, but it is {progress!r}")
     check_start(potential, position, seed)
 
 
@@ -55,8 +51,6 @@ class Settings(NamedTuple):
                     "momentum_decay must be at most 1, which is no momentum at all, "
                     f"but it is {self.momentum_decay}"
                 )
-        if self.cycle_length is not None:
-            check_count("cycle_length", self.cycle_length)
 
     def rate(self, step: int) -> float:
         """Compute the learning rate after so many steps, on its way to zero in a line;
@@ -66,19 +60,13 @@ class Settings(NamedTuple):
         lets them settle.
 
         Example:
-            >>> (
-            ...     Settings(10, 1.0).rate(5),
-            ...     round(Settings(10, 1.0, cycle_length=5).rate(6), 4),
-            ... )
-            (0.5, 0.9045)
+            >>> Settings(10, 1.0).rate(5), Settings(10, 1.0, cycle_length=4).rate(6)
+            (0.5, 0.5)
         """
         if self.cycle_length is None:
             return self.learning_rate * (1 - step / self.num_steps)
-        return (
-            0.5
-            * self.learning_rate
-            * (1 + math.cos(math.pi * (step % self.cycle_length) / self.cycle_length))
-        )
+        phase = math.pi * (step % self.cycle_length) / self.cycle_length
+        return 0.5 * self.learning_rate * (1 + math.cos(phase))
 
     def optimiser(self, parameters: Sequence[Tensor]) -> torch.optim.Optimizer:
         """Make the optimiser of some parameters."""
@@ -103,9 +91,6 @@ def descend(
     gradients: Callable[[Any], Sequence[Tensor]],
     generator: Generator,
     settings: Settings,
-    *,
-    checkpoint: str | Path | None = None,
-    what: object = None,
     progress: bool = True,
 ) -> Descent:
     """Follow stochastic gradients down, in place.
@@ -118,10 +103,6 @@ def descend(
             downhill being its negative.
         generator: the source of the minibatches.
         settings: how to go down.
-        checkpoint: file in which to save the way, as :func:`sgmc.sampling.sample` does,
-            and from which to go on.
-        what: all that the gradients depend on besides the potential and the parameters;
-            another makes it another way.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -131,7 +112,6 @@ def descend(
     Raises:
         ValueError: if a setting is out of its range.
         DivergenceError: if a parameter stops being finite.
-        CheckpointError: if the checkpoint is corrupt or of another way.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -147,58 +127,34 @@ def descend(
         (True, tensor([[1.0000]]))
     """
     settings.check()
+    started = time.monotonic()
     job = _Descent(potential, parameters, gradients, generator, settings)
-    saved = None
-    if checkpoint is not None:
-        check_instance("checkpoint", checkpoint, str | Path, '"fit.pt"')
-        starts = [parameter.clone() for parameter in parameters]
-        depends = {
-            "potential": potential,
-            "start": starts,
-            "settings": tuple(settings),
-            "seed": generator.initial_seed(),
-            "what": what,
-        }
-        saved = Checkpoint(checkpoint, depends)
-    drive(
-        job,
-        settings.num_steps,
-        checkpoint=saved,
-        kept="what was reached so far is used",
-        progress=progress,
-    )
-    return Descent(job.done == settings.num_steps, job.elapsed(), job.kept)
+    kept = "what was reached so far is used"
+    drive(job, settings.num_steps, kept=kept, progress=progress)
+    seconds = time.monotonic() - started
+    return Descent(job.done == settings.num_steps, seconds, job.kept)
 
 
 class _Descent:
     """A job of :func:`sgmc.sampling.drive`."""
 
     def __init__(self, potential, parameters, gradients, generator, settings):
-        self.potential, self.parameters, self.gradients, self.generator = (
-            potential,
-            parameters,
-            gradients,
-            generator,
-        )
+        self.potential, self.parameters = potential, parameters
+        self.gradients, self.generator = gradients, generator
         self.settings, self.optimiser = settings, settings.optimiser(parameters)
-        self.done, self.kept, self.seconds, self.started = 0, [], 0.0, time.monotonic()
+        self.done, self.kept = 0, []
 
     def advance(self) -> None:
-        (minibatch,) = self.potential.draw_minibatches(
-            self.parameters[0], self.generator, self.done
-        )
-        for parameter, gradient in zip(
-            self.parameters, self.gradients(minibatch), strict=True
-        ):
+        first, every = self.parameters[0], self.settings.cycle_length
+        (minibatch,) = self.potential.draw_minibatches(first, self.generator, self.done)
+        gradients = self.gradients(minibatch)
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
         self.optimiser.param_groups[0]["lr"] = self.settings.rate(self.done)
         self.optimiser.step()
         self.done += 1
-        if (
-            self.settings.cycle_length is not None
-            and self.done % self.settings.cycle_length == 0
-        ):
-            self.kept.append(self.parameters[0].clone())
+        if every is not None and self.done % every == 0:
+            self.kept.append(first.clone())
         if self.done % _CHECK_EVERY == 0:
             self.check()
 
@@ -206,35 +162,7 @@ class _Descent:
         if not all(parameter.isfinite().all() for parameter in self.parameters):
             raise DivergenceError(
                 "a parameter stopped being finite, at or shortly before step "
-                f"{self.done}: the learning_rate is too large for this "
-                "potential, or the potential's gradient is not finite on the way",
+                f"{self.done}: the learning_rate is too large for this potential, or "
+                "the potential's gradient is not finite on the way",
                 None,
             )
-
-    def elapsed(self) -> float:
-        return self.seconds + time.monotonic() - self.started
-
-    def state_dict(self) -> dict:
-        return {
-            "done": self.done,
-            "seconds": self.elapsed(),
-            "parameters": list(self.parameters),
-            "optimiser": self.optimiser.state_dict()["state"],
-            "generator": self.generator.get_state(),
-            "kept": self.kept,
-        }
-
-    def load_state_dict(self, saved: dict) -> None:
-        device = self.parameters[0].device
-        self.done, self.seconds, self.started = (
-            saved["done"],
-            saved["seconds"],
-            time.monotonic(),
-        )
-        for parameter, value in zip(self.parameters, saved["parameters"], strict=True):
-            parameter.copy_(value)
-        self.optimiser.load_state_dict(
-            {**self.optimiser.state_dict(), "state": saved["optimiser"]}
-        )
-        self.generator.set_state(saved["generator"].cpu())
-        self.kept = [position.to(device) for position in saved["kept"]]

@@ -1,7 +1,6 @@
 """Monte Carlo dropout: weights that are there or not."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,7 +22,6 @@ def dropout(
     num_steps: int,
     learning_rate: float = 0.01,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
     """Train by dropout and draw weights θ = z·M, z being zeros with the probability p
@@ -49,8 +47,6 @@ def dropout(
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample`
-            does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -61,7 +57,6 @@ def dropout(
         ValueError: if an argument is out of its range, or the potential contradicts
             itself.
         DivergenceError: if M stops being finite.
-        CheckpointError: if the checkpoint is corrupt or of another training.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
@@ -76,58 +71,39 @@ def dropout(
             "rate must be more than 0 and less than 1, at which all weights are "
             f"dropped, but it is {rate!r}"
         )
-    check_task(potential, position, num_samples, seed, progress)
+    check_task(potential, position, num_samples, seed)
     network = isinstance(potential, NetworkPosterior)
-    units, rates = (
-        _units_of_network(potential, rates)
-        if network
-        else _units_of_coordinates(position, rates)
-    )
-    generator, weights = (
-        Generator(position.device).manual_seed(seed),
-        position.detach().clone(),
-    )
+    number_units = _units_of_network if network else _units_of_coordinates
+    units, rates = number_units(potential if network else position, rates)
+    generator = Generator(position.device).manual_seed(seed)
+    weights = position.detach().clone()
 
     def masks(*shape: int) -> Tensor:
-        return (
-            torch.rand(*shape, len(rates), generator=generator, device=weights.device)
-            >= rates
-        ).to(weights)
+        drawn = torch.rand(
+            *shape, len(rates), generator=generator, device=weights.device
+        )
+        return (drawn >= rates).to(weights)
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
         if network:
             number = potential.num_examples if minibatch is None else minibatch.shape[1]
+            drawn = masks(len(weights), number)
             return (
-                masked_gradient(
-                    potential,
-                    weights,
-                    masks(len(weights), number),
-                    rates,
-                    units,
-                    minibatch,
-                ),
+                masked_gradient(potential, weights, drawn, rates, units, minibatch),
             )
         mask = masks(len(weights))[:, units]
         return (mask * potential.gradient_given(mask * weights, minibatch),)
 
-    settings, what = Settings(num_steps, learning_rate), f"rate={rate}"
-    way = descend(
-        potential,
-        [weights],
-        gradients,
-        generator,
-        settings,
-        checkpoint=checkpoint,
-        what=what,
-        progress=progress,
-    )
+    settings = Settings(num_steps, learning_rate)
+    way = descend(potential, [weights], gradients, generator, settings, progress)
     samples = masks(num_samples, len(weights))[..., units] * weights
-    name = f"dropout({what}, num_steps={num_steps}, learning_rate={learning_rate})"
-    statistics = {"weights": weights.expand_as(samples)}
     return Draws(
         samples,
-        statistics,
-        kernel=name,
+        {"weights": weights.expand_as(samples)},
+        kernel=(
+            f"dropout(rate={rate}, num_steps={num_steps}, "
+            f"learning_rate={learning_rate})"
+        ),
         seed=seed,
         seconds=way.seconds,
         complete=way.complete,
@@ -164,13 +140,10 @@ def masked_gradient(
         outputs = posterior.outputs_of_masked(
             variable, batch[0], masks.split([*sizes, 1], -1)[:-1]
         )
-        slope = torch.autograd.grad(
-            posterior.likelihood.loss(outputs, batch[1]), variable
-        )[0]
-    kept = 1 - rates[units]
-    return slope.mul_(
-        posterior.num_examples / batch[0].shape[1]
-    ) - kept * posterior.grad_log_prior(weights)
+        loss = posterior.likelihood.loss(outputs, batch[1])
+        (slope,) = torch.autograd.grad(loss, variable)
+    kept, scale = 1 - rates[units], posterior.num_examples / batch[0].shape[1]
+    return slope.mul_(scale) - kept * posterior.grad_log_prior(weights)
 
 
 def _units_of_coordinates(
@@ -208,9 +181,7 @@ def _units_of_network(
             layer.in_features
         )
         begin += layer.in_features
-    device, sizes = (
-        posterior.data[0].device,
-        [layer.in_features for layer in layers.values()],
-    )
+    device = posterior.data[0].device
+    sizes = [layer.in_features for layer in layers.values()]
     each = torch.tensor([*rates, 0.0]).repeat_interleave(torch.tensor([*sizes, 1]))
     return units[0].to(device), each.to(device)

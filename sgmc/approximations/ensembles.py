@@ -1,6 +1,5 @@
 """Ensembles: the same network trained again and again."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,7 +21,6 @@ def ensemble(
     anchors: Tensor | None = None,
     adversarial: float = 0.0,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
     """Descend to a mode from every start: a deep ensemble (Lakshminarayanan et al.,
@@ -53,8 +51,6 @@ def ensemble(
         adversarial: ϵ, in units of the inputs, for a
             :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
         seed: seed of the minibatches.
-        checkpoint: file in which to save the training, as :func:`sgmc.sampling.sample`
-            does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -64,7 +60,6 @@ def ensemble(
         ValueError: if there is one member, all start in one place, or anchors or
             adversarial examples do not suit the potential.
         DivergenceError: if a member stops being finite.
-        CheckpointError: if the checkpoint is corrupt or of another training.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -83,7 +78,7 @@ def ensemble(
             NetworkPosterior,
             "NetworkPosterior(...), which has inputs, or leave out adversarial",
         )
-    check_task(potential, position, 1, seed, progress)
+    check_task(potential, position, 1, seed)
     if len(position) < 2:
         raise ValueError(
             "position has one chain, but an ensemble has at least two members: give a "
@@ -100,26 +95,16 @@ def ensemble(
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
         if adversarial > 0:
-            return (
-                adversarial_gradient(potential, members, minibatch, adversarial) - pull,
-            )
-        return (potential.gradient_given(members, minibatch) - pull,)
+            slope = adversarial_gradient(potential, members, minibatch, adversarial)
+        else:
+            slope = potential.gradient_given(members, minibatch)
+        return (slope - pull,)
 
-    generator, settings = (
-        Generator(position.device).manual_seed(seed),
-        Settings(num_steps, learning_rate),
-    )
-    what = f"{f', adversarial={adversarial}' * (adversarial > 0)}{', anchors' * (anchors is not None)}"  # noqa: E501
-    way = descend(
-        potential,
-        [members],
-        gradients,
-        generator,
-        settings,
-        checkpoint=checkpoint,
-        what=(what, anchors),
-        progress=progress,
-    )
+    generator = Generator(position.device).manual_seed(seed)
+    settings = Settings(num_steps, learning_rate)
+    way = descend(potential, [members], gradients, generator, settings, progress)
+    what = f", adversarial={adversarial}" if adversarial > 0 else ""
+    what += ", anchors" if anchors is not None else ""
     name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})"
     return Draws(
         members[None],
@@ -148,10 +133,9 @@ def adversarial_gradient(
     """
     inputs, targets = posterior.gather(minibatch)
     with torch.enable_grad():
-        variable, inputs = (
-            position.detach().requires_grad_(),
-            inputs.expand(len(position), *inputs.shape[1:]).detach().requires_grad_(),
-        )
+        variable = position.detach().requires_grad_()
+        inputs = inputs.expand(len(position), *inputs.shape[1:])
+        inputs = inputs.detach().requires_grad_()
         loss = posterior.likelihood.loss(posterior.outputs(variable, inputs), targets)
         slope, uphill = torch.autograd.grad(loss, (variable, inputs))
         worse = inputs.detach() + size * uphill.sign()

@@ -1,6 +1,5 @@
 """Snapshot ensembles: the modes that one descent finds on its way."""
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +20,6 @@ def snapshots(
     learning_rate: float,
     momentum_decay: float = 0.1,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
     """Descend again and again from where the last descent ended, and keep the place at
@@ -42,8 +40,6 @@ def snapshots(
         momentum_decay: α, more than 0 and at most 1, which is plain stochastic gradient
             descent.
         seed: seed of the minibatches.
-        checkpoint: file in which to save the descent, as :func:`sgmc.sampling.sample`
-            does, and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -54,7 +50,6 @@ def snapshots(
         ValueError: if an argument is out of its range, or the potential contradicts
             itself.
         DivergenceError: if a position stops being finite.
-        CheckpointError: if the checkpoint is corrupt or of another descent.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -69,28 +64,18 @@ def snapshots(
         <BLANKLINE>
                 [[1.]]])
     """
-    check_task(potential, position, num_samples, seed, progress)
+    check_task(potential, position, num_samples, seed)
     check_count("cycle_length", cycle_length)
     settings = Settings(
         num_samples * cycle_length, learning_rate, momentum_decay, cycle_length
     )
-    place, generator = (
-        position.detach().clone(),
-        Generator(position.device).manual_seed(seed),
-    )
+    place = position.detach().clone()
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
         return (potential.gradient_given(place, minibatch),)
 
-    way = descend(
-        potential,
-        [place],
-        gradients,
-        generator,
-        settings,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
+    generator = Generator(position.device).manual_seed(seed)
+    way = descend(potential, [place], gradients, generator, settings, progress)
     samples = torch.stack(way.kept) if way.kept else place.new_empty(0, *place.shape)
     name = (
         f"snapshots(cycle_length={cycle_length}, learning_rate={learning_rate}, "

@@ -4,7 +4,6 @@ independent.
 
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -38,7 +37,6 @@ def variational(
     local: bool = False,
     initial_std: float = 0.1,
     seed: int = 0,
-    checkpoint: str | Path | None = None,
     progress: bool = True,
 ) -> Draws:
     """Fit q = N(μ, diag σ²) to the posterior and draw from it: Bayes by Backprop
@@ -70,8 +68,6 @@ def variational(
             :class:`sgmc.posteriors.NetworkPosterior`.
         initial_std: where σ starts.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: file in which to save the fit, as :func:`sgmc.sampling.sample` does,
-            and from which to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -108,7 +104,7 @@ def variational(
             f"alpha is {alpha}, but num_draws is 1, and with one draw Rényi's bound "
             "is the ordinary one: take at least 2"
         )
-    check_task(potential, position, num_samples, seed, progress)
+    check_task(potential, position, num_samples, seed)
     if local:
         _check_local(potential, num_draws, alpha)
     generator = Generator(position.device).manual_seed(seed)
@@ -117,49 +113,33 @@ def variational(
     mean, rho = position.detach().clone(), start + (-torch.expm1(-start)).log()
 
     def gradients(noise: Any) -> tuple[Tensor, Tensor]:
-        std, normals = (
-            functional.softplus(rho),
-            normal_block(mean, num_draws, generator),
-        )
+        std = functional.softplus(rho)
+        normals = normal_block(mean, num_draws, generator)
         if local:
             of_outputs = _normals_of_outputs(potential, mean, noise, generator)
-            by_mean, by_std = local_bound_gradient(
-                potential, mean, std, normals[0], of_outputs, noise
-            )
+            given = potential, mean, std, normals[0], of_outputs, noise
+            by_mean, by_std = local_bound_gradient(*given)
         else:
-            by_mean, by_std = bound_gradient(
-                potential, mean, std, normals, noise, alpha
-            )
+            given = potential, mean, std, normals, noise, alpha
+            by_mean, by_std = bound_gradient(*given)
         return by_mean, by_std * rho.sigmoid()
 
-    settings, what = (
-        Settings(num_steps, learning_rate),
-        f"num_draws={num_draws}, alpha={alpha}{', local=True' * local}",
-    )
-    way = descend(
-        potential,
-        [mean, rho],
-        gradients,
-        generator,
-        settings,
-        checkpoint=checkpoint,
-        what=what,
-        progress=progress,
-    )
+    settings = Settings(num_steps, learning_rate)
+    way = descend(potential, [mean, rho], gradients, generator, settings, progress)
     std = functional.softplus(rho)
     normal = normal_block(mean, num_samples, generator)
-    law = torch.distributions.Normal(mean, std)
     samples = mean + std * normal
+    log_density = torch.distributions.Normal(mean, std).log_prob(samples).sum(-1)
+    given = f"variational(num_steps={num_steps}, learning_rate={learning_rate}, "
+    given += f"num_draws={num_draws}, alpha={alpha}{', local=True' * local})"
     return Draws(
         samples,
         {
             "mean": mean.expand_as(samples),
             "std": std.expand_as(samples),
-            "log_density": law.log_prob(samples).sum(-1),
+            "log_density": log_density,
         },
-        kernel=(
-            f"variational(num_steps={num_steps}, learning_rate={learning_rate}, {what})"
-        ),
+        kernel=given,
         seed=seed,
         seconds=way.seconds,
         complete=way.complete,
@@ -264,15 +244,11 @@ def local_bound_gradient(
         slopes = torch.autograd.grad(
             posterior.likelihood.loss(outputs, batch[1]), (mean, std)
         )
-    mean, std, scale = (
-        mean.detach(),
-        std.detach(),
-        posterior.num_examples / batch[0].shape[1],
-    )
+    mean, std = mean.detach(), std.detach()
+    scale = posterior.num_examples / batch[0].shape[1]
     pull = -posterior.grad_log_prior(mean + std * normals)
-    return slopes[0].mul_(scale).add_(pull), slopes[1].mul_(scale).add_(
-        pull * normals
-    ).sub_(1 / std)
+    by_mean, by_std = (scale * slope for slope in slopes)
+    return by_mean + pull, by_std + pull * normals - 1 / std
 
 
 def _normals_of_outputs(
@@ -282,15 +258,9 @@ def _normals_of_outputs(
     generator: Generator,
 ) -> list[Tensor]:
     number = posterior.num_examples if noise is None else noise.shape[1]
+    like = {"generator": generator, "dtype": mean.dtype, "device": mean.device}
     return [
-        torch.randn(
-            len(mean),
-            number,
-            layer.out_features,
-            generator=generator,
-            dtype=mean.dtype,
-            device=mean.device,
-        )
+        torch.randn(len(mean), number, layer.out_features, **like)
         for layer in posterior.linear_layers().values()
     ]
 
@@ -302,13 +272,8 @@ def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
         NetworkPosterior,
         "NetworkPosterior(...), whose layers' outputs can be drawn, or leave out local",
     )
-    layers = potential.linear_layers()
-    owned = sum(
-        parameter.numel()
-        for layer in layers.values()
-        for parameter in layer.parameters()
-    )
-    if owned < potential.dim:
+    layers = potential.linear_layers().values()
+    if sum(p.numel() for layer in layers for p in layer.parameters()) < potential.dim:
         raise ValueError(
             "local is for networks of linear layers alone, but this one has others "
             "with parameters: leave it out"
@@ -345,7 +310,6 @@ def prune(draws: Draws, share: float) -> Draws:
         >>> prune(Draws(torch.tensor([[[1.1, -1.5]]]), statistics), 0.5).samples
         tensor([[[1.1000, 0.0000]]])
     """
-    check_instance("draws", draws, Draws, "variational(...)")
     if not {"mean", "std"} <= set(draws.statistics):
         raise ValueError(
             "draws must have the statistics mean and std, as those of variational "

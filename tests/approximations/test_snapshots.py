@@ -76,7 +76,6 @@ def test_a_divergence_is_told():
             r"momentum_decay.*momentum.*\b1\.5\b",
         ),
         ({"potential": "well"}, r"potential.*str"),
-        ({"checkpoint": 3}, r"checkpoint.*\b3\b"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
