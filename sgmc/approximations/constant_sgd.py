@@ -50,7 +50,7 @@ def constant_sgd(
         value = float(value.mean())
     noise = Matrix(value)
     resolution = 0.0
-    if noise.full:
+    if isinstance(value, Tensor) and noise.full:
         eps = torch.finfo(value.dtype).eps
         resolution = len(value) * eps * max(noise.eigenvalues)
     if min(noise.eigenvalues) <= resolution:

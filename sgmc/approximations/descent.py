@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_count, check_positive
 from sgmc.potentials import Potential
-from sgmc.sampling import DivergenceError, drive
+from sgmc.sampling import DivergenceError, Job, drive
 from sgmc.starting import check_start
 
 _CHECK_EVERY = 32  # steps between two looks for parameters that are not finite
@@ -135,7 +135,7 @@ def descend(
     return Descent(job.done == settings.num_steps, seconds, job.kept)
 
 
-class _Descent:
+class _Descent(Job):
     """A job of :func:`sgmc.sampling.drive`."""
 
     def __init__(self, potential, parameters, gradients, generator, settings):

@@ -72,25 +72,22 @@ def dropout(
             f"dropped, but it is {rate!r}"
         )
     check_task(potential, position, num_samples, seed)
-    network = isinstance(potential, NetworkPosterior)
-    number_units = _units_of_network if network else _units_of_coordinates
-    units, rates = number_units(potential if network else position, rates)
+    if isinstance(potential, NetworkPosterior):
+        units, dropped = _units_of_network(potential, rates)
+    else:
+        units, dropped = _units_of_coordinates(position, rates)
     generator = Generator(position.device).manual_seed(seed)
     weights = position.detach().clone()
 
     def masks(*shape: int) -> Tensor:
-        drawn = torch.rand(
-            *shape, len(rates), generator=generator, device=weights.device
-        )
-        return (drawn >= rates).to(weights)
+        like = {"generator": generator, "device": weights.device}
+        return (torch.rand(*shape, len(dropped), **like) >= dropped).to(weights)
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
-        if network:
+        if isinstance(potential, NetworkPosterior):
             number = potential.num_examples if minibatch is None else minibatch.shape[1]
-            drawn = masks(len(weights), number)
-            return (
-                masked_gradient(potential, weights, drawn, rates, units, minibatch),
-            )
+            given = masks(len(weights), number), dropped, units, minibatch
+            return (masked_gradient(potential, weights, *given),)
         mask = masks(len(weights))[:, units]
         return (mask * potential.gradient_given(mask * weights, minibatch),)
 
@@ -147,27 +144,25 @@ def masked_gradient(
 
 
 def _units_of_coordinates(
-    position: Tensor, rates: list[float]
+    position: Tensor, rates: Sequence[float]
 ) -> tuple[Tensor, Tensor]:
     if len(rates) > 1:
         raise ValueError(
             "rate must be one number for a potential that is no network with layers, "
             f"but it is {rates}"
         )
-    dim = position.shape[1]
-    return torch.arange(dim, device=position.device), torch.full(
-        (dim,), rates[0], device=position.device
-    )
+    units = torch.arange(position.shape[1], device=position.device)
+    return units, torch.full(units.shape, rates[0], device=position.device)
 
 
 def _units_of_network(
-    posterior: NetworkPosterior, rates: list[float]
+    posterior: NetworkPosterior, rates: Sequence[float]
 ) -> tuple[Tensor, Tensor]:
     """Number what enters linear layers, with the rate of each, and tell which number
     each coordinate has; the last is for the others.
     """
     layers = posterior.linear_layers()
-    rates = rates * len(layers) if len(rates) == 1 else rates
+    rates = [*rates] * len(layers) if len(rates) == 1 else rates
     if len(rates) != len(layers):
         raise ValueError(
             f"rate must be a number, or one for each of the {len(layers)} linear "
@@ -177,10 +172,8 @@ def _units_of_network(
     units, begin = torch.full((1, posterior.dim), total), 0
     for name, layer in layers.items():
         weight = posterior.parameters_of(units)[f"{name}.weight".lstrip(".")]  # a view
-        weight.view(layer.out_features, layer.in_features)[:] = begin + torch.arange(
-            layer.in_features
-        )
-        begin += layer.in_features
+        own = torch.arange(begin, begin := begin + layer.in_features)
+        weight.view(layer.out_features, layer.in_features)[:] = own
     device = posterior.data[0].device
     sizes = [layer.in_features for layer in layers.values()]
     each = torch.tensor([*rates, 0.0]).repeat_interleave(torch.tensor([*sizes, 1]))

@@ -94,7 +94,7 @@ def ensemble(
     members = position.detach().clone()
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
-        if adversarial > 0:
+        if adversarial > 0 and isinstance(potential, NetworkPosterior):
             slope = adversarial_gradient(potential, members, minibatch, adversarial)
         else:
             slope = potential.gradient_given(members, minibatch)
@@ -150,12 +150,11 @@ def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
     """Compute Λa, by which moving the prior changes the gradient, from ∇log p(θ) =
     −Λθ.
     """
-    check_instance(
-        "potential",
-        potential,
-        DataPotential,
-        "NetworkPosterior(...), whose prior anchors can move",
-    )
+    if not isinstance(potential, DataPotential):
+        raise ValueError(
+            "anchors move the prior of a potential such as NetworkPosterior(...), but "
+            f"this potential is {type(potential).__name__}: leave them out"
+        )
     check_tensor("anchors", anchors, "chains", "dim")
     if anchors.shape != position.shape or anchors.dtype != position.dtype:
         given = f"{tuple(anchors.shape)} {anchors.dtype}"
@@ -165,11 +164,9 @@ def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
         )
 
     def slope(place: Tensor) -> Tensor:
-        return (
-            potential.grad_log_prior(place)
-            if potential.grad_log_prior
-            else differentiate(potential.log_prior, place)[1]
-        )
+        if potential.grad_log_prior is not None:
+            return potential.grad_log_prior(place)
+        return differentiate(potential.log_prior, place)[1]
 
     pull = -slope(anchors)
     if not all(

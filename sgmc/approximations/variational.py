@@ -115,7 +115,7 @@ def variational(
     def gradients(noise: Any) -> tuple[Tensor, Tensor]:
         std = functional.softplus(rho)
         normals = normal_block(mean, num_draws, generator)
-        if local:
+        if local and isinstance(potential, NetworkPosterior):
             of_outputs = _normals_of_outputs(potential, mean, noise, generator)
             given = potential, mean, std, normals[0], of_outputs, noise
             by_mean, by_std = local_bound_gradient(*given)
@@ -266,12 +266,11 @@ def _normals_of_outputs(
 
 
 def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
-    check_instance(
-        "potential",
-        potential,
-        NetworkPosterior,
-        "NetworkPosterior(...), whose layers' outputs can be drawn, or leave out local",
-    )
+    if not isinstance(potential, NetworkPosterior):
+        raise ValueError(
+            "local draws the outputs of layers, of a potential that is a "
+            f"NetworkPosterior, but it is {type(potential).__name__}: leave it out"
+        )
     layers = potential.linear_layers().values()
     if sum(p.numel() for layer in layers for p in layer.parameters()) < potential.dim:
         raise ValueError(
@@ -310,7 +309,7 @@ def prune(draws: Draws, share: float) -> Draws:
         >>> prune(Draws(torch.tensor([[[1.1, -1.5]]]), statistics), 0.5).samples
         tensor([[[1.1000, 0.0000]]])
     """
-    if not {"mean", "std"} <= set(draws.statistics):
+    if isinstance(draws.samples, dict) or not {"mean", "std"} <= set(draws.statistics):
         raise ValueError(
             "draws must have the statistics mean and std, as those of variational "
             f"do, not {sorted(draws.statistics)}"

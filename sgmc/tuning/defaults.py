@@ -107,6 +107,9 @@ class DefaultSGHMC(SGHMC):
             refused, for mass, friction and noise estimate grow like N.
     """
 
+    step_size: float
+    noise_estimate: float | Tensor
+    mass: float | Tensor
     reason: str = ""
     num_examples: int | None = None
 
