@@ -36,10 +36,11 @@ from booklib.figures import COLOURS, TRUTH, plot_contours, use_style
 from booklib.networks import multilayer_perceptron
 from booklib.play import play
 from booklib.prediction import error_rate, log_score
+from booklib.pruning import prune
 from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
-from sgmc.approximations import prune, variational
+from sgmc.approximations import variational
 from sgmc.approximations.variational import bound_gradient, local_bound_gradient
 from sgmc.draws import Draws
 from sgmc.kernels import HMC, SGHMC

@@ -279,7 +279,7 @@ def tune(
             warnings.simplefilter("ignore")
             look = _look(potential, position, seed)
             usual = _choose(look)
-            careful = _choose(look, usual.step_size / 4)
+            careful = _choose(look, usual.step_size / 4, 4 * MOST_STEPS)
         if look.far and usual.num_steps == MOST_STEPS:
             raise ValueError(
                 f"position is some {look.far:.3g} standard deviations from a mode, and "
@@ -391,7 +391,9 @@ def _distance(slopes: Tensor) -> float:
     return largest if far else 0.0
 
 
-def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
+def _choose(
+    look: _Look, step_size: float | None = None, most: int = MOST_STEPS
+) -> DefaultSGHMC:
     if step_size is None:
         step_size = min(
             LONGEST_STEP / math.sqrt(look.stiffness), 2 / max(look.loudness, 1e-12)
@@ -409,7 +411,7 @@ def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
         friction,
         estimate,
         look.curvature,
-        num_steps=min(math.ceil(2 / step_size), MOST_STEPS),
+        num_steps=min(math.ceil(2 / step_size), most),
         reason=reason,
         num_examples=look.num_examples,
     )
