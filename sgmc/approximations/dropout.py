@@ -169,7 +169,7 @@ def _units_of_network(
             f"layers, but it is {rates}"
         )
     total = sum(layer.in_features for layer in layers.values())
-    units, begin = torch.full((1, posterior.dim), total), 0
+    units, begin = torch.full((1, posterior.dim or 0), total), 0
     for name, layer in layers.items():
         weight = posterior.parameters_of(units)[f"{name}.weight".lstrip(".")]  # a view
         own = torch.arange(begin, begin := begin + layer.in_features)

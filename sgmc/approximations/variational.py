@@ -259,7 +259,8 @@ def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
             f"NetworkPosterior, but it is {type(potential).__name__}: leave it out"
         )
     layers = potential.linear_layers().values()
-    if sum(p.numel() for layer in layers for p in layer.parameters()) < potential.dim:
+    owned = sum(p.numel() for layer in layers for p in layer.parameters())
+    if owned < (potential.dim or 0):
         raise ValueError(
             "local is for networks of linear layers alone, but this one has others "
             "with parameters: leave it out"

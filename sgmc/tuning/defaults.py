@@ -108,8 +108,8 @@ class DefaultSGHMC(SGHMC):
     """
 
     step_size: float
-    noise_estimate: float | Tensor
-    mass: float | Tensor
+    noise_estimate: float | Tensor = 0.0
+    mass: float | Tensor = 1.0
     reason: str = ""
     num_examples: int | None = None
 
@@ -360,12 +360,15 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
                 "full",
                 math.ceil(looks / together),
             )
-            noise, root = _symmetric(noise), Matrix(curvature).root.inverse
+            noise, root = (
+                _symmetric(torch.as_tensor(noise)),
+                Matrix(curvature).root.inverse,
+            )
             loudness = max((root @ Matrix(noise) @ root).eigenvalues)
         else:
             curvature = _row_lengths(potential, position, generator)
-            noise = estimate_noise_variance(
-                potential, position, generator, "diagonal", 10
+            noise = torch.as_tensor(
+                estimate_noise_variance(potential, position, generator, "diagonal", 10)
             )
             stiffness, along = _stiffest(potential, position, curvature, generator)
             loudness = max(along, float((noise / curvature).max()))

@@ -198,7 +198,7 @@ def _halved(kernel: Any) -> tuple[Kernel, int]:
     """
     if isinstance(kernel, DefaultSGHMC):
         return kernel.halved(), 1
-    step_size = getattr(kernel, "step_size", None)
+    step_size: Any = getattr(kernel, "step_size", None)
     if not is_number(step_size):
         raise ValueError(
             "kernel must have a step_size that is a number, to be halved, but it is "
