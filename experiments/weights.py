@@ -18,13 +18,13 @@ import torch
 
 from booklib.datasets import Data
 from booklib.networks import multilayer_perceptron
+from booklib.pruning import prune
 from booklib.results import score
 from experiments import mnist
 from experiments.fits import COLUMNS, Methods, Task, compare, networks, predict
 from experiments.neighbours import descend, drop, rated, vary
 from experiments.scale_mixture import ScaleMixtureNetwork
 from experiments.study import Experiment, Options, Prepared
-from sgmc.approximations import prune
 from sgmc.draws import Draws
 from sgmc.minibatches import Passes
 from sgmc.posteriors import NetworkPosterior

@@ -8,14 +8,13 @@ from sgmc.approximations.ensembles import ensemble
 from sgmc.approximations.laplace import laplace
 from sgmc.approximations.snapshots import snapshots
 from sgmc.approximations.swag import swag
-from sgmc.approximations.variational import prune, variational
+from sgmc.approximations.variational import variational
 
 __all__ = [
     "constant_sgd",
     "dropout",
     "ensemble",
     "laplace",
-    "prune",
     "snapshots",
     "swag",
     "variational",

@@ -49,27 +49,14 @@ def constant_sgd(
     if isinstance(value, Tensor) and kind == "scalar":
         value = float(value.mean())
     noise = Matrix(value)
-    resolution = (
-        len(value) * torch.finfo(value.dtype).eps * max(noise.eigenvalues)
-        if noise.full
-        else 0.0
-    )
+    resolution = 0.0
+    if isinstance(value, Tensor) and noise.full:
+        eps = torch.finfo(value.dtype).eps
+        resolution = len(value) * eps * max(noise.eigenvalues)
     if min(noise.eigenvalues) <= resolution:
-        raise ValueError(_SINGULAR[kind])
+        raise ValueError(
+            f"noise_variance has no inverse of kind {kind!r}: without noise descent "
+            "ends at the mode; estimate it from more or smaller minibatches, or use a "
+            "simpler kind"
+        )
     return SGLD(step_size=1.0, temperature=0.0, mass=0.5 * value)
-
-
-_SINGULAR = {
-    "scalar": (
-        "noise_variance is zero: without noise descent ends at the mode; give the "
-        "posterior a smaller batch_size"
-    ),
-    "diagonal": (
-        "noise_variance is zero in a coordinate, where the rate would be infinite: "
-        "use kind='scalar', or add what is missing"
-    ),
-    "full": (
-        "noise_variance has no inverse: estimate it from more minibatches, or use "
-        "kind='diagonal' or 'scalar'"
-    ),
-}

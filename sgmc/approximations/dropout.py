@@ -50,8 +50,8 @@ def dropout(
         num_steps: number of Adam's steps.
         learning_rate: of Adam in the first step; it falls to zero.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: where to save the training, as :func:`sgmc.sampling.sample`
-            does, and from which to go on.
+        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
+            and from where to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -62,7 +62,6 @@ def dropout(
         ValueError: if an argument is out of its range, or the potential contradicts
             itself.
         DivergenceError: if M stops being finite.
-        CheckpointError: if the checkpoint is corrupt or of another training.
 
     Example:
         >>> from sgmc.posteriors import LinearRegression
@@ -77,58 +76,38 @@ def dropout(
             "rate must be more than 0 and less than 1, at which all weights are "
             f"dropped, but it is {rate!r}"
         )
-    check_task(potential, position, num_samples, seed, progress)
-    network = isinstance(potential, NetworkPosterior)
-    units, rates = (
-        _units_of_network(potential, rates)
-        if network
-        else _units_of_coordinates(position, rates)
-    )
-    generator, weights = (
-        Generator(position.device).manual_seed(seed),
-        position.detach().clone(),
-    )
+    check_task(potential, position, num_samples, seed)
+    if isinstance(potential, NetworkPosterior):
+        units, dropped = _units_of_network(potential, rates)
+    else:
+        units, dropped = _units_of_coordinates(position, rates)
+    generator = Generator(position.device).manual_seed(seed)
+    weights = position.detach().clone()
 
     def masks(*shape: int) -> Tensor:
-        return (
-            torch.rand(*shape, len(rates), generator=generator, device=weights.device)
-            >= rates
-        ).to(weights)
+        like = {"generator": generator, "device": weights.device}
+        return (torch.rand(*shape, len(dropped), **like) >= dropped).to(weights)
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
-        if network:
+        if isinstance(potential, NetworkPosterior):
             number = potential.num_examples if minibatch is None else minibatch.shape[1]
-            return (
-                masked_gradient(
-                    potential,
-                    weights,
-                    masks(len(weights), number),
-                    rates,
-                    units,
-                    minibatch,
-                ),
-            )
+            given = masks(len(weights), number), dropped, units, minibatch
+            return (masked_gradient(potential, weights, *given),)
         mask = masks(len(weights))[:, units]
         return (mask * potential.gradient_given(mask * weights, minibatch),)
 
-    settings, what = Settings(num_steps, learning_rate), f"rate={rate}"
+    settings = Settings(num_steps, learning_rate)
     way = descend(
-        potential,
-        [weights],
-        gradients,
-        generator,
-        settings,
-        checkpoint=checkpoint,
-        what=what,
-        progress=progress,
+        potential, [weights], gradients, generator, settings, progress, checkpoint, rate
     )
     samples = masks(num_samples, len(weights))[..., units] * weights
-    name = f"dropout({what}, num_steps={num_steps}, learning_rate={learning_rate})"
-    statistics = {"weights": weights.expand_as(samples)}
     return Draws(
         samples,
-        statistics,
-        kernel=name,
+        {"weights": weights.expand_as(samples)},
+        kernel=(
+            f"dropout(rate={rate}, num_steps={num_steps}, "
+            f"learning_rate={learning_rate})"
+        ),
         seed=seed,
         seconds=way.seconds,
         complete=way.complete,
@@ -165,53 +144,44 @@ def masked_gradient(
         outputs = outputs_of_masked(
             posterior, variable, batch[0], masks.split([*sizes, 1], -1)[:-1]
         )
-        slope = torch.autograd.grad(
-            posterior.likelihood.loss(outputs, batch[1]), variable
-        )[0]
-    kept = 1 - rates[units]
-    return slope.mul_(
-        posterior.num_examples / batch[0].shape[1]
-    ) - kept * posterior.grad_log_prior(weights)
+        loss = posterior.likelihood.loss(outputs, batch[1])
+        (slope,) = torch.autograd.grad(loss, variable)
+    kept, scale = 1 - rates[units], posterior.num_examples / batch[0].shape[1]
+    return slope.mul_(scale) - kept * posterior.grad_log_prior(weights)
 
 
 def _units_of_coordinates(
-    position: Tensor, rates: list[float]
+    position: Tensor, rates: Sequence[float]
 ) -> tuple[Tensor, Tensor]:
     if len(rates) > 1:
         raise ValueError(
             "rate must be one number for a potential that is no network with layers, "
             f"but it is {rates}"
         )
-    dim = position.shape[1]
-    return torch.arange(dim, device=position.device), torch.full(
-        (dim,), rates[0], device=position.device
-    )
+    units = torch.arange(position.shape[1], device=position.device)
+    return units, torch.full(units.shape, rates[0], device=position.device)
 
 
 def _units_of_network(
-    posterior: NetworkPosterior, rates: list[float]
+    posterior: NetworkPosterior, rates: Sequence[float]
 ) -> tuple[Tensor, Tensor]:
     """Number what enters linear layers, with the rate of each, and tell which number
     each coordinate has; the last is for the others.
     """
     layers = linear_layers(posterior)
-    rates = rates * len(layers) if len(rates) == 1 else rates
+    rates = [*rates] * len(layers) if len(rates) == 1 else rates
     if len(rates) != len(layers):
         raise ValueError(
             f"rate must be a number, or one for each of the {len(layers)} linear "
             f"layers, but it is {rates}"
         )
     total = sum(layer.in_features for layer in layers.values())
-    units, begin = torch.full((1, posterior.dim), total), 0
+    units, begin = torch.full((1, posterior.dim or 0), total), 0
     for name, layer in layers.items():
         weight = posterior.parameters_of(units)[f"{name}.weight".lstrip(".")]  # a view
-        weight.view(layer.out_features, layer.in_features)[:] = begin + torch.arange(
-            layer.in_features
-        )
-        begin += layer.in_features
-    device, sizes = (
-        posterior.data[0].device,
-        [layer.in_features for layer in layers.values()],
-    )
+        own = torch.arange(begin, begin := begin + layer.in_features)
+        weight.view(layer.out_features, layer.in_features)[:] = own
+    device = posterior.data[0].device
+    sizes = [layer.in_features for layer in layers.values()]
     each = torch.tensor([*rates, 0.0]).repeat_interleave(torch.tensor([*sizes, 1]))
     return units[0].to(device), each.to(device)

@@ -53,8 +53,8 @@ def ensemble(
         adversarial: ϵ, in units of the inputs, for a
             :class:`sgmc.posteriors.NetworkPosterior`; 0 for none.
         seed: seed of the minibatches.
-        checkpoint: where to save the training, as :func:`sgmc.sampling.sample`
-            does, and from which to go on.
+        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
+            and from where to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -64,7 +64,6 @@ def ensemble(
         ValueError: if there is one member, all start in one place, or anchors or
             adversarial examples do not suit the potential.
         DivergenceError: if a member stops being finite.
-        CheckpointError: if the checkpoint is corrupt or of another training.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -83,7 +82,7 @@ def ensemble(
             NetworkPosterior,
             "NetworkPosterior(...), which has inputs, or leave out adversarial",
         )
-    check_task(potential, position, 1, seed, progress)
+    check_task(potential, position, 1, seed)
     if len(position) < 2:
         raise ValueError(
             "position has one chain, but an ensemble has at least two members: give a "
@@ -99,27 +98,26 @@ def ensemble(
     members = position.detach().clone()
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
-        if adversarial > 0:
-            return (
-                adversarial_gradient(potential, members, minibatch, adversarial) - pull,
-            )
-        return (potential.gradient_given(members, minibatch) - pull,)
+        if adversarial > 0 and isinstance(potential, NetworkPosterior):
+            slope = adversarial_gradient(potential, members, minibatch, adversarial)
+        else:
+            slope = potential.gradient_given(members, minibatch)
+        return (slope - pull,)
 
-    generator, settings = (
-        Generator(position.device).manual_seed(seed),
-        Settings(num_steps, learning_rate),
-    )
-    what = f"{f', adversarial={adversarial}' * (adversarial > 0)}{', anchors' * (anchors is not None)}"  # noqa: E501
+    generator = Generator(position.device).manual_seed(seed)
+    settings = Settings(num_steps, learning_rate)
     way = descend(
         potential,
         [members],
         gradients,
         generator,
         settings,
-        checkpoint=checkpoint,
-        what=(what, anchors),
-        progress=progress,
+        progress,
+        checkpoint,
+        (adversarial, anchors),
     )
+    what = f", adversarial={adversarial}" if adversarial > 0 else ""
+    what += ", anchors" if anchors is not None else ""
     name = f"ensemble(num_steps={num_steps}, learning_rate={learning_rate}{what})"
     return Draws(
         members[None],
@@ -148,10 +146,9 @@ def adversarial_gradient(
     """
     inputs, targets = posterior.gather(minibatch)
     with torch.enable_grad():
-        variable, inputs = (
-            position.detach().requires_grad_(),
-            inputs.expand(len(position), *inputs.shape[1:]).detach().requires_grad_(),
-        )
+        variable = position.detach().requires_grad_()
+        inputs = inputs.expand(len(position), *inputs.shape[1:])
+        inputs = inputs.detach().requires_grad_()
         loss = posterior.likelihood.loss(posterior.outputs(variable, inputs), targets)
         slope, uphill = torch.autograd.grad(loss, (variable, inputs))
         worse = inputs.detach() + size * uphill.sign()
@@ -166,12 +163,11 @@ def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
     """Compute Λa, by which moving the prior changes the gradient, from ∇log p(θ) =
     −Λθ.
     """
-    check_instance(
-        "potential",
-        potential,
-        DataPotential,
-        "NetworkPosterior(...), whose prior anchors can move",
-    )
+    if not isinstance(potential, DataPotential):
+        raise ValueError(
+            "anchors move the prior of a potential such as NetworkPosterior(...), but "
+            f"this potential is {type(potential).__name__}: leave them out"
+        )
     check_tensor("anchors", anchors, "chains", "dim")
     if anchors.shape != position.shape or anchors.dtype != position.dtype:
         given = f"{tuple(anchors.shape)} {anchors.dtype}"
@@ -181,11 +177,9 @@ def _pull(potential: Potential, position: Tensor, anchors: Tensor) -> Tensor:
         )
 
     def slope(place: Tensor) -> Tensor:
-        return (
-            potential.grad_log_prior(place)
-            if potential.grad_log_prior
-            else differentiate(potential.log_prior, place)[1]
-        )
+        if potential.grad_log_prior is not None:
+            return potential.grad_log_prior(place)
+        return differentiate(potential.log_prior, place)[1]
 
     pull = -slope(anchors)
     if not all(

@@ -56,7 +56,7 @@ def laplace(
         tensor([2.0000, 0.1000])
     """
     started = time.monotonic()
-    check_task(potential, position, num_samples, seed, progress=False)
+    check_task(potential, position, num_samples, seed)
     position = position.detach()
     chosen = _chosen(position, coordinates)
     size = len(position) * len(chosen) ** 2 * 8
@@ -74,12 +74,8 @@ def laplace(
         ]
     )
     gradient = potential.gradient(position)[:, chosen].double()
-    shift = (
-        torch.linalg.solve_triangular(roots, gradient[..., None], upper=False)[..., 0]
-        .square()
-        .mean(-1)
-        .sqrt()
-    )
+    shift = torch.linalg.solve_triangular(roots, gradient[..., None], upper=False)
+    shift = shift[..., 0].square().mean(-1).sqrt()
     if shift.max() > 1:
         chain = int(shift.argmax())
         raise ValueError(
@@ -88,19 +84,13 @@ def laplace(
             "root mean square over the coordinates; go further down first, such as by "
             "ensemble"
         )
-    normal = normal_block(
-        position[:, chosen].double(),
-        num_samples,
-        Generator(position.device).manual_seed(seed),
-    )
-    drawn = torch.linalg.solve_triangular(roots.mT, normal[..., None], upper=True)[
-        ..., 0
-    ]
+    generator = Generator(position.device).manual_seed(seed)
+    normal = normal_block(position[:, chosen].double(), num_samples, generator)
+    drawn = torch.linalg.solve_triangular(roots.mT, normal[..., None], upper=True)
     samples = position.repeat(num_samples, 1, 1)
-    samples[..., chosen] += drawn.to(position)
-    log_normaliser = roots.diagonal(dim1=-2, dim2=-1).log().sum(-1) - 0.5 * len(
-        chosen
-    ) * math.log(2 * math.pi)
+    samples[..., chosen] += drawn[..., 0].to(position)
+    log_normaliser = roots.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    log_normaliser -= 0.5 * len(chosen) * math.log(2 * math.pi)
     log_density = (log_normaliser - 0.5 * normal.square().sum(-1)).to(position)
     name = "laplace()" if coordinates is None else f"laplace({len(chosen)} coordinates)"
     return Draws(
@@ -119,16 +109,12 @@ def _chosen(position: Tensor, coordinates: Tensor | None) -> Tensor:
     check_tensor("coordinates", coordinates, "k", floating=False)
     if (
         coordinates.dtype != torch.int64
+        or len(coordinates.unique()) < len(coordinates)
         or not 0 <= int(coordinates.min()) <= int(coordinates.max()) < dim
     ):
         raise ValueError(
-            f"coordinates must be int64 from 0 to {dim - 1}, but are "
-            f"{coordinates.dtype} from {int(coordinates.min())} to "
-            f"{int(coordinates.max())}"
-        )
-    if len(coordinates.unique()) < len(coordinates):
-        raise ValueError(
-            "coordinates must be different ones, but one of them comes twice"
+            f"coordinates must be different int64 numbers from 0 to {dim - 1}, but "
+            f"are {coordinates.dtype}: {coordinates.tolist()}"
         )
     return coordinates.to(position.device)
 
@@ -145,17 +131,13 @@ def _root_of_hessian(
         )
         return potential.energy(moved)[chain]
 
-    hessian = torch.autograd.functional.hessian(
-        energy, position[chain, chosen]
-    ).double()
+    hessian = torch.autograd.functional.hessian(energy, position[chain, chosen])
+    hessian = hessian.double()
     hessian = 0.5 * (hessian + hessian.mT)
     root, failed = torch.linalg.cholesky_ex(hessian)
     if failed or not hessian.isfinite().all():
-        smallest = (
-            float(torch.linalg.eigvalsh(hessian)[0])
-            if hessian.isfinite().all()
-            else math.nan
-        )
+        finite = hessian.isfinite().all()
+        smallest = float(torch.linalg.eigvalsh(hessian)[0]) if finite else math.nan
         raise ValueError(
             f"position of chain {chain} is no mode, for the Hessian of the energy has "
             f"an eigenvalue of {smallest:.4g} there: go further "

@@ -42,8 +42,8 @@ def snapshots(
         momentum_decay: α, more than 0 and at most 1, which is plain stochastic gradient
             descent.
         seed: seed of the minibatches.
-        checkpoint: where to save the descent, as :func:`sgmc.sampling.sample`
-            does, and from which to go on.
+        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
+            and from where to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -54,7 +54,6 @@ def snapshots(
         ValueError: if an argument is out of its range, or the potential contradicts
             itself.
         DivergenceError: if a position stops being finite.
-        CheckpointError: if the checkpoint is corrupt or of another descent.
 
     Example:
         >>> from sgmc.targets import DoubleWell
@@ -69,27 +68,19 @@ def snapshots(
         <BLANKLINE>
                 [[1.]]])
     """
-    check_task(potential, position, num_samples, seed, progress)
+    check_task(potential, position, num_samples, seed)
     check_count("cycle_length", cycle_length)
     settings = Settings(
         num_samples * cycle_length, learning_rate, momentum_decay, cycle_length
     )
-    place, generator = (
-        position.detach().clone(),
-        Generator(position.device).manual_seed(seed),
-    )
+    place = position.detach().clone()
 
     def gradients(minibatch: Any) -> tuple[Tensor]:
         return (potential.gradient_given(place, minibatch),)
 
+    generator = Generator(position.device).manual_seed(seed)
     way = descend(
-        potential,
-        [place],
-        gradients,
-        generator,
-        settings,
-        checkpoint=checkpoint,
-        progress=progress,
+        potential, [place], gradients, generator, settings, progress, checkpoint
     )
     samples = torch.stack(way.kept) if way.kept else place.new_empty(0, *place.shape)
     name = (

@@ -2,7 +2,7 @@
 
 from torch import Generator, Tensor
 
-from sgmc.checks import check_count, check_instance
+from sgmc.checks import check_count
 from sgmc.draws import Draws
 from sgmc.randomness import normal_block
 
@@ -52,23 +52,14 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
         >>> swag(iterates, 50).samples.shape
         torch.Size([50, 3, 2])
     """
-    check_instance("draws", draws, Draws, "sample(SGLD(0.1, temperature=0.0), ...)")
-    check_count("num_samples", num_samples)
     iterates = draws.samples
-    if (
-        not isinstance(iterates, Tensor)
-        or iterates.ndim != 3
-        or not iterates.is_floating_point()
-    ):
-        given = (
-            f"{tuple(iterates.shape)} of {iterates.dtype}"
-            if isinstance(iterates, Tensor)
-            else f"{sorted(iterates)}"
-        )
+    if not isinstance(iterates, Tensor) or iterates.ndim != 3:
+        given = iterates.shape if isinstance(iterates, Tensor) else sorted(iterates)
         raise ValueError(
             "draws must be of positions, (T, chains, dim), but their samples are "
             f"{given}: run sample without collect"
         )
+    check_count("num_samples", num_samples)
     check_count("rank", rank, at_least=2)
     if rank > len(iterates):
         raise ValueError(
@@ -79,17 +70,14 @@ def swag(draws: Draws, num_samples: int, *, rank: int = 20, seed: int = 0) -> Dr
     mean, std = iterates.mean(0), iterates.std(0, correction=0)
     deviations = (iterates[-rank:] - mean).transpose(0, 1)  # (chains, K, dim)
     independent = std * normal_block(mean, num_samples, generator)
-    shared = (
-        normal_block(deviations[..., 0], num_samples, generator)[..., None, :]
-        @ deviations
-    )[..., 0, :]
+    factors = normal_block(deviations[..., 0], num_samples, generator)
+    shared = (factors[..., None, :] @ deviations)[..., 0, :]
     samples = mean + independent / 2**0.5 + shared / (2 * (rank - 1)) ** 0.5
     statistics = {"mean": mean.expand_as(samples), "std": std.expand_as(samples)}
-    name = f"swag(rank={rank}) of {draws.kernel}"
     return Draws(
         samples,
         statistics,
-        kernel=name,
+        kernel=f"swag(rank={rank}) of {draws.kernel}",
         seed=seed,
         seconds=draws.seconds,
         complete=draws.complete,

@@ -2,7 +2,6 @@
 independent.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,13 +12,7 @@ from torch.utils._pytree import tree_map_only
 
 from sgmc.approximations.descent import Settings, check_task, descend
 from sgmc.approximations.layers import linear_layers, outputs_of_law
-from sgmc.checks import (
-    check_count,
-    check_instance,
-    check_number,
-    check_positive,
-    is_number,
-)
+from sgmc.checks import check_count, check_number, check_positive
 from sgmc.draws import Draws
 from sgmc.posteriors import DataPotential, NetworkPosterior
 from sgmc.potentials import Potential
@@ -71,8 +64,8 @@ def variational(
             :class:`sgmc.posteriors.NetworkPosterior`.
         initial_std: where σ starts.
         seed: seed of the run's generator, the only source of randomness.
-        checkpoint: where to save the fit, as :func:`sgmc.sampling.sample` does,
-            and from which to go on.
+        checkpoint: where to save the training, as :func:`sgmc.sampling.sample` does,
+            and from where to go on.
         progress: whether to show a progress bar, as :func:`sgmc.sampling.sample` does.
 
     Returns:
@@ -88,28 +81,22 @@ def variational(
 
     Example:
         >>> from sgmc.targets import Gaussian
-        >>> target = Gaussian.correlated(
-        ...     0.8, torch.float64
-        ... )  # A has the diagonal 1/(1 − 0.8²)
+        >>> target = Gaussian.correlated(0.8)  # A has the diagonal 1/(1 − 0.8²)
         >>> draws = variational(
-        ...     target, torch.ones(4, 2).double(), 100, num_steps=2000, num_draws=8
+        ...     target, torch.ones(4, 2), 100, num_steps=2000, num_draws=8
         ... )
-        >>> (
-        ...     draws.samples.shape,
-        ...     bool((draws.statistics["std"] - 0.6).abs().max() < 0.05),
-        ... )
-        (torch.Size([100, 4, 2]), True)
+        >>> bool((draws.statistics["std"] - 0.6).abs().max() < 0.05)
+        True
     """
     check_count("num_draws", num_draws)
     check_number("alpha", alpha)
-    check_instance("local", local, bool, "True")
     check_positive("initial_std", initial_std)
     if alpha != 1 and num_draws == 1:
         raise ValueError(
             f"alpha is {alpha}, but num_draws is 1, and with one draw Rényi's bound "
             "is the ordinary one: take at least 2"
         )
-    check_task(potential, position, num_samples, seed, progress)
+    check_task(potential, position, num_samples, seed)
     if local:
         _check_local(potential, num_draws, alpha)
     generator = Generator(position.device).manual_seed(seed)
@@ -118,49 +105,42 @@ def variational(
     mean, rho = position.detach().clone(), start + (-torch.expm1(-start)).log()
 
     def gradients(noise: Any) -> tuple[Tensor, Tensor]:
-        std, normals = (
-            functional.softplus(rho),
-            normal_block(mean, num_draws, generator),
-        )
-        if local:
+        std = functional.softplus(rho)
+        normals = normal_block(mean, num_draws, generator)
+        if local and isinstance(potential, NetworkPosterior):
             of_outputs = _normals_of_outputs(potential, mean, noise, generator)
-            by_mean, by_std = local_bound_gradient(
-                potential, mean, std, normals[0], of_outputs, noise
-            )
+            given = potential, mean, std, normals[0], of_outputs, noise
+            by_mean, by_std = local_bound_gradient(*given)
         else:
-            by_mean, by_std = bound_gradient(
-                potential, mean, std, normals, noise, alpha
-            )
+            given = potential, mean, std, normals, noise, alpha
+            by_mean, by_std = bound_gradient(*given)
         return by_mean, by_std * rho.sigmoid()
 
-    settings, what = (
-        Settings(num_steps, learning_rate),
-        f"num_draws={num_draws}, alpha={alpha}{', local=True' * local}",
-    )
+    settings = Settings(num_steps, learning_rate)
     way = descend(
         potential,
         [mean, rho],
         gradients,
         generator,
         settings,
-        checkpoint=checkpoint,
-        what=what,
-        progress=progress,
+        progress,
+        checkpoint,
+        (num_draws, alpha, local),
     )
     std = functional.softplus(rho)
     normal = normal_block(mean, num_samples, generator)
-    law = torch.distributions.Normal(mean, std)
     samples = mean + std * normal
+    log_density = torch.distributions.Normal(mean, std).log_prob(samples).sum(-1)
+    given = f"variational(num_steps={num_steps}, learning_rate={learning_rate}, "
+    given += f"num_draws={num_draws}, alpha={alpha}{', local=True' * local})"
     return Draws(
         samples,
         {
             "mean": mean.expand_as(samples),
             "std": std.expand_as(samples),
-            "log_density": law.log_prob(samples).sum(-1),
+            "log_density": log_density,
         },
-        kernel=(
-            f"variational(num_steps={num_steps}, learning_rate={learning_rate}, {what})"
-        ),
+        kernel=given,
         seed=seed,
         seconds=way.seconds,
         complete=way.complete,
@@ -265,15 +245,11 @@ def local_bound_gradient(
         slopes = torch.autograd.grad(
             posterior.likelihood.loss(outputs, batch[1]), (mean, std)
         )
-    mean, std, scale = (
-        mean.detach(),
-        std.detach(),
-        posterior.num_examples / batch[0].shape[1],
-    )
+    mean, std = mean.detach(), std.detach()
+    scale = posterior.num_examples / batch[0].shape[1]
     pull = -posterior.grad_log_prior(mean + std * normals)
-    return slopes[0].mul_(scale).add_(pull), slopes[1].mul_(scale).add_(
-        pull * normals
-    ).sub_(1 / std)
+    by_mean, by_std = (scale * slope for slope in slopes)
+    return by_mean + pull, by_std + pull * normals - 1 / std
 
 
 def _normals_of_outputs(
@@ -283,33 +259,22 @@ def _normals_of_outputs(
     generator: Generator,
 ) -> list[Tensor]:
     number = posterior.num_examples if noise is None else noise.shape[1]
+    like = {"generator": generator, "dtype": mean.dtype, "device": mean.device}
     return [
-        torch.randn(
-            len(mean),
-            number,
-            layer.out_features,
-            generator=generator,
-            dtype=mean.dtype,
-            device=mean.device,
-        )
+        torch.randn(len(mean), number, layer.out_features, **like)
         for layer in linear_layers(posterior).values()
     ]
 
 
 def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
-    check_instance(
-        "potential",
-        potential,
-        NetworkPosterior,
-        "NetworkPosterior(...), whose layers' outputs can be drawn, or leave out local",
-    )
-    layers = linear_layers(potential)
-    owned = sum(
-        parameter.numel()
-        for layer in layers.values()
-        for parameter in layer.parameters()
-    )
-    if owned < potential.dim:
+    if not isinstance(potential, NetworkPosterior):
+        raise ValueError(
+            "local draws the outputs of layers, of a potential that is a "
+            f"NetworkPosterior, but it is {type(potential).__name__}: leave it out"
+        )
+    layers = linear_layers(potential).values()
+    owned = sum(p.numel() for layer in layers for p in layer.parameters())
+    if owned < (potential.dim or 0):
         raise ValueError(
             "local is for networks of linear layers alone, but this one has others "
             "with parameters: leave it out"
@@ -320,44 +285,3 @@ def _check_local(potential: Potential, num_draws: int, alpha: float) -> None:
             f"alpha are 1, but they are {num_draws} and {alpha}: "
             "leave one or the other out"
         )
-
-
-def prune(draws: Draws, share: float) -> Draws:
-    """Set the weights of least signal to noise, ``|μ|/σ``, to zero in all draws of a
-    chain (Blundell et al., 2015, Section 5.1).
-
-    Args:
-        draws: from :func:`variational`.
-        share: of a chain's weights, from 0 to less than 1; a number of weights that is
-            not whole is rounded down.
-
-    Returns:
-        Draws with the same statistics.
-
-    Raises:
-        ValueError: if the draws have no ``mean`` and ``std``, or the share would leave
-            no weight.
-
-    Example:
-        >>> statistics = {
-        ...     "mean": torch.tensor([[[1.0, -2.0]]]),
-        ...     "std": torch.tensor([[[0.1, 1.0]]]),
-        ... }
-        >>> prune(Draws(torch.tensor([[[1.1, -1.5]]]), statistics), 0.5).samples
-        tensor([[[1.1000, 0.0000]]])
-    """
-    check_instance("draws", draws, Draws, "variational(...)")
-    if not {"mean", "std"} <= set(draws.statistics):
-        raise ValueError(
-            "draws must have the statistics mean and std, as those of variational "
-            f"do, not {sorted(draws.statistics)}"
-        )
-    if not (is_number(share) and 0 <= share < 1):
-        raise ValueError(
-            "share must be at least 0 and less than 1, which would prune all "
-            f"weights, but it is {share!r}"
-        )
-    signal = (draws.statistics["mean"] / draws.statistics["std"])[0].abs()
-    pruned = signal.argsort(-1)[:, : int(share * signal.shape[-1])]
-    kept = torch.ones_like(signal, dtype=torch.bool).scatter(-1, pruned, False)
-    return dataclasses.replace(draws, samples=draws.samples.where(kept, 0.0))

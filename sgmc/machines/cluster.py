@@ -74,9 +74,9 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
     """
     check_count("number", number)
     distributed = _distributed()
-    import dask
+    from dask import config
 
-    with dask.config.set(_SETTINGS):
+    with config.set(_SETTINGS):
         with warnings.catch_warnings():  # only while the workers start
             warnings.filterwarnings("ignore", "Creating scratch directories is taking")
             cluster = distributed.LocalCluster(
@@ -115,7 +115,7 @@ def as_they_come(
         Exception: what the function raises in a piece; the others are given up.
     """
     distributed = _distributed()
-    import dask
+    from dask import config
 
     check_instance("client", client, distributed.Client, "distributed.Client()")
     for number, argument in enumerate(arguments):
@@ -129,9 +129,9 @@ def as_they_come(
     except TimeoutError as error:
         raise RuntimeError(
             f"the cluster has had no worker for {PATIENCE} seconds: start some, by "
-            f"dask worker {client.scheduler.address} --nthreads 1"
+            f"dask worker {getattr(client.scheduler, 'address', None)} --nthreads 1"
         ) from error
-    with dask.config.set(_SETTINGS):
+    with config.set(_SETTINGS):
         futures = client.map(
             partial(_work, _HOME, function),
             *map(list, (data, *arguments)),

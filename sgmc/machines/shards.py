@@ -49,21 +49,15 @@ class Shard(DataPotential):
         check_instance("posterior", posterior, DataPotential, "LinearRegression(...)")
         check_count("num_shards", num_shards)
         check_tensor("indices", indices, "size", floating=False)
+        last = posterior.num_examples - 1
         if (
             indices.dtype != torch.int64
-            or not 0
-            <= int(indices.min())
-            <= int(indices.max())
-            < posterior.num_examples
+            or len(indices.unique()) < len(indices)
+            or not 0 <= int(indices.min()) <= int(indices.max()) <= last
         ):
             raise ValueError(
-                f"indices must be int64 from 0 to {posterior.num_examples - 1}, but "
-                f"are {indices.dtype} with {indices.tolist()}"
-            )
-        if len(indices.unique()) < len(indices):
-            raise ValueError(
-                "indices must not have an example twice, but have only "
-                f"{len(indices.unique())} different of {len(indices)}"
+                f"indices must be different int64 numbers from 0 to {last}, but are "
+                f"{indices.dtype} with {indices.tolist()}"
             )
         data = [
             tensor.index_select(0, indices.to(tensor.device))

@@ -162,8 +162,7 @@ def adapt(
         warnings.warn(
             f"{name_chains(stuck)} did not move in the last "
             f"{num_steps - warm_up.last} steps of the warm-up, for the step_size that "
-            "suits "
-            "the others is too large there: start elsewhere, or see what the "
+            "suits the others is too large there: start elsewhere, or see what the "
             "potential does at the position that is returned",
             stacklevel=2,
         )
@@ -183,49 +182,35 @@ class _WarmUp:
             target=target,
         )
         # one matrix for all steps, which is factorised once
-        self.mass, self.done = Matrix(kernel.mass), 0
-        self.kernel, self.potential, self.target = (
-            dataclasses.replace(kernel, mass=self.mass),
-            potential,
-            target,
-        )
-        self.generator = Generator(position.device).manual_seed(
-            derived_seed(seed, "warm-up")
-        )
+        self.mass, self.done, self.target = Matrix(kernel.mass), 0, target
+        self.kernel = dataclasses.replace(kernel, mass=self.mass)
+        self.potential = potential
+        seed = derived_seed(seed, "warm-up")
+        self.generator = Generator(position.device).manual_seed(seed)
         self.state = self.kernel.init(potential, position, self.generator)
         self.ends = set(window_ends(num_steps))
-        self.first, self.lead, self.last = (
-            num_steps // 10,
-            num_steps // 2,
-            max(self.ends),
-        )
+        self.first, self.lead = num_steps // 10, num_steps // 2
+        self.last = max(self.ends)
         self.moments = Moments(position)
         # with which positions still move
         smallest = torch.finfo(position.dtype).eps ** 0.75
-        able = (
-            one_step_acceptance(potential, position, self.mass, self.generator)(
-                smallest
-            )
-            > 0.5
-        )
+        able = self.one_step()(smallest) > 0.5
         self.able = able if able.any() else ~able
         self.recent = torch.zeros_like(position[self.able, 0])
         self.averaging = self.search(1.0, torch.amin)
 
-    def settings(self) -> dict[str, object]:
-        return self.depends
+    def one_step(self) -> Callable[[float], Tensor]:
+        return one_step_acceptance(
+            self.potential, self.state.position, self.mass, self.generator
+        )
 
     def search(self, start: float, over_chains=torch.mean) -> DualAveraging:
         """Start a search for the step size."""
-        acceptance = one_step_acceptance(
-            self.potential, self.state.position, self.mass, self.generator
+        acceptance = self.one_step()
+        step_size = reasonable_step_size(
+            lambda step_size: over_chains(acceptance(step_size)[self.able]), start
         )
-        return DualAveraging(
-            reasonable_step_size(
-                lambda step_size: over_chains(acceptance(step_size)[self.able]), start
-            ),
-            self.target,
-        )
+        return DualAveraging(step_size, self.target)
 
     def advance(self) -> None:
         kernel = dataclasses.replace(
@@ -286,11 +271,8 @@ class _WarmUp:
     def load_state_dict(self, saved: dict) -> None:
         device = self.state.position.device
         saved = tree_map_only(Tensor, lambda tensor: tensor.to(device), saved)
-        self.done, self.mass, self.recent = (
-            saved["done"],
-            Matrix(saved["mass"]),
-            saved["recent"],
-        )
+        self.done, self.recent = saved["done"], saved["recent"]
+        self.mass = Matrix(saved["mass"])
         self.state = unflatten(saved["state"], self.state)
         self.generator.set_state(saved["generator"].cpu())
         vars(self.moments).update(saved["moments"])

@@ -107,6 +107,9 @@ class DefaultSGHMC(SGHMC):
             refused, for mass, friction and noise estimate grow like N.
     """
 
+    step_size: float
+    noise_estimate: float | Tensor = 0.0
+    mass: float | Tensor = 1.0
     reason: str = ""
     num_examples: int | None = None
 
@@ -276,7 +279,7 @@ def tune(
             warnings.simplefilter("ignore")
             look = _look(potential, position, seed)
             usual = _choose(look)
-            careful = _choose(look, usual.step_size / 4)
+            careful = _choose(look, usual.step_size / 4, 4 * MOST_STEPS)
         if look.far and usual.num_steps == MOST_STEPS:
             raise ValueError(
                 f"position is some {look.far:.3g} standard deviations from a mode, and "
@@ -357,12 +360,15 @@ def _look(potential: Potential, position: Tensor, seed: int) -> _Look:
                 "full",
                 math.ceil(looks / together),
             )
-            noise, root = _symmetric(noise), Matrix(curvature).root.inverse
+            noise, root = (
+                _symmetric(torch.as_tensor(noise)),
+                Matrix(curvature).root.inverse,
+            )
             loudness = max((root @ Matrix(noise) @ root).eigenvalues)
         else:
             curvature = _row_lengths(potential, position, generator)
-            noise = estimate_noise_variance(
-                potential, position, generator, "diagonal", 10
+            noise = torch.as_tensor(
+                estimate_noise_variance(potential, position, generator, "diagonal", 10)
             )
             stiffness, along = _stiffest(potential, position, curvature, generator)
             loudness = max(along, float((noise / curvature).max()))
@@ -388,7 +394,9 @@ def _distance(slopes: Tensor) -> float:
     return largest if far else 0.0
 
 
-def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
+def _choose(
+    look: _Look, step_size: float | None = None, most: int = MOST_STEPS
+) -> DefaultSGHMC:
     if step_size is None:
         step_size = min(
             LONGEST_STEP / math.sqrt(look.stiffness), 2 / max(look.loudness, 1e-12)
@@ -406,7 +414,7 @@ def _choose(look: _Look, step_size: float | None = None) -> DefaultSGHMC:
         friction,
         estimate,
         look.curvature,
-        num_steps=min(math.ceil(2 / step_size), MOST_STEPS),
+        num_steps=min(math.ceil(2 / step_size), most),
         reason=reason,
         num_examples=look.num_examples,
     )

@@ -1,7 +1,7 @@
 """What to do before and after tuning: find a mode, compare with half the step."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from scipy.special import stdtrit
@@ -78,7 +78,7 @@ def standard_deviations(run: Draws, reference: Draws) -> tuple[Tensor, Tensor]:
         >>> standard_deviations(one, other)[0]
         tensor([2.], dtype=torch.float64)
     """
-    centre = reference.samples.mean((0, 1))
+    centre = reference.mean_and_standard_error()[0]
     (ours, error), (theirs, its) = (
         draws.mean_and_standard_error(lambda x: (x - centre) ** 2)
         for draws in (run, reference)
@@ -192,13 +192,13 @@ def half_step(
     return HalfStep(means, deviations, limit, verdict, half, other)
 
 
-def _halved(kernel: Kernel) -> tuple[Kernel, int]:
+def _halved(kernel: Any) -> tuple[Kernel, int]:
     """Make the kernel with half the step, and tell how many of its steps stand for
     one.
     """
     if isinstance(kernel, DefaultSGHMC):
         return kernel.halved(), 1
-    step_size = getattr(kernel, "step_size", None)
+    step_size: Any = getattr(kernel, "step_size", None)
     if not is_number(step_size):
         raise ValueError(
             "kernel must have a step_size that is a number, to be halved, but it is "

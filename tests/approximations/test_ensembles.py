@@ -251,7 +251,7 @@ def laplace_prior():
         (
             Gaussian.standard(1),
             {"anchors": torch.zeros(2, 1)},
-            r"potential.*DataPotential.*anchors",
+            r"anchors.*potential",
         ),
         (
             laplace_prior(),

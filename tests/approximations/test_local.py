@@ -231,7 +231,6 @@ IMAGES = torch.zeros(4, 16), torch.arange(4) % 2
             r"\blocal.*num_draws.*\balpha.*\b1\b",
         ),
         (two_layers(), {"num_draws": 2, "alpha": 0.5}, r"\b2\b.*\b0\.5\b"),
-        (two_layers(), {"local": 1}, r"\blocal.*\b1\b"),
         (
             NetworkPosterior(
                 convolutional_network((1, 4, 4), (2, 2), 3, classes=2), *IMAGES
@@ -247,7 +246,7 @@ IMAGES = torch.zeros(4, 16), torch.arange(4) % 2
             r"module.*layers",
         ),
     ],
-    ids=["no network", "draws", "alpha", "no bool", "convolutions", "normalisation"],
+    ids=["no network", "draws", "alpha", "convolutions", "normalisation"],
 )
 def test_bad_input_is_refused(potential, change, message):
     start = torch.zeros(1, potential.dim, dtype=potential.data[0].dtype)

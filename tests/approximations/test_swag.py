@@ -83,7 +83,6 @@ def test_on_a_gaussian_it_is_half_of_the_law_of_gradient_descent():
 @pytest.mark.parametrize(
     ("draws", "settings", "message"),
     [
-        (torch.zeros(5, 2, 3), {}, r"\bdraws.*\bDraws"),
         (
             Draws({"loss": torch.zeros(5, 2)}),
             {},
@@ -92,7 +91,7 @@ def test_on_a_gaussian_it_is_half_of_the_law_of_gradient_descent():
         (
             Draws(torch.zeros(5, 2)),
             {},
-            r"\bdraws.*samples.*\(5, 2\).*torch.float32",
+            r"\bdraws.*samples.*\[5, 2\]",
         ),
         (
             Draws(torch.zeros(5, 2, 3)),

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from booklib.prediction import average_predictions
-from sgmc.approximations import prune, variational
+from sgmc.approximations import variational
 from sgmc.approximations.variational import bound_gradient
-from sgmc.draws import Draws
 from sgmc.posteriors import NetworkPosterior
 from sgmc.potentials import Potential
 from sgmc.sampling import DivergenceError
@@ -342,7 +341,6 @@ def test_a_divergence_is_told():
             r"\balpha.*num_draws.*\b1\b.*Rényi",
         ),
         ({"seed": -(2**64)}, r"\bseed.*whole"),
-        ({"progress": "no"}, r"progress.*'no'"),
     ],
     ids=lambda value: "" if isinstance(value, str) else next(iter(value)),
 )
@@ -355,51 +353,3 @@ def test_bad_input_is_refused(change, message):
     } | change
     with pytest.raises(ValueError, match=message):
         variational(**arguments)
-
-
-def law(mean, std):
-    return Draws(
-        torch.ones(2, 2, 4),
-        {
-            "mean": torch.tensor(mean).expand(2, 2, 4),
-            "std": torch.tensor(std).expand(2, 2, 4),
-        },
-    )
-
-
-def test_pruning_sets_the_weights_of_least_signal_to_zero_in_each_chain():
-    # signals 3, 20, 1, ½ and ½, 10, 2, 3
-    draws = law([[3.0, -2.0, 1.0, 0.5], [0.5, 1.0, -2.0, 3.0]], [1.0, 0.1, 1.0, 1.0])
-    pruned = prune(draws, 0.5).samples
-    assert torch.equal(
-        pruned,
-        torch.tensor([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 1.0]]).expand(2, 2, 4),
-    )
-    assert torch.equal(prune(draws, 0.0).samples, draws.samples)
-    assert (prune(draws, 0.99).samples.count_nonzero(-1) == 1).all()
-
-
-@pytest.mark.parametrize(
-    ("draws", "share", "message"),
-    [
-        (
-            law(1.0, 1.0),
-            1.0,
-            r"\bshare.*weights.*\b1\.0\b",
-        ),
-        (law(1.0, 1.0), -0.1, r"\bshare\b"),
-        (
-            Draws(torch.ones(1, 1, 1)),
-            0.5,
-            r"\bdraws.*statistics.*\bstd.*\[\]",
-        ),
-        (
-            torch.ones(1, 1, 1),
-            0.5,
-            r"\bdraws.*\bDraws.*\(...\)",
-        ),
-    ],
-)
-def test_bad_prunings_are_refused(draws, share, message):
-    with pytest.raises(ValueError, match=message):
-        prune(draws, share)
