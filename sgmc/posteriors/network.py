@@ -92,9 +92,10 @@ class NetworkPosterior(GaussianPrior):
         ]:
             raise ValueError(
                 f"module has dropout or batch normalisation in {training}, in training "
-                "mode or without fixed statistics, which makes an example's likelihood random, or depend on the "
-                "others of its minibatch: there is no posterior. Turn it off by "
-                "module.eval(), leave it out, or normalise by nn.GroupNorm"
+                "mode or without fixed statistics, which makes an example's likelihood "
+                "random, or depend on the others of its minibatch: there is no "
+                "posterior. Turn it off by module.eval(), leave it out, or normalise "
+                "by nn.GroupNorm"
             )
         dim = sum(shape.numel() for shape in self.shapes.values())
         super().__init__((inputs, targets), batch_size, minibatches, dim)
