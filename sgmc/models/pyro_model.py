@@ -12,6 +12,7 @@ from functools import reduce
 
 import torch
 from torch import Generator, Tensor
+from torch.distributions import Transform
 
 try:
     import pyro
@@ -24,10 +25,10 @@ from pyro.distributions.util import scale_and_mask
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
-from sgmc.checks import check_instance
 from sgmc.minibatches import MinibatchRule
 from sgmc.models.named import (
     Parameters,
+    check_callable,
     check_finite,
     check_values,
     map_onto,
@@ -82,9 +83,7 @@ class PyroPosterior(DataPotential):
     def __init__(
         self, program: Callable, *arguments, minibatches: MinibatchRule | None = None
     ):
-        check_instance(
-            "program", program, Callable, "a function that calls pyro.sample"
-        )
+        check_callable("program", program, "one that calls pyro.sample")
         self.program, self.arguments = program, arguments
         look = _Look()
         # the values do not matter, only their shapes
@@ -132,13 +131,6 @@ class PyroPosterior(DataPotential):
         """
         self._check_whole()
         return super().energy(position)
-
-    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``; raises a
-        ValueError if the program sees minibatches.
-        """
-        self._check_whole()
-        return super().energy_and_gradient(position)
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute the sum over all sites outside of the plate, with the Jacobian:
@@ -265,12 +257,14 @@ class _Look(Messenger):
 
     def _pyro_sample(self, message) -> None:
         law, given, name = message["fn"], message["value"], message["name"]
-        if isinstance(law, _Subsample) and (law.subsample_size or 0) > law.size:
+        if not isinstance(law, _Subsample):
+            return
+        if (law.subsample_size or 0) > law.size:
             raise ValueError(
                 f"the plate {name!r} has {law.size} examples, but its subsample_size "
                 f"is {law.subsample_size}"
             )
-        if isinstance(law, _Subsample) and given is not None and len(given) < law.size:
+        if given is not None and len(given) < law.size:
             raise ValueError(
                 f"the plate {name!r} is given its minibatch by subsample=, but which "
                 "examples a chain sees is chosen by minibatches: "
@@ -316,7 +310,7 @@ class _Look(Messenger):
                 "leave subsample_size away; what all examples share, such as weights, "
                 "belongs before the plate"
             )
-        free = map_onto(_support(name, law), f"the site {name!r}").inv(value)
+        free = _onto(name, law).inv(value)
         self.shapes[name], self.free_shapes[name] = value.shape, free.shape
         self.values.append(free)
 
@@ -368,26 +362,22 @@ class _Run(Messenger):
         self, plate: str | None, size: int, given: dict[str, Tensor], constrained: bool
     ):
         super().__init__()
-        self.plate, self.size, self.given, self.constrained = (
-            plate,
-            size,
-            given,
-            constrained,
-        )
+        self.plate, self.size = plate, size
+        self.given, self.constrained = given, constrained
         zero = next(iter(given.values())).new_zeros(size)
-        self.log_prior, self.log_likelihoods, self.values, self.free = (
-            zero[0],
-            zero,
-            {},
-            {},
-        )
+        self.log_prior, self.log_likelihoods = zero[0], zero
+        self.values, self.free = {}, {}
 
     def _pyro_sample(self, message) -> None:
         name, law = message["name"], message["fn"]
         if message["is_observed"] or isinstance(law, _Subsample):
             return
-        self._check_known(name)
-        onto = map_onto(_support(name, law), f"the site {name!r}")
+        if name not in self.given:
+            raise ValueError(
+                f"program came to a site {name!r} that it did not have at first: the "
+                "sites must not depend on their values"
+            )
+        onto = _onto(name, law)
         if self.constrained:
             value = self.given[name]
             free = onto.inv(value)
@@ -419,13 +409,6 @@ class _Run(Messenger):
         else:
             self.log_prior = self.log_prior + log_prob.sum()
 
-    def _check_known(self, name: str) -> None:
-        if name not in self.given:
-            raise ValueError(
-                f"program came to a site {name!r} that it did not have at first: the "
-                "sites must not depend on their values"
-            )
-
 
 def _check_observed(name: str, law, value: Tensor) -> None:
     """Raise a ValueError if what was observed broadcasts against its law, or is not in
@@ -452,9 +435,10 @@ def _check_observed(name: str, law, value: Tensor) -> None:
         )
 
 
-def _support(name: str, law):
+def _onto(name: str, law) -> Transform:
+    """Find the map from numbers without borders onto the support of a site."""
     try:
-        return law.support
+        return map_onto(law.support, f"the site {name!r}")
     except NotImplementedError as error:
         raise ValueError(
             f"the law of the site {name!r}, {type(law).__name__}, does not say its "
