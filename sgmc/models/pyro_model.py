@@ -34,7 +34,7 @@ from sgmc.models.named import (
     map_onto,
     run_model,
 )
-from sgmc.posteriors.base import DataPotential
+from sgmc.posteriors.base import Batch, DataPotential
 from sgmc.potentials import differentiate
 
 _ALONE = threading.RLock()
@@ -95,25 +95,19 @@ class PyroPosterior(DataPotential):
                 raise ValueError(
                     "program cannot be run with its arguments: "
                     f"{type(error).__name__}: {error}. What it makes of plain numbers "
-                    "is of "
-                    f"torch.get_default_dtype(), {torch.get_default_dtype()}: data in "
-                    "it should be so too"
+                    f"is of torch.get_default_dtype(), {torch.get_default_dtype()}: "
+                    "data in it should be so too"
                 ) from error
         self.plate, num_examples, batch_size = look.plate()
         self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
         self._like = look.like()
-        super().__init__(
-            (torch.arange(num_examples, device=self._like.device),),
-            batch_size,
-            minibatches,
-            dim=self.parameters.dim,
-        )
+        examples = torch.arange(num_examples, device=self._like.device)
+        super().__init__((examples,), batch_size, minibatches, self.parameters.dim)
         # by two chains: one alone would let `if` and `.item()` pass
         with torch.no_grad():
-            self._densities(
-                self.initial_position(2, Generator(self._like.device).manual_seed(0)),
-                self.data[0][None, :2],
-            )
+            generator = Generator(self._like.device).manual_seed(0)
+            start = self.parameters.cut(self.initial_position(2, generator))
+            self._of_program(start, self.data[0][None, :2])
 
     def full(self) -> "PyroPosterior":
         """Make the posterior whose gradients take all the data, as HMC and NUTS need
@@ -136,13 +130,13 @@ class PyroPosterior(DataPotential):
         """Compute the sum over all sites outside of the plate, with the Jacobian:
         ``(chains, dim)`` → ``(chains,)``.
         """
-        return self._densities(position, self.data[0][None, :1])[0]
+        return self._of_program(self.parameters.cut(position))[0]
 
     def log_likelihood(self, position: Tensor, examples: Tensor) -> Tensor:
         """Compute log p(xᵢ | θ) of what is observed in the plate: ``(chains, dim)`` and
         numbers ``(chains or 1, n)`` → ``(chains, n)``.
         """
-        return self._densities(position, examples)[1]
+        return self._of_program(self.parameters.cut(position), examples)[1]
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the sites by name, each ``(chains, ...)``, at positions ``(chains,
@@ -150,11 +144,7 @@ class PyroPosterior(DataPotential):
 
         What ``pyro.deterministic`` names outside of the plate is among them.
         """
-
-        def values(free: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
-            return self._run(examples, free).values
-
-        return run_model(values, self.parameters.cut(position), self.data[0][None, :1])
+        return self._of_program(self.parameters.cut(position))[2]
 
     def position(self, values: Mapping[str, Tensor]) -> Tensor:
         """Compute the positions ``(chains, dim)`` of sites by name, each ``(chains,
@@ -166,13 +156,8 @@ class PyroPosterior(DataPotential):
         """
         check_values(values, self.shapes)
 
-        def free(values: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
-            return self._run(examples, values, constrained=True).free
-
-        return check_finite(
-            self.parameters.join(run_model(free, dict(values), self.data[0][None, :1])),
-            values,
-        )
+        free = self._of_program(dict(values), constrained=True)[3]
+        return check_finite(self.parameters.join(free), values)
 
     def initial_position(
         self, chains: int, generator: Generator, radius: float = 2.0
@@ -182,47 +167,42 @@ class PyroPosterior(DataPotential):
         """
         return self.parameters.uniform(chains, generator, radius, self._like.dtype)
 
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute the energy of a batch."""
         # of one run, where the base would take two
-        log_prior, log_likelihoods = self._densities(position, *batch)
+        log_prior, log_likelihoods, *_ = self._of_program(
+            self.parameters.cut(position), *batch
+        )
         return -log_prior - scale * log_likelihoods.sum(-1)
 
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute its gradient."""
-        return differentiate(
-            lambda position: self.energy_of(position, batch, scale), position
-        )[1]
+        return differentiate(lambda x: self.energy_of(x, batch, scale), position)[1]
 
-    def _densities(self, position: Tensor, examples: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the part that counts once, ``(chains,)``, and log p(xᵢ | θ),
-        ``(chains, n)``.
+    def _of_program(
+        self,
+        given: dict[str, Tensor],
+        examples: Tensor | None = None,
+        constrained: bool = False,
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor], dict[str, Tensor]]:
+        """Run the program for all chains, on one example by default: the part that
+        counts once, ``(chains,)``, log p(xᵢ | θ), ``(chains, n)``, and the sites, as
+        they are and without borders.
         """
 
-        def densities(
-            free: dict[str, Tensor], examples: Tensor
-        ) -> tuple[Tensor, Tensor]:
-            run = self._run(examples, free)
-            return run.log_prior, run.log_likelihoods
+        def of_one(given: dict[str, Tensor], examples: Tensor):
+            run = _Run(self.plate, len(examples), given, constrained)
+            with _shown(self.plate, examples), pyro.validation_enabled(False), run:
+                self.program(*self.arguments)
+            if missing := sorted(set(self.shapes) - set(run.free)):
+                raise ValueError(
+                    f"program did not come to its sites {missing}: which sites there "
+                    "are must not depend on their values"
+                )
+            return run.log_prior, run.log_likelihoods, run.values, run.free
 
-        return run_model(densities, self.parameters.cut(position), examples)
-
-    def _run(
-        self, examples: Tensor, given: dict[str, Tensor], constrained: bool = False
-    ) -> "_Run":
-        run = _Run(self.plate, len(examples), given, constrained)
-        with _shown(self.plate, examples), pyro.validation_enabled(False), run:
-            self.program(*self.arguments)
-        if missing := sorted(set(self.shapes) - set(run.free)):
-            raise ValueError(
-                f"program did not come to its sites {missing}: which sites there are "
-                "must not depend on their values"
-            )
-        return run
+        examples = self.data[0][None, :1] if examples is None else examples
+        return run_model(of_one, given, examples)
 
     def _check_whole(self) -> None:
         if not self.takes_all_data:
