@@ -126,13 +126,6 @@ class Parameters:
         Raises:
             ValueError: if a parameter is missing, or has another shape, or lies outside
                 of its support.
-
-        Example:
-            >>> from torch.distributions import constraints
-            >>> Parameters({"scale": ()}, {"scale": constraints.positive}).position(
-            ...     {"scale": torch.tensor([1.0])}
-            ... )
-            tensor([[0.]])
         """
         check_values(values, self.shapes)
         free = {name: self.transforms[name].inv(values[name]) for name in self.shapes}
@@ -335,8 +328,8 @@ def run_model(function: Callable, values: dict[str, Tensor], *batch: Tensor):
 
 @contextmanager
 def without_validation() -> Iterator[None]:
-    """Let distributions of PyTorch, for a while, not look at their arguments: what many
-    chains share in one tensor has no one truth.
+    """Let distributions of PyTorch not look at their arguments for a while, of which
+    those of many chains are one tensor.
 
     The setting belongs to all threads: the first to come in changes it, and the last to
     go out gives it back."""

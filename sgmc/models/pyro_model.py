@@ -16,6 +16,7 @@ from torch.distributions import Transform
 
 try:
     import pyro
+    import pyro.distributions
 except ModuleNotFoundError as error:  # with the way to it
     raise ModuleNotFoundError(
         "sgmc.models.pyro_model needs Pyro, which is not installed: pip install "
@@ -118,10 +119,8 @@ class PyroPosterior(DataPotential):
         return changed
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute U(θ): ``(chains, dim)`` → ``(chains,)``.
-
-        Raises:
-            ValueError: if the program sees minibatches.
+        """Compute U(θ): ``(chains, dim)`` → ``(chains,)``; raise a ValueError if the
+        program sees minibatches.
         """
         self._check_whole()
         return super().energy(position)
@@ -171,7 +170,7 @@ class PyroPosterior(DataPotential):
         """Compute the energy of a batch."""
         # of one run, where the base would take two
         log_prior, log_likelihoods, *_ = self._of_program(
-            self.parameters.cut(position), *batch
+            self.parameters.cut(position), batch[0]
         )
         return -log_prior - scale * log_likelihoods.sum(-1)
 
@@ -209,10 +208,8 @@ class PyroPosterior(DataPotential):
             raise ValueError(
                 f"the plate {self.plate!r} shows {self.batch_size} of "
                 f"{self.num_examples:,} examples, and HMC and NUTS decide by the "
-                "energy, which another minibatch would change between the two ends of "
-                "a path: the decision would be about the minibatch "
-                "and not about the position. Give them posterior.full(), which takes "
-                "all the data, or take SGHMC or SGLD"
+                "energy, which another minibatch would change within a path. Give them "
+                "posterior.full(), which takes all the data, or take SGHMC or SGLD"
             )
 
 
@@ -284,11 +281,10 @@ class _Look(Messenger):
         if plates:
             raise ValueError(
                 f"the site {name!r} lies in the plate {plates[0].name!r}, which shows "
-                "a part of its examples: each example has a value of "
-                "its own there, and a minibatch has a force on those of its own "
-                "examples alone. Integrate it out in the likelihood, or "
-                "leave subsample_size away; what all examples share, such as weights, "
-                "belongs before the plate"
+                "a part of its examples: a minibatch has a force on the values of its "
+                "own examples alone. Integrate it out in the likelihood, or leave "
+                "subsample_size away; what all examples share, such as weights, belongs "
+                "before the plate"
             )
         free = _onto(name, law).inv(value)
         self.shapes[name], self.free_shapes[name] = value.shape, free.shape
@@ -328,14 +324,9 @@ class _Look(Messenger):
 
 class _Run(Messenger):
     """A run of a program with given values of its sites, as numbers without borders or
-    as they are.
-
-    Attributes:
-        log_prior: what counts once, the Jacobian included.
-        log_likelihoods: of each of the plate's examples, ``(n,)``.
-        values: of the sites, and of what is deterministic outside of the plate, by
-            name.
-        free: the sites' numbers without borders, by name.
+    as they are: ``log_prior`` is what counts once, the Jacobian included,
+    ``log_likelihoods`` that of each of the plate's examples, ``values`` those of the
+    sites and of what is deterministic outside of the plate, ``free`` without borders.
     """
 
     def __init__(
