@@ -283,8 +283,7 @@ class _Look(Messenger):
                 f"the site {name!r} lies in the plate {plates[0].name!r}, which shows "
                 "a part of its examples: a minibatch has a force on the values of its "
                 "own examples alone. Integrate it out in the likelihood, or leave "
-                "subsample_size away; what all examples share, such as weights, belongs "
-                "before the plate"
+                "subsample_size away; what all examples share belongs before the plate"
             )
         free = _onto(name, law).inv(value)
         self.shapes[name], self.free_shapes[name] = value.shape, free.shape

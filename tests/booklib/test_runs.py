@@ -761,6 +761,7 @@ def test_a_held_minibatch_serves_a_whole_tree_with_its_energies_and_every_tree_h
     )
     energy, gradient = HeldMinibatch.energy, HeldMinibatch.gradient
     monkeypatch.setattr(
+        HeldMinibatch,
         "energy",
         lambda self, position: used.append((self, "energy")) or energy(self, position),
     )
