@@ -325,16 +325,17 @@ class DataPotential(Potential):
         self._check_minibatches(generator.initial_seed())
         few, start = tuple(x[None, :3] for x in self.data), position[:1]
         near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
-        one = tuple(x[:, :1] for x in few)
+        # of one alone the arithmetic of a module may be another, and its rounding
+        fewer = tuple(x[:, : max(1, x.shape[1] - 1)] for x in few)
 
         def look() -> tuple[Tensor, ...]:
-            among, alone = (self.log_likelihoods(near, batch) for batch in (few, one))
+            more, less = (self.log_likelihoods(near, batch) for batch in (few, fewer))
             here = self.log_prior(position), self.log_likelihoods(position, few)
-            return *here, among[:, 0], alone[:, 0]
+            return *here, more[0, : less.shape[1]], less[0]
 
         with torch.no_grad():
             try:
-                *here, among, alone = evaluate(look, position)
+                *here, among_all, among_fewer = evaluate(look, position)
             except NotImplementedError:
                 return
         for name, value in zip(("log_prior", "log_likelihood"), here, strict=True):
@@ -345,11 +346,12 @@ class DataPotential(Potential):
                     "border, such as a scale, its support, and no wider one than its "
                     "prior? If they are right, start elsewhere"
                 )
-        if not agree(alone, among):
+        if not agree(among_fewer, among_all):
             raise ValueError(
                 "the log-likelihood of an example depends on the others of its "
-                f"minibatch: that of example 0 is {float(alone):.6g} alone and "
-                f"{float(among):.6g} among {few[0].shape[1]}. Compute it from that "
+                f"minibatch: that of example 0 is {float(among_fewer[0]):.6g} among "
+                f"{len(among_fewer)} and {float(among_all[0]):.6g} among "
+                f"{few[0].shape[1]}. Compute it from that "
                 "example alone: no sum, mean or normalisation over the batch, and no "
                 "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
             )
