@@ -38,7 +38,10 @@ class MinibatchRule(Protocol):
         tensor([[4, 0]])
     """
 
-    replacement: bool  #: whether a minibatch may hold an example twice
+    @property
+    def replacement(self) -> bool:
+        """Whether a minibatch may hold an example twice."""
+        ...
 
     def indices(
         self, num_examples: int, batch_size: int, chains: int, seed: int, step: int
@@ -46,6 +49,7 @@ class MinibatchRule(Protocol):
         """Choose the examples of a step for every chain: ``(chains, n)`` int64, on the
         CPU, a tensor that nobody changes in place.
         """
+        ...
 
 
 @dataclass(frozen=True)

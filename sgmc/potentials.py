@@ -194,11 +194,11 @@ class Potential:
 
 def no_noise(position: Tensor, kind: Kind) -> Tensor:
     """Make V̂ = 0 of a kind for positions ``(chains, dim)``."""
+    chains, dim = position.shape
     if kind == "full":
-        check_fits(*position.shape, position.element_size())
-    dim = position.shape[1]
+        check_fits(chains, dim, position.element_size())
     shape = {"scalar": (1,), "diagonal": (dim,), "full": (dim, dim)}[kind]
-    return position.new_zeros(len(position), *shape)
+    return position.new_zeros(chains, *shape)
 
 
 def check_fits(chains: int, dim: int, element_size: int) -> None:

@@ -128,9 +128,8 @@ def outputs_of_law(
         mean, std = own
         variance, handles = posterior.named(std.square()), []
         for (name, layer), normal in zip(layers.items(), normals, strict=True):
-            weight, bias = (
-                variance.get(f"{name}.{key}".lstrip(".")) for key in ("weight", "bias")
-            )
+            weight = variance[f"{name}.weight".lstrip(".")]
+            bias = variance.get(f"{name}.bias".lstrip("."))
             handles.append(layer.register_forward_hook(blur(weight, bias, normal)))
         return _and_remove(handles, lambda: posterior.outputs_of_one(mean, inputs))
 

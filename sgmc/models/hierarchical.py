@@ -15,9 +15,7 @@ class HierarchicalNetwork(NetworkPosterior):
     """The posterior of a network's weights, whose prior precisions λ = 1/τ², one for
     each tensor of weights, are drawn too (Chen et al., 2014, Section 4.2).
 
-    It is a :class:`sgmc.posteriors.NetworkPosterior` given the precisions, and can be
-    given others: :class:`sgmc.other_kernels.Gibbs` draws weights and precisions in
-    turn.
+    :class:`sgmc.other_kernels.Gibbs` draws weights and precisions in turn.
 
     Args:
         arguments: those of a NetworkPosterior; the prior variances are where the
@@ -51,7 +49,7 @@ class HierarchicalNetwork(NetworkPosterior):
         self.hyperprior = hyperprior
 
     @property
-    def hyperparameters(self) -> dict[str, float | Tensor]:
+    def hyperparameters(self) -> Mapping[str, float | Tensor]:
         """The prior precisions."""
         return self.prior_precision
 
@@ -128,7 +126,9 @@ def draw_precision(
     shape, rate = hyperprior
     squares = weights.double().square().sum(-1)
     concentration = torch.full_like(squares, shape + 0.5 * weights.shape[1])
-    return torch._standard_gamma(concentration, generator) / (rate + 0.5 * squares)
+    return torch.ops.aten._standard_gamma(concentration, generator) / (
+        rate + 0.5 * squares
+    )
 
 
 def check_hyperprior(hyperprior: tuple[float, float]) -> None:

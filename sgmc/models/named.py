@@ -54,14 +54,9 @@ class Parameters:
         shapes: Mapping[str, Sequence[int]],
         supports: Mapping[str, Constraint] | None = None,
     ):
-        check_instance("shapes", shapes, Mapping, '{"slope": (3,), "scale": ()}')
         supports = {} if supports is None else supports
-        check_instance(
-            "supports",
-            supports,
-            Mapping,
-            '{"scale": torch.distributions.constraints.positive}',
-        )
+        check_instance("shapes", shapes, Mapping, '{"slope": (3,), "scale": ()}')
+        check_instance("supports", supports, Mapping, '{"scale": constraints.positive}')
         if not shapes:
             raise ValueError("shapes has no parameters to sample")
         if unknown := sorted(set(supports) - set(shapes)):
@@ -97,13 +92,10 @@ class Parameters:
         """Cut positions ``(..., dim)`` into the numbers of each parameter, without
         borders and in their shapes: views.
         """
-        pieces = position.split(self.sizes, -1)
-        leading = position.shape[:-1]
+        pieces = zip(self.free_shapes, position.split(self.sizes, -1), strict=True)
         return {
-            name: piece.reshape(leading + shape)
-            for piece, (name, shape) in zip(
-                pieces, self.free_shapes.items(), strict=True
-            )
+            name: piece.reshape(piece.shape[:-1] + self.free_shapes[name])
+            for name, piece in pieces
         }
 
     def join(self, free: Mapping[str, Tensor]) -> Tensor:
@@ -134,21 +126,10 @@ class Parameters:
         Raises:
             ValueError: if a parameter is missing, or has another shape, or lies outside
                 of its support.
-
-        Example:
-            >>> from torch.distributions import constraints
-            >>> Parameters({"scale": ()}, {"scale": constraints.positive}).position(
-            ...     {"scale": torch.tensor([1.0])}
-            ... )
-            tensor([[0.]])
         """
         check_values(values, self.shapes)
-        return check_finite(
-            self.join(
-                {name: self.transforms[name].inv(values[name]) for name in self.shapes}
-            ),
-            values,
-        )
+        free = {name: self.transforms[name].inv(values[name]) for name in self.shapes}
+        return check_finite(self.join(free), values)
 
     def uniform(
         self, chains: int, generator: Generator, radius: float, dtype: torch.dtype
@@ -224,11 +205,9 @@ class NamedPosterior(DataPotential):
     ):
         self.parameters = Parameters(shapes, supports)
         super().__init__(data, batch_size, minibatches, dim=self.parameters.dim)
-        for name, function in (
-            ("log_prior", log_prior),
-            ("log_likelihood", log_likelihood),
-        ):
-            check_instance(name, function, Callable, "lambda parameters: ...")
+        functions = dict(log_prior=log_prior, log_likelihood=log_likelihood)
+        for name, function in functions.items():
+            check_callable(name, function, "lambda parameters: ...")
         self._log_prior_of, self._log_likelihood_of = log_prior, log_likelihood
         self._try()
 
@@ -276,29 +255,19 @@ class NamedPosterior(DataPotential):
         for (name, shape), position in itertools.product(
             expected.items(), (positions, positions[:1])
         ):
+            batch = few if name == "log_likelihood" else []
             try:
                 with torch.no_grad():
-                    value = getattr(self, name)(
-                        position, *(few if name == "log_likelihood" else [])
-                    )
-            except (
-                RuntimeError,
-                TypeError,
-                KeyError,
-                IndexError,
-                AttributeError,
-            ) as error:
-                of = "the parameters" + " and a batch" * (name == "log_likelihood")
+                    value = getattr(self, name)(position, *batch)
+            except (RuntimeError, TypeError, LookupError, AttributeError) as error:
                 raise ValueError(
-                    f"{name} cannot be called with {of}: {type(error).__name__}: "
-                    f"{error}"
+                    f"{name} cannot be called with the parameters"
+                    f"{' and a batch' * bool(batch)}: {type(error).__name__}: {error}"
                 ) from error
             if value.shape[1:] != shape:
-                what = (
-                    "one number for each example of the batch, (n,)"
-                    if shape
-                    else "a number, such as the sum of what it adds up"
-                )
+                what = "one number for each example of the batch, (n,)"
+                if not shape:
+                    what = "a number, such as the sum of what it adds up"
                 raise ValueError(
                     f"{name} must return {what}, but with {few[0].shape[1]} examples "
                     f"it returned {tuple(value.shape[1:])}"
@@ -312,12 +281,8 @@ def map_onto(support: Constraint, name: str) -> Transform:
     Raises:
         ValueError: if the support is none, or discrete, or no such map is known.
     """
-    check_instance(
-        f"the support of {name}",
-        support,
-        Constraint,
-        "torch.distributions.constraints.positive",
-    )
+    example = "torch.distributions.constraints.positive"
+    check_instance(f"the support of {name}", support, Constraint, example)
     if support.is_discrete:
         raise ValueError(
             f"{name} is discrete, and gradients do not move it: sum over its values "
@@ -363,8 +328,8 @@ def run_model(function: Callable, values: dict[str, Tensor], *batch: Tensor):
 
 @contextmanager
 def without_validation() -> Iterator[None]:
-    """Let distributions of PyTorch, for a while, not look at their arguments: what many
-    chains share in one tensor has no one truth.
+    """Let distributions of PyTorch not look at their arguments for a while, of which
+    those of many chains are one tensor.
 
     The setting belongs to all threads: the first to come in changes it, and the last to
     go out gives it back."""
@@ -393,20 +358,21 @@ def check_values(
         name: tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         for name, value in values.items()
     }
-    right = set(given) == set(shapes) and all(
-        isinstance(shape, tuple) and len(shape) > 0 for shape in given.values()
-    )
-    chains = {shape[:1] for shape in given.values()} if right else set()
-    if (
-        not right
-        or len(chains) > 1
-        or any(given[name][1:] != tuple(shape) for name, shape in shapes.items())
-    ):
+    chains = {shape[:1] for shape in given.values() if isinstance(shape, tuple)}
+    if len(chains) != 1 or given != {
+        name: (*min(chains), *shape) for name, shape in shapes.items()
+    }:
         expected = ", ".join(
             f"{name}: ({', '.join(map(str, ('chains', *shape)))})"
             for name, shape in shapes.items()
         )
         raise ValueError(f"values must hold tensors {expected}, but they are {given}")
+
+
+def check_callable(name: str, value: object, example: str) -> None:
+    """Raise a ValueError unless the value can be called."""
+    if not callable(value):
+        raise ValueError(f"{name} must be a function, such as {example}, not {value!r}")
 
 
 def check_finite(position: Tensor, values: Mapping[str, Tensor]) -> Tensor:

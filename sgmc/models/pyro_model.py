@@ -12,9 +12,11 @@ from functools import reduce
 
 import torch
 from torch import Generator, Tensor
+from torch.distributions import Transform
 
 try:
     import pyro
+    import pyro.distributions
 except ModuleNotFoundError as error:  # with the way to it
     raise ModuleNotFoundError(
         "sgmc.models.pyro_model needs Pyro, which is not installed: pip install "
@@ -24,16 +26,16 @@ from pyro.distributions.util import scale_and_mask
 from pyro.poutine.messenger import Messenger
 from pyro.poutine.subsample_messenger import SubsampleMessenger, _Subsample
 
-from sgmc.checks import check_instance
 from sgmc.minibatches import MinibatchRule
 from sgmc.models.named import (
     Parameters,
+    check_callable,
     check_finite,
     check_values,
     map_onto,
     run_model,
 )
-from sgmc.posteriors.base import DataPotential
+from sgmc.posteriors.base import Batch, DataPotential
 from sgmc.potentials import differentiate
 
 _ALONE = threading.RLock()
@@ -82,9 +84,7 @@ class PyroPosterior(DataPotential):
     def __init__(
         self, program: Callable, *arguments, minibatches: MinibatchRule | None = None
     ):
-        check_instance(
-            "program", program, Callable, "a function that calls pyro.sample"
-        )
+        check_callable("program", program, "one that calls pyro.sample")
         self.program, self.arguments = program, arguments
         look = _Look()
         # the values do not matter, only their shapes
@@ -96,25 +96,19 @@ class PyroPosterior(DataPotential):
                 raise ValueError(
                     "program cannot be run with its arguments: "
                     f"{type(error).__name__}: {error}. What it makes of plain numbers "
-                    "is of "
-                    f"torch.get_default_dtype(), {torch.get_default_dtype()}: data in "
-                    "it should be so too"
+                    f"is of torch.get_default_dtype(), {torch.get_default_dtype()}: "
+                    "data in it should be so too"
                 ) from error
         self.plate, num_examples, batch_size = look.plate()
         self.shapes, self.parameters = look.shapes, Parameters(look.free_shapes)
         self._like = look.like()
-        super().__init__(
-            (torch.arange(num_examples, device=self._like.device),),
-            batch_size,
-            minibatches,
-            dim=self.parameters.dim,
-        )
+        examples = torch.arange(num_examples, device=self._like.device)
+        super().__init__((examples,), batch_size, minibatches, self.parameters.dim)
         # by two chains: one alone would let `if` and `.item()` pass
         with torch.no_grad():
-            self._densities(
-                self.initial_position(2, Generator(self._like.device).manual_seed(0)),
-                self.data[0][None, :2],
-            )
+            generator = Generator(self._like.device).manual_seed(0)
+            start = self.parameters.cut(self.initial_position(2, generator))
+            self._of_program(start, self.data[0][None, :2])
 
     def full(self) -> "PyroPosterior":
         """Make the posterior whose gradients take all the data, as HMC and NUTS need
@@ -125,32 +119,23 @@ class PyroPosterior(DataPotential):
         return changed
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute U(θ): ``(chains, dim)`` → ``(chains,)``.
-
-        Raises:
-            ValueError: if the program sees minibatches.
+        """Compute U(θ): ``(chains, dim)`` → ``(chains,)``; raise a ValueError if the
+        program sees minibatches.
         """
         self._check_whole()
         return super().energy(position)
-
-    def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute U(θ) and ∇U(θ), ``(chains,)`` and ``(chains, dim)``; raises a
-        ValueError if the program sees minibatches.
-        """
-        self._check_whole()
-        return super().energy_and_gradient(position)
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute the sum over all sites outside of the plate, with the Jacobian:
         ``(chains, dim)`` → ``(chains,)``.
         """
-        return self._densities(position, self.data[0][None, :1])[0]
+        return self._of_program(self.parameters.cut(position))[0]
 
     def log_likelihood(self, position: Tensor, examples: Tensor) -> Tensor:
         """Compute log p(xᵢ | θ) of what is observed in the plate: ``(chains, dim)`` and
         numbers ``(chains or 1, n)`` → ``(chains, n)``.
         """
-        return self._densities(position, examples)[1]
+        return self._of_program(self.parameters.cut(position), examples)[1]
 
     def named(self, position: Tensor) -> dict[str, Tensor]:
         """Compute the sites by name, each ``(chains, ...)``, at positions ``(chains,
@@ -158,11 +143,7 @@ class PyroPosterior(DataPotential):
 
         What ``pyro.deterministic`` names outside of the plate is among them.
         """
-
-        def values(free: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
-            return self._run(examples, free).values
-
-        return run_model(values, self.parameters.cut(position), self.data[0][None, :1])
+        return self._of_program(self.parameters.cut(position))[2]
 
     def position(self, values: Mapping[str, Tensor]) -> Tensor:
         """Compute the positions ``(chains, dim)`` of sites by name, each ``(chains,
@@ -174,13 +155,8 @@ class PyroPosterior(DataPotential):
         """
         check_values(values, self.shapes)
 
-        def free(values: dict[str, Tensor], examples: Tensor) -> dict[str, Tensor]:
-            return self._run(examples, values, constrained=True).free
-
-        return check_finite(
-            self.parameters.join(run_model(free, dict(values), self.data[0][None, :1])),
-            values,
-        )
+        free = self._of_program(dict(values), constrained=True)[3]
+        return check_finite(self.parameters.join(free), values)
 
     def initial_position(
         self, chains: int, generator: Generator, radius: float = 2.0
@@ -190,57 +166,50 @@ class PyroPosterior(DataPotential):
         """
         return self.parameters.uniform(chains, generator, radius, self._like.dtype)
 
-    def energy_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def energy_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute the energy of a batch."""
         # of one run, where the base would take two
-        log_prior, log_likelihoods = self._densities(position, *batch)
+        log_prior, log_likelihoods, *_ = self._of_program(
+            self.parameters.cut(position), batch[0]
+        )
         return -log_prior - scale * log_likelihoods.sum(-1)
 
-    def gradient_of(
-        self, position: Tensor, batch: tuple[Tensor, ...], scale: float
-    ) -> Tensor:
+    def gradient_of(self, position: Tensor, batch: Batch, scale: float) -> Tensor:
         """Compute its gradient."""
-        return differentiate(
-            lambda position: self.energy_of(position, batch, scale), position
-        )[1]
+        return differentiate(lambda x: self.energy_of(x, batch, scale), position)[1]
 
-    def _densities(self, position: Tensor, examples: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute the part that counts once, ``(chains,)``, and log p(xᵢ | θ),
-        ``(chains, n)``.
+    def _of_program(
+        self,
+        given: dict[str, Tensor],
+        examples: Tensor | None = None,
+        constrained: bool = False,
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor], dict[str, Tensor]]:
+        """Run the program for all chains, on one example by default: the part that
+        counts once, ``(chains,)``, log p(xᵢ | θ), ``(chains, n)``, and the sites, as
+        they are and without borders.
         """
 
-        def densities(
-            free: dict[str, Tensor], examples: Tensor
-        ) -> tuple[Tensor, Tensor]:
-            run = self._run(examples, free)
-            return run.log_prior, run.log_likelihoods
+        def of_one(given: dict[str, Tensor], examples: Tensor):
+            run = _Run(self.plate, len(examples), given, constrained)
+            with _shown(self.plate, examples), pyro.validation_enabled(False), run:
+                self.program(*self.arguments)
+            if missing := sorted(set(self.shapes) - set(run.free)):
+                raise ValueError(
+                    f"program did not come to its sites {missing}: which sites there "
+                    "are must not depend on their values"
+                )
+            return run.log_prior, run.log_likelihoods, run.values, run.free
 
-        return run_model(densities, self.parameters.cut(position), examples)
-
-    def _run(
-        self, examples: Tensor, given: dict[str, Tensor], constrained: bool = False
-    ) -> "_Run":
-        run = _Run(self.plate, len(examples), given, constrained)
-        with _shown(self.plate, examples), pyro.validation_enabled(False), run:
-            self.program(*self.arguments)
-        if missing := sorted(set(self.shapes) - set(run.free)):
-            raise ValueError(
-                f"program did not come to its sites {missing}: which sites there are "
-                "must not depend on their values"
-            )
-        return run
+        examples = self.data[0][None, :1] if examples is None else examples
+        return run_model(of_one, given, examples)
 
     def _check_whole(self) -> None:
         if not self.takes_all_data:
             raise ValueError(
                 f"the plate {self.plate!r} shows {self.batch_size} of "
                 f"{self.num_examples:,} examples, and HMC and NUTS decide by the "
-                "energy, which another minibatch would change between the two ends of "
-                "a path: the decision would be about the minibatch "
-                "and not about the position. Give them posterior.full(), which takes "
-                "all the data, or take SGHMC or SGLD"
+                "energy, which another minibatch would change within a path. Give them "
+                "posterior.full(), which takes all the data, or take SGHMC or SGLD"
             )
 
 
@@ -265,12 +234,14 @@ class _Look(Messenger):
 
     def _pyro_sample(self, message) -> None:
         law, given, name = message["fn"], message["value"], message["name"]
-        if isinstance(law, _Subsample) and (law.subsample_size or 0) > law.size:
+        if not isinstance(law, _Subsample):
+            return
+        if (law.subsample_size or 0) > law.size:
             raise ValueError(
                 f"the plate {name!r} has {law.size} examples, but its subsample_size "
                 f"is {law.subsample_size}"
             )
-        if isinstance(law, _Subsample) and given is not None and len(given) < law.size:
+        if given is not None and len(given) < law.size:
             raise ValueError(
                 f"the plate {name!r} is given its minibatch by subsample=, but which "
                 "examples a chain sees is chosen by minibatches: "
@@ -310,13 +281,11 @@ class _Look(Messenger):
         if plates:
             raise ValueError(
                 f"the site {name!r} lies in the plate {plates[0].name!r}, which shows "
-                "a part of its examples: each example has a value of "
-                "its own there, and a minibatch has a force on those of its own "
-                "examples alone. Integrate it out in the likelihood, or "
-                "leave subsample_size away; what all examples share, such as weights, "
-                "belongs before the plate"
+                "a part of its examples: a minibatch has a force on the values of its "
+                "own examples alone. Integrate it out in the likelihood, or leave "
+                "subsample_size away; what all examples share belongs before the plate"
             )
-        free = map_onto(_support(name, law), f"the site {name!r}").inv(value)
+        free = _onto(name, law).inv(value)
         self.shapes[name], self.free_shapes[name] = value.shape, free.shape
         self.values.append(free)
 
@@ -354,40 +323,31 @@ class _Look(Messenger):
 
 class _Run(Messenger):
     """A run of a program with given values of its sites, as numbers without borders or
-    as they are.
-
-    Attributes:
-        log_prior: what counts once, the Jacobian included.
-        log_likelihoods: of each of the plate's examples, ``(n,)``.
-        values: of the sites, and of what is deterministic outside of the plate, by
-            name.
-        free: the sites' numbers without borders, by name.
+    as they are: ``log_prior`` is what counts once, the Jacobian included,
+    ``log_likelihoods`` that of each of the plate's examples, ``values`` those of the
+    sites and of what is deterministic outside of the plate, ``free`` without borders.
     """
 
     def __init__(
         self, plate: str | None, size: int, given: dict[str, Tensor], constrained: bool
     ):
         super().__init__()
-        self.plate, self.size, self.given, self.constrained = (
-            plate,
-            size,
-            given,
-            constrained,
-        )
+        self.plate, self.size = plate, size
+        self.given, self.constrained = given, constrained
         zero = next(iter(given.values())).new_zeros(size)
-        self.log_prior, self.log_likelihoods, self.values, self.free = (
-            zero[0],
-            zero,
-            {},
-            {},
-        )
+        self.log_prior, self.log_likelihoods = zero[0], zero
+        self.values, self.free = {}, {}
 
     def _pyro_sample(self, message) -> None:
         name, law = message["name"], message["fn"]
         if message["is_observed"] or isinstance(law, _Subsample):
             return
-        self._check_known(name)
-        onto = map_onto(_support(name, law), f"the site {name!r}")
+        if name not in self.given:
+            raise ValueError(
+                f"program came to a site {name!r} that it did not have at first: the "
+                "sites must not depend on their values"
+            )
+        onto = _onto(name, law)
         if self.constrained:
             value = self.given[name]
             free = onto.inv(value)
@@ -419,13 +379,6 @@ class _Run(Messenger):
         else:
             self.log_prior = self.log_prior + log_prob.sum()
 
-    def _check_known(self, name: str) -> None:
-        if name not in self.given:
-            raise ValueError(
-                f"program came to a site {name!r} that it did not have at first: the "
-                "sites must not depend on their values"
-            )
-
 
 def _check_observed(name: str, law, value: Tensor) -> None:
     """Raise a ValueError if what was observed broadcasts against its law, or is not in
@@ -452,9 +405,10 @@ def _check_observed(name: str, law, value: Tensor) -> None:
         )
 
 
-def _support(name: str, law):
+def _onto(name: str, law) -> Transform:
+    """Find the map from numbers without borders onto the support of a site."""
     try:
-        return law.support
+        return map_onto(law.support, f"the site {name!r}")
     except NotImplementedError as error:
         raise ValueError(
             f"the law of the site {name!r}, {type(law).__name__}, does not say its "

@@ -58,8 +58,8 @@ class DataPotential(Potential):
         minibatches: MinibatchRule | None = None,
         dim: int | None = None,
     ):
-        minibatches = Fresh() if minibatches is None else minibatches
-        check_instance("minibatches", minibatches, MinibatchRule, "Passes()")
+        rule = Fresh() if minibatches is None else minibatches
+        check_instance("minibatches", rule, MinibatchRule, "Passes()")
         given = [
             len(x) if isinstance(x, Tensor) and x.ndim > 0 else type(x).__name__
             for x in data
@@ -74,13 +74,13 @@ class DataPotential(Potential):
         for name, number in (("batch_size", batch_size), ("dim", dim)):
             if number is not None:
                 check_count(name, number)
-        if (batch_size or 0) > given[0] and not minibatches.replacement:
+        if (batch_size or 0) > given[0] and not rule.replacement:
             raise ValueError(
                 f"batch_size is {batch_size}, but there are only {given[0]} "
                 "examples: take a smaller batch, or None for all the data"
             )
         self.data, self.num_examples, self.dim = tuple(data), given[0], dim
-        self.batch_size, self.minibatches = batch_size, minibatches
+        self.batch_size, self.minibatches = batch_size, rule
 
     def log_prior(self, position: Tensor) -> Tensor:
         """Compute log p(θ) up to a constant: ``(chains, dim)`` → ``(chains,)``."""
@@ -123,7 +123,8 @@ class DataPotential(Potential):
         """
         if self.takes_all_data:
             return (None,) * num_steps
-        given = self.num_examples, self.batch_size, len(position)
+        size = self.batch_size or self.num_examples
+        given = self.num_examples, size, len(position)
         seed, indices = generator.initial_seed(), self.minibatches.indices
         steps = range(step, step + num_steps)
         return [indices(*given, seed, each).to(position.device) for each in steps]
@@ -134,7 +135,7 @@ class DataPotential(Potential):
         """
         if self.takes_all_data:
             return None
-        shape = (len(position), self.batch_size)
+        shape = (len(position), self.batch_size or self.num_examples)
         return torch.randint(
             self.num_examples, shape, generator=generator, device=position.device
         )
@@ -261,11 +262,13 @@ class DataPotential(Potential):
 
         For a scalar the squares may be summed over coordinates already, all or some of
         them."""
-        few, total, moment = max(1, _TOGETHER // position.numel()), 0.0, 0.0
+        few = max(1, _TOGETHER // position.numel())
+        total, moment = torch.zeros_like(position), position.new_zeros(())
         for piece in zip(*(x.split(few, 1) for x in batch), strict=True):
             each = self.per_example_gradients(position, piece)
-            total = total + each.sum(1)
-            moment += each.mT @ each if kind == "full" else each.square().sum(1)
+            total += each.sum(1)
+            more = each.mT @ each if kind == "full" else each.square().sum(1)
+            moment = moment + more
         return total, moment
 
     def per_example_gradients(self, position: Tensor, batch: Batch) -> Tensor:
@@ -282,14 +285,14 @@ class DataPotential(Potential):
         """
 
         def log_likelihood(position: Tensor, *example: Tensor) -> Tensor:
-            example = (x[None, None] for x in example)
-            return self.log_likelihood(position[None], *example)[0, 0]
+            batch = [x[None, None] for x in example]
+            return self.log_likelihood(position[None], *batch)[0, 0]
 
         over_examples = torch.func.vmap(
             torch.func.grad(log_likelihood), (None, *[0] * len(batch))
         )
-        batch = [x.expand(len(position), *x.shape[1:]) for x in batch]
-        return torch.func.vmap(over_examples)(position, *batch)
+        of_chains = [x.expand(len(position), *x.shape[1:]) for x in batch]
+        return torch.func.vmap(over_examples)(position, *of_chains)
 
     def of_few_examples(self) -> Potential:
         """Hold the first three examples, on which a look at the model costs little."""
@@ -322,16 +325,17 @@ class DataPotential(Potential):
         self._check_minibatches(generator.initial_seed())
         few, start = tuple(x[None, :3] for x in self.data), position[:1]
         near = start + 0.1 * (1 + start.abs()) * normal_like(start, generator)
-        one = tuple(x[:, :1] for x in few)
+        # of one alone the arithmetic of a module may be another, and its rounding
+        fewer = tuple(x[:, : max(1, x.shape[1] - 1)] for x in few)
 
         def look() -> tuple[Tensor, ...]:
-            among, alone = (self.log_likelihoods(near, batch) for batch in (few, one))
+            more, less = (self.log_likelihoods(near, batch) for batch in (few, fewer))
             here = self.log_prior(position), self.log_likelihoods(position, few)
-            return *here, among[:, 0], alone[:, 0]
+            return *here, more[0, : less.shape[1]], less[0]
 
         with torch.no_grad():
             try:
-                *here, among, alone = evaluate(look, position)
+                *here, among_all, among_fewer = evaluate(look, position)
             except NotImplementedError:
                 return
         for name, value in zip(("log_prior", "log_likelihood"), here, strict=True):
@@ -342,11 +346,12 @@ class DataPotential(Potential):
                     "border, such as a scale, its support, and no wider one than its "
                     "prior? If they are right, start elsewhere"
                 )
-        if not agree(alone, among):
+        if not agree(among_fewer, among_all):
             raise ValueError(
                 "the log-likelihood of an example depends on the others of its "
-                f"minibatch: that of example 0 is {float(alone):.6g} alone and "
-                f"{float(among):.6g} among {few[0].shape[1]}. Compute it from that "
+                f"minibatch: that of example 0 is {float(among_fewer[0]):.6g} among "
+                f"{len(among_fewer)} and {float(among_all[0]):.6g} among "
+                f"{few[0].shape[1]}. Compute it from that "
                 "example alone: no sum, mean or normalisation over the batch, and no "
                 "targets (n, 1) beside outputs (n,), which broadcast to (n, n)"
             )
@@ -377,7 +382,8 @@ class DataPotential(Potential):
     def _check_minibatches(self, seed: int) -> None:
         if self.takes_all_data:
             return
-        size, rule = self.batch_size, type(self.minibatches).__name__
+        rule = type(self.minibatches).__name__
+        size = self.batch_size or self.num_examples
         drawn = self.minibatches.indices(self.num_examples, size, 2, seed, 0)
         if drawn.shape != (2, size):
             raise ValueError(

@@ -94,7 +94,8 @@ class NetworkPosterior(GaussianPrior):
                 f"module has dropout or batch normalisation in {training}, in training "
                 "mode or without fixed statistics, which makes an example's likelihood "
                 "random, or depend on the others of its minibatch: there is no "
-                "posterior. Turn it off by module.eval(), leave it out, or normalise by nn.GroupNorm"
+                "posterior. Turn it off by module.eval(), leave it out, or normalise "
+                "by nn.GroupNorm"
             )
         dim = sum(shape.numel() for shape in self.shapes.values())
         super().__init__((inputs, targets), batch_size, minibatches, dim)
@@ -116,17 +117,16 @@ class NetworkPosterior(GaussianPrior):
         self.likelihood.check(outputs, targets)
 
     def _set_prior(self, variance: float | Mapping[str, float]) -> None:
-        variances = variance
         if not isinstance(variance, Mapping):
-            variances = dict.fromkeys(self.shapes, variance)
-        if set(variances) != set(self.shapes):
+            variance = dict.fromkeys(self.shapes, variance)
+        if set(variance) != set(self.shapes):
             raise ValueError(
                 "prior_variance must be a positive number, or one for each of "
                 f"{list(self.shapes)}, not {variance}"
             )
-        for name, value in variances.items():
+        for name, value in variance.items():
             check_positive(f"prior_variance of {name}", value)
-        self.prior_precision = {name: 1 / variances[name] for name in self.shapes}
+        self.prior_precision = {name: 1 / variance[name] for name in self.shapes}
         self.prior = self.prior_of(self.prior_precision)
 
     def prior_of(self, precisions: Mapping[str, float]) -> Matrix:
@@ -179,10 +179,9 @@ class NetworkPosterior(GaussianPrior):
             "generator", generator, Generator, "torch.Generator().manual_seed(0)"
         )
         check_non_negative("scale", scale)
-        like = dict(dtype=self.data[0].dtype, device=generator.device)
-        pieces = []
+        like, pieces = self.data[0].new_empty(0, device=generator.device), []
         for shape in self.shapes.values():
-            noise = torch.randn(chains, shape.numel(), generator=generator, **like)
+            noise = like.new_empty(chains, shape.numel()).normal_(generator=generator)
             fan_in = shape[1:].numel()
             pieces.append(noise * (scale / math.sqrt(fan_in) * (len(shape) > 1)))
         return torch.cat(pieces, -1)
@@ -233,7 +232,7 @@ class NetworkPosterior(GaussianPrior):
             slope = self.likelihood.slope(self._squeezed(outputs), batch[1])
             return slope.view_as(outputs)
 
-        gradient, activations = torch.empty_like(position), self._activations
+        gradient, activations = torch.empty_like(position), self._activations or []
         given, sums = (self.named(x.detach()).values() for x in (position, gradient))
         return gradient, moments(given, activations, batch[0], slope, sums, kind)
 

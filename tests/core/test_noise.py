@@ -166,7 +166,17 @@ class Backwards(nn.Module):
         return self.last(torch.tanh(self.first(x)))
 
 
+def hooked():
+    """Make a layer that does something beside."""
+    layer = nn.Linear(2, 2)
+    layer.register_forward_hook(lambda layer, inputs, output: output.sin())
+    return layer
+
+
+TWICE = nn.Linear(2, 2)
 UNCOMMON = {
+    "one layer twice": network(TWICE, nn.Tanh(), TWICE),
+    "a layer with a hook": network(hooked(), nn.Tanh(), nn.Linear(2, 2)),
     "another order": network(Backwards()),
     "groups": network(
         nn.Unflatten(-1, (2, 2, 2)),

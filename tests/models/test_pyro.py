@@ -586,7 +586,7 @@ def no_map():
         ),
         (empty_plate, r"\bplate.*'data'"),
         (no_map, r"support.*'matrix'"),
-        (3, r"program.*type"),
+        (3, r"program.*function"),
     ],
 )
 def test_what_is_refused(program, reason):
