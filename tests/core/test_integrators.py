@@ -5,11 +5,17 @@ import math
 import pytest
 import torch
 
-from sgmc.integrators import explicit_euler, kinetic_energy, leapfrog, symplectic_euler
+from sgmc.integrators import (
+    explicit_euler,
+    kinetic_energy,
+    leapfrog,
+    modified_euler,
+    symplectic_euler,
+)
 from sgmc.matrices import Matrix
 from sgmc.targets import Banana, DoubleWell, Gaussian
 
-ALL = [explicit_euler, symplectic_euler, leapfrog]
+ALL = [explicit_euler, symplectic_euler, modified_euler, leapfrog]
 MASSES = {
     "scalar": 1.7,
     "diagonal": torch.tensor([0.5, 2.0], dtype=torch.float64),
@@ -66,7 +72,7 @@ def jacobian(integrator, start, mass):
     return torch.stack(columns, 1)
 
 
-@pytest.mark.parametrize("integrator", [symplectic_euler, leapfrog])
+@pytest.mark.parametrize("integrator", [symplectic_euler, modified_euler, leapfrog])
 @pytest.mark.parametrize("mass", MASSES)
 def test_symplectic_integrators_keep_volume_and_the_symplectic_form(
     integrator, mass, start
