@@ -144,13 +144,9 @@ class SGHMC(WithTemperature[SGHMCState]):
             (0.1, 1.0)
         """
         check_step_size("learning_rate", learning_rate, "draws")
-        falls = callable(learning_rate)
-        step_size = (  # ε
-            (lambda draw: math.sqrt(learning_rate(draw)))
-            if falls
-            else math.sqrt(learning_rate)
-        )
-        first = step_size(0) if callable(step_size) else step_size
+        rate = learning_rate if callable(learning_rate) else lambda draw: learning_rate
+        first, falls = math.sqrt(rate(0)), callable(learning_rate)
+        step_size = (lambda draw: math.sqrt(rate(draw))) if falls else first  # ε
         if not isinstance(noise_estimate, OnlineNoise):
             noise_estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
             noise_estimate = noise_estimate.value / first

@@ -166,7 +166,9 @@ class SGNUTS(WithMass[SGNUTSState]):
         symmetric, weighed = self.integrator == "palindromic", self.weights != "uniform"
         time, before, after = self._factors
         momentum = draw_momentum(state.position, mass, generator)
-        known = (potential.energy(state.position),) if weighed else ()
+        known: tuple[Tensor, ...] = (
+            (potential.energy(state.position),) if weighed else ()
+        )
         start = Point(state.position, momentum, torch.zeros_like(momentum[:, 0]), known)
         steps = count(state.num_trees * 2**self.max_depth)
 
