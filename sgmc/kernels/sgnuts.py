@@ -193,7 +193,7 @@ class SGNUTS(WithMass[SGNUTSState]):
                 return Point(position, momentum, log_weight)
             energy = potential.energy(position)
             if self.weights == "energy":
-                gained = energy - known[0] + kinetic_energy(momentum, mass)
+                gained = energy - start.known[0] + kinetic_energy(momentum, mass)
                 gained -= kinetic_energy(start.momentum, mass)
                 return Point(position, momentum, -gained, (energy,))
             work = energy - point.known[0]

@@ -5,14 +5,9 @@ import math
 import pytest
 import torch
 
-from sgmc.integrators import (
-    explicit_euler,
-    kinetic_energy,
-    leapfrog,
-    modified_euler,
-    symplectic_euler,
-)
+from sgmc.integrators import kinetic_energy, leapfrog
 from sgmc.matrices import Matrix
+from sgmc.splittings.euler import explicit_euler, modified_euler, symplectic_euler
 from sgmc.targets import Banana, DoubleWell, Gaussian
 
 ALL = [explicit_euler, symplectic_euler, modified_euler, leapfrog]
@@ -103,7 +98,8 @@ def test_explicit_euler_grows_volume():
 
 
 @pytest.mark.parametrize(
-    ("integrator", "order"), [(explicit_euler, 1), (symplectic_euler, 1), (leapfrog, 2)]
+    ("integrator", "order"),
+    [(explicit_euler, 1), (symplectic_euler, 1), (modified_euler, 1), (leapfrog, 2)],
 )
 def test_order(integrator, order):
     """Halving the step divides the error at a fixed time by 2^order; the exact motion
