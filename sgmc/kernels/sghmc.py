@@ -214,7 +214,8 @@ class SGHMC(WithTemperature[SGHMCState]):
         )
         time = self.step_size_at(0) if self.fixed_decay else step_size
         if isinstance(online, OnlineNoise):
-            room = self.temperature * (time / step_size) * self._friction  # TC
+            share = time / step_size if self.fixed_decay else 1.0
+            room = self.temperature * share * self._friction  # TC
             return OnlineInjectedNoise(step_size, time, room, online, done, *known)
         return InjectedNoise(step_size, time, math.sqrt(2 * time) * self._spare.root)
 
