@@ -200,7 +200,7 @@ class SGNUTS(WithMass[SGNUTSState]):
             work -= (gradient * (position - point.position)).sum(-1)
             return Point(position, momentum, point.log_weight - work, (energy,))
 
-        tree = grow_tree(start, forward, mass.inverse, self.max_depth, generator)
+        tree = grow_tree(start, forward, inverse_mass, self.max_depth, generator)
         num_gradients = state.num_gradients + tree.num_steps
         info = SGNUTSInfo(tree.depth, tree.diverged, tree.depth_limited, num_gradients)
         return SGNUTSState(
