@@ -1,14 +1,14 @@
-"""Momenta, and integrators of Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
+"""Momenta, and leapfrog for Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ).
 
-All three integrators take the gradient as a function of the position, so that an exact
-and a stochastic one are used alike. None changes its arguments."""
+The gradient is a function of the position, so that an exact and a stochastic one are
+used alike."""
 
 import math
 from collections.abc import Callable
 
 from torch import Generator, Tensor
 
-from sgmc.matrices import Matrix, addmv_
+from sgmc.matrices import Matrix, MatrixLike, addmv_
 from sgmc.randomness import normal_like
 
 Gradient = Callable[[Tensor], Tensor]
@@ -41,16 +41,19 @@ def kinetic_energy(momentum: Tensor, mass: Matrix) -> Tensor:
     return 0.5 * (momentum * (mass.inverse @ momentum)).sum(-1)
 
 
-def explicit_euler(
+def leapfrog(
     gradient: Gradient,
     position: Tensor,
     momentum: Tensor,
     step_size: float,
     num_steps: int = 1,
-    mass: float | Tensor | Matrix = 1.0,
+    mass: MatrixLike = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Integrate by explicit Euler steps, which gain energy: θ' = θ + εM⁻¹r, r' = r −
-    ε∇U(θ) (Hairer et al., 2006, I.1).
+    """Integrate by leapfrog (Störmer–Verlet) steps, of order two: half kick, drift,
+    half kick (Neal, 2011, eq. 5.18–5.20).
+
+    The half kicks of neighbouring steps fall at one point and are one kick with one
+    gradient, so ``num_steps`` steps take ``num_steps + 1`` gradients.
 
     Args:
         gradient: ∇U, from positions ``(chains, dim)`` to ``(chains, dim)``.
@@ -62,65 +65,6 @@ def explicit_euler(
 
     Returns:
         The new position and momentum.
-
-    Example:
-        >>> import torch
-        >>> explicit_euler(
-        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
-        ... )
-        (tensor([[0.5000]]), tensor([[1.]]))
-    """
-    inverse_mass = Matrix(mass).inverse
-    for _ in range(num_steps):
-        kicked = momentum - step_size * gradient(position)
-        position = position + step_size * (inverse_mass @ momentum)
-        momentum = kicked
-    return position, momentum
-
-
-def symplectic_euler(
-    gradient: Gradient,
-    position: Tensor,
-    momentum: Tensor,
-    step_size: float,
-    num_steps: int = 1,
-    mass: float | Tensor | Matrix = 1.0,
-) -> tuple[Tensor, Tensor]:
-    """Integrate by symplectic Euler steps, of order one: θ' = θ + εM⁻¹r, r' = r −
-    ε∇U(θ') (Hairer et al., 2006, I.1).
-
-    Arguments and results are those of :func:`explicit_euler`; the gradient is taken at
-    the **new** position.
-
-    Example:
-        >>> import torch
-        >>> symplectic_euler(
-        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
-        ... )
-        (tensor([[0.5000]]), tensor([[0.7500]]))
-    """
-    position, momentum = position.clone(), momentum.clone()
-    inverse_mass = Matrix(mass).inverse
-    for _ in range(num_steps):
-        addmv_(position, inverse_mass, momentum, alpha=step_size)
-        momentum.sub_(gradient(position), alpha=step_size)
-    return position, momentum
-
-
-def leapfrog(
-    gradient: Gradient,
-    position: Tensor,
-    momentum: Tensor,
-    step_size: float,
-    num_steps: int = 1,
-    mass: float | Tensor | Matrix = 1.0,
-) -> tuple[Tensor, Tensor]:
-    """Integrate by leapfrog (Störmer–Verlet) steps, of order two: half kick, drift,
-    half kick (Neal, 2011, eq. 5.18–5.20).
-
-    Arguments and results are those of :func:`explicit_euler`. The half kicks of
-    neighbouring steps fall at one point and are one kick with one gradient, so
-    ``num_steps`` steps take ``num_steps + 1`` gradients.
 
     Example:
         >>> import torch

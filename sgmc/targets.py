@@ -1,5 +1,5 @@
 """What to sample, with a formula: targets whose law is known, and gradients seen
-through noise.
+through noise. Positions are ``(chains, dim)``, energies ``(chains,)``.
 """
 
 import math
@@ -36,30 +36,21 @@ class Gaussian(Potential):
         tensor([1.])
     """
 
+    dim: int
+
     def __init__(self, covariance: Tensor, mean: Tensor | None = None):
-        self.covariance, self._covariance = (
-            covariance,
-            as_matrix(covariance, "covariance", positive=True),
-        )
-        if not self._covariance.full:
+        self.covariance = covariance
+        self._matrix = as_matrix(covariance, "covariance", positive=True)
+        if not self._matrix.full:
             raise ValueError(
                 "covariance must be a tensor (dim, dim); for a diagonal one pass "
                 "torch.diag(variances)"
             )
-        self.dim = len(self.covariance)
-        self.mean = (
-            torch.zeros(self.dim, dtype=covariance.dtype, device=covariance.device)
-            if mean is None
-            else mean
-        )
-        check_tensor("mean", self.mean, "...")
-        if self.mean.shape != (self.dim,):
-            raise ValueError(
-                f"mean has shape {tuple(self.mean.shape)}, but the covariance needs "
-                f"({self.dim},)"
-            )
+        self.dim = len(covariance)
+        self.mean = torch.zeros_like(covariance[0]) if mean is None else mean
+        check_tensor("mean", self.mean, "dim")
         check_dims(covariance=covariance, mean=self.mean[None])
-        self.precision = self._covariance.inverse.value
+        self.precision = self._matrix.inverse.tensor
 
     @classmethod
     def standard(cls, dim: int, dtype: torch.dtype = torch.float32) -> "Gaussian":
@@ -79,12 +70,12 @@ class Gaussian(Potential):
         return cls(torch.tensor([[1.0, correlation], [correlation, 1.0]], dtype=dtype))
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute ½(θ − μ)ᵀΣ⁻¹(θ − μ): ``(chains, dim)`` → ``(chains,)``."""
+        """Compute ½(θ − μ)ᵀΣ⁻¹(θ − μ)."""
         centred = position - self.mean
         return 0.5 * (centred @ self.precision.to(centred.dtype) * centred).sum(-1)
 
     def gradient(self, position: Tensor) -> Tensor:
-        """Compute Σ⁻¹(θ − μ): ``(chains, dim)`` → ``(chains, dim)``."""
+        """Compute Σ⁻¹(θ − μ)."""
         return (position - self.mean) @ self.precision
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
@@ -95,14 +86,8 @@ class Gaussian(Potential):
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
         _check_draws(num_samples, generator)
-        noise = torch.randn(
-            num_samples,
-            self.dim,
-            generator=generator,
-            dtype=self.mean.dtype,
-            device=self.mean.device,
-        )
-        return self.mean + self._covariance.root @ noise
+        noise = normal_block(self.mean, num_samples, generator)
+        return self.mean + self._matrix.root @ noise
 
 
 class DoubleWell(Potential):
@@ -116,15 +101,15 @@ class DoubleWell(Potential):
 
     def __init__(self, dim: int = 1):
         check_count("dim", dim)
-        self.dim = dim
+        self.dim: int = dim
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute Σ(−2θ² + θ⁴): ``(chains, dim)`` → ``(chains,)``."""
+        """Compute Σ(−2θ² + θ⁴)."""
         square = position * position
         return (square * (square - 2)).sum(-1)
 
     def gradient(self, position: Tensor) -> Tensor:
-        """Compute 4θ³ − 4θ: ``(chains, dim)`` → ``(chains, dim)``."""
+        """Compute 4θ³ − 4θ."""
         return (position * position).sub_(1).mul_(position).mul_(4)
 
 
@@ -149,7 +134,7 @@ class Banana(Potential):
         self.variance, self.bend = variance, bend
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute θ₁²/2σ² + ½(θ₂ − b(θ₁² − σ²))²: ``(chains, 2)`` → ``(chains,)``."""
+        """Compute θ₁²/2σ² + ½(θ₂ − b(θ₁² − σ²))²."""
         first, second = position.unbind(-1)
         return (
             first**2 / (2 * self.variance)
@@ -159,9 +144,8 @@ class Banana(Potential):
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, 2)``."""
         _check_draws(num_samples, generator)
-        first, second = torch.randn(
-            2, num_samples, generator=generator, device=generator.device
-        )
+        like = torch.empty(num_samples, device=generator.device)
+        first, second = normal_block(like, 2, generator)
         first = first * math.sqrt(self.variance)
         return torch.stack([first, second + self.bend * (first**2 - self.variance)], -1)
 
@@ -189,12 +173,10 @@ class GaussianMixture(Potential):
             means = torch.cartesian_prod(grid, grid)
         check_tensor("means", means, "modes", "dim")
         self.means, self.variance = means, variance
-        self.dim = means.shape[-1]
+        self.dim: int = means.shape[-1]
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute −log of the mixture's normalised density: ``(chains, dim)`` →
-        ``(chains,)``.
-        """
+        """Compute −log of the mixture's normalised density."""
         square_distance = (position[:, None] - self.means).pow(2).sum(-1)
         log_normaliser = math.log(len(self.means)) + 0.5 * self.dim * math.log(
             2 * math.pi * self.variance
@@ -206,19 +188,9 @@ class GaussianMixture(Potential):
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
         _check_draws(num_samples, generator)
-        modes = torch.randint(
-            len(self.means),
-            (num_samples,),
-            generator=generator,
-            device=self.means.device,
-        )
-        noise = torch.randn(
-            num_samples,
-            self.dim,
-            generator=generator,
-            dtype=self.means.dtype,
-            device=self.means.device,
-        )
+        size, device = (num_samples,), self.means.device
+        modes = torch.randint(len(self.means), size, generator=generator, device=device)
+        noise = normal_block(self.means[0], num_samples, generator)
         return self.means[modes] + math.sqrt(self.variance) * noise
 
 
@@ -236,12 +208,10 @@ class Funnel(Potential):
 
     def __init__(self, dim: int = 10):
         check_count("dim", dim, at_least=2)
-        self.dim = dim
+        self.dim: int = dim
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute θ₁²/18 + ½(dim − 1)θ₁ + ½e^{−θ₁}Σθᵢ²: ``(chains, dim)`` →
-        ``(chains,)``.
-        """
+        """Compute θ₁²/18 + ½(dim − 1)θ₁ + ½e^{−θ₁}Σθᵢ²."""
         neck, others = position[:, 0], position[:, 1:]
         return (
             neck**2 / 18
@@ -252,9 +222,8 @@ class Funnel(Potential):
     def exact_samples(self, num_samples: int, generator: Generator) -> Tensor:
         """Draw independent exact samples ``(num_samples, dim)``."""
         _check_draws(num_samples, generator)
-        samples = torch.randn(
-            num_samples, self.dim, generator=generator, device=generator.device
-        )
+        like = torch.empty(self.dim, device=generator.device)
+        samples = normal_block(like, num_samples, generator)
         samples[:, 0] *= 3
         samples[:, 1:] *= torch.exp(0.5 * samples[:, :1])
         return samples
@@ -291,21 +260,18 @@ class NoisyGradient(Potential):
                 "potential must be an exact one, but its gradient is noisy already, "
                 "and this noise would take that one's place"
             )
-        self.potential, self.dim, self.noise_variance = (
-            potential,
-            potential.dim,
-            noise_variance,
-        )
+        self.potential, self.noise_variance = potential, noise_variance
+        self.dim = potential.dim
         self.noise_root = as_matrix(noise_variance, "noise_variance").root
         if self.dim is not None:
             check_dims(potential=torch.empty(self.dim), noise_variance=noise_variance)
 
     def energy(self, position: Tensor) -> Tensor:
-        """Compute the exact energy: ``(chains, dim)`` → ``(chains,)``."""
+        """Compute the exact energy."""
         return self.potential.energy(position)
 
     def gradient(self, position: Tensor) -> Tensor:
-        """Compute the exact gradient: ``(chains, dim)`` → ``(chains, dim)``."""
+        """Compute the exact gradient."""
         return self.potential.gradient(position)
 
     def energy_and_gradient(self, position: Tensor) -> tuple[Tensor, Tensor]:
@@ -341,6 +307,5 @@ class NoisyGradient(Potential):
 
 def _check_draws(num_samples: int, generator: Generator) -> None:
     check_count("num_samples", num_samples, at_least=0)
-    check_instance(
-        "generator", generator, Generator, "torch.Generator().manual_seed(0)"
-    )
+    example = "torch.Generator().manual_seed(0)"
+    check_instance("generator", generator, Generator, example)

@@ -32,7 +32,8 @@ import torch
 from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, show_frames, use_style
 from booklib.play import play
-from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
+from sgmc.integrators import leapfrog
+from sgmc.splittings.euler import explicit_euler, symplectic_euler
 from sgmc.targets import DoubleWell, Gaussian
 
 use_style()

@@ -1,11 +1,10 @@
 """A function of a potential and of tensors that it overwrites, compiled."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
-
-from sgmc.checks import check_instance
 
 _AT_MOST = 16  # forms of its arguments for which a function is compiled
 
@@ -31,12 +30,11 @@ class CompiledInPlace:
     """
 
     def __init__(self, function: Callable):
-        check_instance(
-            "function",
-            function,
-            Callable,
-            "lambda potential, position: position.zero_()",
-        )
+        if not callable(function):
+            raise ValueError(
+                "function must be one of a potential and of tensors, such as lambda "
+                f"potential, position: position.zero_(), but it is {function!r}"
+            )
         self.function, self.num_compiled = function, 0
         self._made: dict[tuple, tuple[Callable, list]] = {}
 
@@ -52,8 +50,7 @@ class CompiledInPlace:
         key = list(map(id, things))
         for argument in arguments:
             _describe(argument, key, tensors)
-        key = tuple(key)
-        made = self._made.get(key)
+        made = self._made.get(tuple(key))
         if made is None:
             if self.num_compiled == _AT_MOST:
                 raise RuntimeError(
@@ -63,7 +60,7 @@ class CompiledInPlace:
                 )
             # kept, so that nothing else gets their identities
             made = self._compile(potential, arguments, tensors), things
-            self._made[key], self.num_compiled = made, self.num_compiled + 1
+            self._made[tuple(key)], self.num_compiled = made, self.num_compiled + 1
         made[0](*tensors)
 
     def _compile(
@@ -75,32 +72,32 @@ class CompiledInPlace:
         from torch.fx.experimental.proxy_tensor import make_fx
 
         def of_tensors(*given: Tensor) -> None:
-            given = iter(given)
+            places = iter(given)
             self.function(
-                potential, *[_with_tensors(argument, given) for argument in arguments]
+                potential, *[_with_tensors(argument, places) for argument in arguments]
             )
 
-        with torch.no_grad():
-            try:
-                graph = make_fx(
+        needed = (
+            "a potential whose gradient is a formula of tensor operations, without "
+            "Python that depends on their values: take SGHMC"
+        )
+        try:
+            with torch.no_grad():
+                tracer = make_fx(
                     of_tensors, tracing_mode="fake", _allow_non_fake_inputs=True
-                )(*tensors)
-            except Exception as error:
-                raise RuntimeError(
-                    "CompiledSGHMC needs a potential whose gradient is a formula of "
-                    "tensor operations, without Python that depends on "
-                    f"their values: take SGHMC ({type(error).__name__}: "
-                    f"{_first_line(error)})"
-                ) from error
-            try:
-                return compile_graph(graph, tensors)
-            except Exception as error:
-                raise RuntimeError(
-                    "CompiledSGHMC needs a C++ compiler that works here, such as g++ "
-                    "with Python's headers, and a gradient of operations "
-                    "that it can be given: install one, or take SGHMC "
-                    f"({type(error).__name__}: {_first_line(error)})"
-                ) from error
+                )
+                graph = tracer(*tensors)
+                needed = (
+                    "a C++ compiler that works here, such as g++ with Python's "
+                    "headers, and a gradient of operations that it can be given: "
+                    "install one, or take SGHMC"
+                )
+                return cast(Callable, compile_graph(graph, cast(list, tensors)))
+        except Exception as error:
+            first = (str(error).strip().splitlines() or ["no reason given"])[0]
+            raise RuntimeError(
+                f"CompiledSGHMC needs {needed} ({type(error).__name__}: {first})"
+            ) from error
 
 
 def _things(potential: object) -> list:
@@ -140,7 +137,3 @@ def _with_tensors(argument, tensors):
         if argument is None
         else [_with_tensors(part, tensors) for part in argument]
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["no reason given"])[0]

@@ -53,7 +53,7 @@ class CompiledSGHMC(SGHMC):
     def _compiled(self) -> CompiledInPlace:
         noise = self.injected_noise()
         return CompiledInPlace(
-            lambda *arguments: SGHMC.trajectory(self, *arguments, noise)
+            lambda *given: SGHMC.trajectory(self, *given, noise=noise)
         )
 
     def trajectory(self, potential, position, momentum, minibatches, normals, noise):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from torch import Generator, Tensor
 
@@ -95,7 +95,7 @@ class WithMass(Kernel[State]):
     estimate B̂: one place where they are checked.
     """
 
-    step_size: StepSize
+    step_size: Any
     mass: MatrixLike
 
     def __post_init__(self):
@@ -118,6 +118,7 @@ class WithMass(Kernel[State]):
 class WithTemperature(WithMass[State]):
     """Such a kernel with a temperature, whose step sizes may follow a schedule."""
 
+    step_size: StepSize
     temperature: float
 
     def step_size_at(self, time: int) -> float:

@@ -46,7 +46,8 @@ class SGHMC(WithTemperature[SGHMCState]):
     """Stochastic-gradient Hamiltonian Monte Carlo (Chen et al., 2014, Algorithm 2).
 
     Repeat m times, with the gradient taken at the **new** position:
-    θ ← θ + εM⁻¹r, then r ← r − εCM⁻¹r − ε∇Ũ(θ) + N(0, 2(TC − B̂)ε).
+    θ ← θ + εM⁻¹r, then r ← r − εCM⁻¹r − ε∇Ũ(θ) + N(0, 2(TC − B̂)ε). With
+    εCM⁻¹ = 1 the momentum is forgotten: plain gradient descent with noise.
 
     Args:
         step_size: ε, a number or a schedule t → ε_t of the number of draws so far, each
@@ -65,6 +66,8 @@ class SGHMC(WithTemperature[SGHMCState]):
             never by default.
         temperature: T, of the target exp(−U/T). With T = 0 no noise is injected:
             stochastic gradient descent with momentum.
+        fixed_decay: whether, while step sizes fall, the friction and B̂ of a draw are
+            those of the first one times ε₀/ε_t, so that α = ε_tCM⁻¹ stays what it is.
 
     Raises:
         ValueError: if a parameter is out of its range, or the friction is below the
@@ -123,10 +126,11 @@ class SGHMC(WithTemperature[SGHMCState]):
         al., 2014, eq. 15).
 
         In v = εM⁻¹r its steps are θ ← θ + v, v ← (1 − α)v − η∇Ũ(θ) + N(0, 2(α − β̂)η):
-        SGD with momentum 1 − α, and noise.
+        SGD with momentum 1 − α, and noise. While η falls α and β̂ stay what they are,
+        and (θ, r) is handed on, whose law exp(−U(θ) − ½r²) knows of no η.
 
         Args:
-            learning_rate: η.
+            learning_rate: η, a number or a schedule t → η_t of the number of draws.
             momentum_decay: α.
             noise_estimate: β̂ = ½ηV̂, or an online estimate.
             settings: ``num_steps``, ``resample_every``, ``temperature`` of
@@ -140,13 +144,9 @@ class SGHMC(WithTemperature[SGHMCState]):
             (0.1, 1.0)
         """
         check_step_size("learning_rate", learning_rate, "draws")
-        falls = callable(learning_rate)
-        step_size = (  # ε
-            (lambda draw: math.sqrt(learning_rate(draw)))
-            if falls
-            else math.sqrt(learning_rate)
-        )
-        first = step_size(0) if callable(step_size) else step_size
+        rate = learning_rate if callable(learning_rate) else lambda draw: learning_rate
+        first, falls = math.sqrt(rate(0)), callable(learning_rate)
+        step_size = (lambda draw: math.sqrt(rate(draw))) if falls else first  # ε
         if not isinstance(noise_estimate, OnlineNoise):
             noise_estimate = as_matrix(noise_estimate, "noise_estimate", signed=True)
             noise_estimate = noise_estimate.value / first
@@ -214,7 +214,8 @@ class SGHMC(WithTemperature[SGHMCState]):
         )
         time = self.step_size_at(0) if self.fixed_decay else step_size
         if isinstance(online, OnlineNoise):
-            room = self.temperature * (time / step_size) * self._friction  # TC
+            share = time / step_size if self.fixed_decay else 1.0
+            room = self.temperature * share * self._friction  # TC
             return OnlineInjectedNoise(step_size, time, room, online, done, *known)
         return InjectedNoise(step_size, time, math.sqrt(2 * time) * self._spare.root)
 

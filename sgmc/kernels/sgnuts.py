@@ -166,7 +166,9 @@ class SGNUTS(WithMass[SGNUTSState]):
         symmetric, weighed = self.integrator == "palindromic", self.weights != "uniform"
         time, before, after = self._factors
         momentum = draw_momentum(state.position, mass, generator)
-        known = (potential.energy(state.position),) if weighed else ()
+        known: tuple[Tensor, ...] = (
+            (potential.energy(state.position),) if weighed else ()
+        )
         start = Point(state.position, momentum, torch.zeros_like(momentum[:, 0]), known)
         steps = count(state.num_trees * 2**self.max_depth)
 
@@ -191,14 +193,14 @@ class SGNUTS(WithMass[SGNUTSState]):
                 return Point(position, momentum, log_weight)
             energy = potential.energy(position)
             if self.weights == "energy":
-                gained = energy - known[0] + kinetic_energy(momentum, mass)
+                gained = energy - start.known[0] + kinetic_energy(momentum, mass)
                 gained -= kinetic_energy(start.momentum, mass)
                 return Point(position, momentum, -gained, (energy,))
             work = energy - point.known[0]
             work -= (gradient * (position - point.position)).sum(-1)
             return Point(position, momentum, point.log_weight - work, (energy,))
 
-        tree = grow_tree(start, forward, mass.inverse, self.max_depth, generator)
+        tree = grow_tree(start, forward, inverse_mass, self.max_depth, generator)
         num_gradients = state.num_gradients + tree.num_steps
         info = SGNUTSInfo(tree.depth, tree.diverged, tree.depth_limited, num_gradients)
         return SGNUTSState(

@@ -213,8 +213,12 @@ def choose(condition: Tensor, one: Point, other: Point) -> Point:
     def pick(a: Tensor, b: Tensor) -> Tensor:
         return torch.where(condition[:, None] if a.ndim == 2 else condition, a, b)
 
-    known = tuple(map(pick, one.known, other.known))
-    return Point(*map(pick, one[:3], other[:3]), known)
+    return Point(
+        pick(one.position, other.position),
+        pick(one.momentum, other.momentum),
+        pick(one.log_weight, other.log_weight),
+        tuple(map(pick, one.known, other.known)),
+    )
 
 
 def _uniforms(rows: int, number: int, like: Tensor, generator: Generator) -> Tensor:

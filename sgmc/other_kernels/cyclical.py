@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Generator, Tensor
 
@@ -16,7 +16,7 @@ from sgmc.potentials import Potential
 class CyclicalState(NamedTuple):
     """A state of the kernel whose step size goes in cycles."""
 
-    inner: NamedTuple  #: the state of that kernel
+    inner: Any  #: the state of that kernel
     num_draws: int  #: draws so far
 
     @property
@@ -30,11 +30,11 @@ class CyclicalInfo(NamedTuple):
 
     cycle: int  #: number of the cycle, from 0
     draw: int  #: number of the draw within its cycle, from 0
-    inner: NamedTuple  #: the info of the last step
+    inner: Any  #: the info of the last step
 
 
 @dataclass(frozen=True, eq=False)
-class Cyclical(Kernel):
+class Cyclical(Kernel[CyclicalState]):
     """Another kernel with a step size that falls from η₀ to almost nothing, again and
     again (Zhang et al., 2020, Algorithm 1).
 
@@ -61,9 +61,8 @@ class Cyclical(Kernel):
             samples by default. Both need states of one kind.
 
     Raises:
-        ValueError: if a parameter is out of its range, no steps are left to sample, or
-            they are fewer than the draws; if what should make a kernel does not, or
-            makes one that refuses the step size; and in a run, if the two kernels have
+        ValueError: if a parameter is out of its range, fewer steps are left to sample
+            than there are draws, something makes no kernel, or the two kernels have
             states of different kinds.
 
     Example:
@@ -92,17 +91,12 @@ class Cyclical(Kernel):
         check_count("num_draws", self.num_draws)
         check_non_negative("exploration", self.exploration)
         sampling = self.cycle_length - self._num_exploring
-        if sampling < 1:
+        if self.num_draws > max(sampling, 0):
             raise ValueError(
-                f"exploration is {self.exploration}, which leaves none of the "
-                f"{self.cycle_length} steps of a cycle to sample: "
-                "take a smaller share, or a longer cycle"
-            )
-        if self.num_draws > sampling:
-            raise ValueError(
-                f"num_draws is {self.num_draws}, but only {sampling} of the "
-                f"{self.cycle_length} steps of a cycle sample: "
-                "ask for fewer draws, or take a longer cycle"
+                f"num_draws is {self.num_draws}, but an exploration of "
+                f"{self.exploration} leaves {max(sampling, 0)} of the "
+                f"{self.cycle_length} steps of a cycle to sample: ask for fewer draws, "
+                "a smaller share, or a longer cycle"
             )
         if self.explorer is not None and self._num_exploring == 0:
             raise ValueError(
@@ -119,36 +113,26 @@ class Cyclical(Kernel):
         return math.ceil(round(self.exploration * self.cycle_length, 9))
 
     @cached_property
-    # those made so far, by their place in the cycle
     def _kernels(self) -> dict[int, Kernel]:
-        return {}
+        return {}  # those made so far, by their place in the cycle
 
     def _kernel_of(self, phase: int) -> Kernel:
         """Make the kernel of the step after so many others of a cycle."""
-        if phase not in self._kernels:
-            explores = self.explorer is not None and phase < self._num_exploring
-            name, make = (
-                ("explorer", self.explorer) if explores else ("kernel", self.kernel)
-            )
-            if not callable(make):
-                raise ValueError(
-                    f"{name} must be a function from a step size to a kernel, such as "
-                    f"SGLD, but it is {make!r}"
-                )
-            try:
-                made = make(
-                    0.5
-                    * self.step_size
-                    * (1 + math.cos(math.pi * phase / self.cycle_length))
-                )
-            except TypeError as error:
-                raise ValueError(
-                    f"{name} must be a function from a step size to a kernel, such as "
-                    f"SGLD: {error}"
-                ) from error
-            check_instance(f"what {name} makes", made, Kernel, "SGLD(0.1)")
-            self._kernels[phase] = made
-        return self._kernels[phase]
+        if phase in self._kernels:
+            return self._kernels[phase]
+        name, make = "kernel", self.kernel
+        if self.explorer is not None and phase < self._num_exploring:
+            name, make = "explorer", self.explorer
+        wave = 1 + math.cos(math.pi * phase / self.cycle_length)
+        try:
+            made = make(0.5 * self.step_size * wave)
+        except TypeError as error:
+            raise ValueError(
+                f"{name} must be a function from a step size to a kernel, such as "
+                f"SGLD, but it is {make!r}: {error}"
+            ) from error
+        check_instance(f"what {name} makes", made, Kernel, "SGLD(0.1)")
+        return self._kernels.setdefault(phase, made)
 
     def init(
         self, potential: Potential, position: Tensor, generator: Generator
@@ -160,19 +144,14 @@ class Cyclical(Kernel):
         if self.explorer is not None:
             # the chain does not see what is only looked at
             apart = Generator(position.device).manual_seed(generator.initial_seed())
-            sampling = self._kernel_of(self.cycle_length - 1).init(
-                potential, position, apart
-            )
-            if [type(inner), *map(type, inner)] != [
-                type(sampling),
-                *map(type, sampling),
-            ]:
+            last = self._kernel_of(self.cycle_length - 1)
+            other = last.init(potential, position, apart)
+            kinds = [[type(x), *map(type, x)] for x in (inner, other)]
+            if kinds[0] != kinds[1]:
                 raise ValueError(
                     "explorer and kernel need states of one kind, but "
-                    f"{self._kernel_of(0)} and "
-                    f"{self._kernel_of(self.cycle_length - 1)} "
-                    "have others: take the same kernel with temperature 0 as the "
-                    "explorer"
+                    f"{self._kernel_of(0)} and {last} have others: take the same "
+                    "kernel with temperature 0 as the explorer"
                 )
         return CyclicalState(inner, 0)
 
@@ -181,12 +160,13 @@ class Cyclical(Kernel):
     ) -> tuple[CyclicalState, CyclicalInfo]:
         """Take all steps up to the next draw, in every chain."""
         cycle, number = divmod(state.num_draws, self.num_draws)
-        exploring, inner = self._num_exploring, state.inner
+        exploring, inner, info = self._num_exploring, state.inner, None
         sampling = self.cycle_length - exploring
-        first = 0 if number == 0 else exploring + sampling * number // self.num_draws
-        for phase in range(
-            first, exploring + sampling * (number + 1) // self.num_draws
-        ):
+        # the places in the cycle of this draw and of the one before
+        before, last = (
+            exploring + sampling * n // self.num_draws for n in (number, number + 1)
+        )
+        for phase in range(before if number else 0, last):
             inner, info = self._kernel_of(phase).step(potential, inner, generator)
         return CyclicalState(inner, state.num_draws + 1), CyclicalInfo(
             cycle, number, info

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Generator, Tensor
@@ -22,6 +22,7 @@ class Hierarchical(Protocol):
 
     def given(self, hyperparameters: Mapping[str, float | Tensor]) -> Potential:
         """Make the potential with other hyperparameters."""
+        ...
 
     def draw_hyperparameters(
         self, position: Tensor, generator: Generator
@@ -29,12 +30,13 @@ class Hierarchical(Protocol):
         """Draw the hyperparameters of every chain given its position ``(chains, dim)``:
         each ``(chains,)``.
         """
+        ...
 
 
 class GibbsState(NamedTuple):
     """A state of the parameters and of the hyperparameters."""
 
-    inner: NamedTuple  #: the state of the kernel that moves the parameters
+    inner: Any  #: the state of the kernel that moves the parameters
     hyperparameters: dict[str, Tensor]  #: by name, each (chains,) float64
 
     @property
@@ -53,7 +55,7 @@ class GibbsInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Gibbs(Kernel):
+class Gibbs(Kernel[GibbsState]):
     """Draw parameters and hyperparameters in turn (Geman and Geman, 1984; Chen et al.,
     2014, Section 4.2).
 
@@ -96,7 +98,7 @@ class Gibbs(Kernel):
         check_count("num_steps", self.num_steps)
 
     def init(
-        self, potential: Hierarchical, position: Tensor, generator: Generator
+        self, potential: Any, position: Tensor, generator: Generator
     ) -> GibbsState:
         """Start at the given position ``(chains, dim)`` with the hyperparameters of the
         potential.
@@ -111,7 +113,7 @@ class Gibbs(Kernel):
         )
 
     def step(
-        self, potential: Hierarchical, state: GibbsState, generator: Generator
+        self, potential: Any, state: GibbsState, generator: Generator
     ) -> tuple[GibbsState, GibbsInfo]:
         """Move the parameters given the hyperparameters, then draw the hyperparameters
         given the parameters.

@@ -8,12 +8,7 @@ from torch import Generator, Tensor
 
 from sgmc.checks import check_positive
 from sgmc.kernels.base import Kernel
-from sgmc.kernels.metropolis import (
-    Guarded,
-    accept,
-    remark_rejections,
-    remark_rounding,
-)
+from sgmc.kernels.metropolis import Guarded, accept, remark_rejections, remark_rounding
 from sgmc.potentials import Potential
 from sgmc.randomness import normal_like
 
@@ -33,7 +28,7 @@ class MetropolisInfo(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RandomWalkMetropolis(Kernel):
+class RandomWalkMetropolis(Kernel[RandomWalkState]):
     """Random-walk Metropolis: propose θ' ~ N(θ, ε²I), accept with probability min(1,
     π(θ')/π(θ)) (Metropolis et al., 1953).
 
@@ -67,15 +62,11 @@ class RandomWalkMetropolis(Kernel):
         return RandomWalkState(position.clone(), potential.energy(position))
 
     def step(
-        self,
-        potential: Potential,
-        state: RandomWalkState,
-        generator: Generator,
+        self, potential: Potential, state: RandomWalkState, generator: Generator
     ) -> tuple[RandomWalkState, MetropolisInfo]:
         """Propose a move for every chain, and accept or reject it."""
-        proposal = state.position + self.step_size * normal_like(
-            state.position, generator
-        )
+        noise = normal_like(state.position, generator)
+        proposal = state.position + self.step_size * noise
         proposed_energy = Guarded(potential, state.position).energy(proposal)
         accepted, acceptance = accept(state.energy, proposed_energy, generator)
         position = torch.where(accepted[:, None], proposal, state.position)

@@ -318,7 +318,7 @@ def refresh_flow(mass: MatrixLike = 1.0) -> MomentumMap:
 
 def modified_euler(step_size: float, mass: MatrixLike = 1.0) -> list[Flow]:
     """List a step of modified Euler, kick first: r' = r − ε∇U(θ), θ' = θ + εM⁻¹r'
-    (Neal, 2011, Section 5.2.3.1).
+    (Neal, 2011, Section 5.2.3).
     """
     return [Kick(step_size), Drift(step_size, mass)]
 

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from sgmc.checks import check_count, check_dims
 from sgmc.integrators import draw_momentum
 from sgmc.kernels.base import Kernel
-from sgmc.matrices import Matrix, as_matrix
+from sgmc.matrices import Matrix, MatrixLike, as_matrix
 from sgmc.potentials import Potential
 from sgmc.splittings.flows import Flow, advance, check_flows
 
@@ -30,7 +30,7 @@ class SplittingInfo(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Splitting(Kernel):
+class Splitting(Kernel[SplittingState]):
     """Follow a list of :mod:`sgmc.splittings.flows`, whose exact law on a Gaussian is
     :func:`sgmc.splittings.linear_chain` of the same list.
 
@@ -65,7 +65,7 @@ class Splitting(Kernel):
 
     flows: Sequence[Flow]
     num_steps: int = 1
-    mass: float | Tensor | Matrix = 1.0
+    mass: MatrixLike = 1.0
 
     def __post_init__(self):
         check_flows(self.flows)
@@ -78,14 +78,10 @@ class Splitting(Kernel):
         """Start at the given position ``(chains, dim)`` with a momentum from N(0,
         M).
         """
-        pieces = [
-            (type(flow).__name__, name, value)
+        matrices = {
+            f"{name} of {type(flow).__name__}": value
             for flow in self.flows
             for name, value in vars(flow).items()
-        ]
-        matrices = {
-            f"{name} of {flow}": value
-            for flow, name, value in pieces
             if isinstance(value, (Matrix, Tensor))
         }
         check_dims(position=position, mass=self.mass, **matrices)

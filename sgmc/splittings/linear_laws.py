@@ -47,13 +47,9 @@ class LinearChain(NamedTuple):
         check_tensor("transition", self.transition, "dim", "dim")
         check_tensor("noise_covariance", self.noise_covariance, "dim", "dim")
         if self.transition.shape != self.noise_covariance.shape:
-            shapes = (
-                f"{tuple(self.transition.shape)} and "
-                f"{tuple(self.noise_covariance.shape)}"
-            )
             raise ValueError(
-                "transition and noise_covariance must be of one shape (dim, dim), "
-                f"but they are {shapes}"
+                "transition and noise_covariance must be of one shape (dim, dim), but "
+                f"they are {[tuple(x.shape) for x in self]}"
             )
         transition = self.transition.double().numpy()
         radius = np.abs(np.linalg.eigvals(transition)).max()
@@ -91,16 +87,11 @@ class LinearChain(NamedTuple):
             ``(num_lags,)`` float64.
         """
         check_count("num_lags", num_lags)
-        transition, covariance, c, lagged = (
-            self.transition.double(),
-            self.stationary_covariance(),
-            self._direction(direction),
-            [],
-        )
-        column = covariance @ c
+        c, lagged = self._direction(direction), []
+        column = self.stationary_covariance() @ c
         for _ in range(num_lags):
             lagged.append(c @ column)
-            column = transition @ column
+            column = self.transition.double() @ column
         return torch.stack(lagged) / lagged[0]
 
     def autocorrelation_time(self, direction: Tensor) -> float:
@@ -110,11 +101,8 @@ class LinearChain(NamedTuple):
         Args:
             direction: c, ``(dim,)``.
         """
-        transition, covariance, c = (
-            self.transition.double(),
-            self.stationary_covariance(),
-            self._direction(direction),
-        )
+        transition, covariance = self.transition.double(), self.stationary_covariance()
+        c = self._direction(direction)
         identity = torch.eye(len(c), dtype=torch.float64)
         series = torch.linalg.solve(
             identity - transition, (identity + transition) @ covariance @ c
@@ -145,12 +133,10 @@ class LinearChain(NamedTuple):
         """
         check_count("num_steps", num_steps)
         covariance, transition = self.stationary_covariance(), self.transition.double()
+        identity = torch.eye(len(transition), dtype=torch.float64)
         powers, total = torch.zeros_like(transition), torch.zeros_like(transition)
         for _ in range(num_steps):
-            # 1 + F + F² + …
-            powers = (
-                torch.eye(len(transition), dtype=torch.float64) + transition @ powers
-            )
+            powers = identity + transition @ powers  # 1 + F + F² + …
             total += powers
         lagged = total @ covariance
         return (lagged + lagged.mT - num_steps * covariance) / num_steps**2
@@ -197,14 +183,11 @@ def linear_chain(
         raise ValueError(
             f"precision must be a symmetric tensor (dim, dim), but it is {precision}"
         )
-    precision, noise_variance = (
-        precision.double(),
-        as_matrix(noise_variance, "noise_variance").dense(len(precision)),
-    )
-    moves = [LinearChain(*flow.linear(precision, noise_variance)) for flow in splitting]
-    chain = moves[0]
-    for move in moves[1:]:
-        chain = chain.then(move)
+    noise = as_matrix(noise_variance, "noise_variance").dense(len(precision))
+    laws = (flow.linear(precision.double(), noise) for flow in splitting)
+    chain = LinearChain(*next(laws))
+    for law in laws:
+        chain = chain.then(LinearChain(*law))
     return chain
 
 
@@ -218,14 +201,8 @@ def langevin_chain(
 ) -> LinearChain:
     """Write SGLD as a linear chain in θ: F = I − ηM⁻¹A, Q = M⁻¹(η²V + 2η(TM − B̂))M⁻¹.
 
-    Args:
-        precision: A, ``(dim, dim)``.
-        step_size: η.
-        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
-            ``(dim, dim)``.
-        noise_estimate: B̂, likewise.
-        temperature: T, of the target exp(−U/T).
-        mass: M, likewise.
+    A, η, V, B̂, T and M are those of :func:`linear_chain` and
+    :class:`sgmc.kernels.SGLD`.
 
     Example:
         >>> langevin_chain(torch.eye(1), step_size=0.5).stationary_covariance()
@@ -254,23 +231,12 @@ def sghmc_chain(
     B̂)). With ``explicit_euler`` the gradient is taken at the old position, −εAθ, as
     several libraries do.
 
-    Args:
-        precision: A, ``(dim, dim)``.
-        step_size: ε.
-        friction: C, a number, ``(dim,)`` or ``(dim, dim)``.
-        noise_variance: V, the covariance of the gradient noise, likewise.
-        noise_estimate: B̂, likewise.
-        mass: M, likewise.
-        temperature: T, of the target exp(−U/T).
-        explicit_euler: whether to take the gradient at the old position.
+    A, V, C, B̂, M and T are those of :func:`linear_chain` and
+    :class:`sgmc.kernels.SGHMC`.
 
     Example:
         >>> chain = sghmc_chain(
-        ...     torch.eye(1),
-        ...     step_size=0.1,
-        ...     friction=3.0,
-        ...     noise_variance=4.0,
-        ...     noise_estimate=0.2,
+        ...     torch.eye(1), 0.1, 3.0, noise_variance=4.0, noise_estimate=0.2
         ... )
         >>> round(float(chain.stationary_covariance()[0, 0]), 4)
         1.0029
@@ -296,14 +262,6 @@ def naive_sghmc_chain(
     The stochastic gradient at the end of a step is used again at the start of the next
     one, as :func:`sgmc.integrators.leapfrog` does; the transition forgets the old
     momentum. With V = 0 it is HMC without its correction step.
-
-    Args:
-        precision: A, ``(dim, dim)``.
-        step_size: ε.
-        num_steps: L, the number of leapfrog steps.
-        noise_variance: V, the covariance of the gradient noise: a number, ``(dim,)`` or
-            ``(dim, dim)``.
-        mass: M, likewise.
 
     Example:
         >>> chain = naive_sghmc_chain(

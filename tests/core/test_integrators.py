@@ -5,11 +5,12 @@ import math
 import pytest
 import torch
 
-from sgmc.integrators import explicit_euler, kinetic_energy, leapfrog, symplectic_euler
+from sgmc.integrators import kinetic_energy, leapfrog
 from sgmc.matrices import Matrix
+from sgmc.splittings.euler import explicit_euler, modified_euler, symplectic_euler
 from sgmc.targets import Banana, DoubleWell, Gaussian
 
-ALL = [explicit_euler, symplectic_euler, leapfrog]
+ALL = [explicit_euler, symplectic_euler, modified_euler, leapfrog]
 MASSES = {
     "scalar": 1.7,
     "diagonal": torch.tensor([0.5, 2.0], dtype=torch.float64),
@@ -66,7 +67,7 @@ def jacobian(integrator, start, mass):
     return torch.stack(columns, 1)
 
 
-@pytest.mark.parametrize("integrator", [symplectic_euler, leapfrog])
+@pytest.mark.parametrize("integrator", [symplectic_euler, modified_euler, leapfrog])
 @pytest.mark.parametrize("mass", MASSES)
 def test_symplectic_integrators_keep_volume_and_the_symplectic_form(
     integrator, mass, start
@@ -97,7 +98,8 @@ def test_explicit_euler_grows_volume():
 
 
 @pytest.mark.parametrize(
-    ("integrator", "order"), [(explicit_euler, 1), (symplectic_euler, 1), (leapfrog, 2)]
+    ("integrator", "order"),
+    [(explicit_euler, 1), (symplectic_euler, 1), (modified_euler, 1), (leapfrog, 2)],
 )
 def test_order(integrator, order):
     """Halving the step divides the error at a fixed time by 2^order; the exact motion

@@ -17,7 +17,7 @@ import sgmc
 
 ROOT = Path(__file__).resolve().parents[2]
 # of the core; executed by an import of SGHMC and sample
-MOST_FILES, MOST_MODULES = 31, 23
+MOST_FILES, MOST_MODULES = 29, 22
 WORK = """
 import sys
 import torch
@@ -77,7 +77,7 @@ CORE = [
     ["draws", "running", "starting", "remarks"],
     ["sampling"],
 ]
-# Rooms beside it, which import the core and none of the others.
+# Rooms beside it, which import the core and none of the others but the test densities.
 ROOMS = [
     "approximations",
     "checkpoints",
@@ -123,7 +123,7 @@ def test_imports_point_one_way():
             ), f"{path} imports {module}"
             if parts[0] == "sgmc" and place != "__init__" and parts[1] != place:
                 right = (
-                    parts[1] in row
+                    parts[1] in {*row, "targets"}
                     if place in ROOMS
                     else row.get(parts[1], len(row)) <= row[place]
                 )

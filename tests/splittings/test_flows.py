@@ -9,9 +9,10 @@ import pytest
 import torch
 from scipy.linalg import expm
 
-from sgmc.integrators import explicit_euler, leapfrog, symplectic_euler
+from sgmc.integrators import leapfrog
 from sgmc.matrices import Matrix
 from sgmc.splittings import LinearChain, flows, linear_chain
+from sgmc.splittings.euler import explicit_euler, modified_euler, symplectic_euler
 from sgmc.splittings.flows import (
     AtOnce,
     Descent,
@@ -607,6 +608,7 @@ def test_the_integrators_are_lists_of_flows(mass):
     pieces = [Drift(0.3, mass), Kick(0.3)]
     for integrator, splitting in (
         (symplectic_euler, pieces),
+        (modified_euler, flows.modified_euler(0.3, mass)),
         (explicit_euler, [AtOnce(pieces)]),
     ):
         ends = integrator(

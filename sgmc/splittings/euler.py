@@ -1,0 +1,92 @@
+"""Euler's three ways to integrate Hamilton's equations dθ/dt = M⁻¹r, dr/dt = −∇U(θ)."""
+
+from torch import Tensor
+
+from sgmc.integrators import Gradient
+from sgmc.matrices import Matrix, MatrixLike, addmv_
+
+
+def explicit_euler(
+    gradient: Gradient,
+    position: Tensor,
+    momentum: Tensor,
+    step_size: float,
+    num_steps: int = 1,
+    mass: MatrixLike = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """Integrate by explicit Euler steps, which gain energy: θ' = θ + εM⁻¹r, r' = r −
+    ε∇U(θ) (Hairer et al., 2006, I.1).
+
+    Arguments and results are those of :func:`sgmc.integrators.leapfrog`.
+
+    Example:
+        >>> import torch
+        >>> explicit_euler(
+        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
+        ... )
+        (tensor([[0.5000]]), tensor([[1.]]))
+    """
+    inverse_mass = Matrix(mass).inverse
+    for _ in range(num_steps):
+        kicked = momentum - step_size * gradient(position)
+        position = position + step_size * (inverse_mass @ momentum)
+        momentum = kicked
+    return position, momentum
+
+
+def symplectic_euler(
+    gradient: Gradient,
+    position: Tensor,
+    momentum: Tensor,
+    step_size: float,
+    num_steps: int = 1,
+    mass: MatrixLike = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """Integrate by symplectic Euler steps, of order one: θ' = θ + εM⁻¹r, r' = r −
+    ε∇U(θ') (Hairer et al., 2006, I.1).
+
+    Arguments and results are those of :func:`explicit_euler`; the gradient is taken at
+    the **new** position.
+
+    Example:
+        >>> import torch
+        >>> symplectic_euler(
+        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
+        ... )
+        (tensor([[0.5000]]), tensor([[0.7500]]))
+    """
+    position, momentum = position.clone(), momentum.clone()
+    inverse_mass = Matrix(mass).inverse
+    for _ in range(num_steps):
+        addmv_(position, inverse_mass, momentum, alpha=step_size)
+        momentum.sub_(gradient(position), alpha=step_size)
+    return position, momentum
+
+
+def modified_euler(
+    gradient: Gradient,
+    position: Tensor,
+    momentum: Tensor,
+    step_size: float,
+    num_steps: int = 1,
+    mass: MatrixLike = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """Integrate by modified Euler steps, the kick first: r' = r − ε∇U(θ), θ' = θ +
+    εM⁻¹r' (Neal, 2011, Section 5.2.3).
+
+    Arguments and results are those of :func:`explicit_euler`. It is symplectic Euler
+    seen half a step later, and keeps volume as that does.
+
+    Example:
+        >>> import torch
+        >>> modified_euler(
+        ...     lambda position: position, torch.zeros(1, 1), torch.ones(1, 1), 0.5
+        ... )
+        (tensor([[0.5000]]), tensor([[1.]]))
+    """
+    position, momentum = position.clone(), momentum.clone()
+    inverse_mass = Matrix(mass).inverse
+    for _ in range(num_steps):
+        momentum.sub_(gradient(position), alpha=step_size)
+        addmv_(position, inverse_mass, momentum, alpha=step_size)
+    return position, momentum
