@@ -285,7 +285,7 @@ class _Look(Messenger):
                 "own examples alone. Integrate it out in the likelihood, or leave "
                 "subsample_size away; what all examples share belongs before the plate"
             )
-        free = _onto(name, law).inv(value)
+        free: Any = _onto(name, law).inv(value)
         self.shapes[name], self.free_shapes[name] = value.shape, free.shape
         self.values.append(free)
 
@@ -436,7 +436,7 @@ def _shown(plate: str | None, examples: Tensor) -> Iterator[None]:
                 else ask(name, size, subsample_size, subsample, *more)
             )
 
-        SubsampleMessenger._subsample = staticmethod(answer)
+        setattr(SubsampleMessenger, "_subsample", staticmethod(answer))  # noqa: B010
         try:
             yield
             if plate is not None and plate not in asked:

@@ -257,6 +257,9 @@ class _WarmUp:
     def check(self) -> None:
         pass  # kernels with an acceptance stay where energies are finite
 
+    def settings(self) -> dict[str, object]:
+        return self.depends
+
     def state_dict(self) -> dict:
         return {
             "done": self.done,
