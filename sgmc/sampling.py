@@ -211,10 +211,7 @@ class _Run:
         return kept
 
     def room_for(self, values: Mapping[str, Tensor | float]) -> dict[str, Tensor]:
-        tensors = {
-            name: value if isinstance(value, Tensor) else torch.tensor(float(value))
-            for name, value in values.items()
-        }
+        tensors = {name: torch.as_tensor(value) for name, value in values.items()}
         return {
             name: value.new_empty((self.num_samples, *value.shape))
             for name, value in tensors.items()
@@ -332,6 +329,8 @@ def _keep(
             f"and then {sorted(new)}"
         )
     for name, value in new.items():
+        if isinstance(value, float) and not kept[name].is_floating_point():
+            kept[name] = kept[name].float()  # the first one was a whole number
         kept[name][index] = value
 
 

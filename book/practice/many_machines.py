@@ -394,7 +394,7 @@ claim(
 # :dedent: 4
 # ```
 #
-# Every piece gets a seed of its own and, if you gave a folder, a checkpoint of its own.
+# Every piece gets a seed of its own and, if you gave some, a checkpoint of its own.
 # Plain parallel chains go the same way: give one potential as often as there are pieces.
 #
 # ## When the parts are not Gaussian
@@ -632,7 +632,7 @@ for dim, expected in ((1, 0.96), (10, 0.73), (100, 0.30)):
 #   If the worker dies, the scheduler sends the piece to another one.
 # * *Finished pieces.* Dask leaves a result where it was computed until somebody asks.
 #   We ask at once: a result that came home is never computed again.
-# * *The unfinished piece.* It begins again, with the seed of the piece, and so to the same draws; with a folder for `checkpoints` that all workers see, it goes on from its last half minute.
+# * *The unfinished piece.* It begins again, with the seed of the piece, and so to the same draws; with `checkpoints` that all workers see, it goes on from its last half minute.
 #
 # This is tested, by processes that kill themselves in the middle of a piece.
 

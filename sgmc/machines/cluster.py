@@ -13,8 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -24,6 +23,7 @@ from sgmc.draws import Draws
 from sgmc.kernels.base import Kernel
 from sgmc.potentials import Potential
 from sgmc.randomness import derived_seed
+from sgmc.running import Store
 from sgmc.sampling import sample
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def sample_all(
     warm_up: int = 0,
     thinning: int = 1,
     seed: int = 0,
-    checkpoints: str | Path | None = None,
+    checkpoints: Sequence[Store] | None = None,
 ) -> list[Draws]:
     """Call :func:`sgmc.sampling.sample` for every piece: shards of a posterior, or one
     potential again and again for parallel chains.
@@ -194,9 +194,9 @@ def sample_all(
         warm_up: number of steps to throw away first.
         thinning: number of steps from one draw to the next.
         seed: of all pieces together.
-        checkpoints: a folder that all workers see, where each piece is saved every half
-            minute, and goes on if it loses its worker; without one it begins again, to
-            the same draws.
+        checkpoints: where each piece is saved, and goes on if it loses its worker: for
+            each a :class:`sgmc.checkpoints.Checkpoint` with an absolute path that all
+            workers see; without them it begins again, to the same draws.
 
     Returns:
         The draws of each piece.
@@ -224,9 +224,12 @@ def sample_all(
     settings = {"num_samples": num_samples, "warm_up": warm_up, "thinning": thinning}
     each = []
     for piece in range(number):
-        own = {"seed": derived_seed(seed, f"piece {piece}"), "progress": False}
+        own: dict[str, Any] = {
+            "seed": derived_seed(seed, f"piece {piece}"),
+            "progress": False,
+        }
         if checkpoints is not None:
-            own["checkpoint"] = Path(checkpoints).absolute() / f"piece-{piece}.pt"
+            own["checkpoint"] = checkpoints[piece]
         each.append(settings | own)
     starts = [position.clone() for position in positions]  # views would take all along
     return run_all(client, _sample, potentials, kernels, starts, each)

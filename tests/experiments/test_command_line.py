@@ -22,7 +22,7 @@ from booklib.runs import Run
 from experiments import EXPERIMENTS, comparison, falling, load, mnist
 from experiments.__main__ import main
 from experiments.study import table
-from sgmc import sampling
+from sgmc import running
 from sgmc.machines import cluster
 from sgmc.posteriors import NetworkPosterior
 
@@ -30,7 +30,7 @@ from sgmc.posteriors import NetworkPosterior
 @pytest.fixture(autouse=True)
 def silent(monkeypatch):
     """Show no progress bars, which a busy machine writes among the errors."""
-    monkeypatch.setattr(sampling, "tqdm", partial(tqdm, disable=True))
+    monkeypatch.setattr(running, "tqdm", partial(tqdm, disable=True))
 
 
 def shortened(monkeypatch, change):

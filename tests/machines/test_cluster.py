@@ -267,12 +267,11 @@ def test_finished_pieces_are_read_from_their_checkpoints(tmp_path):
             [torch.zeros(4, 2)] * 2,
             10,
         )
-        first = sample_all(*given, checkpoints=tmp_path)
-        assert sorted(path.name for path in tmp_path.iterdir()) == [
-            "piece-0.pt",
-            "piece-1.pt",
-        ]
-        again = sample_all(*given, checkpoints=tmp_path)
+        files = [tmp_path / "piece-0.pt", tmp_path / "piece-1.pt"]
+        saved = [Checkpoint(file) for file in files]
+        first = sample_all(*given, checkpoints=saved)
+        assert sorted(tmp_path.iterdir()) == files
+        again = sample_all(*given, checkpoints=saved)
     assert all(
         torch.equal(one.samples, other.samples)
         for one, other in zip(first, again, strict=True)
