@@ -41,6 +41,7 @@ from booklib.results import RESULTS, read_result, who_ran
 from booklib.tables import show_table
 from sgmc import sample
 from sgmc.approximations import variational
+from sgmc.approximations.layers import linear_layers
 from sgmc.approximations.variational import bound_gradient, local_bound_gradient
 from sgmc.draws import Draws
 from sgmc.kernels import HMC, SGHMC
@@ -439,7 +440,7 @@ def variances(size, repeats=20):
     rounds = max(2, 100 // size)  # more of them where a few examples decide
     few = NetworkPosterior(network, *train, batch_size=size)
     mean, std = (value.expand(repeats, -1).contiguous() for value in law)
-    layers = few.linear_layers().values()
+    layers = linear_layers(few).values()
     shapes = [(repeats, size, layer.out_features) for layer in layers]
     by_weights, by_outputs = [], []
     for step in range(rounds):
@@ -561,7 +562,7 @@ plt.show()
 # %% [markdown]
 # {numref}`fig-vi-priors` shows both priors: the mixture has a sharp peak, and draws a small weight to zero far more strongly than a large one.
 # It has $\sigma_2 = 0.05$, so that the peak can be seen; the values that the paper searched are $e^{-6}$ to $e^{-8}$.
-# In the code it is `ScaleMixtureNetwork`, and everything else stays as it is, for only the slope of the prior enters {eq}`eq-vi-gradient`.
+# In the code of the experiment it is `ScaleMixtureNetwork`, and everything else stays as it is, for only the slope of the prior enters {eq}`eq-vi-gradient`.
 #
 # ## A gap in the data
 #
