@@ -80,7 +80,7 @@ style: $(ready)
 
 # The types of the package.
 types: $(complete)
-	$(python) -m basedpyright
+	$(python) -m basedpyright --pythonpath $(python)
 
 check: style types $(complete)
 	$(python) tools/book.py check
