@@ -31,12 +31,13 @@ class NetworkPosterior(GaussianPrior):
     """The posterior of a network's weights: θ ~ N(0, τ²I) and yᵢ ~ p(y | f(xᵢ; θ))
     (Neal, 1996, Section 1.2).
 
-    A position holds all parameters of the module, one after the other in the order of
-    ``module.named_parameters()``.
+    A position holds the parameters of the module, one after the other in the order of
+    ``module.named_parameters()``. Those that are frozen, ``requires_grad=False``, stay
+    what they are and are no part of it.
 
     Args:
         module: a network f from inputs ``(n, ...)`` to outputs ``(n, k)``, such as
-            logits. Its own parameters are neither used nor changed.
+            logits. Its own parameters are neither used, frozen ones apart, nor changed.
         inputs: x, ``(N, ...)``.
         targets: y, ``(N, ...)``; ``(N,)`` int64 class numbers for softmax.
         prior_variance: τ²; a number, or a mapping from parameter names to numbers.
@@ -47,7 +48,7 @@ class NetworkPosterior(GaussianPrior):
 
     Raises:
         ValueError: if the data do not match, a variance is not positive, the module has
-            no parameters, or it normalises by the batch.
+            no parameters to sample, or it normalises by the batch.
 
     Example:
         >>> posterior = NetworkPosterior(
@@ -77,9 +78,10 @@ class NetworkPosterior(GaussianPrior):
         likelihood: Likelihood | None = None,
     ):
         check_instance("module", module, nn.Module, "torch.nn.Linear(784, 10)")
-        self.shapes = {name: x.shape for name, x in module.named_parameters()}
+        free = {name: x for name, x in module.named_parameters() if x.requires_grad}
+        self.shapes = {name: x.shape for name, x in free.items()}
         if not self.shapes:
-            raise ValueError("module has no parameters to sample")
+            raise ValueError("module has no parameters to sample, or all are frozen")
         for name, given in (("inputs", inputs), ("targets", targets)):
             check_tensor(name, given, "...", floating=False)
         self.likelihood = Softmax() if likelihood is None else likelihood
@@ -102,9 +104,10 @@ class NetworkPosterior(GaussianPrior):
         self._set_prior(prior_variance)
         self.module = copy.deepcopy(module)
         # they say nothing, and a checkpoint must not tell posteriors apart by them
-        for parameter in self.module.parameters():
-            parameter.detach().zero_()
-        self._activations = activations_of(module) if inputs.ndim == 2 else None
+        for name in self.shapes:
+            self.module.get_parameter(name).detach().zero_()
+        whole = len(free) == len(list(module.parameters())) and inputs.ndim == 2
+        self._activations = activations_of(module) if whole else None
         like = inputs if inputs.is_floating_point() else next(module.parameters())
         try:
             with torch.no_grad():

@@ -754,3 +754,38 @@ def test_a_minibatch_that_is_not_there_cannot_be_held(data, generator):
         HeldMinibatch(
             posterior, *posterior.draw_minibatches(torch.zeros(1, 3), generator, 0)
         )
+
+
+def test_frozen_parameters_stay_what_they_are_and_are_not_sampled(generator):
+    """A pretrained body below a last layer: the posterior is that of the last layer on
+    the body's outputs.
+    """
+    inputs = torch.randn(30, 4, generator=generator)
+    targets = torch.arange(30) % 3
+    body, head = nn.Sequential(nn.Linear(4, 6), nn.Tanh()), nn.Linear(6, 3)
+    for parameter in body.parameters():
+        parameter.requires_grad_(False)
+    before = [parameter.clone() for parameter in body.parameters()]
+    settings = dict(prior_variance=2.0, batch_size=10)
+    posterior = NetworkPosterior(nn.Sequential(body, head), inputs, targets, **settings)
+    last = NetworkPosterior(head, body(inputs), targets, **settings)
+    assert posterior.dim == last.dim == 21 and list(posterior.shapes) == [
+        "1.weight",
+        "1.bias",
+    ]
+    position = torch.randn(5, 21, generator=generator)
+    minibatch = posterior.draw_minibatches(position, generator, 0)[0]
+    for what in ("energy", "gradient"):
+        found, expected = (getattr(one, what)(position) for one in (posterior, last))
+        torch.testing.assert_close(found, expected)
+    for kind in ("scalar", "diagonal", "full"):
+        found, expected = (
+            one.gradient_and_variance_given(position, minibatch, kind)
+            for one in (posterior, last)
+        )
+        torch.testing.assert_close(found, expected)
+    assert all(map(torch.equal, before, body.parameters()))
+    for parameter in head.parameters():
+        parameter.requires_grad_(False)
+    with pytest.raises(ValueError, match=r"module has no parameters.*frozen"):
+        NetworkPosterior(nn.Sequential(body, head), inputs, targets)
