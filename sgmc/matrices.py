@@ -73,7 +73,7 @@ class Matrix:
 
     @property
     def value(self) -> float | Tensor:
-        """The matrix as one writes it: a float, or the tensor."""
+        """Give the matrix as one writes it, a float or the tensor."""
         return self.tensor if self.number is None else self.number
 
     def __repr__(self) -> str:

@@ -151,7 +151,7 @@ class InjectedNoise(NamedTuple):
     """The noise N(0, 2ε(TC − B̂)) that SGHMC injects, for a given B̂."""
 
     step_size: float  #: ε
-    friction_time: float  #: for which friction acts: ε, unless α is fixed while ε falls
+    friction_time: float  #: time of the friction, ε unless α is fixed
     root: Matrix  #: a root of its covariance
     variance: None = None
     clipped: None = None
@@ -170,7 +170,7 @@ class OnlineInjectedNoise:
     """
 
     step_size: float  #: ε
-    friction_time: float  #: for which friction acts
+    friction_time: float  #: time of the friction
     room: Matrix  #: TC
     online: OnlineNoise
     step: int  #: number of steps taken before
