@@ -36,9 +36,11 @@ def test_the_front_page_is_executed_too():
 
 def test_every_executed_chapter_has_claims():
     few = {
-        str(path): len(lines) for path, lines in book.claims().items() if len(lines) < 5
+        str(path): len(lines)
+        for path, lines in book.claims().items()
+        if len(lines) < (1 if "appendix" in str(path) else 5)
     }
-    assert not few, f"chapters with fewer than five claims: {few}"
+    assert not few, f"chapters with too few claims: {few}"
 
 
 def test_no_line_of_code_is_wider_than_the_page():
