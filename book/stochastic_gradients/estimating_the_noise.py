@@ -47,6 +47,7 @@ from sgmc.noise import (
     friction_for,
 )
 from sgmc.posteriors import LinearRegression, LogisticRegression
+from sgmc.remarks import mean_and_error, virial_ratio
 from sgmc.splittings import LinearChain, Splitting, flows, sghmc_chain
 from sgmc.targets import Gaussian, NoisyGradient
 
@@ -1599,6 +1600,37 @@ for step, b, c, expected in (
 #
 # Inject $N(0, 2\eta(I - \tfrac12\eta\hat V))$. The noise of a step has covariance $\eta^2V + 2\eta I - \eta^2E[\hat V] = 2\eta I$, and nothing is clipped while $\tfrac12\eta\hat V \preceq I$. By {eq}`eq-learning-rate` SGLD is SGHMC with $\alpha = 1$: its friction is as high as it goes, and only a smaller $\eta$ helps. {cite:t}`ahn2012` precondition by the Fisher information instead, which the noise resembles.
 # ```
+#
+# ```{exercise}
+# :label: ex-estimate-thermometer
+#
+# *A thermometer for samples.* Show that $E[(\theta - c)^\top\nabla U(\theta)] = Td$ for every $c$, if $\theta \in \mathbb R^d$ has the density $\exp(-U/T)$ up to a factor and $\lVert\theta\rVert e^{-U/T}$ vanishes at infinity. What does the average of $(\theta - c)^\top\nabla\tilde U(\theta)/d$ over the samples of a chain tell, and why must the minibatch be a fresh one, and $c$ not the mean of the same samples?
+# ```
+#
+# ```{solution} ex-estimate-thermometer
+# :class: dropdown
+#
+# Integrate by parts in each coordinate: $\int(\theta_j - c_j)\,\partial_jU\,e^{-U/T} = -T\int(\theta_j - c_j)\,\partial_je^{-U/T} = T\int e^{-U/T}$. This is the virial theorem. The average is the temperature of the positions, momenta apart: on a Gaussian, the mean of the variances in units of their right values. A fresh minibatch makes $\nabla\tilde U$ unbiased given $\theta$, whereas that of the step has moved $\theta$ already. The mean of few or correlated samples is too near to them, and makes the average too small.
+# `sample` computes it at the end of a run from at most a hundred gradients (`sgmc.remarks.virial_ratio`), and says so if it is off by a fifth and by five standard errors. Below, no $\hat B$ at twice as much friction as noise: the exact variance is 1.5.
+# ```
+
+# %% tags=["hide-input"]
+noisy = NoisyGradient(Gaussian.standard(2), 4.0)
+hot = sample(
+    SGHMC(0.1, friction=0.4, num_steps=40), noisy, torch.zeros(40, 2), 100, warm_up=10
+)
+ratio, ratio_error, _ = mean_and_error(
+    virial_ratio(noisy, hot.samples, torch.Generator().manual_seed(1))
+)
+claim(
+    "Virial ratio of a chain without an estimate",
+    ratio,
+    near=float(sghmc_chain(torch.eye(1), 0.1, 0.4, 4.0).stationary_covariance()[0, 0]),
+    standard_error=ratio_error,
+    because="the variance of its exact law; forty chains",
+)
+
+# %% [markdown]
 #
 # ```{exercise}
 # :label: ex-estimate-mass
