@@ -28,11 +28,8 @@
 # ## Installing
 #
 # In a checkout of this project `pip install .` installs `sgmc` with PyTorch, NumPy, SciPy and tqdm; `".[arviz]"`, `".[pyro]"` and `".[cluster]"` in place of `.` add what a recipe below needs.
-# On Linux the package index has PyTorch with GPU libraries, and the environment takes about 6 GB; PyTorch for CPUs alone, installed first, makes it about 1 GB:
-#
-# ```bash
-# pip install torch --index-url https://download.pytorch.org/whl/cpu
-# ```
+# On Linux the package index has PyTorch with GPU libraries, and the environment takes about 6 GB.
+# PyTorch for CPUs alone makes it about 1 GB: install it first, by the line that [Get started](https://pytorch.org/get-started/locally/) shows for "CPU", `pip install torch --index-url` and an address.
 #
 # The functions of `booklib` below, for data sets, scores and the consensus of parts, belong to the book and are found in the checkout only.
 
