@@ -267,7 +267,7 @@ def sghmc(
 # :dedent: 8
 # ```
 #
-# Here `addmv_(x, A, y, alpha=a)` is $x \leftarrow x + aAy$, and the temperature $T$ is 1 unless said otherwise; {doc}`/book/stochastic_gradients/estimating_the_noise` shows how `noise.look` can find $\hat B$ on the way.
+# Here `addmv_(x, A, y, alpha=a)` is $x \leftarrow x + aAy$, `time` is $\varepsilon$ as well (unless $\alpha$ is held fixed while $\varepsilon$ falls), and the temperature $T$ is 1 unless said otherwise; {doc}`/book/stochastic_gradients/estimating_the_noise` shows how `noise.look` can find $\hat B$ on the way.
 #
 # Now a target that is no bowl: the double well $U = -2\theta^2 + \theta^4$, again with gradient noise of variance 4.
 
