@@ -1,4 +1,4 @@
-"""Naive stochastic-gradient HMC, the failure that friction mends."""
+"""Naive stochastic-gradient HMC, the failure that friction corrects."""
 
 from dataclasses import dataclass
 from itertools import count

@@ -84,7 +84,7 @@ def workers(number: int, processes: bool = True) -> Iterator["Client"]:
                 threads_per_worker=1,
                 processes=processes,
                 dashboard_address=":0",  # any port: there may be another cluster
-                silence_logs=logging.CRITICAL,  # of workers that die, which Dask mends
+                silence_logs=logging.CRITICAL,  # of workers that Dask restarts
             )
         with cluster, distributed.Client(cluster) as client:
             yield client
