@@ -52,7 +52,7 @@ class CompiledSGHMC(SGHMC):
     @cached_property
     def _compiled(self) -> CompiledInPlace:
         noise = self.injected_noise()
-        self._mass.inverse, self._damping  # numbers, before tensors are traced
+        _ = self._mass.inverse, self._damping  # numbers, before tensors are traced
         return CompiledInPlace(
             lambda *given: SGHMC.trajectory(self, *given, noise=noise)
         )
