@@ -20,7 +20,7 @@
 # * predict, mostly by a formula, what each of them does to the {term}`stationary law`,
 # * check a sampler's code line by line before you trust its draws.
 #
-# **You will need** {doc}`/book/stochastic_gradients/sghmc`, {doc}`/book/stochastic_gradients/naive_sghmc` and {doc}`/book/stochastic_gradients/minibatch_noise`.
+# **You will need** {doc}`/book/tutorial/sghmc`, {doc}`/book/tutorial/naive_sghmc` and {doc}`/book/tutorial/minibatch_noise`.
 #
 # Each section has three parts: what the source *says*, what is *right* and why, and the *check*.
 # The source is {cite:t}`chen2014` unless another is named; "the authors' code" is their repository [tqchen/ML-SGHMC](https://github.com/tqchen/ML-SGHMC), whose file is given.
@@ -73,7 +73,7 @@ def variance(chain):
 # The released code, and so the figure that it draws, has the variance $0.25$, sixteen times less than the caption says.
 # The printed figure agrees with the code. Its points are shapes whose coordinates can be read in the paper's file: the 300 with fresh momenta have the mean square $\theta^2$ of 0.94, with a standard error of about 0.1, and none of those without friction is further from the centre than 6.9.
 #
-# **Check.** {doc}`/book/stochastic_gradients/figures_of_the_paper` draws both and measures the heating of both; the exact $E[\theta^2]$ with fresh momenta, in the way of the code, is below.
+# **Check.** {doc}`/book/tutorial/figures_of_the_paper` draws both and measures the heating of both; the exact $E[\theta^2]$ with fresh momenta, in the way of the code, is below.
 #
 # ## Figures 1 and 2: one gradient where two half kicks meet
 #
@@ -134,7 +134,7 @@ for noise_variance, expected in ((0.25, 1.04), (4.0, 1.58)):
 # **Says.** As printed, HMC opens with half a kick, makes a full kick after each of the $m$ drifts, and closes with *another* half kick before the Metropolis–Hastings test. (Its $\rho$ has a sign of its own: *Algorithm 1 once more*, below.)
 # The package of [gldmt-duke/CokerAmitaiSGHMC](https://github.com/gldmt-duke/CokerAmitaiSGHMC) (`sghmc/sghmc.py` at `1bbe7a1`) makes just these kicks, with the test; the sign of its $\rho$ is right. That of [OxAdvancedML-anon](https://github.com/OxAdvancedML-anon/sghmc-project) (`algorithms/hmc.py`) departs from it, and says so in a comment; that of [sacktock/SGHMC](https://github.com/sacktock/SGHMC) (`kernel/hmc.py`) ends with half a kick, too.
 #
-# **Right.** The last drift must be followed by *half* a kick, as in {doc}`/book/foundations/hamiltonian_monte_carlo`.
+# **Right.** The last drift must be followed by *half* a kick, as in {doc}`/book/tutorial/hamiltonian_monte_carlo`.
 # One and a half kicks leave the end momentum one kick too far, at $r - \varepsilon\nabla U(\theta)$.
 # Without the test this is harmless, because the {term}`momentum` is thrown away.
 # With the test the energy is read at the wrong place, off by $-\varepsilon r^\top\nabla U + \tfrac12\varepsilon^2\lvert\nabla U\rvert^2$ for $M = I$.
@@ -267,7 +267,7 @@ claim(
 # While the momentum is kept, the positions have the same law, for a kick does not change $\theta$.
 # But the code of Figure 1 (`matlab/figure1/sghmc.m`) draws the momentum afresh at every call, as Algorithm 2 may.
 # Then the order counts: who moves first throws the last kick of every call away ({ref}`ex-sghmc-resample`), who kicks first uses it. In the bowl, at the 50 steps a call of Figure 1, both are right to half a per cent; at one or two steps neither is.
-# With the momentum kept, explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$ ({prf:ref}`thm-general-order`), see {doc}`/book/stochastic_gradients/sghmc`. With fresh momenta Algorithm 2 has order $\varepsilon$ too ({prf:ref}`prop-tear`).
+# With the momentum kept, explicit Euler has a bias of order $\varepsilon$ where Algorithm 2 has $\varepsilon^2$ ({prf:ref}`thm-general-order`), see {doc}`/book/tutorial/sghmc`. With fresh momenta Algorithm 2 has order $\varepsilon$ too ({prf:ref}`prop-tear`).
 #
 # **Check.** The exact laws on the Gaussian, and $E[\theta^2]$ in the double well; $\varepsilon = 0.1$, $C = 3$, $V = 4$, $\hat B = B = 0.2$.
 
@@ -504,7 +504,7 @@ claim(
 # V = \begin{cases}\dfrac{N^2}n\,\Sigma_g = \dfrac Nn\,(N\Sigma_g) & \text{with replacement,}\\[2ex] \dfrac{N^2}n\,\dfrac{N - n}{N - 1}\,\Sigma_g = \dfrac{N^2}n\Bigl(1 - \dfrac nN\Bigr)\hat\Sigma_g & \text{without,}\end{cases}
 # $$ (eq-scale-of-v)
 #
-# where $\hat\Sigma_g = \frac N{N - 1}\Sigma_g$ is the sample covariance; the proof is in {doc}`/book/stochastic_gradients/minibatch_noise`.
+# where $\hat\Sigma_g = \frac N{N - 1}\Sigma_g$ is the sample covariance; the proof is in {doc}`/book/tutorial/minibatch_noise`.
 # So the factor is $N/n$ if the Fisher information is that of *all* the data, about $N\Sigma_g$ near the mode, and $N^2/n$ if it is that of one example.
 # That of the minibatch, about $n\Sigma_g$, is too small by $(N/n)^2$.
 # A $\hat B$ so much too small subtracts next to nothing.
@@ -554,7 +554,7 @@ claim(
 # T_{\text{eff}} = 1 - \frac{(\varepsilon_0 - \varepsilon)V}{2C}.
 # $$ (eq-kept-estimate)
 #
-# So a falling step makes the chain too cold, although with $\hat B = 0$ it would have come ever closer to the target: {numref}`fig-sghmc-falling` of {doc}`/book/stochastic_gradients/falling_steps` shows both.
+# So a falling step makes the chain too cold, although with $\hat B = 0$ it would have come ever closer to the target: {numref}`fig-sghmc-falling` of {doc}`/book/further/falling_steps` shows both.
 #
 # **Check.** $\hat B = 0.2$, right for $V = 4$ at $\varepsilon_0 = 0.1$, is kept at $\varepsilon = 0.01$; $C = 1$.
 
@@ -710,7 +710,7 @@ claim(
 # Its steps fall by a factor, 0.8 for SGLD's $\eta$ and 0.36 for SGHMC's.
 #
 # **Right.** $\tau = 1 + 2\sum_{k\ge1}\rho_k$; with the factor 1 of the footnote all times are $\tfrac12(1 + \tau)$, and no comparison changes. What the code plots is, but for the tiny $k/K$, one plus twice the number of lags before $\rho$, times the chain's variance, falls below 0.05.
-# {doc}`/book/stochastic_gradients/figures_of_the_paper` shows the figure both ways: its conclusion stands, its numbers do not.
+# {doc}`/book/tutorial/figures_of_the_paper` shows the figure both ways: its conclusion stands, its numbers do not.
 #
 # The printed points can be read in the paper's file, as those of Figure 2.
 # Those of SGLD are what the code gives: their errors agree with the exact ones to the third digit, and their times to two lags.
@@ -816,7 +816,7 @@ for name, times, near, within in (
 # **Says.** The networks' experiment finds SGHMC ahead of SGD with momentum in test error, by 0.27 points (p. 8, Figure 4).
 #
 # **Right.** The authors themselves write, in a later note to their code (`bayesnn/README.md`), that with other random seeds the difference is not significant.
-# So run several seeds, and report the spread between them: {doc}`/book/bayesian_networks/mnist` does, and finds the error the same within what seeds and test digits can resolve.
+# So run several seeds, and report the spread between them: {doc}`/book/studies/mnist` does, and finds the error the same within what seeds and test digits can resolve.
 #
 # ## CIFAR-10 in a reproduction: what is sampled, and from what
 #
@@ -825,7 +825,7 @@ for name, times, near, within in (
 # **Right.** The convolutions are neither sampled nor trained: they are not random variables of the program, and there is no optimiser, so that they keep their first weights.
 # And the images are not what they seem. The files give the three colours of a pixel side by side; to reshape such an array to (colour, row, column) does not move the axis of the colours. Each of the three "colours" is a third of the picture.
 #
-# **Check.** A picture that is red all over, read in that way. {doc}`/book/bayesian_networks/cifar` runs the network as reported, mended, and with all layers sampled.
+# **Check.** A picture that is red all over, read in that way. {doc}`/book/studies/cifar` runs the network as reported, mended, and with all layers sampled.
 
 # %%
 red = torch.stack([torch.ones(32, 32), torch.zeros(32, 32), torch.zeros(32, 32)])
@@ -860,7 +860,7 @@ for name, picture, right in (
 # So a step climbs the log-likelihood of 500 digits, less the whole $KL(q\,\|\,p)$: the prior weighs a hundred times too much. SGHMC in the same repository (`kernel/sghmc.py`) scales by $N/n$.
 # What is fitted is the posterior of the likelihood to the power $n/N$, as if there were 500 digits.
 #
-# **Check.** In Bayesian linear regression the best $q$ is known for both; {doc}`/book/bayesian_networks/variational` runs the network as reported and mended.
+# **Check.** In Bayesian linear regression the best $q$ is known for both; {doc}`/book/studies/variational` runs the network as reported and mended.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -901,7 +901,7 @@ for name, stds in fitted.items():
 # **Says.** {cite:t}`zhang2020` show a mixture with the covariance $0.03\,I$ in each mode beside the draws of their sampler; the authors' notebook (`experiments/plot_density.ipynb` of [ruqizhang/csgmcmc](https://github.com/ruqizhang/csgmcmc)) draws the target with `[[std, 0], [0, std]]` and `std = sqrt(0.03)`.
 # Their sampler (`experiments/mog25.m`) starts anywhere in $[-10, 10]^2$ and divides a sum of densities times distances by a sum of densities.
 #
-# **Right.** The variance is 0.03, as in `mog25.m`; the variance of what is drawn as the target is larger by the factor $1/\sqrt{0.03} = 5.8$. Beside it draws with five times the variance look right, and those of the published setting have it ({doc}`/book/stochastic_gradients/cyclical`).
+# **Right.** The variance is 0.03, as in `mog25.m`; the variance of what is drawn as the target is larger by the factor $1/\sqrt{0.03} = 5.8$. Beside it draws with five times the variance look right, and those of the published setting have it ({doc}`/book/further/cyclical`).
 # Far from all modes both sums are zero in floating point, and the gradient is no number; with the largest exponent taken out, as every softmax does it, it is finite everywhere.
 #
 # **Check.** A density far out, computed as it stands, and the package's gradient there.
@@ -946,7 +946,7 @@ claim(
 # **Right.** That buffer is the velocity $v = \varepsilon r$. The law $N(0, M)$ that no step size enters is that of the momentum $r$; a velocity that is kept while $\varepsilon$ falls is a momentum that grows.
 # At their settings, a decay of $\alpha = 0.9$ and cycles of 39,000 steps, it is of no weight; at $\alpha = 0.1$ and cycles of 100 steps the variance of a standard Gaussian comes out as 1.77.
 #
-# **Check.** The exact laws of both, in {doc}`/book/stochastic_gradients/cyclical`.
+# **Check.** The exact laws of both, in {doc}`/book/further/cyclical`.
 #
 # ## Consensus Monte Carlo: the prior counted twice
 #
@@ -1246,7 +1246,7 @@ for (name, value), expected in zip(curvatures.items(), (50, 1, 0), strict=True):
 # * *The variance* of the injected noise is passed as a standard deviation, as in SGHMC above.
 # * *One minibatch* serves a whole tree, with its energies.
 #
-# What a tree needs for the right law is in {doc}`/book/stochastic_gradients/sgnuts`; what trees do on networks is in {doc}`/book/bayesian_networks/sgnuts_on_networks`, which runs them with fresh momenta and NUTS's rule.
+# What a tree needs for the right law is in {doc}`/book/tutorial/sgnuts`; what trees do on networks is in {doc}`/book/studies/sgnuts_on_networks`, which runs them with fresh momenta and NUTS's rule.
 #
 # **Check.** The program's rule on the standard Gaussian, written anew, without gradient noise and with the right noise otherwise, $\varepsilon = 0.1$, $C = 3$: with fresh momenta, and with one that is small or large.
 
@@ -1463,7 +1463,7 @@ plt.show()
 #
 # | source | place | says | right form | checked by |
 # | --- | --- | --- | --- | --- |
-# | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | {doc}`/book/stochastic_gradients/figures_of_the_paper` |
+# | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | {doc}`/book/tutorial/figures_of_the_paper` |
 # | authors' code | Figures 1 and 2 | a gradient for each half kick | one a point; noise $\varepsilon^2V$, not $\tfrac12\varepsilon^2V$ | exact recursion |
 # | {cite:t}`chen2014`; a reproduction | Algorithm 1 | one and a half kicks at the end | half a kick | HMC, measured |
 # | authors' code | Figure 1 | $\tfrac12r^\top Mr$, friction $Cr$ | $\tfrac12r^\top M^{-1}r$, $CM^{-1}r$ | {eq}`eq-wrong-mass`, measured; exact law |
@@ -1489,8 +1489,8 @@ plt.show()
 # | {cite:t}`adamday` | $\hat\beta$ | $\eta M^{-1}\hat B$ | $\varepsilon M^{-1}\hat B$; so in their program | exact law |
 # | its program | $\hat V$ | the Hessian of a constant, zero | the covariance of minibatch gradients, {eq}`eq-scale-of-v` | automatic differentiation |
 # | its program | networks | the error of an optimiser is that of *one* class drawn from its last network; of a sampler, of votes | the most probable class of both | {prf:ref}`thm-fashion-drawn` |
-# | its program | networks | (not stated) every weight starts uniform on $(-2, 2)$, Pyro's default | a start near 0, or a warm-up that forgets it | {doc}`/book/bayesian_networks/fashion_mnist`, exact law |
-# | its program | SGNUTS | the new half always; one momentum; a variance as scale | {doc}`/book/stochastic_gradients/sgnuts` | trees, measured |
+# | its program | networks | (not stated) every weight starts uniform on $(-2, 2)$, Pyro's default | a start near 0, or a warm-up that forgets it | {doc}`/book/studies/fashion_mnist`, exact law |
+# | its program | SGNUTS | the new half always; one momentum; a variance as scale | {doc}`/book/tutorial/sgnuts` | trees, measured |
 # | {cite:t}`wang2021` | formulas | $U = +\sum\ln p(x \mid D) - \dots$; no $dt$; $\Sigma_{22} = -1$ | $-\sum\ln p(x \mid \theta)$; $dt$; 1; so in their notebooks | curvature; eigenvalue |
 # | {cite:t}`munich` | friction | $\tfrac12V$ | $\tfrac12\varepsilon V$ | exact law |
 # | {cite:t}`kanpur` | energy | $U - \tfrac12r^\top M^{-1}r$ | $U + \tfrac12r^\top M^{-1}r$ | the flow |

@@ -20,7 +20,7 @@
 # * tell which of them are a source's, which are ours, and why,
 # * hold a reproduction against its source setting by setting, so that a slip of the pen is seen.
 #
-# **You will need** {doc}`/book/bayesian_networks/mnist`, for what a learning rate $\eta$, a momentum decay $\alpha$, a prior precision $\lambda$ and a minibatch of $n$ out of $N$ examples are.
+# **You will need** {doc}`/book/studies/mnist`, for what a learning rate $\eta$, a momentum decay $\alpha$, a prior precision $\lambda$ and a minibatch of $n$ out of $N$ examples are.
 #
 # A comparison is worth as much as its settings. A learning rate ten times too large, 60,000 digits where the source has 50,000, or images read in another order give curves that look like results.
 # So in this book settings are data. A run stores its own (`book/results`), a file of `experiments/papers` holds what each source says and where, and two things compare them: the claims of this page for what was run, and a test for what the code would run today.
@@ -224,7 +224,7 @@ def claim_the_same(name, source):
 # ## MNIST as the paper ran it
 #
 # {cite:t}`chen2014` give most settings in Section 4.2, and the learning rate in their program {cite:p}`chencode`, where $0.1$ multiplies the mean gradient over the data: $\eta N$ in this book.
-# {cite:t}`wang2021` ran the same program and say so (p. 6). The results are in {doc}`/book/bayesian_networks/mnist`.
+# {cite:t}`wang2021` ran the same program and say so (p. 6). The results are in {doc}`/book/studies/mnist`.
 
 # %% tags=["hide-input"]
 show_published("mnist")
@@ -249,7 +249,7 @@ show_runs("noise")
 #
 # The settings of Figure 5 of {cite:t}`adamday`, p. 9–11; what its program adds is named by its file in [sacktock/SGHMC](https://github.com/sacktock/SGHMC).
 # Its program learns from the last 50,000 digits of the training set and validates on the first 10,000 (`bnn/bnn.py`); we learn from the first 50,000, as for the paper, and validate on the rest.
-# The results are in {doc}`/book/bayesian_networks/reproduction_report`.
+# The results are in {doc}`/book/studies/reproduction_report`.
 
 # %% tags=["hide-input"]
 show_published("report")
@@ -285,7 +285,7 @@ claim_the_same("figure5_around", "the report")
 # %% [markdown]
 # ## Fashion-MNIST
 #
-# Figure 7a of the report, p. 12; the results are in {doc}`/book/bayesian_networks/fashion_mnist`.
+# Figure 7a of the report, p. 12; the results are in {doc}`/book/studies/fashion_mnist`.
 
 # %% tags=["hide-input"]
 show_published("fashion")
@@ -311,7 +311,7 @@ claim_the_same("fashion_reported", "the report")
 # %% [markdown]
 # ## CIFAR-10
 #
-# Figure 7b of the report, p. 12, and its notebook; the results are in {doc}`/book/bayesian_networks/cifar`.
+# Figure 7b of the report, p. 12, and its notebook; the results are in {doc}`/book/studies/cifar`.
 # The network that is sampled as a whole is ours, and has no published settings.
 
 # %% tags=["hide-input"]
@@ -332,7 +332,7 @@ show_runs("cifar_hour")
 # %% [markdown]
 # ## Steps per sample
 #
-# Figure 8 of the report, p. 12–13. It does not state $\eta$ and $\alpha$; we take those of its Figure 5. The results are in {doc}`/book/bayesian_networks/steps_per_sample`.
+# Figure 8 of the report, p. 12–13. It does not state $\eta$ and $\alpha$; we take those of its Figure 5. The results are in {doc}`/book/studies/steps_per_sample`.
 
 # %% tags=["hide-input"]
 show_published("steps")
@@ -358,7 +358,7 @@ claim_the_same("held", "the report")
 # %% [markdown]
 # ## SGNUTS
 #
-# Figure 9 of the report, p. 15–16, and its notebook; the results are in {doc}`/book/bayesian_networks/sgnuts_on_networks`.
+# Figure 9 of the report, p. 15–16, and its notebook; the results are in {doc}`/book/studies/sgnuts_on_networks`.
 
 # %% tags=["hide-input"]
 show_published("sgnuts")
@@ -388,7 +388,7 @@ claim_the_same("trees", "the report")
 #
 # ### Variational inference
 #
-# The fit of the report's Figure 6b and its program; the results are in {doc}`/book/bayesian_networks/variational`.
+# The fit of the report's Figure 6b and its program; the results are in {doc}`/book/studies/variational`.
 
 # %% tags=["hide-input"]
 show_published("renyi")
@@ -399,7 +399,7 @@ show_chosen("renyi", read_result(RESULTS / "renyi.json")["methods"])
 # %% [markdown]
 # ### The bandit
 #
-# That of {cite:t}`blundell2015`; the results are in {doc}`/book/bayesian_networks/bandit`. Below what is published come the agents on made-up mushrooms, and those on the mushrooms of the data set.
+# That of {cite:t}`blundell2015`; the results are in {doc}`/book/studies/bandit`. Below what is published come the agents on made-up mushrooms, and those on the mushrooms of the data set.
 
 # %% tags=["hide-input"]
 show_published("bandit")
@@ -411,7 +411,7 @@ for table, agents in read_result(RESULTS / "bandit.json")["tables"].items():
 # %% [markdown]
 # ### The mixture of 25 Gaussians
 #
-# That of {cite:t}`zhang2020` with its program; the results are in {doc}`/book/bayesian_networks/cyclical_networks`.
+# That of {cite:t}`zhang2020` with its program; the results are in {doc}`/book/studies/cyclical_networks`.
 
 # %% tags=["hide-input"]
 show_published("modes")
@@ -436,7 +436,7 @@ show_chosen("recommender 100k", ratings["methods"])
 #
 # The others copy no source. Each stores the settings that were tried and the one that was chosen, and a test compares them with those that the code would try today.
 #
-# On MNIST: the samplers' neighbours ({doc}`/book/bayesian_networks/neighbours_on_networks`), and the weights of variational inference ({doc}`/book/bayesian_networks/variational`).
+# On MNIST: the samplers' neighbours ({doc}`/book/studies/neighbours_on_networks`), and the weights of variational inference ({doc}`/book/studies/variational`).
 
 # %% tags=["hide-input"]
 show_chosen("neighbours", read_result(RESULTS / "neighbours.json")["methods"])
@@ -445,7 +445,7 @@ show_chosen("neighbours", read_result(RESULTS / "neighbours.json")["methods"])
 show_chosen("weights", read_result(RESULTS / "weights.json")["methods"])
 
 # %% [markdown]
-# On small images of CIFAR-10, the order of samplers and optimisers ({doc}`/book/bayesian_networks/cyclical_networks`):
+# On small images of CIFAR-10, the order of samplers and optimisers ({doc}`/book/studies/cyclical_networks`):
 
 # %% tags=["hide-input"]
 show_chosen("ordering", read_result(RESULTS / "ordering.json")["methods"])
@@ -475,7 +475,7 @@ show_chosen(
 )
 
 # %% [markdown]
-# What networks do not know ({doc}`/book/bayesian_networks/uncertainty`) looks at the networks of the experiment `mnist`, with its settings:
+# What networks do not know ({doc}`/book/studies/uncertainty`) looks at the networks of the experiment `mnist`, with its settings:
 
 # %% tags=["hide-input"]
 looked = read_result(RESULTS / "uncertainty.json")["methods"]

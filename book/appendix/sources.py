@@ -44,7 +44,7 @@
 # * **a slip**: of the pen, as far as we can see: the source, its program or its authors say it right elsewhere, or nothing else in it hangs on it;
 # * **measured**: a number stands beside a number, and no more is said; *as published* means within two of our standard deviations and the error of reading.
 #
-# A $p$-value is the larger of two over the seeds, of the paired t-test and of Welch's, and an interval the wider of theirs. Neither is corrected; the chapters correct for the number of their comparisons ({doc}`/book/bayesian_networks/mnist`). A large $p$-value confirms nothing: it leaves a difference undecided.
+# A $p$-value is the larger of two over the seeds, of the paired t-test and of Welch's, and an interval the wider of theirs. Neither is corrected; the chapters correct for the number of their comparisons ({doc}`/book/studies/mnist`). A large $p$-value confirms nothing: it leaves a difference undecided.
 # What is wrong in a formula or in a program is in {doc}`/book/appendix/errata`, with a computation for each.
 
 # %% tags=["hide-input"]
@@ -77,26 +77,26 @@ play()  # a claim that fails now shows ✗, and the page goes on
 SEE = {
     "errata": "appendix/errata",
     "proofs": "appendix/proofs",
-    "Markov chains": "foundations/markov_chains",
-    "HMC": "foundations/hamiltonian_monte_carlo",
-    "minibatch noise": "stochastic_gradients/minibatch_noise",
-    "naive SGHMC": "stochastic_gradients/naive_sghmc",
-    "a part of the data": "stochastic_gradients/minibatch_metropolis",
-    "Langevin": "stochastic_gradients/langevin",
-    "SGHMC": "stochastic_gradients/sghmc",
-    "figures of the paper": "stochastic_gradients/figures_of_the_paper",
-    "falling steps": "stochastic_gradients/falling_steps",
-    "SGNUTS": "stochastic_gradients/sgnuts",
-    "how far it holds": "stochastic_gradients/how_far_it_holds",
-    "MNIST": "bayesian_networks/mnist",
-    "the report": "bayesian_networks/reproduction_report",
-    "uncertainty": "bayesian_networks/uncertainty",
-    "Fashion-MNIST": "bayesian_networks/fashion_mnist",
-    "steps per sample": "bayesian_networks/steps_per_sample",
-    "CIFAR-10": "bayesian_networks/cifar",
-    "SGNUTS on networks": "bayesian_networks/sgnuts_on_networks",
-    "variational inference": "bayesian_networks/variational",
-    "the bandit": "bayesian_networks/bandit",
+    "Markov chains": "tutorial/markov_chains",
+    "HMC": "tutorial/hamiltonian_monte_carlo",
+    "minibatch noise": "tutorial/minibatch_noise",
+    "naive SGHMC": "tutorial/naive_sghmc",
+    "a part of the data": "further/minibatch_metropolis",
+    "Langevin": "tutorial/langevin",
+    "SGHMC": "tutorial/sghmc",
+    "figures of the paper": "tutorial/figures_of_the_paper",
+    "falling steps": "further/falling_steps",
+    "SGNUTS": "tutorial/sgnuts",
+    "how far it holds": "further/how_far_it_holds",
+    "MNIST": "studies/mnist",
+    "the report": "studies/reproduction_report",
+    "uncertainty": "studies/uncertainty",
+    "Fashion-MNIST": "studies/fashion_mnist",
+    "steps per sample": "studies/steps_per_sample",
+    "CIFAR-10": "studies/cifar",
+    "SGNUTS on networks": "studies/sgnuts_on_networks",
+    "variational inference": "studies/variational",
+    "the bandit": "studies/bandit",
     "the recommender": "practice/recommender",
     "many machines": "practice/many_machines",
     "what a step costs": "practice/step_cost",

@@ -22,7 +22,7 @@
 # * recognise the models that minibatches cannot do, or do badly, and say why,
 # * sample from data that are larger than the memory.
 #
-# **You will need** {doc}`/book/stochastic_gradients/minibatch_noise`, {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/practice/reference_posteriors`.
+# **You will need** {doc}`/book/tutorial/minibatch_noise`, {doc}`/book/tutorial/sghmc` and {doc}`/book/practice/reference_posteriors`.
 
 # %% tags=["hide-input"]
 import gc
@@ -275,7 +275,7 @@ claim(
 #
 # ## A module
 #
-# `NetworkPosterior` takes a `torch.nn.Module`, inputs and targets, and adds the prior, $N(0, 1)$ on every weight, and the likelihood: that of classes by default ({doc}`/book/bayesian_networks/digits`), that of a regression with `likelihood=Gaussian(noise_variance=...)`.
+# `NetworkPosterior` takes a `torch.nn.Module`, inputs and targets, and adds the prior, $N(0, 1)$ on every weight, and the likelihood: that of classes by default ({doc}`/book/tutorial/digits`), that of a regression with `likelihood=Gaussian(noise_variance=...)`.
 # Fifty samples of one chain show the call and the names; they are too few to be a result.
 # A likelihood with a parameter of its own is a plain function again, in which `torch.func.functional_call` runs the module ({ref}`ex-any-module`).
 
@@ -668,7 +668,7 @@ claim(
 # *NUTS on minibatches.*
 # The decision at the end of a path compares the energies of its states.
 # If one minibatch is held for a whole path, the path is drawn towards the minibatch's own posterior; if each gradient has a fresh one, the decision is as much about the minibatches as about the position {cite:p}`betancourt2015`.
-# {doc}`/book/stochastic_gradients/sgnuts` measures the first: smaller steps do not help.
+# {doc}`/book/tutorial/sgnuts` measures the first: smaller steps do not help.
 # `posterior.full()` makes a program take all the data; the other two forms take all of them for their energy, whatever the batch size.
 #
 # ## Data that do not fit into memory

@@ -21,7 +21,7 @@
 # * distil an average over many networks into one, and say what one network cannot represent,
 # * weigh predictive distance against megabytes, multiplications and gradients, on digits.
 #
-# **You will need** {doc}`/book/foundations/markov_chains`, {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/bayesian_networks/uncertainty`.
+# **You will need** {doc}`/book/tutorial/markov_chains`, {doc}`/book/tutorial/sghmc` and {doc}`/book/studies/uncertainty`.
 
 # %%
 import math

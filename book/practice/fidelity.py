@@ -22,7 +22,7 @@
 # * read the distance of a method in units of that error, and tell bias from too few draws,
 # * say how close every method of this book comes at one budget, on two networks that a laptop can sample.
 #
-# **You will need** {doc}`/book/foundations/hamiltonian_monte_carlo` and {doc}`/book/bayesian_networks/neighbours`.
+# **You will need** {doc}`/book/tutorial/hamiltonian_monte_carlo` and {doc}`/book/studies/neighbours`.
 
 # %%
 import itertools
@@ -398,7 +398,7 @@ plt.show()
 
 # %% [markdown]
 # *Width* is the root of the mean variance of $f$ over draws, at the test inputs, over that of the reference.
-# In {numref}`fig-fidelity-rates` the largest rate is biased: its draws are too wide, because the noise of the gradient comes on top of the noise that belongs there ({doc}`/book/stochastic_gradients/sghmc`).
+# In {numref}`fig-fidelity-rates` the largest rate is biased: its draws are too wide, because the noise of the gradient comes on top of the noise that belongs there ({doc}`/book/tutorial/sghmc`).
 # At the smallest rate 1,200 gradients are a short way, and the draws of each chain are worth few.
 # Between the two the distance is least, and without a reference one would not know where.
 
@@ -441,7 +441,7 @@ claim(
 # The references are eight chains of 3,000 and of 1,500 draws.
 # Their chains agree in every prediction, and their floors are 0.0028 and 0.0037 in total variation.
 #
-# Every method of {doc}`/book/bayesian_networks/neighbours` may take 4,000 minibatches, of 28 patients or of 50 digits.
+# Every method of {doc}`/book/studies/neighbours` may take 4,000 minibatches, of 28 patients or of 50 digits.
 # Two methods are added: Laplace's method for all weights, and HMC with all the data, for as many examples as the minibatches hold.
 # One ensemble may take five times as many; SGHMC, SGLD and HMC run once more with ten times as many.
 # In the names *c* stands for cyclical step sizes and *cold* for a temperature below one.

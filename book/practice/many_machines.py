@@ -22,7 +22,7 @@
 # * send the work to many processes or machines so that the numbers are the same for any number of them, also if one is killed,
 # * count bytes and seconds, and plan for more machines than you have.
 #
-# **You will need** {doc}`/book/foundations/hamiltonian_monte_carlo` and {doc}`/book/stochastic_gradients/minibatch_noise`.
+# **You will need** {doc}`/book/tutorial/hamiltonian_monte_carlo` and {doc}`/book/tutorial/minibatch_noise`.
 
 # %%
 

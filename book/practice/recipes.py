@@ -49,7 +49,7 @@ play()  # a claim that fails now shows ✗, and the page goes on
 # A sampler can be wrong in two ways, and each recipe ends with the check for its own danger.
 #
 # * *Too few samples.* Chains that start in different places must agree.
-#   `chains_agree` asks for $\hat R$ below 1.01 and an effective sample size of 400 ({doc}`/book/foundations/markov_chains`).
+#   `chains_agree` asks for $\hat R$ below 1.01 and an effective sample size of 400 ({doc}`/book/tutorial/markov_chains`).
 #   For NUTS, which corrects its own errors, this is the danger.
 # * *Too long a step.* SGHMC has no correction, so its chains may agree on a wrong answer.
 #   `same_answer` compares with a run at half the step: the difference of two means, in its standard errors.
@@ -166,7 +166,7 @@ plt.show()
 # `at_dose` holds a value for each sample: its mean is the prediction, and `at_dose.quantile(torch.tensor([0.05, 0.95]))` its credible interval of 90 %.
 # {numref}`fig-recipes-dose` shows both for all doses.
 # The sum over a grid, which two parameters allow, gives the same.
-# A parameter with a constraint, such as a positive scale, wants the named form of {doc}`/book/practice/any_model`; {doc}`/book/foundations/no_u_turn` explains NUTS.
+# A parameter with a constraint, such as a positive scale, wants the named form of {doc}`/book/practice/any_model`; {doc}`/book/tutorial/no_u_turn` explains NUTS.
 #
 # (my-nn-module)=
 # ## My `nn.Module`
@@ -176,7 +176,7 @@ plt.show()
 #
 # Any module that turns inputs into logits will do, with class numbers as targets; the prior is $N(0, 1)$ on every weight.
 # For a regression add `likelihood=Gaussian(noise_variance=...)` of `sgmc.posteriors`.
-# Batch normalisation is refused, because with it there is no posterior ({doc}`/book/bayesian_networks/cifar`).
+# Batch normalisation is refused, because with it there is no posterior ({doc}`/book/studies/cifar`).
 # A run is on the device of its start, so on a GPU module, data and generator must be there, too; this book has run on CPUs alone.
 # All parameters of the module are sampled; to keep a layer fixed, apply it to the inputs beforehand.
 # You choose a learning rate, as for training: if 0.2 trains your network with the *mean* loss over $N$ examples, take $0.2/N$ here, because the energy is a sum.
@@ -269,7 +269,7 @@ claim(
 # The step is not to blame, since the first check passed; averaging four modes that were found from 4,000 images gives underconfident predictions.
 # One chain alone is nearly calibrated, but errs more.
 # If you act on the probabilities, and do not need the posterior, compare with `temperature=0.0` in `from_learning_rate`, which makes an ensemble of four trained networks.
-# {doc}`/book/bayesian_networks/digits` explains each line, {doc}`/book/practice/what_should_i_use` says what else you could do with the module, and when an ensemble is better.
+# {doc}`/book/tutorial/digits` explains each line, {doc}`/book/practice/what_should_i_use` says what else you could do with the module, and when an ensemble is better.
 #
 # (my-data-on-disk)=
 # ## My data on disk

@@ -22,7 +22,7 @@
 # * derive how noisy a minibatch is in the row of a user, and scale and correct SGHMC by it,
 # * tell what sampling buys over a well tuned descent, and what it does not.
 #
-# **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/practice/tuning`.
+# **You will need** {doc}`/book/tutorial/sghmc` and {doc}`/book/practice/tuning`.
 #
 # In short: for a list of what to recommend a well tuned descent is enough; for intervals take the Gibbs sampler if ratings are Gaussian and factors few, and stochastic gradients where it cannot go.
 

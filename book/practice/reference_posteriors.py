@@ -21,7 +21,7 @@
 # * look first whether every chain has moved,
 # * tell how small an error such a comparison can see, and what it says about a sampler that never rejects a step.
 #
-# **You will need** {doc}`/book/foundations/no_u_turn` and {doc}`/book/stochastic_gradients/sghmc`.
+# **You will need** {doc}`/book/tutorial/no_u_turn` and {doc}`/book/tutorial/sghmc`.
 
 # %%
 
@@ -522,7 +522,7 @@ for what, value, wanted in (
 # %% [markdown]
 # ## And without a correction step?
 #
-# SGHMC does not accept or reject at the end of its steps, so its distribution is wrong by an amount that depends on the step size and the {term}`gradient noise` ({doc}`/book/stochastic_gradients/sghmc`).
+# SGHMC does not accept or reject at the end of its steps, so its distribution is wrong by an amount that depends on the step size and the {term}`gradient noise` ({doc}`/book/tutorial/sghmc`).
 # It may still agree with the reference as far as the reference can see.
 # We tried two of the eleven: the eight schools with the exact gradient, and the mixture, whose 1,000 observations come in minibatches of 200.
 # Both start where the warm-up of NUTS ended, with its mass $M$; the friction is $C = M$ and the step $\varepsilon = 0.05$, a twentieth of a standard deviation of a coordinate, with 20 steps a draw.

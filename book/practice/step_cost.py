@@ -26,7 +26,7 @@
 # * choose the precision that a noisy gradient deserves,
 # * say what a stochastic gradient saves when the data grow, and what it does not.
 #
-# **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/stochastic_gradients/minibatch_noise`.
+# **You will need** {doc}`/book/tutorial/sghmc` and {doc}`/book/tutorial/minibatch_noise`.
 
 # %%
 import math

@@ -22,7 +22,7 @@
 # * say when this fails,
 # * catch a wrong answer, and know which checks cannot.
 #
-# **You will need** {doc}`/book/stochastic_gradients/sghmc` and {doc}`/book/stochastic_gradients/estimating_the_noise`.
+# **You will need** {doc}`/book/tutorial/sghmc` and {doc}`/book/tutorial/estimating_the_noise`.
 
 # %% tags=["hide-input"]
 import math
@@ -83,7 +83,7 @@ double = torch.float64
 #
 # ## A step that does not widen
 #
-# SGHMC with $\hat B = \tfrac12\varepsilon V$ injects less noise than the friction asks for, by just what the minibatches bring ({doc}`/book/stochastic_gradients/sghmc`).
+# SGHMC with $\hat B = \tfrac12\varepsilon V$ injects less noise than the friction asks for, by just what the minibatches bring ({doc}`/book/tutorial/sghmc`).
 # That is right for short steps, but a long step widens a Gaussian all the same, because the chain follows the slope of one place too far: on the middle line of {numref}`fig-tuning-variance`, at $\varepsilon = 0.78$, the variance is too large by more than a half.
 # Inject somewhat *less* noise still: the lowest line shows the right amount, which the next theorem derives.
 
@@ -190,7 +190,7 @@ claim(
 # Let the mass be the curvature, $M = A$.
 # In the coordinates $A^{1/2}\theta$ every standard deviation is one, the mass is one, and a number $c$ with $C = cA$ is the friction.
 # What is left of the model is the noise $A^{-1/2}VA^{-1/2}$; call its largest eigenvalue $\nu$, the *noise-to-curvature ratio*, or *loudness*.
-# For a well-specified model $\nu \approx N/n$ ({doc}`/book/stochastic_gradients/constant_sgd`).
+# For a well-specified model $\nu \approx N/n$ ({doc}`/book/further/constant_sgd`).
 # A pendulum with friction comes to rest the soonest at $c = 2$, *critical damping*.
 #
 # Of the noise that the friction asks for, the gradient brings the share
@@ -1082,7 +1082,7 @@ claim(
 #
 # 1. *Before.* Scale the inputs, take $\log\tau$ for a $\tau > 0$, and look at what twenty draws from the prior predict: if most predictions are certain already, the prior is too wide.
 # 2. *Batch size.* The smallest at which an example is as cheap as in a large one, and at most $N/4$.
-# 3. *Mode.* Find modes from different places, call `tune`, and read what the kernel prints: a share of noise far below a half means that smaller batches would do, a step below 0.01 that larger ones or {doc}`control variates </book/stochastic_gradients/estimating_the_noise>` would pay.
+# 3. *Mode.* Find modes from different places, call `tune`, and read what the kernel prints: a share of noise far below a half means that smaller batches would do, a step below 0.01 that larger ones or {doc}`control variates </book/tutorial/estimating_the_noise>` would pay.
 # 4. *Chains.* Four or more.
 #    Throw away ten samples of each; keep 200 in all for means, 2,000 for standard deviations.
 # 5. *Again at samples.* Call `default_kernel` at the last samples.

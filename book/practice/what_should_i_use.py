@@ -145,7 +145,7 @@ def choose(score, allowed):
 # | you want | and | take |
 # | --- | --- | --- |
 # | the **parameters** of a model, with intervals | the data fit into memory, up to some 10⁶ rows | NUTS, tuned by `adapt` ({ref}`recipe <my-log-density>`) |
-# | the same | more data, and a mode that can be found | SGHMC with control variates ({doc}`/book/stochastic_gradients/estimating_the_noise`) |
+# | the same | more data, and a mode that can be found | SGHMC with control variates ({doc}`/book/tutorial/estimating_the_noise`) |
 # | the same | neither | SGHMC, tuned by `tune` ({ref}`recipe <my-data-on-disk>`), or the data in parts ({doc}`/book/practice/many_machines`) |
 # | the **predictions** of a network | you train it anyway | an ensemble of five, unless [the chart](#the-chart) below says otherwise |
 # | a network's posterior itself | ten times the price of one training | SGHMC ({ref}`recipe <my-nn-module>`) |
@@ -284,7 +284,7 @@ print(who_ran(result))
 # The third box compares Laplace with SWAG alone; whether it has less log loss than the network that it began with is not decided.
 # Bayes by Backprop has a price: more errors, a larger log loss and a worse calibration than one network.
 #
-# Where the methods are derived: ensembles, dropout, Laplace's approximation and SWAG in {doc}`/book/bayesian_networks/neighbours`, *Bayes by Backprop* in {doc}`/book/bayesian_networks/variational`, *SGHMC* in {doc}`/book/stochastic_gradients/sghmc`, *SGLD* in {doc}`/book/stochastic_gradients/langevin`, cycles (*cSGHMC*, *cSGLD*, and *snapshots*, the same without noise) in {doc}`/book/stochastic_gradients/cyclical`, *SGNUTS* in {doc}`/book/stochastic_gradients/sgnuts`.
+# Where the methods are derived: ensembles, dropout, Laplace's approximation and SWAG in {doc}`/book/studies/neighbours`, *Bayes by Backprop* in {doc}`/book/studies/variational`, *SGHMC* in {doc}`/book/tutorial/sghmc`, *SGLD* in {doc}`/book/tutorial/langevin`, cycles (*cSGHMC*, *cSGLD*, and *snapshots*, the same without noise) in {doc}`/book/further/cyclical`, *SGNUTS* in {doc}`/book/tutorial/sgnuts`.
 #
 # ## The protocol
 #
@@ -297,7 +297,7 @@ print(who_ran(result))
 # SGD with momentum has cosine annealing to zero; its *path* is run at a constant rate, and averages the networks along its second half.
 # The samplers spend the first half of their epochs on warm-up, and keep one sample an epoch; those in cycles have six cycles and keep five samples at the end of each.
 # *Cold* means a temperature of a tenth or a hundredth, chosen on the validation digits.
-# Paths of SGNUTS are limited to 32 states ({doc}`/book/bayesian_networks/sgnuts_on_networks`).
+# Paths of SGNUTS are limited to 32 states ({doc}`/book/studies/sgnuts_on_networks`).
 #
 # ## What you write
 #
@@ -494,7 +494,7 @@ show_table(["method", "use it when"], [[name, words] for name, words in WHEN.ite
 # ## Which differences are real
 #
 # Would another five seeds change the answer?
-# As in {doc}`/book/bayesian_networks/mnist`, we run two tests and take **the larger of the two $p$-values**, so that whatever is decided, both tests decide.
+# As in {doc}`/book/studies/mnist`, we run two tests and take **the larger of the two $p$-values**, so that whatever is decided, both tests decide.
 # Let $n$ be the number of seeds, here five, and $\bar d$ the difference of the two means.
 # The *paired t-test* uses the standard deviation $s_d$ of the $n$ differences, one for each seed; *Welch's test* uses those of the two groups, $s_1$ and $s_2$:
 #
@@ -806,7 +806,7 @@ claim(
 #
 # **For error and log loss on inputs like those of the training, at the price of one training, no sampler of this book is worth its samples.**
 # SGLD, SGHMC and SGNUTS at temperature one have a larger log loss than one network trained for as long, and an ensemble whose five members share the same 60 epochs has less error and log loss than all samplers, in the mean over the seeds.
-# There are two reasons: the chain from a random start is still on its way after 60 epochs (with 850 SGHMC errs in 1.74 per cent, {doc}`/book/bayesian_networks/reproduction_report`), and the posterior under the prior $N(0, 1)$ is not what minimises the error ({doc}`/book/bayesian_networks/uncertainty`).
+# There are two reasons: the chain from a random start is still on its way after 60 epochs (with 850 SGHMC errs in 1.74 per cent, {doc}`/book/studies/reproduction_report`), and the posterior under the prior $N(0, 1)$ is not what minimises the error ({doc}`/book/studies/uncertainty`).
 #
 # Other studies have asked the same of larger networks.
 # {cite:t}`jordahn2025` find that in a large enough ensemble plain members do better on the data's own distribution than members with local posteriors, which help on other inputs.
@@ -818,7 +818,7 @@ claim(
 # * *Calibration.* SGHMC in cycles has a calibration error of 0.2 to 0.3 per cent, one network of 0.8.
 # * *The posterior, if there is time.* On the small network no method with one gradient for each minibatch comes nearer than fourteen floors at one budget, and the plain ensemble is nearer than SGHMC.
 #   With ten times as many minibatches SGHMC comes to 8.3 floors, SGLD to 11, and HMC, which sees as many examples in fewer steps, to 12 ({doc}`/book/practice/fidelity`).
-# * *A use beyond prediction*: intervals for parameters ({doc}`/book/practice/reference_posteriors`), decisions that explore ({doc}`/book/bayesian_networks/bandit`).
+# * *A use beyond prediction*: intervals for parameters ({doc}`/book/practice/reference_posteriors`), decisions that explore ({doc}`/book/studies/bandit`).
 
 # %% tags=["hide-input"]
 claim(
@@ -875,7 +875,7 @@ for score in ("error %", "log loss"):
 # ## What this table cannot say
 #
 # One architecture, one kind of data, one prior, one budget.
-# A convolution, a longer budget or another prior may order the methods otherwise; {doc}`/book/bayesian_networks/cifar` and {doc}`/book/bayesian_networks/cyclical_networks` have colour images.
+# A convolution, a longer budget or another prior may order the methods otherwise; {doc}`/book/studies/cifar` and {doc}`/book/studies/cyclical_networks` have colour images.
 # The methods were tuned for error on MNIST and for log loss on the small network: tuned for letters, or for fidelity, some may do better at that.
 # Some settings lie at the edge of what was tried: the rates of the shared ensemble and of dropout are the largest, those of Bayes by Backprop, cSGHMC and both cold samplers the smallest, and cold SGHMC has the lowest temperature.
 #
@@ -1115,4 +1115,4 @@ claim(
 # ## Further reading
 #
 # {cite:t}`ovadia2019` compare most of these methods when inputs drift away from the training's, {cite:t}`izmailov2021` with the true posterior, and {cite:t}`wilson2020` argue for seeing ensembles and posteriors as one thing.
-# Where the numbers come from is in {doc}`/book/bayesian_networks/neighbours_on_networks`, {doc}`/book/bayesian_networks/variational`, {doc}`/book/stochastic_gradients/sgnuts` and {doc}`/book/bayesian_networks/cyclical_networks`.
+# Where the numbers come from is in {doc}`/book/studies/neighbours_on_networks`, {doc}`/book/studies/variational`, {doc}`/book/tutorial/sgnuts` and {doc}`/book/studies/cyclical_networks`.

@@ -1,4 +1,4 @@
-// Cycles of a falling step size on 25 modes: where it explores, where it samples, which draws are kept; book/stochastic_gradients/cyclical.
+// Cycles of a falling step size on 25 modes: where it explores, where it samples, which draws are kept; book/further/cyclical.
 (function () {
   "use strict";
   const STEPS = 20000, SHARE = 0.8, LIMIT = 0.06;  // 2σ² of a mode

@@ -1,4 +1,4 @@
-// The leapfrog in the bowl U = ½θ² from (0, 1), by its step size: book/foundations/hamiltonian_dynamics.
+// The leapfrog in the bowl U = ½θ² from (0, 1), by its step size: book/tutorial/hamiltonian_dynamics.
 (function () {
   "use strict";
   const STEPS = 200, BLUE = lab.colours.hmc, TRUTH = lab.colours.truth;

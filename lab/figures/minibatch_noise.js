@@ -1,4 +1,4 @@
-// Minibatches of a line through 40 points: their gradients, and what a sampler makes of them, by batch size; book/stochastic_gradients/minibatch_noise.
+// Minibatches of a line through 40 points: their gradients, and what a sampler makes of them, by batch size; book/tutorial/minibatch_noise.
 (function () {
   "use strict";
   const N = 40, BATCHES = 600, RATE = 0.1, STEPS = 1500, SKIP = 60, CHAINS = 40;

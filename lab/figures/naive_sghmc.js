@@ -1,4 +1,4 @@
-// Naive SGHMC in the bowl: what the variance of the gradient's noise does to the energy and to the draws; book/stochastic_gradients/naive_sghmc.
+// Naive SGHMC in the bowl: what the variance of the gradient's noise does to the energy and to the draws; book/tutorial/naive_sghmc.
 (function () {
   "use strict";
   const STEP_SIZE = 0.1, KICKS = 200, PATHS = 400, LENGTH = 50, DRAWS = 100, SKIP = 20, CHAINS = 60;

@@ -1,4 +1,4 @@
-// NUTS on a ridge: how a path grows by doubling until it turns, and what it draws; book/foundations/no_u_turn.
+// NUTS on a ridge: how a path grows by doubling until it turns, and what it draws; book/tutorial/no_u_turn.
 (function () {
   "use strict";
   const ORANGE = lab.colours.nuts, DRAWS = 4000, SPREAD = 1 - 0.95 ** 2;

@@ -1,4 +1,4 @@
-// SGHMC in the bowl with gradient noise of variance 4: its temperature by friction and noise estimate; book/stochastic_gradients/sghmc.
+// SGHMC in the bowl with gradient noise of variance 4: its temperature by friction and noise estimate; book/tutorial/sghmc.
 (function () {
   "use strict";
   const STEPS = 4000, SKIP = 200, CHAINS = 20, STEP_SIZE = 0.1, V = 4, B = 0.5 * STEP_SIZE * V;

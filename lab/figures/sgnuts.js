@@ -1,4 +1,4 @@
-// SGNUTS with the weights of NUTS and repaired, in the double well: weights exp(−H) count the energy twice; book/stochastic_gradients/sgnuts.
+// SGNUTS with the weights of NUTS and repaired, in the double well: weights exp(−H) count the energy twice; book/tutorial/sgnuts.
 (function () {
   "use strict";
   const DRAWS = 2000, FRICTION = 3, landscape = lab.landscapes.double_well;

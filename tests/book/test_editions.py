@@ -19,9 +19,9 @@ SITE = ROOT / "_build" / "html"
 XHTML, MATH = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/1998/Math/MathML}"
 FEW = {
     "": ["index"],
-    "Foundations": [
-        "book/foundations/markov_chains",
-        "book/foundations/hamiltonian_dynamics",
+    "The tutorial": [
+        "book/tutorial/markov_chains",
+        "book/tutorial/hamiltonian_dynamics",
     ],
 }
 
@@ -78,8 +78,8 @@ def test_an_epub_has_every_page_and_its_links_lead_somewhere(epub):
 
 def test_the_formulas_of_an_epub_are_mathml(epub):
     with zipfile.ZipFile(epub) as packed:
-        page = packed.read("book/book-foundations-hamiltonian_dynamics.xhtml").decode()
-    built = (SITE / "book/foundations/hamiltonian_dynamics.html").read_text()
+        page = packed.read("book/book-tutorial-hamiltonian_dynamics.xhtml").decode()
+    built = (SITE / "book/tutorial/hamiltonian_dynamics.html").read_text()
     tree = ElementTree.fromstring(page)
     assert (
         sum(1 for _ in tree.iter(f"{MATH}math"))
@@ -126,7 +126,7 @@ def test_a_pdf_has_pages_bookmarks_and_links_from_page_to_page(tmp_path):
 
 def test_paths_are_seen_from_the_folder_of_all_pages():
     assert (
-        editions.resolve("book/foundations/markov_chains", "../../_images/a.png")
+        editions.resolve("book/tutorial/markov_chains", "../../_images/a.png")
         == "_images/a.png"
     )
     assert (

@@ -34,38 +34,38 @@ pytestmark = [
 # One proposal of each chapter's section "Change it", after which a claim no longer
 # holds.
 CHANGES = {
-    "foundations/bayesian_learning": ("prior_variance=4.0", "prior_variance=0.01"),
-    "foundations/markov_chains": ("torch.full((4, 1), 3.0)", "spread"),
-    "foundations/hamiltonian_dynamics": (
+    "tutorial/bayesian_learning": ("prior_variance=4.0", "prior_variance=0.01"),
+    "tutorial/markov_chains": ("torch.full((4, 1), 3.0)", "spread"),
+    "tutorial/hamiltonian_dynamics": (
         "path(leapfrog, 2.01, 200)",
         "path(leapfrog, 1.99, 200)",
     ),
-    "foundations/hamiltonian_monte_carlo": ("mass=target.precision", "mass=1.0"),
-    "foundations/no_u_turn": ("tree_step = 0.34", "tree_step = 0.17"),
-    "stochastic_gradients/minibatch_noise": (
+    "tutorial/hamiltonian_monte_carlo": ("mass=target.precision", "mass=1.0"),
+    "tutorial/no_u_turn": ("tree_step = 0.34", "tree_step = 0.17"),
+    "tutorial/minibatch_noise": (
         "factor = 1 if replacement else (N - n) / (N - 1)",
         "factor = 1",
     ),
-    "stochastic_gradients/langevin": ("2 * (20 + t) ** -0.8", "2 * (20 + t) ** -1.0"),
-    "stochastic_gradients/naive_sghmc": (
+    "tutorial/langevin": ("2 * (20 + t) ** -0.8", "2 * (20 + t) ** -1.0"),
+    "tutorial/naive_sghmc": (
         "step_size, noise_variance, num_steps = 0.1, 4.0, 200",
         "step_size, noise_variance, num_steps = 0.1, 1.0, 200",
     ),
-    "stochastic_gradients/sghmc": (
+    "tutorial/sghmc": (
         "DoubleWell(), 4.0, 0.1, 3.0",
         "DoubleWell(), 4.0, 0.2, 3.0",
     ),
-    "stochastic_gradients/estimating_the_noise": (
+    "tutorial/estimating_the_noise": (
         "noise_estimate=OnlineNoise(averaging=averaging)",
         "noise_estimate=0.0",
     ),
-    "stochastic_gradients/sgnuts": (
+    "tutorial/sgnuts": (
         '"equal weights, palindromic": dict()',
         '"equal weights, palindromic": dict(weights="energy")',
     ),
-    "bayesian_networks/digits": ('"SGLD": SGLD(4e-4)', '"SGLD": SGLD(8e-4)'),
+    "tutorial/digits": ('"SGLD": SGLD(4e-4)', '"SGLD": SGLD(8e-4)'),
 }
-TRIED = ["stochastic_gradients/sghmc"]
+TRIED = ["tutorial/sghmc"]
 
 IDLE = (
     "for (let i = 0; i < 3; i++) { await new Promise((next) => "

@@ -193,9 +193,9 @@ ANSWERS = {
     "batch size": "practice/tuning",
     "warm-up": "appendix/glossary",
     "burn-in": "practice/tuning",
-    "learning rate schedule": "stochastic_gradients/falling_steps",
-    "SGHMC": "stochastic_gradients/sghmc",
-    "NUTS": "foundations/no_u_turn",
+    "learning rate schedule": "further/falling_steps",
+    "SGHMC": "tutorial/sghmc",
+    "NUTS": "tutorial/no_u_turn",
 }
 FIND = """
 const read = (name) => require("fs").readFileSync(%s + "/" + name, "utf8");
