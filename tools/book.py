@@ -13,6 +13,7 @@ The build reads the percent scripts and never touches a notebook beside them. Wh
 makes pages from lies in ``_build/source``: there an executed notebook is kept until its
 code, the package or a stored result changes."""
 
+import copy
 import hashlib
 import html
 import json
@@ -255,7 +256,7 @@ def text_outputs(outputs: list) -> list:
     images, HTML and standard error.
     """
     kept = []
-    for output in outputs:
+    for output in copy.deepcopy(outputs):  # the page has the images
         if output.output_type == "stream" and output.name == "stderr":
             continue
         if "data" in output:

@@ -47,7 +47,7 @@ warnings.filterwarnings("ignore", message=".*too wide|.*do not agree")
 # In the other it stays at 1, and comes back to 1 from a start that is five times too hot.
 
 
-# %% tags=["hide-input"]
+# %% mystnb={"figure": {"caption": "Exact mean energy in the bowl against time; $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$. The grey line at 1 is correct.", "name": "fig-sghmc-energy"}, "image": {"alt": "Four labelled lines over a time of 20. Without friction the energy rises steadily from 1 to 5. With friction and no noise estimate it rises to 1.4 and stays there. With the right estimate it stays at 1, and from a hot start at 5 it falls to 1 within a time of ten."}} tags=["hide-input"]
 def mean_energy(splitting, start, num_steps=200):
     """E[H] in the bowl after 0, 1, … steps from N(0, start · I), with V = 4."""
     chain = linear_chain(splitting, torch.eye(1), noise_variance=4.0)
@@ -68,7 +68,6 @@ energies = {
     r"$\hat B = B$, hot start": mean_energy(flows.sghmc(0.1, 0.5, 0.2), 5.0),
 }
 
-# %% mystnb={"figure": {"caption": "Exact mean energy in the bowl against time; $\\varepsilon = 0.1$, $V = 4$, $C = 0.5$. The grey line at 1 is correct.", "name": "fig-sghmc-energy"}, "image": {"alt": "Four labelled lines over a time of 20. Without friction the energy rises steadily from 1 to 5. With friction and no noise estimate it rises to 1.4 and stays there. With the right estimate it stays at 1, and from a hot start at 5 it falls to 1 within a time of ten."}} tags=["hide-input"]
 figure, axes = plt.subplots(figsize=(5.4, 3.2))
 time = 0.1 * torch.arange(201)
 axes.axhline(1, color=TRUTH, lw=3, zorder=0)

@@ -216,6 +216,8 @@ def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_wer
     with_cell(small_book, "1 / 0", "other")
     toc = small_book / "_toc.yml"
     toc.write_text(toc.read_text() + "  - file: book/part/other\n")
+    drawn = "from IPython.display import HTML\n\nHTML('<b>drawn</b>')"
+    with_cell(small_book, drawn, "small")
     code, said = run(small_book, sys.executable, "tools/book.py", "chapter", "small")
     assert (
         code == 0
@@ -224,6 +226,7 @@ def test_one_chapter_is_executed_and_its_page_made_beside_the_others_as_they_wer
     ), said
     assert (
         "first" in page(small_book)
+        and "<b>drawn</b>" in page(small_book)  # and not the text that the pair has
         and not (small_book / "book" / "part" / "other.ipynb").exists()
     )
     code, said = run(small_book, sys.executable, "tools/book.py", "chapter", "nowhere")
