@@ -852,7 +852,7 @@ claim(
 #
 # ## Heavy tails
 #
-# Take linear regression with control variates ({doc}`/book/tutorial/estimating_the_noise`): at the posterior mean the minibatch gradient has no noise at all.
+# Take linear regression with control variates ({doc}`/book/further/choosing_the_estimate`): at the posterior mean the minibatch gradient has no noise at all.
 # Away from it there is some, since each example sees a curvature of its own. With one input, errors of variance 1, a flat prior and minibatches of one, the distance $\delta$ from the mean follows
 #
 # $$
