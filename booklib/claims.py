@@ -11,6 +11,13 @@ from sgmc.checks import check_instance
 KINDS = ("exact", "live", "stored")
 SUPERSCRIPTS = str.maketrans("−0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 STANDARD_ERRORS = 5
+RED = "color: #d32f2f; font-weight: bold"
+# In the place of a claim that the block above shows: nothing, and no room for it.
+COUNTED = (
+    '<span class="counted"></span><style>'
+    ".jp-OutputArea-child:has(.counted) { display: none; }</style>"
+)
+_OF_THIS_CELL: list[tuple[bool, str, str]] = []
 
 
 class ClaimError(AssertionError):
@@ -32,11 +39,15 @@ def claim(
     """State an empirical sentence, check it, and show one line that is the same on
     every machine.
 
-    The line holds the statement, its bound and where the bound comes from, but not the
-    measured value, whose last digits differ between processors; the rendered page shows
-    that too. With ``standard_error`` the bound is five of them: a true claim fails once
-    in 1.7 million times. Where a reader plays (:func:`booklib.play.play`), a claim that
-    does not hold shows ✗ and what was measured, and the page goes on.
+    On a page the claims of a cell are one line, *8 checks hold*, which opens on click;
+    if one of them does not hold, it is open.
+
+    The line of a claim holds the statement, its bound and where the bound comes from,
+    but not the measured value, whose last digits differ between processors; the
+    rendered page shows that too. With ``standard_error`` the bound is five of them: a
+    true claim fails once in 1.7 million times. Where a reader plays
+    (:func:`booklib.play.play`), a claim that does not hold shows ✗ and what was
+    measured, and the page goes on.
 
     Args:
         statement: the sentence, without its bound.
@@ -178,12 +189,10 @@ def _show(
     if "get_ipython" not in dir(builtins):
         print(line)
         return
-    from IPython.display import display
-
     # Where the book's style sheet is not, as in Jupyter, VS Code and Colab, this reads
     # as a sentence, and a broken claim in red; the sheet makes columns of the parts and
     # hides what joins them.
-    red = "" if holds else ' style="color: #d32f2f; font-weight: bold"'
+    red = "" if holds else f' style="{RED}"'
     frame = (
         ""
         if holds
@@ -200,7 +209,36 @@ def _show(
         f"{html.escape(measured)}</span></b>{_joined(' (because ')}"
         f'<span class="because">{html.escape(because)}</span>{_joined(")")}</div>'
     )
-    display({"text/plain": line, "text/html": page}, raw=True)
+    if not _OF_THIS_CELL:
+        from IPython import get_ipython
+
+        get_ipython().events.register("post_run_cell", _show_block)
+    _OF_THIS_CELL.append((holds, line, page))
+
+
+def _show_block(result: object = None) -> None:
+    """Show the claims of a cell, at its end: a line that opens on click, all of them in
+    the first output, and of the others the text alone, which is what is stored.
+    """
+    from IPython import get_ipython
+    from IPython.display import display
+
+    claims = list(_OF_THIS_CELL)
+    _OF_THIS_CELL.clear()
+    get_ipython().events.unregister("post_run_cell", _show_block)
+    broken, total = sum(not holds for holds, *_ in claims), len(claims)
+    rows = "".join(page for *_, page in claims)
+    if broken:
+        verb = "fails" if broken == 1 else "fail"
+        start = '<details class="checks broken" open="open"><summary '
+        start += f'style="{RED}">✗ {broken} of {total} checks {verb}'
+    else:
+        said = "1 check holds" if total == 1 else f"{total} checks hold"
+        start = f'<details class="checks"><summary>✓ {said}'
+    pages = [f'{start}</summary><div class="rows">{rows}</div></details>']
+    pages += [COUNTED] * (total - 1)
+    for (_, line, _), page in zip(claims, pages, strict=True):
+        display({"text/plain": line, "text/html": page}, raw=True)
 
 
 def _joined(words: str) -> str:

@@ -6,7 +6,8 @@ pdf      write _build/sgmc.pdf: printed by Chromium, with bookmarks, and links t
 from page to page epub     write _build/sgmc.epub: EPUB 3, formulas as MathML
 
 Both need Chromium (Debian: apt-get install chromium), in which the book's own copy of
-MathJax sets the formulas. Code that is folded on a page is left out, films stand still.
+MathJax sets the formulas. Code that is folded on a page is left out, films stand still;
+on paper claims that hold are one line a cell, and the page of claims has them all.
 """
 
 import html
@@ -145,6 +146,7 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
 
     articles = {page: article(folder, page, known, place) for page in known}
     for page, found in articles.items():
+        close_checks(found)
         for element in found.select("[id]"):
             element["id"] = place(page, element["id"])[1:]
         found["id"], found["class"] = place(page, "")[1:], "bd-article page"
@@ -205,11 +207,22 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
         whole.unlink()
 
 
+def close_checks(found: Tag) -> None:
+    """Leave of the claims that hold one line a cell, which keeps their identifiers: on
+    paper nothing opens, and the page of claims has them all.
+    """
+    for block in found.select("details.checks:not([open])"):
+        for claim in block.select(".claim[id]"):
+            mark = Tag(name="span", attrs={"id": claim["id"]})
+            block.summary.append(mark)
+        block.select_one(".rows").decompose()
+
+
 STYLE = """
 body { line-height: 1.4; } pre { white-space: pre-wrap; font-size: .8em; } img { max-width: 100%; }
 table { border-collapse: collapse; } th, td { padding: .1em .5em; border-bottom: 1px solid #ccc; text-align: left; }
 .admonition { border-left: .2em solid #0072b2; padding-left: .8em; margin: 1em 0; } .admonition-title { font-weight: bold; }
-.claim { border-left: .2em solid #009e73; padding-left: .8em; margin: .4em 0; } .eqno { float: right; }
+.checks { border-left: .2em solid #009e73; padding-left: .8em; margin: .4em 0; } .claim { margin: .4em 0; } .eqno { float: right; }
 figcaption, .caption-text { font-size: .9em; }
 """
 CONTAINER = """<?xml version="1.0" encoding="utf-8"?>

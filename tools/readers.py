@@ -194,8 +194,17 @@ def code_of(page: str) -> list[NotebookNode]:
 
 
 def stored(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Choose what a notebook keeps: no standard error, and of a film one picture."""
-    kept = [output for output in outputs if output.get("name") != "stderr"]
+    """Choose what a notebook keeps: no standard error, of a film one picture, and of a
+    cell's claims one output, with the text of all.
+    """
+    kept, first = [], None
+    for output in outputs:
+        page = output.get("data", {}).get("text/html", "")
+        if 'class="counted"' in page and first is not None:
+            first.data["text/plain"] += f"\n{output.data['text/plain']}"
+        elif output.get("name") != "stderr":
+            kept.append(output)
+        first = output if page.startswith('<details class="checks') else first
     for output in kept:
         if "image/png" in output.get("data", ()):
             output.data.pop("text/html", None)

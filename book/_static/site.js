@@ -1,5 +1,5 @@
 // What the style sheet cannot do alone: see which formulas in a line are wider than it,
-// let the keyboard reach what scrolls, and name the folds of the contents.
+// let the keyboard reach what scrolls, name the folds of the contents, and open what a link leads into.
 (function () {
   const DPI = 110;  // figure.dpi of booklib/book.mplstyle
   function mark() {
@@ -37,5 +37,11 @@
       summary.setAttribute("aria-label", "pages under " + link.textContent.trim());
     });
   });
-  window.addEventListener("load", begin);
+  // A link to a claim opens the block in which it is, in browsers that do not do so themselves.
+  function open() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1))), block = target && target.closest("details");
+    if (block && !block.open) { block.open = true; target.scrollIntoView(); }
+  }
+  window.addEventListener("hashchange", open);
+  window.addEventListener("load", () => { begin(); open(); });
 })();

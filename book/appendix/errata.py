@@ -9,7 +9,7 @@
 # # Errata of the sources
 #
 # ```{div} page-head
-# Level: advanced · Reading: about 75 minutes · Running: about 20 seconds
+# Level: advanced · Reading: about 81 minutes · Running: about 20 seconds
 # ```
 #
 # Where the paper behind this book, its code, its reproductions and the libraries disagree, this page says which form is right, and a small computation shows it.

@@ -9,7 +9,7 @@
 # # Step sizes of other libraries
 #
 # ```{div} page-head
-# Level: second course · Reading: about 8 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 3 minutes · Running: about 5 seconds
 # ```
 #
 # ```{index} ! Blackjax, ! posteriors, ! SGMCMCJax, ! Turing, ! TensorFlow Probability, ! learning rate

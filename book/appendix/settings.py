@@ -9,7 +9,7 @@
 # # What each experiment runs
 #
 # ```{div} page-head
-# Level: second course · Reading: about 15 minutes · Running: about 5 seconds
+# Level: second course · Reading: about 56 minutes · Running: about 5 seconds
 # ```
 #
 # Which settings every stored result of this book was made with, read from the results themselves, and beside them what the sources published, with the page.

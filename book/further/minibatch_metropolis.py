@@ -9,7 +9,7 @@
 # # Correcting it with a part of the data
 #
 # ```{div} page-head
-# Level: second course · Reading: about 35 minutes, without the exercises · Running: about 11 seconds
+# Level: second course · Reading: about 23 minutes, without the exercises · Running: about 11 seconds
 # ```
 #
 # Metropolis' decision reads all the data; this chapter lets a sample take it, and measures what that saves and what it costs.

@@ -9,7 +9,7 @@
 # # Recipes
 #
 # ```{div} page-head
-# Level: first course · Reading: about 20 minutes · Running: about 20 seconds
+# Level: first course · Reading: about 28 minutes · Running: about 20 seconds
 # ```
 #
 # Starting points of about ten lines each, from what you have to predictions, and after each the check that says whether to trust them.

@@ -9,7 +9,7 @@
 # # Deciding: a contextual bandit
 #
 # ```{div} page-head
-# Level: second course · Reading: about 60 minutes, without the exercises · Running: about 5 seconds
+# Level: second course · Reading: about 40 minutes, without the exercises · Running: about 5 seconds
 # ```
 #
 # Whoever sees only the consequences of the chosen action can be wrong for ever without noticing; this chapter lets a posterior decide, and counts what it earns.

@@ -9,7 +9,7 @@
 # # Fashion-MNIST: a sampler that was an optimiser
 #
 # ```{div} page-head
-# Level: second course · Reading: about 45 minutes, without the exercises · Running: about 10 seconds
+# Level: second course · Reading: about 36 minutes, without the exercises · Running: about 10 seconds
 # ```
 #
 # A report ran SGHMC on pictures of clothes and published an accuracy; we run it again, and find from one line of its program that what this program runs is an optimiser.

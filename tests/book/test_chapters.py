@@ -70,7 +70,7 @@ def test_every_chapter_says_what_it_asks_for_and_what_to_try(name):
     text = prose(CHAPTERS[name])
     level, reading, running = (
         r"Level: (first course|second course|advanced)",
-        r"Reading: about \d+ minutes.*",
+        r"(Reading: about \d+ minutes|\d+ minutes to read, \d+ to play).*",
         r"Running: about \d+ .*",
     )
     assert re.search(

@@ -1,5 +1,6 @@
 """The chapters' pairs: in step, executed, in order, and the tools that keep them so."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -26,6 +27,19 @@ def test_every_chapter_is_in_the_table_of_contents():
     assert {
         str(path.relative_to(ROOT).with_suffix("")) for path in book.chapters()
     } <= contents
+
+
+def test_every_address_that_a_page_had_leads_to_one_that_exists():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    moved = config["sphinx"]["config"]["redirects"]
+    # all pages of three folders that are no more
+    assert (
+        len([old for old in moved if re.match("book/(found|stoch|bayes)", old)]) == 31
+    )
+    for old, new in moved.items():
+        source = ROOT / new.strip("/").replace(".html", ".py")
+        assert source.is_file(), f"{old} leads to {new}, which is no page"
+        assert not (ROOT / old).with_suffix(".py").exists(), f"{old} is a page"
 
 
 def test_the_front_page_is_executed_too():

@@ -238,7 +238,15 @@ OUTPUTS = [
         "metadata": {},
         "data": {
             "text/plain": "✓ a claim",
-            "text/html": '<div class="claim">✓ a claim</div>',
+            "text/html": '<details class="checks"><div class="claim">✓</div></details>',
+        },
+    },
+    {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {
+            "text/plain": "✓ another",
+            "text/html": '<span class="counted"></span>',
         },
     },
 ]
@@ -356,6 +364,8 @@ def test_code_keeps_its_outputs_but_no_errors_and_of_films_a_picture(built):
         {"text/plain", "image/png"},
         {"text/plain", "text/html"},
     ]
+    # the second claim is a line of the block that the first one shows
+    assert code[1].outputs[-1].data["text/plain"] == "✓ a claim\n✓ another"
 
 
 def test_only_what_changed_is_made_again(built, capsys):

@@ -18,6 +18,12 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 
 
+def moved():
+    """Give the addresses that pages had, with those that they have."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    return config["sphinx"]["config"]["redirects"]
+
+
 @pytest.fixture(scope="module")
 def pages():
     found = {path: path.read_text() for path in sorted(SITE.rglob("*.html"))}
@@ -37,6 +43,15 @@ def test_every_entry_of_the_table_of_contents_has_a_page(pages):
         ),
     ]
     assert [name for name in files if SITE / f"{name}.html" not in pages] == []
+
+
+def test_every_old_address_leads_to_a_page_and_to_the_place_on_it(pages):
+    for old, new in moved().items():
+        text = pages[SITE / f"{old}.html"]
+        (target,) = re.findall(r'target = "([^"]+)"', text)
+        found = (SITE / old).parent / target
+        assert found.resolve() == SITE / new.strip("/") and found.resolve() in pages
+        assert "target + window.location.hash" in text
 
 
 def test_no_page_shows_an_error(pages):

@@ -28,6 +28,13 @@ CELLS = [
     "samples[-1].isnan().all()\n"
     "print(tuple(samples.shape), bool(first), bool(last), draws.complete)",
     'claim("The variance", samples.var(), near=1.0, within=0.1, because="a test")',
+    "for number in range(3):\n"
+    '    claim(f"{number} is small", number, at_most=5, because="a test")\n'
+    'print("a table")',
+    "for number in range(3):\n"
+    '    claim(f"{number} is small", number, at_most=1, because="a test")',
+    "claim('One', True, because='a test')\nraise ValueError",
+    "1 + 1",
 ]
 
 
@@ -36,12 +43,13 @@ def executed():
     notebook = nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_code_cell(source) for source in CELLS]
     )
-    return NotebookClient(notebook, kernel_name="python3").execute().cells[1:]
+    client = NotebookClient(notebook, kernel_name="python3", allow_errors=True)
+    return client.execute().cells[1:]
 
 
 @pytest.mark.slow
 def test_in_a_notebook_what_fails_says_so_and_the_page_goes_on(executed):
-    _, broken, diverged, shapes, variance = executed
+    _, broken, diverged, shapes, variance, *_ = executed
     data = broken.outputs[0]["data"]
     assert data["text/plain"] == "✗ Two < 3 is small: at most 1, but measured 2"
     assert (
@@ -66,9 +74,15 @@ def page(cell):
 
 
 def test_a_claim_reads_as_a_sentence_without_the_style_sheet_of_the_book(executed):
-    words = [html.unescape(re.sub("<[^>]*>", "", page(cell))) for cell in executed[:2]]
+    words = [
+        html.unescape(re.sub("<[^>]*>", "", line))
+        for cell in executed[:2]
+        for line in page(cell).split("</summary>")
+    ]
     assert words == [
+        "✓ 1 check holds",
         "✓ One is small: at most 1; measured 0.5 (because it is a half)",
+        "✗ 1 of 1 checks fails",
         "✗ Two < 3 is small: at most 1, but measured 2 (because it is a test)",
     ]
 
@@ -96,7 +110,37 @@ def test_a_broken_claim_is_red_by_itself(executed):
         rf'<div class="claim broken"[^>]*style="[^"]*{red}', page(executed[1])
     )
     assert re.search(rf'style="color: {red}[^"]*">✗<', page(executed[1]))
+    assert re.search(rf'<summary style="color: {red}[^"]*">✗ 1 of', page(executed[1]))
     assert "style" not in page(executed[0])
+
+
+def test_the_claims_of_a_cell_are_one_line_which_opens_on_click(executed):
+    printed, *outputs = executed[5].outputs
+    assert printed.text == "a table\n"  # the claims come last
+    first, *others = [output.data["text/html"] for output in outputs]
+    assert first.startswith(
+        '<details class="checks"><summary>✓ 3 checks hold</summary><div class="rows">'
+    )
+    assert len(re.findall('<div class="claim" id="claim-[0-9a-f]{12}"', first)) == 3
+    assert len(others) == 2 and not any("claim" in page for page in others)
+    # what is stored and compared is a line a claim
+    assert [output.data["text/plain"] for output in outputs] == [
+        f"✓ {number} is small: at most 5 (because a test)" for number in range(3)
+    ]
+
+
+def test_a_claim_that_fails_opens_its_block_and_is_counted(executed):
+    block = page(executed[6])
+    assert re.match('<details class="checks broken" open="open"><summary', block)
+    assert ">✗ 1 of 3 checks fails</summary>" in block
+    assert re.findall(r'class="claim( broken)?"', block) == ["", "", " broken"]
+
+
+def test_each_cell_shows_its_own_claims_also_where_it_stops(executed):
+    error, shown = executed[7].outputs
+    assert error.ename == "ValueError"
+    assert shown.data["text/plain"] == "✓ One: true (because a test)"
+    assert [output.output_type for output in executed[8].outputs] == ["execute_result"]
 
 
 def test_a_script_stops_whatever_it_calls():
