@@ -78,7 +78,7 @@ def test_every_chapter_says_what_it_asks_for_and_what_to_try(name):
         rf"^```\{{div\}} page-head\n{level} · {reading} · {running}$", text, re.M
     ), "no head"
     sections = re.findall(r"^## (.*)$", text, re.M)
-    order = ["Formulas", "Change it", "Exercises", "Further reading"]
+    order = ["Change it", "Exercises", "Further reading"]
     assert [section for section in sections if section in order] == order
     assert "Write it yourself" in text or name in WITHOUT_CODE_TO_WRITE
     assert (
