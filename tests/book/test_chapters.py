@@ -18,7 +18,12 @@ PAGES = (
     "settings",
     "sources",
 )  # of a form of their own
-WITHOUT_CODE_TO_WRITE = ("splittings", "choosing_the_estimate", "warm_up")
+WITHOUT_CODE_TO_WRITE = (
+    "splittings",
+    "choosing_the_estimate",
+    "warm_up",
+    "sgnuts_measured",
+)
 TEXT = "\n".join(
     path.read_text()
     for path in Path(book.ROOT / "book").rglob("*")
