@@ -73,7 +73,7 @@ def variance(chain):
 # The released code, and so the figure that it draws, has the variance $0.25$, sixteen times less than the caption says.
 # The printed figure agrees with the code. Its points are shapes whose coordinates can be read in the paper's file: the 300 with fresh momenta have the mean square $\theta^2$ of 0.94, with a standard error of about 0.1, and none of those without friction is further from the centre than 6.9.
 #
-# **Check.** {doc}`/book/tutorial/figures_of_the_paper` draws both and measures the heating of both; the exact $E[\theta^2]$ with fresh momenta, in the way of the code, is below.
+# **Check.** The exact $E[\theta^2]$ with fresh momenta, in the way of the code, is below.
 #
 # ## Figures 1 and 2: one gradient where two half kicks meet
 #
@@ -710,7 +710,7 @@ claim(
 # Its steps fall by a factor, 0.8 for SGLD's $\eta$ and 0.36 for SGHMC's.
 #
 # **Right.** $\tau = 1 + 2\sum_{k\ge1}\rho_k$; with the factor 1 of the footnote all times are $\tfrac12(1 + \tau)$, and no comparison changes. What the code plots is, but for the tiny $k/K$, one plus twice the number of lags before $\rho$, times the chain's variance, falls below 0.05.
-# {doc}`/book/tutorial/figures_of_the_paper` shows the figure both ways: its conclusion stands, its numbers do not.
+# {doc}`/book/tutorial/figures_of_the_paper` has the exact times: the figure's conclusion stands, its numbers do not.
 #
 # The printed points can be read in the paper's file, as those of Figure 2.
 # Those of SGLD are what the code gives: their errors agree with the exact ones to the third digit, and their times to two lags.
