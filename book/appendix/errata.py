@@ -1463,7 +1463,7 @@ plt.show()
 #
 # | source | place | says | right form | checked by |
 # | --- | --- | --- | --- | --- |
-# | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | {doc}`/book/tutorial/figures_of_the_paper` |
+# | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | its points, read from the file |
 # | authors' code | Figures 1 and 2 | a gradient for each half kick | one a point; noise $\varepsilon^2V$, not $\tfrac12\varepsilon^2V$ | exact recursion |
 # | {cite:t}`chen2014`; a reproduction | Algorithm 1 | one and a half kicks at the end | half a kick | HMC, measured |
 # | authors' code | Figure 1 | $\tfrac12r^\top Mr$, friction $Cr$ | $\tfrac12r^\top M^{-1}r$, $CM^{-1}r$ | {eq}`eq-wrong-mass`, measured; exact law |
