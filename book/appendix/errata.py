@@ -1477,6 +1477,7 @@ plt.show()
 # | authors' code | matrix factorisation | factor $e^{-\alpha}$, noise $2\alpha\eta$ | noise $2(1 - e^{-\alpha})\eta$ | exact law |
 # | authors' code; {cite:t}`chen2014` | Figure 3 | a sum without $\rho_k$; $1 + \sum_k\rho_k$ | $1 + 2\sum_k\rho_k$ | exact autocorrelations |
 # | {cite:t}`chen2014` | Figure 3 | SGHMC's points | not at the settings of the code | exact autocorrelations |
+# | {cite:t}`chen2015` | rates of SGHMC | $K^{-4/5}$ with minibatches and a symmetric splitting | only if the noise is subtracted; else $K^{-2/3}$ | exact law of BAOAB, {doc}`/book/further/falling_steps` |
 # | {cite:t}`chen2014` | networks | SGHMC ahead of SGD | not significant, say the authors | their note; five seeds of each |
 # | a reproduction | CIFAR-10 | a Bayesian convolutional network | random convolutions of scrambled images | an image of one colour |
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |

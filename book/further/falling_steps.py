@@ -213,7 +213,7 @@ for name, limit in (
 # $$ (eq-sghmc-rates)
 #
 # {cite:t}`chen2015` have the squares of these rates, $K^{-2/3}$ and $K^{-4/5}$, for integrators of the first and of the second order, and the same ones for steps that fall at the right speed.
-# In the bowl gradient noise adds its heat $B = \tfrac12\varepsilon V$ in an integrator of any order, so that the better rate needs the estimate, too.
+# They state the second for SGHMC with minibatches and a symmetric splitting, without a noise estimate, and that is refuted by the bowl: gradient noise adds its heat $B = \tfrac12\varepsilon V$, which is of the first order, in an integrator of any order. BAOAB, which is symmetric and of order two, halves its bias at half the step (a claim below), and does not quarter it. The better rate needs the estimate, too.
 
 
 # %%
