@@ -24,7 +24,7 @@
 # * see why a noise estimate that is kept is worse in the end than none,
 # * derive how fast the error of an average falls, with an estimate and without.
 #
-# **You will need** {doc}`/book/tutorial/sghmc`, the weighted averages of {doc}`/book/tutorial/langevin`, and from {doc}`/book/tutorial/estimating_the_noise` what $\hat B$ is and how it is found.
+# **You will need** {doc}`/book/tutorial/sghmc`, the weighted averages of {doc}`/book/further/sgld`, and from {doc}`/book/tutorial/estimating_the_noise` what $\hat B$ is and how it is found.
 
 # %%
 import math
@@ -204,7 +204,7 @@ for name, limit in (
 # ## Does it pay?
 #
 # With falling steps a draw stands for the time $m\varepsilon_t$, so averages are weighted with $\varepsilon_t$, as in {eq}`eq-weighted`; `weighted_mean` of the draws does it.
-# Reckon as in {ref}`ex-sgld-rate`.
+# Reckon as in {ref}`ex-falling-rates`.
 # After $K$ steps of a constant size the average of $\theta^2$ has a variance of about $c_2/(\varepsilon K)$, and a bias of about $c_1\varepsilon$ without an estimate, where the heat $B/C$ rules; but $c_1\varepsilon^2$ with the right one, where only the step's own bias is left.
 # So the best step is of the order of $K^{-1/3}$, and the error too, without an estimate; with it the best step is of the order of $K^{-1/5}$, and the error of
 #
