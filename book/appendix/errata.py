@@ -73,7 +73,7 @@ def variance(chain):
 # The released code, and so the figure that it draws, has the variance $0.25$, sixteen times less than the caption says.
 # The printed figure agrees with the code. Its points are shapes whose coordinates can be read in the paper's file: the 300 with fresh momenta have the mean square $\theta^2$ of 0.94, with a standard error of about 0.1, and none of those without friction is further from the centre than 6.9.
 #
-# **Check.** {doc}`/book/tutorial/figures_of_the_paper` draws both and measures the heating of both; the exact $E[\theta^2]$ with fresh momenta, in the way of the code, is below.
+# **Check.** The exact $E[\theta^2]$ with fresh momenta, in the way of the code, is below.
 #
 # ## Figures 1 and 2: one gradient where two half kicks meet
 #
@@ -710,7 +710,7 @@ claim(
 # Its steps fall by a factor, 0.8 for SGLD's $\eta$ and 0.36 for SGHMC's.
 #
 # **Right.** $\tau = 1 + 2\sum_{k\ge1}\rho_k$; with the factor 1 of the footnote all times are $\tfrac12(1 + \tau)$, and no comparison changes. What the code plots is, but for the tiny $k/K$, one plus twice the number of lags before $\rho$, times the chain's variance, falls below 0.05.
-# {doc}`/book/tutorial/figures_of_the_paper` shows the figure both ways: its conclusion stands, its numbers do not.
+# {doc}`/book/tutorial/figures_of_the_paper` has the exact times: the figure's conclusion stands, its numbers do not.
 #
 # The printed points can be read in the paper's file, as those of Figure 2.
 # Those of SGLD are what the code gives: their errors agree with the exact ones to the third digit, and their times to two lags.
@@ -1463,7 +1463,7 @@ plt.show()
 #
 # | source | place | says | right form | checked by |
 # | --- | --- | --- | --- | --- |
-# | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | {doc}`/book/tutorial/figures_of_the_paper` |
+# | {cite:t}`chen2014` | Figure 2 | caption $V = 4$, code $V = 0.25$ | the figure shows $0.25$ | its points, read from the file |
 # | authors' code | Figures 1 and 2 | a gradient for each half kick | one a point; noise $\varepsilon^2V$, not $\tfrac12\varepsilon^2V$ | exact recursion |
 # | {cite:t}`chen2014`; a reproduction | Algorithm 1 | one and a half kicks at the end | half a kick | HMC, measured |
 # | authors' code | Figure 1 | $\tfrac12r^\top Mr$, friction $Cr$ | $\tfrac12r^\top M^{-1}r$, $CM^{-1}r$ | {eq}`eq-wrong-mass`, measured; exact law |
@@ -1477,6 +1477,7 @@ plt.show()
 # | authors' code | matrix factorisation | factor $e^{-\alpha}$, noise $2\alpha\eta$ | noise $2(1 - e^{-\alpha})\eta$ | exact law |
 # | authors' code; {cite:t}`chen2014` | Figure 3 | a sum without $\rho_k$; $1 + \sum_k\rho_k$ | $1 + 2\sum_k\rho_k$ | exact autocorrelations |
 # | {cite:t}`chen2014` | Figure 3 | SGHMC's points | not at the settings of the code | exact autocorrelations |
+# | {cite:t}`chen2015` | rates of SGHMC | $K^{-4/5}$ with minibatches and a symmetric splitting | only if the noise is subtracted; else $K^{-2/3}$ | exact law of BAOAB, {doc}`/book/further/falling_steps` |
 # | {cite:t}`chen2014` | networks | SGHMC ahead of SGD | not significant, say the authors | their note; five seeds of each |
 # | a reproduction | CIFAR-10 | a Bayesian convolutional network | random convolutions of scrambled images | an image of one colour |
 # | a reproduction | variational inference | a minibatch's likelihood unscaled | times $N/n$ | exact law |

@@ -24,7 +24,7 @@
 # * see why a noise estimate that is kept is worse in the end than none,
 # * derive how fast the error of an average falls, with an estimate and without.
 #
-# **You will need** {doc}`/book/tutorial/sghmc`, the weighted averages of {doc}`/book/tutorial/langevin`, and from {doc}`/book/tutorial/estimating_the_noise` what $\hat B$ is and how it is found.
+# **You will need** {doc}`/book/tutorial/sghmc`, the weighted averages of {doc}`/book/further/sgld`, and from {doc}`/book/tutorial/estimating_the_noise` what $\hat B$ is and how it is found.
 
 # %%
 import math
@@ -204,7 +204,7 @@ for name, limit in (
 # ## Does it pay?
 #
 # With falling steps a draw stands for the time $m\varepsilon_t$, so averages are weighted with $\varepsilon_t$, as in {eq}`eq-weighted`; `weighted_mean` of the draws does it.
-# Reckon as in {ref}`ex-sgld-rate`.
+# Reckon as in {ref}`ex-falling-rates`.
 # After $K$ steps of a constant size the average of $\theta^2$ has a variance of about $c_2/(\varepsilon K)$, and a bias of about $c_1\varepsilon$ without an estimate, where the heat $B/C$ rules; but $c_1\varepsilon^2$ with the right one, where only the step's own bias is left.
 # So the best step is of the order of $K^{-1/3}$, and the error too, without an estimate; with it the best step is of the order of $K^{-1/5}$, and the error of
 #
@@ -213,7 +213,7 @@ for name, limit in (
 # $$ (eq-sghmc-rates)
 #
 # {cite:t}`chen2015` have the squares of these rates, $K^{-2/3}$ and $K^{-4/5}$, for integrators of the first and of the second order, and the same ones for steps that fall at the right speed.
-# In the bowl gradient noise adds its heat $B = \tfrac12\varepsilon V$ in an integrator of any order, so that the better rate needs the estimate, too.
+# They state the second for SGHMC with minibatches and a symmetric splitting, without a noise estimate, and that is refuted by the bowl: gradient noise adds its heat $B = \tfrac12\varepsilon V$, which is of the first order, in an integrator of any order. BAOAB, which is symmetric and of order two, halves its bias at half the step (a claim below), and does not quarter it. The better rate needs the estimate, too.
 
 
 # %%

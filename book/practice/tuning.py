@@ -141,7 +141,7 @@ plt.show()
 # $$ (eq-tuning-law)
 # ```
 #
-# The {ref}`proof <proof-tuning-matched>` is in the appendix.
+# It is a corollary of {prf:ref}`thm-noise-covariance` ({prf:ref}`cor-matched`).
 # The first part of $\hat B$ is the gradient's noise, and the second, of the order of $\varepsilon^2$, is what the step itself would add.
 # In one dimension, with $M = 1$, it reads $\hat B = \tfrac12\varepsilon V + \varepsilon^2AC/(4 - 2\varepsilon C)$.
 # The matrices need not commute, the step need not be small, and the noise need not be Gaussian; where its covariance depends on $\theta$, $V$ must be its mean over the chain's stationary distribution.

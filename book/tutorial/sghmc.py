@@ -164,7 +164,7 @@ show_scoreboard(8)
 #
 # If $U$ is bounded below, this stationary distribution is the only one, and every start leads to it ({prf:ref}`thm-unique-diffusion`).
 # The proof also covers noise that depends on the position: $B(\theta)$ may stand in $D$, because the only derivatives beside it are those with respect to $r$.
-# Indeed every choice of $D$ and $Q$ gives a sampler, and in this way {cite:t}`ma2015` list all continuous ones ({prf:ref}`thm-recipe`).
+# Indeed every choice of $D$ and $Q$ gives a sampler, and {cite:t}`ma2015` show that there are no other continuous ones, under conditions on the integrals ({prf:ref}`thm-recipe`).
 #
 # ## A wrong estimate is a wrong temperature
 #

@@ -181,6 +181,39 @@ def test_with_the_right_estimate_and_small_steps_the_target_is_left():
     )
 
 
+def test_which_noise_keeps_which_covariance():
+    """Matrices that do not commute, a step that is not small, and W that is neither of
+    the two corollaries.
+    """
+    generator = torch.Generator().manual_seed(5)
+    root = torch.randn(4, 3, 3, generator=generator, dtype=torch.float64)
+    one = torch.eye(3, dtype=torch.float64)
+    precision, friction, mass, _ = root @ root.mT / 3 + 0.5 * one
+    step_size = 0.3
+    lighter = mass - step_size / 2 * friction
+    narrow = lighter - step_size**2 / 4 * precision  # N
+    inverse = torch.linalg.inv(lighter)
+    velocity = (
+        inverse + 0.1 * inverse @ precision @ inverse
+    )  # W, so that X is symmetric
+    position = torch.linalg.solve(precision, lighter @ velocity)  # X
+    assert torch.allclose(position, position.mT)
+    injected = friction @ velocity @ narrow
+    noise = step_size * (injected + injected.mT)  # S
+    step = sghmc_chain(precision, step_size, friction, mass=mass)
+    corner = slice(3, None)
+    chain = step._replace(noise_covariance=torch.zeros_like(step.noise_covariance))
+    chain.noise_covariance[corner, corner] = noise
+    covariance = chain.stationary_covariance()
+    between = -step_size / 2 * velocity @ mass
+    for found, expected in (
+        (covariance[:3, :3], position),
+        (covariance[corner, corner], mass @ velocity @ mass),
+        (covariance[:3, corner], between),
+    ):
+        assert torch.allclose(found, expected, atol=1e-12)
+
+
 def test_moves_compose():
     first = LinearChain(FULL, torch.eye(2, dtype=DOUBLE))
     second = LinearChain(torch.diag(DIAGONAL), FULL)
