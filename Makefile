@@ -38,12 +38,9 @@ book: $(ready)
 chapter: $(ready)
 	$(quiet) $(python) tools/book.py chapter $(NAME)
 
-# The whole book in one file; Chromium sets its formulas.
-pdf: book $(more)
-	$(python) -m tools.editions pdf
-
-epub: book $(more)
-	$(python) -m tools.editions epub
+# The whole book in one file, or one part of it: make pdf PART=tutorial. Chromium sets its formulas.
+pdf epub: book $(more)
+	$(python) -m tools.editions $@ $(PART)
 
 # The chapters as plain notebooks, made from the built pages.
 notebooks: book

@@ -1,10 +1,12 @@
 """The whole book in one file, made of the pages that `make book` has built.
 
-usage: python -m tools.editions pdf | epub
+usage: python -m tools.editions pdf | epub [PART]
 
 pdf      write _build/sgmc.pdf: printed by Chromium, with bookmarks, and links that lead
-from page to page epub     write _build/sgmc.epub: EPUB 3, formulas as MathML
+         from page to page
+epub     write _build/sgmc.epub: EPUB 3, formulas as MathML
 
+With a PART, as tutorial, only the pages of book/PART: _build/sgmc-PART.pdf.
 Both need Chromium (Debian: apt-get install chromium), in which the book's own copy of
 MathJax sets the formulas. Code that is folded on a page is left out, films stand still;
 on paper claims that hold are one line a cell, and the page of claims has them all.
@@ -171,8 +173,10 @@ def write_pdf(folder: Path, target: Path, chosen: dict[str, list[str]]) -> None:
         for part, pages in chosen.items()
         if part
     )
+    # of one part alone, the cover names it
+    named = "" if len(chosen) > 1 else f"<p>{html.escape(*chosen)}</p>"
     body = (
-        f'<div class="cover"><h1>{html.escape(title)}</h1></div><nav '
+        f'<div class="cover"><h1>{html.escape(title)}</h1>{named}</div><nav '
         f'class="contents">{contents}</nav>'
         + "".join(str(found) for found in articles.values())
     )
@@ -392,15 +396,30 @@ def xhtml(title: str, body: str) -> str:
     )
 
 
-def main(command: str) -> None:
+def pages_of(part: str) -> dict[str, list[str]]:
+    """List the pages of one part, or of all where none is named."""
+    folders = {
+        caption: pages[0].split("/")[1] for caption, pages in parts().items() if caption
+    }
+    if part and part not in folders.values():
+        sys.exit(f"There is no part {part!r}; there are {', '.join(folders.values())}.")
+    return {
+        caption: pages
+        for caption, pages in parts().items()
+        if not part or folders.get(caption) == part
+    }
+
+
+def main(command: str, part: str = "") -> None:
     """Run one of the commands of this file's head."""
     makers = {"pdf": write_pdf, "epub": write_epub}
     if command not in makers:
         sys.exit(__doc__)
-    target = ROOT / "_build" / f"sgmc.{command}"
-    makers[command](ROOT / "_build" / "html", target, parts())
+    name = "-".join(filter(None, ("sgmc", part)))
+    target = ROOT / "_build" / f"{name}.{command}"
+    makers[command](ROOT / "_build" / "html", target, pages_of(part))
     print(f"The book is at {target}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) == 2 else "")
+    main(*sys.argv[1:] if len(sys.argv) in (2, 3) else [""])

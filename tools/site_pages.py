@@ -6,7 +6,10 @@ from pathlib import Path
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.docutils import SphinxRole
 from sphinx.util.index_entries import split_index_msg
+
+from tools import reading
 
 
 class KeepTogether(SphinxPostTransform):
@@ -71,6 +74,50 @@ class NameFolds(SphinxPostTransform):
                     f"Show the {what}",
                     f"Hide the {what}",
                 )
+
+
+class Minutes(SphinxRole):
+    """Say how long pages take to read: of the tutorial, or of those named, without the
+    folder of all.
+    """
+
+    def run(self):
+        """Count the pages, and read this one again when one of them changes."""
+        names = [f"book/{name}" for name in self.text.split()]
+        names = reading.twelve() if self.text == "tutorial" else names
+        for name in names:
+            self.env.note_dependency(str(reading.source(name)))
+        reading.pages.cache_clear()
+        counted = reading.pages()
+        return [nodes.Text(in_words(sum(counted[name].minutes for name in names)))], []
+
+
+def in_words(minutes: float) -> str:
+    """Write a time as nobody measures it more exactly."""
+    if minutes > 150:
+        return f"{minutes / 60:.0f} hours"
+    return (
+        f"{minutes:.0f} minutes"
+        if minutes < 20
+        else f"{5 * round(minutes / 5)} minutes"
+    )
+
+
+def open_the_first_part(app, pagename, templatename, context, doctree):
+    """Show the pages of the first part in the navigation; those of the others are
+    folded, but for the one that is read.
+    """
+    make = context.get("generate_toctree_html")
+    if make is None:  # a file that is no page
+        return
+
+    def opened(*arguments, **settings):
+        soup = make(*arguments, **settings)
+        for part in soup.select("li.toctree-l0:first-child > details"):
+            part["open"] = "open"
+        return soup
+
+    context["generate_toctree_html"] = opened
 
 
 def search_what_is_seen(app):
@@ -143,6 +190,9 @@ def setup(app):
     app.add_post_transform(NameFolds)
     app.connect("builder-inited", search_what_is_seen)
     app.connect("env-updated", keep_index_entries)
+    app.add_role("minutes", Minutes())
+    # after the theme has put its functions there
+    app.connect("html-page-context", open_the_first_part, priority=900)
     app.connect("html-page-context", name_the_front_page_once)
     app.connect("build-finished", quieten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

