@@ -392,6 +392,18 @@ claim(
 # ```
 #
 # ```{exercise}
+# :label: ex-mass
+#
+# Show that leapfrog with mass $M$ is leapfrog with mass $I$ in the coordinates $x = M^{1/2}\theta$, $y = M^{-1/2}r$. What mass is best for $U = \tfrac12\theta^\top A\theta$?
+# ```
+#
+# ```{solution} ex-mass
+# :class: dropdown
+#
+# Multiply the drift $\theta \leftarrow \theta + \varepsilon M^{-1}r$ by $M^{1/2}$: it is $x \leftarrow x + \varepsilon y$. Multiply the kick $r \leftarrow r - \varepsilon\nabla U$ by $M^{-1/2}$: it is $y \leftarrow y - \varepsilon M^{-1/2}\nabla U$, and $M^{-1/2}\nabla U$ is the gradient with respect to $x$, by the chain rule. The quadratic form becomes $x^\top M^{-1/2}AM^{-1/2}x$, the identity for $M = A$: all directions then have the same limit, $\varepsilon < 2$.
+# ```
+#
+# ```{exercise}
 # :label: ex-hmc-euler
 #
 # Slides of a {cite:t}`munich`, known to us at second hand, follow the dynamics by the *modified* Euler method, which {doc}`/book/tutorial/hamiltonian_dynamics` calls symplectic: kick, then drift, a whole step each. Is {prf:ref}`alg-hmc` right with it in the place of leapfrog? With drift before kick? What if a coin chooses between the two before each trajectory?

@@ -6,13 +6,13 @@
 # ---
 
 # %% [markdown]
-# # A ball in a bowl: Hamiltonian dynamics
+# # Hamiltonian dynamics
 #
 # ```{div} page-head
-# Page 3 of 12 · 25 minutes to read, 10 to play · Running: about 8 seconds
+# Page 3 of 12 · 21 minutes to read, 15 to play · Running: about 5 seconds
 # ```
 #
-# ```{index} ! Hamiltonian dynamics, ! leapfrog
+# ```{index} ! Hamiltonian dynamics, ! leapfrog, ! shadow energy
 # ```
 
 # %% tags=["hide-input"]
@@ -23,9 +23,8 @@ from booklib.claims import claim
 from booklib.figures import COLOURS, TRUTH, use_style
 from booklib.play import play
 from booklib.scoreboard import exact_variance, show_scoreboard
-from sgmc import sample
 from sgmc.integrators import leapfrog
-from sgmc.kernels import HMC
+from sgmc.splittings import naive_sghmc_chain
 from sgmc.splittings.euler import explicit_euler, symplectic_euler
 from sgmc.targets import DoubleWell, Gaussian
 
@@ -33,19 +32,19 @@ use_style()
 play()  # a claim that fails now shows ✗, and the page goes on
 
 # %% [markdown]
-# {doc}`A random walk </book/tutorial/markov_chains>` forgets at each step where it was going.
-# A rolling ball does not: it has momentum, and the slope of the landscape steers it.
-# It goes far without losing its energy, and that is what a sampler would like to do.
+# A random walk forgets at each step where it was going.
+# A ball that rolls in a bowl without friction does not: it has momentum, it goes far, and it never comes to rest.
+# If minus the logarithm of a density is the shape of the bowl, such a ball could explore the density.
+# Can a computer roll it, for thousands of steps, without the errors taking over?
 #
-# To let a computer roll the ball we must cut time into steps, and {numref}`fig-three-integrators` shows that there is a wrong and a right way.
-# The ball is in the bowl $U = \tfrac12\theta^2$; its position $\theta$ and its momentum $r$ should go round a circle.
-# Euler's method leaves the circle at once. *Leapfrog*, which costs the same, stays so close that one has to look twice.
-#
-# *A guess before you read on.*
-# These are twenty steps. Where is leapfrog's ball after three thousand?
+# {numref}`fig-three-integrators` shows three attempts.
+# Each point is a state of the ball: its position $\theta$ to the right, its momentum $r$ upwards.
+# In the bowl $U = \frac12\theta^2$ the true ball goes round the grey circle.
+# The three schemes compute the same forces at the same price, and differ only in the order of their updates.
 
-# %% mystnb={"figure": {"caption": "Twenty steps of size 0.3 from $(0, 1)$ in the bowl. The exact path is the grey circle, the black dot the start.", "name": "fig-three-integrators"}, "image": {"alt": "Two phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; leapfrog's lie nearly on it."}} tags=["hide-input"]
-bowl = Gaussian.standard(1, dtype=torch.float64)
+
+# %% mystnb={"figure": {"caption": "Twenty steps of size 0.3 from $(0, 1)$ in the bowl $U = \\tfrac12\\theta^2$. The exact path is the grey circle, the black dot the start.", "name": "fig-three-integrators"}, "image": {"alt": "Three phase planes with a grey circle. Explicit Euler's points leave the circle at once and spiral outwards to more than twice its radius; symplectic Euler's follow a slanted ellipse about it; leapfrog's lie nearly on it."}} tags=["hide-input"]
+bowl, well = Gaussian.standard(1, dtype=torch.float64), DoubleWell()
 integrators = {
     "explicit Euler": explicit_euler,
     "symplectic Euler": symplectic_euler,
@@ -54,29 +53,34 @@ integrators = {
 
 
 def path(integrator, step_size, num_steps):
-    """Follow one integrator from (0, 1) in the bowl; return (num_steps + 1, 2)."""
-    position = torch.zeros(1, 1, dtype=torch.float64)
-    points = [torch.cat([position, position + 1], -1)]
+    """Follow one integrator in the bowl from (0, 1); return (num_steps + 1, 2)."""
+    position, momentum = (torch.tensor([[x]], dtype=torch.float64) for x in (0, 1))
+    points = [torch.cat([position, momentum], -1)]
     for _ in range(num_steps):
-        state = integrator(bowl.gradient, *points[-1].split(1, -1), step_size)
-        points.append(torch.cat(state, -1))
+        position, momentum = integrator(bowl.gradient, position, momentum, step_size)
+        points.append(torch.cat([position, momentum], -1))
     return torch.cat(points)
 
 
+short = {name: path(integrator, 0.3, 20) for name, integrator in integrators.items()}
+figure, panels = plt.subplots(1, 3, figsize=(5.4, 2.5), sharex=True, sharey=True)
 angle = torch.linspace(0, 2 * torch.pi, 200)
-figure, panels = plt.subplots(1, 2, figsize=(5.4, 2.9), sharex=True, sharey=True)
-for axes, name in zip(panels, ("explicit Euler", "leapfrog"), strict=True):
-    points = path(integrators[name], 0.3, 20)
-    axes.plot(angle.cos(), angle.sin(), color=TRUTH, lw=2)
+for axes, (name, points) in zip(panels, short.items(), strict=True):
+    axes.plot(angle.cos(), angle.sin(), color=TRUTH)
     axes.plot(*points.T, "o-", ms=3, lw=1, color=COLOURS[name])
     axes.plot(*points[0], "ko", ms=5)
-    axes.set(xlabel=r"position $\theta$", aspect="equal", title=name)
-    axes.set(xlim=(-2.4, 2.4), ylim=(-2.4, 2.4))
+    axes.set(xlabel=r"position $\theta$", aspect="equal", xlim=(-2.3, 2.3))
+    axes.set(ylim=(-2.3, 2.3))
+    axes.set_title(name, fontsize=9)
 panels[0].set_ylabel(r"momentum $r$")
 plt.show()
 
 # %% [markdown]
-# The scoreboard so far:
+# *A guess before you read on.*
+# After 1,000 steps, how far from the middle is the ball of explicit Euler, and how far is leapfrog's?
+# Would a step of 0.03 instead of 0.3 save explicit Euler?
+#
+# The scoreboard so far has one row, of the variance of $\theta$ in the bowl, where 1 is correct:
 
 # %% tags=["hide-input"]
 show_scoreboard(3)
@@ -84,8 +88,9 @@ show_scoreboard(3)
 # %% [markdown]
 # ## Position, momentum, energy
 #
-# Let $\theta \in \mathbb{R}^d$ be a position and $U(\theta)$ a *potential energy*, the height of the landscape at $\theta$; on the next page it will be minus the logarithm of a density.
-# Give the ball a *momentum* $r \in \mathbb{R}^d$ and a *mass matrix* $M$, symmetric and positive definite; think of $M = I$ at first.
+# Let $\theta \in \mathbb{R}^d$ be the position of the ball and $U(\theta)$ its *potential energy*, the height of the landscape.
+# Its {term}`momentum` is $r \in \mathbb{R}^d$, and its {term}`mass` a symmetric and positive definite matrix $M$; think of $M = I$.
+# (Physicists write $q$ and $p$ for our $\theta$ and $r$.)
 #
 # ```{prf:definition} Hamiltonian dynamics
 # :label: def-hamiltonian
@@ -101,38 +106,64 @@ show_scoreboard(3)
 # ```
 #
 # The first equation says that momentum is mass times velocity, the second that the force points downhill.
-# The pair $z = (\theta, r)$ is the *state*, and the map that follows the equations for a time $t$ is the *flow* $\Phi_t$.
+# In the bowl they are $\dot\theta = r$ and $\dot r = -\theta$, and their solution is a rotation, once round in a time of $2\pi$:
 #
-# ```{prf:theorem} What the flow keeps
+# $$
+# \begin{pmatrix}\theta(t)\\ r(t)\end{pmatrix} = \begin{pmatrix}\cos t & \sin t\\ -\sin t & \cos t\end{pmatrix}\begin{pmatrix}\theta(0)\\ r(0)\end{pmatrix}.
+# $$ (eq-rotation)
+#
+# {numref}`fig-ball` follows half a swing.
+# At the rim the ball stands still, and all its energy is height; at the bottom all its energy is motion.
+# In the plane of $\theta$ and $r$ this exchange is the circle, which stays at one distance from the middle because the energy, half the square of that distance, stays the same.
+
+
+# %% mystnb={"figure": {"caption": "A ball in the bowl $U = \\tfrac12\\theta^2$, let go at $\\theta = -1.4$, at four times. Upper: the ball in the landscape; the arrow is its momentum, the dashed line its total energy. Lower: the same ball in the plane of position and momentum, with its path so far.", "name": "fig-ball"}, "image": {"alt": "Four times side by side. Above, a ball in a bowl: at rest high on the left, then moving down to the right, fastest at the bottom, and slower on its way up. Below, the point of its position and momentum goes clockwise along a circle, from the left over the top."}} tags=["hide-input"]
+line = torch.linspace(-1.9, 1.9, 100)
+figure, panels = plt.subplots(2, 4, figsize=(5.6, 3.2), sharey="row", sharex=True)
+for number, (landscape, phase) in enumerate(panels.T):
+    time = torch.linspace(0, number * torch.pi / 4 + 1e-3, 100)
+    path_so_far = -1.4 * time.cos(), 1.4 * time.sin()
+    x, r = (float(values[-1]) for values in path_so_far)
+    landscape.plot(line, line**2 / 2, color=TRUTH)
+    landscape.axhline(1.4**2 / 2, color=TRUTH, ls="--", lw=0.8)
+    landscape.plot(x, x**2 / 2 + 0.07, "o", ms=7, color=COLOURS["HMC"])
+    if number > 0:
+        ends = (x + 0.8 * r, x**2 / 2 + 0.07), (x, x**2 / 2 + 0.07)
+        landscape.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "color": "k"})
+    landscape.set_title(f"$t$ = {('0', 'π/4', 'π/2', '3π/4')[number]}", fontsize=9)
+    landscape.set(ylim=(-0.05, 1.85), yticks=[0, 1])
+    phase.plot(*path_so_far, lw=1, color=COLOURS["HMC"])
+    phase.plot(x, r, "o", ms=7, color=COLOURS["HMC"])
+    phase.set(xlabel=r"$\theta$", xlim=(-1.95, 1.95), ylim=(-1.95, 1.95))
+    phase.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
+panels[0, 0].set_ylabel(r"energy $U$")
+panels[1, 0].set_ylabel(r"momentum $r$")
+plt.show()
+
+# %% [markdown]
+# Let $\Phi_t(\theta, r)$ be the state after a time $t$ from $(\theta, r)$, the *flow*, and let $F(\theta, r) = (\theta, -r)$ flip the momentum.
+#
+# ```{prf:theorem} What the flow conserves
 # :label: thm-flow
 #
-# Let $U$ be twice continuously differentiable, and let solutions exist for all times.
+# Let $U$ be twice continuously differentiable, and let solutions exist for all times. Then
 #
 # 1. *(energy)* $H(\Phi_t(\theta, r)) = H(\theta, r)$;
-# 2. *(reversibility)* with the flip $F(\theta, r) = (\theta, -r)$ of the momentum, the flow run backwards is $\Phi_t^{-1} = F \circ \Phi_t \circ F$;
-# 3. *(volume)* the Jacobian has $\lvert\det D\Phi_t\rvert = 1$.
+# 2. *(reversibility)* $\Phi_t^{-1} = F \circ \Phi_t \circ F$: flip the momentum, and the ball goes back on its path;
+# 3. *(volume)* a cloud of states changes its shape, but not its volume: $\lvert\det D\Phi_t\rvert = 1$, with $D\Phi_t$ the matrix of the derivatives of $\Phi_t$ by the start.
 # ```
 #
 # ```{prf:proof}
-# *Energy.* By the chain rule $\frac{dH}{dt} = \nabla U^\top \dot\theta + r^\top M^{-1}\dot r = \nabla U^\top M^{-1} r - r^\top M^{-1}\nabla U = 0$.
+# *Energy.* $\frac{dH}{dt} = \nabla U^\top \dot\theta + r^\top M^{-1}\dot r = \nabla U^\top M^{-1} r - r^\top M^{-1}\nabla U = 0$.
 #
-# *Reversibility.* If $(\theta(t), r(t))$ solves {eq}`eq-hamilton`, so does the reversed path with the flipped momentum, $\bar\theta(s) = \theta(t - s)$ and $\bar r(s) = -r(t - s)$: the time derivative changes its sign, and so does $r$, while $\nabla U$ does not.
-# It leads from $F\Phi_t(\theta, r)$ to $F(\theta, r)$, so $\Phi_tF\Phi_t = F$.
+# *Reversibility.* If $(\theta(t), r(t))$ solves {eq}`eq-hamilton`, so does $(\theta(-t), -r(-t))$: in each equation both sides change their sign, or neither does.
 #
-# *Volume.* A flow keeps volume if its velocity field has no divergence (Liouville). Here the field is $(M^{-1}r, -\nabla U(\theta))$: its first part does not depend on $\theta$, nor its second on $r$.
+# *Volume.* A flow changes volumes at the rate of the divergence of its velocity field, here $(M^{-1}r, -\nabla U(\theta))$.
+# The divergence is zero, because the first part does not depend on $\theta$ and the second does not depend on $r$.
 # ```
 #
-# In words: the ball stays on a contour line of $H$; a film of it, shown backwards, is still a film of a rolling ball; and a cloud of balls may change its shape, but not its volume in the space of states.
-# A sampler will need the last two exactly and the first nearly.
-# ({prf:ref}`thm-leapfrog-symplectic` has a stronger form of the third, symplecticness.)
-#
-# For $U = \tfrac12\theta^2$ and $M = 1$ the equations are $\dot\theta = r$, $\dot r = -\theta$, with the solution
-#
-# $$
-# \begin{pmatrix}\theta(t)\\ r(t)\end{pmatrix} = \begin{pmatrix}\cos t & \sin t\\ -\sin t & \cos t\end{pmatrix}\begin{pmatrix}\theta(0)\\ r(0)\end{pmatrix},
-# $$ (eq-rotation)
-#
-# a rotation: this is the circle.
+# A sampler will need all three.
+# (The flow also conserves a finer thing than volume, the symplectic form: {prf:ref}`thm-flow-symplectic`.)
 #
 # ## Leapfrog
 #
@@ -143,10 +174,10 @@ show_scoreboard(3)
 #
 # * *Explicit Euler*: $\theta' = \theta + \varepsilon M^{-1} r$, $\ r' = r - \varepsilon\nabla U(\theta)$. Both read the old state.
 # * *Symplectic Euler*: $\theta' = \theta + \varepsilon M^{-1} r$, $\ r' = r - \varepsilon\nabla U(\theta')$. The kick reads the **new** position.
-# * *Leapfrog*: half a kick, a drift, half a kick.
+# * *Leapfrog*: half a kick $r_{1/2} = r - \tfrac\varepsilon2\nabla U(\theta)$, a drift $\theta' = \theta + \varepsilon M^{-1} r_{1/2}$, half a kick $r' = r_{1/2} - \tfrac\varepsilon2\nabla U(\theta')$.
 # ```
 #
-# In code, with mass 1, leapfrog is three lines:
+# {term}`Leapfrog <leapfrog>`, with $M = 1$, is three lines:
 
 
 # %%
@@ -157,14 +188,14 @@ def leapfrog_step(gradient, theta, r, step_size):
 
 
 # %% [markdown]
-# The half kick that ends a step and the one that begins the next fall on the same point and can share their gradient, so $L$ steps cost $L + 1$ gradients, nearly as few as Euler.
+# Its second half kick and the first of the next step are at the same position, so $L$ steps need only $L + 1$ gradients, nearly as few as Euler's.
+# (The function `leapfrog` of the package makes use of that.)
 #
-# Reversibility and volume are not lost by the steps, however large they are.
-#
-# ```{prf:theorem} Leapfrog is reversible and keeps volume
+# ```{prf:theorem} Leapfrog is reversible and conserves volume
 # :label: thm-leapfrog
 #
-# Let $U$ be twice continuously differentiable, $\Psi_\varepsilon$ one leapfrog step and $F$ the flip of the momentum. Then $F \circ \Psi_\varepsilon \circ F \circ \Psi_\varepsilon$ is the identity, and $\lvert\det D\Psi_\varepsilon\rvert = 1$.
+# Let $U$ be twice continuously differentiable, $\Psi_\varepsilon$ one leapfrog step and $F$ the flip of the momentum.
+# For every step size $F \circ \Psi_\varepsilon \circ F \circ \Psi_\varepsilon$ is the identity, and $\lvert\det D\Psi_\varepsilon\rvert = 1$.
 # ```
 #
 # ```{prf:proof}
@@ -174,68 +205,65 @@ def leapfrog_step(gradient, theta, r, step_size):
 # Insert $FF = I$ between the factors: $F\Psi_\varepsilon F = K_{\varepsilon/2}^{-1} D_\varepsilon^{-1} K_{\varepsilon/2}^{-1} = \Psi_\varepsilon^{-1}$, because the order $K D K$ reads the same backwards.
 # ```
 #
-# Symplectic Euler is a product of shears too and keeps volume, but it does not read the same backwards. Explicit Euler has neither property.
-# {numref}`fig-area` shows what volume means: a disc of states in the double well $U = -2\theta^2 + \theta^4$ is drawn out, because states of different energies go round at different speeds. Leapfrog keeps its area, Euler does not.
+# Symplectic Euler, $K_\varepsilon D_\varepsilon$, is a product of shears too and conserves volume, but it does not read the same backwards, and is not reversible.
+# Explicit Euler is neither.
+# {numref}`fig-area` shows what volume means, in a double well $U = -2\theta^2 + \theta^4$, which no formula solves.
 
-# %% mystnb={"figure": {"caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of H, on which the exact dynamics runs.", "name": "fig-area"}, "image": {"alt": "Two phase planes with contour lines and a black disc, which moves clockwise and is drawn out into longer and thinner shapes. Explicit Euler's shapes grow and cross the contour lines outwards; leapfrog's keep their area."}} tags=["hide-input"]
-well = DoubleWell()
-angle = torch.linspace(0, 2 * torch.pi, 2_001, dtype=torch.float64)[:, None]
-disc = (1 + 0.2 * angle.cos(), 0.7 + 0.2 * angle.sin())
-
-
-def area(points):
-    """Area inside a closed polygon (points, 2), by the shoelace formula."""
-    x, y = points.T
-    return 0.5 * (x[:-1] * y[1:] - x[1:] * y[:-1]).sum().abs()
-
-
-snapshots = {
-    name: [torch.cat(disc, -1)]
-    + [
-        torch.cat(integrator(well.gradient, *disc, 0.05, steps), -1)
-        for steps in (12, 24, 36)
-    ]
-    for name, integrator in integrators.items()
+# %% mystnb={"figure": {"caption": "A disc of states in the right half of the double well after 0 (black), 12, 24 and 36 steps of size 0.05, clockwise. Grey: contours of $H$, on which the exact dynamics runs.", "name": "fig-area"}, "image": {"alt": "Three phase planes with contour lines and a black disc, which moves clockwise and is drawn out into longer and thinner shapes. Explicit Euler's shapes grow and cross the contour lines outwards; the other two keep their area."}} tags=["hide-input"]
+turn = torch.linspace(0, 2 * torch.pi, 2_001, dtype=torch.float64)[:, None]
+disc = 1 + 0.2 * turn.cos(), 0.7 + 0.2 * turn.sin()
+shapes = {
+    name: [torch.cat(f(well.gradient, *disc, 0.05, n), -1) for n in (12, 24, 36)]
+    for name, f in integrators.items()
 }
-figure, panels = plt.subplots(1, 2, figsize=(5.0, 4), sharex=True, sharey=True)
+figure, panels = plt.subplots(1, 3, figsize=(5.4, 3.6), sharex=True, sharey=True)
 theta, r = torch.meshgrid(
     torch.linspace(0.1, 1.7, 120), torch.linspace(-1.7, 1.7, 120), indexing="ij"
 )
 levels = well.energy(theta.reshape(-1, 1)).reshape(theta.shape) + 0.5 * r**2
-shown = ("explicit Euler", "leapfrog")
-for axes, name in zip(panels, shown, strict=True):
-    shots = snapshots[name]
-    axes.contour(
-        theta,
-        r,
-        levels,
-        levels=[-0.9, -0.7, -0.5, -0.3, -0.1],
-        colors=TRUTH,
-        linestyles="solid",
-        linewidths=0.5,
-    )
-    axes.fill(*shots[0].T, color="black", alpha=0.6, lw=0)
-    for shot in shots[1:]:
+thin = {"colors": TRUTH, "linestyles": "solid", "linewidths": 0.5}
+for axes, (name, shots) in zip(panels, shapes.items(), strict=True):
+    axes.contour(theta, r, levels, levels=[-0.9, -0.7, -0.5, -0.3, -0.1], **thin)
+    axes.fill(*torch.cat(disc, -1).T, color="black", alpha=0.6, lw=0)
+    for shot in shots:
         axes.fill(*shot.T, color=COLOURS[name], alpha=0.7, lw=0)
     axes.set(xlabel=r"position $\theta$", aspect="equal")
     axes.set_title(name, fontsize=9)
 panels[0].set_ylabel(r"momentum $r$")
 plt.show()
 
+# %% [markdown]
+# The disc is drawn out, because states at different energies go round at different speeds, but two of the integrators keep its area.
+# Explicit Euler multiplies areas by $1 + \varepsilon^2U''(\theta)$ at each step, which makes the last shape nearly twice as large as the disc.
+
+
 # %% tags=["hide-input"]
-position = torch.linspace(-1.5, 1.5, 7, dtype=torch.float64)[:, None]
-momentum = torch.linspace(1.0, -1.0, 7, dtype=torch.float64)[:, None]
+def area(points):
+    """Area inside a closed polygon (points, 2), by the shoelace formula."""
+    x, y = points.T
+    return 0.5 * (x[:-1] * y[1:] - x[1:] * y[:-1]).sum().abs()
 
 
-def return_error(integrator, num_steps=25, step_size=0.1):
-    """Go forward, flip the momentum, go forward again: how far from the start?"""
-    there = integrator(well.gradient, position, momentum, step_size, num_steps)
-    back = integrator(well.gradient, there[0], -there[1], step_size, num_steps)
-    return float((back[0] - position).abs().max())
+for name, near, within in (("leapfrog", 1, 1e-3), ("explicit Euler", 1.8, 0.2)):
+    claim(
+        f"Area of the disc after 36 steps of {name}, over the first",
+        area(shapes[name][-1]) / (torch.pi * 0.2**2),
+        near=near,
+        within=within,
+        because="a factor of 1 + ε²U'' a step for explicit Euler, of 1 for leapfrog",
+        kind="exact",
+    )
+
+
+def return_error(integrator, step_size=0.1):
+    """Go 25 steps, flip the momentum, go 25 steps, flip: how far from the start?"""
+    there = integrator(well.gradient, *disc, step_size, 25)
+    back = integrator(well.gradient, there[0], -there[1], step_size, 25)
+    return (back[0] - disc[0]).abs().max()
 
 
 claim(
-    "Leapfrog there and back misses the start by",
+    "Leapfrog there and back, in the double well, misses the start by",
     return_error(leapfrog),
     at_most=1e-11,
     because="rounding of 50 steps",
@@ -248,96 +276,61 @@ claim(
     because="its error is of the first order in ε = 0.1",
     kind="exact",
 )
-claim(
-    "Area of the disc after 36 steps of leapfrog, over the first",
-    area(snapshots["leapfrog"][-1]) / area(snapshots["leapfrog"][0]),
-    near=1,
-    within=1e-3,
-    because="areas are kept; a polygon of 2,000 corners stands for the disc",
-    kind="exact",
-)
-claim(
-    "Area of the disc after 36 steps of explicit Euler, over the first",
-    area(snapshots["explicit Euler"][-1]) / area(snapshots["explicit Euler"][0]),
-    at_least=1.5,
-    because="each step multiplies areas by 1 + ε²U''(θ), 1.02 at the bottom",
-    kind="exact",
-)
-steps = (
-    leapfrog_step(well.gradient, position, momentum, 0.1),
-    leapfrog(well.gradient, position, momentum, 0.1),
-)
-claim(
-    "Largest difference between a step of the function above and of the package",
-    max((mine - theirs).abs().max() for mine, theirs in zip(*steps, strict=True)),
-    at_most=1e-13,
-    because="the same formula; rounding",
-    kind="exact",
-)
 
 # %% [markdown]
-# ## A shadow of the energy
+# ## The shadow
 #
-# An explicit Euler step in the bowl lengthens every state by $\sqrt{1 + \varepsilon^2}$, because it goes along the tangent, and a tangent to a circle leads outwards. Its energy grows by the factor $1 + \varepsilon^2$ at each step, for any $\varepsilon$ however small.
-# Leapfrog does not keep $H$ either. But it keeps something close to it, a *shadow* of $H$.
+# Reversibility and volume are exact.
+# What about energy?
+# An explicit Euler step in the bowl is the matrix $\begin{pmatrix}1 & \varepsilon\\ -\varepsilon & 1\end{pmatrix}$, which lengthens every vector by $\sqrt{1+\varepsilon^2}$, because it follows the tangent and a tangent to a circle leads outwards.
+# Its energy grows by the factor $1 + \varepsilon^2$ at each step: after 1,000 steps of 0.3 the ball is at a distance of $1.09^{500}$, more than $10^{18}$.
+# A smaller step only delays this.
+# Leapfrog does not conserve $H$ either, but it conserves something next to it, a {term}`shadow energy`.
 #
 # ```{prf:theorem} The conserved ellipses
 # :label: thm-shadow
 #
 # In the bowl $U = \tfrac12\theta^2$ with $M = 1$ and $0 < \varepsilon < 2$,
-# symplectic Euler keeps $\tilde H = \tfrac12(\theta^2 + r^2) + \tfrac\varepsilon2\,\theta r$ exactly, and leapfrog keeps $\tilde H = \tfrac12\bigl(1 - \tfrac{\varepsilon^2}4\bigr)\theta^2 + \tfrac12 r^2$ exactly.
+# leapfrog conserves $\tilde H = \tfrac12\bigl(1 - \tfrac{\varepsilon^2}4\bigr)\theta^2 + \tfrac12 r^2$ exactly, and symplectic Euler $\tfrac12(\theta^2 + r^2) + \tfrac\varepsilon2\,\theta r$.
 # ```
 #
 # ```{prf:proof}
-# Symplectic Euler: its two lines, solved for the old state, are $r = r' + \varepsilon\theta'$ and $\theta = \theta' - \varepsilon r$. Insert these in $\theta^2 + r^2 + \varepsilon\theta r = \theta(\theta + \varepsilon r) + r^2 = \theta\theta' + r^2$; and
-# $\theta\theta' + r^2 = (\theta' - \varepsilon r)\theta' + r^2 = \theta'^2 + r(r - \varepsilon\theta') = \theta'^2 + (r' + \varepsilon\theta')r' = \theta'^2 + r'^2 + \varepsilon\theta' r'$.
+# A leapfrog step is the matrix $\begin{pmatrix}c & \varepsilon\\ -\varepsilon k & c\end{pmatrix}$ with $c = 1 - \tfrac{\varepsilon^2}2$ and $k = 1 - \tfrac{\varepsilon^2}4$, and $c^2 + \varepsilon^2 k = 1$.
+# Hence $k(c\theta + \varepsilon r)^2 + (cr - \varepsilon k\theta)^2 = k(c^2 + \varepsilon^2 k)\theta^2 + (c^2 + \varepsilon^2 k)r^2 = k\theta^2 + r^2$, because the mixed terms cancel.
 #
-# Leapfrog is the matrix $\begin{pmatrix}1 - \varepsilon^2/2 & \varepsilon\\ -\varepsilon(1 - \varepsilon^2/4) & 1 - \varepsilon^2/2\end{pmatrix}$.
-# With $c = 1 - \varepsilon^2/2$, $k = 1 - \varepsilon^2/4$, we have $c^2 + \varepsilon^2 k = 1$, and $k(c\theta + \varepsilon r)^2 + (cr - \varepsilon k\theta)^2 = k(c^2 + \varepsilon^2 k)\theta^2 + (c^2 + \varepsilon^2 k)r^2 = k\theta^2 + r^2$; the mixed terms cancel.
+# For symplectic Euler insert $r = r' + \varepsilon\theta'$ and $\theta = \theta' - \varepsilon r$ in $\theta(\theta + \varepsilon r) + r^2 = \theta\theta' + r^2$: it is $\theta'^2 + r(r - \varepsilon\theta') = \theta'^2 + (r' + \varepsilon\theta')r'$.
 # ```
 #
-# This answers the guess.
-# For $\varepsilon < 2$ the shadow's level sets are ellipses, and a path on an ellipse cannot run away: after three thousand steps the ball is where it was, on its ellipse next to the circle ({numref}`fig-energy`), and its energy has never been off by more than 2.3 per cent.
-# At $\varepsilon = 2$ the ellipse opens; for a bowl $U = \tfrac12a\theta^2$ this limit is $\varepsilon < 2/\sqrt a$, so **the steepest direction sets the step size**.
-# For other potentials a shadow exists only approximately, but it is kept for times that grow exponentially with $1/\varepsilon$ {cite:p}`hairer2006`; that is why the energy error swings instead of growing.
-# The same symmetry makes the method accurate: a step of $-\varepsilon$ exactly undoes a step of $\varepsilon$, which forces the odd error terms to vanish, and so leapfrog is of order two for the price of order one ({prf:ref}`thm-leapfrog-order`).
+# For $\varepsilon < 2$ the level sets of both forms are ellipses, and a path on an ellipse cannot run away.
+# This answers the guess: after 1,000 steps, or any number of them, leapfrog's ball is between 1 and $1/\sqrt{1 - \varepsilon^2/4} = 1.01$ from the middle.
+# At $\varepsilon = 2$ the ellipse opens.
+# In a bowl $U = \tfrac12a\theta^2$ the limit is $\varepsilon < 2/\sqrt a$, so **the steepest direction sets the step size**.
+#
+# {numref}`fig-energy` shows the energies, and in {numref}`fig-live-leapfrog` you can move $\varepsilon$ and watch the ellipse open.
 
-# %% mystnb={"figure": {"caption": "The energy as a multiple of the first, in steps of size 0.3. Left: the first 120 steps, on a logarithmic scale. Right: the last 60 of 3,000 steps of leapfrog, within the bounds of its shadow (dashed).", "name": "fig-energy"}, "image": {"alt": "Left, on a logarithmic scale, explicit Euler's energy climbs in a straight line to above ten thousand in 120 steps; leapfrog's stays at one. Right, after 3,000 steps, leapfrog's energy swings between 1 and 1.02, inside two dashed lines."}} tags=["hide-input"]
-long = {name: path(f, 0.3, 3_000) for name, f in integrators.items()}
-energy = {name: points.pow(2).sum(-1) for name, points in long.items()}  # over H₀ = ½
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 2.9))
-for name in ("explicit Euler", "leapfrog"):
-    left.semilogy(energy[name][:121], color=COLOURS[name], label=name)
-left.set(xlabel="step", ylabel=r"energy $H / H_0$", ylim=(0.7, 1e5))
-left.legend(loc="upper left")
+# %% mystnb={"figure": {"caption": "The energy, as a multiple of the first, in steps of size 0.3. Upper: the first 120 steps, on a logarithmic scale. Lower: the last 60 of 3,000 steps; dashed, the bounds that the ellipses set.", "name": "fig-energy"}, "image": {"alt": "Above, on a logarithmic scale, explicit Euler's energy climbs in a straight line to above ten thousand in 120 steps, the other two stay at one. Below, after 3,000 steps, symplectic Euler's energy swings between 0.87 and 1.18 and leapfrog's between 1 and 1.02, each inside two dashed lines."}} tags=["hide-input"]
+long = {name: path(integrator, 0.3, 3_000) for name, integrator in integrators.items()}
+energy = {name: points.pow(2).sum(-1) for name, points in long.items()}  # H / H₀
+figure, (upper, lower) = plt.subplots(2, 1, figsize=(5.2, 4.8))
+for name, values in energy.items():
+    upper.semilogy(values[:121], color=COLOURS[name], label=name)
+upper.axhline(1, color=TRUTH, zorder=0)
+upper.set(xlabel="step", ylabel=r"energy $H / H_0$", ylim=(0.7, 1e5))
+upper.legend(loc="upper left")
 last = torch.arange(2_940, 3_001)
-right.plot(
-    last, energy["leapfrog"][last], "o-", ms=2.5, lw=1, color=COLOURS["leapfrog"]
-)
-for bound in (1, 1 / (1 - 0.3**2 / 4)):
-    right.axhline(bound, color=COLOURS["leapfrog"], ls="--", lw=0.8)
-right.set(xlabel="step", ylim=(0.99, 1.035))
+for name, bounds in (
+    ("symplectic Euler", (1 / 1.15, 1 / 0.85)),
+    ("leapfrog", (1, 1 / (1 - 0.3**2 / 4))),
+):
+    lower.plot(last, energy[name][last], "o-", ms=2.5, lw=1, color=COLOURS[name])
+    for bound in bounds:
+        lower.axhline(bound, color=COLOURS[name], ls="--", lw=0.8)
+lower.set(xlabel="step", ylabel=r"energy $H / H_0$")
 plt.show()
 
 # %% tags=["hide-input"]
-theta, r = long["leapfrog"].T
-shadow = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
 claim(
-    "Over 3,000 steps leapfrog keeps its shadow energy, with a largest error",
-    (shadow - shadow[0]).abs().max(),
-    at_most=1e-11,
-    because="rounding of 3,000 steps in double precision",
-    kind="exact",
-)
-claim(
-    "Over 3,000 steps leapfrog's energy error relative to the start stays below",
-    (energy["leapfrog"] - 1).abs().max(),
-    at_most=0.0231,
-    because="the ellipse: 1/(1 − ε²/4) − 1 = 0.0230 at the largest",
-    kind="exact",
-)
-claim(
-    "After 20 steps explicit Euler's energy has grown by the factor (1 + ε²)²⁰",
+    "After 20 steps of size 0.3 explicit Euler's energy has grown by (1 + ε²)²⁰",
     energy["explicit Euler"][20],
     near=1.09**20,
     within=1e-9,
@@ -345,126 +338,187 @@ claim(
     kind="exact",
 )
 claim(
+    "Largest of leapfrog's energies over 3,000 steps, relative to the first",
+    energy["leapfrog"].max(),
+    near=1 / (1 - 0.3**2 / 4),
+    within=1e-4,
+    because="the ellipse gives 1/(1 − ε²/4) = 1.0230 at the largest",
+    kind="exact",
+)
+theta, r = long["leapfrog"].T
+shadow = 0.5 * (1 - 0.3**2 / 4) * theta**2 + 0.5 * r**2
+theta, r = long["symplectic Euler"].T
+other_shadow = 0.5 * (theta**2 + r**2) + 0.3 / 2 * theta * r
+claim(
+    "Over 3,000 steps the two shadow energies change at most by",
+    max((values - 0.5).abs().max() for values in (shadow, other_shadow)),
+    at_most=1e-11,
+    because="rounding of 3,000 steps in double precision",
+    kind="exact",
+)
+unstable = path(leapfrog, 2.01, 200)  # a step just over the limit
+claim(
     "At a step just over the limit leapfrog's position or momentum has grown beyond",
-    path(leapfrog, 2.01, 200)[-1].abs().max(),
+    unstable[-1].abs().max(),
     at_least=1e3,
     because="an eigenvalue of the step matrix is -1.22, and 1.22²⁰⁰ is 10¹⁷",
     kind="exact",
 )
 
 # %% [markdown]
-# In {numref}`fig-live-leapfrog` move $\varepsilon$, and watch the ellipse open at the limit.
-#
 # ```{live} leapfrog
 # :name: fig-live-leapfrog
 # :alt: A circle in the phase plane with the leapfrog's points on it; the energy error of 200 steps, which stays below a bound; and the largest error against the step size, which rises to infinity at 2.
 #
-# Live: 200 leapfrog steps from $(0, 1)$ in the bowl $U = \tfrac12\theta^2$. Above left, the exact circle, the points, and the ellipse of {prf:ref}`thm-shadow`; above right, the energy error of each step; below, the largest error against the step size.
+# Live: 200 leapfrog steps from $(0, 1)$ in the bowl. Above left, the exact circle, the points, and the ellipse of {prf:ref}`thm-shadow`; above right, the energy error of each step; below, the largest error against the step size.
 # ```
 #
-# ## What the shadow does to a sampler
+# Outside of bowls a shadow exists only approximately, but it is conserved for astronomically long times {cite:p}`hairer2006`; that is why the energy error swings instead of growing.
+# It also shrinks fast.
+# Leapfrog costs one gradient a step, like Euler, but half the step makes a quarter of the error.
+# The reason is symmetry: a step of $-\varepsilon$ exactly undoes a step of $\varepsilon$, and that forces the odd error terms to vanish ({prf:ref}`thm-leapfrog-order`).
 #
-# Roll the ball for a while, note where it is, give it a new random momentum $r \sim N(0, 1)$, and roll it again.
-# With the exact dynamics the noted positions would have the distribution $e^{-U}$, as the next page proves.
-# With leapfrog they have that of the shadow, $e^{-\frac12(1 - \varepsilon^2/4)\theta^2}$ in the bowl: a variance of $1/(1 - \varepsilon^2/4)$, which is 1.0025 at $\varepsilon = 0.1$.
-# This is the row of the page. The error is tiny, but it is there, and no number of samples removes it.
+# ## What such a ball samples
+#
+# Now let the ball explore the density $\pi(\theta) \propto e^{-U(\theta)}$.
+# One swing never leaves its circle, so we stop it now and then and give it a fresh momentum $r \sim N(0, 1)$.
+# Which distribution of $\theta$ does this keep?
+#
+# Were the dynamics exact, it would keep $e^{-H(\theta, r)} = e^{-U(\theta)}e^{-r^2/2}$.
+# The flow keeps this density because it carries each state to one of equal $H$ and does not squeeze the volume on the way; and a fresh $r$ keeps it because under it $r$ is $N(0, 1)$ and independent of $\theta$.
+# Leapfrog does the same for its shadow: it conserves $\tilde H$ and volume, and under $e^{-\tilde H}$ the momentum is again $N(0, 1)$ and independent.
+# So the chain keeps $e^{-\tilde H}$, whose variance of $\theta$ is
+#
+# $$
+# \frac1{1 - \varepsilon^2/4}
+# $$ (eq-uncorrected-variance)
+#
+# for any number of steps ({prf:ref}`thm-uncorrected-hmc` has it for every Gaussian).
+# At $\varepsilon = 0.1$ that is 1.0025, at $\varepsilon = 1$ it is $\frac43$.
+# We run it with 50 steps a sample at $\varepsilon = 0.1$, and with 2 at $\varepsilon = 1$.
 
 # %% tags=["hide-input"]
-show_scoreboard(4)
+generator, rows = torch.Generator().manual_seed(2), {}
+for step_size, num_steps in ((0.1, 50), (1.0, 2)):
+    theta = torch.zeros(10_000, 1, dtype=torch.float64)
+    squares = []
+    for _ in range(24):
+        r = torch.randn(10_000, 1, generator=generator, dtype=torch.float64)
+        theta, _ = leapfrog(bowl.gradient, theta, r, step_size, num_steps)
+        squares.append(theta**2)
+    of_chains = torch.stack(squares[12:]).mean(0)
+    rows[step_size] = of_chains.mean(), of_chains.std() / 100
+for step_size, exact in ((0.1, exact_variance("leapfrog, never rejected")), (1, 4 / 3)):
+    value, error = rows[step_size]
+    claim(
+        f"Measured variance of leapfrog, never rejected, at ε = {step_size}",
+        value,
+        near=round(exact, 6),
+        standard_error=error,
+        because="the exact law of the chain; 10,000 chains",
+    )
 claim(
-    "Exact variance of the row less 1/(1 − ε²/4)",
-    exact_variance("leapfrog, never rejected") - 1 / (1 - 0.1**2 / 4),
-    near=0,
-    within=1e-9,
-    because="the linear chain against the shadow",
+    "Largest distance of 1/(1 − ε²/4) from the exact variance of the chain of two "
+    "steps, at ε = 0.1, 0.5, 1 and 1.5",
+    max(
+        abs(
+            naive_sghmc_chain(torch.eye(1), h, 2).stationary_covariance()[0, 0]
+            - 1 / (1 - h**2 / 4)
+        )
+        for h in (0.1, 0.5, 1.0, 1.5)
+    ),
+    at_most=1e-9,
+    because="against the solution of v = a²v + b²; rounding",
     kind="exact",
 )
-for step_size in (0.1, 1.0):
-    kernel = HMC(step_size, round(5 / step_size), metropolis=False)
-    start = Gaussian.standard(1).exact_samples(20_000, torch.Generator().manual_seed(3))
-    run = sample(
-        kernel, Gaussian.standard(1), start, num_samples=10, warm_up=20, seed=3
-    )
-    value, error = run.mean_and_standard_error(lambda x: x**2)
-    claim(
-        f"Measured variance, momentum resampled and never rejected, ε = {step_size:g}",
-        value,
-        near=1 / (1 - step_size**2 / 4),
-        standard_error=error,
-        because="the shadow's variance; 20,000 chains",
-    )
 
 # %% [markdown]
-# **To remember:** what leapfrog conserves is not $H$, but next to it.
-# It is reversible and keeps volume exactly, at every step size.
+# **To remember:** leapfrog is reversible and conserves volume exactly; what it conserves in place of $H$ is next to $H$, and that is what it samples.
 #
-# {doc}`The next page </book/tutorial/hamiltonian_monte_carlo>` makes a sampler of the ball, and removes the last 0.25 per cent.
+# The variance $\frac43$ at $\varepsilon = 1$ is a bias that no number of samples removes.
+# Can it be corrected without small steps?
+# {doc}`The next page </book/tutorial/hamiltonian_monte_carlo>` combines the ball with the rejections of the last page.
 #
 # ## Change it
 #
-# * Set `path(leapfrog, 2.01, 200)` to `path(leapfrog, 1.99, 200)`: a step just *under* the limit. The path no longer runs away, so the claim that it grows shows ✗.
-# * In `leapfrog_step` set the last `step_size / 2` to `step_size`: no longer a palindrome. The claim on the function and the package shows ✗.
-# * Set `points = path(integrators[name], 0.3, 20)` to `points = path(integrators[name], 0.9, 20)`: leapfrog's points lie on an ellipse that one can see, and Euler leaves the frame.
+# * Write `path(leapfrog, 1.99, 200)` for `path(leapfrog, 2.01, 200)`, a step just *under* the limit: the path no longer runs away, and the claim that it grows shows ✗.
+# * In `return_error` write `step_size=0.01` for `step_size=0.1`: symplectic Euler's miss shrinks with the step, and its claim shows ✗, while leapfrog comes back to within rounding at any step.
+# * In the last run write `(1.0, 3)` for `(1.0, 2)`. Three leapfrog steps of size 1 lead from $\theta$ to $-\theta$, whatever $r$ is, so the chains never leave their start at 0 and the claim for $\varepsilon = 1$ shows ✗. This is *resonance*, to which the next page returns.
 #
 # ## Exercises
 #
 # ````{exercise}
 # :label: ex-dynamics-write
 #
-# **Write it yourself:** one step of explicit and of symplectic Euler, with mass one, straight from {prf:ref}`def-integrators`. Take care which $\theta$ the gradient reads, and test them by the functions of `sgmc.splittings.euler`.
+# **Write it yourself.**
+# Write $L$ leapfrog steps with mass one that call the gradient only $L + 1$ times, and compare with `leapfrog` of the package.
 #
 # ```python
-# def one_explicit_step(gradient, theta, r, step_size):
-#     return ..., ...  # the new position, the new momentum
-#
-#
-# def one_symplectic_step(gradient, theta, r, step_size):
-#     return ..., ...
+# def leapfrog_steps(gradient, theta, r, step_size, num_steps):
+#     """Take num_steps leapfrog steps: θ, r -> the new θ, the new r."""
+#     ...
 # ```
 #
-# Assignment 1 of {doc}`/book/practice/teaching` goes on from here: many steps, and a mass.
+# (Assignment 1 of {doc}`/book/practice/teaching` goes on from here, with a mass.)
 # ````
 #
-# ````{solution} ex-dynamics-write
+# ```{solution} ex-dynamics-write
 # :class: dropdown
 #
-# They differ in one prime only.
+# Make each kick a whole one, except for the first and the last half:
 #
-# ```python
-# def one_explicit_step(gradient, theta, r, step_size):
-#     return theta + step_size * r, r - step_size * gradient(theta)
-#
-#
-# def one_symplectic_step(gradient, theta, r, step_size):
-#     theta = theta + step_size * r
-#     return theta, r - step_size * gradient(theta)
+#     r = r - step_size / 2 * gradient(theta)
+#     for step in range(num_steps):
+#         theta = theta + step_size * r
+#         last = step == num_steps - 1
+#         r = r - (step_size / 2 if last else step_size) * gradient(theta)
+#     return theta, r
 # ```
-# ````
-#
+
+# %% tags=["hide-input"]
+theta, r = disc
+for _ in range(10):
+    theta, r = leapfrog_step(well.gradient, theta, r, 0.05)
+claim(
+    "Ten steps of the three lines above and of the package's leapfrog differ by",
+    (theta - leapfrog(well.gradient, *disc, 0.05, 10)[0]).abs().max(),
+    at_most=1e-13,
+    because="the same formulas; rounding",
+    kind="exact",
+)
+
+# %% [markdown]
 # ```{exercise}
 # :label: ex-frequency
 #
-# In the bowl $U = \tfrac12\theta^2$ the exact flow turns by the angle $\varepsilon$ in a step. By what angle does leapfrog turn? Does its ball run ahead of the exact one, or behind?
+# In the bowl the exact flow turns by the angle $\varepsilon$ in a step.
+# By what angle does leapfrog turn?
+# Does its ball run ahead of the exact one, or behind?
 # ```
 #
 # ```{solution} ex-frequency
 # :class: dropdown
 #
-# The step matrix has determinant 1 and trace $2 - \varepsilon^2$, so for $\varepsilon < 2$ it is similar to a rotation by an angle $\omega$ with $2\cos\omega = 2 - \varepsilon^2$, or $\sin\frac\omega2 = \frac\varepsilon2$. Then $\omega = 2\arcsin\frac\varepsilon2 > \varepsilon$: it runs ahead, by about $\varepsilon^3/24$ a step.
+# The step matrix has determinant 1 and trace $2 - \varepsilon^2$, so for $\varepsilon < 2$ it is similar to a rotation by an angle $\omega$ with $2\cos\omega = 2 - \varepsilon^2$, or $\sin\frac\omega2 = \frac\varepsilon2$.
+# Then $\omega = 2\arcsin\frac\varepsilon2 > \varepsilon$: it runs ahead, by about $\varepsilon^3/24$ a step.
 # ```
 #
 # ```{exercise}
-# :label: ex-mass
+# :label: ex-euler-hides
 #
-# Show that leapfrog with mass $M$ is leapfrog with mass $I$ in the coordinates $x = M^{1/2}\theta$, $y = M^{-1/2}r$. What mass is best for $U = \tfrac12\theta^\top A\theta$?
+# Explicit Euler's energy grows by the factor $1 + \varepsilon^2$ a step.
+# Is it cured by a small enough step?
 # ```
 #
-# ```{solution} ex-mass
+# ```{solution} ex-euler-hides
 # :class: dropdown
 #
-# Multiply the drift $\theta \leftarrow \theta + \varepsilon M^{-1}r$ by $M^{1/2}$: it is $x \leftarrow x + \varepsilon y$. Multiply the kick $r \leftarrow r - \varepsilon\nabla U$ by $M^{-1/2}$: it is $y \leftarrow y - \varepsilon M^{-1/2}\nabla U$, and $M^{-1/2}\nabla U$ is the gradient with respect to $x$, by the chain rule. The quadratic form becomes $x^\top M^{-1/2}AM^{-1/2}x$, the identity for $M = A$: all directions then have the same limit, $\varepsilon < 2$.
+# Over a fixed time $t$ there are $t/\varepsilon$ steps, and $(1 + \varepsilon^2)^{t/\varepsilon} \approx e^{\varepsilon t}$: the error vanishes with $\varepsilon$.
+# But for each $\varepsilon$ it grows exponentially with $t$: for $t = 1{,}000$ and an error of one per cent one would need $\varepsilon = 10^{-5}$.
+# Leapfrog's energy error has the bound $1/(1 - \varepsilon^2/4) - 1$ for ever, which is below one per cent for $\varepsilon = 0.19$.
 # ```
 #
 # ## Further reading
 #
-# {cite:t}`neal2011` introduces these integrators for statisticians, {cite:t}`hairer2006` is the reference on why symplectic ones work, and {cite:t}`leimkuhler2016` carries the splitting of this page over to stochastic dynamics.
+# {cite:t}`neal2011` introduces these integrators for statisticians, and {cite:t}`hairer2006` is the reference on why symplectic ones work.
+# {cite:t}`leimkuhler2016` carries drifts and kicks over to stochastic dynamics.

@@ -180,12 +180,7 @@ claim(
 # ## What the acceptance step corrects
 #
 # In the bowl leapfrog keeps the shadow $\tilde H = \tfrac12(1 - \tfrac{\varepsilon^2}4)\theta^2 + \tfrac12r^2$ exactly, and $H$ only nearly ({prf:ref}`thm-shadow`).
-# Without the acceptance step both moves keep $e^{-\tilde H}$, and the chain samples the shadow, with the variance
-#
-# $$
-# \frac1{1 - \varepsilon^2/4}
-# $$ (eq-uncorrected-variance)
-#
+# Without the acceptance step both moves keep $e^{-\tilde H}$, and the chain samples the shadow, with the variance {eq}`eq-uncorrected-variance`
 # (for any number of steps but at a resonance, where the end does not depend on $r$).
 # This was the row of the last page, 1.0025 at $\varepsilon = 0.1$; at $\varepsilon = 1$ it is a third too wide.
 # With the acceptance step the variance is 1, for every step size ({numref}`fig-correction`): this page's row.
