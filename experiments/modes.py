@@ -1,13 +1,12 @@
-"""The mixture of 25 Gaussians of Zhang et al. (2020): who finds the modes, with which
-mass, and how wide each of them is.
+"""The mixture of 25 Gaussians of Zhang et al. (2020): who finds which modes.
 
 Every method takes 50,000 steps with gradients seen through noise N(0, 1), in one chain
 or in each of four, from starts U(−10, 10)². SGLD and cSGLD have the settings of the
-authors' program, github.com/ruqizhang/csgmcmc (experiments/mog25.m, sgld.m, csgld.m),
-whose own draws for four chains have the same schedules. The settings of the others, and
-of both once more, are chosen by tuning runs from other starts. All estimate the noise
-rightly, B̂ = ½ηV. All seeds go at once, each with five chains: its first is the setting
-with one chain, the others that with four. The small version takes 1,000 steps."""
+authors' program, github.com/ruqizhang/csgmcmc (experiments/mog25.m, sgld.m, csgld.m);
+the settings of the others, and of both once more, are chosen by tuning runs from other
+starts. All know the noise, B̂ = ½ηV. All seeds go at once, each with five chains: its
+first is the setting with one chain, the others that with four.
+"""
 
 import itertools
 import math
@@ -42,9 +41,7 @@ SHARES = {"any": 0.0, "0.1 %": 1e-3, "1 %": 1e-2}
 
 
 class Modes(GaussianMixture):
-    """The mixture, with its gradient by hand, which takes a quarter of the time: ∇U =
-    (θ − Σₖwₖμₖ)/σ².
-    """
+    """The mixture with its gradient by hand, four times as fast: (θ − Σₖwₖμₖ)/σ²."""
 
     def gradient(self, position: Tensor) -> Tensor:
         """Compute ∇U: ``(chains, dim)`` → ``(chains, dim)``."""
@@ -65,9 +62,7 @@ def hamiltonian(rate: float, decay: float) -> SGHMC:
 
 @dataclass(frozen=True, eq=False)
 class Falling(Kernel):
-    """SGLD with a step size that stays for a while and then falls as t^−γ, and an
-    estimate that follows it.
-    """
+    """SGLD with a step size that stays for a while and then falls as t^−γ."""
 
     rate: float  #: η at first
     held: int = 500  #: number of steps for which it stays
@@ -115,26 +110,16 @@ def falling(
 def constant(
     start: Tensor, steps: int, seed: int, rate: float, decay: float | None = None
 ) -> Tensor:
-    """Keep all but the first hundredth of the steps of SGLD or, with a decay, of
-    SGHMC.
-    """
+    """Keep 99 in 100 steps of SGLD or, with a decay, of SGHMC."""
     kernel = langevin(rate) if decay is None else hamiltonian(rate, decay)
     return draw(kernel, start, steps - steps // 100, seed, warm_up=steps // 100)
 
 
 def cyclical(
-    start: Tensor,
-    steps: int,
-    seed: int,
-    rate: float,
-    cycles: int = CYCLES,
-    exploration: float = SKIPPED,
-    decay: float | None = None,
+    start: Tensor, steps: int, seed: int, rate: float, cycles: int = CYCLES, **more
 ) -> Tensor:
-    """Keep every step of the sampling stages of SGLD or, with a decay, of SGHMC, with a
-    step size that goes in cycles.
-    """
-    kernel, length = cycle(steps, rate, cycles, exploration, decay)
+    """Keep every step of the sampling stages of :func:`cycle`."""
+    kernel, length = cycle(steps, rate, cycles, **more)
     return draw(kernel, start, cycles * length, seed)
 
 
@@ -145,7 +130,9 @@ def cycle(
     exploration: float = SKIPPED,
     decay: float | None = None,
 ) -> tuple[Cyclical, int]:
-    """Make the kernel of so many cycles, and count the steps of a sampling stage."""
+    """Make SGLD or, with a decay, SGHMC, whose step size goes in cycles, and count the
+    steps of a sampling stage.
+    """
     length = math.ceil(steps / cycles)
     sampling = length - math.ceil(round(exploration * length, 9))
     make = langevin if decay is None else partial(hamiltonian, decay=decay)
@@ -153,9 +140,7 @@ def cycle(
 
 
 def restarted(start: Tensor, steps: int, seed: int, rate: float) -> Tensor:
-    """Start SGLD with a falling step size as often as there are published cycles, and
-    keep as much of each as of a cycle.
-    """
+    """Start SGLD with a falling step size anew for each published cycle."""
     length = math.ceil(steps / CYCLES)
     skipped = math.ceil(round(SKIPPED * length, 9))
     starts, kept = _starts(start, CYCLES, seed), length - skipped
@@ -171,18 +156,14 @@ def fresh_cycles(
 
 
 def _starts(start: Tensor, number: int, seed: int) -> Tensor:
-    """Add starts to those given, ``(chains, 2)`` → ``(chains · number, 2)``: of each
-    chain its own first.
-    """
+    """Add starts to each chain's, ``(chains, 2)`` → ``(chains · number, 2)``."""
     generator = Generator().manual_seed(derived_seed(seed, "restarts"))
     further = torch.rand(len(start), number - 1, 2, generator=generator)
     return torch.cat([start[:, None], 20 * further - 10], 1).flatten(0, 1)
 
 
 def _again(samples: Tensor, number: int) -> Tensor:
-    """Put the draws of a chain's restarts after one another: ``(draws, chains · number,
-    2)`` → ``(draws · number, chains, 2)``.
-    """
+    """Join the restarts of each chain, ``(draws · number, chains, 2)``."""
     return samples.unflatten(1, (-1, number)).permute(2, 0, 1, 3).flatten(0, 1)
 
 
@@ -197,31 +178,20 @@ def grid(**values: tuple) -> list[dict]:
 
 
 RATES = (0.01, 0.02, 0.03, 0.035, 0.04, 0.043, 0.046, 0.05, 0.054, 0.058)
-MANY, DECAYS = (
-    {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)},
-    (0.1, 0.3, 0.9),
-)
+MANY = {"cycles": (30, 100, 300, 1_000), "exploration": (0.5, 0.8)}
+DECAYS = (0.1, 0.3, 0.9)
+FALLING = grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000))
+FEWER = {"cycles": (300, 1_000), "exploration": (0.5, 0.8), "decay": DECAYS}
 METHODS: dict[str, tuple[Method, list[dict]]] = {
     "SGLD": (falling, grid(rate=(0.043,))),
     "cSGLD": (cyclical, grid(rate=(0.07,))),
     "SGLD, restarted": (restarted, grid(rate=(0.043,))),
-    "SGLD, tuned": (
-        falling,
-        grid(rate=(0.043, 0.05, 0.055), held=(500, 10_000, 40_000)),
-    ),
+    "SGLD, tuned": (falling, FALLING),
     "SGLD, constant": (constant, grid(rate=RATES)),
     "SGHMC": (constant, grid(rate=(0.04, 0.05, 0.06, 0.07, 0.08), decay=DECAYS)),
     "fresh cycles, tuned": (fresh_cycles, grid(rate=(0.03, 0.07), **MANY)),
     "cSGLD, tuned": (cyclical, grid(rate=(0.06, 0.07, 0.08), **MANY)),
-    "cSGHMC, tuned": (
-        cyclical,
-        grid(
-            rate=(0.07, 0.1, 0.13),
-            cycles=(300, 1_000),
-            exploration=(0.5, 0.8),
-            decay=DECAYS,
-        ),
-    ),
+    "cSGHMC, tuned": (cyclical, grid(rate=(0.07, 0.1, 0.13), **FEWER)),
 }
 
 
@@ -229,12 +199,10 @@ def measure(samples: Tensor) -> dict:
     """Say how draws ``(draws, chains, 2)``, all chains together, lie among the modes.
 
     Returns:
-        ``found``, the number of modes with a draw within three standard deviations, or
-        with a share of the draws there; ``mass``, the share of the draws that are
-        nearest to each mean; ``modes_tv``, the total variation of these shares from
-        1/25; ``cells_tv``, that over a hundred cells with a probability of 1/100 each,
-        four rings about each mean; ``variance``, of the draws about their nearest
-        means.
+        ``found``, the number of modes with a share of the draws within three standard
+        deviations; ``mass``, the share nearest to each mean; ``modes_tv``, the total
+        variation of these shares from 1/25; ``cells_tv``, that over a hundred cells of
+        probability 1/100, four rings about each mean; ``variance``, about the means.
 
     Example:
         >>> draws = GaussianMixture().exact_samples(10_000, Generator().manual_seed(0))
@@ -255,10 +223,9 @@ def measure(samples: Tensor) -> dict:
         cells += torch.bincount(mode * RINGS + ring, minlength=25 * RINGS)
         inside += torch.bincount(mode[square < WITHIN**2], minlength=25)
         squares += float(distance.double().square().sum())
+    found = {name: int((inside / number > each).sum()) for name, each in SHARES.items()}
     return {
-        "found": {
-            name: int((inside / number > share).sum()) for name, share in SHARES.items()
-        },
+        "found": found,
         "mass": [round(share, 6) for share in (modes / number).tolist()],
         "modes_tv": round(float((modes / number - 1 / 25).abs().sum() / 2), 6),
         "cells_tv": round(float((cells / number - 1 / len(cells)).abs().sum() / 2), 6),
@@ -267,9 +234,7 @@ def measure(samples: Tensor) -> dict:
 
 
 def starts(seeds: range) -> Tensor:
-    """Draw where the five chains of each seed start, ``(5 · seeds, 2)``: U(−10,
-    10)².
-    """
+    """Draw where the five chains of each seed start, ``(5 · seeds, 2)``."""
     generators = (Generator().manual_seed(seed) for seed in seeds)
     return torch.cat([20 * torch.rand(5, 2, generator=one) - 10 for one in generators])
 
@@ -296,9 +261,8 @@ def run(options: Options, prepared: Path) -> Iterator[dict]:
         return once(path, {"settings": settings, **seeds}, make)
 
     choices = {name: settings[:few] for name, (_, settings) in METHODS.items()}
-    for found in study(
-        choices, [options.seeds], tried, ran, lambda row: row["cells_tv"]
-    ):
+    prefer = lambda row: row["cells_tv"]
+    for found in study(choices, [options.seeds], tried, ran, prefer):
         methods = {name: {**each, **each["runs"][0]} for name, each in found.items()}
         yield {**fixed, "methods": methods}
 
@@ -311,17 +275,13 @@ def try_settings(method: Method, settings: dict, steps: int) -> dict:
     except DivergenceError:
         return {"settings": settings, "diverged": True}
     rows = [measure(samples[:, [chain]]) for chain in range(TUNING_CHAINS)]
-    distances = ("modes_tv", "cells_tv", "variance")
-    return {
-        "settings": settings,
-        "found": {
-            name: sum(row["found"][name] for row in rows) / len(rows) for name in SHARES
-        },
-        **{
-            name: round(sum(row[name] for row in rows) / len(rows), 6)
-            for name in distances
-        },
+    number = len(rows)
+    found = {name: sum(row["found"][name] for row in rows) / number for name in SHARES}
+    means = {
+        name: round(sum(row[name] for row in rows) / number, 6)
+        for name in ("modes_tv", "cells_tv", "variance")
     }
+    return {"settings": settings, "found": found, **means}
 
 
 def all_seeds(method: Method, settings: dict, steps: int, seeds: int) -> dict:
@@ -334,20 +294,9 @@ def all_seeds(method: Method, settings: dict, steps: int, seeds: int) -> dict:
     return {"made": circumstances(), "draws": len(samples), "runs": runs}
 
 
-def rows(result: dict) -> dict[str, list[dict]]:
-    """List the measurements by method and number of chains."""
-    return {
-        f"{name}, {chains}": [run[chains] for run in content["runs"]]
-        for name, content in result["methods"].items()
-        for chains in CHAINS
-    }
-
-
 COLUMNS = {
-    "found": "found.any .1f",
-    "with 1 %": "found.1 % .1f",
-    "TV modes": "modes_tv .4f",
-    "TV cells": "cells_tv .4f",
-    "variance": "variance .4f",
+    "found by one": "one chain.found.any .1f",
+    "by four": "four chains.found.any .1f",
+    "TV cells of four": "four chains.cells_tv .4f",
 }
-EXPERIMENT = Experiment(prepare, run, COLUMNS, rows, by_seed=False)
+EXPERIMENT = Experiment(prepare, run, COLUMNS)

@@ -1,11 +1,10 @@
-"""The neighbours of SGHMC on MNIST: one network, one posterior, one budget, and each
-method's settings chosen on validation digits.
+"""The neighbours of SGHMC on MNIST: one network, one posterior, one budget.
 
-The network is 784–100–10 with rectified linear units, the prior N(0, 1), a minibatch
-500 digits, and every method may take as many gradients of minibatches as 60 rounds
-through the 50,000 digits do; one ensemble may take five times as many, and adversarial
-examples cost one gradient more each. All but the point estimates, the ensembles and the
-snapshots predict with 30 networks. The small version is on the 5,000 digits."""
+Every method may take as many gradients of minibatches of 500 digits as 60 rounds do;
+one ensemble has five times as many, and adversarial examples cost one gradient more
+each. All but the point estimates, the ensembles and the snapshots predict with 30
+networks. Settings are chosen on the validation digits.
+"""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import torch
 from torch import Generator, Tensor
 
 from experiments import mnist
-from experiments.fits import COLUMNS, Methods, Task, compare
+from experiments.fits import COLUMNS, Methods, Task, compare, tasks
 from experiments.study import Experiment, Options, Prepared, no_digits
 from sgmc import sample
 from sgmc.approximations import (
@@ -53,9 +52,7 @@ def prepare(options: Options) -> Prepared:
 def chain(
     task: Task, kernel: Kernel, position: Tensor | None = None, part: str = ""
 ) -> Draws:
-    """Sample for all rounds, the first half of them burn-in, and keep a network a
-    round.
-    """
+    """Sample for all rounds, half of them burn-in, and keep a network a round."""
     kept, length = task.rounds // 2, task.round_length
     start = task.start() if position is None else position
     size = {"warm_up": (task.rounds - kept) * length, "thinning": length}
@@ -77,22 +74,16 @@ def sgld(task: Task, rate: float, temperature: float = 1.0) -> Draws:
 def cyclical(
     task: Task, rate: float, decay: float | None = None, temperature: float = 1.0
 ) -> Draws:
-    """Sample by SGHMC, or by SGLD where there is no decay, at the end of each of
-    several cycles of the rate, the rest without noise.
-    """
+    """Sample by SGHMC, or SGLD without a decay, at the end of each cycle."""
     kernel = SGLD
     if decay is not None:
         kernel = partial(SGHMC.from_learning_rate, momentum_decay=decay)
     length = task.num_steps // CYCLES
     number = max(1, min(task.num_networks // CYCLES, int(length * (1 - EXPLORATION))))
-    cycles = Cyclical(
-        partial(kernel, temperature=temperature),
-        rate / task.posterior.num_examples,
-        length,
-        number,
-        EXPLORATION,
-        explorer=partial(kernel, temperature=0.0),
-    )
+    explorer = partial(kernel, temperature=0.0)
+    kernel = partial(kernel, temperature=temperature)
+    given = rate / task.posterior.num_examples, length, number, EXPLORATION
+    cycles = Cyclical(kernel, *given, explorer=explorer)
     return sample(cycles, task.posterior, task.start(), CYCLES * number, **task.run())
 
 
@@ -110,9 +101,7 @@ class RoundsState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Rounds(Kernel):
-    """Trees of SGNUTS as long as the next one cannot take more gradients than a round
-    is due, so that all rounds together take theirs.
-    """
+    """Trees of SGNUTS while the next one cannot take more gradients than are due."""
 
     kernel: SGNUTS
     num_gradients: int  #: of a round
@@ -157,21 +146,15 @@ def descend(task: Task, rate: float) -> Draws:
 
 def cycles(task: Task, rate: float, decay: float, number: int = CYCLES) -> Draws:
     """Descend again and again, and keep the snapshots."""
-    return snapshots(
-        task.posterior,
-        task.start(),
-        number,
-        cycle_length=task.num_steps // number,
-        learning_rate=rate / task.posterior.num_examples,
-        momentum_decay=decay,
-        **task.run(f"-{number}"),
-    )
+    rate = rate / task.posterior.num_examples
+    size = {"cycle_length": task.num_steps // number}
+    size |= {"learning_rate": rate, "momentum_decay": decay}
+    given = task.run(f"-{number}")
+    return snapshots(task.posterior, task.start(), number, **size, **given)
 
 
 def constant(task: Task, rate: float, share: float) -> Draws:
-    """Descend for half of the rounds, estimate the noise there, and go on at a share of
-    the rate that is optimal for it.
-    """
+    """Descend, estimate the noise there, and go on at a share of the optimal rate."""
     half, posterior = replace(task, rounds=task.rounds // 2), task.posterior
     first = descend(half, rate)
     mode, apart = first.samples[-1], Generator().manual_seed(task.seed)
@@ -186,43 +169,27 @@ def constant(task: Task, rate: float, share: float) -> Draws:
 
 def vary(task: Task, rate: float, initial_std: float) -> Draws:
     """Fit a Gaussian by Bayes by Backprop, its layers' outputs being drawn."""
-    return variational(
-        task.posterior,
-        task.start(),
-        task.num_networks,
-        num_steps=task.num_steps,
-        learning_rate=rate,
-        initial_std=initial_std,
-        local=True,
-        **task.run(),
-    )
+    size = {"num_steps": task.num_steps, "learning_rate": rate}
+    size |= {"initial_std": initial_std, "local": True}
+    given = task.posterior, task.start(), task.num_networks
+    return variational(*given, **size, **task.run())
 
 
 def drop(task: Task, rate: float, dropped: list[float]) -> Draws:
     """Train by dropout."""
-    return dropout(
-        task.posterior,
-        task.start(),
-        task.num_networks,
-        rate=dropped,
-        num_steps=task.num_steps,
-        learning_rate=rate,
-        **task.run(),
-    )
+    size = {"rate": dropped, "num_steps": task.num_steps, "learning_rate": rate}
+    given = task.posterior, task.start(), task.num_networks
+    return dropout(*given, **size, **task.run())
 
 
 def members(
     task: Task, rate: float, share: int = MEMBERS, adversarial: float = 0.0
 ) -> Draws:
     """Train members that share the rounds, or have them all."""
-    return ensemble(
-        task.posterior,
-        task.start(MEMBERS),
-        num_steps=task.num_steps // share,
-        learning_rate=rate,
-        adversarial=adversarial,
-        **task.run(f"-{share}"),
-    )
+    size = {"num_steps": task.num_steps // share, "learning_rate": rate}
+    size |= {"adversarial": adversarial}
+    start, given = task.start(MEMBERS), task.run(f"-{share}")
+    return ensemble(task.posterior, start, **size, **given)
 
 
 def average(task: Task, rate: float) -> Draws:
@@ -232,9 +199,7 @@ def average(task: Task, rate: float) -> Draws:
 
 
 def curve(task: Task, rate: float) -> Draws:
-    """Descend, then to the mode of the last layer, whose posterior given the others is
-    that of a linear model, and approximate that.
-    """
+    """Descend, and approximate the last layer about its mode given the others."""
     draws, posterior = descend(task, rate), task.posterior
     mode, body = draws.samples[-1], posterior.module[:-1]
     pieces = posterior.parameters_of(mode)
@@ -245,22 +210,15 @@ def curve(task: Task, rate: float) -> Draws:
     features = torch.func.functional_call(body, weights, (posterior.data[0],))
     last = NetworkPosterior(posterior.module[-1], features, posterior.data[1])
     head = mode[:, -last.dim :].clone()
-    way = go_down(
-        last,
-        [head],
-        lambda noise: [last.gradient(head)],
-        Generator(),
-        Settings(500, 0.003),
-        progress=task.progress,
-    )
+    given = Generator(), Settings(500, 0.003)
+    gradients = lambda noise: [last.gradient(head)]
+    way = go_down(last, [head], gradients, *given, progress=task.progress)
     about = laplace(last, head, task.num_networks, seed=task.seed)
     held = mode[:, : -last.dim].expand(task.num_networks, 1, -1)
-    return Draws(
-        torch.cat([held, about.samples], -1),
-        kernel=f"{about.kernel} after {draws.kernel}",
-        seed=task.seed,
-        seconds=draws.seconds + way.seconds + about.seconds,
-    )
+    name = f"{about.kernel} after {draws.kernel}"
+    seconds = draws.seconds + way.seconds + about.seconds
+    samples = torch.cat([held, about.samples], -1)
+    return Draws(samples, kernel=name, seed=task.seed, seconds=seconds)
 
 
 def rated(rates: tuple[float, ...], **fixed: object) -> list[dict]:
@@ -288,8 +246,14 @@ def methods() -> Methods:
 
     shares = (1.0, 0.1, 0.01, 1e-3, 1e-4)
     fits = [(rate, std) for rate in (3e-3, 1e-2) for std in (0.01, 0.05)]
+    fits = [{"rate": rate, "initial_std": std} for rate, std in fits]
     masks = ([0.0, 0.2], [0.2, 0.5], [0.1, 0.1])
+    dropped = [
+        {"rate": rate, "dropped": mask} for rate in (3e-3, 1e-2) for mask in masks
+    ]
     plain = rated((0.3, 1.0, 3.0), decay=1.0)
+    adversarial = [{**each, "adversarial": 0.01} for each in adam]
+    longer = [{**each, "share": 1} for each in adam]
     return {
         "SGHMC": (sghmc, both),
         "SGLD": (sgld, rated((0.25, 0.5, 1.0, 2.0))),
@@ -304,27 +268,11 @@ def methods() -> Methods:
         "constant SGD": (constant, [{"rate": 0.15, "share": each} for each in shares]),
         "snapshots of SGD": (cycles, plain),
         "snapshots with momentum": (cycles, rated((0.15, 0.5, 1.5), decay=DECAY)),
-        "Bayes by Backprop": (
-            vary,
-            [{"rate": rate, "initial_std": std} for rate, std in fits],
-        ),
-        "dropout": (
-            drop,
-            [
-                {"rate": rate, "dropped": mask}
-                for rate in (3e-3, 1e-2)
-                for mask in masks
-            ],
-        ),
+        "Bayes by Backprop": (vary, fits),
+        "dropout": (drop, dropped),
         "ensemble": (members, adam),
-        "ensemble, adversarial": (
-            members,
-            [{**each, "adversarial": 0.01} for each in adam],
-        ),
-        "ensemble, five times the budget": (
-            members,
-            [{**each, "share": 1} for each in adam],
-        ),
+        "ensemble, adversarial": (members, adversarial),
+        "ensemble, five times the budget": (members, longer),
         "SWAG": (average, momentum),
         "Laplace, last layer": (curve, momentum),
     }
@@ -336,11 +284,7 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
     posterior = NetworkPosterior(
         prepared.network(), *prepared.train, batch_size=size, minibatches=Passes()
     )
-
-    def task(rounds: int, seed: int, path) -> Task:
-        number = min(NETWORKS, rounds // 2)
-        return Task(posterior, rounds, number, seed, path, options.progress)
-
+    task = tasks(posterior, lambda rounds: min(NETWORKS, rounds // 2), options)
     return compare(methods(), task, prepared, options, rounds)
 
 

@@ -1,19 +1,16 @@
-"""The recommender of Chen et al. (2014, Section 4.3): Bayesian matrix factorisation by
-SGD, momentum, SGLD and SGHMC.
+"""The recommender of Chen et al. (2014, Section 4.3): Bayesian matrix factorisation.
 
-The ratings are MovieLens-1M or MovieLens-100K where the folder of the data has them;
-they may not be passed on and are not fetched. Without a copy they are made up, as many
-as MovieLens-1M has, from a factor model that is known, and the result says so. As in
-the authors' program, github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200 of the
-training ratings, 4,000 of MovieLens-1M; the model has 20 factors and biases; every
-precision has a Gamma(1, 1) law and is drawn between two stretches of the chain; and the
-ratings of a fifth are predicted from the others, five times. The seeds are these
-fifths. Other than theirs, all methods scale every row by what its ratings say, which
-they do not; there are fewer steps; and the noise of the minibatches is subtracted. For
-that samplers draw minibatches afresh at every step: in a pass over shuffled ratings, by
-which the descents go, errors nearly cancel, and what is subtracted for them would be
-missing. Settings are chosen on a tenth of the first training part, with half of the
-passes. The small version has 3,000 ratings."""
+The ratings are MovieLens-1M or -100K where the folder of the data has them; else they
+are made up, as many as MovieLens-1M has, from a known factor model, and the result says
+so. As in the authors' program, github.com/tqchen/ML-SGHMC (mf/), a minibatch is 1/200
+of the training ratings; the model has 20 factors and biases; every precision has a
+Gamma(1, 1) law and is drawn between two stretches of the chain; and the ratings of a
+fifth are predicted from the others, five times: these fifths are the seeds. Other than
+theirs, all methods scale every row by what its ratings say, there are fewer steps, and
+the noise of the minibatches is subtracted. For that samplers draw minibatches afresh:
+in passes over shuffled ratings, by which the descents go, errors nearly cancel.
+Settings are chosen on a tenth of the first training part, with half of the passes.
+"""
 
 import math
 import os
@@ -43,12 +40,8 @@ LEVEL = 1.6448536269514722
 GUESS = dict.fromkeys(MatrixFactorisation.names, 1.0)
 GUESS |= {"user_factors": 3.0, "item_factors": 3.0}
 # Chen et al. (2014), MovieLens-1M
-PUBLISHED = {
-    "SGD": 0.8538,
-    "SGD with momentum": 0.8539,
-    "SGLD": 0.8412,
-    "SGHMC": 0.8411,
-}
+PUBLISHED = {"SGD": 0.8538, "SGD with momentum": 0.8539}
+PUBLISHED |= {"SGLD": 0.8412, "SGHMC": 0.8411}
 
 
 class Prepared(NamedTuple):
@@ -118,9 +111,7 @@ class Average:
 def scaled_kernel(
     posterior: MatrixFactorisation, share: float, hamiltonian: bool
 ) -> SGHMC | SGLD:
-    """Make the sampler whose mass is the curvature to expect; minibatches bring a share
-    of the noise, which is subtracted.
-    """
+    """Make the sampler whose mass is the curvature to expect, with a share of noise."""
     information = posterior.information()
     curvature = information + posterior.prior.value
     loudness = posterior.num_examples / posterior.batch_size - 1
@@ -138,9 +129,7 @@ def scaled_kernel(
 def descend(
     task: Task, rate: float, precision: float, momentum_decay: float | None = None
 ) -> Prediction:
-    """Go down with a rate that falls to zero in half a wave of a cosine, and predict
-    from where it ends.
-    """
+    """Go down with a rate that falls by half a cosine wave, and predict at its end."""
     position, generator = task.start()
     posterior = task.posterior.given(dict.fromkeys(GUESS, precision) | {"noise": 1.0})
     scale, state = task.posterior.given(GUESS), None
@@ -174,11 +163,10 @@ def drawn(
 
 
 def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
-    """Sample, and draw the precisions after every pass; the kernel is made anew for
-    them twice, the last time at the end of the burn-in.
-
-    During its first half they are held: factors begin near zero, where precisions are
-    so large that neither would ever leave."""
+    """Sample, and draw the precisions after every pass, but for the first half of the
+    burn-in: factors begin near zero, where precisions are so large that neither would
+    ever leave. The kernel is made anew for them twice.
+    """
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
     burn_in, done = task.burn_in, 0
@@ -199,9 +187,7 @@ def walk(task: Task, share: float, hamiltonian: bool) -> Prediction:
 
 
 def gibbs(task: Task) -> Prediction:
-    """Draw users, items and precisions in turn from their exact laws, with all the
-    data: as many sweeps as the others take passes.
-    """
+    """Draw users, items and precisions in turn from their exact laws."""
     position, generator = task.start()
     posterior, average = task.posterior.given(GUESS), Average(task)
     for number in range(task.passes):
@@ -242,9 +228,7 @@ def check_finite(position: Tensor) -> None:
 
 
 def prepare(options: Options) -> Prepared:
-    """Load MovieLens where the folder has it, and make ratings up where nobody asked
-    for a folder.
-    """
+    """Load MovieLens, or make ratings up where nobody asked for a folder."""
     folder = options.folder("recommender")
     if options.small:
         return made_up(folder, *SMALL)
@@ -262,9 +246,7 @@ SMALL = (100, 80, 3_000, 2)
 def made_up(
     folder: Path, num_users: int, num_items: int, num_ratings: int, rank: int
 ) -> Prepared:
-    """Make ratings up from a factor model with as many factors as the one that they are
-    fitted by.
-    """
+    """Make ratings up from a model with as many factors as the one fitted to them."""
     ratings, means = made_up_ratings(num_users, num_items, num_ratings, rank)
     source = (
         f"made up, from a factor model with {rank} factors and noise of 0.85; no "
@@ -276,9 +258,7 @@ def made_up(
 def parts(
     prepared: Prepared, fold: int, validation: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Choose which ratings to learn from and which to predict: those of a fifth, or for
-    validation a tenth of the others.
-    """
+    """Choose ratings to learn from, and a fifth, or a validation tenth, to predict."""
     number = len(prepared.ratings.ratings)
     order = torch.randperm(number, generator=Generator().manual_seed(0))
     own = torch.arange(number) % FOLDS == fold
@@ -287,9 +267,7 @@ def parts(
 
 
 def rule_of(method: Method) -> MinibatchRule:
-    """Choose passes for a descent, and independent minibatches for a sampler, which
-    subtracts the noise that such have.
-    """
+    """Choose passes for a descent, and independent minibatches for a sampler."""
     return Passes() if method is descend else Fresh()
 
 
@@ -319,9 +297,7 @@ def task_of(
 def measure(
     prediction: Prediction, prepared: Prepared, task: Task, test: Tensor
 ) -> dict:
-    """Score predictions: root mean square error and share of ratings in 90 % intervals,
-    of all and of items with hardly a known rating.
-    """
+    """Score predictions and 90 % intervals, of all and of items hardly rated."""
 
     def root_mean_square(values: Tensor) -> float:
         return round(float(values.square().mean().sqrt()), 6)
@@ -380,10 +356,8 @@ def run(options: Options, prepared: Prepared) -> Iterator[dict]:
         return row
 
     def ran(name: str, settings: dict, fold: int) -> dict:
-        file = f"{in_a_name(name)}-{fold}"
-        return saved(
-            file, settings, fitted, METHODS[name][0], best.get(name), fold=fold
-        )
+        file, method = f"{in_a_name(name)}-{fold}", METHODS[name][0]
+        return saved(file, settings, fitted, method, best.get(name), fold=fold)
 
     choices = {name: settings[:few] for name, (_, settings) in METHODS.items()}
     folds = range(min(options.seeds, FOLDS))
@@ -412,9 +386,7 @@ def fitted(
     passes: int,
     fold: int,
 ) -> dict:
-    """Fit a fold; a descent's intervals are scored with the width that validation
-    ratings give them too.
-    """
+    """Fit a fold; a descent's intervals get the validated width too."""
     train, test = parts(prepared, fold)
     task = task_of(prepared, train, test, passes, fold, rule_of(method))
     before = os.times().user
@@ -437,4 +409,4 @@ COLUMNS = {
     "90 % intervals": "scores.all.coverage .1%",
     "of cold items": "scores.cold items.coverage .1%",
 }
-EXPERIMENT = Experiment(prepare, run, COLUMNS, by_seed=False)
+EXPERIMENT = Experiment(prepare, run, COLUMNS)

@@ -38,18 +38,6 @@ class Options(NamedTuple):
     device: str = "cpu"  #: a device of torch
     seeds: int = 5  #: number of seeds, 0, 1, ...
     progress: bool = True  #: whether to show progress bars
-    #: of a worker: the seed that it runs, besides seed 0, which has been run before
-    part: int | None = None
-
-    def each_seed(self) -> list[int]:
-        """List the seeds to run.
-
-        Example:
-            >>> options = Options(Path("data"), Path("runs"), seeds=3)
-            >>> options.each_seed(), options._replace(part=2).each_seed()
-            ([0, 1, 2], [0, 2])
-        """
-        return list(range(self.seeds)) if self.part is None else sorted({0, self.part})
 
     def folder(self, name: str) -> Path:
         """Name the folder for the runs of an experiment."""
@@ -69,21 +57,12 @@ class Prepared(NamedTuple):
     others: Mapping[str, Data] = {}  #: what belongs to no class, by name
 
 
-def methods_of(result: dict) -> dict[str, list[dict]]:
-    """List the runs of a result by method."""
-    return {name: content["runs"] for name, content in result["methods"].items()}
-
-
 class Experiment(NamedTuple):
     """An experiment."""
 
     prepare: Callable[[Options], Any]  #: loads the data
     run: Callable[[Options, Any], Iterator[dict]]  #: yields the result after each run
     columns: Mapping[str, str]  #: of its summary, see :func:`table`
-    rows: Callable[[dict], Mapping[str, list[dict]]] = methods_of  #: of its summary
-    #: whether its seeds are runs of their own, each in files of its own, so that
-    #: several can go at once
-    by_seed: bool = True
     plans: bool = False  #: whether its runs have a :class:`~booklib.plans.Plan`
 
 
@@ -93,9 +72,7 @@ def split(
     network: Callable[[], nn.Module],
     name: str,
 ) -> Prepared:
-    """Load a data set of 60,000 and split it, the first 50,000 for training; the small
-    version has 3,200, 800 and 1,000 digits.
-    """
+    """Load 60,000 images, of which 50,000 are for training; digits if small."""
     if options.small:
         train, validation, test = split_digits()
     else:
@@ -118,16 +95,15 @@ def in_a_name(words: str) -> str:
 
 
 def once(path: Path, depends: dict, make: Callable[[], dict]) -> dict:
-    """Do something, or read what came of it when it was done before.
+    """Return what is made, or read from a file what was made before.
 
     Args:
-        path: where to keep it.
+        path: the file.
         depends: what it depends on, in what JSON has.
-        make: does it, and returns what JSON has.
+        make: makes it, in what JSON has.
 
     Raises:
-        ExperimentError: if the file is corrupt, or of something that depends on other
-            things.
+        ExperimentError: if the file is corrupt, or depends on something else.
     """
     if path.exists():
         try:
@@ -162,9 +138,9 @@ def study(
     Args:
         methods: the settings to choose from, by the name of the method.
         seeds: the seeds, in whose order the methods are run.
-        tried: of a method, the number of one of its settings and the setting, what a
-            short run came to; ``"diverged"`` is among it if it left the finite numbers.
-        ran: of a method, its setting and a seed, the result of a run.
+        tried: from a method, the number of a setting and the setting to what a short
+            run came to, with ``"diverged"`` if it left the finite numbers.
+        ran: from a method, its setting and a seed to the result of a run.
         prefer: from what was tried to what is least for the best setting; the first of
             equals is taken.
 
@@ -197,37 +173,34 @@ def study(
             yield found
 
 
-def table(
-    rows: Mapping[str, Sequence[Mapping]], columns: Mapping[str, str]
-) -> list[str]:
-    """Write a line for each row, averaged over its runs.
+def table(runs: Mapping[str, Sequence[Mapping]], columns: Mapping[str, str]) -> str:
+    """Write a line for each method, averaged over its runs.
 
     Args:
-        rows: the runs, by the name of the row.
+        runs: by method, see :func:`booklib.results.runs_of`.
         columns: by its title, what a column shows: a path into a run and a format. A
             run that lacks it is left out.
 
     Example:
         >>> runs = [{"scores": {"error": 0.25}}, {"scores": {"error": 0.75}}]
-        >>> table({"SGLD": runs}, {"error": "scores.error .1%"})
-        ['      error', 'SGLD  50.0%']
+        >>> print(table({"SGLD": runs}, {"error": "scores.error .1%"}))
+              error
+        SGLD  50.0%
     """
     lines = [["", *columns]]
-    for name, runs in rows.items():
+    for name, each in runs.items():
         lines.append([name])
         for column in columns.values():
             path, _, form = column.rpartition(" ")
-            values = [_at(run, path.split(".")) for run in runs]
+            values = [_at(run, path.split(".")) for run in each]
             values = [value for value in values if value is not None]
-            mean = sum(values) / len(values) if values else None
-            lines[-1].append("" if mean is None else format(mean, form))
+            mean = format(sum(values) / len(values), form) if values else ""
+            lines[-1].append(mean)
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            [first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]
-        ).rstrip()
-        for first, *others in lines
-    ]
+    return "\n".join(
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
+        for first, *rest in lines
+    )
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:
